@@ -1,0 +1,264 @@
+//! The frames of the public agent socket: what a client and an agent say to each other.
+//!
+//! One JSON object per text frame. Unknown fields are ignored; an unknown type is answered with an
+//! `error` frame and changes nothing.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::errors::ErrorCode;
+use crate::ids::{ApprovalId, ChatId, MessageId, TaskId, TurnId};
+
+/// The largest frame either side may send.
+pub const MAX_FRAME_BYTES: usize = 1 << 20;
+/// The longest message text a person may send in one piece.
+pub const MAX_TEXT_BYTES: usize = 256 << 10;
+/// How many files one message may carry.
+pub const MAX_ATTACHMENTS: usize = 32;
+
+/// What a client says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ClientFrame {
+    Message(Message),
+    Cancel(Cancel),
+    Approval(ApprovalAnswer),
+}
+
+/// A message of a person. The same `id` again is the same message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Message {
+    pub id: MessageId,
+    /// Must be the chat of the socket when given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chat: Option<ChatId>,
+    #[serde(default)]
+    pub text: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
+    /// Who wrote it, as the control plane knows; what a client puts here is ignored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+}
+
+/// A file that came with a message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Attachment {
+    /// Relative to the workspace, as the upload answered.
+    pub path: String,
+    pub name: String,
+    pub mime: String,
+    #[serde(default)]
+    pub size: u64,
+}
+
+/// Stop a turn, one task, or (with neither) every task of the chat.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cancel {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<TurnId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ApprovalAnswer {
+    pub id: ApprovalId,
+    pub answer: Answer,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    Allow,
+    Deny,
+}
+
+/// What the agent says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum AgentFrame {
+    /// The message is stored; it will be answered.
+    Accepted {
+        id: MessageId,
+        turn: TurnId,
+    },
+    TextChunk(TextChunk),
+    ToolCall(ToolCall),
+    ToolResult(ToolResult),
+    Update(Update),
+    Ask(Ask),
+    SendFile(SendFile),
+    End(End),
+    Error(ErrorFrame),
+}
+
+/// A piece of an answer. An answer is its chunks in order of `seq`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TextChunk {
+    pub turn: TurnId,
+    pub seq: u32,
+    pub text: String,
+}
+
+/// The model asked for a tool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolCall {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<TurnId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
+    /// The call's id, as the model gave it.
+    pub id: String,
+    pub name: String,
+    pub arguments: serde_json::Value,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolResult {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<TurnId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
+    pub id: String,
+    pub ok: bool,
+    pub output: String,
+}
+
+/// Something changed that a person may want to see.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Update {
+    /// The turn starts its text anew (after a crash or a model falling over): forget its chunks.
+    Restart { turn: TurnId },
+    /// A task changed its state.
+    Task { task: TaskId, title: String, state: TaskState, note: String },
+    /// A sentence about work in progress.
+    Progress {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        task: Option<TaskId>,
+        text: String,
+    },
+    /// The executor's todo list, whole.
+    Todos { task: TaskId, todos: Vec<Todo> },
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Todo {
+    pub text: String,
+    pub state: TodoState,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TodoState {
+    Open,
+    Doing,
+    Done,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskState {
+    Queued,
+    Running,
+    /// Needs an answer of the person, or waits for its sub-tasks.
+    Waiting,
+    Done,
+    Failed,
+    Cancelled,
+}
+
+impl TaskState {
+    pub const fn is_final(self) -> bool {
+        match self {
+            Self::Queued | Self::Running | Self::Waiting => false,
+            Self::Done | Self::Failed | Self::Cancelled => true,
+        }
+    }
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Waiting => "waiting",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        let all =
+            [Self::Queued, Self::Running, Self::Waiting, Self::Done, Self::Failed, Self::Cancelled];
+        all.into_iter().find(|state| state.as_str() == text)
+    }
+}
+
+/// A question that only a person may answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ask {
+    pub approval: ApprovalId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
+    pub title: String,
+    /// What exactly will happen.
+    pub text: String,
+}
+
+/// A file for the person.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SendFile {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<TurnId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
+    /// Relative to the workspace.
+    pub path: String,
+    pub name: String,
+    pub mime: String,
+    #[serde(default)]
+    pub size: u64,
+    /// Where the control plane serves the file as it was when it was sent; set by the control plane.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+}
+
+/// The turn is over. Sent once per turn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct End {
+    pub turn: TurnId,
+    /// The message this turn answers, if a message started it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<MessageId>,
+    /// The whole answer, for a client that missed chunks.
+    #[serde(default)]
+    pub text: String,
+    #[serde(default)]
+    pub usage: Usage,
+    /// Why the turn could not do what was asked, if so; `text` says it in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorCode>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Usage {
+    pub prompt_tokens: u64,
+    pub completion_tokens: u64,
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.prompt_tokens = self.prompt_tokens.saturating_add(other.prompt_tokens);
+        self.completion_tokens = self.completion_tokens.saturating_add(other.completion_tokens);
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ErrorFrame {
+    pub code: ErrorCode,
+    pub message: String,
+    /// The frame this answers, where it had an id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+}

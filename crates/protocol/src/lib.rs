@@ -1,0 +1,23 @@
+//! The words that the parts of Cloister say to each other.
+//!
+//! Owns: ids, the frames of the agent socket and of the link, error codes, the admin API's types.
+//! Promises: no I/O, no async, no policy; what it serialises is described by the committed JSON
+//! Schema under `docs/`.
+
+pub mod admin;
+mod errors;
+mod frames;
+mod ids;
+pub mod link;
+pub mod schema;
+
+pub use errors::{ErrorBody, ErrorCode, ErrorEnvelope};
+pub use frames::{
+    AgentFrame, Answer, ApprovalAnswer, Ask, Attachment, Cancel, ClientFrame, End, ErrorFrame,
+    MAX_ATTACHMENTS, MAX_FRAME_BYTES, MAX_TEXT_BYTES, Message, SendFile, TaskState, TextChunk,
+    Todo, TodoState, ToolCall, ToolResult, Update, Usage,
+};
+pub use ids::{
+    ApprovalId, ChatId, MessageId, ParseIdError, RequestId, TaskId, TurnId, UserId, UserName,
+    WorkspaceId,
+};
