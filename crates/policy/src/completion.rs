@@ -1,0 +1,189 @@
+//! Verified completion: a claim of "done" against what the task's ledger shows.
+//!
+//! Says what is *not* shown. It can miss a false claim made in words it does not know; it never
+//! vouches for one.
+
+use std::collections::BTreeMap;
+
+use cloister_protocol::link::{Call, CallStatus, Finish, Step};
+
+use crate::tools::is_mutating;
+
+/// How much of a command or claim is quoted.
+const QUOTE_CHARS: usize = 80;
+
+/// A call of the ledger and how it ended; none if it never ran.
+struct Ran<'a> {
+    call: &'a Call,
+    status: Option<CallStatus>,
+}
+
+/// What of a finished task's claim the ledger does not show, in sentences for a person.
+pub fn not_shown(ledger: &[Step], finish: &Finish) -> Vec<String> {
+    let ran = calls(ledger);
+    let mut missing = unknown_outcomes(&ran);
+    if !finish.ok {
+        return missing;
+    }
+    for claim in &finish.claims {
+        missing.extend(unshown_claim(&ran, &claim.what, claim.call.as_deref()));
+    }
+    missing.extend(unshown_files(&ran, &finish.result));
+    missing.extend(unshown_tests(&ran, &finish.result));
+    let anything = ran.values().any(|r| r.status == Some(CallStatus::Ok));
+    if !anything && says_done(&finish.result) {
+        missing.push("it is said to be done, and no step of the task succeeded".to_owned());
+    }
+    missing.dedup();
+    missing
+}
+
+fn calls(ledger: &[Step]) -> BTreeMap<(usize, &str), Ran<'_>> {
+    let mut ran = BTreeMap::new();
+    for (at, step) in ledger.iter().enumerate() {
+        match step {
+            Step::Answer { calls, .. } => {
+                for call in calls {
+                    ran.insert((at, call.id.as_str()), Ran { call, status: None });
+                }
+            }
+            Step::Call { .. } => {}
+            Step::Result { call, outcome } => {
+                // Providers may repeat call ids between answers: the newest one is meant.
+                let newest = ran.iter_mut().rev().find(|((_, id), _)| *id == call.as_str());
+                if let Some((_, found)) = newest {
+                    found.status = Some(outcome.status);
+                }
+            }
+        }
+    }
+    ran
+}
+
+fn unknown_outcomes(ran: &BTreeMap<(usize, &str), Ran<'_>>) -> Vec<String> {
+    let unknown = |r: &&Ran<'_>| r.status == Some(CallStatus::Unknown) && is_mutating(&r.call.name);
+    ran.values()
+        .filter(unknown)
+        .map(|r| format!("outcome unknown: {} {}", r.call.name, quote(&r.call.arguments)))
+        .collect()
+}
+
+fn unshown_claim(
+    ran: &BTreeMap<(usize, &str), Ran<'_>>,
+    what: &str,
+    cited: Option<&str>,
+) -> Option<String> {
+    let what = quote(what);
+    let Some(cited) = cited else {
+        return Some(format!("{what}: no step is named that shows it"));
+    };
+    let status = ran.iter().rev().find(|((_, id), _)| *id == cited).and_then(|(_, r)| r.status);
+    match status {
+        Some(CallStatus::Ok) => None,
+        Some(CallStatus::Failed) => Some(format!("{what}: the step it names failed")),
+        Some(CallStatus::Refused) => Some(format!("{what}: the step it names was refused")),
+        Some(CallStatus::Unknown) => {
+            Some(format!("{what}: the step it names has an unknown outcome"))
+        }
+        None => Some(format!("{what}: the step it names did not run")),
+    }
+}
+
+/// Files that a sentence with a verb of doing names, and that no successful call mentions.
+fn unshown_files(ran: &BTreeMap<(usize, &str), Ran<'_>>, result: &str) -> Vec<String> {
+    const DOING: &[&str] = &[
+        "created",
+        "wrote",
+        "written",
+        "saved",
+        "generated",
+        "updated",
+        "edited",
+        "deleted",
+        "sent",
+        "produced",
+        "built",
+        "создал",
+        "записал",
+        "сохранил",
+        "отправил",
+    ];
+    let mut missing = Vec::new();
+    for sentence in result.split(['\n', '!', '?', ';']).flat_map(|line| line.split(". ")) {
+        let lower = sentence.to_lowercase();
+        if !DOING.iter().any(|verb| lower.contains(verb)) {
+            continue;
+        }
+        for name in sentence.split_whitespace().filter_map(file_name) {
+            let bare = name.rsplit('/').next().unwrap_or(name);
+            let shown = ran.values().any(|r| {
+                r.status == Some(CallStatus::Ok)
+                    && is_mutating(&r.call.name)
+                    && r.call.arguments.contains(bare)
+            });
+            if !shown {
+                missing.push(format!("{}: no successful step names this file", quote(name)));
+            }
+        }
+    }
+    missing
+}
+
+/// The word, if it looks like a file name: a stem, a dot and a short extension.
+fn file_name(word: &str) -> Option<&str> {
+    let name = word.trim_matches(|c: char| !c.is_alphanumeric() && !"/_-".contains(c));
+    let (stem, extension) = name.rsplit_once('.')?;
+    let plausible = stem.chars().any(char::is_alphabetic)
+        && (1..=5).contains(&extension.len())
+        && extension.chars().all(|c| c.is_ascii_alphanumeric())
+        && extension.chars().any(|c| c.is_ascii_alphabetic())
+        && !name.contains("//")
+        && !name.contains('@');
+    plausible.then_some(name)
+}
+
+fn unshown_tests(ran: &BTreeMap<(usize, &str), Ran<'_>>, result: &str) -> Option<String> {
+    let lower = result.to_lowercase();
+    let claimed = ["tests pass", "test passes", "all tests", "tests are green", "тесты проходят"]
+        .iter()
+        .any(|phrase| lower.contains(phrase));
+    let shown = ran.values().any(|r| {
+        r.status == Some(CallStatus::Ok)
+            && matches!(r.call.name.as_str(), "bash" | "python")
+            && r.call.arguments.to_lowercase().contains("test")
+    });
+    (claimed && !shown)
+        .then(|| "tests are said to pass, and no successful step ran them".to_owned())
+}
+
+fn says_done(result: &str) -> bool {
+    const DONE: &[&str] = &[
+        "done",
+        "completed",
+        "finished",
+        "successfully",
+        "created",
+        "wrote",
+        "saved",
+        "sent",
+        "deleted",
+        "fixed",
+        "installed",
+        "готово",
+        "сделано",
+        "выполнено",
+    ];
+    let lower = result.to_lowercase();
+    lower.split(|c: char| !c.is_alphanumeric()).any(|word| DONE.contains(&word))
+}
+
+fn quote(text: &str) -> String {
+    let flat: String =
+        text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(QUOTE_CHARS).collect();
+    let more = if text.chars().count() > QUOTE_CHARS { "…" } else { "" };
+    format!("“{}{more}”", flat.trim())
+}
+
+#[cfg(test)]
+#[path = "completion_tests.rs"]
+mod tests;
