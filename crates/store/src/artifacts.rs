@@ -1,0 +1,73 @@
+//! Artifacts: files as they were when they were sent.
+
+use cloister_protocol::{AgentFrame, ChatId, SendFile, WorkspaceId};
+use sqlx::FromRow;
+
+use crate::db::Store;
+use crate::error::{StoreError, Tried, not_found};
+use crate::outbox::{self, OutboxItem};
+use crate::{audit, requests};
+
+#[derive(Clone, Debug, FromRow)]
+pub struct Artifact {
+    pub id: String,
+    pub name: String,
+    pub mime: String,
+    pub size: i64,
+}
+
+impl Store {
+    /// The answer to a file request that was carried out before.
+    pub async fn sent_before(
+        &self,
+        scope: &str,
+        request: &str,
+    ) -> Result<Option<SendFile>, StoreError> {
+        let mut tx = self.begin().await?;
+        requests::answered(&mut tx, scope, request).await
+    }
+
+    /// Keeps an artifact and tells the person of it, once per request.
+    pub async fn send_artifact(
+        &self,
+        id: &str,
+        chat: (WorkspaceId, ChatId),
+        turn: &str,
+        file: &SendFile,
+        request: (&str, &str),
+    ) -> Result<OutboxItem, StoreError> {
+        let now = self.clock.now_ms();
+        let mut tx = self.begin().await?;
+        sqlx::query(
+            "INSERT INTO artifacts (id, workspace_id, name, mime, size, created_at) VALUES (?, ?, ?, ?, ?, ?)",
+        )
+        .bind(id)
+        .bind(chat.0.number())
+        .bind(&file.name)
+        .bind(&file.mime)
+        .bind(i64::try_from(file.size).unwrap_or(i64::MAX))
+        .bind(now)
+        .execute(&mut *tx)
+        .await
+        .tried("keep an artifact")?;
+        let frame = AgentFrame::SendFile(file.clone());
+        let told = outbox::push(&mut tx, chat, turn, &frame, now).await?;
+        requests::remember(&mut tx, request.0, request.1, file, now).await?;
+        let entry = audit::Entry::of_cell(chat.0, "file.send", &file.path).with(&file.name);
+        audit::record(&mut tx, now, entry).await?;
+        tx.commit().await.tried("send a file")?;
+        Ok(told)
+    }
+
+    pub async fn artifact(&self, workspace: WorkspaceId, id: &str) -> Result<Artifact, StoreError> {
+        let row: Option<Artifact> = sqlx::query_as(
+            "SELECT id, name, mime, size FROM artifacts WHERE id = ? AND workspace_id = ?",
+        )
+        .bind(id)
+        .bind(workspace.number())
+        .fetch_optional(self.reader())
+        .await
+        .tried("find an artifact")?;
+        row.ok_or_else(|| not_found("file", id))
+    }
+}

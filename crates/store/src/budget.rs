@@ -1,0 +1,436 @@
+//! Budgets: what a model call may cost is reserved before it and settled after it.
+//!
+//! A limit holds because the check and the reservation are one statement: whatever runs in parallel, settled cost plus open reservations never pass the day's limit of a user, nor the limit
+//! of a task or of any task above it. Money is in nano-dollars.
+
+use std::fmt;
+
+use cloister_protocol::{TaskId, Usage, UserId};
+use sqlx::{FromRow, Sqlite, Transaction};
+
+use crate::db::Store;
+use crate::error::{StoreError, Tried, not_found};
+use crate::models::Level;
+
+/// An amount of money as people read it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Dollars(pub i64);
+
+impl fmt::Display for Dollars {
+    /// Whole cents, and as many further digits (up to millionths) as the amount has.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.0 < 0 { "-" } else { "" };
+        // Rounded up, so that a cost is never shown as nothing.
+        let millionths = self.0.unsigned_abs().div_ceil(1_000);
+        let (whole, rest) = (millionths / 1_000_000, millionths % 1_000_000);
+        let digits = format!("{rest:06}");
+        let shown = digits.trim_end_matches('0');
+        write!(f, "{sign}${whole}.{shown:0<2}")
+    }
+}
+
+/// Which limit a call would pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BudgetKind {
+    /// The user's limit of a UTC day.
+    Day,
+    /// The limit of the call's task, or of a task above it.
+    Task(TaskId),
+}
+
+/// A reservation that was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OverBudget {
+    pub kind: BudgetKind,
+    pub limit: i64,
+    pub spent: i64,
+    /// What calls under way may still cost.
+    pub reserved: i64,
+    pub wanted: i64,
+}
+
+impl OverBudget {
+    /// The most that a call could have reserved.
+    pub fn available(&self) -> i64 {
+        self.limit.saturating_sub(self.spent).saturating_sub(self.reserved).max(0)
+    }
+}
+
+impl fmt::Display for OverBudget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let limit = Dollars(self.limit);
+        match self.kind {
+            BudgetKind::Day => write!(f, "the budget of {limit} for today does not allow this")?,
+            BudgetKind::Task(task) => write!(f, "the budget of {limit} of task {task} is used up")?,
+        }
+        write!(f, ": {} spent", Dollars(self.spent))?;
+        if self.reserved > 0 {
+            write!(f, ", {} held for calls under way", Dollars(self.reserved))?;
+        }
+        write!(f, ", up to {} wanted", Dollars(self.wanted))
+    }
+}
+
+/// Money that is held for one model call. Settle it or release it; a reservation that outlives its
+/// control plane is settled at its full amount.
+#[derive(Debug)]
+#[must_use = "money stays held until it is settled or released"]
+pub struct Reservation {
+    id: i64,
+    amount: i64,
+}
+
+impl Reservation {
+    pub fn amount(&self) -> i64 {
+        self.amount
+    }
+}
+
+/// What a call really used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settlement {
+    pub usage: Usage,
+    pub cost: i64,
+}
+
+/// A limit and what is left of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct BudgetState {
+    pub limit: i64,
+    pub spent: i64,
+    pub reserved: i64,
+}
+
+impl BudgetState {
+    fn refuse(&self, kind: BudgetKind, wanted: i64) -> Option<OverBudget> {
+        let Self { limit, spent, reserved } = *self;
+        let after = spent.saturating_add(reserved).saturating_add(wanted);
+        // What is free never passes a limit, not even one that was lowered below what is spent.
+        (wanted > 0 && after > limit).then_some(OverBudget { kind, limit, spent, reserved, wanted })
+    }
+}
+
+/// What one user's level used of one model on one day.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct UsageRow {
+    pub user: UserId,
+    pub day: String,
+    pub level: String,
+    pub model: String,
+    pub calls: u64,
+    pub usage: Usage,
+    pub cost: i64,
+}
+
+/// Inserts a reservation if every limit allows it. One statement, for the atomicity and because it
+/// is on the way of every answer.
+const RESERVE: &str = "\
+    WITH RECURSIVE \
+      line (id, parent_id, budget, spent) AS ( \
+        SELECT id, parent_id, budget, spent FROM tasks WHERE id = ?2 \
+        UNION ALL \
+        SELECT t.id, t.parent_id, t.budget, t.spent FROM tasks t JOIN line ON t.id = line.parent_id), \
+      held (id, amount) AS ( \
+        SELECT task_id, amount FROM reservations \
+        WHERE ?2 IS NOT NULL AND user_id = ?1 AND task_id IS NOT NULL \
+        UNION ALL \
+        SELECT t.parent_id, held.amount FROM tasks t JOIN held ON t.id = held.id \
+        WHERE t.parent_id IS NOT NULL) \
+    INSERT INTO reservations (user_id, task_id, day, level, model, amount, created_at) \
+    SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 \
+    WHERE EXISTS (SELECT 1 FROM users WHERE id = ?1) \
+      AND (?2 IS NULL OR EXISTS (SELECT 1 FROM line)) \
+      AND (?6 = 0 OR ( \
+        (SELECT daily_budget FROM users WHERE id = ?1) >= ?6 \
+          + (SELECT COALESCE(SUM(cost), 0) FROM usage WHERE user_id = ?1 AND day = ?3) \
+          + (SELECT COALESCE(SUM(amount), 0) FROM reservations WHERE user_id = ?1 AND day = ?3) \
+        AND NOT EXISTS ( \
+          SELECT 1 FROM line WHERE spent + ?6 \
+            + (SELECT COALESCE(SUM(amount), 0) FROM held WHERE held.id = line.id) > budget))) \
+    RETURNING id";
+
+/// How often a reservation is tried again that was refused and would fit a moment later.
+const RESERVE_ROUNDS: u32 = 4;
+
+impl Store {
+    /// Holds `amount` for one call, or says which limit it would pass.
+    pub async fn reserve(
+        &self,
+        user: UserId,
+        task: Option<TaskId>,
+        level: Level,
+        model: &str,
+        amount: i64,
+    ) -> Result<Result<Reservation, OverBudget>, StoreError> {
+        let amount = amount.max(0);
+        let day = self.clock.today();
+        for _ in 0..RESERVE_ROUNDS {
+            let ids: Vec<i64> = sqlx::query_scalar(RESERVE)
+                .bind(user.number())
+                .bind(task.map(TaskId::number))
+                .bind(&day)
+                .bind(level.as_str())
+                .bind(model)
+                .bind(amount)
+                .bind(self.clock.now_ms())
+                .fetch_all(self.writer())
+                .await
+                .tried("reserve the cost of a call")?;
+            if let Some(&id) = ids.first() {
+                return Ok(Ok(Reservation { id, amount }));
+            }
+            // Nothing to say if other calls have just given back what was missing: it fits now.
+            if let Some(over) = self.why_refused(user, task, &day, amount).await? {
+                return Ok(Err(over));
+            }
+        }
+        let BudgetState { limit, spent, reserved } = self.budget_state(user).await?;
+        Ok(Err(OverBudget { kind: BudgetKind::Day, limit, spent, reserved, wanted: amount }))
+    }
+
+    async fn why_refused(
+        &self,
+        user: UserId,
+        task: Option<TaskId>,
+        day: &str,
+        amount: i64,
+    ) -> Result<Option<OverBudget>, StoreError> {
+        let mut tx = self.reader().begin().await.tried("read a budget")?;
+        let state = day_state(&mut tx, user, day).await?;
+        if let Some(over) = state.refuse(BudgetKind::Day, amount) {
+            return Ok(Some(over));
+        }
+        let Some(task) = task else { return Ok(None) };
+        let states = task_states(&mut tx, user, task).await?;
+        let refuse =
+            |(id, state): &(TaskId, BudgetState)| state.refuse(BudgetKind::Task(*id), amount);
+        Ok(states.iter().find_map(refuse))
+    }
+
+    /// Turns a reservation into usage.
+    pub async fn settle(
+        &self,
+        reservation: Reservation,
+        settlement: Settlement,
+    ) -> Result<(), StoreError> {
+        let mut tx = self.begin().await?;
+        if let Some(held) = take(&mut tx, reservation.id).await? {
+            book(&mut tx, &held, settlement).await?;
+        }
+        tx.commit().await.tried("settle a call")
+    }
+
+    /// Gives a reservation back: its call never reached a provider.
+    pub async fn release(&self, reservation: Reservation) -> Result<(), StoreError> {
+        sqlx::query("DELETE FROM reservations WHERE id = ?")
+            .bind(reservation.id)
+            .execute(self.writer())
+            .await
+            .tried("release a reservation")?;
+        Ok(())
+    }
+
+    /// Settles, at their full amount, the reservations that a killed control plane left behind.
+    /// For the start, before the first call. Returns how many there were.
+    pub async fn settle_leftovers(&self) -> Result<usize, StoreError> {
+        let mut tx = self.begin().await?;
+        let ids: Vec<i64> = sqlx::query_scalar("SELECT id FROM reservations ORDER BY id")
+            .fetch_all(&mut *tx)
+            .await
+            .tried("list reservations")?;
+        for id in &ids {
+            if let Some(held) = take(&mut tx, *id).await? {
+                let full = Settlement { usage: Usage::default(), cost: held.amount };
+                book(&mut tx, &held, full).await?;
+            }
+        }
+        tx.commit().await.tried("settle the reservations of an earlier run")?;
+        Ok(ids.len())
+    }
+
+    /// Where a user stands today.
+    pub async fn budget_state(&self, user: UserId) -> Result<BudgetState, StoreError> {
+        let mut tx = self.reader().begin().await.tried("read a budget")?;
+        day_state(&mut tx, user, &self.clock.today()).await
+    }
+
+    /// Where a task stands; what its sub-tasks spend is in it.
+    pub async fn task_budget_state(
+        &self,
+        user: UserId,
+        task: TaskId,
+    ) -> Result<BudgetState, StoreError> {
+        let mut tx = self.reader().begin().await.tried("read a budget")?;
+        let states = task_states(&mut tx, user, task).await?;
+        let own = states.into_iter().find(|(id, _)| *id == task);
+        own.map(|(_, state)| state).ok_or_else(|| not_found("task", task))
+    }
+
+    /// Usage since a day (`2026-01-31`; all of it without one), of one user or of all.
+    pub async fn usage(
+        &self,
+        user: Option<UserId>,
+        since: Option<&str>,
+    ) -> Result<Vec<UsageRow>, StoreError> {
+        let rows: Vec<UsageDbRow> = sqlx::query_as(
+            "SELECT user_id, day, level, model, calls, prompt_tokens, completion_tokens, cost \
+             FROM usage WHERE (?1 IS NULL OR user_id = ?1) AND day >= ?2 \
+             ORDER BY day, user_id, level, model",
+        )
+        .bind(user.map(UserId::number))
+        .bind(since.unwrap_or(""))
+        .fetch_all(self.reader())
+        .await
+        .tried("read the usage")?;
+        Ok(rows.into_iter().map(UsageDbRow::into_usage).collect())
+    }
+}
+
+#[derive(FromRow)]
+struct UsageDbRow {
+    user_id: u32,
+    day: String,
+    level: String,
+    model: String,
+    calls: i64,
+    prompt_tokens: i64,
+    completion_tokens: i64,
+    cost: i64,
+}
+
+impl UsageDbRow {
+    fn into_usage(self) -> UsageRow {
+        UsageRow {
+            user: UserId::from_number(self.user_id),
+            day: self.day,
+            level: self.level,
+            model: self.model,
+            calls: self.calls.unsigned_abs(),
+            usage: Usage {
+                prompt_tokens: self.prompt_tokens.unsigned_abs(),
+                completion_tokens: self.completion_tokens.unsigned_abs(),
+            },
+            cost: self.cost,
+        }
+    }
+}
+
+async fn day_state(
+    tx: &mut Transaction<'_, Sqlite>,
+    user: UserId,
+    day: &str,
+) -> Result<BudgetState, StoreError> {
+    let row: Option<(i64, i64, i64)> = sqlx::query_as(
+        "SELECT u.daily_budget, \
+         (SELECT COALESCE(SUM(cost), 0) FROM usage WHERE user_id = u.id AND day = ?2), \
+         (SELECT COALESCE(SUM(amount), 0) FROM reservations WHERE user_id = u.id AND day = ?2) \
+         FROM users u WHERE u.id = ?1",
+    )
+    .bind(user.number())
+    .bind(day)
+    .fetch_optional(&mut **tx)
+    .await
+    .tried("read the budget of a user")?;
+    let (limit, spent, reserved) = row.ok_or_else(|| not_found("user", user))?;
+    Ok(BudgetState { limit, spent, reserved })
+}
+
+/// The task and every task above it, each with what it and the tasks below it hold.
+async fn task_states(
+    tx: &mut Transaction<'_, Sqlite>,
+    user: UserId,
+    task: TaskId,
+) -> Result<Vec<(TaskId, BudgetState)>, StoreError> {
+    let rows: Vec<(u32, i64, i64, i64)> = sqlx::query_as(
+        "WITH RECURSIVE \
+           line (id, parent_id, budget, spent) AS ( \
+             SELECT id, parent_id, budget, spent FROM tasks WHERE id = ?2 \
+             UNION ALL \
+             SELECT t.id, t.parent_id, t.budget, t.spent FROM tasks t JOIN line ON t.id = line.parent_id), \
+           held (id, amount) AS ( \
+             SELECT task_id, amount FROM reservations WHERE user_id = ?1 AND task_id IS NOT NULL \
+             UNION ALL \
+             SELECT t.parent_id, held.amount FROM tasks t JOIN held ON t.id = held.id \
+             WHERE t.parent_id IS NOT NULL) \
+         SELECT id, budget, spent, \
+           (SELECT COALESCE(SUM(amount), 0) FROM held WHERE held.id = line.id) FROM line",
+    )
+    .bind(user.number())
+    .bind(task.number())
+    .fetch_all(&mut **tx)
+    .await
+    .tried("read the budget of a task")?;
+    if rows.is_empty() {
+        return Err(not_found("task", task));
+    }
+    let state = |(id, limit, spent, reserved)| {
+        (TaskId::from_number(id), BudgetState { limit, spent, reserved })
+    };
+    Ok(rows.into_iter().map(state).collect())
+}
+
+#[derive(FromRow)]
+struct Held {
+    user_id: u32,
+    task_id: Option<u32>,
+    day: String,
+    level: String,
+    model: String,
+    amount: i64,
+}
+
+async fn take(tx: &mut Transaction<'_, Sqlite>, id: i64) -> Result<Option<Held>, StoreError> {
+    sqlx::query_as(
+        "DELETE FROM reservations WHERE id = ? RETURNING user_id, task_id, day, level, model, amount",
+    )
+    .bind(id)
+    .fetch_optional(&mut **tx)
+    .await
+    .tried("take a reservation")
+}
+
+async fn book(
+    tx: &mut Transaction<'_, Sqlite>,
+    held: &Held,
+    settlement: Settlement,
+) -> Result<(), StoreError> {
+    let tokens = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+    let cost = settlement.cost.max(0);
+    sqlx::query(
+        "INSERT INTO usage (user_id, day, level, model, calls, prompt_tokens, completion_tokens, \
+         cost) VALUES (?, ?, ?, ?, 1, ?, ?, ?) \
+         ON CONFLICT (user_id, day, level, model) DO UPDATE SET calls = calls + 1, \
+         prompt_tokens = prompt_tokens + excluded.prompt_tokens, \
+         completion_tokens = completion_tokens + excluded.completion_tokens, \
+         cost = cost + excluded.cost",
+    )
+    .bind(held.user_id)
+    .bind(&held.day)
+    .bind(&held.level)
+    .bind(&held.model)
+    .bind(tokens(settlement.usage.prompt_tokens))
+    .bind(tokens(settlement.usage.completion_tokens))
+    .bind(cost)
+    .execute(&mut **tx)
+    .await
+    .tried("book the usage of a call")?;
+    let Some(task) = held.task_id else {
+        return Ok(());
+    };
+    sqlx::query(
+        "WITH RECURSIVE line (id, parent_id) AS ( \
+           SELECT id, parent_id FROM tasks WHERE id = ?1 \
+           UNION ALL SELECT t.id, t.parent_id FROM tasks t JOIN line ON t.id = line.parent_id) \
+         UPDATE tasks SET spent = spent + ?2 WHERE id IN (SELECT id FROM line)",
+    )
+    .bind(task)
+    .bind(cost)
+    .execute(&mut **tx)
+    .await
+    .tried("book the cost of a task")?;
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "budget_tests.rs"]
+mod tests;

@@ -1,0 +1,191 @@
+use cloister_protocol::UserName;
+
+use super::*;
+use crate::users::UserLimits;
+
+const DAY_LIMIT: i64 = 1_000_000;
+
+struct Setup {
+    _dir: tempfile::TempDir,
+    store: Store,
+    user: UserId,
+}
+
+async fn setup() -> Setup {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
+    let limits = UserLimits {
+        quota_bytes: 1 << 30,
+        max_executors: 2,
+        daily_budget: DAY_LIMIT,
+        task_budget: DAY_LIMIT / 2,
+    };
+    let name: UserName = "ada".parse().unwrap();
+    let user = store.add_user(&name, limits).await.unwrap().id;
+    Setup { _dir: dir, store, user }
+}
+
+impl Setup {
+    async fn reserve(&self, task: Option<TaskId>, amount: i64) -> Result<Reservation, OverBudget> {
+        self.store.reserve(self.user, task, Level::Executor, "fast", amount).await.unwrap()
+    }
+
+    async fn settle(&self, reservation: Reservation, cost: i64) {
+        let usage = Usage { prompt_tokens: 7, completion_tokens: 3 };
+        self.store.settle(reservation, Settlement { usage, cost }).await.unwrap();
+    }
+
+    async fn state(&self) -> BudgetState {
+        self.store.budget_state(self.user).await.unwrap()
+    }
+
+    async fn task(&self, parent: Option<TaskId>, budget: i64) -> TaskId {
+        let id: u32 = sqlx::query_scalar(
+            "INSERT INTO tasks (workspace_id, chat, parent_id, depth, turn, title, instructions, \
+             request, files, plan_first, state, budget, created_at) \
+             VALUES ((SELECT id FROM workspaces), 1, ?, 0, 't', '', '', '', '[]', 0, 'running', ?, 0) \
+             RETURNING id",
+        )
+        .bind(parent.map(TaskId::number))
+        .bind(budget)
+        .fetch_one(self.store.writer())
+        .await
+        .unwrap();
+        TaskId::from_number(id)
+    }
+}
+
+#[tokio::test]
+async fn parallel_reservations_never_pass_the_limit() {
+    let setup = setup().await;
+    let amount = 30_000;
+    let wanted = (0..50).map(|_| setup.reserve(None, amount));
+    let answers = futures_join_all(wanted).await;
+    let held: Vec<Reservation> = answers.into_iter().filter_map(Result::ok).collect();
+    assert_eq!(i64::try_from(held.len()).unwrap(), DAY_LIMIT / amount);
+    let state = setup.state().await;
+    assert!(state.reserved <= DAY_LIMIT, "{state:?}");
+    for reservation in held {
+        setup.settle(reservation, amount).await;
+    }
+    let state = setup.state().await;
+    assert_eq!(state.reserved, 0);
+    assert!(state.spent <= DAY_LIMIT, "{state:?}");
+}
+
+/// Runs the futures at once, on this task.
+async fn futures_join_all<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
+    let mut waiting: Vec<_> = futures.map(|future| (Box::pin(future), None)).collect();
+    std::future::poll_fn(move |context| {
+        for (future, output) in &mut waiting {
+            if output.is_none()
+                && let std::task::Poll::Ready(value) = future.as_mut().poll(context)
+            {
+                *output = Some(value);
+            }
+        }
+        if waiting.iter().any(|(_, output)| output.is_none()) {
+            return std::task::Poll::Pending;
+        }
+        std::task::Poll::Ready(waiting.drain(..).filter_map(|(_, output)| output).collect())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_refusal_says_what_is_left() {
+    let setup = setup().await;
+    let first = setup.reserve(None, 600_000).await.unwrap();
+    setup.settle(first, 250_000).await;
+    let _held = setup.reserve(None, 300_000).await.unwrap();
+    let over = setup.reserve(None, 500_000).await.unwrap_err();
+    let expected = OverBudget {
+        kind: BudgetKind::Day,
+        limit: DAY_LIMIT,
+        spent: 250_000,
+        reserved: 300_000,
+        wanted: 500_000,
+    };
+    assert_eq!(over, expected);
+    assert_eq!(over.available(), 450_000);
+    assert_eq!(
+        over.to_string(),
+        "the budget of $0.001 for today does not allow this: $0.00025 spent, $0.0003 held for \
+         calls under way, up to $0.0005 wanted"
+    );
+}
+
+#[tokio::test]
+async fn a_released_reservation_costs_nothing() {
+    let setup = setup().await;
+    let held = setup.reserve(None, DAY_LIMIT).await.unwrap();
+    setup.store.release(held).await.unwrap();
+    assert_eq!(setup.state().await, BudgetState { limit: DAY_LIMIT, spent: 0, reserved: 0 });
+    assert!(setup.store.usage(Some(setup.user), None).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_sub_task_spends_from_the_budget_of_the_tasks_above_it() {
+    let setup = setup().await;
+    let parent = setup.task(None, 100_000).await;
+    let child = setup.task(Some(parent), 80_000).await;
+    let sibling = setup.task(Some(parent), 80_000).await;
+
+    let spent = setup.reserve(Some(child), 60_000).await.unwrap();
+    setup.settle(spent, 50_000).await;
+    let held = setup.reserve(Some(sibling), 30_000).await.unwrap();
+
+    let over = setup.reserve(Some(child), 25_000).await.unwrap_err();
+    assert_eq!(over.kind, BudgetKind::Task(parent));
+    assert_eq!((over.spent, over.reserved), (50_000, 30_000));
+    let over = setup.reserve(Some(child), 31_000).await.unwrap_err();
+    assert_eq!(over.kind, BudgetKind::Task(child));
+
+    let above = setup.store.task_budget_state(setup.user, parent).await.unwrap();
+    assert_eq!(above, BudgetState { limit: 100_000, spent: 50_000, reserved: 30_000 });
+    setup.store.release(held).await.unwrap();
+    let _fits = setup.reserve(Some(child), 25_000).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_a_killed_control_plane_held_is_settled_in_full() {
+    let setup = setup().await;
+    let task = setup.task(None, 100_000).await;
+    let _lost = setup.reserve(Some(task), 40_000).await.unwrap();
+    assert_eq!(setup.store.settle_leftovers().await.unwrap(), 1);
+    assert_eq!(setup.state().await, BudgetState { limit: DAY_LIMIT, spent: 40_000, reserved: 0 });
+    let state = setup.store.task_budget_state(setup.user, task).await.unwrap();
+    assert_eq!(state.spent, 40_000);
+    assert_eq!(setup.store.settle_leftovers().await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn usage_is_counted_per_user_day_level_and_model() {
+    let setup = setup().await;
+    for cost in [10, 20] {
+        let held = setup.reserve(None, 100).await.unwrap();
+        setup.settle(held, cost).await;
+    }
+    let rows = setup.store.usage(Some(setup.user), None).await.unwrap();
+    let expected = UsageRow {
+        user: setup.user,
+        day: setup.store.clock.today(),
+        level: "executor".to_owned(),
+        model: "fast".to_owned(),
+        calls: 2,
+        usage: Usage { prompt_tokens: 14, completion_tokens: 6 },
+        cost: 30,
+    };
+    assert_eq!(rows, vec![expected]);
+    assert!(setup.store.usage(None, Some("9999-01-01")).await.unwrap().is_empty());
+}
+
+#[test]
+fn money_reads_like_money() {
+    let shown = |nano| Dollars(nano).to_string();
+    assert_eq!(shown(0), "$0.00");
+    assert_eq!(shown(5_000_000_000), "$5.00");
+    assert_eq!(shown(1_234_500_000), "$1.2345");
+    assert_eq!(shown(1), "$0.000001");
+    assert_eq!(shown(-2_500_000_000), "-$2.50");
+}

@@ -1,0 +1,156 @@
+//! Chats: numbered per workspace, never reused.
+
+use cloister_protocol::{ChatId, WorkspaceId};
+use sqlx::{FromRow, Sqlite, Transaction};
+
+use crate::db::Store;
+use crate::error::{StoreError, Tried, not_found};
+use crate::requests;
+
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+pub struct Chat {
+    pub id: ChatId,
+    pub title: String,
+    pub archived: bool,
+    pub created_at: i64,
+}
+
+#[derive(FromRow)]
+struct Row {
+    number: u32,
+    title: String,
+    archived_at: Option<i64>,
+    created_at: i64,
+}
+
+impl From<Row> for Chat {
+    fn from(row: Row) -> Self {
+        Self {
+            id: ChatId::from_number(row.number),
+            title: row.title,
+            archived: row.archived_at.is_some(),
+            created_at: row.created_at,
+        }
+    }
+}
+
+impl Store {
+    /// Makes a chat. With a `key`, the same key again answers with the chat made before.
+    pub async fn new_chat(
+        &self,
+        workspace: WorkspaceId,
+        title: &str,
+        key: Option<&str>,
+    ) -> Result<Chat, StoreError> {
+        let now = self.clock.now_ms();
+        let scope = format!("new-chat {workspace}");
+        let mut tx = self.begin().await?;
+        if let Some(key) = key
+            && let Some(number) = requests::answered::<u32>(&mut tx, &scope, key).await?
+        {
+            return self.chat(workspace, ChatId::from_number(number)).await;
+        }
+        let number = insert_chat(&mut tx, workspace, title, now).await?;
+        if let Some(key) = key {
+            requests::remember(&mut tx, &scope, key, &number, now).await?;
+        }
+        tx.commit().await.tried("make a chat")?;
+        self.chat(workspace, ChatId::from_number(number)).await
+    }
+
+    /// The first chat of a workspace exists from its first use.
+    pub async fn ensure_first_chat(&self, workspace: WorkspaceId) -> Result<(), StoreError> {
+        let now = self.clock.now_ms();
+        let mut tx = self.begin().await?;
+        let next: u32 = sqlx::query_scalar("SELECT next_chat FROM workspaces WHERE id = ?")
+            .bind(workspace.number())
+            .fetch_one(&mut *tx)
+            .await
+            .tried("look for the first chat")?;
+        if next == 1 {
+            insert_chat(&mut tx, workspace, "", now).await?;
+        }
+        tx.commit().await.tried("make the first chat")
+    }
+
+    pub async fn chat(&self, workspace: WorkspaceId, chat: ChatId) -> Result<Chat, StoreError> {
+        let row: Option<Row> = sqlx::query_as(
+            "SELECT number, title, archived_at, created_at FROM chats WHERE workspace_id = ? AND number = ?",
+        )
+        .bind(workspace.number())
+        .bind(chat.number())
+        .fetch_optional(self.reader())
+        .await
+        .tried("find a chat")?;
+        row.map(Chat::from).ok_or_else(|| not_found("chat", chat))
+    }
+
+    pub async fn chats(&self, workspace: WorkspaceId) -> Result<Vec<Chat>, StoreError> {
+        let rows: Vec<Row> = sqlx::query_as(
+            "SELECT number, title, archived_at, created_at FROM chats WHERE workspace_id = ? ORDER BY number",
+        )
+        .bind(workspace.number())
+        .fetch_all(self.reader())
+        .await
+        .tried("list chats")?;
+        Ok(rows.into_iter().map(Chat::from).collect())
+    }
+
+    pub async fn rename_chat(
+        &self,
+        workspace: WorkspaceId,
+        chat: ChatId,
+        title: &str,
+    ) -> Result<Chat, StoreError> {
+        sqlx::query("UPDATE chats SET title = ? WHERE workspace_id = ? AND number = ?")
+            .bind(title)
+            .bind(workspace.number())
+            .bind(chat.number())
+            .execute(self.writer())
+            .await
+            .tried("rename a chat")?;
+        self.chat(workspace, chat).await
+    }
+
+    pub async fn archive_chat(
+        &self,
+        workspace: WorkspaceId,
+        chat: ChatId,
+        archived: bool,
+    ) -> Result<Chat, StoreError> {
+        let at = archived.then(|| self.clock.now_ms());
+        sqlx::query("UPDATE chats SET archived_at = ? WHERE workspace_id = ? AND number = ?")
+            .bind(at)
+            .bind(workspace.number())
+            .bind(chat.number())
+            .execute(self.writer())
+            .await
+            .tried("archive a chat")?;
+        self.chat(workspace, chat).await
+    }
+}
+
+async fn insert_chat(
+    tx: &mut Transaction<'_, Sqlite>,
+    workspace: WorkspaceId,
+    title: &str,
+    now: i64,
+) -> Result<u32, StoreError> {
+    let number: Option<u32> = sqlx::query_scalar(
+        "UPDATE workspaces SET next_chat = next_chat + 1 WHERE id = ? RETURNING next_chat - 1",
+    )
+    .bind(workspace.number())
+    .fetch_optional(&mut **tx)
+    .await
+    .tried("take a chat number")?;
+    let number = number.ok_or_else(|| not_found("workspace", workspace))?;
+    sqlx::query("INSERT INTO chats (workspace_id, number, title, created_at) VALUES (?, ?, ?, ?)")
+        .bind(workspace.number())
+        .bind(number)
+        .bind(title)
+        .bind(now)
+        .execute(&mut **tx)
+        .await
+        .tried("make a chat")?;
+    Ok(number)
+}

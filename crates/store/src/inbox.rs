@@ -1,0 +1,215 @@
+//! The inbox: everything that starts a turn, stored before it is acknowledged.
+
+use cloister_protocol::link::Cause;
+use cloister_protocol::{ChatId, MessageId, WorkspaceId};
+use sqlx::{FromRow, Sqlite, Transaction};
+
+use crate::db::Store;
+use crate::error::{StoreError, Tried, corrupt};
+
+/// Something to be stored.
+#[derive(Clone, Debug)]
+pub struct Inbound {
+    /// The surface or the part of control that it came from.
+    pub source: String,
+    /// Unique within the source.
+    pub external_id: String,
+    pub workspace: WorkspaceId,
+    pub chat: ChatId,
+    pub cause: Cause,
+}
+
+#[derive(Clone, Debug)]
+pub struct InboxItem {
+    pub id: i64,
+    pub external_id: String,
+    pub workspace: WorkspaceId,
+    pub chat: ChatId,
+    pub cause: Cause,
+    pub state: InboxState,
+    pub received_at: i64,
+}
+
+impl InboxItem {
+    /// The name the agent knows it by.
+    pub fn trigger(&self) -> Result<MessageId, StoreError> {
+        trigger_id(self.id)
+    }
+}
+
+pub fn trigger_id(inbox_id: i64) -> Result<MessageId, StoreError> {
+    format!("m{inbox_id}").parse().map_err(|e| corrupt("inbox id", e))
+}
+
+/// The inbox row of a trigger's name, if it is one.
+pub fn inbox_id(trigger: &str) -> Option<i64> {
+    trigger.strip_prefix('m')?.parse().ok()
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InboxState {
+    Accepted,
+    Journaled,
+    Answered,
+}
+
+#[derive(FromRow)]
+struct Row {
+    id: i64,
+    external_id: String,
+    workspace_id: u32,
+    chat: u32,
+    cause: String,
+    state: String,
+    received_at: i64,
+}
+
+const SELECT: &str =
+    "SELECT id, external_id, workspace_id, chat, cause, state, received_at FROM inbox";
+
+impl Row {
+    fn into_item(self) -> Result<InboxItem, StoreError> {
+        let state = match self.state.as_str() {
+            "accepted" => InboxState::Accepted,
+            "journaled" => InboxState::Journaled,
+            "answered" => InboxState::Answered,
+            other => return Err(corrupt("inbox state", other)),
+        };
+        Ok(InboxItem {
+            id: self.id,
+            external_id: self.external_id,
+            workspace: WorkspaceId::from_number(self.workspace_id),
+            chat: ChatId::from_number(self.chat),
+            cause: serde_json::from_str(&self.cause).map_err(|e| corrupt("inbox cause", e))?,
+            state,
+            received_at: self.received_at,
+        })
+    }
+}
+
+/// What became of `accept`.
+#[derive(Clone, Debug)]
+pub struct Accepted {
+    pub item: InboxItem,
+    /// It had been accepted before; nothing was stored now.
+    pub duplicate: bool,
+}
+
+/// How many messages wait to be answered, and since when the oldest does.
+#[derive(Clone, Copy, Debug, FromRow)]
+pub struct Backlog {
+    pub open: i64,
+    pub oldest_at: Option<i64>,
+}
+
+impl Store {
+    /// Stores an inbound item; a duplicate is found, not stored.
+    pub async fn accept(&self, inbound: Inbound) -> Result<Accepted, StoreError> {
+        let mut tx = self.begin().await?;
+        let accepted = accept_in(&mut tx, inbound, self.clock.now_ms()).await?;
+        tx.commit().await.tried("store a message")?;
+        Ok(accepted)
+    }
+
+    /// The agent has it in its journal.
+    pub async fn mark_journaled(&self, id: i64) -> Result<(), StoreError> {
+        sqlx::query("UPDATE inbox SET state = 'journaled' WHERE id = ? AND state = 'accepted'")
+            .bind(id)
+            .execute(self.writer())
+            .await
+            .tried("mark a message as journaled")?;
+        Ok(())
+    }
+
+    /// What a workspace still owes an answer to, oldest first.
+    pub async fn unanswered(&self, workspace: WorkspaceId) -> Result<Vec<InboxItem>, StoreError> {
+        let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(format!(
+            "{SELECT} WHERE workspace_id = ? AND state <> 'answered' ORDER BY id LIMIT 1000"
+        )))
+        .bind(workspace.number())
+        .fetch_all(self.reader())
+        .await
+        .tried("list unanswered messages")?;
+        rows.into_iter().map(Row::into_item).collect()
+    }
+
+    pub async fn workspaces_with_unanswered(&self) -> Result<Vec<WorkspaceId>, StoreError> {
+        let numbers: Vec<u32> =
+            sqlx::query_scalar("SELECT DISTINCT workspace_id FROM inbox WHERE state <> 'answered'")
+                .fetch_all(self.reader())
+                .await
+                .tried("list workspaces with unanswered messages")?;
+        Ok(numbers.into_iter().map(WorkspaceId::from_number).collect())
+    }
+
+    pub async fn inbox_item(&self, id: i64) -> Result<Option<InboxItem>, StoreError> {
+        let row: Option<Row> =
+            sqlx::query_as(sqlx::AssertSqlSafe(format!("{SELECT} WHERE id = ?")))
+                .bind(id)
+                .fetch_optional(self.reader())
+                .await
+                .tried("find a message")?;
+        row.map(Row::into_item).transpose()
+    }
+
+    pub async fn open_in(&self, workspace: WorkspaceId) -> Result<i64, StoreError> {
+        sqlx::query_scalar(
+            "SELECT count(*) FROM inbox WHERE workspace_id = ? AND state <> 'answered'",
+        )
+        .bind(workspace.number())
+        .fetch_one(self.reader())
+        .await
+        .tried("count open messages")
+    }
+
+    pub async fn backlog(&self) -> Result<Backlog, StoreError> {
+        sqlx::query_as(
+            "SELECT count(*) AS open, min(received_at) AS oldest_at FROM inbox WHERE state <> 'answered'",
+        )
+        .fetch_one(self.reader())
+        .await
+        .tried("count unanswered messages")
+    }
+}
+
+pub(crate) async fn accept_in(
+    tx: &mut Transaction<'_, Sqlite>,
+    inbound: Inbound,
+    now: i64,
+) -> Result<Accepted, StoreError> {
+    let cause = serde_json::to_string(&inbound.cause).map_err(|e| corrupt("inbox cause", e))?;
+    let inserted: Option<i64> = sqlx::query_scalar(
+        "INSERT INTO inbox (source, external_id, workspace_id, chat, cause, state, received_at) \
+         VALUES (?, ?, ?, ?, ?, 'accepted', ?) ON CONFLICT (source, external_id) DO NOTHING RETURNING id",
+    )
+    .bind(&inbound.source)
+    .bind(&inbound.external_id)
+    .bind(inbound.workspace.number())
+    .bind(inbound.chat.number())
+    .bind(cause)
+    .bind(now)
+    .fetch_optional(&mut **tx)
+    .await
+    .tried("store a message")?;
+    if let Some(id) = inserted {
+        let item = InboxItem {
+            id,
+            external_id: inbound.external_id,
+            workspace: inbound.workspace,
+            chat: inbound.chat,
+            cause: inbound.cause,
+            state: InboxState::Accepted,
+            received_at: now,
+        };
+        return Ok(Accepted { item, duplicate: false });
+    }
+    let row: Row = sqlx::query_as(sqlx::AssertSqlSafe(format!(
+        "{SELECT} WHERE source = ? AND external_id = ?"
+    )))
+    .bind(&inbound.source)
+    .bind(&inbound.external_id)
+    .fetch_one(&mut **tx)
+    .await
+    .tried("find a duplicate message")?;
+    Ok(Accepted { item: row.into_item()?, duplicate: true })
+}

@@ -1,0 +1,27 @@
+//! The control plane's database.
+//!
+//! Owns: the schema, its migrations, and every query, one file per resource. Promises: what a method
+//! has returned is on disk; a method that changes several things changes them in one transaction; no
+//! other crate opens this database.
+
+pub mod approvals;
+pub mod artifacts;
+pub mod audit;
+mod budget;
+pub mod chats;
+mod clock;
+mod db;
+mod error;
+pub mod inbox;
+pub mod ledger;
+pub mod models;
+pub mod outbox;
+mod requests;
+pub mod tasks;
+pub mod tokens;
+pub mod users;
+
+pub use budget::{BudgetKind, BudgetState, Dollars, OverBudget, Reservation, Settlement, UsageRow};
+pub use clock::Clock;
+pub use db::Store;
+pub use error::StoreError;

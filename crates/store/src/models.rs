@@ -1,0 +1,360 @@
+//! Models: where each is, what it costs, and the chain of models that serves each level.
+//!
+//! The built-in `demo` model always exists, costs nothing and is not a row; it is the whole chain of
+//! a level that nobody has set.
+
+use std::fmt;
+use std::str::FromStr;
+
+use sqlx::{FromRow, Sqlite, Transaction};
+
+use crate::audit;
+use crate::db::Store;
+use crate::error::{StoreError, Tried, corrupt, not_found};
+
+/// The name of the built-in model.
+pub const DEMO: &str = "demo";
+
+const DEMO_OUTPUT_TOKENS: u32 = 8192;
+
+/// Which part of the agent calls a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    Coordinator,
+    Executor,
+}
+
+impl Level {
+    pub const ALL: [Self; 2] = [Self::Coordinator, Self::Executor];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Coordinator => "coordinator",
+            Self::Executor => "executor",
+        }
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A word that names no level.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{value:?} is not a level: expected coordinator or executor")]
+pub struct ParseLevelError {
+    pub value: String,
+}
+
+impl FromStr for Level {
+    type Err = ParseLevelError;
+
+    fn from_str(text: &str) -> Result<Self, ParseLevelError> {
+        let level = Self::ALL.into_iter().find(|level| level.as_str() == text);
+        level.ok_or_else(|| ParseLevelError { value: text.chars().take(80).collect() })
+    }
+}
+
+/// Where the key of a model is; never the key itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyRef {
+    /// The endpoint wants no key.
+    None,
+    /// An environment variable of the control plane.
+    Env(String),
+    /// A file in the directory of keys, by its name.
+    File(String),
+}
+
+impl fmt::Display for KeyRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => Ok(()),
+            Self::Env(variable) => write!(f, "env:{variable}"),
+            Self::File(name) => write!(f, "file:{name}"),
+        }
+    }
+}
+
+/// A reference to a key that has none of the known forms.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a key reference: expected nothing, env:VARIABLE or file:NAME")]
+pub struct ParseKeyRefError;
+
+impl FromStr for KeyRef {
+    type Err = ParseKeyRefError;
+
+    /// The text is never part of the error: someone may have put the key itself here.
+    fn from_str(text: &str) -> Result<Self, ParseKeyRefError> {
+        if text.is_empty() {
+            return Ok(Self::None);
+        }
+        let word = |word: &str| {
+            let fits = !word.is_empty()
+                && !word.starts_with('.')
+                && word.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
+            fits.then(|| word.to_owned())
+        };
+        let env = text.strip_prefix("env:").and_then(word).map(Self::Env);
+        let file = text.strip_prefix("file:").and_then(word).map(Self::File);
+        env.or(file).ok_or(ParseKeyRefError)
+    }
+}
+
+/// A model that a level may use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Model {
+    /// What people call it.
+    pub name: String,
+    /// The endpoint, up to and without `/chat/completions`; empty for the built-in model.
+    pub base_url: String,
+    /// What the provider calls it.
+    pub model: String,
+    pub key: KeyRef,
+    /// Nano-dollars per token.
+    pub prompt_price: i64,
+    /// Nano-dollars per token.
+    pub completion_price: i64,
+    pub max_output_tokens: u32,
+}
+
+impl Model {
+    /// The built-in model.
+    pub fn demo() -> Self {
+        Self {
+            name: DEMO.to_owned(),
+            base_url: String::new(),
+            model: DEMO.to_owned(),
+            key: KeyRef::None,
+            prompt_price: 0,
+            completion_price: 0,
+            max_output_tokens: DEMO_OUTPUT_TOKENS,
+        }
+    }
+
+    pub fn is_demo(&self) -> bool {
+        self.name == DEMO
+    }
+}
+
+#[derive(FromRow)]
+struct Row {
+    name: String,
+    base_url: String,
+    model: String,
+    key_ref: String,
+    prompt_price: i64,
+    completion_price: i64,
+    max_output_tokens: u32,
+}
+
+impl Row {
+    fn into_model(self) -> Result<Model, StoreError> {
+        Ok(Model {
+            key: self.key_ref.parse().map_err(|e: ParseKeyRefError| corrupt("key reference", e))?,
+            name: self.name,
+            base_url: self.base_url,
+            model: self.model,
+            prompt_price: self.prompt_price,
+            completion_price: self.completion_price,
+            max_output_tokens: self.max_output_tokens,
+        })
+    }
+}
+
+impl Store {
+    /// Adds a model; its name must be free.
+    pub async fn add_model(&self, model: &Model) -> Result<(), StoreError> {
+        let mut tx = self.begin().await?;
+        if model.is_demo() || exists(&mut tx, &model.name).await? {
+            return Err(StoreError::Exists { what: "model", name: model.name.clone() });
+        }
+        write(&mut tx, self.clock.now_ms(), model, "model.add").await?;
+        tx.commit().await.tried("add a model")
+    }
+
+    /// Replaces a model that is there.
+    pub async fn replace_model(&self, model: &Model) -> Result<(), StoreError> {
+        let mut tx = self.begin().await?;
+        if model.is_demo() || !exists(&mut tx, &model.name).await? {
+            return Err(not_found("model", &model.name));
+        }
+        write(&mut tx, self.clock.now_ms(), model, "model.replace").await?;
+        tx.commit().await.tried("replace a model")
+    }
+
+    /// Removes a model, also from the chains it is in.
+    pub async fn remove_model(&self, name: &str) -> Result<(), StoreError> {
+        let mut tx = self.begin().await?;
+        let removed = sqlx::query("DELETE FROM models WHERE name = ?")
+            .bind(name)
+            .execute(&mut *tx)
+            .await
+            .tried("remove a model")?;
+        if removed.rows_affected() == 0 {
+            return Err(not_found("model", name));
+        }
+        sqlx::query("DELETE FROM model_chains WHERE model = ?")
+            .bind(name)
+            .execute(&mut *tx)
+            .await
+            .tried("take a model out of its chains")?;
+        let entry = audit::Entry::new("operator", "model.remove", name);
+        audit::record(&mut tx, self.clock.now_ms(), entry).await?;
+        tx.commit().await.tried("remove a model")
+    }
+
+    /// Every model, the built-in one last.
+    pub async fn models(&self) -> Result<Vec<Model>, StoreError> {
+        let rows: Vec<Row> = sqlx::query_as(
+            "SELECT name, base_url, model, key_ref, prompt_price, completion_price, \
+             max_output_tokens FROM models ORDER BY name",
+        )
+        .fetch_all(self.reader())
+        .await
+        .tried("list models")?;
+        let built_in = std::iter::once(Ok(Model::demo()));
+        rows.into_iter().map(Row::into_model).chain(built_in).collect()
+    }
+
+    pub async fn model(&self, name: &str) -> Result<Model, StoreError> {
+        if name == DEMO {
+            return Ok(Model::demo());
+        }
+        let row: Option<Row> = sqlx::query_as(
+            "SELECT name, base_url, model, key_ref, prompt_price, completion_price, \
+             max_output_tokens FROM models WHERE name = ?",
+        )
+        .bind(name)
+        .fetch_optional(self.reader())
+        .await
+        .tried("find a model")?;
+        row.ok_or_else(|| not_found("model", name))?.into_model()
+    }
+
+    /// Sets which models serve a level, in the order in which they are tried. An empty chain is the
+    /// default one.
+    pub async fn set_chain(&self, level: Level, names: &[String]) -> Result<(), StoreError> {
+        let mut tx = self.begin().await?;
+        sqlx::query("DELETE FROM model_chains WHERE level = ?")
+            .bind(level.as_str())
+            .execute(&mut *tx)
+            .await
+            .tried("clear the chain of a level")?;
+        for (position, name) in names.iter().enumerate() {
+            if name != DEMO && !exists(&mut tx, name).await? {
+                return Err(not_found("model", name));
+            }
+            if names.iter().take(position).any(|earlier| earlier == name) {
+                return Err(StoreError::Exists { what: "model in this chain", name: name.clone() });
+            }
+            sqlx::query("INSERT INTO model_chains (level, position, model) VALUES (?, ?, ?)")
+                .bind(level.as_str())
+                .bind(i64::try_from(position).unwrap_or(i64::MAX))
+                .bind(name)
+                .execute(&mut *tx)
+                .await
+                .tried("set the chain of a level")?;
+        }
+        let entry = audit::Entry::new("operator", "model.use", level).with(names.join(","));
+        audit::record(&mut tx, self.clock.now_ms(), entry).await?;
+        tx.commit().await.tried("set the chain of a level")
+    }
+
+    /// The models that serve a level, in the order in which they are tried; never empty.
+    pub async fn chain(&self, level: Level) -> Result<Vec<Model>, StoreError> {
+        let rows: Vec<ChainRow> = sqlx::query_as(
+            "SELECT c.model AS used, m.name, m.base_url, m.model, m.key_ref, m.prompt_price, \
+             m.completion_price, m.max_output_tokens \
+             FROM model_chains c LEFT JOIN models m ON m.name = c.model \
+             WHERE c.level = ? ORDER BY c.position",
+        )
+        .bind(level.as_str())
+        .fetch_all(self.reader())
+        .await
+        .tried("read the chain of a level")?;
+        if rows.is_empty() {
+            return Ok(vec![Model::demo()]);
+        }
+        rows.into_iter().map(ChainRow::into_model).collect()
+    }
+}
+
+/// A place in a chain, with the model's row unless it is the built-in one.
+#[derive(FromRow)]
+struct ChainRow {
+    used: String,
+    name: Option<String>,
+    base_url: Option<String>,
+    model: Option<String>,
+    key_ref: Option<String>,
+    prompt_price: Option<i64>,
+    completion_price: Option<i64>,
+    max_output_tokens: Option<u32>,
+}
+
+impl ChainRow {
+    fn into_model(self) -> Result<Model, StoreError> {
+        if self.used == DEMO {
+            return Ok(Model::demo());
+        }
+        let row = (|| {
+            Some(Row {
+                name: self.name?,
+                base_url: self.base_url?,
+                model: self.model?,
+                key_ref: self.key_ref?,
+                prompt_price: self.prompt_price?,
+                completion_price: self.completion_price?,
+                max_output_tokens: self.max_output_tokens?,
+            })
+        })();
+        row.ok_or_else(|| not_found("model", self.used))?.into_model()
+    }
+}
+
+async fn exists(tx: &mut Transaction<'_, Sqlite>, name: &str) -> Result<bool, StoreError> {
+    let found: Option<i64> = sqlx::query_scalar("SELECT 1 FROM models WHERE name = ?")
+        .bind(name)
+        .fetch_optional(&mut **tx)
+        .await
+        .tried("find a model")?;
+    Ok(found.is_some())
+}
+
+async fn write(
+    tx: &mut Transaction<'_, Sqlite>,
+    now: i64,
+    model: &Model,
+    action: &'static str,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "INSERT INTO models (name, base_url, model, key_ref, prompt_price, completion_price, \
+         max_output_tokens, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) \
+         ON CONFLICT (name) DO UPDATE SET base_url = excluded.base_url, model = excluded.model, \
+         key_ref = excluded.key_ref, prompt_price = excluded.prompt_price, \
+         completion_price = excluded.completion_price, \
+         max_output_tokens = excluded.max_output_tokens",
+    )
+    .bind(&model.name)
+    .bind(&model.base_url)
+    .bind(&model.model)
+    .bind(model.key.to_string())
+    .bind(model.prompt_price)
+    .bind(model.completion_price)
+    .bind(model.max_output_tokens)
+    .bind(now)
+    .execute(&mut **tx)
+    .await
+    .tried("write a model")?;
+    let entry = audit::Entry::new("operator", action, &model.name)
+        .with(format!("{} at {}", model.model, model.base_url));
+    audit::record(tx, now, entry).await
+}
+
+#[cfg(test)]
+#[path = "models_tests.rs"]
+mod tests;

@@ -1,0 +1,85 @@
+use super::*;
+
+async fn store() -> (tempfile::TempDir, Store) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
+    (dir, store)
+}
+
+fn model(name: &str) -> Model {
+    Model {
+        name: name.to_owned(),
+        base_url: "http://127.0.0.1:1/v1".to_owned(),
+        model: format!("provider/{name}"),
+        key: KeyRef::Env("SOME_KEY".to_owned()),
+        prompt_price: 150,
+        completion_price: 600,
+        max_output_tokens: 4096,
+    }
+}
+
+#[tokio::test]
+async fn a_level_nobody_set_is_served_by_the_demo_model() {
+    let (_dir, store) = store().await;
+    for level in Level::ALL {
+        assert_eq!(store.chain(level).await.unwrap(), vec![Model::demo()]);
+    }
+}
+
+#[tokio::test]
+async fn a_chain_keeps_its_order_and_may_hold_the_demo_model() {
+    let (_dir, store) = store().await;
+    store.add_model(&model("fast")).await.unwrap();
+    store.add_model(&model("strong")).await.unwrap();
+    let names = ["strong", "fast", DEMO].map(str::to_owned);
+    store.set_chain(Level::Executor, &names).await.unwrap();
+    let chain = store.chain(Level::Executor).await.unwrap();
+    assert_eq!(chain, vec![model("strong"), model("fast"), Model::demo()]);
+    assert_eq!(store.chain(Level::Coordinator).await.unwrap(), vec![Model::demo()]);
+}
+
+#[tokio::test]
+async fn a_chain_of_unknown_or_doubled_models_is_refused_and_the_old_one_stays() {
+    let (_dir, store) = store().await;
+    store.add_model(&model("fast")).await.unwrap();
+    store.set_chain(Level::Coordinator, &["fast".to_owned()]).await.unwrap();
+    let unknown = store.set_chain(Level::Coordinator, &["fats".to_owned()]).await.unwrap_err();
+    assert_eq!(unknown.to_string(), "there is no model fats");
+    let twice = ["fast", "fast"].map(str::to_owned);
+    store.set_chain(Level::Coordinator, &twice).await.unwrap_err();
+    assert_eq!(store.chain(Level::Coordinator).await.unwrap(), vec![model("fast")]);
+}
+
+#[tokio::test]
+async fn a_removed_model_leaves_its_chains() {
+    let (_dir, store) = store().await;
+    store.add_model(&model("fast")).await.unwrap();
+    store.set_chain(Level::Coordinator, &["fast".to_owned()]).await.unwrap();
+    store.remove_model("fast").await.unwrap();
+    assert_eq!(store.chain(Level::Coordinator).await.unwrap(), vec![Model::demo()]);
+    store.remove_model("fast").await.unwrap_err();
+}
+
+#[tokio::test]
+async fn names_are_unique_and_demo_is_taken() {
+    let (_dir, store) = store().await;
+    store.add_model(&model("fast")).await.unwrap();
+    store.add_model(&model("fast")).await.unwrap_err();
+    store.add_model(&model(DEMO)).await.unwrap_err();
+    let cheaper = Model { prompt_price: 1, ..model("fast") };
+    store.replace_model(&cheaper).await.unwrap();
+    assert_eq!(store.model("fast").await.unwrap(), cheaper);
+    store.replace_model(&model("other")).await.unwrap_err();
+    assert_eq!(store.models().await.unwrap(), vec![cheaper, Model::demo()]);
+}
+
+#[test]
+fn a_key_reference_that_is_not_one_is_refused_without_repeating_it() {
+    for text in ["sk-very-secret", "file:../../etc/passwd", "file:", "env:A B", "file:.hidden"] {
+        let error = text.parse::<KeyRef>().unwrap_err();
+        assert!(!error.to_string().contains("secret"));
+    }
+    for text in ["", "env:OPENROUTER_API_KEY", "file:openrouter.key"] {
+        assert_eq!(text.parse::<KeyRef>().unwrap().to_string(), text);
+    }
+}

@@ -1,0 +1,223 @@
+//! The outbox: everything a person is told, stored before it is sent.
+
+use cloister_protocol::{AgentFrame, ChatId, TurnId, WorkspaceId};
+use sqlx::{FromRow, Sqlite, Transaction};
+
+use crate::db::Store;
+use crate::error::{StoreError, Tried, corrupt};
+use crate::{inbox, tasks};
+
+#[derive(Clone, Debug)]
+pub struct OutboxItem {
+    pub id: i64,
+    pub workspace: WorkspaceId,
+    pub chat: ChatId,
+    pub turn: String,
+    pub frame: AgentFrame,
+    pub created_at: i64,
+}
+
+#[derive(FromRow)]
+struct Row {
+    id: i64,
+    workspace_id: u32,
+    chat: u32,
+    turn: String,
+    frame: String,
+    created_at: i64,
+}
+
+const SELECT: &str = "SELECT id, workspace_id, chat, turn, frame, created_at FROM outbox";
+
+impl Row {
+    fn into_item(self) -> Result<OutboxItem, StoreError> {
+        Ok(OutboxItem {
+            id: self.id,
+            workspace: WorkspaceId::from_number(self.workspace_id),
+            chat: ChatId::from_number(self.chat),
+            turn: self.turn,
+            frame: serde_json::from_str(&self.frame).map_err(|e| corrupt("outbox frame", e))?,
+            created_at: self.created_at,
+        })
+    }
+}
+
+/// What storing the end of a turn did.
+#[derive(Debug)]
+pub struct TurnEnded {
+    /// The row for the person; none when the turn had ended before, or has nothing to say.
+    pub told: Option<OutboxItem>,
+    /// A new trigger: every task of this turn had already ended.
+    pub woke: Option<inbox::InboxItem>,
+}
+
+/// One line of a chat's transcript.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct TranscriptLine {
+    pub at: i64,
+    pub from: String,
+    pub text: String,
+}
+
+impl Store {
+    /// Stores the end of the turn that an inbox row started, and marks the row as answered. Done
+    /// before, it does nothing.
+    pub async fn end_turn(
+        &self,
+        inbox_id: i64,
+        chat: (WorkspaceId, ChatId),
+        turn: &TurnId,
+        frame: Option<&AgentFrame>,
+    ) -> Result<TurnEnded, StoreError> {
+        let now = self.clock.now_ms();
+        let mut tx = self.begin().await?;
+        let answered = sqlx::query(
+            "UPDATE inbox SET state = 'answered', answered_at = ? \
+             WHERE id = ? AND workspace_id = ? AND chat = ? AND state <> 'answered'",
+        )
+        .bind(now)
+        .bind(inbox_id)
+        .bind(chat.0.number())
+        .bind(chat.1.number())
+        .execute(&mut *tx)
+        .await
+        .tried("mark a message as answered")?;
+        let mut ended = TurnEnded { told: None, woke: None };
+        if answered.rows_affected() == 1 {
+            if let Some(frame) = frame {
+                ended.told = Some(push(&mut tx, chat, turn.as_str(), frame, now).await?);
+            }
+            ended.woke = tasks::report_turn(&mut tx, chat.0, turn.as_str(), now).await?;
+        }
+        tx.commit().await.tried("store the end of a turn")?;
+        Ok(ended)
+    }
+
+    /// Rows of a chat that no client has been sent yet.
+    pub async fn undelivered(
+        &self,
+        workspace: WorkspaceId,
+        chat: ChatId,
+    ) -> Result<Vec<OutboxItem>, StoreError> {
+        let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(format!(
+            "{SELECT} WHERE workspace_id = ? AND chat = ? AND delivered_at IS NULL ORDER BY id LIMIT 1000"
+        )))
+        .bind(workspace.number())
+        .bind(chat.number())
+        .fetch_all(self.reader())
+        .await
+        .tried("list what is to be sent")?;
+        rows.into_iter().map(Row::into_item).collect()
+    }
+
+    /// Rows of a chat after a row that the client has.
+    pub async fn outbox_after(
+        &self,
+        workspace: WorkspaceId,
+        chat: ChatId,
+        after: i64,
+    ) -> Result<Vec<OutboxItem>, StoreError> {
+        let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(format!(
+            "{SELECT} WHERE workspace_id = ? AND chat = ? AND id > ? ORDER BY id LIMIT 1000"
+        )))
+        .bind(workspace.number())
+        .bind(chat.number())
+        .bind(after)
+        .fetch_all(self.reader())
+        .await
+        .tried("list what was said")?;
+        rows.into_iter().map(Row::into_item).collect()
+    }
+
+    /// What a turn has told the person so far.
+    pub async fn outbox_of_turn(
+        &self,
+        workspace: WorkspaceId,
+        turn: &TurnId,
+    ) -> Result<Vec<OutboxItem>, StoreError> {
+        let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(format!(
+            "{SELECT} WHERE workspace_id = ? AND turn = ? ORDER BY id"
+        )))
+        .bind(workspace.number())
+        .bind(turn.as_str())
+        .fetch_all(self.reader())
+        .await
+        .tried("list what a turn said")?;
+        rows.into_iter().map(Row::into_item).collect()
+    }
+
+    pub async fn mark_delivered(&self, ids: &[i64]) -> Result<(), StoreError> {
+        let now = self.clock.now_ms();
+        let mut tx = self.begin().await?;
+        for id in ids {
+            sqlx::query("UPDATE outbox SET delivered_at = ? WHERE id = ? AND delivered_at IS NULL")
+                .bind(now)
+                .bind(id)
+                .execute(&mut *tx)
+                .await
+                .tried("mark a row as sent")?;
+        }
+        tx.commit().await.tried("mark rows as sent")
+    }
+
+    /// What was said in a chat, by both sides, the last `count` lines in order.
+    pub async fn transcript(
+        &self,
+        workspace: WorkspaceId,
+        chat: ChatId,
+        count: u32,
+    ) -> Result<Vec<TranscriptLine>, StoreError> {
+        let rows: Vec<(i64, String, String)> = sqlx::query_as(
+            "SELECT at, who, text FROM ( \
+               SELECT received_at AS at, 0 AS side, id, json_extract(cause, '$.from') AS who, \
+                      json_extract(cause, '$.text') AS text \
+                 FROM inbox WHERE workspace_id = ?1 AND chat = ?2 \
+                  AND json_extract(cause, '$.cause') = 'message' \
+               UNION ALL \
+               SELECT created_at, 1, id, 'agent', json_extract(frame, '$.text') \
+                 FROM outbox WHERE workspace_id = ?1 AND chat = ?2 \
+                  AND json_extract(frame, '$.type') = 'end' \
+               ORDER BY at DESC, side DESC, id DESC LIMIT ?3 \
+             ) ORDER BY at, side, id",
+        )
+        .bind(workspace.number())
+        .bind(chat.number())
+        .bind(count)
+        .fetch_all(self.reader())
+        .await
+        .tried("read a transcript")?;
+        Ok(rows.into_iter().map(|(at, from, text)| TranscriptLine { at, from, text }).collect())
+    }
+}
+
+/// Appends a row; its `seq` is the next of its turn.
+pub(crate) async fn push(
+    tx: &mut Transaction<'_, Sqlite>,
+    chat: (WorkspaceId, ChatId),
+    turn: &str,
+    frame: &AgentFrame,
+    now: i64,
+) -> Result<OutboxItem, StoreError> {
+    let json = serde_json::to_string(frame).map_err(|e| corrupt("outbox frame", e))?;
+    let id: i64 = sqlx::query_scalar(
+        "INSERT INTO outbox (workspace_id, chat, turn, seq, frame, created_at) \
+         SELECT ?1, ?2, ?3, coalesce(max(seq) + 1, 0), ?4, ?5 FROM outbox \
+         WHERE workspace_id = ?1 AND turn = ?3 RETURNING id",
+    )
+    .bind(chat.0.number())
+    .bind(chat.1.number())
+    .bind(turn)
+    .bind(json)
+    .bind(now)
+    .fetch_one(&mut **tx)
+    .await
+    .tried("store what a person is told")?;
+    Ok(OutboxItem {
+        id,
+        workspace: chat.0,
+        chat: chat.1,
+        turn: turn.to_owned(),
+        frame: frame.clone(),
+        created_at: now,
+    })
+}

@@ -1,0 +1,402 @@
+//! Tasks: durable units of work, their states and who hears of their end.
+
+use cloister_protocol::link::{Cause, TaskReport};
+use cloister_protocol::{Attachment, ChatId, TaskId, TaskState, TurnId, WorkspaceId};
+use sqlx::{FromRow, Sqlite, Transaction};
+
+use crate::db::Store;
+use crate::error::{StoreError, Tried, corrupt, not_found};
+use crate::inbox::{self, Inbound, InboxItem};
+use crate::{audit, requests};
+
+/// A task to be made.
+#[derive(Clone, Debug)]
+pub struct NewTask {
+    pub workspace: WorkspaceId,
+    pub chat: ChatId,
+    pub parent: Option<TaskId>,
+    pub turn: String,
+    pub title: String,
+    pub instructions: String,
+    /// The person's own words.
+    pub request: String,
+    pub files: Vec<Attachment>,
+    pub plan_first: bool,
+    /// Nano-dollars.
+    pub budget: i64,
+}
+
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Task {
+    pub id: TaskId,
+    pub workspace: WorkspaceId,
+    pub chat: ChatId,
+    pub parent: Option<TaskId>,
+    pub depth: u32,
+    pub turn: String,
+    pub title: String,
+    pub instructions: String,
+    pub request: String,
+    pub files: Vec<Attachment>,
+    pub plan_first: bool,
+    pub state: TaskState,
+    /// Launches since the ledger last grew.
+    pub attempts: u32,
+    pub result: String,
+    pub not_shown: Vec<String>,
+    pub budget: i64,
+    pub spent: i64,
+    pub created_at: i64,
+    pub started_at: Option<i64>,
+    pub ended_at: Option<i64>,
+}
+
+impl Task {
+    pub fn report(&self) -> TaskReport {
+        TaskReport {
+            task: self.id,
+            title: self.title.clone(),
+            state: self.state,
+            result: self.result.clone(),
+            not_shown: self.not_shown.clone(),
+        }
+    }
+}
+
+#[derive(FromRow)]
+struct Row {
+    id: u32,
+    workspace_id: u32,
+    chat: u32,
+    parent_id: Option<u32>,
+    depth: u32,
+    turn: String,
+    title: String,
+    instructions: String,
+    request: String,
+    files: String,
+    plan_first: bool,
+    state: String,
+    attempts: u32,
+    result: String,
+    not_shown: String,
+    budget: i64,
+    spent: i64,
+    created_at: i64,
+    started_at: Option<i64>,
+    ended_at: Option<i64>,
+}
+
+const COLUMNS: &str = "id, workspace_id, chat, parent_id, depth, turn, title, instructions, request, files, \
+     plan_first, state, attempts, result, not_shown, budget, spent, created_at, started_at, ended_at";
+
+impl Row {
+    fn into_task(self) -> Result<Task, StoreError> {
+        Ok(Task {
+            id: TaskId::from_number(self.id),
+            workspace: WorkspaceId::from_number(self.workspace_id),
+            chat: ChatId::from_number(self.chat),
+            parent: self.parent_id.map(TaskId::from_number),
+            depth: self.depth,
+            turn: self.turn,
+            title: self.title,
+            instructions: self.instructions,
+            request: self.request,
+            files: serde_json::from_str(&self.files).map_err(|e| corrupt("task files", e))?,
+            plan_first: self.plan_first,
+            state: TaskState::parse(&self.state)
+                .ok_or_else(|| corrupt("task state", &self.state))?,
+            attempts: self.attempts,
+            result: self.result,
+            not_shown: serde_json::from_str(&self.not_shown)
+                .map_err(|e| corrupt("task record", e))?,
+            budget: self.budget,
+            spent: self.spent,
+            created_at: self.created_at,
+            started_at: self.started_at,
+            ended_at: self.ended_at,
+        })
+    }
+}
+
+fn select(rest: &str) -> sqlx::AssertSqlSafe<String> {
+    sqlx::AssertSqlSafe(format!("SELECT {COLUMNS} FROM tasks {rest}"))
+}
+
+/// How a task ended.
+#[derive(Clone, Debug)]
+pub struct Ending {
+    pub state: TaskState,
+    pub result: String,
+    pub not_shown: Vec<String>,
+    /// The person ended it themselves and need not be told by a turn.
+    pub known_to_person: bool,
+}
+
+/// What the end of a task set in motion.
+#[derive(Debug)]
+pub struct TaskEnded {
+    pub task: Task,
+    /// The trigger that tells the person.
+    pub woke: Option<InboxItem>,
+}
+
+impl Store {
+    /// Makes a task. The same request again answers with the task made before.
+    pub async fn delegate(
+        &self,
+        new: NewTask,
+        scope: &str,
+        request: &str,
+    ) -> Result<Task, StoreError> {
+        let now = self.clock.now_ms();
+        let mut tx = self.begin().await?;
+        if let Some(id) = requests::answered::<TaskId>(&mut tx, scope, request).await? {
+            return self.task(id).await;
+        }
+        let id: u32 = sqlx::query_scalar(
+            "INSERT INTO tasks (workspace_id, chat, parent_id, depth, turn, title, instructions, request, \
+               files, plan_first, state, budget, created_at) \
+             VALUES (?1, ?2, ?3, coalesce((SELECT depth + 1 FROM tasks WHERE id = ?3), 0), ?4, ?5, ?6, ?7, \
+               ?8, ?9, 'queued', ?10, ?11) RETURNING id",
+        )
+        .bind(new.workspace.number())
+        .bind(new.chat.number())
+        .bind(new.parent.map(TaskId::number))
+        .bind(&new.turn)
+        .bind(&new.title)
+        .bind(&new.instructions)
+        .bind(&new.request)
+        .bind(serde_json::to_string(&new.files).map_err(|e| corrupt("task files", e))?)
+        .bind(new.plan_first)
+        .bind(new.budget)
+        .bind(now)
+        .fetch_one(&mut *tx)
+        .await
+        .tried("make a task")?;
+        let id = TaskId::from_number(id);
+        requests::remember(&mut tx, scope, request, &id, now).await?;
+        let entry = audit::Entry::of_cell(new.workspace, "task.new", id).with(&new.title);
+        audit::record(&mut tx, now, entry).await?;
+        tx.commit().await.tried("make a task")?;
+        self.task(id).await
+    }
+
+    pub async fn task(&self, id: TaskId) -> Result<Task, StoreError> {
+        let row: Option<Row> = sqlx::query_as(select("WHERE id = ?"))
+            .bind(id.number())
+            .fetch_optional(self.reader())
+            .await
+            .tried("find a task")?;
+        row.ok_or_else(|| not_found("task", id))?.into_task()
+    }
+
+    /// The newest tasks of a workspace, newest first.
+    pub async fn tasks(&self, workspace: WorkspaceId, count: u32) -> Result<Vec<Task>, StoreError> {
+        let rows: Vec<Row> =
+            sqlx::query_as(select("WHERE workspace_id = ? ORDER BY id DESC LIMIT ?"))
+                .bind(workspace.number())
+                .bind(count)
+                .fetch_all(self.reader())
+                .await
+                .tried("list tasks")?;
+        rows.into_iter().map(Row::into_task).collect()
+    }
+
+    /// The tasks of a workspace that have not ended, oldest first.
+    pub async fn open_tasks(&self, workspace: WorkspaceId) -> Result<Vec<Task>, StoreError> {
+        let rows: Vec<Row> = sqlx::query_as(select(
+            "WHERE workspace_id = ? AND state IN ('queued', 'running', 'waiting') ORDER BY id",
+        ))
+        .bind(workspace.number())
+        .fetch_all(self.reader())
+        .await
+        .tried("list open tasks")?;
+        rows.into_iter().map(Row::into_task).collect()
+    }
+
+    pub async fn children(&self, parent: TaskId) -> Result<Vec<Task>, StoreError> {
+        let rows: Vec<Row> = sqlx::query_as(select("WHERE parent_id = ? ORDER BY id"))
+            .bind(parent.number())
+            .fetch_all(self.reader())
+            .await
+            .tried("list sub-tasks")?;
+        rows.into_iter().map(Row::into_task).collect()
+    }
+
+    /// How many tasks are queued, over all users.
+    pub async fn queued_tasks(&self) -> Result<i64, StoreError> {
+        sqlx::query_scalar("SELECT count(*) FROM tasks WHERE state = 'queued'")
+            .fetch_one(self.reader())
+            .await
+            .tried("count queued tasks")
+    }
+
+    /// Takes the next task to run: of the users below their limit, the one with the fewest running
+    /// and, among those, the one who has waited longest since a task of theirs was started.
+    pub async fn start_next(&self) -> Result<Option<Task>, StoreError> {
+        let now = self.clock.now_ms();
+        let row: Option<Row> = sqlx::query_as(sqlx::AssertSqlSafe(format!(
+            "UPDATE tasks SET state = 'running', attempts = attempts + 1, started_at = ? WHERE id = ( \
+               SELECT t.id FROM tasks t \
+               JOIN workspaces w ON w.id = t.workspace_id JOIN users u ON u.id = w.user_id \
+               LEFT JOIN (SELECT workspace_id, count(*) AS running FROM tasks WHERE state = 'running' \
+                          GROUP BY workspace_id) r ON r.workspace_id = t.workspace_id \
+               LEFT JOIN (SELECT workspace_id, max(started_at) AS last FROM tasks \
+                          GROUP BY workspace_id) l ON l.workspace_id = t.workspace_id \
+               WHERE t.state = 'queued' AND coalesce(r.running, 0) < u.max_executors \
+               ORDER BY coalesce(r.running, 0), coalesce(l.last, 0), t.id LIMIT 1) \
+             RETURNING {COLUMNS}"
+        )))
+        .bind(now)
+        .fetch_optional(self.writer())
+        .await
+        .tried("start a task")?;
+        row.map(Row::into_task).transpose()
+    }
+
+    /// Back to the queue: its executor is gone, or what it waited for has come.
+    pub async fn requeue(&self, id: TaskId) -> Result<(), StoreError> {
+        sqlx::query(
+            "UPDATE tasks SET state = 'queued' WHERE id = ? AND state IN ('running', 'waiting')",
+        )
+        .bind(id.number())
+        .execute(self.writer())
+        .await
+        .tried("queue a task again")?;
+        Ok(())
+    }
+
+    /// After a restart no executor runs: what was running is queued again, and that attempt does
+    /// not count against the task.
+    pub async fn requeue_running(&self) -> Result<u64, StoreError> {
+        let done = sqlx::query(
+            "UPDATE tasks SET state = 'queued', attempts = max(attempts - 1, 0) WHERE state = 'running'",
+        )
+        .execute(self.writer())
+        .await
+        .tried("queue running tasks again")?;
+        Ok(done.rows_affected())
+    }
+
+    /// The task waits for its sub-tasks; not if they have all ended meanwhile.
+    pub async fn wait_for_children(&self, id: TaskId) -> Result<bool, StoreError> {
+        let done = sqlx::query(
+            "UPDATE tasks SET state = 'waiting', attempts = 0 WHERE id = ?1 AND state = 'running' AND EXISTS \
+             (SELECT 1 FROM tasks c WHERE c.parent_id = ?1 AND c.state IN ('queued', 'running', 'waiting'))",
+        )
+        .bind(id.number())
+        .execute(self.writer())
+        .await
+        .tried("let a task wait")?;
+        Ok(done.rows_affected() == 1)
+    }
+
+    /// Ends a task. None if it had ended before. A parent that waited for its last sub-task is
+    /// queued again; when the last task of a turn has ended, a trigger tells the person.
+    pub async fn end_task(
+        &self,
+        id: TaskId,
+        ending: Ending,
+    ) -> Result<Option<TaskEnded>, StoreError> {
+        let now = self.clock.now_ms();
+        let mut tx = self.begin().await?;
+        let row: Option<Row> = sqlx::query_as(sqlx::AssertSqlSafe(format!(
+            "UPDATE tasks SET state = ?, result = ?, not_shown = ?, ended_at = ?, reported = ? \
+             WHERE id = ? AND state IN ('queued', 'running', 'waiting') RETURNING {COLUMNS}"
+        )))
+        .bind(ending.state.as_str())
+        .bind(&ending.result)
+        .bind(serde_json::to_string(&ending.not_shown).map_err(|e| corrupt("task record", e))?)
+        .bind(now)
+        .bind(ending.known_to_person)
+        .bind(id.number())
+        .fetch_optional(&mut *tx)
+        .await
+        .tried("end a task")?;
+        let Some(row) = row else { return Ok(None) };
+        let task = row.into_task()?;
+        sqlx::query("UPDATE approvals SET state = 'void' WHERE task_id = ? AND state = 'pending'")
+            .bind(id.number())
+            .execute(&mut *tx)
+            .await
+            .tried("void the approvals of a task")?;
+        if let Some(parent) = task.parent {
+            release_parent(&mut tx, parent).await?;
+        }
+        let woke = report_turn(&mut tx, task.workspace, &task.turn, now).await?;
+        let entry =
+            audit::Entry::of_cell(task.workspace, "task.end", id).with(ending.state.as_str());
+        audit::record(&mut tx, now, entry).await?;
+        tx.commit().await.tried("end a task")?;
+        Ok(Some(TaskEnded { task, woke }))
+    }
+}
+
+/// Queues a parent that waited, once none of its sub-tasks is open.
+async fn release_parent(
+    tx: &mut Transaction<'_, Sqlite>,
+    parent: TaskId,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "UPDATE tasks SET state = 'queued' WHERE id = ?1 AND state = 'waiting' \
+         AND NOT EXISTS (SELECT 1 FROM approvals WHERE task_id = ?1 AND state = 'pending') \
+         AND NOT EXISTS (SELECT 1 FROM tasks c WHERE c.parent_id = ?1 \
+                         AND c.state IN ('queued', 'running', 'waiting'))",
+    )
+    .bind(parent.number())
+    .execute(&mut **tx)
+    .await
+    .tried("queue a parent task again")?;
+    Ok(())
+}
+
+/// If the turn is over and so is every task it asked for, a trigger with their reports goes to the
+/// inbox, once.
+pub(crate) async fn report_turn(
+    tx: &mut Transaction<'_, Sqlite>,
+    workspace: WorkspaceId,
+    turn: &str,
+    now: i64,
+) -> Result<Option<InboxItem>, StoreError> {
+    let Some(inbox_id) = turn.strip_prefix("t-").and_then(inbox::inbox_id) else {
+        return Ok(None);
+    };
+    let rows: Vec<Row> = sqlx::query_as(select(
+        "WHERE workspace_id = ?1 AND turn = ?2 AND parent_id IS NULL AND reported = 0 \
+         AND NOT EXISTS (SELECT 1 FROM tasks o WHERE o.workspace_id = ?1 AND o.turn = ?2 \
+                         AND o.parent_id IS NULL AND o.state IN ('queued', 'running', 'waiting')) \
+         AND EXISTS (SELECT 1 FROM inbox WHERE id = ?3 AND state = 'answered') ORDER BY id",
+    ))
+    .bind(workspace.number())
+    .bind(turn)
+    .bind(inbox_id)
+    .fetch_all(&mut **tx)
+    .await
+    .tried("look for tasks to report")?;
+    let tasks = rows.into_iter().map(Row::into_task).collect::<Result<Vec<_>, _>>()?;
+    let Some(last) = tasks.last() else {
+        return Ok(None);
+    };
+    sqlx::query(
+        "UPDATE tasks SET reported = 1 WHERE workspace_id = ? AND turn = ? AND parent_id IS NULL",
+    )
+    .bind(workspace.number())
+    .bind(turn)
+    .execute(&mut **tx)
+    .await
+    .tried("mark tasks as reported")?;
+    let trigger = Inbound {
+        source: "tasks".to_owned(),
+        external_id: format!("{workspace}:{turn}:{}", last.id),
+        workspace,
+        chat: last.chat,
+        cause: Cause::TasksEnded { reports: tasks.iter().map(Task::report).collect() },
+    };
+    Ok(Some(inbox::accept_in(tx, trigger, now).await?.item))
+}
+
+/// The turn of a task, as a turn id.
+pub fn turn_of(task: &Task) -> Result<TurnId, StoreError> {
+    task.turn.parse().map_err(|e| corrupt("turn id", e))
+}

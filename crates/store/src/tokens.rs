@@ -1,0 +1,124 @@
+//! Session and login tokens, kept as hashes.
+
+use cloister_protocol::{UserId, WorkspaceId};
+use sha2::{Digest, Sha256};
+
+use crate::db::Store;
+use crate::error::{StoreError, Tried};
+
+/// The hash under which a token is kept.
+pub fn token_hash(token: &str) -> String {
+    Sha256::digest(token.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenKind {
+    /// Opens the agent socket of one workspace, until it expires.
+    Session,
+    /// Exchanged once for a session.
+    Login,
+}
+
+impl TokenKind {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Session => "session",
+            Self::Login => "login",
+        }
+    }
+}
+
+/// Whom a token stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenOwner {
+    pub user: UserId,
+    pub workspace: WorkspaceId,
+    pub expires_at: i64,
+}
+
+impl Store {
+    pub async fn add_token(
+        &self,
+        kind: TokenKind,
+        hash: &str,
+        user: UserId,
+        expires_at: i64,
+    ) -> Result<(), StoreError> {
+        let now = self.clock.now_ms();
+        let mut tx = self.begin().await?;
+        sqlx::query("DELETE FROM tokens WHERE expires_at < ?")
+            .bind(now)
+            .execute(&mut *tx)
+            .await
+            .tried("drop expired tokens")?;
+        sqlx::query(
+            "INSERT INTO tokens (hash, kind, user_id, expires_at, created_at) VALUES (?, ?, ?, ?, ?)",
+        )
+        .bind(hash)
+        .bind(kind.as_str())
+        .bind(user.number())
+        .bind(expires_at)
+        .bind(now)
+        .execute(&mut *tx)
+        .await
+        .tried("keep a token")?;
+        tx.commit().await.tried("keep a token")
+    }
+
+    /// The owner of a live session token.
+    pub async fn session_owner(&self, hash: &str) -> Result<Option<TokenOwner>, StoreError> {
+        let row: Option<(u32, u32, i64)> = sqlx::query_as(
+            "SELECT t.user_id, w.id, t.expires_at FROM tokens t JOIN workspaces w ON w.user_id = t.user_id \
+             WHERE t.hash = ? AND t.kind = 'session' AND t.expires_at > ?",
+        )
+        .bind(hash)
+        .bind(self.clock.now_ms())
+        .fetch_optional(self.reader())
+        .await
+        .tried("look up a token")?;
+        Ok(row.map(owner))
+    }
+
+    /// Uses up a login token.
+    pub async fn redeem_login(&self, hash: &str) -> Result<Option<TokenOwner>, StoreError> {
+        let now = self.clock.now_ms();
+        let mut tx = self.begin().await?;
+        let row: Option<(u32, u32, i64)> = sqlx::query_as(
+            "SELECT t.user_id, w.id, t.expires_at FROM tokens t JOIN workspaces w ON w.user_id = t.user_id \
+             WHERE t.hash = ? AND t.kind = 'login' AND t.expires_at > ? AND t.used_at IS NULL",
+        )
+        .bind(hash)
+        .bind(now)
+        .fetch_optional(&mut *tx)
+        .await
+        .tried("look up a login token")?;
+        if row.is_some() {
+            sqlx::query("UPDATE tokens SET used_at = ? WHERE hash = ?")
+                .bind(now)
+                .bind(hash)
+                .execute(&mut *tx)
+                .await
+                .tried("use up a login token")?;
+        }
+        tx.commit().await.tried("use up a login token")?;
+        Ok(row.map(owner))
+    }
+
+    /// Ends a session at once.
+    pub async fn revoke_token(&self, hash: &str) -> Result<(), StoreError> {
+        sqlx::query("DELETE FROM tokens WHERE hash = ?")
+            .bind(hash)
+            .execute(self.writer())
+            .await
+            .tried("revoke a token")?;
+        Ok(())
+    }
+}
+
+fn owner((user, workspace, expires_at): (u32, u32, i64)) -> TokenOwner {
+    TokenOwner {
+        user: UserId::from_number(user),
+        workspace: WorkspaceId::from_number(workspace),
+        expires_at,
+    }
+}

@@ -1,0 +1,170 @@
+//! Users and their private workspaces.
+
+use cloister_protocol::{UserId, UserName, WorkspaceId};
+use sqlx::FromRow;
+
+use crate::audit;
+use crate::db::Store;
+use crate::error::{StoreError, Tried, corrupt, not_found};
+
+/// The limits a new user starts with.
+#[derive(Clone, Copy, Debug)]
+pub struct UserLimits {
+    pub quota_bytes: u64,
+    pub max_executors: u32,
+    /// Nano-dollars per UTC day.
+    pub daily_budget: i64,
+    /// Nano-dollars per task.
+    pub task_budget: i64,
+}
+
+#[derive(Clone, Debug)]
+pub struct User {
+    pub id: UserId,
+    pub name: UserName,
+    pub workspace: WorkspaceId,
+    pub limits: UserLimits,
+    pub over_quota: bool,
+}
+
+#[derive(FromRow)]
+struct Row {
+    id: u32,
+    name: String,
+    workspace: u32,
+    quota_bytes: i64,
+    max_executors: u32,
+    daily_budget: i64,
+    task_budget: i64,
+    over_quota: bool,
+}
+
+const SELECT: &str = "SELECT u.id, u.name, w.id AS workspace, u.quota_bytes, u.max_executors, u.daily_budget, \
+     u.task_budget, w.over_quota FROM users u JOIN workspaces w ON w.user_id = u.id";
+
+impl Row {
+    fn into_user(self) -> Result<User, StoreError> {
+        Ok(User {
+            id: UserId::from_number(self.id),
+            name: self.name.parse().map_err(|e| corrupt("user name", e))?,
+            workspace: WorkspaceId::from_number(self.workspace),
+            limits: UserLimits {
+                quota_bytes: self.quota_bytes.unsigned_abs(),
+                max_executors: self.max_executors,
+                daily_budget: self.daily_budget,
+                task_budget: self.task_budget,
+            },
+            over_quota: self.over_quota,
+        })
+    }
+}
+
+impl Store {
+    /// Makes a user and their workspace.
+    pub async fn add_user(&self, name: &UserName, limits: UserLimits) -> Result<User, StoreError> {
+        let now = self.clock.now_ms();
+        let mut tx = self.begin().await?;
+        let id: Option<u32> = sqlx::query_scalar(
+            "INSERT INTO users (name, created_at, quota_bytes, max_executors, daily_budget, task_budget) \
+             VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING RETURNING id",
+        )
+        .bind(name.as_str())
+        .bind(now)
+        .bind(i64::try_from(limits.quota_bytes).unwrap_or(i64::MAX))
+        .bind(limits.max_executors)
+        .bind(limits.daily_budget)
+        .bind(limits.task_budget)
+        .fetch_optional(&mut *tx)
+        .await
+        .tried("add a user")?;
+        let Some(id) = id else {
+            return Err(StoreError::Exists { what: "user", name: name.to_string() });
+        };
+        sqlx::query("INSERT INTO workspaces (user_id, created_at) VALUES (?, ?)")
+            .bind(id)
+            .bind(now)
+            .execute(&mut *tx)
+            .await
+            .tried("add a workspace")?;
+        audit::record(&mut tx, now, audit::Entry::new("operator", "user.add", name)).await?;
+        tx.commit().await.tried("add a user")?;
+        self.user(name).await
+    }
+
+    pub async fn users(&self) -> Result<Vec<User>, StoreError> {
+        let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(format!("{SELECT} ORDER BY u.id")))
+            .fetch_all(self.reader())
+            .await
+            .tried("list users")?;
+        rows.into_iter().map(Row::into_user).collect()
+    }
+
+    pub async fn user(&self, name: &UserName) -> Result<User, StoreError> {
+        let row: Option<Row> =
+            sqlx::query_as(sqlx::AssertSqlSafe(format!("{SELECT} WHERE u.name = ?")))
+                .bind(name.as_str())
+                .fetch_optional(self.reader())
+                .await
+                .tried("find a user")?;
+        row.ok_or_else(|| not_found("user", name))?.into_user()
+    }
+
+    pub async fn user_of(&self, workspace: WorkspaceId) -> Result<User, StoreError> {
+        let row: Option<Row> =
+            sqlx::query_as(sqlx::AssertSqlSafe(format!("{SELECT} WHERE w.id = ?")))
+                .bind(workspace.number())
+                .fetch_optional(self.reader())
+                .await
+                .tried("find the user of a workspace")?;
+        row.ok_or_else(|| not_found("workspace", workspace))?.into_user()
+    }
+
+    /// Replaces a user's limits.
+    pub async fn set_limits(
+        &self,
+        name: &UserName,
+        limits: UserLimits,
+    ) -> Result<User, StoreError> {
+        let now = self.clock.now_ms();
+        let mut tx = self.begin().await?;
+        let changed = sqlx::query(
+            "UPDATE users SET quota_bytes = ?, max_executors = ?, daily_budget = ?, task_budget = ? \
+             WHERE name = ?",
+        )
+        .bind(i64::try_from(limits.quota_bytes).unwrap_or(i64::MAX))
+        .bind(limits.max_executors)
+        .bind(limits.daily_budget)
+        .bind(limits.task_budget)
+        .bind(name.as_str())
+        .execute(&mut *tx)
+        .await
+        .tried("change a user's limits")?;
+        if changed.rows_affected() == 0 {
+            return Err(not_found("user", name));
+        }
+        let detail = format!("{limits:?}");
+        audit::record(
+            &mut tx,
+            now,
+            audit::Entry::new("operator", "user.limits", name).with(detail),
+        )
+        .await?;
+        tx.commit().await.tried("change a user's limits")?;
+        self.user(name).await
+    }
+
+    /// Remembers that a workspace passed its quota, or came back under it.
+    pub async fn set_over_quota(
+        &self,
+        workspace: WorkspaceId,
+        over: bool,
+    ) -> Result<(), StoreError> {
+        sqlx::query("UPDATE workspaces SET over_quota = ? WHERE id = ?")
+            .bind(over)
+            .bind(workspace.number())
+            .execute(self.writer())
+            .await
+            .tried("mark a workspace's quota")?;
+        Ok(())
+    }
+}
