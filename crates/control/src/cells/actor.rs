@@ -1,0 +1,474 @@
+//! The actor of one workspace: launches the coordinator, hands it what is owed, stores what it says.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cloister_protocol::link::{Cause, Downlink, Trigger, Uplink};
+use cloister_protocol::{
+    AgentFrame, ChatId, End, ErrorCode, MessageId, TurnId, Usage, WorkspaceId,
+};
+use cloister_store::inbox::{InboxItem, InboxState, inbox_id};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::{LinkEnd, LinkSlot, Poke};
+use crate::commands;
+use crate::control::Control;
+use crate::error::ControlError;
+use crate::ports::{Access, Exit, Mount, OpenDoor, Principal, Role, Sandbox, SandboxSpec};
+
+/// How often the coordinator may die while a message waits before the person is told.
+const MAX_DEATHS: u32 = 20;
+/// How often a launch may fail in a row before the person is told.
+const MAX_FAILED_LAUNCHES: u32 = 3;
+/// How long a fresh coordinator may take to connect.
+const CONNECT_TIME: Duration = Duration::from_secs(20);
+/// How long a coordinator that was told to stop may take.
+const STOP_TIME: Duration = Duration::from_secs(3);
+
+/// A running coordinator.
+struct Cell {
+    sandbox: Box<dyn Sandbox>,
+    connections: mpsc::Receiver<LinkEnd>,
+    link: Option<LinkEnd>,
+    launched_at: Instant,
+    /// Inbox rows handed over on the present link, and their chats.
+    sent: HashMap<i64, ChatId>,
+    _door: Box<dyn OpenDoor>,
+}
+
+struct Actor {
+    control: Control,
+    workspace: WorkspaceId,
+    cell: Option<Cell>,
+    /// Per inbox row: how often the coordinator died while it was open.
+    deaths: HashMap<i64, u32>,
+    failed_launches: u32,
+    active_at: Instant,
+}
+
+/// What woke the actor.
+enum Event {
+    Poke(Option<Poke>),
+    Connected(Option<LinkEnd>),
+    Frame(Option<Uplink>),
+    Exited(Exit),
+    Tick,
+    Stop,
+}
+
+pub(super) async fn run(control: Control, workspace: WorkspaceId, mut pokes: mpsc::Receiver<Poke>) {
+    let mut actor = Actor {
+        control: control.clone(),
+        workspace,
+        cell: None,
+        deaths: HashMap::new(),
+        failed_launches: 0,
+        active_at: Instant::now(),
+    };
+    loop {
+        let event = actor.next_event(&mut pokes).await;
+        let go_on = match event {
+            Event::Stop => false,
+            Event::Poke(None) => false,
+            Event::Poke(Some(Poke::Stop)) => false,
+            Event::Poke(Some(poke)) => actor.on_poke(poke).await,
+            Event::Connected(link) => actor.on_connected(link).await,
+            Event::Frame(frame) => actor.on_frame(frame).await,
+            Event::Exited(exit) => actor.on_exit(exit).await,
+            Event::Tick => actor.on_tick(),
+        };
+        if !go_on {
+            actor.stop_cell().await;
+            if control.stopping() || control.retire(workspace, &mut pokes) {
+                return;
+            }
+            // Poked while it was stopping: look again.
+            actor.reconcile().await;
+        }
+    }
+}
+
+impl Actor {
+    async fn next_event(&mut self, pokes: &mut mpsc::Receiver<Poke>) -> Event {
+        let tick = tokio::time::sleep(self.tick_after());
+        let stop = self.control.inner.stop.clone();
+        let Some(cell) = &mut self.cell else {
+            return tokio::select! {
+                () = stop.cancelled() => Event::Stop,
+                poke = pokes.recv() => Event::Poke(poke),
+                () = tick => Event::Tick,
+            };
+        };
+        let frame = async {
+            match &mut cell.link {
+                Some(link) => link.up.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => Event::Stop,
+            link = cell.connections.recv() => Event::Connected(link),
+            frame = frame => Event::Frame(frame),
+            poke = pokes.recv() => Event::Poke(poke),
+            exit = cell.sandbox.wait() => Event::Exited(exit),
+            () = tick => Event::Tick,
+        }
+    }
+
+    fn tick_after(&self) -> Duration {
+        let ttl = self.control.inner.parts.cells.ttl();
+        let idle = self.active_at.elapsed();
+        ttl.saturating_sub(idle).clamp(Duration::from_millis(50), Duration::from_secs(5))
+    }
+
+    /// False when the cell has been idle for its TTL, or there is none and nothing to do.
+    fn on_tick(&mut self) -> bool {
+        let Some(cell) = &self.cell else { return false };
+        if cell.link.is_none() && cell.launched_at.elapsed() > CONNECT_TIME {
+            tracing::warn!(workspace = %self.workspace, "the coordinator did not connect");
+            return false;
+        }
+        let busy = !cell.sent.is_empty();
+        busy || self.active_at.elapsed() < self.control.inner.parts.cells.ttl()
+    }
+
+    async fn on_poke(&mut self, poke: Poke) -> bool {
+        match poke {
+            Poke::Inbox => {
+                self.active_at = Instant::now();
+                self.reconcile().await;
+                self.cell.is_some()
+            }
+            Poke::CancelTurn(turn) => {
+                self.send(Downlink::CancelTurn { turn }).await;
+                true
+            }
+            Poke::Memory(reply) => {
+                let memory = self.cell.as_ref().and_then(|cell| cell.sandbox.memory_pss());
+                if reply.send(memory).is_err() {
+                    tracing::debug!("nobody waits for the memory any more");
+                }
+                self.cell.is_some()
+            }
+            Poke::Stop => false,
+        }
+    }
+
+    async fn on_connected(&mut self, link: Option<LinkEnd>) -> bool {
+        let Some(cell) = &mut self.cell else {
+            return false;
+        };
+        let Some(link) = link else { return false };
+        cell.link = Some(link);
+        cell.sent.clear();
+        self.failed_launches = 0;
+        self.reconcile().await;
+        true
+    }
+
+    async fn on_exit(&mut self, exit: Exit) -> bool {
+        let Some(cell) = self.cell.take() else {
+            return false;
+        };
+        let log = cell.sandbox.log_tail();
+        tracing::warn!(workspace = %self.workspace, ?exit, log, "the coordinator ended");
+        if cell.link.is_none() {
+            self.failed_launches += 1;
+        }
+        for id in cell.sent.into_keys() {
+            *self.deaths.entry(id).or_default() += 1;
+        }
+        self.reconcile().await;
+        self.cell.is_some()
+    }
+
+    async fn on_frame(&mut self, frame: Option<Uplink>) -> bool {
+        let Some(frame) = frame else {
+            // The agent will connect again, or exit.
+            if let Some(cell) = &mut self.cell {
+                cell.link = None;
+            }
+            return true;
+        };
+        if let Err(error) = self.take_frame(frame).await {
+            tracing::error!(workspace = %self.workspace, error = error.chain(), "a frame of the coordinator failed");
+        }
+        true
+    }
+
+    async fn take_frame(&mut self, frame: Uplink) -> Result<(), ControlError> {
+        match frame {
+            Uplink::Hello { version } => {
+                tracing::debug!(workspace = %self.workspace, version, "the coordinator is there");
+            }
+            Uplink::Accepted { id } => {
+                if let Some(id) = self.owed(&id) {
+                    self.control.store().mark_journaled(id).await?;
+                }
+            }
+            Uplink::TextChunk(chunk) => {
+                self.say_live(&chunk.turn.clone(), AgentFrame::TextChunk(chunk));
+            }
+            Uplink::ToolCall(call) => {
+                if let Some(turn) = call.turn.clone() {
+                    self.say_live(&turn, AgentFrame::ToolCall(call));
+                }
+            }
+            Uplink::ToolResult(result) => {
+                if let Some(turn) = result.turn.clone() {
+                    self.say_live(&turn, AgentFrame::ToolResult(result));
+                }
+            }
+            Uplink::Update(cloister_protocol::Update::Restart { turn }) => {
+                let update = cloister_protocol::Update::Restart { turn: turn.clone() };
+                self.say_live(&turn, AgentFrame::Update(update));
+            }
+            // A coordinator has no task of its own to speak of.
+            Uplink::Update(_) | Uplink::Step { .. } | Uplink::Todos { .. } | Uplink::Finish(_) => {}
+            Uplink::End(end) => self.end_turn(end).await?,
+            Uplink::Request(request) => {
+                let reply = super::requests::answer(&self.control, self.workspace, &request).await;
+                self.send(Downlink::Reply { id: request.id, result: reply }).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// The inbox row of a trigger that this cell was handed.
+    fn owed(&self, trigger: &MessageId) -> Option<i64> {
+        let id = inbox_id(trigger.as_str())?;
+        self.cell.as_ref()?.sent.contains_key(&id).then_some(id)
+    }
+
+    /// Passes a live frame on, if its turn is one that this cell was handed.
+    fn say_live(&mut self, turn: &TurnId, frame: AgentFrame) {
+        self.active_at = Instant::now();
+        let sent = self.cell.as_ref().map(|cell| &cell.sent);
+        let chat = sent.and_then(|sent| sent.get(&turn_row(turn)?));
+        if let Some(chat) = chat {
+            self.control.hub().say(self.workspace, *chat, frame, None);
+        }
+    }
+
+    async fn end_turn(&mut self, end: End) -> Result<(), ControlError> {
+        self.active_at = Instant::now();
+        let turn = end.turn.clone();
+        let Some(id) = turn_row(&turn) else {
+            return Ok(());
+        };
+        // Any row of this workspace may be ended by its own cell; the store ends it once.
+        let Some(row) = self.control.store().inbox_item(id).await? else {
+            return Ok(());
+        };
+        if row.workspace != self.workspace {
+            return Ok(());
+        }
+        if row.state == InboxState::Accepted {
+            self.control.store().mark_journaled(id).await?;
+        }
+        self.control.finish_turn(&row, end).await?;
+        if let Some(cell) = &mut self.cell {
+            cell.sent.remove(&id);
+        }
+        self.deaths.remove(&id);
+        self.send(Downlink::Stored { turn }).await;
+        // The end may have woken another trigger; it is in the inbox now.
+        self.reconcile().await;
+        Ok(())
+    }
+
+    async fn send(&mut self, frame: Downlink) {
+        if let Some(link) = self.cell.as_ref().and_then(|cell| cell.link.as_ref()) {
+            // A closed link shows itself as the end of `up`.
+            drop(link.down.send(frame).await);
+        }
+    }
+
+    /// Makes sure that everything owed is with a live coordinator, or answered with why not.
+    async fn reconcile(&mut self) {
+        loop {
+            match self.try_reconcile().await {
+                Ok(()) => return,
+                Err(ControlError::Launch(error)) => {
+                    self.failed_launches += 1;
+                    tracing::error!(workspace = %self.workspace, %error, "the cell did not start");
+                    if self.failed_launches < MAX_FAILED_LAUNCHES {
+                        tokio::time::sleep(Duration::from_millis(200)).await;
+                        continue;
+                    }
+                    let body = ControlError::Launch(error).body();
+                    let fix = body.fix.map(|fix| format!(" {fix}")).unwrap_or_default();
+                    let text = format!("Your agent could not be started: {}.{fix}", body.message);
+                    self.give_up(body.code, &text).await;
+                    return;
+                }
+                Err(error) => {
+                    tracing::error!(workspace = %self.workspace, error = error.chain(), "the inbox could not be worked on");
+                    return;
+                }
+            }
+        }
+    }
+
+    async fn try_reconcile(&mut self) -> Result<(), ControlError> {
+        let mut owed = Vec::new();
+        for row in self.control.store().unanswered(self.workspace).await? {
+            if self.cell.as_ref().is_some_and(|cell| cell.sent.contains_key(&row.id)) {
+                continue;
+            }
+            if let Cause::Message { text, .. } = &row.cause
+                && let Some(command) = commands::parse(text)
+            {
+                self.control.run_command(&row, command).await?;
+            } else if self.deaths.get(&row.id).copied().unwrap_or(0) >= MAX_DEATHS {
+                let text = "Your agent ended again and again while it worked on this message. \
+                            It was given up; the operator's log says more.";
+                self.control.fail_turn(&row, ErrorCode::Internal, text).await?;
+            } else {
+                owed.push(row);
+            }
+        }
+        if owed.is_empty() {
+            return Ok(());
+        }
+        if self.failed_launches >= MAX_FAILED_LAUNCHES {
+            self.give_up(
+                ErrorCode::Internal,
+                "Your agent could not be started. The operator's log says why.",
+            )
+            .await;
+            return Ok(());
+        }
+        if self.cell.is_none() {
+            self.cell = Some(self.launch().await?);
+        }
+        for row in owed {
+            let trigger = Trigger { id: row.trigger()?, chat: row.chat, cause: row.cause };
+            let chat = row.chat;
+            let Some(cell) = &mut self.cell else { break };
+            let Some(link) = &cell.link else { break };
+            if link.down.send(Downlink::Trigger(trigger)).await.is_ok() {
+                cell.sent.insert(row.id, chat);
+            }
+        }
+        Ok(())
+    }
+
+    /// Answers everything owed with why it can't be answered.
+    async fn give_up(&mut self, code: ErrorCode, text: &str) {
+        self.failed_launches = 0;
+        let rows = self.control.store().unanswered(self.workspace).await.unwrap_or_default();
+        for row in rows {
+            if let Err(error) = self.control.fail_turn(&row, code, text).await {
+                tracing::error!(error = error.chain(), "a message could not be answered");
+            }
+        }
+    }
+
+    async fn launch(&self) -> Result<Cell, ControlError> {
+        let control = &self.control;
+        let user = control.store().user_of(self.workspace).await?;
+        let name = self.workspace.to_string();
+        let workspace_dir = control.layout().workspace(self.workspace);
+        let chats = control.store().chats(self.workspace).await?;
+        control
+            .prepare_workspace(self.workspace, chats.iter().map(|chat| chat.id).collect())
+            .await?;
+        let run_dir = control
+            .layout()
+            .sandbox_run(&name)
+            .map_err(ControlError::io("the run directory of a cell could not be made"))?;
+        let socket = run_dir.join("door.sock");
+        let (slot, connections) = LinkSlot::new();
+        let principal = Principal { user: user.id, workspace: self.workspace, task: None };
+        let door = control
+            .inner
+            .parts
+            .doors
+            .open(socket.clone(), principal, Arc::new(slot))
+            .map_err(ControlError::io("the door of a cell could not be opened"))?;
+        let spec = SandboxSpec {
+            name,
+            role: Role::Coordinator,
+            workspace: self.workspace,
+            mounts: vec![Mount {
+                source: workspace_dir,
+                target: cloister_protocol::link::WORKSPACE_PATH.into(),
+                access: Access::ReadWrite,
+            }],
+            door: socket,
+            cwd: cloister_protocol::link::WORKSPACE_PATH.into(),
+            limits: control.inner.parts.cells.coordinator_limits(),
+        };
+        let sandbox = control.inner.parts.backend.launch(spec).await?;
+        Ok(Cell {
+            sandbox,
+            connections,
+            link: None,
+            launched_at: Instant::now(),
+            sent: HashMap::new(),
+            _door: door,
+        })
+    }
+
+    async fn stop_cell(&mut self) {
+        self.send(Downlink::Stop).await;
+        let Some(cell) = self.cell.take() else { return };
+        if tokio::time::timeout(STOP_TIME, cell.sandbox.wait()).await.is_err() {
+            cell.sandbox.kill().await;
+        }
+        drop(cell);
+        let run_dir = self.control.layout().run().join(self.workspace.to_string());
+        drop(std::fs::remove_dir_all(run_dir));
+    }
+}
+
+/// The inbox row that started a turn.
+fn turn_row(turn: &TurnId) -> Option<i64> {
+    turn.as_str().strip_prefix("t-").and_then(inbox_id)
+}
+
+impl Control {
+    /// Stores the end of a turn once and tells whoever looks.
+    pub(crate) async fn finish_turn(
+        &self,
+        row: &InboxItem,
+        mut end: End,
+    ) -> Result<(), ControlError> {
+        let turn = end.turn.clone();
+        end.message = crate::intake::client_id(row);
+        let frame = match &row.cause {
+            Cause::Clear => None,
+            Cause::Message { .. } | Cause::TasksEnded { .. } => Some(AgentFrame::End(end)),
+        };
+        let ended =
+            self.store().end_turn(row.id, (row.workspace, row.chat), &turn, frame.as_ref()).await?;
+        if let Some(item) = ended.told {
+            self.hub().say_stored(item);
+        }
+        if ended.woke.is_some() {
+            self.poke(row.workspace, Poke::Inbox);
+        }
+        Ok(())
+    }
+
+    /// Ends a turn that no agent could end.
+    pub(crate) async fn fail_turn(
+        &self,
+        row: &InboxItem,
+        code: ErrorCode,
+        text: &str,
+    ) -> Result<(), ControlError> {
+        let end = End {
+            turn: TurnId::of_trigger(&row.trigger()?),
+            message: None,
+            text: text.to_owned(),
+            usage: Usage::default(),
+            error: Some(code),
+        };
+        self.finish_turn(row, end).await
+    }
+}

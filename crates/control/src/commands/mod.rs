@@ -1,0 +1,84 @@
+//! The command table: what a person can say that no model needs to understand. Every surface has
+//! these, with `/` or `!`.
+
+mod run;
+
+/// A command and its help line.
+pub struct Command {
+    pub name: &'static str,
+    pub usage: &'static str,
+    pub help: &'static str,
+    pub(crate) verb: Verb,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Help,
+    Status,
+    Tasks,
+    Cancel,
+    New,
+    Chats,
+    Rename,
+    Archive,
+    Clear,
+    Approve,
+    Deny,
+    Budget,
+}
+
+const fn row(name: &'static str, usage: &'static str, help: &'static str, verb: Verb) -> Command {
+    Command { name, usage, help, verb }
+}
+
+pub const COMMANDS: &[Command] = &[
+    row("help", "/help", "what you can say", Verb::Help),
+    row("status", "/status", "what is going on", Verb::Status),
+    row("tasks", "/tasks", "the tasks of this workspace", Verb::Tasks),
+    row("cancel", "/cancel [T1 | all]", "stop one task, or every task of this chat", Verb::Cancel),
+    row("new", "/new [title]", "start another chat", Verb::New),
+    row("chats", "/chats", "list your chats", Verb::Chats),
+    row("rename", "/rename TITLE", "name this chat", Verb::Rename),
+    row("archive", "/archive", "put this chat away", Verb::Archive),
+    row("clear", "/clear", "forget this conversation; the next message starts afresh", Verb::Clear),
+    row("yes", "/yes", "allow what this chat's agent asks", Verb::Approve),
+    row("no", "/no", "refuse what this chat's agent asks", Verb::Deny),
+    row("approve", "/approve A1", "allow the question with this id", Verb::Approve),
+    row("deny", "/deny A1", "refuse the question with this id", Verb::Deny),
+    row(
+        "budget",
+        "/budget [USD]",
+        "what was spent; the owner can set the daily limit",
+        Verb::Budget,
+    ),
+];
+
+/// A command as it was typed.
+pub(crate) struct Typed {
+    pub(crate) name: String,
+    pub(crate) verb: Option<Verb>,
+    pub(crate) rest: String,
+}
+
+/// The command in a message, if it is one: a single line that starts with `/` or `!` and a word. A
+/// path such as `/etc/hosts` is no command.
+pub(crate) fn parse(text: &str) -> Option<Typed> {
+    let line = text.trim();
+    let body = line.strip_prefix(['/', '!'])?;
+    if line.contains('\n') {
+        return None;
+    }
+    let (name, rest) = body.split_once(char::is_whitespace).unwrap_or((body, ""));
+    let word =
+        !name.is_empty() && name.len() <= 24 && name.bytes().all(|b| b.is_ascii_alphabetic());
+    if !word {
+        return None;
+    }
+    let name = name.to_ascii_lowercase();
+    let verb = COMMANDS.iter().find(|command| command.name == name).map(|command| command.verb);
+    Some(Typed { name, verb, rest: rest.trim().to_owned() })
+}
+
+#[cfg(test)]
+#[path = "commands_tests.rs"]
+mod tests;

@@ -1,0 +1,94 @@
+//! What control answers when it can't do what was asked: a code, a sentence, and what to do.
+
+use cloister_protocol::{ErrorBody, ErrorCode, ParseIdError};
+use cloister_store::StoreError;
+
+use crate::files::FileError;
+use crate::ports::LaunchError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    #[error("{message}")]
+    Refused { code: ErrorCode, message: String, fix: Option<String> },
+    #[error("the database failed")]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    File(#[from] FileError),
+    #[error("{what}")]
+    Io { what: String, source: std::io::Error },
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+}
+
+impl ControlError {
+    pub fn refused(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self::Refused { code, message: message.into(), fix: None }
+    }
+
+    pub fn with_fix(code: ErrorCode, message: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self::Refused { code, message: message.into(), fix: Some(fix.into()) }
+    }
+
+    pub fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
+        let what = what.into();
+        move |source| Self::Io { what, source }
+    }
+
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::Refused { code, .. } => *code,
+            Self::Store(StoreError::NotFound { .. }) => ErrorCode::NotFound,
+            Self::Store(StoreError::Exists { .. }) => ErrorCode::Conflict,
+            Self::Store(
+                StoreError::Open { .. }
+                | StoreError::Migrate { .. }
+                | StoreError::Query { .. }
+                | StoreError::Corrupt { .. },
+            )
+            | Self::Io { .. } => ErrorCode::Internal,
+            Self::File(FileError::NotFound { .. }) => ErrorCode::NotFound,
+            Self::File(FileError::BadPath { .. }) => ErrorCode::BadRequest,
+            Self::File(FileError::Refused { .. }) => ErrorCode::Refused,
+            Self::File(FileError::Io { .. }) => ErrorCode::Internal,
+            Self::Launch(error) => error.code(),
+        }
+    }
+
+    /// What the asker may see: no paths of ours, no causes.
+    pub fn body(&self) -> ErrorBody {
+        let (message, fix) = match self {
+            Self::Refused { message, fix, .. } => (message.clone(), fix.clone()),
+            Self::Store(error @ (StoreError::NotFound { .. } | StoreError::Exists { .. })) => {
+                (error.to_string(), None)
+            }
+            Self::Store(_) | Self::Io { .. } => {
+                (self.to_string(), Some("see the log of the control plane".to_owned()))
+            }
+            Self::File(error) => (error.to_string(), None),
+            Self::Launch(LaunchError::CannotIsolate { fix, .. }) => (self.to_string(), fix.clone()),
+            Self::Launch(LaunchError::Failed { .. }) => (
+                "the sandbox did not start".to_owned(),
+                Some("see the log of the control plane, and `cloister doctor`".to_owned()),
+            ),
+        };
+        ErrorBody { code: self.code(), message, fix }
+    }
+
+    /// The whole chain of causes, for the log.
+    pub fn chain(&self) -> String {
+        let mut text = self.to_string();
+        let mut source = std::error::Error::source(self);
+        while let Some(cause) = source {
+            text.push_str(": ");
+            text.push_str(&cause.to_string());
+            source = cause.source();
+        }
+        text
+    }
+}
+
+impl From<ParseIdError> for ControlError {
+    fn from(error: ParseIdError) -> Self {
+        Self::refused(ErrorCode::BadRequest, error.to_string())
+    }
+}

@@ -1,0 +1,148 @@
+//! The settings of control, declared beside their owner.
+
+use std::time::Duration;
+
+use cloister_store::users::UserLimits;
+use serde::Deserialize;
+
+use crate::ports::Limits;
+
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+/// Nano-dollars in a dollar.
+pub const NANO: i64 = 1_000_000_000;
+
+/// `[cells]` of the configuration.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CellOptions {
+    /// Seconds without messages after which a cell stops.
+    pub ttl_s: u64,
+    pub coordinator_memory_mb: u64,
+    pub executor_memory_mb: u64,
+    pub executor_processes: u32,
+    /// Percent of one core for one executor.
+    pub executor_cpu_percent: u32,
+    /// Wall time of one executor.
+    pub executor_wall_s: u64,
+    pub tmp_mb: u64,
+    pub open_files: u32,
+    /// Executors at once on this machine, all users together.
+    pub executors: usize,
+}
+
+impl Default for CellOptions {
+    fn default() -> Self {
+        Self {
+            ttl_s: 3600,
+            coordinator_memory_mb: 256,
+            executor_memory_mb: 2048,
+            executor_processes: 256,
+            executor_cpu_percent: 100,
+            executor_wall_s: 3600,
+            tmp_mb: 512,
+            open_files: 1024,
+            executors: 64,
+        }
+    }
+}
+
+impl CellOptions {
+    pub fn ttl(&self) -> Duration {
+        Duration::from_secs(self.ttl_s)
+    }
+
+    pub(crate) fn coordinator_limits(&self) -> Limits {
+        Limits {
+            memory_bytes: self.coordinator_memory_mb * MIB,
+            processes: 16,
+            cpu_percent: 100,
+            file_bytes: GIB,
+            open_files: self.open_files,
+            tmp_bytes: 8 * MIB,
+            log_bytes: 64 << 10,
+            wall: None,
+        }
+    }
+
+    /// `room`: what the workspace may still grow by.
+    pub(crate) fn executor_limits(&self, room: u64) -> Limits {
+        Limits {
+            memory_bytes: self.executor_memory_mb * MIB,
+            processes: self.executor_processes,
+            cpu_percent: self.executor_cpu_percent,
+            file_bytes: room,
+            open_files: self.open_files,
+            tmp_bytes: self.tmp_mb * MIB,
+            log_bytes: 64 << 10,
+            wall: Some(Duration::from_secs(self.executor_wall_s)),
+        }
+    }
+}
+
+/// `[users]` of the configuration: what a new user starts with.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct UserOptions {
+    pub quota_mb: u64,
+    pub executors: u32,
+    pub daily_budget_usd: f64,
+    pub task_budget_usd: f64,
+}
+
+impl Default for UserOptions {
+    fn default() -> Self {
+        Self { quota_mb: 10 * 1024, executors: 5, daily_budget_usd: 5.0, task_budget_usd: 1.0 }
+    }
+}
+
+impl UserOptions {
+    pub fn limits(&self) -> UserLimits {
+        UserLimits {
+            quota_bytes: self.quota_mb * MIB,
+            max_executors: self.executors,
+            daily_budget: usd_to_nano(self.daily_budget_usd),
+            task_budget: usd_to_nano(self.task_budget_usd),
+        }
+    }
+}
+
+/// `[work]` of the configuration.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WorkOptions {
+    /// Model calls in one task before it is called a loop.
+    pub max_steps: u32,
+    /// Launches of one task without a new step before it fails.
+    pub max_attempts: u32,
+    /// Open tasks of one user.
+    pub max_open_tasks: usize,
+    /// Unanswered messages of one user before new ones are told to wait.
+    pub max_unanswered: i64,
+    pub max_upload_mb: u64,
+}
+
+impl Default for WorkOptions {
+    fn default() -> Self {
+        Self {
+            max_steps: 60,
+            max_attempts: 6,
+            max_open_tasks: 200,
+            max_unanswered: 200,
+            max_upload_mb: 512,
+        }
+    }
+}
+
+pub fn usd_to_nano(usd: f64) -> i64 {
+    // Saturating by the language; budgets beyond nine billion dollars are not worth an error.
+    #[expect(clippy::cast_possible_truncation, reason = "float to int casts saturate")]
+    let nano = (usd * 1e9).round() as i64;
+    nano.max(0)
+}
+
+pub fn nano_to_usd(nano: i64) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "shown to people, rounded anyway")]
+    let usd = nano as f64 / 1e9;
+    usd
+}

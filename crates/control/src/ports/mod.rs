@@ -1,0 +1,12 @@
+//! The ports: what control needs from the outside, as traits that the outer ring implements.
+
+mod cell;
+mod door;
+mod upstream;
+
+pub use cell::{
+    Access, CellBackend, Check, CheckStatus, Exit, LaunchError, Limits, Mount, Role, Sandbox,
+    SandboxSpec,
+};
+pub use door::{Attached, Doors, LinkSide, OpenDoor, Principal};
+pub use upstream::{ModelDefaults, Upstream};

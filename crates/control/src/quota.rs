@@ -1,0 +1,105 @@
+//! Quotas: overcommitted, checked, never reserved.
+//!
+//! Without filesystem quotas the rule is held by accounting: an executor starts with a file-size limit
+//! of the room that is left, and while executors run a watcher measures their workspaces and turns
+//! writes off (reads and deletes still work) or on again. Between two measurements a workspace can
+//! pass its quota by what the disk takes in that time; the documentation says so.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use cloister_protocol::{ChatId, WorkspaceId};
+
+use crate::control::Control;
+use crate::error::ControlError;
+
+const WATCH_EVERY: Duration = Duration::from_millis(500);
+/// Measuring may take at most this share of the time: a large tree is measured less often.
+const MEASURE_SHARE: u32 = 10;
+
+impl Control {
+    /// Makes the directories of a workspace and its chats, and gives them to the cell.
+    pub(crate) async fn prepare_workspace(
+        &self,
+        workspace: WorkspaceId,
+        chats: Vec<ChatId>,
+    ) -> Result<(), ControlError> {
+        let failed = "the workspace could not be prepared";
+        let control = self.clone();
+        let prepared = tokio::task::spawn_blocking(move || -> Result<(), ControlError> {
+            for file in control.layout().prepare(workspace, &chats)? {
+                control.backend().adopt(workspace, &file).map_err(ControlError::io(failed))?;
+            }
+            Ok(())
+        })
+        .await;
+        match prepared {
+            Ok(result) => result,
+            Err(join) => Err(ControlError::Io {
+                what: failed.to_owned(),
+                source: std::io::Error::other(join),
+            }),
+        }
+    }
+
+    /// What a workspace may still grow by; notes when that has become nothing.
+    pub(crate) async fn room(&self, workspace: WorkspaceId) -> Result<u64, ControlError> {
+        let user = self.store().user_of(workspace).await?;
+        let used = self.measure(workspace).await?;
+        let over = used >= user.limits.quota_bytes;
+        if over != user.over_quota {
+            self.store().set_over_quota(workspace, over).await?;
+            tracing::info!(%workspace, used, quota = user.limits.quota_bytes, over, "the quota changed sides");
+        }
+        Ok(user.limits.quota_bytes.saturating_sub(used))
+    }
+
+    /// What a workspace takes on disk.
+    pub async fn measure(&self, workspace: WorkspaceId) -> Result<u64, ControlError> {
+        let failed = "the workspace could not be measured";
+        let tree = self.layout().tree(workspace).map_err(ControlError::io(failed))?;
+        match tokio::task::spawn_blocking(move || tree.usage()).await {
+            Ok(usage) => Ok(usage.map_err(ControlError::io(failed))?.bytes),
+            Err(join) => Err(ControlError::Io {
+                what: failed.to_owned(),
+                source: std::io::Error::other(join),
+            }),
+        }
+    }
+
+    /// Watches the workspaces in which executors run.
+    pub(crate) async fn watch_quotas(&self) {
+        let mut pause = WATCH_EVERY;
+        loop {
+            tokio::select! {
+                () = self.inner.stop.cancelled() => return,
+                () = tokio::time::sleep(pause) => {}
+            }
+            let began = tokio::time::Instant::now();
+            let workspaces: BTreeSet<WorkspaceId> =
+                self.inner.running().values().map(|running| running.workspace).collect();
+            for workspace in workspaces {
+                match self.room(workspace).await {
+                    Ok(room) => self.allow_writes(workspace, room > 0).await,
+                    Err(error) => {
+                        tracing::error!(%workspace, error = error.chain(), "a quota could not be checked");
+                    }
+                }
+            }
+            pause = WATCH_EVERY.max(began.elapsed() * MEASURE_SHARE);
+        }
+    }
+
+    async fn allow_writes(&self, workspace: WorkspaceId, writable: bool) {
+        let sandboxes: Vec<_> = self
+            .inner
+            .running()
+            .values()
+            .filter(|running| running.workspace == workspace)
+            .filter_map(|running| running.sandbox.clone())
+            .collect();
+        for sandbox in sandboxes {
+            sandbox.set_writable(writable).await;
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The way out for files: a file of the workspace becomes an artifact and is delivered.
+
+use std::io::Read;
+
+use cloister_protocol::{ChatId, SendFile, TaskId, TurnId, WorkspaceId};
+use cloister_store::audit::Entry;
+
+use crate::control::Control;
+use crate::error::ControlError;
+use crate::files::{RelPath, safe_name};
+use crate::uploads::mime_of;
+
+/// A file that an agent wants the person to have.
+pub(crate) struct FileToSend {
+    pub(crate) chat: (WorkspaceId, ChatId),
+    pub(crate) turn: String,
+    pub(crate) task: Option<TaskId>,
+    /// Relative to the workspace.
+    pub(crate) path: String,
+    pub(crate) name: Option<String>,
+    /// Scope and id of the request, which is carried out once.
+    pub(crate) request: (String, String),
+}
+
+impl Control {
+    pub(crate) async fn send_file(&self, wanted: FileToSend) -> Result<SendFile, ControlError> {
+        let (scope, request) = (wanted.request.0.as_str(), wanted.request.1.as_str());
+        if let Some(sent) = self.store().sent_before(scope, request).await? {
+            return Ok(sent);
+        }
+        match self.keep_artifact(&wanted).await {
+            Ok((id, file)) => {
+                let told = self
+                    .store()
+                    .send_artifact(&id, wanted.chat, &wanted.turn, &file, (scope, request))
+                    .await?;
+                self.hub().say_stored(told);
+                Ok(file)
+            }
+            Err(error) => {
+                let entry = Entry::of_cell(wanted.chat.0, "file.refused", &wanted.path);
+                self.store().audit(entry.with(&error)).await?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Copies the file, as it is now, to the object store.
+    async fn keep_artifact(&self, wanted: &FileToSend) -> Result<(String, SendFile), ControlError> {
+        let path = RelPath::parse(&wanted.path)?;
+        let tree = self
+            .layout()
+            .tree(wanted.chat.0)
+            .map_err(ControlError::io("the workspace could not be opened"))?;
+        let mut source = tree.read(&path)?;
+        let id = random_name().map_err(ControlError::io("no random name could be made"))?;
+        let target = self.layout().objects().join(&id);
+        let limit = self.work().max_upload_mb << 20;
+        let copied = tokio::task::spawn_blocking(move || copy_bounded(&mut source, &target, limit))
+            .await
+            .map_err(|join| ControlError::Io {
+                what: "copying a file was interrupted".to_owned(),
+                source: std::io::Error::other(join),
+            })?
+            .map_err(ControlError::io("a file could not be copied to the object store"))?;
+        let Some(size) = copied else {
+            return Err(ControlError::refused(
+                cloister_protocol::ErrorCode::TooLarge,
+                format!("{:?} is larger than the {} MB that can be sent", wanted.path, limit >> 20),
+            ));
+        };
+        let name = safe_name(wanted.name.as_deref().unwrap_or(path.file_name()));
+        let url = format!("/cells/{}/v1/artifacts/{id}", wanted.chat.0);
+        let file = SendFile {
+            turn: wanted.turn.parse::<TurnId>().ok(),
+            task: wanted.task,
+            path: path.as_str().to_owned(),
+            mime: mime_of(&name),
+            name,
+            size,
+            url: Some(url),
+        };
+        Ok((id, file))
+    }
+}
+
+/// The size copied, or none if the source is larger than the limit.
+fn copy_bounded(
+    source: &mut std::fs::File,
+    target: &std::path::Path,
+    limit: u64,
+) -> std::io::Result<Option<u64>> {
+    let mut out = std::fs::File::create_new(target)?;
+    let size = std::io::copy(&mut source.take(limit + 1), &mut out)?;
+    if size > limit {
+        std::fs::remove_file(target)?;
+        return Ok(None);
+    }
+    out.sync_all()?;
+    Ok(Some(size))
+}
+
+/// A name that can't be guessed.
+pub(crate) fn random_name() -> std::io::Result<String> {
+    let mut bytes = [0u8; 16];
+    getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}

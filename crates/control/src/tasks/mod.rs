@@ -1,0 +1,145 @@
+//! Tasks: the queue, the executors that work on it, cancelling.
+//!
+//! A task that waits (for a person or for sub-tasks) has no sandbox: it is launched again from its
+//! ledger when what it waits for has come.
+
+mod requests;
+mod runner;
+
+use std::sync::Arc;
+
+use cloister_protocol::{AgentFrame, ChatId, ErrorCode, TaskId, TaskState, Update, WorkspaceId};
+use cloister_store::tasks::{Ending, Task};
+use tokio_util::sync::CancellationToken;
+
+use crate::cells::Poke;
+use crate::control::Control;
+use crate::error::ControlError;
+use crate::ports::Sandbox;
+
+/// A task that has an executor.
+pub(crate) struct Running {
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) cancel: CancellationToken,
+    /// Once it is launched.
+    pub(crate) sandbox: Option<Arc<dyn Sandbox>>,
+}
+
+impl Control {
+    /// Starts queued tasks as long as there is room for executors.
+    pub(crate) async fn schedule_tasks(&self) {
+        loop {
+            while self.inner.running().len() < self.inner.parts.cells.executors && !self.stopping()
+            {
+                match self.store().start_next().await {
+                    Ok(Some(task)) => self.run_task(task),
+                    Ok(None) => break,
+                    Err(error) => {
+                        let error = ControlError::from(error);
+                        tracing::error!(error = error.chain(), "the task queue could not be read");
+                        break;
+                    }
+                }
+            }
+            tokio::select! {
+                () = self.inner.stop.cancelled() => return,
+                () = self.inner.task_signal.notified() => {}
+                // A look without a reason, in case a signal was missed.
+                () = tokio::time::sleep(std::time::Duration::from_secs(5)) => {}
+            }
+        }
+    }
+
+    fn run_task(&self, task: Task) {
+        let cancel = self.inner.stop.child_token();
+        let running = Running { workspace: task.workspace, cancel: cancel.clone(), sandbox: None };
+        self.inner.running().insert(task.id, running);
+        let control = self.clone();
+        self.inner.tracker.spawn(async move {
+            let id = task.id;
+            self::runner::run(&control, task, cancel).await;
+            control.inner.running().remove(&id);
+            control.inner.task_signal.notify_one();
+        });
+    }
+
+    /// Cancels one open task, or every open one of a chat or of the whole workspace, with its
+    /// sub-tasks. Answers with those that were open.
+    pub async fn cancel_tasks(
+        &self,
+        workspace: WorkspaceId,
+        one: Option<TaskId>,
+        chat: Option<ChatId>,
+        by: &str,
+    ) -> Result<Vec<TaskId>, ControlError> {
+        let open = self.store().open_tasks(workspace).await?;
+        let meant = |task: &&Task| match one {
+            Some(id) => task.id == id || descends_from(task, id, &open),
+            None => chat.is_none_or(|chat| task.chat == chat),
+        };
+        let mut cancelled = Vec::new();
+        for task in open.iter().filter(meant) {
+            let ending = Ending {
+                state: TaskState::Cancelled,
+                result: format!("cancelled by {by}"),
+                not_shown: Vec::new(),
+                known_to_person: true,
+            };
+            if self.end_task(task.id, ending).await? {
+                cancelled.push(task.id);
+            }
+        }
+        match (one, cancelled.is_empty()) {
+            (Some(id), true) => Err(ControlError::refused(
+                ErrorCode::NotFound,
+                format!("there is no open task {id} here"),
+            )),
+            (Some(_), false) | (None, _) => Ok(cancelled),
+        }
+    }
+
+    /// Ends a task once: stores it, stops its executor, tells whoever looks and wakes who waits.
+    pub(crate) async fn end_task(&self, id: TaskId, ending: Ending) -> Result<bool, ControlError> {
+        let ended = self.store().end_task(id, ending).await?;
+        let sandbox = {
+            let running = self.inner.running();
+            let found = running.get(&id);
+            if let Some(running) = found {
+                running.cancel.cancel();
+            }
+            found.and_then(|running| running.sandbox.clone())
+        };
+        if let Some(sandbox) = sandbox {
+            sandbox.kill().await;
+        }
+        let Some(ended) = ended else { return Ok(false) };
+        self.tell_task(&ended.task, &ended.task.result);
+        if ended.woke.is_some() {
+            self.poke(ended.task.workspace, Poke::Inbox);
+        }
+        self.inner.task_signal.notify_one();
+        Ok(true)
+    }
+
+    /// Shows a task's state to whoever looks at its chat.
+    pub(crate) fn tell_task(&self, task: &Task, note: &str) {
+        let update = Update::Task {
+            task: task.id,
+            title: task.title.clone(),
+            state: task.state,
+            note: note.chars().take(500).collect(),
+        };
+        self.hub().say(task.workspace, task.chat, AgentFrame::Update(update), None);
+    }
+}
+
+fn descends_from(task: &Task, ancestor: TaskId, open: &[Task]) -> bool {
+    let mut parent = task.parent;
+    while let Some(id) = parent {
+        if id == ancestor {
+            return true;
+        }
+        parent = open.iter().find(|task| task.id == id).and_then(|task| task.parent);
+    }
+    false
+}

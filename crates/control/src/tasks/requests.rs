@@ -1,0 +1,182 @@
+//! What an executor may ask of the control plane.
+
+use cloister_protocol::link::{Asked, Reply, Request};
+use cloister_protocol::{Answer, ErrorCode};
+use cloister_store::approvals::ApprovalState;
+use cloister_store::tasks::{NewTask, Task};
+
+use crate::control::Control;
+use crate::error::ControlError;
+use crate::sending::FileToSend;
+
+/// How deep sub-tasks may nest, and how many one task may have.
+const MAX_DEPTH: u32 = 2;
+const MAX_CHILDREN: usize = 10;
+/// The longest plan that is put to a person.
+const MAX_PLAN_BYTES: usize = 32 << 10;
+
+/// What became of a request.
+pub(super) enum Answered {
+    Now(Reply),
+    /// It waits for a person or a sub-task; the executor is let go meanwhile.
+    Later,
+}
+
+pub(super) fn may_delegate(task: &Task) -> bool {
+    task.depth < MAX_DEPTH
+}
+
+pub(super) async fn answer(
+    control: &Control,
+    task: &Task,
+    request: &Request,
+    plan_pending: bool,
+) -> Answered {
+    match try_answer(control, task, request, plan_pending).await {
+        Ok(answered) => answered,
+        Err(error) => {
+            tracing::warn!(task = %task.id, request = %request.id, error = error.chain(), "a request was refused");
+            Answered::Now(Reply::Refused { error: error.body() })
+        }
+    }
+}
+
+async fn try_answer(
+    control: &Control,
+    task: &Task,
+    request: &Request,
+    plan_pending: bool,
+) -> Result<Answered, ControlError> {
+    match &request.ask {
+        Asked::Delegate { title, instructions, .. } => {
+            refuse_before_plan(plan_pending)?;
+            sub_task(control, task, title, instructions, request).await
+        }
+        Asked::SendFile { path, name } => {
+            refuse_before_plan(plan_pending)?;
+            let file = FileToSend {
+                chat: (task.workspace, task.chat),
+                turn: format!("task-{}", task.id),
+                task: Some(task.id),
+                path: workspace_path(task, path),
+                name: name.clone(),
+                request: (scope(task), request.id.to_string()),
+            };
+            Ok(Answered::Now(Reply::Sent { file: control.send_file(file).await? }))
+        }
+        Asked::ProposePlan { plan } => propose(control, task, plan).await,
+        Asked::ListTasks | Asked::ShowTask { .. } | Asked::CancelTasks { .. } => {
+            Err(ControlError::refused(ErrorCode::Forbidden, "an executor sees its own task only"))
+        }
+    }
+}
+
+fn scope(task: &Task) -> String {
+    format!("{}/{}", task.workspace, task.id)
+}
+
+fn refuse_before_plan(plan_pending: bool) -> Result<(), ControlError> {
+    if plan_pending {
+        return Err(ControlError::with_fix(
+            ErrorCode::Refused,
+            "the request is risky: a plan must be approved before anything is changed",
+            "write the plan with propose_plan",
+        ));
+    }
+    Ok(())
+}
+
+/// A path as the executor sees it, beneath `/chat`, as a path beneath the workspace.
+fn workspace_path(task: &Task, path: &str) -> String {
+    let inner = path.strip_prefix(cloister_protocol::link::CHAT_PATH).map_or(path, |rest| {
+        if rest.is_empty() || rest.starts_with('/') { rest.trim_start_matches('/') } else { path }
+    });
+    if inner.starts_with('/') {
+        return inner.to_owned();
+    }
+    let inner = inner.trim_start_matches("./");
+    let place = if inner.starts_with("incoming/") { "" } else { "files/" };
+    format!("chats/{}/{place}{inner}", task.chat)
+}
+
+async fn sub_task(
+    control: &Control,
+    task: &Task,
+    title: &str,
+    instructions: &str,
+    request: &Request,
+) -> Result<Answered, ControlError> {
+    if !may_delegate(task) {
+        return Err(ControlError::refused(
+            ErrorCode::Refused,
+            format!("sub-tasks nest at most {MAX_DEPTH} deep: do this part yourself"),
+        ));
+    }
+    if control.store().children(task.id).await?.len() >= MAX_CHILDREN {
+        return Err(ControlError::refused(
+            ErrorCode::Refused,
+            format!("a task has at most {MAX_CHILDREN} sub-tasks: do this part yourself"),
+        ));
+    }
+    let child = NewTask {
+        workspace: task.workspace,
+        chat: task.chat,
+        parent: Some(task.id),
+        turn: task.turn.clone(),
+        title: title.to_owned(),
+        instructions: instructions.to_owned(),
+        request: task.request.clone(),
+        files: task.files.clone(),
+        // The person approved the parent's plan, if one was needed.
+        plan_first: false,
+        budget: task.budget,
+    };
+    let child = control.new_task(child, &scope(task), request.id.as_str()).await?;
+    if child.state.is_final() {
+        return Ok(Answered::Now(Reply::Tasks { tasks: vec![child.report()] }));
+    }
+    if control.store().wait_for_children(task.id).await? {
+        return Ok(Answered::Later);
+    }
+    // It ended between the two looks.
+    let child = control.store().task(child.id).await?;
+    Ok(Answered::Now(Reply::Tasks { tasks: vec![child.report()] }))
+}
+
+async fn propose(control: &Control, task: &Task, plan: &str) -> Result<Answered, ControlError> {
+    if plan.trim().is_empty() || plan.len() > MAX_PLAN_BYTES {
+        return Err(ControlError::refused(
+            ErrorCode::BadRequest,
+            "a plan has 1 byte to 32 KiB of text",
+        ));
+    }
+    let title = format!("Plan for task {}: {}", task.id, task.title);
+    let asked = control.store().ask(task, &title, plan).await?;
+    if let Some(told) = asked.told {
+        control.hub().say_stored(told);
+    }
+    match asked.approval.state {
+        ApprovalState::Pending => Ok(Answered::Later),
+        ApprovalState::Allowed => Ok(Answered::Now(Reply::Answered { answer: Answer::Allow })),
+        ApprovalState::Denied | ApprovalState::Void => {
+            Ok(Answered::Now(Reply::Answered { answer: Answer::Deny }))
+        }
+    }
+}
+
+impl Control {
+    /// Answers an approval for a person of this workspace.
+    pub async fn answer_approval(
+        &self,
+        workspace: cloister_protocol::WorkspaceId,
+        id: cloister_protocol::ApprovalId,
+        answer: Answer,
+        by: &str,
+    ) -> Result<cloister_store::approvals::Approval, ControlError> {
+        let approval = self.store().answer(workspace, id, answer, by).await?;
+        let task = self.store().task(approval.task).await?;
+        self.tell_task(&task, "answered");
+        self.inner.task_signal.notify_one();
+        Ok(approval)
+    }
+}

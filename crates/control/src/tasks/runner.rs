@@ -1,0 +1,361 @@
+//! One attempt at one task: launch an executor, journal its steps, carry out its requests.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cloister_policy::{Decision, Level};
+use cloister_protocol::link::{CHAT_PATH, Downlink, Finish, Start, Step, Uplink};
+use cloister_protocol::{AgentFrame, TaskState, Todo, ToolCall, ToolResult, Update};
+use cloister_store::ledger::Journaled;
+use cloister_store::tasks::{Ending, Task};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::requests::{self, Answered};
+use crate::cells::{LinkEnd, LinkSlot};
+use crate::control::Control;
+use crate::error::ControlError;
+use crate::ports::{Access, Exit, Mount, OpenDoor, Principal, Role, Sandbox, SandboxSpec};
+
+const CONNECT_TIME: Duration = Duration::from_secs(20);
+/// How long an executor that lost its link has to come back.
+const RECONNECT_TIME: Duration = Duration::from_secs(10);
+
+/// Why an attempt is over.
+enum Over {
+    /// The executor says that it is done, or can't be.
+    Finished(Finish),
+    /// The task waits without a sandbox; its state says so already.
+    Parked,
+    /// The executor is gone without a word.
+    Died(String),
+    /// The task must not go on.
+    Refused(String),
+    /// Cancelled, or the control plane stops.
+    Stopped,
+}
+
+/// A launched executor.
+struct Attempt<'a> {
+    control: &'a Control,
+    task: &'a Task,
+    sandbox: Arc<dyn Sandbox>,
+    connections: mpsc::Receiver<LinkEnd>,
+    /// The steps so far, to know what a call was.
+    ledger: Vec<Step>,
+    plan_pending: bool,
+    _door: Box<dyn OpenDoor>,
+}
+
+pub(super) async fn run(control: &Control, task: Task, cancel: CancellationToken) {
+    let over = match launch(control, &task).await {
+        Ok(mut attempt) => {
+            if let Some(running) = control.inner.running().get_mut(&task.id) {
+                running.sandbox = Some(Arc::clone(&attempt.sandbox));
+            }
+            control.tell_task(&task, "");
+            let over = tokio::select! {
+                () = cancel.cancelled() => Over::Stopped,
+                over = attempt.work() => over,
+            };
+            attempt.sandbox.kill().await;
+            over
+        }
+        Err(error) => {
+            tracing::error!(task = %task.id, error = error.chain(), "an executor did not start");
+            Over::Died(error.body().message)
+        }
+    };
+    drop(std::fs::remove_dir_all(control.layout().run().join(sandbox_name(&task))));
+    if let Err(error) = settle(control, &task, over).await {
+        tracing::error!(task = %task.id, error = error.chain(), "the end of an attempt could not be stored");
+    }
+}
+
+/// Puts the end of an attempt into the task's state.
+async fn settle(control: &Control, task: &Task, over: Over) -> Result<(), ControlError> {
+    let failed = |result: String| Ending {
+        state: TaskState::Failed,
+        result,
+        not_shown: Vec::new(),
+        known_to_person: false,
+    };
+    match over {
+        Over::Finished(finish) => {
+            let ledger = control.store().steps(task.id).await?;
+            let not_shown = cloister_policy::not_shown(&ledger, &finish);
+            let state = if finish.ok { TaskState::Done } else { TaskState::Failed };
+            let ending = Ending { state, result: finish.result, not_shown, known_to_person: false };
+            control.end_task(task.id, ending).await?;
+        }
+        Over::Refused(reason) => {
+            control.end_task(task.id, failed(reason)).await?;
+        }
+        Over::Died(reason) => {
+            let now = control.store().task(task.id).await?;
+            if now.attempts >= control.work().max_attempts {
+                let result = format!(
+                    "the executor ended {} times without getting on: {reason}",
+                    now.attempts
+                );
+                let ledger = control.store().steps(task.id).await?;
+                let finish = Finish {
+                    ok: false,
+                    result: result.clone(),
+                    claims: vec![],
+                    usage: Default::default(),
+                };
+                let not_shown = cloister_policy::not_shown(&ledger, &finish);
+                control.end_task(task.id, Ending { not_shown, ..failed(result) }).await?;
+            } else {
+                tracing::warn!(task = %task.id, attempts = now.attempts, reason, "an executor ended early; again");
+                control.store().requeue(task.id).await?;
+            }
+        }
+        Over::Parked => {
+            // Whatever it waits for may have come between the question and here.
+            control.tell_task(&control.store().task(task.id).await?, "");
+        }
+        Over::Stopped => control.store().requeue(task.id).await?,
+    }
+    Ok(())
+}
+
+fn sandbox_name(task: &Task) -> String {
+    format!("{}-{}", task.workspace, task.id)
+}
+
+async fn launch<'a>(control: &'a Control, task: &'a Task) -> Result<Attempt<'a>, ControlError> {
+    let user = control.store().user_of(task.workspace).await?;
+    control.prepare_workspace(task.workspace, vec![task.chat]).await?;
+    let room = control.room(task.workspace).await?;
+    let name = sandbox_name(task);
+    let run_dir = control
+        .layout()
+        .sandbox_run(&name)
+        .map_err(ControlError::io("the run directory of an executor could not be made"))?;
+    let socket = run_dir.join("door.sock");
+    let (slot, connections) = LinkSlot::new();
+    let principal = Principal { user: user.id, workspace: task.workspace, task: Some(task.id) };
+    let door = control
+        .inner
+        .parts
+        .doors
+        .open(socket.clone(), principal, Arc::new(slot))
+        .map_err(ControlError::io("the door of an executor could not be opened"))?;
+    let layout = control.layout();
+    let mount =
+        |source, target: &str| Mount { source, target: target.into(), access: Access::ReadWrite };
+    let spec = SandboxSpec {
+        name,
+        role: Role::Executor,
+        workspace: task.workspace,
+        mounts: vec![
+            mount(layout.chat_files(task.workspace, task.chat), CHAT_PATH),
+            mount(
+                layout.chat_incoming(task.workspace, task.chat),
+                &format!("{CHAT_PATH}/incoming"),
+            ),
+        ],
+        door: socket,
+        cwd: CHAT_PATH.into(),
+        limits: control.inner.parts.cells.executor_limits(room),
+    };
+    let sandbox: Arc<dyn Sandbox> = Arc::from(control.inner.parts.backend.launch(spec).await?);
+    if room == 0 {
+        sandbox.set_writable(false).await;
+    }
+    let plan_pending = task.plan_first && !control.store().has_allowed(task.id).await?;
+    let ledger = control.store().steps(task.id).await?;
+    Ok(Attempt { control, task, sandbox, connections, ledger, plan_pending, _door: door })
+}
+
+impl Attempt<'_> {
+    async fn work(&mut self) -> Over {
+        let mut wait = CONNECT_TIME;
+        loop {
+            let link = tokio::select! {
+                link = self.connections.recv() => link,
+                exit = self.sandbox.wait() => return self.died(exit),
+                () = tokio::time::sleep(wait) => None,
+            };
+            let Some(link) = link else {
+                return Over::Died("it did not connect".to_owned());
+            };
+            match self.serve(link).await {
+                Ok(Some(over)) => return over,
+                Ok(None) => wait = RECONNECT_TIME,
+                Err(error) => {
+                    tracing::error!(task = %self.task.id, error = error.chain(), "a step of an executor failed");
+                    return Over::Died(error.body().message);
+                }
+            }
+        }
+    }
+
+    fn died(&self, exit: Exit) -> Over {
+        let log = self.sandbox.log_tail();
+        tracing::warn!(task = %self.task.id, ?exit, log, "an executor ended");
+        match exit {
+            Exit::OutOfMemory => {
+                Over::Refused("it used more memory than a task may have".to_owned())
+            }
+            Exit::OutOfTime => Over::Refused("it took longer than a task may take".to_owned()),
+            Exit::Code(_) | Exit::Signal(_) | Exit::Killed => {
+                Over::Died("it ended unexpectedly".to_owned())
+            }
+        }
+    }
+
+    /// Serves one connection; none when it was lost.
+    async fn serve(&mut self, mut link: LinkEnd) -> Result<Option<Over>, ControlError> {
+        loop {
+            let frame = tokio::select! {
+                frame = link.up.recv() => frame,
+                exit = self.sandbox.wait() => {
+                    // What it said before it ended still counts.
+                    match link.up.recv().await {
+                        Some(frame) => Some(frame),
+                        None => return Ok(Some(self.died(exit))),
+                    }
+                }
+            };
+            let Some(frame) = frame else { return Ok(None) };
+            let answer = match frame {
+                Uplink::Hello { .. } => Some(Downlink::Start(self.start().await?)),
+                Uplink::Step { seq, step } => match self.journal(seq, step).await? {
+                    Ok(()) => Some(Downlink::Journaled { seq }),
+                    Err(reason) => return Ok(Some(Over::Refused(reason))),
+                },
+                Uplink::Todos { todos } => {
+                    self.show_todos(todos);
+                    None
+                }
+                Uplink::Update(Update::Progress { text, .. }) => {
+                    let text = text.chars().take(500).collect();
+                    self.say(AgentFrame::Update(Update::Progress {
+                        task: Some(self.task.id),
+                        text,
+                    }));
+                    None
+                }
+                Uplink::Finish(finish) => return Ok(Some(Over::Finished(finish))),
+                Uplink::Request(request) => {
+                    match requests::answer(self.control, self.task, &request, self.plan_pending)
+                        .await
+                    {
+                        Answered::Now(reply) => {
+                            self.refresh_plan().await?;
+                            Some(Downlink::Reply { id: request.id, result: reply })
+                        }
+                        Answered::Later => return Ok(Some(Over::Parked)),
+                    }
+                }
+                // An executor has no turn to speak in.
+                Uplink::Update(_)
+                | Uplink::Accepted { .. }
+                | Uplink::TextChunk(_)
+                | Uplink::ToolCall(_)
+                | Uplink::ToolResult(_)
+                | Uplink::End(_) => None,
+            };
+            if let Some(answer) = answer
+                && link.down.send(answer).await.is_err()
+            {
+                return Ok(None);
+            }
+        }
+    }
+
+    async fn refresh_plan(&mut self) -> Result<(), ControlError> {
+        if self.plan_pending {
+            self.plan_pending = !self.control.store().has_allowed(self.task.id).await?;
+        }
+        Ok(())
+    }
+
+    async fn start(&mut self) -> Result<Start, ControlError> {
+        self.ledger = self.control.store().steps(self.task.id).await?;
+        let task = self.task;
+        Ok(Start {
+            task: task.id,
+            title: task.title.clone(),
+            instructions: task.instructions.clone(),
+            request: task.request.clone(),
+            files: task.files.clone(),
+            plan_first: self.plan_pending,
+            may_delegate: requests::may_delegate(task),
+            max_steps: self.control.work().max_steps,
+            ledger: self.ledger.clone(),
+        })
+    }
+
+    /// Puts a step into the ledger, or says why the task must not go on.
+    async fn journal(&mut self, seq: u32, step: Step) -> Result<Result<(), String>, ControlError> {
+        if let Step::Call { call } = &step
+            && let Some(tool) = self.tool_of(call)
+            && let Decision::Deny { reason } =
+                cloister_policy::may_call(Level::Executor, &tool, self.plan_pending)
+        {
+            return Ok(Err(format!("a step was refused: {reason}")));
+        }
+        let stored = self.control.store().append_step(self.task.id, seq, &step).await?;
+        if stored == Journaled::Conflict {
+            return Ok(Err("its steps do not follow the ledger".to_owned()));
+        }
+        self.show_step(&step);
+        if usize::try_from(seq).is_ok_and(|seq| seq == self.ledger.len()) {
+            self.ledger.push(step);
+        }
+        Ok(Ok(()))
+    }
+
+    fn tool_of(&self, call: &str) -> Option<String> {
+        let answers = self.ledger.iter().rev().filter_map(|step| match step {
+            Step::Answer { calls, .. } => Some(calls),
+            Step::Call { .. } | Step::Result { .. } => None,
+        });
+        answers.flatten().find(|known| known.id == call).map(|known| known.name.clone())
+    }
+
+    fn show_step(&self, step: &Step) {
+        match step {
+            Step::Answer { .. } => {}
+            Step::Call { call } => {
+                if let Some(known) = self.call(call) {
+                    let arguments = serde_json::from_str(&known.arguments).unwrap_or_default();
+                    self.say(AgentFrame::ToolCall(ToolCall {
+                        turn: None,
+                        task: Some(self.task.id),
+                        id: call.clone(),
+                        name: known.name.clone(),
+                        arguments,
+                    }));
+                }
+            }
+            Step::Result { call, outcome } => self.say(AgentFrame::ToolResult(ToolResult {
+                turn: None,
+                task: Some(self.task.id),
+                id: call.clone(),
+                ok: outcome.status == cloister_protocol::link::CallStatus::Ok,
+                output: outcome.output.chars().take(2000).collect(),
+            })),
+        }
+    }
+
+    fn call(&self, id: &str) -> Option<&cloister_protocol::link::Call> {
+        self.ledger.iter().rev().find_map(|step| match step {
+            Step::Answer { calls, .. } => calls.iter().find(|call| call.id == id),
+            Step::Call { .. } | Step::Result { .. } => None,
+        })
+    }
+
+    fn show_todos(&self, todos: Vec<Todo>) {
+        let todos = todos.into_iter().take(100).collect();
+        self.say(AgentFrame::Update(Update::Todos { task: self.task.id, todos }));
+    }
+
+    fn say(&self, frame: AgentFrame) {
+        self.control.hub().say(self.task.workspace, self.task.chat, frame, None);
+    }
+}

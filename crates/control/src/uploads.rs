@@ -1,0 +1,140 @@
+//! Files of people: up into a chat's `incoming/`, down from the artifacts that were sent.
+
+use std::io::Write;
+
+use cloister_protocol::{Attachment, ChatId, ErrorCode, WorkspaceId};
+
+use crate::control::Control;
+use crate::error::ControlError;
+use crate::files::{RelPath, Tree};
+
+/// A file that is being taken in. Dropped unfinished, it is removed.
+pub struct Upload {
+    control: Control,
+    tree: Tree,
+    workspace: WorkspaceId,
+    path: RelPath,
+    file: std::fs::File,
+    written: u64,
+    limit: u64,
+    /// Why a larger file is refused.
+    over: ErrorCode,
+    finished: bool,
+}
+
+/// An artifact to be read.
+pub struct Download {
+    pub name: String,
+    pub mime: String,
+    pub size: u64,
+    pub file: std::fs::File,
+}
+
+/// The type of a file by its name.
+pub(crate) fn mime_of(name: &str) -> String {
+    mime_guess::from_path(name).first_raw().unwrap_or("application/octet-stream").to_owned()
+}
+
+impl Control {
+    /// Begins to take a file into a chat, under a safe and unique name.
+    pub async fn upload(
+        &self,
+        workspace: WorkspaceId,
+        chat: ChatId,
+        name: &str,
+    ) -> Result<Upload, ControlError> {
+        self.store().chat(workspace, chat).await?;
+        self.prepare_workspace(workspace, vec![chat]).await?;
+        let tree = self
+            .layout()
+            .tree(workspace)
+            .map_err(ControlError::io("the workspace could not be opened"))?;
+        let room = self.room(workspace).await?;
+        if room == 0 {
+            return Err(over_quota());
+        }
+        let dir = RelPath::parse(&format!("chats/{chat}/incoming"))?;
+        let (file, path) = tree.create_unique(&dir, name)?;
+        let upload_limit = self.work().max_upload_mb << 20;
+        Ok(Upload {
+            control: self.clone(),
+            tree,
+            workspace,
+            path,
+            file,
+            written: 0,
+            limit: upload_limit.min(room),
+            over: if room < upload_limit { ErrorCode::OverQuota } else { ErrorCode::TooLarge },
+            finished: false,
+        })
+    }
+
+    /// Opens an artifact of this workspace.
+    pub async fn download(
+        &self,
+        workspace: WorkspaceId,
+        id: &str,
+    ) -> Result<Download, ControlError> {
+        let artifact = self.store().artifact(workspace, id).await?;
+        let file = std::fs::File::open(self.layout().objects().join(&artifact.id))
+            .map_err(ControlError::io("a sent file could not be opened"))?;
+        Ok(Download {
+            name: artifact.name,
+            mime: artifact.mime,
+            size: u64::try_from(artifact.size).unwrap_or(0),
+            file,
+        })
+    }
+}
+
+impl Upload {
+    /// Appends a piece.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), ControlError> {
+        self.written = self.written.saturating_add(bytes.len() as u64);
+        if self.written > self.limit {
+            return Err(match self.over {
+                ErrorCode::OverQuota => over_quota(),
+                code => ControlError::refused(
+                    code,
+                    format!("the file is larger than the {} MB that are taken", self.limit >> 20),
+                ),
+            });
+        }
+        self.file.write_all(bytes).map_err(ControlError::io("an upload could not be written"))
+    }
+
+    /// Keeps the file.
+    pub fn finish(mut self) -> Result<Attachment, ControlError> {
+        let failed = "an upload could not be kept";
+        self.file.sync_all().map_err(ControlError::io(failed))?;
+        self.control
+            .backend()
+            .adopt(self.workspace, &self.file)
+            .map_err(ControlError::io(failed))?;
+        self.finished = true;
+        Ok(Attachment {
+            path: self.path.as_str().to_owned(),
+            name: self.path.file_name().to_owned(),
+            mime: mime_of(self.path.file_name()),
+            size: self.written,
+        })
+    }
+}
+
+impl Drop for Upload {
+    fn drop(&mut self) {
+        if !self.finished
+            && let Err(error) = self.tree.remove(&self.path)
+        {
+            tracing::warn!(%error, "an unfinished upload could not be removed");
+        }
+    }
+}
+
+pub(crate) fn over_quota() -> ControlError {
+    ControlError::with_fix(
+        ErrorCode::OverQuota,
+        "the workspace is over its quota: writes are refused",
+        "delete files you no longer need (the agent can), or ask the operator for a larger quota",
+    )
+}
