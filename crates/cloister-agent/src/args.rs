@@ -1,0 +1,64 @@
+//! The arguments: a role, and for tests where its door and its files are.
+
+use std::path::PathBuf;
+
+use cloister_protocol::link::{CHAT_PATH, DOOR_PATH, WORKSPACE_PATH};
+
+pub(crate) const USAGE: &str = "usage: cloister-agent coordinator [--door PATH] [--workspace PATH]\n       \
+     cloister-agent executor [--door PATH] [--chat PATH]";
+
+#[derive(Debug, PartialEq)]
+pub(crate) struct Args {
+    pub(crate) door: PathBuf,
+    pub(crate) role: Role,
+}
+
+#[derive(Debug, PartialEq)]
+pub(crate) enum Role {
+    Coordinator { workspace: PathBuf },
+    Executor { chat: PathBuf },
+}
+
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub(crate) enum ArgsError {
+    #[error("say what to be: coordinator or executor")]
+    NoRole,
+    #[error("{0:?} is not a role: expected coordinator or executor")]
+    UnknownRole(String),
+    #[error("{0:?} is not an option of this role")]
+    UnknownOption(String),
+    #[error("{0} needs a path after it")]
+    NoValue(String),
+}
+
+pub(crate) fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, ArgsError> {
+    let role = words.next().ok_or(ArgsError::NoRole)?;
+    let files_option = match role.as_str() {
+        "coordinator" => "--workspace",
+        "executor" => "--chat",
+        _ => return Err(ArgsError::UnknownRole(role)),
+    };
+    let mut door = PathBuf::from(DOOR_PATH);
+    let mut files = None;
+    while let Some(option) = words.next() {
+        if option != "--door" && option != files_option {
+            return Err(ArgsError::UnknownOption(option));
+        }
+        let Some(value) = words.next() else { return Err(ArgsError::NoValue(option)) };
+        if option == "--door" {
+            door = PathBuf::from(value);
+        } else {
+            files = Some(PathBuf::from(value));
+        }
+    }
+    let role = if role == "coordinator" {
+        Role::Coordinator { workspace: files.unwrap_or_else(|| WORKSPACE_PATH.into()) }
+    } else {
+        Role::Executor { chat: files.unwrap_or_else(|| CHAT_PATH.into()) }
+    };
+    Ok(Args { door, role })
+}
+
+#[cfg(test)]
+#[path = "args_tests.rs"]
+mod tests;

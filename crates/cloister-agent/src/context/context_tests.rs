@@ -1,0 +1,167 @@
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use cloister_protocol::link::{Call, CallStatus, Outcome, Trigger};
+use cloister_protocol::{ChatId, TurnId};
+
+use super::*;
+use crate::journal::{Accepted, Ending, Journal, Recorded};
+
+const CHAT: u32 = 1;
+
+struct Chat {
+    journal: Journal,
+    folder: tempfile::TempDir,
+}
+
+impl Chat {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (journal, _finished) = Journal::start(folder.path().to_owned()).unwrap();
+        Self { journal, folder }
+    }
+
+    fn workspace(&self) -> PathBuf {
+        self.folder.path().to_owned()
+    }
+
+    async fn on_db<T: Send + 'static>(
+        &self,
+        work: impl Fn(&ChatDb) -> rusqlite::Result<T> + Send + 'static,
+    ) -> T {
+        self.journal.with(ChatId::from_number(CHAT), work).await.unwrap()
+    }
+
+    /// Turns that are over: what was asked, the steps, what was answered.
+    async fn past(&self, turns: Vec<(String, Vec<Step>, String)>) {
+        self.on_db(move |db| {
+            for (asked, steps, answered) in &turns {
+                past_turn(db, message(asked), steps, answered)?;
+            }
+            Ok(())
+        })
+        .await;
+    }
+
+    async fn load(&self, asked: &str) -> Loaded {
+        let (workspace, cause) = (self.workspace(), message(asked));
+        self.on_db(move |db| load(db, &workspace, i64::MAX, &cause)).await
+    }
+}
+
+fn message(text: &str) -> Cause {
+    Cause::Message { from: "ann".into(), text: text.into(), attachments: Vec::new() }
+}
+
+fn past_turn(db: &ChatDb, cause: Cause, steps: &[Step], answered: &str) -> rusqlite::Result<()> {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let id = format!("m{}", NUMBER.fetch_add(1, Ordering::Relaxed)).parse().unwrap();
+    let trigger = Trigger { id, chat: ChatId::from_number(CHAT), cause };
+    let Accepted::Fresh { seq } = db.accept(&trigger)? else { panic!("it was there already") };
+    for (n, step) in steps.iter().enumerate() {
+        db.append(seq, &Recorded { n, step: step.clone(), usage: Usage::default() })?;
+    }
+    let end = End {
+        turn: TurnId::of_trigger(&trigger.id),
+        message: None,
+        text: answered.into(),
+        usage: Usage::default(),
+        error: None,
+    };
+    db.end(&trigger, seq, &Ending { end, last: None, notices_told: 0 })
+}
+
+fn short(count: usize) -> Vec<(String, Vec<Step>, String)> {
+    (0..count).map(|n| (format!("question {n}"), Vec::new(), format!("answer {n}"))).collect()
+}
+
+fn shown(loaded: &Loaded) -> String {
+    serde_json::to_string(&loaded.messages).unwrap()
+}
+
+#[tokio::test]
+async fn what_is_shown_does_not_grow_with_the_chat() {
+    let chat = Chat::new();
+    chat.past(short(100)).await;
+    let few = chat.load("now").await;
+    chat.past(short(400)).await;
+    let many = chat.load("now").await;
+    assert_eq!(few.messages.len(), many.messages.len());
+    assert!(many.overflow);
+    let text = shown(&many);
+    assert!(text.contains("question 399") && text.contains("answer 399") && text.contains("now"));
+    assert!(!text.contains("question 10\""));
+}
+
+#[tokio::test]
+async fn a_huge_message_just_before_is_shortened_and_not_forgotten() {
+    let chat = Chat::new();
+    let huge = format!("BEGINNING {} ENDING", "x".repeat(200_000));
+    chat.past(vec![(huge, Vec::new(), "Read.".into())]).await;
+    let text = shown(&chat.load("What was it?").await);
+    assert!(
+        text.contains("BEGINNING") && text.contains("ENDING") && text.contains("bytes left out")
+    );
+    assert!(text.len() < 80_000);
+}
+
+#[tokio::test]
+async fn a_call_is_never_shown_without_its_result() {
+    let chat = Chat::new();
+    let call = Call { id: "c1".into(), name: "list_tasks".into(), arguments: "{}".into() };
+    let asked = Step::Answer { text: String::new(), calls: vec![call] };
+    let outcome = Outcome { status: CallStatus::Ok, output: "no tasks".into() };
+    let result = Step::Result { call: "c1".into(), outcome };
+    let last = Step::Answer { text: "None.".into(), calls: Vec::new() };
+    chat.past(vec![
+        ("whole".into(), vec![asked.clone(), result, last], "None.".into()),
+        ("cut off".into(), vec![asked], "Stopped.".into()),
+    ])
+    .await;
+    let text = shown(&chat.load("now").await);
+    assert_eq!(text.matches("tool_calls").count(), 1);
+    assert_eq!(text.matches("\"tool_call_id\":\"c1\"").count(), 1);
+    assert!(text.contains("Stopped."));
+}
+
+#[tokio::test]
+async fn the_summary_takes_over_what_falls_out_and_leaves_no_gap() {
+    let chat = Chat::new();
+    chat.past(short(29)).await;
+    assert!(!chat.load("now").await.overflow);
+    chat.past(short(3)).await;
+    assert!(chat.load("now").await.overflow);
+    let backlog = chat.on_db(backlog).await.unwrap();
+    assert!(backlog.transcript.contains("question 0\n"), "{}", backlog.transcript);
+    let upto = backlog.upto;
+    chat.on_db(move |db| db.set_summary(upto, "They counted.")).await;
+    let after = chat.load("now").await;
+    assert!(!after.overflow);
+    let text = shown(&after);
+    assert!(text.contains("They counted.") && !text.contains("question 5\""));
+    // Every turn is either in the summary or shown.
+    let folded = backlog.transcript.matches("Person:").count();
+    assert_eq!(after.messages.len(), 2 + 2 * (32 - folded));
+}
+
+#[tokio::test]
+async fn the_summary_of_a_cleared_chat_is_gone() {
+    let chat = Chat::new();
+    chat.past(short(3)).await;
+    chat.on_db(|db| db.set_summary(2, "Old news.")).await;
+    chat.on_db(|db| past_turn(db, Cause::Clear, &[], "")).await;
+    let loaded = chat.load("now").await;
+    assert!(!shown(&loaded).contains("Old news.") && loaded.messages.len() == 2);
+    assert!(chat.on_db(backlog).await.is_none());
+}
+
+#[tokio::test]
+async fn documents_of_the_workspace_are_shown_within_bounds() {
+    let chat = Chat::new();
+    std::fs::write(chat.workspace().join("USER.md"), "Likes tea.").unwrap();
+    std::fs::write(chat.workspace().join("MEMORY.md"), "m".repeat(100_000)).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", chat.workspace().join("SOUL.md")).unwrap();
+    let text = shown(&chat.load("now").await);
+    assert!(text.contains("Likes tea.") && !text.contains("root:"));
+    assert!(text.len() < 30_000);
+}

@@ -1,0 +1,101 @@
+//! Files of the workspace that belong in the context: the person's documents and images just sent.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Component, Path};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use cloister_protocol::Attachment;
+use rustix::fs::{Mode, OFlags};
+
+use crate::text;
+
+/// What each document is for, and how much of it is shown.
+const DOCUMENTS: [(&str, &str, usize); 3] = [
+    ("SOUL.md", "Who you are (SOUL.md)", 8 << 10),
+    ("USER.md", "About the person (USER.md)", 8 << 10),
+    ("MEMORY.md", "What you keep in mind (MEMORY.md)", 16 << 10),
+];
+const MAX_IMAGES: usize = 4;
+const MAX_IMAGE_BYTES: u64 = 4 << 20;
+
+/// The documents that are there, each with its heading. One that can't be read is as good as absent.
+pub(super) fn documents(workspace: &Path) -> Vec<String> {
+    let read = |(name, heading, max): &(&str, &str, usize)| {
+        let bytes = read_inside(workspace, Path::new(name), *max as u64).ok()?;
+        let body = String::from_utf8_lossy(&bytes);
+        let body = text::head(body.trim(), *max);
+        (!body.is_empty()).then(|| format!("# {heading}\n{body}"))
+    };
+    DOCUMENTS.iter().filter_map(read).collect()
+}
+
+#[derive(Default)]
+pub(super) struct Images {
+    pub(super) data_urls: Vec<String>,
+    /// Why an image is not among them.
+    pub(super) left_out: Vec<String>,
+}
+
+pub(super) fn images(workspace: &Path, attachments: &[Attachment]) -> Images {
+    let mut images = Images::default();
+    for file in attachments.iter().filter(|file| is_image(&file.mime)) {
+        if images.data_urls.len() == MAX_IMAGES {
+            let note =
+                format!("[{} is not shown: only {MAX_IMAGES} images at once are]", file.name);
+            images.left_out.push(note);
+            continue;
+        }
+        match read_image(workspace, &file.path) {
+            Ok(bytes) => {
+                let data = STANDARD.encode(bytes);
+                images.data_urls.push(format!("data:{};base64,{data}", file.mime));
+            }
+            Err(error) => {
+                images.left_out.push(format!("[{} can't be shown: {error}]", file.name));
+            }
+        }
+    }
+    images
+}
+
+fn is_image(mime: &str) -> bool {
+    mime.strip_prefix("image/")
+        .is_some_and(|kind| kind.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b)))
+}
+
+fn read_image(workspace: &Path, path: &str) -> io::Result<Vec<u8>> {
+    let bytes = read_inside(workspace, Path::new(path), MAX_IMAGE_BYTES + 1)?;
+    if bytes.len() as u64 > MAX_IMAGE_BYTES {
+        return Err(io::Error::other(format!("it is larger than {} MB", MAX_IMAGE_BYTES >> 20)));
+    }
+    Ok(bytes)
+}
+
+/// At most `max` bytes of a regular file inside `root`; follows no link on the way and never waits
+/// for a pipe.
+fn read_inside(root: &Path, path: &Path, max: u64) -> io::Result<Vec<u8>> {
+    let mut at = open(rustix::fs::CWD, root, OFlags::DIRECTORY)?;
+    let mut parts = path.components().peekable();
+    while let Some(part) = parts.next() {
+        let Component::Normal(name) = part else {
+            return Err(io::Error::other("its path leaves the workspace"));
+        };
+        let kind = if parts.peek().is_some() { OFlags::DIRECTORY } else { OFlags::empty() };
+        at = open(at, Path::new(name), kind | OFlags::NOFOLLOW)?;
+    }
+    let file = File::from(at);
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(max).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn open(folder: impl AsFd, name: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    Ok(rustix::fs::openat(folder, name, flags, Mode::empty())?)
+}

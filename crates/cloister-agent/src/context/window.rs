@@ -1,0 +1,158 @@
+//! The window on the past: recent turns in full, older ones in the running summary.
+//!
+//! The summary is renewed before anything falls out between the two: when the turns it does not cover
+//! fill most of the budget, all but the newest half is folded into it.
+
+use cloister_protocol::link::{Cause, Step};
+
+use super::told;
+use crate::journal::{ChatDb, PastTurn};
+use crate::ledger::{Ledger, Next};
+use crate::model::ChatMessage;
+use crate::text;
+
+/// About four bytes are a token.
+const BYTES_PER_TOKEN: usize = 4;
+
+/// How much of the past: tokens, and turns, of which short ones cost more time than tokens.
+#[derive(Clone, Copy)]
+struct Amount {
+    tokens: usize,
+    turns: usize,
+}
+
+const NOTHING: Amount = Amount { tokens: 0, turns: 0 };
+const SHOWN: Amount = Amount { tokens: 12_000, turns: 40 };
+/// Beyond this the summary is renewed …
+const RENEW: Amount = Amount { tokens: 9_000, turns: 30 };
+/// … up to the turns that fit in this.
+const KEPT: Amount = Amount { tokens: 6_000, turns: 20 };
+
+impl Amount {
+    fn covers(self, spent: Amount) -> bool {
+        spent.tokens <= self.tokens && spent.turns <= self.turns
+    }
+
+    fn and(self, turn: &PastTurn) -> Amount {
+        Amount { tokens: self.tokens.saturating_add(tokens(turn)), turns: self.turns + 1 }
+    }
+}
+
+/// So much is folded into the summary at a time.
+const MAX_FOLD_TURNS: u32 = 64;
+const MAX_FOLD_BYTES: usize = 32 << 10;
+const MAX_FOLD_TURN_BYTES: usize = 4 << 10;
+const MAX_SUMMARY_BYTES: usize = 8 << 10;
+
+#[derive(Debug)]
+pub(super) struct Window {
+    pub(super) summary: Option<String>,
+    pub(super) messages: Vec<ChatMessage>,
+    pub(super) overflow: bool,
+}
+
+pub(super) fn load(db: &ChatDb, before: i64) -> rusqlite::Result<Window> {
+    let floor = db.cleared_upto()?;
+    let summary = db.summary(floor)?;
+    let after = summary.as_ref().map_or(floor, |(upto, _)| *upto);
+    let mut spent = NOTHING;
+    let mut too_large = None;
+    let turns = db.newest(after, before, |turn| {
+        spent = spent.and(turn);
+        let fits = SHOWN.covers(spent);
+        if !fits && too_large.is_none() {
+            too_large = Some(turn.clone());
+        }
+        fits
+    })?;
+    let mut messages: Vec<ChatMessage> = Vec::new();
+    match too_large {
+        // What was said just now is never missing, however long it was.
+        Some(newest) if turns.is_empty() => messages.extend(shortened(&newest, SHOWN.tokens)),
+        _ => messages.extend(turns.iter().rev().flat_map(in_full)),
+    }
+    let summary = summary.map(|(_, text)| text::head(&text, MAX_SUMMARY_BYTES).to_owned());
+    Ok(Window { summary, messages, overflow: !RENEW.covers(spent) })
+}
+
+/// What is to be folded into the summary, and the summary so far.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Backlog {
+    pub(crate) summary: Option<String>,
+    /// The conversation since, oldest first.
+    pub(crate) transcript: String,
+    pub(crate) upto: i64,
+}
+
+pub(crate) fn backlog(db: &ChatDb) -> rusqlite::Result<Option<Backlog>> {
+    let _snapshot = db.snapshot()?;
+    let floor = db.cleared_upto()?;
+    let summary = db.summary(floor)?;
+    let after = summary.as_ref().map_or(floor, |(upto, _)| *upto);
+    let mut spent = NOTHING;
+    let kept = db.newest(after, i64::MAX, |turn| {
+        spent = spent.and(turn);
+        // A newest turn that is larger than all we keep stays out of the summary all the same.
+        spent.turns == 1 || KEPT.covers(spent)
+    })?;
+    let before = kept.last().map_or(0, |oldest_kept| oldest_kept.seq);
+    let mut transcript = String::new();
+    let mut upto = None;
+    for turn in db.oldest(after, before, MAX_FOLD_TURNS)? {
+        if transcript.len() > MAX_FOLD_BYTES {
+            break;
+        }
+        transcript.push_str(&as_lines(&turn));
+        upto = Some(turn.seq);
+    }
+    let summary = summary.map(|(_, text)| text);
+    Ok(upto.map(|upto| Backlog { summary, transcript, upto }))
+}
+
+fn as_lines(turn: &PastTurn) -> String {
+    let asked = text::shorten(&told(&turn.cause), MAX_FOLD_TURN_BYTES / 2);
+    let answered = text::shorten(&turn.text, MAX_FOLD_TURN_BYTES / 2);
+    format!("Person: {asked}\nAgent: {answered}\n\n")
+}
+
+fn tokens(turn: &PastTurn) -> usize {
+    let steps: usize = turn.steps.iter().map(size).sum();
+    (told(&turn.cause).len() + turn.text.len().max(steps)).div_ceil(BYTES_PER_TOKEN)
+}
+
+fn size(step: &Step) -> usize {
+    match step {
+        Step::Answer { text, calls } => {
+            let calls = calls.iter().map(|call| call.name.len() + call.arguments.len());
+            text.len() + calls.sum::<usize>()
+        }
+        Step::Result { outcome, .. } => outcome.output.len(),
+        Step::Call { .. } => 0,
+    }
+}
+
+fn in_full(turn: &PastTurn) -> Vec<ChatMessage> {
+    if matches!(turn.cause, Cause::Clear) {
+        return Vec::new();
+    }
+    let mut messages = vec![ChatMessage::user(told(&turn.cause))];
+    let ledger = Ledger::new(turn.steps.clone());
+    match ledger.next() {
+        Next::Done => messages.extend(ledger.messages(usize::MAX)),
+        // It ended early: its last calls may lack results, so only what the person saw is shown.
+        Next::AskModel | Next::Start(_) | Next::Resume(_) => messages.push(answered(&turn.text)),
+    }
+    messages
+}
+
+fn shortened(turn: &PastTurn, budget_tokens: usize) -> Vec<ChatMessage> {
+    let half = budget_tokens * BYTES_PER_TOKEN / 2;
+    vec![
+        ChatMessage::user(text::shorten(&told(&turn.cause), half)),
+        answered(&text::shorten(&turn.text, half)),
+    ]
+}
+
+fn answered(text: &str) -> ChatMessage {
+    ChatMessage::assistant(if text.is_empty() { "(no answer)" } else { text })
+}

@@ -1,0 +1,268 @@
+//! The coordinator: takes triggers, runs turns, tells how they ended.
+//!
+//! Promises: a trigger is acknowledged once it is in the chat's journal; an `end` is sent again until
+//! the control plane has stored it; a chat that is busy never holds up another.
+
+mod schedule;
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use cloister_protocol::link::{Downlink, Trigger, Uplink};
+use cloister_protocol::{ChatId, End, MessageId, TurnId};
+use tokio::sync::{mpsc, watch};
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::timeout;
+
+use crate::journal::{Accepted, Finished, Journal, JournalError};
+use crate::link::{self, LinkError, LinkState};
+use crate::log;
+use crate::model::Model;
+use crate::turn::{self, Desk, Ended, Job};
+
+use schedule::Schedule;
+
+const MAX_TURNS: usize = 32;
+/// More ends than this are not kept in memory; the journal has them, and a trigger asks for them.
+const MAX_UNSTORED: usize = 1024;
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Runs until told to stop (exit code 0) or the link is gone.
+pub(crate) async fn run(door: PathBuf, workspace: PathBuf) -> ExitCode {
+    let (journal, finished) = match Journal::start(workspace.clone()) {
+        Ok(started) => started,
+        Err(error) => {
+            log::line(format_args!("can't start the journal: {error}"));
+            return ExitCode::FAILURE;
+        }
+    };
+    let (link, frames, driver) = link::new(&door);
+    let desk = Desk { link, journal, model: Model::new(&door), workspace };
+    let mut coordinator = Coordinator::new(desk);
+    let code = tokio::select! {
+        () = driver.run() => {
+            log::line(format_args!("the link is gone"));
+            ExitCode::FAILURE
+        }
+        result = coordinator.serve(frames) => match result {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                log::line(format_args!("{error}"));
+                ExitCode::FAILURE
+            }
+        },
+    };
+    coordinator.stop(finished).await;
+    code
+}
+
+/// Something that was under way has come to its end.
+enum Happened {
+    Accepted(Trigger, Result<Accepted, JournalError>),
+    Ended(ChatId, Result<Ended, LinkError>),
+    Stored,
+    Summarised(ChatId),
+}
+
+struct Coordinator {
+    desk: Desk,
+    schedule: Schedule<ChatId, Job>,
+    /// Turns that wait or run, with the switch that cancels them.
+    open: HashMap<(ChatId, MessageId), watch::Sender<bool>>,
+    /// Ends that the control plane has not confirmed, with their chats.
+    unstored: HashMap<(ChatId, TurnId), End>,
+    /// Chats whose summary is being renewed.
+    summarising: Vec<ChatId>,
+    tasks: JoinSet<Happened>,
+}
+
+impl Coordinator {
+    fn new(desk: Desk) -> Self {
+        Self {
+            desk,
+            schedule: Schedule::new(MAX_TURNS),
+            open: HashMap::new(),
+            unstored: HashMap::new(),
+            summarising: Vec::new(),
+            tasks: JoinSet::new(),
+        }
+    }
+
+    async fn serve(&mut self, mut frames: mpsc::Receiver<Downlink>) -> Result<(), LinkError> {
+        let mut state = self.desk.link.state();
+        let mut connection = 1;
+        loop {
+            tokio::select! {
+                frame = frames.recv() => match frame {
+                    Some(Downlink::Stop) => return Ok(()),
+                    Some(frame) => self.take(frame).await?,
+                    None => return Err(LinkError::Gone),
+                },
+                Some(happened) = self.tasks.join_next() => self.go_on(happened).await?,
+                again = reconnected(&mut state, connection) => {
+                    connection = again?;
+                    self.send_ends_again().await?;
+                }
+            }
+        }
+    }
+
+    async fn take(&mut self, frame: Downlink) -> Result<(), LinkError> {
+        match frame {
+            Downlink::Trigger(trigger) => self.accept(trigger).await,
+            Downlink::Stored { turn } => self.stored(&turn).await,
+            Downlink::CancelTurn { turn } => self.cancel(&turn),
+            Downlink::Start(_) | Downlink::Journaled { .. } | Downlink::Reply { .. } => {
+                log::line(format_args!("ignored a frame that is not for a coordinator"));
+            }
+            // Handled where frames are received.
+            Downlink::Stop => {}
+        }
+        Ok(())
+    }
+
+    async fn accept(&mut self, trigger: Trigger) {
+        let chat = trigger.chat;
+        let to_write = trigger.clone();
+        let submitted = self.desk.journal.submit(chat, move |db| db.accept(&to_write)).await;
+        self.tasks.spawn(async move { Happened::Accepted(trigger, submitted.wait().await) });
+    }
+
+    fn cancel(&mut self, turn: &TurnId) {
+        for ((_, message), switch) in &self.open {
+            if TurnId::of_trigger(message) == *turn {
+                switch.send_replace(true);
+            }
+        }
+    }
+
+    async fn stored(&mut self, turn: &TurnId) {
+        let chats: Vec<ChatId> =
+            self.unstored.keys().filter(|(_, id)| id == turn).map(|(chat, _)| *chat).collect();
+        for chat in chats {
+            self.unstored.remove(&(chat, turn.clone()));
+            let turn = turn.clone();
+            let submitted = self.desk.journal.submit(chat, move |db| db.mark_stored(&turn)).await;
+            self.tasks.spawn(async move {
+                if let Err(error) = submitted.wait().await {
+                    turn::log_journal(&error);
+                }
+                Happened::Stored
+            });
+        }
+    }
+
+    async fn go_on(&mut self, happened: Result<Happened, JoinError>) -> Result<(), LinkError> {
+        match happened {
+            Ok(Happened::Accepted(trigger, result)) => self.accepted(trigger, result).await?,
+            Ok(Happened::Ended(chat, result)) => self.ended(chat, result?).await?,
+            Ok(Happened::Summarised(chat)) => self.summarising.retain(|other| *other != chat),
+            Ok(Happened::Stored) => {}
+            Err(error) => {
+                // A turn that fell over is resumed by the next launch; going on without it is not
+                // possible because its chat would wait for ever.
+                log::line(format_args!("a turn fell over: {error}"));
+                return Err(LinkError::Gone);
+            }
+        }
+        while let Some(job) = self.schedule.next() {
+            self.start(job);
+        }
+        Ok(())
+    }
+
+    async fn accepted(
+        &mut self,
+        trigger: Trigger,
+        result: Result<Accepted, JournalError>,
+    ) -> Result<(), LinkError> {
+        let (seq, resumed) = match result {
+            Ok(Accepted::Ended(end)) => {
+                self.desk.link.send(Uplink::Accepted { id: trigger.id }).await?;
+                return self.tell_end(trigger.chat, end).await;
+            }
+            Ok(Accepted::Fresh { seq }) => (seq, false),
+            Ok(Accepted::Open { seq }) => (seq, true),
+            // Not journaled, but not unanswered either: the control plane stores the end.
+            Err(error) => {
+                self.desk.link.send(Uplink::Accepted { id: trigger.id.clone() }).await?;
+                let end = turn::not_run(&trigger, &error);
+                return self.desk.link.send(Uplink::End(end)).await;
+            }
+        };
+        self.desk.link.send(Uplink::Accepted { id: trigger.id.clone() }).await?;
+        let key = (trigger.chat, trigger.id.clone());
+        if let Entry::Vacant(place) = self.open.entry(key) {
+            place.insert(watch::Sender::new(false));
+            self.schedule.add(trigger.chat, Job { trigger, seq, resumed });
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, job: Job) {
+        let chat = job.trigger.chat;
+        let key = (chat, job.trigger.id.clone());
+        let cancelled =
+            self.open.entry(key).or_insert_with(|| watch::Sender::new(false)).subscribe();
+        let running = Box::pin(turn::run(self.desk.clone(), job, cancelled));
+        self.tasks.spawn(async move { Happened::Ended(chat, running.await) });
+    }
+
+    async fn ended(&mut self, chat: ChatId, ended: Ended) -> Result<(), LinkError> {
+        self.schedule.finished(chat);
+        self.open.retain(|(open, message), _| {
+            *open != chat || TurnId::of_trigger(message) != ended.end.turn
+        });
+        if ended.overflow && !self.summarising.contains(&chat) {
+            self.summarising.push(chat);
+            let renewing = Box::pin(turn::renew_summary(self.desk.clone(), chat));
+            self.tasks.spawn(async move {
+                renewing.await;
+                Happened::Summarised(chat)
+            });
+        }
+        self.tell_end(chat, ended.end).await
+    }
+
+    async fn tell_end(&mut self, chat: ChatId, end: End) -> Result<(), LinkError> {
+        if self.unstored.len() < MAX_UNSTORED {
+            self.unstored.insert((chat, end.turn.clone()), end.clone());
+        }
+        self.desk.link.send(Uplink::End(end)).await
+    }
+
+    async fn send_ends_again(&self) -> Result<(), LinkError> {
+        for end in self.unstored.values() {
+            self.desk.link.send(Uplink::End(end.clone())).await?;
+        }
+        Ok(())
+    }
+
+    /// Lets go of what runs and waits for the journal to be on disk.
+    async fn stop(self, finished: Finished) {
+        // Dropping the tasks and the desk drops every handle to the journal.
+        let Self { desk, mut tasks, .. } = self;
+        tasks.shutdown().await;
+        drop((desk, tasks));
+        if timeout(STOP_TIMEOUT, finished.wait()).await.is_err() {
+            log::line(format_args!(
+                "the journal was not closed within {} s",
+                STOP_TIMEOUT.as_secs()
+            ));
+        }
+    }
+}
+
+/// The number of a connection after the given one.
+async fn reconnected(
+    state: &mut watch::Receiver<LinkState>,
+    before: u64,
+) -> Result<u64, LinkError> {
+    match state.wait_for(|state| state.up && state.connection > before).await {
+        Ok(state) => Ok(state.connection),
+        Err(_closed) => Err(LinkError::Gone),
+    }
+}

@@ -1,0 +1,256 @@
+//! The work on one task: the shared loop with the control plane's ledger and the executor's tools.
+
+use std::time::Duration;
+
+use cloister_protocol::link::{
+    Asked, Call, CallStatus, Finish, Outcome, Request, Start, Step, Uplink,
+};
+use cloister_protocol::{TaskId, Update, Usage};
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+use super::prompt;
+use crate::guard::{Limits, Repeat};
+use crate::ledger::{CallPlace, Ledger};
+use crate::link::{Link, LinkError, next_connection};
+use crate::model::{About, ChatMessage, Model, ModelAnswer, ModelError, Piece};
+use crate::tools::{self, Effect, Handler, Place, Tool};
+use crate::turn::request_id;
+use crate::work::{self, Attempt, Halt, Work};
+use crate::{text, tools::program};
+
+/// How long the ledger may take to confirm a step.
+const JOURNAL_TIMEOUT: Duration = Duration::from_secs(30);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(120);
+const PROGRESS_EVERY: Duration = Duration::from_secs(1);
+const MAX_PROGRESS_BYTES: usize = 200;
+/// About 60,000 tokens of outputs are shown whole; older ones are shortened.
+const OUTPUT_BYTES: usize = 240 << 10;
+
+const UNKNOWN: &str =
+    "outcome unknown: the attempt ended while this was running; check before doing it again";
+const SAID_NOTHING: &str = "The model ended the task without saying what came of it.";
+const PLAN_FIRST: &str = "write a plan first with propose_plan and wait for approval";
+
+pub(super) struct Job {
+    link: Link,
+    model: Model,
+    place: Place,
+    /// The last step that is in the ledger.
+    journaled: watch::Receiver<Option<u32>>,
+    task: TaskId,
+    plan_first: bool,
+    limits: Limits,
+    /// The tools this task may use, as the model is told.
+    schemas: Value,
+    base: Vec<ChatMessage>,
+    ledger: Vec<Step>,
+    usage: Usage,
+    progress_at: Option<Instant>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Stop {
+    #[error("{}", .0.message)]
+    Model(#[from] ModelError),
+    #[error("the model said it is finished")]
+    Finished(Box<Finish>),
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    #[error("a step was not journaled within {} s", JOURNAL_TIMEOUT.as_secs())]
+    NotJournaled,
+}
+
+impl Job {
+    pub(super) fn new(
+        link: Link,
+        model: Model,
+        place: Place,
+        journaled: watch::Receiver<Option<u32>>,
+        start: Start,
+    ) -> Self {
+        let base = prompt::messages(&start);
+        let offered =
+            tools::EXECUTOR.iter().filter(|tool| tool.name != "task" || start.may_delegate);
+        let model_calls = usize::try_from(start.max_steps).unwrap_or(usize::MAX).max(1);
+        Self {
+            link,
+            model,
+            place,
+            journaled,
+            task: start.task,
+            plan_first: start.plan_first,
+            limits: Limits { model_calls, repeat: Repeat::CallAndResult },
+            schemas: tools::schemas(offered),
+            base,
+            ledger: start.ledger,
+            usage: Usage::default(),
+            progress_at: None,
+        }
+    }
+
+    /// Works until there is something to finish with; an error means that another attempt is needed.
+    pub(super) async fn run(mut self) -> Result<Finish, Stop> {
+        let mut ledger = Ledger::new(std::mem::take(&mut self.ledger));
+        let limits = self.limits;
+        let result = work::run(&mut self, &mut ledger, limits).await;
+        let usage = self.usage;
+        let finish = |ok, result| Finish { ok, result, claims: Vec::new(), usage };
+        let failed = |reason| finish(false, reason);
+        match result {
+            Ok(()) => match ledger.texts().last().map(str::trim) {
+                None | Some("") => Ok(failed(SAID_NOTHING.to_owned())),
+                Some(said) => Ok(finish(true, said.to_owned())),
+            },
+            Err(Halt::Looping(looping)) => Ok(failed(looping.to_string())),
+            Err(Halt::Stopped(Stop::Finished(finish))) => Ok(Finish { usage, ..*finish }),
+            Err(Halt::Stopped(Stop::Model(error))) => Ok(failed(error.message)),
+            Err(Halt::Stopped(stop @ (Stop::Link(_) | Stop::NotJournaled))) => Err(stop),
+        }
+    }
+
+    async fn handle(&self, tool: &Tool, call: &Call, place: CallPlace) -> Result<Outcome, Stop> {
+        let arguments = call.arguments.as_str();
+        match tool.handler {
+            Handler::Files(run) => Ok(on_files(run, &self.place, arguments).await),
+            Handler::Program(parse) => match parse(arguments) {
+                Ok(program) => Ok(program::run(&self.place, program).await),
+                Err(wrong) => Ok(wrong),
+            },
+            Handler::Request(parse) => match parse(arguments) {
+                Ok(ask) => self.request(ask, place).await,
+                Err(wrong) => Ok(wrong),
+            },
+            Handler::Todos(parse) => match parse(arguments) {
+                Ok(todos) => {
+                    self.link.send(Uplink::Todos { todos }).await?;
+                    Ok(tools::done("Noted."))
+                }
+                Err(wrong) => Ok(wrong),
+            },
+            Handler::Finish(parse) => match parse(arguments) {
+                Ok(finish) => Err(Stop::Finished(Box::new(finish))),
+                Err(wrong) => Ok(wrong),
+            },
+        }
+    }
+
+    async fn request(&self, ask: Asked, place: CallPlace) -> Result<Outcome, Stop> {
+        // A person may take their time, and so may a sub-task.
+        let wait = match &ask {
+            Asked::ProposePlan { .. } | Asked::Delegate { .. } => None,
+            Asked::ListTasks
+            | Asked::ShowTask { .. }
+            | Asked::CancelTasks { .. }
+            | Asked::SendFile { .. } => Some(REQUEST_TIMEOUT),
+        };
+        let id = match request_id(&self.task.to_string(), place) {
+            Ok(id) => id,
+            Err(error) => return Ok(tools::failed(error.to_string())),
+        };
+        let request = Request { id, chat: None, turn: None, ask };
+        match self.link.request(request, wait).await {
+            Ok(reply) => Ok(tools::told(reply)),
+            Err(error @ LinkError::NoReply(_)) => Ok(tools::failed(error.to_string())),
+            Err(error @ LinkError::Gone) => Err(error.into()),
+        }
+    }
+
+    /// A sentence about what is being done, at most once a second.
+    async fn progress(&mut self, answer: &ModelAnswer) -> Result<(), LinkError> {
+        let now = Instant::now();
+        if self.progress_at.is_some_and(|at| now < at + PROGRESS_EVERY) || answer.calls.is_empty() {
+            return Ok(());
+        }
+        let said = text::first_line(&answer.text, MAX_PROGRESS_BYTES);
+        let doing = match answer.calls.first() {
+            Some(call) if said.is_empty() => described(call),
+            _ => said.to_owned(),
+        };
+        self.progress_at = Some(now);
+        let update = Update::Progress { task: Some(self.task), text: doing };
+        self.link.send(Uplink::Update(update)).await
+    }
+}
+
+/// A call in a few words: the tool and the start of its first argument.
+fn described(call: &Call) -> String {
+    let arguments = tools::as_value(&call.arguments);
+    let first = arguments.as_object().and_then(|map| map.values().find_map(Value::as_str));
+    let first = text::first_line(first.unwrap_or_default(), MAX_PROGRESS_BYTES);
+    text::head(&format!("{} {first}", call.name), MAX_PROGRESS_BYTES).trim_end().to_owned()
+}
+
+/// File tools may be slow; the link must not wait for them.
+async fn on_files(run: fn(&Place, &str) -> Outcome, place: &Place, arguments: &str) -> Outcome {
+    let (place, arguments) = (place.clone(), arguments.to_owned());
+    tokio::task::spawn_blocking(move || run(&place, &arguments))
+        .await
+        .unwrap_or_else(|error| tools::failed(format!("the tool fell over: {error}")))
+}
+
+impl Work for Job {
+    type Stop = Stop;
+
+    async fn ask(&mut self, ledger: &Ledger) -> Result<ModelAnswer, Stop> {
+        let mut messages = self.base.clone();
+        messages.extend(ledger.messages(OUTPUT_BYTES));
+        let mut call = self.model.open(&messages, Some(&self.schemas), &About::default()).await?;
+        drop(messages);
+        // Nobody watches an executor write; its text is told when it is whole.
+        while let Some(Piece::Text(_) | Piece::Restart) = call.next().await? {}
+        let answer = call.finish()?;
+        self.usage += answer.usage;
+        self.progress(&answer).await?;
+        Ok(answer)
+    }
+
+    async fn record(&mut self, at: usize, step: &Step) -> Result<(), Stop> {
+        let seq = u32::try_from(at).unwrap_or(u32::MAX);
+        let deadline = Instant::now() + JOURNAL_TIMEOUT;
+        let mut state = self.link.state();
+        loop {
+            self.link.send(Uplink::Step { seq, step: step.clone() }).await?;
+            tokio::select! {
+                seen = self.journaled.wait_for(|last| *last >= Some(seq)) => {
+                    return seen.map(|_last| ()).map_err(|_closed| LinkError::Gone.into());
+                }
+                // What was sent over the old connection may be lost.
+                again = next_connection(&mut state) => again?,
+                () = sleep_until(deadline) => return Err(Stop::NotJournaled),
+            }
+        }
+    }
+
+    fn refuse(&self, ledger: &Ledger, call: &Call) -> Option<Outcome> {
+        let Some(tool) = tools::find(tools::EXECUTOR, &call.name) else {
+            return Some(tools::unknown(tools::EXECUTOR, &call.name));
+        };
+        let changes = match tool.effect {
+            Effect::Changes | Effect::Asks => true,
+            Effect::Reads | Effect::AsksFreely => false,
+        };
+        let unapproved = self.plan_first && !ledger.succeeded("propose_plan");
+        (changes && unapproved).then(|| tools::refused(PLAN_FIRST))
+    }
+
+    async fn act(
+        &mut self,
+        call: &Call,
+        place: CallPlace,
+        attempt: Attempt,
+    ) -> Result<Outcome, Stop> {
+        let Some(tool) = tools::find(tools::EXECUTOR, &call.name) else {
+            return Ok(tools::unknown(tools::EXECUTOR, &call.name));
+        };
+        match (attempt, tool.effect) {
+            (Attempt::Again, Effect::Changes) => {
+                Ok(Outcome { status: CallStatus::Unknown, output: UNKNOWN.to_owned() })
+            }
+            // Reading again harms nobody; a request has no second effect under its id.
+            (Attempt::Again, Effect::Reads | Effect::Asks | Effect::AsksFreely)
+            | (Attempt::First, _) => self.handle(tool, call, place).await,
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Stops a model that goes round in circles. Pure.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use cloister_protocol::link::Call;
+use serde_json::Value;
+
+use crate::ledger::Ledger;
+use crate::text;
+
+/// The same thing this often is a loop.
+const MAX_REPEATS: usize = 4;
+
+/// What counts as the same thing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Repeat {
+    /// Asking for the same call with the same arguments.
+    Call,
+    /// The same call with the same result: work that changes something is no loop.
+    CallAndResult,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) model_calls: usize,
+    pub(crate) repeat: Repeat,
+}
+
+/// Why the loop was stopped, in words for the person.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Looping {
+    Repeated { call: String },
+    TooManySteps { steps: usize },
+}
+
+impl fmt::Display for Looping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Repeated { call } => write!(
+                f,
+                "I stopped because the same call came {MAX_REPEATS} times without getting anywhere: \
+                 {call}. Tell me how to go on, or ask in another way."
+            ),
+            Self::TooManySteps { steps } => write!(
+                f,
+                "I stopped after asking the model {steps} times without coming to an end. Ask for a \
+                 smaller part of it, or ask in another way."
+            ),
+        }
+    }
+}
+
+/// A call is wanted: is it the one too many?
+pub(crate) fn check_repeats(ledger: &Ledger, limits: Limits) -> Option<Looping> {
+    let mut seen: HashMap<(String, Option<&str>), usize> = HashMap::new();
+    for call in ledger.calls() {
+        let result = match limits.repeat {
+            Repeat::Call => None,
+            Repeat::CallAndResult => match ledger.outcome_of(&call.id) {
+                Some(outcome) => Some(outcome.output.as_str()),
+                None => continue,
+            },
+        };
+        let times = seen.entry((canonical(call), result)).or_default();
+        *times += 1;
+        if *times >= MAX_REPEATS {
+            let call = text::shorten(&canonical(call), 200);
+            return Some(Looping::Repeated { call });
+        }
+    }
+    None
+}
+
+/// The model is to be asked: once too often?
+pub(crate) fn check_steps(ledger: &Ledger, limits: Limits) -> Option<Looping> {
+    let steps = ledger.answers();
+    (steps >= limits.model_calls).then_some(Looping::TooManySteps { steps })
+}
+
+/// Name and arguments, so that spaces and the order of keys make no difference.
+fn canonical(call: &Call) -> String {
+    let arguments = serde_json::from_str(&call.arguments).map_or_else(
+        |_not_json: serde_json::Error| call.arguments.clone(),
+        |value: Value| sorted(value).to_string(),
+    );
+    format!("{} {arguments}", call.name)
+}
+
+fn sorted(value: Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let mut entries: Vec<(String, Value)> =
+                map.into_iter().map(|(key, value)| (key, sorted(value))).collect();
+            entries.sort_by(|a, b| a.0.cmp(&b.0));
+            Value::Object(entries.into_iter().collect())
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(sorted).collect()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value,
+    }
+}
+
+#[cfg(test)]
+#[path = "guard_tests.rs"]
+mod tests;

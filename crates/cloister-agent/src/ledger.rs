@@ -1,0 +1,173 @@
+//! The steps of one turn or task, and what follows from them. Pure: the same steps always lead to the
+//! same next move, which is what makes a crash harmless.
+
+use cloister_protocol::link::{Call, CallStatus, Outcome, Step};
+
+use crate::model::ChatMessage;
+use crate::text;
+
+/// What of an output that is too old to be kept whole is still told.
+const OLD_OUTPUT_BYTES: usize = 200;
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ledger {
+    steps: Vec<Step>,
+}
+
+/// The next move.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Next {
+    AskModel,
+    /// Run a call for the first time.
+    Start(Call),
+    /// A call was under way when an earlier attempt ended.
+    Resume(Call),
+    Done,
+}
+
+/// Where a call was asked for: the same after any crash, so ids are made from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CallPlace {
+    /// The position of the answer among all steps.
+    pub(crate) answer: usize,
+    /// The position of the call in that answer.
+    pub(crate) index: usize,
+}
+
+impl Ledger {
+    pub(crate) fn new(steps: Vec<Step>) -> Self {
+        Self { steps }
+    }
+
+    pub(crate) fn push(&mut self, step: Step) {
+        self.steps.push(step);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    pub(crate) fn next(&self) -> Next {
+        let Some((after, calls)) = self.last_answer() else { return Next::AskModel };
+        if calls.is_empty() {
+            return Next::Done;
+        }
+        let later = self.steps.get(after..).unwrap_or_default();
+        for call in calls {
+            let ended =
+                later.iter().any(|s| matches!(s, Step::Result { call: id, .. } if *id == call.id));
+            if ended {
+                continue;
+            }
+            let begun =
+                later.iter().any(|s| matches!(s, Step::Call { call: id } if *id == call.id));
+            return if begun { Next::Resume(call.clone()) } else { Next::Start(call.clone()) };
+        }
+        Next::AskModel
+    }
+
+    /// The calls of the last answer and the position of the step after it.
+    fn last_answer(&self) -> Option<(usize, &[Call])> {
+        self.steps.iter().enumerate().rev().find_map(|(at, step)| match step {
+            Step::Answer { calls, .. } => Some((at + 1, calls.as_slice())),
+            Step::Call { .. } | Step::Result { .. } => None,
+        })
+    }
+
+    pub(crate) fn place_of(&self, id: &str) -> Option<CallPlace> {
+        self.steps.iter().enumerate().find_map(|(answer, step)| match step {
+            Step::Answer { calls, .. } => {
+                let index = calls.iter().position(|call| call.id == id)?;
+                Some(CallPlace { answer, index })
+            }
+            Step::Call { .. } | Step::Result { .. } => None,
+        })
+    }
+
+    /// Models reuse call ids; the ledger does not.
+    pub(crate) fn with_fresh_ids(&self, calls: Vec<Call>) -> Vec<Call> {
+        let mut fresh: Vec<Call> = Vec::with_capacity(calls.len());
+        for mut call in calls {
+            let wanted = text::head(&call.id, 100).to_owned();
+            let taken = |id: &str, fresh: &[Call]| {
+                self.place_of(id).is_some() || fresh.iter().any(|other| other.id == id)
+            };
+            call.id.clone_from(&wanted);
+            let mut number = 2u32;
+            while taken(&call.id, &fresh) {
+                call.id = format!("{wanted}-{number}");
+                number += 1;
+            }
+            fresh.push(call);
+        }
+        fresh
+    }
+
+    /// How often the model was asked.
+    pub(crate) fn answers(&self) -> usize {
+        self.steps.iter().filter(|step| matches!(step, Step::Answer { .. })).count()
+    }
+
+    pub(crate) fn calls(&self) -> impl Iterator<Item = &Call> {
+        self.steps.iter().flat_map(|step| match step {
+            Step::Answer { calls, .. } => calls.as_slice(),
+            Step::Call { .. } | Step::Result { .. } => &[],
+        })
+    }
+
+    pub(crate) fn outcome_of(&self, id: &str) -> Option<&Outcome> {
+        self.steps.iter().find_map(|step| match step {
+            Step::Result { call, outcome } if call == id => Some(outcome),
+            Step::Result { .. } | Step::Answer { .. } | Step::Call { .. } => None,
+        })
+    }
+
+    /// Whether a call of this tool has succeeded.
+    pub(crate) fn succeeded(&self, tool: &str) -> bool {
+        self.calls().filter(|call| call.name == tool).any(|call| {
+            self.outcome_of(&call.id).is_some_and(|outcome| outcome.status == CallStatus::Ok)
+        })
+    }
+
+    /// What was said to the person, answer by answer.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.steps.iter().filter_map(|step| match step {
+            Step::Answer { text, .. } => Some(text.as_str()),
+            Step::Call { .. } | Step::Result { .. } => None,
+        })
+    }
+
+    /// The steps as the model sees them. Newest outputs are whole; once they add up to more than
+    /// `output_bytes`, older ones are shortened.
+    pub(crate) fn messages(&self, output_bytes: usize) -> Vec<ChatMessage> {
+        let mut left = output_bytes;
+        let mut messages: Vec<ChatMessage> = Vec::with_capacity(self.steps.len());
+        for step in self.steps.iter().rev() {
+            match step {
+                Step::Answer { text, calls } => messages.push(ChatMessage::answer(text, calls)),
+                Step::Result { call, outcome } => {
+                    let keep =
+                        if outcome.output.len() <= left { usize::MAX } else { OLD_OUTPUT_BYTES };
+                    left = left.saturating_sub(outcome.output.len());
+                    messages.push(ChatMessage::tool(call, told(outcome, keep)));
+                }
+                Step::Call { .. } => {}
+            }
+        }
+        messages.reverse();
+        messages
+    }
+}
+
+fn told(outcome: &Outcome, keep: usize) -> String {
+    let output = text::shorten(&outcome.output, keep);
+    match outcome.status {
+        CallStatus::Ok | CallStatus::Unknown => output,
+        CallStatus::Failed => format!("failed: {output}"),
+        CallStatus::Refused => format!("refused: {output}"),
+    }
+}
+
+#[cfg(test)]
+#[path = "ledger_tests.rs"]
+mod tests;

@@ -1,0 +1,69 @@
+use super::*;
+
+fn call(id: &str) -> Call {
+    Call { id: id.into(), name: "bash".into(), arguments: "{}".into() }
+}
+
+fn answer(text: &str, calls: &[&str]) -> Step {
+    Step::Answer { text: text.into(), calls: calls.iter().map(|id| call(id)).collect() }
+}
+
+fn begun(id: &str) -> Step {
+    Step::Call { call: id.into() }
+}
+
+fn ended(id: &str, output: &str) -> Step {
+    let outcome = Outcome { status: CallStatus::Ok, output: output.into() };
+    Step::Result { call: id.into(), outcome }
+}
+
+#[test]
+fn every_prefix_of_a_turn_has_one_next_move() {
+    let steps = [
+        answer("let me look", &["a", "b"]),
+        begun("a"),
+        ended("a", "1"),
+        begun("b"),
+        ended("b", "2"),
+        answer("done", &[]),
+    ];
+    let moves = [
+        Next::AskModel,
+        Next::Start(call("a")),
+        Next::Resume(call("a")),
+        Next::Start(call("b")),
+        Next::Resume(call("b")),
+        Next::AskModel,
+        Next::Done,
+    ];
+    for (length, expected) in moves.into_iter().enumerate() {
+        let ledger = Ledger::new(steps[..length].to_vec());
+        assert_eq!(ledger.next(), expected, "after {length} steps");
+    }
+}
+
+#[test]
+fn reused_call_ids_are_made_unique() {
+    let ledger = Ledger::new(vec![answer("", &["x", "x-2"])]);
+    let ids: Vec<String> = ledger
+        .with_fresh_ids(vec![call("x"), call("x"), call("y")])
+        .into_iter()
+        .map(|c| c.id)
+        .collect();
+    assert_eq!(ids, ["x-3", "x-4", "y"]);
+}
+
+#[test]
+fn old_outputs_are_shortened_and_new_ones_whole() {
+    let ledger = Ledger::new(vec![
+        answer("", &["a", "b"]),
+        ended("a", &"o".repeat(1000)),
+        ended("b", &"n".repeat(1000)),
+    ]);
+    let messages = ledger.messages(1500);
+    assert_eq!(messages.len(), 3);
+    let ChatMessage::Tool { content: old, .. } = &messages[1] else { panic!() };
+    let ChatMessage::Tool { content: new, .. } = &messages[2] else { panic!() };
+    assert!(old.contains("800 bytes left out"), "{old}");
+    assert_eq!(new.len(), 1000);
+}

@@ -1,0 +1,56 @@
+//! The agent that lives in a sandbox: a coordinator that talks, or an executor that works on one task.
+//!
+//! Owns: the turn and task loops, the chat's journal, the tools. Holds no secret and takes no decision
+//! that protects anyone: whatever leaves the sandbox is a request on its door, which the control plane
+//! may refuse.
+
+mod args;
+mod context;
+mod coordinator;
+mod executor;
+mod files;
+mod guard;
+mod journal;
+mod ledger;
+mod link;
+mod log;
+mod model;
+mod text;
+mod tools;
+mod turn;
+mod work;
+
+use std::process::ExitCode;
+
+use args::Role;
+
+/// The exit code for wrong arguments (`EX_USAGE`).
+const WRONG_USAGE: u8 = 64;
+
+fn main() -> ExitCode {
+    let args = match args::parse(std::env::args().skip(1)) {
+        Ok(args) => args,
+        Err(error) => {
+            log::line(format_args!("{error}\n{}", args::USAGE));
+            return ExitCode::from(WRONG_USAGE);
+        }
+    };
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            log::line(format_args!("can't start the event loop: {error}"));
+            return ExitCode::FAILURE;
+        }
+    };
+    let code = runtime.block_on(async {
+        match args.role {
+            Role::Coordinator { workspace } => {
+                Box::pin(coordinator::run(args.door, workspace)).await
+            }
+            Role::Executor { chat } => Box::pin(executor::run(args.door, chat)).await,
+        }
+    });
+    // A file tool that is still reading must not hold up the exit.
+    runtime.shutdown_background();
+    code
+}

@@ -1,0 +1,290 @@
+//! One streaming call to the model, through the broker.
+//!
+//! Owns: the request, its connection, reading the stream. The broker picks the model, retries and
+//! falls over; what still fails here is final, and its words are written for people.
+
+mod answer;
+mod message;
+mod sse;
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bytes::Bytes;
+use cloister_protocol::link::Call;
+use cloister_protocol::{ChatId, ErrorBody, ErrorCode, ErrorEnvelope, TurnId, Usage};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper::header::{ACCEPT, CONTENT_TYPE, HOST};
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::net::UnixStream;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use answer::AnswerBuilder;
+pub(crate) use answer::Piece;
+pub(crate) use message::{ChatMessage, Content, Part};
+use sse::SseParser;
+
+/// The broker has its own, shorter limits; these only keep a dead broker from holding us for ever.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
+const CALL_TIMEOUT: Duration = Duration::from_secs(1800);
+const MAX_ERROR_BYTES: usize = 64 << 10;
+
+/// Why there is no answer, in words for the person.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub(crate) struct ModelError {
+    pub(crate) code: ErrorCode,
+    pub(crate) message: String,
+}
+
+impl ModelError {
+    fn unavailable(message: impl Into<String>) -> Self {
+        Self { code: ErrorCode::ModelUnavailable, message: message.into() }
+    }
+
+    fn from_body(body: ErrorBody) -> Self {
+        let message = match body.fix {
+            Some(fix) if !fix.is_empty() => format!("{} {fix}", body.message),
+            _ => body.message,
+        };
+        Self { code: body.code, message }
+    }
+}
+
+/// What the model said, whole.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ModelAnswer {
+    pub(crate) text: String,
+    pub(crate) calls: Vec<Call>,
+    pub(crate) usage: Usage,
+}
+
+/// What the call is for, told to the broker beside the request.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct About {
+    pub(crate) chat: Option<ChatId>,
+    pub(crate) turn: Option<TurnId>,
+    pub(crate) purpose: Option<&'static str>,
+}
+
+#[derive(Clone)]
+pub(crate) struct Model {
+    door: PathBuf,
+}
+
+#[derive(serde::Serialize)]
+struct Body<'a> {
+    model: &'static str,
+    stream: bool,
+    stream_options: StreamOptions,
+    messages: &'a [ChatMessage],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<&'a Value>,
+}
+
+#[derive(serde::Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+impl Model {
+    pub(crate) fn new(door: &Path) -> Self {
+        Self { door: door.to_owned() }
+    }
+
+    /// Sends the request; the answer is read piece by piece from what is returned.
+    pub(crate) async fn open(
+        &self,
+        messages: &[ChatMessage],
+        tools: Option<&Value>,
+        about: &About,
+    ) -> Result<ModelCall, ModelError> {
+        let deadline = Instant::now() + CALL_TIMEOUT;
+        let stream_options = StreamOptions { include_usage: true };
+        let body = Body { model: "default", stream: true, stream_options, messages, tools };
+        let body = serde_json::to_vec(&body).map_err(|error| {
+            ModelError::unavailable(format!("The request can't be written: {error}."))
+        })?;
+        let mut connection = JoinSet::new();
+        let mut sender = self.connect(&mut connection).await?;
+        let request = request(about, body)?;
+        let response = match timeout_at(deadline, sender.send_request(request)).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => {
+                return Err(ModelError::unavailable(format!(
+                    "The connection to the broker broke before an answer came ({error})."
+                )));
+            }
+            Err(_elapsed) => return Err(too_slow(CALL_TIMEOUT)),
+        };
+        if !response.status().is_success() {
+            return Err(refusal(response).await);
+        }
+        Ok(ModelCall {
+            body: response.into_body(),
+            sse: SseParser::default(),
+            answer: AnswerBuilder::default(),
+            pieces: VecDeque::new(),
+            over: None,
+            deadline,
+            _connection: connection,
+        })
+    }
+
+    /// Asks and collects the whole answer.
+    pub(crate) async fn ask(
+        &self,
+        messages: &[ChatMessage],
+        about: &About,
+    ) -> Result<ModelAnswer, ModelError> {
+        let mut call = self.open(messages, None, about).await?;
+        while call.next().await?.is_some() {}
+        call.finish()
+    }
+
+    async fn connect(
+        &self,
+        connection: &mut JoinSet<()>,
+    ) -> Result<http1::SendRequest<Full<Bytes>>, ModelError> {
+        let stream = match timeout(CONNECT_TIMEOUT, UnixStream::connect(&self.door)).await {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => {
+                return Err(ModelError::unavailable(format!(
+                    "The broker can't be reached ({error})."
+                )));
+            }
+            Err(_elapsed) => return Err(too_slow(CONNECT_TIMEOUT)),
+        };
+        let (sender, driver) = http1::handshake(TokioIo::new(stream)).await.map_err(|error| {
+            ModelError::unavailable(format!("The broker can't be reached ({error})."))
+        })?;
+        // Its failure also shows on the request or the body, which is where it is told.
+        connection.spawn(async move { driver.await.unwrap_or_default() });
+        Ok(sender)
+    }
+}
+
+fn request(about: &About, body: Vec<u8>) -> Result<hyper::Request<Full<Bytes>>, ModelError> {
+    let mut request = hyper::Request::post("/v1/chat/completions")
+        .header(HOST, "cloister")
+        .header(CONTENT_TYPE, "application/json")
+        .header(ACCEPT, "text/event-stream");
+    if let Some(chat) = about.chat {
+        request = request.header("x-cloister-chat", chat.to_string());
+    }
+    if let Some(turn) = &about.turn {
+        request = request.header("x-cloister-turn", turn.as_str());
+    }
+    if let Some(purpose) = about.purpose {
+        request = request.header("x-cloister-purpose", purpose);
+    }
+    request
+        .body(Full::from(body))
+        .map_err(|error| ModelError::unavailable(format!("The request can't be written: {error}.")))
+}
+
+fn too_slow(limit: Duration) -> ModelError {
+    ModelError::unavailable(format!("No answer of the model within {} s.", limit.as_secs()))
+}
+
+async fn refusal(response: hyper::Response<Incoming>) -> ModelError {
+    let status = response.status();
+    let body =
+        timeout(CONNECT_TIMEOUT, Limited::new(response.into_body(), MAX_ERROR_BYTES).collect());
+    let envelope = match body.await {
+        Ok(Ok(body)) => serde_json::from_slice::<ErrorEnvelope>(&body.to_bytes()).ok(),
+        Ok(Err(_)) | Err(_) => None,
+    };
+    match envelope {
+        Some(envelope) => ModelError::from_body(envelope.error),
+        None => ModelError::unavailable(format!("The broker answered {status} without a reason.")),
+    }
+}
+
+/// An answer that is being written.
+pub(crate) struct ModelCall {
+    body: Incoming,
+    sse: SseParser,
+    answer: AnswerBuilder,
+    pieces: VecDeque<Piece>,
+    /// How the answer ended; told after the pieces that came before.
+    over: Option<Result<(), ModelError>>,
+    deadline: Instant,
+    _connection: JoinSet<()>,
+}
+
+impl ModelCall {
+    /// The next piece as soon as there is one; none when the answer is whole. Cancel-safe.
+    pub(crate) async fn next(&mut self) -> Result<Option<Piece>, ModelError> {
+        loop {
+            if let Some(piece) = self.pieces.pop_front() {
+                return Ok(Some(piece));
+            }
+            match &self.over {
+                Some(over) => return over.clone().map(|()| None),
+                None => self.over = self.read().await,
+            }
+        }
+    }
+
+    pub(crate) fn finish(self) -> Result<ModelAnswer, ModelError> {
+        self.answer.finish().map_err(garbled)
+    }
+
+    /// Takes what the network brings next; says when, and how, it was the last.
+    async fn read(&mut self) -> Option<Result<(), ModelError>> {
+        let limit = self.deadline.min(Instant::now() + IDLE_TIMEOUT);
+        match timeout_at(limit, self.body.frame()).await {
+            Err(_elapsed) => Some(Err(too_slow(IDLE_TIMEOUT))),
+            Ok(Some(Ok(frame))) => {
+                let events = self.sse.push(frame.data_ref()?);
+                match events.map_err(garbled).and_then(|events| self.take(events)) {
+                    Ok(()) => self.answer.is_closed().then_some(Ok(())),
+                    Err(error) => Some(Err(error)),
+                }
+            }
+            Ok(Some(Err(_)) | None) => {
+                let rest = self.sse.finish();
+                Some(
+                    self.take(rest).and_then(|()| {
+                        if self.answer.is_whole() { Ok(()) } else { Err(broken_off()) }
+                    }),
+                )
+            }
+        }
+    }
+
+    fn take(&mut self, events: Vec<String>) -> Result<(), ModelError> {
+        for event in events {
+            match self.answer.apply(&event) {
+                Ok(Some(piece)) => join_or_push(&mut self.pieces, piece),
+                Ok(None) => {}
+                Err(answer::AnswerError::Told(body)) => return Err(ModelError::from_body(body)),
+                Err(error) => return Err(garbled(error)),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn broken_off() -> ModelError {
+    ModelError::unavailable("The model's answer broke off before its end. Please ask again.")
+}
+
+/// Pieces that arrived together are one.
+fn join_or_push(pieces: &mut VecDeque<Piece>, piece: Piece) {
+    match (pieces.back_mut(), piece) {
+        (Some(Piece::Text(before)), Piece::Text(text)) => before.push_str(&text),
+        (_, piece) => pieces.push_back(piece),
+    }
+}
+
+fn garbled(error: impl std::fmt::Display) -> ModelError {
+    ModelError::unavailable(format!("The model's answer can't be read: {error}."))
+}

@@ -1,0 +1,40 @@
+//! `delegate`: hands work to an executor.
+
+use cloister_protocol::link::{Asked, Outcome};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{Effect, Handler, Tool, object, parse};
+
+pub(super) const TOOL: Tool = Tool {
+    name: "delegate",
+    about: "Hand work to an executor that runs in the background with its own tools (files of this \
+            chat, bash, Python). It does not see the conversation: put everything it needs in the \
+            instructions. Several may run at once.",
+    parameters: || {
+        object(
+            json!({
+                "title": {"type": "string", "description": "A few words for the task list."},
+                "instructions": {"type": "string", "description": "What to do, with which files, and what to bring back."},
+                "risky": {"type": "boolean", "description": "True when it deletes, overwrites or can't be undone: the person approves its plan first."},
+            }),
+            &["title", "instructions"],
+        )
+    },
+    effect: Effect::Asks,
+    handler: Handler::Request(ask),
+};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    title: String,
+    instructions: String,
+    #[serde(default)]
+    risky: bool,
+}
+
+fn ask(arguments: &str) -> Result<Asked, Outcome> {
+    let Args { title, instructions, risky } = parse(arguments)?;
+    Ok(Asked::Delegate { title, instructions, risky })
+}

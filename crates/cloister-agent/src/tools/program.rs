@@ -1,0 +1,158 @@
+//! Runs a program in a process group of its own, with a time limit and an output limit.
+//!
+//! Promises: out of time or no longer wanted, it is killed with everything it started.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use cloister_protocol::link::Outcome;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::unix::pipe;
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+use super::family::Family;
+use super::output::HeadTail;
+use super::place::{NO_ROOM, Place};
+use super::{done, failed};
+
+const MAX_OUTPUT_BYTES: usize = 32 << 10;
+const READ_BYTES: usize = 8 << 10;
+/// After the program has exited, how long what it left running may still add to the output.
+const LINGER: Duration = Duration::from_millis(200);
+/// 128 + SIGXFSZ: a write beyond the file-size limit, as a shell reports it.
+const FILE_LIMIT_EXIT: i32 = 153;
+const FILE_LIMIT_SIGNAL: i32 = 25;
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// What is to be run.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) name: &'static str,
+    pub(crate) arguments: Vec<String>,
+    pub(crate) input: Option<Vec<u8>>,
+    pub(crate) timeout: Duration,
+}
+
+/// Runs it to its end. Dropping the future kills it with everything it started.
+pub(crate) async fn run(place: &Place, program: Program) -> Outcome {
+    let name = program.name;
+    match start(place, &program) {
+        Ok((child, output)) => watch(child, output, program).await,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            failed(format!("{name} is not installed here"))
+        }
+        Err(error) => failed(format!("can't start {name}: {error}")),
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one place of the agent that starts programs")]
+fn start(place: &Place, program: &Program) -> io::Result<(Child, pipe::Receiver)> {
+    let (reader, writer) = io::pipe()?;
+    let output = pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?;
+    let mut command = Command::new(program.name);
+    if std::env::var_os("PATH").is_none() {
+        command.env("PATH", PATH);
+    }
+    let child = command
+        .args(&program.arguments)
+        .current_dir(place.chat())
+        .env("HOME", "/tmp")
+        .env("LANG", "C.UTF-8")
+        .env("TERM", "dumb")
+        .env("PYTHONUNBUFFERED", "1")
+        .stdin(if program.input.is_some() { Stdio::piped() } else { Stdio::null() })
+        .stdout(writer.try_clone()?)
+        .stderr(writer)
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()?;
+    Ok((child, output))
+}
+
+async fn watch(mut child: Child, mut pipe: pipe::Receiver, program: Program) -> Outcome {
+    let mut family = Family::of(child.id());
+    let stdin = child.stdin.take();
+    let mut output = HeadTail::new(MAX_OUTPUT_BYTES);
+    let ended = {
+        let feed = async {
+            if let (Some(mut stdin), Some(input)) = (stdin, program.input) {
+                // A program that does not read its input is its own business.
+                stdin.write_all(&input).await.ok();
+            }
+        };
+        let run = async {
+            let (status, ()) = tokio::join!(wait(&mut child, &mut pipe, &mut output), feed);
+            status
+        };
+        timeout(program.timeout, run).await
+    };
+    match ended {
+        Ok(Ok(status)) => {
+            family.let_go();
+            told(status, output.finish())
+        }
+        Ok(Err(error)) => failed(format!("lost sight of {}: {error}", program.name)),
+        Err(_elapsed) => {
+            family.kill();
+            let seconds = program.timeout.as_secs();
+            let output = output.finish();
+            failed(format!(
+                "{output}\n[killed with everything it started: not done after {seconds} s]"
+            ))
+        }
+    }
+}
+
+/// Reads until the program has exited and its output has come.
+async fn wait(
+    child: &mut Child,
+    pipe: &mut pipe::Receiver,
+    output: &mut HeadTail,
+) -> io::Result<ExitStatus> {
+    let mut buffer = vec![0u8; READ_BYTES];
+    let mut open = true;
+    let status = loop {
+        tokio::select! {
+            status = child.wait() => break status?,
+            read = pipe.read(&mut buffer), if open => match read {
+                Ok(0) | Err(_) => open = false,
+                Ok(count) => output.push(buffer.get(..count).unwrap_or_default()),
+            },
+        }
+    };
+    if open {
+        // What runs on in the background may hold the pipe open for ever.
+        drop(timeout(LINGER, drain(pipe, &mut buffer, output)).await);
+    }
+    Ok(status)
+}
+
+async fn drain(pipe: &mut pipe::Receiver, buffer: &mut [u8], output: &mut HeadTail) {
+    while let Ok(count @ 1..) = pipe.read(buffer).await {
+        output.push(buffer.get(..count).unwrap_or_default());
+    }
+}
+
+fn told(status: ExitStatus, output: String) -> Outcome {
+    use std::os::unix::process::ExitStatusExt as _;
+    let ended = match (status.code(), status.signal()) {
+        (Some(code), _) => format!("[exit code {code}]"),
+        (None, Some(signal)) => format!("[killed by signal {signal}]"),
+        (None, None) => "[ended]".to_owned(),
+    };
+    let line = if output.is_empty() || output.ends_with('\n') { "" } else { "\n" };
+    let mut told = format!("{output}{line}{ended}");
+    let over_limit = status.code() == Some(FILE_LIMIT_EXIT)
+        || status.signal() == Some(FILE_LIMIT_SIGNAL)
+        || ["No space left on device", "Disk quota exceeded", "File too large"]
+            .iter()
+            .any(|words| output.contains(words));
+    if !status.success() && over_limit {
+        told.push('\n');
+        told.push_str(NO_ROOM);
+    }
+    if status.success() { done(told) } else { failed(told) }
+}

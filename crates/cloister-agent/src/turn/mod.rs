@@ -1,0 +1,362 @@
+//! One turn of the coordinator: from a trigger to its `end`.
+//!
+//! Promises: whatever happens short of losing the link, there is an `end` with words for the person;
+//! every step is in the chat's journal before it takes effect; run again after a crash, the turn goes
+//! on where it was.
+
+mod emitter;
+mod ending;
+mod summary;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use cloister_protocol::link::{
+    self, Asked, Call, CallStatus, Cause, Request, Step, Trigger, Uplink,
+};
+use cloister_protocol::{
+    End, ErrorCode, MAX_TEXT_BYTES, MessageId, ParseIdError, RequestId, ToolCall, ToolResult,
+    TurnId, Usage,
+};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+use crate::context::{self, Loaded, reports};
+use crate::files;
+use crate::guard::{Limits, Repeat};
+use crate::journal::{Ending, Journal, JournalError, Recorded};
+use crate::ledger::{CallPlace, Ledger};
+use crate::link::{Link, LinkError};
+use crate::model::{About, ChatMessage, Model, ModelAnswer, ModelError, Piece};
+use crate::tools::{self, Handler};
+use crate::work::{self, Attempt, Work};
+use crate::{log, text};
+
+use emitter::Emitter;
+use ending::Outcome;
+pub(crate) use summary::renew as renew_summary;
+
+const LIMITS: Limits = Limits { model_calls: 12, repeat: Repeat::Call };
+/// How long the control plane may take over a request; it only writes a row or copies a file.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// What every turn shares.
+#[derive(Clone)]
+pub(crate) struct Desk {
+    pub(crate) link: Link,
+    pub(crate) journal: Journal,
+    pub(crate) model: Model,
+    pub(crate) workspace: PathBuf,
+}
+
+/// What is to be run.
+#[derive(Clone, Debug)]
+pub(crate) struct Job {
+    pub(crate) trigger: Trigger,
+    pub(crate) seq: i64,
+    /// An earlier attempt may have shown text already.
+    pub(crate) resumed: bool,
+}
+
+/// A turn that has ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) end: End,
+    /// The running summary wants renewing.
+    pub(crate) overflow: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Stop {
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error(transparent)]
+    Link(#[from] LinkError),
+}
+
+/// Runs the turn to its end. Only a lost link leaves it open, for the next launch to resume.
+pub(crate) async fn run(
+    desk: Desk,
+    job: Job,
+    cancelled: watch::Receiver<bool>,
+) -> Result<Ended, LinkError> {
+    let turn = TurnId::of_trigger(&job.trigger.id);
+    let chat = job.trigger.chat;
+    let loaded = {
+        let (workspace, cause, seq) = (desk.workspace.clone(), job.trigger.cause.clone(), job.seq);
+        let load = move |db: &_| context::load(db, &workspace, seq, &cause);
+        if matches!(job.trigger.cause, Cause::Clear) {
+            Ok(None)
+        } else {
+            desk.journal.with(chat, load).await.map(Some)
+        }
+    };
+    let mut running = Running {
+        emitter: Emitter::new(desk.link.clone(), turn.clone()),
+        usage: Usage::default(),
+        cost: Usage::default(),
+        base: Vec::new(),
+        last: None,
+        desk,
+        job,
+        turn,
+    };
+    match loaded {
+        Ok(None) => running.end(None, (0, Vec::new()), false).await,
+        Ok(Some(Loaded { ended: Some(end), .. })) => Ok(Ended { end, overflow: false }),
+        Ok(Some(loaded)) => running.answer(loaded, cancelled).await,
+        Err(error) => {
+            log_journal(&error);
+            let error = running.conclude(Outcome::no_journal(&error)).await?;
+            running.end(error, (0, Vec::new()), false).await
+        }
+    }
+}
+
+/// The end of a turn whose trigger could not even be journaled.
+pub(crate) fn not_run(trigger: &Trigger, error: &JournalError) -> End {
+    log_journal(error);
+    let (words, error) = Outcome::no_journal(error).words(&trigger.cause, "");
+    End {
+        turn: TurnId::of_trigger(&trigger.id),
+        message: answered_message(trigger),
+        text: words.unwrap_or_default(),
+        usage: Usage::default(),
+        error,
+    }
+}
+
+fn answered_message(trigger: &Trigger) -> Option<MessageId> {
+    match trigger.cause {
+        Cause::Message { .. } => Some(trigger.id.clone()),
+        Cause::TasksEnded { .. } | Cause::Clear => None,
+    }
+}
+
+struct Running {
+    desk: Desk,
+    job: Job,
+    turn: TurnId,
+    emitter: Emitter,
+    /// What the model is shown before the steps of this turn.
+    base: Vec<ChatMessage>,
+    usage: Usage,
+    /// What the answer before us cost.
+    cost: Usage,
+    /// The model's last answer: journaled together with the end.
+    last: Option<Recorded>,
+}
+
+impl Running {
+    async fn answer(
+        mut self,
+        loaded: Loaded,
+        mut cancelled: watch::Receiver<bool>,
+    ) -> Result<Ended, LinkError> {
+        let mut ledger = Ledger::new(loaded.steps);
+        self.base = loaded.messages;
+        self.usage = loaded.usage;
+        if self.job.resumed {
+            self.show_again(&ledger).await?;
+        }
+        let result = tokio::select! {
+            result = work::run(&mut self, &mut ledger, LIMITS) => Some(result),
+            _ = cancelled.wait_for(|cancelled| *cancelled) => None,
+        };
+        let error = self.conclude(Outcome::of(result)?).await?;
+        self.end(error, loaded.notices, loaded.overflow).await
+    }
+
+    /// After a crash nobody knows what was shown: the text begins anew.
+    async fn show_again(&mut self, ledger: &Ledger) -> Result<(), LinkError> {
+        self.emitter.start_over().await?;
+        for text in ledger.texts() {
+            self.emitter.begin_answer();
+            self.emitter.push(text).await?;
+        }
+        Ok(())
+    }
+
+    /// Says how it ended, where the answer itself does not.
+    async fn conclude(&mut self, outcome: Outcome) -> Result<Option<ErrorCode>, LinkError> {
+        self.emitter.flush().await?;
+        let cause = &self.job.trigger.cause;
+        let (words, error) = outcome.words(cause, self.emitter.shown());
+        if let Some(words) = words {
+            self.emitter.add_paragraph(&words).await?;
+            self.emitter.flush().await?;
+        }
+        if let Some(unsaid) = reports::unsaid(ending::reports_of(cause), self.emitter.shown()) {
+            self.emitter.add_paragraph(&unsaid).await?;
+        }
+        Ok(error)
+    }
+
+    /// Journals the end. If even that fails the end is still told: the control plane stores it.
+    async fn end(
+        mut self,
+        error: Option<ErrorCode>,
+        (notices_told, notices): (i64, Vec<String>),
+        overflow: bool,
+    ) -> Result<Ended, LinkError> {
+        for notice in notices {
+            self.emitter.add_paragraph(&notice).await?;
+        }
+        self.emitter.flush().await?;
+        let message = answered_message(&self.job.trigger);
+        let text = self.emitter.shown().to_owned();
+        let end = End { turn: self.turn, message, text, usage: self.usage, error };
+        // An answer that needed no calls is the end's text; only others keep their last step.
+        let last = self.last.filter(|last| last.n > 0);
+        let ending = Ending { end: end.clone(), last, notices_told };
+        let (trigger, seq) = (self.job.trigger, self.job.seq);
+        let chat = trigger.chat;
+        let written = self.desk.journal.with(chat, move |db| db.end(&trigger, seq, &ending)).await;
+        if let Err(error) = written {
+            log_journal(&error);
+        }
+        Ok(Ended { end, overflow })
+    }
+
+    async fn request(&mut self, call: &Call, place: CallPlace) -> Result<link::Outcome, Stop> {
+        let Some(tool) = tools::find(tools::COORDINATOR, &call.name) else {
+            return Ok(tools::unknown(tools::COORDINATOR, &call.name));
+        };
+        let Handler::Request(parse) = tool.handler else {
+            return Ok(tools::unknown(tools::COORDINATOR, &call.name));
+        };
+        let chat = self.job.trigger.chat;
+        let ask = match parse(&call.arguments) {
+            Ok(Asked::SendFile { path, name }) => {
+                Asked::SendFile { path: files::in_workspace(chat, &path), name }
+            }
+            Ok(ask) => ask,
+            Err(wrong) => return Ok(wrong),
+        };
+        let id = match request_id(&format!("{chat}.{}", self.turn), place) {
+            Ok(id) => id,
+            Err(error) => return Ok(tools::failed(error.to_string())),
+        };
+        let request = Request { id, chat: Some(chat), turn: Some(self.turn.clone()), ask };
+        match self.desk.link.request(request, Some(REQUEST_TIMEOUT)).await {
+            Ok(reply) => Ok(tools::told(reply)),
+            Err(error @ LinkError::NoReply(_)) => Ok(tools::failed(error.to_string())),
+            Err(error @ LinkError::Gone) => Err(error.into()),
+        }
+    }
+}
+
+impl Work for Running {
+    type Stop = Stop;
+
+    async fn ask(&mut self, ledger: &Ledger) -> Result<ModelAnswer, Stop> {
+        if self.emitter.shown().len() > MAX_TEXT_BYTES {
+            let message = "I stopped because the answer grew too long. Ask for a part of it.";
+            return Err(
+                ModelError { code: ErrorCode::TooLarge, message: message.to_owned() }.into()
+            );
+        }
+        let mut messages = self.base.clone();
+        messages.extend(ledger.messages(usize::MAX));
+        let about = About {
+            chat: Some(self.job.trigger.chat),
+            turn: Some(self.turn.clone()),
+            purpose: None,
+        };
+        self.emitter.begin_answer();
+        let schemas = tools::schemas(tools::COORDINATOR);
+        let mut call = self.desk.model.open(&messages, Some(&schemas), &about).await?;
+        drop(messages);
+        loop {
+            let due = self.emitter.due().unwrap_or_else(Instant::now);
+            tokio::select! {
+                biased;
+                piece = call.next() => match piece? {
+                    Some(Piece::Text(text)) => self.emitter.push(&text).await?,
+                    Some(Piece::Restart) => self.emitter.restart_answer().await?,
+                    None => break,
+                },
+                () = sleep_until(due), if self.emitter.has_unsent() => self.emitter.flush().await?,
+            }
+        }
+        self.emitter.flush().await?;
+        let answer = call.finish()?;
+        self.usage += answer.usage;
+        self.cost = answer.usage;
+        Ok(answer)
+    }
+
+    async fn record(&mut self, at: usize, step: &Step) -> Result<(), Stop> {
+        let usage = match step {
+            Step::Answer { .. } => self.cost,
+            Step::Call { .. } | Step::Result { .. } => Usage::default(),
+        };
+        let recorded = Recorded { n: at, step: step.clone(), usage };
+        match step {
+            // A last answer has no effect before the end: one write for both.
+            Step::Answer { calls, .. } if calls.is_empty() => {
+                self.last = Some(recorded);
+                return Ok(());
+            }
+            Step::Answer { .. } | Step::Call { .. } | Step::Result { .. } => {}
+        }
+        let seq = self.job.seq;
+        let chat = self.job.trigger.chat;
+        self.desk.journal.with(chat, move |db| db.append(seq, &recorded)).await?;
+        Ok(())
+    }
+
+    fn refuse(&self, _ledger: &Ledger, _call: &Call) -> Option<link::Outcome> {
+        None
+    }
+
+    async fn act(
+        &mut self,
+        call: &Call,
+        place: CallPlace,
+        _attempt: Attempt,
+    ) -> Result<link::Outcome, Stop> {
+        let frame = ToolCall {
+            turn: Some(self.turn.clone()),
+            task: None,
+            id: call.id.clone(),
+            name: call.name.clone(),
+            arguments: tools::as_value(&call.arguments),
+        };
+        self.desk.link.send(Uplink::ToolCall(frame)).await?;
+        // The same id again has no second effect, so a resumed call is simply asked again.
+        let outcome = self.request(call, place).await?;
+        let frame = ToolResult {
+            turn: Some(self.turn.clone()),
+            task: None,
+            id: call.id.clone(),
+            ok: outcome.status == CallStatus::Ok,
+            output: outcome.output.clone(),
+        };
+        self.desk.link.send(Uplink::ToolResult(frame)).await?;
+        Ok(outcome)
+    }
+}
+
+/// An id that is the same after any crash and differs for any other call.
+pub(crate) fn request_id(owner: &str, place: CallPlace) -> Result<RequestId, ParseIdError> {
+    let tail = format!(".{}.{}", place.answer, place.index);
+    format!("{owner}{tail}").parse().or_else(|_too_long: ParseIdError| {
+        // FNV-1a: tells the owner's own ids apart; nothing is protected by it.
+        let hash = owner.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        format!("{}-{hash:016x}{tail}", text::head(owner, 64)).parse()
+    })
+}
+
+pub(crate) fn log_journal(error: &JournalError) {
+    let source = std::error::Error::source(error).map(|source| format!(": {source}"));
+    log::line(format_args!("{error}{}", source.unwrap_or_default()));
+}
+
+#[cfg(test)]
+#[path = "turn_tests.rs"]
+mod tests;
