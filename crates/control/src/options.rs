@@ -66,7 +66,7 @@ impl CellOptions {
     }
 
     /// `room`: what the workspace may still grow by.
-    pub(crate) fn executor_limits(&self, room: u64) -> Limits {
+    pub fn executor_limits(&self, room: u64) -> Limits {
         Limits {
             memory_bytes: self.executor_memory_mb * MIB,
             processes: self.executor_processes,

@@ -13,20 +13,15 @@ pub enum Risk {
     },
 }
 
-/// Verbs that destroy or reach other people. Matched as whole words, in the forms people use.
+/// Verbs that destroy or reach other people, in the forms people use. Matched as whole words.
 const RISKY_WORDS: &[&str] = &[
     "delete",
     "deleting",
     "destroy",
-    "drop",
     "erase",
-    "format",
     "overwrite",
     "purge",
-    "reset",
-    "rm",
     "shred",
-    "truncate",
     "uninstall",
     "wipe",
     "buy",
@@ -45,26 +40,15 @@ const RISKY_WORDS: &[&str] = &[
     "опубликуй",
 ];
 
-/// Words that soften: the person speaks of the thing, not of doing it.
-const HARMLESS_AFTER: &[&str] = &["drop-down", "dropdown", "format as", "formatted"];
-
 /// Judges the person's own words.
 pub fn of_request(words: &str) -> Risk {
     let lower = words.to_lowercase();
     if lower.contains("plan first") || lower.contains("сначала план") {
         return Risk::Risky { word: "plan first" };
     }
-    let harmless = HARMLESS_AFTER.iter().any(|phrase| lower.contains(phrase));
-    let tokens = lower.split(|c: char| !c.is_alphanumeric());
-    for token in tokens {
-        let found = RISKY_WORDS.iter().find(|word| **word == token);
-        match found {
-            Some(&("drop" | "format")) if harmless => {}
-            Some(word) => return Risk::Risky { word },
-            None => {}
-        }
-    }
-    Risk::Plain
+    let mut words = lower.split(|c: char| !c.is_alphanumeric());
+    let found = words.find_map(|word| RISKY_WORDS.iter().find(|risky| **risky == word));
+    found.map_or(Risk::Plain, |word| Risk::Risky { word })
 }
 
 #[cfg(test)]

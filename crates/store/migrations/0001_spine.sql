@@ -17,6 +17,8 @@ CREATE TABLE workspaces (
     user_id         INTEGER NOT NULL UNIQUE REFERENCES users (id),
     next_chat       INTEGER NOT NULL DEFAULT 1,
     over_quota      INTEGER NOT NULL DEFAULT 0,
+    -- When a task of it was last started: the queue serves who has waited longest.
+    task_started_at INTEGER NOT NULL DEFAULT 0,
     created_at      INTEGER NOT NULL
 ) STRICT;
 

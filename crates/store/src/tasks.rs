@@ -236,23 +236,43 @@ impl Store {
     /// and, among those, the one who has waited longest since a task of theirs was started.
     pub async fn start_next(&self) -> Result<Option<Task>, StoreError> {
         let now = self.clock.now_ms();
+        let mut tx = self.begin().await?;
         let row: Option<Row> = sqlx::query_as(sqlx::AssertSqlSafe(format!(
             "UPDATE tasks SET state = 'running', attempts = attempts + 1, started_at = ? WHERE id = ( \
                SELECT t.id FROM tasks t \
                JOIN workspaces w ON w.id = t.workspace_id JOIN users u ON u.id = w.user_id \
                LEFT JOIN (SELECT workspace_id, count(*) AS running FROM tasks WHERE state = 'running' \
                           GROUP BY workspace_id) r ON r.workspace_id = t.workspace_id \
-               LEFT JOIN (SELECT workspace_id, max(started_at) AS last FROM tasks \
-                          GROUP BY workspace_id) l ON l.workspace_id = t.workspace_id \
                WHERE t.state = 'queued' AND coalesce(r.running, 0) < u.max_executors \
-               ORDER BY coalesce(r.running, 0), coalesce(l.last, 0), t.id LIMIT 1) \
+               ORDER BY coalesce(r.running, 0), w.task_started_at, t.id LIMIT 1) \
              RETURNING {COLUMNS}"
         )))
         .bind(now)
-        .fetch_optional(self.writer())
+        .fetch_optional(&mut *tx)
         .await
         .tried("start a task")?;
-        row.map(Row::into_task).transpose()
+        let Some(row) = row else { return Ok(None) };
+        sqlx::query("UPDATE workspaces SET task_started_at = ? WHERE id = ?")
+            .bind(now)
+            .bind(row.workspace_id)
+            .execute(&mut *tx)
+            .await
+            .tried("note whose turn it was")?;
+        tx.commit().await.tried("start a task")?;
+        row.into_task().map(Some)
+    }
+
+    /// Puts back a task that was taken too early, as if it had not been.
+    pub async fn unstart(&self, id: TaskId) -> Result<(), StoreError> {
+        sqlx::query(
+            "UPDATE tasks SET state = 'queued', attempts = max(attempts - 1, 0) \
+             WHERE id = ? AND state = 'running'",
+        )
+        .bind(id.number())
+        .execute(self.writer())
+        .await
+        .tried("put a task back")?;
+        Ok(())
     }
 
     /// Back to the queue: its executor is gone, or what it waited for has come.

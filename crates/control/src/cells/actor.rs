@@ -24,6 +24,8 @@ const MAX_DEATHS: u32 = 20;
 const MAX_FAILED_LAUNCHES: u32 = 3;
 /// How long a fresh coordinator may take to connect.
 const CONNECT_TIME: Duration = Duration::from_secs(20);
+/// How long a coordinator that owes an answer may say nothing at all: longer than any model call.
+const MAX_SILENCE: Duration = Duration::from_secs(15 * 60);
 /// How long a coordinator that was told to stop may take.
 const STOP_TIME: Duration = Duration::from_secs(3);
 
@@ -77,7 +79,7 @@ pub(super) async fn run(control: Control, workspace: WorkspaceId, mut pokes: mps
             Event::Connected(link) => actor.on_connected(link).await,
             Event::Frame(frame) => actor.on_frame(frame).await,
             Event::Exited(exit) => actor.on_exit(exit).await,
-            Event::Tick => actor.on_tick(),
+            Event::Tick => actor.on_tick().await,
         };
         if !go_on {
             actor.stop_cell().await;
@@ -125,14 +127,17 @@ impl Actor {
     }
 
     /// False when the cell has been idle for its TTL, or there is none and nothing to do.
-    fn on_tick(&mut self) -> bool {
+    async fn on_tick(&mut self) -> bool {
         let Some(cell) = &self.cell else { return false };
-        if cell.link.is_none() && cell.launched_at.elapsed() > CONNECT_TIME {
-            tracing::warn!(workspace = %self.workspace, "the coordinator did not connect");
-            return false;
+        let absent = cell.link.is_none() && cell.launched_at.elapsed() > CONNECT_TIME;
+        let stuck = !cell.sent.is_empty() && self.active_at.elapsed() > MAX_SILENCE;
+        if absent || stuck {
+            tracing::warn!(workspace = %self.workspace, absent, stuck, "the coordinator is killed");
+            cell.sandbox.kill().await;
+            self.active_at = Instant::now();
+            return self.on_exit(Exit::Killed).await;
         }
-        let busy = !cell.sent.is_empty();
-        busy || self.active_at.elapsed() < self.control.inner.parts.cells.ttl()
+        !cell.sent.is_empty() || self.active_at.elapsed() < self.control.inner.parts.cells.ttl()
     }
 
     async fn on_poke(&mut self, poke: Poke) -> bool {

@@ -32,6 +32,13 @@ impl Control {
             while self.inner.running().len() < self.inner.parts.cells.executors && !self.stopping()
             {
                 match self.store().start_next().await {
+                    Ok(Some(task)) if self.inner.running().contains_key(&task.id) => {
+                        // Its last attempt is still being cleared away; that end signals.
+                        if let Err(error) = self.store().unstart(task.id).await {
+                            tracing::error!(%error, "a task could not be put back");
+                        }
+                        break;
+                    }
                     Ok(Some(task)) => self.run_task(task),
                     Ok(None) => break,
                     Err(error) => {

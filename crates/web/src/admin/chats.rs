@@ -1,0 +1,102 @@
+//! Chats of a user.
+
+use axum::extract::{Path, Query, State as Extract};
+use cloister_protocol::admin::{ChatChange, ChatView, Line};
+use cloister_protocol::{ChatId, ErrorCode};
+use cloister_store::chats::Chat;
+use serde::Deserialize;
+
+use super::{Admin, time};
+use crate::reply::{Answer, Body, Failure, json};
+
+const MAX_TITLE_CHARS: usize = 80;
+
+fn view(chat: Chat) -> ChatView {
+    ChatView {
+        id: chat.id,
+        title: chat.title,
+        archived: chat.archived,
+        created_at: time(chat.created_at),
+    }
+}
+
+pub(super) async fn list(
+    Extract(admin): Extract<Admin>,
+    Path(name): Path<String>,
+) -> Answer<Vec<ChatView>> {
+    let user = super::user(&admin, &name).await?;
+    admin.control.store().ensure_first_chat(user.workspace).await?;
+    let chats = admin.control.store().chats(user.workspace).await?;
+    json(chats.into_iter().map(view).collect())
+}
+
+pub(super) async fn add(
+    Extract(admin): Extract<Admin>,
+    Path(name): Path<String>,
+    Body(change): Body<ChatChange>,
+) -> Answer<ChatView> {
+    let user = super::user(&admin, &name).await?;
+    admin.control.store().ensure_first_chat(user.workspace).await?;
+    let title = change.title.as_deref().map(checked_title).transpose()?.unwrap_or_default();
+    json(view(admin.control.store().new_chat(user.workspace, &title, None).await?))
+}
+
+#[derive(Deserialize)]
+pub(super) struct Last {
+    #[serde(default = "last_lines")]
+    last: u32,
+}
+
+fn last_lines() -> u32 {
+    50
+}
+
+/// The transcript of a chat.
+pub(super) async fn show(
+    Extract(admin): Extract<Admin>,
+    Path((name, chat)): Path<(String, String)>,
+    Query(Last { last }): Query<Last>,
+) -> Answer<Vec<Line>> {
+    let user = super::user(&admin, &name).await?;
+    let chat: ChatId = chat.parse()?;
+    admin.control.store().chat(user.workspace, chat).await?;
+    let lines = admin.control.store().transcript(user.workspace, chat, last.min(10_000)).await?;
+    json(
+        lines
+            .into_iter()
+            .map(|line| Line { at: time(line.at), from: line.from, text: line.text })
+            .collect(),
+    )
+}
+
+pub(super) async fn change(
+    Extract(admin): Extract<Admin>,
+    Path((name, chat)): Path<(String, String)>,
+    Body(change): Body<ChatChange>,
+) -> Answer<ChatView> {
+    let user = super::user(&admin, &name).await?;
+    let id: ChatId = chat.parse()?;
+    let store = admin.control.store();
+    let mut chat = store.chat(user.workspace, id).await?;
+    if let Some(title) = change.title.as_deref() {
+        chat = store.rename_chat(user.workspace, id, &checked_title(title)?).await?;
+    }
+    if let Some(archived) = change.archived {
+        chat = store.archive_chat(user.workspace, id, archived).await?;
+    }
+    if change.clear {
+        admin.control.clear_chat_now(user.workspace, id).await?;
+    }
+    json(view(chat))
+}
+
+fn checked_title(title: &str) -> Result<String, Failure> {
+    let title = title.trim();
+    if title.chars().count() > MAX_TITLE_CHARS || title.chars().any(char::is_control) {
+        return Err(Failure::new(
+            ErrorCode::BadRequest,
+            format!("a title is one line of at most {MAX_TITLE_CHARS} characters"),
+        ));
+    }
+    Ok(title.to_owned())
+}

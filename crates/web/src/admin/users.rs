@@ -1,0 +1,122 @@
+//! Users, their limits and budgets.
+
+use axum::extract::{Path, State as Extract};
+use cloister_control::{nano_to_usd, usd_to_nano};
+use cloister_protocol::ErrorCode;
+use cloister_protocol::admin::{BudgetView, NewUser, UsageView, UserChange, UserView};
+use cloister_store::users::{User, UserLimits};
+
+use super::Admin;
+use crate::reply::{Answer, Body, Failure, json};
+
+/// The largest quota that can be set, in MB: an exabyte is a typing mistake.
+const MAX_QUOTA_MB: u64 = 1 << 40;
+const MAX_EXECUTORS: u32 = 1000;
+const MAX_USD: f64 = 1e6;
+
+fn view(user: &User) -> UserView {
+    UserView {
+        name: user.name.clone(),
+        workspace: user.workspace,
+        quota_mb: user.limits.quota_bytes >> 20,
+        over_quota: user.over_quota,
+        executors: user.limits.max_executors,
+        daily_usd: nano_to_usd(user.limits.daily_budget),
+        task_usd: nano_to_usd(user.limits.task_budget),
+    }
+}
+
+pub(super) async fn list(Extract(admin): Extract<Admin>) -> Answer<Vec<UserView>> {
+    let users = admin.control.store().users().await?;
+    json(users.iter().map(view).collect())
+}
+
+pub(super) async fn show(
+    Extract(admin): Extract<Admin>,
+    Path(name): Path<String>,
+) -> Answer<UserView> {
+    json(view(&super::user(&admin, &name).await?))
+}
+
+pub(super) async fn add(
+    Extract(admin): Extract<Admin>,
+    Body(new): Body<NewUser>,
+) -> Answer<UserView> {
+    let change = UserChange {
+        quota_mb: new.quota_mb,
+        executors: new.executors,
+        daily_usd: new.daily_usd,
+        task_usd: new.task_usd,
+    };
+    let limits = changed(admin.control.users().limits(), &change)?;
+    let user = admin.control.store().add_user(&new.name, limits).await?;
+    admin.control.store().ensure_first_chat(user.workspace).await?;
+    json(view(&user))
+}
+
+pub(super) async fn change(
+    Extract(admin): Extract<Admin>,
+    Path(name): Path<String>,
+    Body(change): Body<UserChange>,
+) -> Answer<UserView> {
+    let user = super::user(&admin, &name).await?;
+    let limits = changed(user.limits, &change)?;
+    json(view(&admin.control.store().set_limits(&user.name, limits).await?))
+}
+
+fn changed(mut limits: UserLimits, change: &UserChange) -> Result<UserLimits, Failure> {
+    let refuse =
+        |what: &str| Failure::new(ErrorCode::BadRequest, format!("{what} is out of range"));
+    if let Some(mb) = change.quota_mb {
+        if mb == 0 || mb > MAX_QUOTA_MB {
+            return Err(refuse("the quota"));
+        }
+        limits.quota_bytes = mb << 20;
+    }
+    if let Some(executors) = change.executors {
+        if executors == 0 || executors > MAX_EXECUTORS {
+            return Err(refuse("the number of executors"));
+        }
+        limits.max_executors = executors;
+    }
+    let money = |usd: f64| {
+        if (0.0..=MAX_USD).contains(&usd) {
+            Ok(usd_to_nano(usd))
+        } else {
+            Err(refuse("the budget"))
+        }
+    };
+    if let Some(usd) = change.daily_usd {
+        limits.daily_budget = money(usd)?;
+    }
+    if let Some(usd) = change.task_usd {
+        limits.task_budget = money(usd)?;
+    }
+    Ok(limits)
+}
+
+pub(super) async fn budget(
+    Extract(admin): Extract<Admin>,
+    Path(name): Path<String>,
+) -> Answer<BudgetView> {
+    let user = super::user(&admin, &name).await?;
+    let state = admin.control.store().budget_state(user.id).await?;
+    let usage = admin.control.store().usage(Some(user.id), None).await?;
+    let usage = usage.into_iter().map(|row| UsageView {
+        day: row.day,
+        level: row.level,
+        model: row.model,
+        calls: row.calls,
+        prompt_tokens: row.usage.prompt_tokens,
+        completion_tokens: row.usage.completion_tokens,
+        usd: nano_to_usd(row.cost),
+    });
+    json(BudgetView {
+        daily_usd: nano_to_usd(user.limits.daily_budget),
+        task_usd: nano_to_usd(user.limits.task_budget),
+        spent_usd: nano_to_usd(state.spent),
+        reserved_usd: nano_to_usd(state.reserved),
+        usage: usage.collect(),
+        user: user.name,
+    })
+}

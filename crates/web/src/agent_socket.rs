@@ -1,0 +1,343 @@
+//! The public agent socket: a client's frames in, the agent's frames out.
+
+use std::time::Duration;
+
+use axum::extract::ws::{
+    CloseFrame, Message as WsMessage, WebSocket, WebSocketUpgrade, close_code,
+};
+use axum::extract::{Path, Query, State as Extract};
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
+use cloister_control::{Control, ControlError, IncomingMessage, Said};
+use cloister_protocol::{
+    AgentFrame, ApprovalAnswer, Cancel, ChatId, ClientFrame, ErrorCode, ErrorFrame,
+    MAX_FRAME_BYTES, Message, UserName, WorkspaceId,
+};
+use cloister_store::outbox::OutboxItem;
+use cloister_store::tokens::TokenOwner;
+use serde::Deserialize;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::Instant;
+
+use crate::auth::{bearer, require_session};
+use crate::replay::Replay;
+use crate::reply::Failure;
+use crate::server::State;
+
+/// Beyond this a frame is not even read; the socket closes.
+const MAX_READ_BYTES: usize = 16 * MAX_FRAME_BYTES;
+const PING_EVERY: Duration = Duration::from_secs(20);
+/// A client that says nothing, not even pong, for this long is gone.
+const SILENCE: Duration = Duration::from_secs(65);
+const SEND_TIME: Duration = Duration::from_secs(20);
+/// Frames in a row that are no frames of ours before the socket closes.
+const MAX_BAD_FRAMES: u32 = 100;
+/// The surface's name in the inbox.
+const SURFACE: &str = "socket";
+
+#[derive(Deserialize)]
+pub(crate) struct SocketQuery {
+    /// For clients that can't set a header.
+    token: Option<String>,
+    /// Replay what was said after this row.
+    after: Option<i64>,
+}
+
+pub(crate) async fn open(
+    Extract(state): Extract<State>,
+    Path((workspace, chat)): Path<(String, String)>,
+    Query(query): Query<SocketQuery>,
+    headers: HeaderMap,
+    upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
+) -> Result<Response, Failure> {
+    let (workspace, chat): (WorkspaceId, ChatId) = (workspace.parse()?, chat.parse()?);
+    let token = bearer(&headers).or(query.token.as_deref());
+    let owner = require_session(&state.control, token, workspace).await?;
+    let user = state.control.store().user_of(workspace).await?;
+    state.control.store().ensure_first_chat(workspace).await?;
+    state.control.store().chat(workspace, chat).await?;
+    let upgrade =
+        upgrade.map_err(|rejection| Failure::new(ErrorCode::BadRequest, rejection.body_text()))?;
+    let client = Client {
+        control: state.control.clone(),
+        workspace,
+        chat,
+        from: user.name,
+        owner,
+        replay: Replay::default(),
+        bad_frames: 0,
+    };
+    let stop = state.stop.clone();
+    Ok(upgrade
+        .max_message_size(MAX_READ_BYTES)
+        .max_frame_size(MAX_READ_BYTES)
+        .on_upgrade(move |socket| async move {
+            tokio::select! {
+                () = client.serve(socket, query.after) => {}
+                () = stop.cancelled() => {}
+            }
+        })
+        .into_response())
+}
+
+struct Client {
+    control: Control,
+    workspace: WorkspaceId,
+    chat: ChatId,
+    from: UserName,
+    owner: TokenOwner,
+    replay: Replay,
+    bad_frames: u32,
+}
+
+/// The socket is gone or must go.
+struct Closed;
+
+impl Client {
+    async fn serve(mut self, mut socket: WebSocket, after: Option<i64>) {
+        if self.converse(&mut socket, after).await.is_err() {
+            tracing::debug!(workspace = %self.workspace, chat = %self.chat, "a client left");
+        }
+    }
+
+    async fn converse(&mut self, socket: &mut WebSocket, after: Option<i64>) -> Result<(), Closed> {
+        // Listen first, then read what is stored: nothing falls between.
+        let mut said = self.control.hub().listen(self.workspace, self.chat);
+        let mut last_row = self.catch_up(socket, after).await?;
+        let mut ping = tokio::time::interval(PING_EVERY);
+        let mut heard_at = Instant::now();
+        loop {
+            tokio::select! {
+                heard = said.recv() => match heard {
+                    Ok(Said { outbox, frame }) => {
+                        if let Some(row) = outbox {
+                            if row <= last_row { continue; }
+                            last_row = row;
+                        }
+                        self.pass_on(socket, &frame, outbox).await?;
+                    }
+                    Err(RecvError::Lagged(_)) => last_row = self.catch_up(socket, Some(last_row)).await?,
+                    Err(RecvError::Closed) => return Ok(()),
+                },
+                message = socket.recv() => {
+                    heard_at = Instant::now();
+                    match message {
+                        None | Some(Err(_) | Ok(WsMessage::Close(_))) => return Ok(()),
+                        Some(Ok(message)) => self.take(socket, message).await?,
+                    }
+                }
+                _ = ping.tick() => {
+                    if heard_at.elapsed() > SILENCE { return Ok(()); }
+                    if self.expired() {
+                        return self.close(socket, "the session has expired").await;
+                    }
+                    send(socket, WsMessage::Ping(Vec::new().into())).await?;
+                }
+            }
+        }
+    }
+
+    fn expired(&self) -> bool {
+        self.control.store().clock.now_ms() >= self.owner.expires_at
+    }
+
+    /// Sends what is stored: after a row the client has, or what nobody has been sent yet.
+    async fn catch_up(
+        &mut self,
+        socket: &mut WebSocket,
+        after: Option<i64>,
+    ) -> Result<i64, Closed> {
+        let store = self.control.store();
+        let rows = match after {
+            Some(row) => store.outbox_after(self.workspace, self.chat, row).await,
+            None => store.undelivered(self.workspace, self.chat).await,
+        };
+        let rows = rows.map_err(|error| {
+            tracing::error!(%error, "what is to be sent could not be read");
+            Closed
+        })?;
+        let last = rows.last().map_or(after.unwrap_or(0), |row| row.id);
+        for row in rows {
+            self.pass_on(socket, &row.frame, Some(row.id)).await?;
+        }
+        Ok(last)
+    }
+
+    async fn pass_on(
+        &mut self,
+        socket: &mut WebSocket,
+        frame: &AgentFrame,
+        row: Option<i64>,
+    ) -> Result<(), Closed> {
+        for frame in self.replay.frames(frame) {
+            self.send_frame(socket, &frame).await?;
+        }
+        if let Some(row) = row
+            && let Err(error) = self.control.store().mark_delivered(&[row]).await
+        {
+            tracing::error!(%error, "a delivery could not be noted");
+        }
+        Ok(())
+    }
+
+    async fn send_frame(&self, socket: &mut WebSocket, frame: &AgentFrame) -> Result<(), Closed> {
+        match serde_json::to_string(frame) {
+            Ok(json) => send(socket, WsMessage::Text(json.into())).await,
+            Err(error) => {
+                tracing::error!(%error, "a frame could not be written");
+                Ok(())
+            }
+        }
+    }
+
+    async fn refuse(&mut self, socket: &mut WebSocket, error: ErrorFrame) -> Result<(), Closed> {
+        self.send_frame(socket, &AgentFrame::Error(error)).await
+    }
+
+    async fn take(&mut self, socket: &mut WebSocket, message: WsMessage) -> Result<(), Closed> {
+        let text = match message {
+            WsMessage::Text(text) => text,
+            WsMessage::Ping(_) | WsMessage::Pong(_) => return Ok(()),
+            WsMessage::Binary(_) | WsMessage::Close(_) => {
+                return self
+                    .bad_frame(socket, error(ErrorCode::BadRequest, "frames are JSON text", None))
+                    .await;
+            }
+        };
+        match read_frame(&text) {
+            Err(error) => self.bad_frame(socket, error).await,
+            Ok(frame) => {
+                self.bad_frames = 0;
+                self.carry_out(socket, frame).await
+            }
+        }
+    }
+
+    async fn bad_frame(&mut self, socket: &mut WebSocket, error: ErrorFrame) -> Result<(), Closed> {
+        self.bad_frames += 1;
+        self.refuse(socket, error).await?;
+        if self.bad_frames >= MAX_BAD_FRAMES {
+            return self.close(socket, "too many frames that can't be read").await;
+        }
+        Ok(())
+    }
+
+    async fn carry_out(
+        &mut self,
+        socket: &mut WebSocket,
+        frame: ClientFrame,
+    ) -> Result<(), Closed> {
+        if self.expired() {
+            return self.close(socket, "the session has expired").await;
+        }
+        let (id, done) = match frame {
+            ClientFrame::Message(message) => {
+                let id = message.id.to_string();
+                (Some(id), self.message(socket, message).await?)
+            }
+            ClientFrame::Cancel(cancel) => (None, self.cancel(cancel).await),
+            ClientFrame::Approval(answer) => {
+                (Some(answer.id.to_string()), self.approval(answer).await)
+            }
+        };
+        match done {
+            Ok(()) => Ok(()),
+            Err(failure) => {
+                if failure.code() == ErrorCode::Internal {
+                    tracing::error!(error = failure.chain(), "a frame of a client failed");
+                }
+                let body = failure.body();
+                let fix = body.fix.map(|fix| format!(" ({fix})")).unwrap_or_default();
+                self.refuse(socket, error(body.code, &format!("{}{fix}", body.message), id)).await
+            }
+        }
+    }
+
+    async fn message(
+        &mut self,
+        socket: &mut WebSocket,
+        message: Message,
+    ) -> Result<Result<(), ControlError>, Closed> {
+        if message.chat.is_some_and(|chat| chat != self.chat) {
+            let wrong = format!("this socket is for chat {}", self.chat);
+            return Ok(Err(ControlError::refused(ErrorCode::BadRequest, wrong)));
+        }
+        let incoming = IncomingMessage {
+            surface: SURFACE,
+            workspace: self.workspace,
+            chat: self.chat,
+            id: message.id.clone(),
+            from: self.from.clone(),
+            text: message.text,
+            attachments: message.attachments,
+        };
+        let receipt = match self.control.receive(incoming).await {
+            Ok(receipt) => receipt,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        let accepted = AgentFrame::Accepted { id: message.id, turn: receipt.turn.clone() };
+        self.send_frame(socket, &accepted).await?;
+        if receipt.duplicate {
+            // The client may have missed the answer: what the turn has said is said to it again.
+            let rows = self.control.store().outbox_of_turn(self.workspace, &receipt.turn).await;
+            for OutboxItem { id, frame, .. } in rows.unwrap_or_default() {
+                self.pass_on(socket, &frame, Some(id)).await?;
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    async fn cancel(&self, cancel: Cancel) -> Result<(), ControlError> {
+        if let Some(turn) = cancel.turn {
+            self.control.cancel_turn(self.workspace, turn);
+            return Ok(());
+        }
+        let chat = cancel.task.is_none().then_some(self.chat);
+        self.control.cancel_tasks(self.workspace, cancel.task, chat, self.from.as_str()).await?;
+        Ok(())
+    }
+
+    async fn approval(&self, answer: ApprovalAnswer) -> Result<(), ControlError> {
+        let by = self.from.as_str();
+        self.control.answer_approval(self.workspace, answer.id, answer.answer, by).await?;
+        Ok(())
+    }
+
+    async fn close(&self, socket: &mut WebSocket, why: &str) -> Result<(), Closed> {
+        let frame = CloseFrame { code: close_code::POLICY, reason: why.to_owned().into() };
+        send(socket, WsMessage::Close(Some(frame))).await?;
+        Err(Closed)
+    }
+}
+
+async fn send(socket: &mut WebSocket, message: WsMessage) -> Result<(), Closed> {
+    match tokio::time::timeout(SEND_TIME, socket.send(message)).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(_)) | Err(_) => Err(Closed),
+    }
+}
+
+fn error(code: ErrorCode, message: &str, id: Option<String>) -> ErrorFrame {
+    ErrorFrame { code, message: message.to_owned(), id }
+}
+
+/// Reads a frame, or says what is wrong with it.
+fn read_frame(text: &str) -> Result<ClientFrame, ErrorFrame> {
+    if text.len() > MAX_FRAME_BYTES {
+        let message =
+            format!("the frame has {} bytes; at most {MAX_FRAME_BYTES} are taken", text.len());
+        return Err(error(ErrorCode::TooLarge, &message, None));
+    }
+    let value: serde_json::Value = serde_json::from_str(text)
+        .map_err(|e| error(ErrorCode::BadRequest, &format!("the frame is not JSON: {e}"), None))?;
+    let id = value.get("id").and_then(|id| id.as_str()).map(|id| id.chars().take(128).collect());
+    let Some(kind) = value.get("type").and_then(|kind| kind.as_str()) else {
+        return Err(error(ErrorCode::BadRequest, "the frame has no \"type\"", id));
+    };
+    if !["message", "cancel", "approval"].contains(&kind) {
+        let kind: String = kind.chars().take(40).collect();
+        let message = format!("{kind:?} is not a frame that a client sends");
+        return Err(error(ErrorCode::UnknownType, &message, id));
+    }
+    serde_json::from_value(value).map_err(|e| error(ErrorCode::BadRequest, &e.to_string(), id))
+}

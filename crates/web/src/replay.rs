@@ -1,0 +1,78 @@
+//! What one client has seen of each turn, so that the chunks it gets always add up to the answer.
+
+use std::collections::HashMap;
+
+use cloister_protocol::{AgentFrame, TextChunk, TurnId, Update};
+
+/// How many unfinished turns are followed at once.
+const MAX_TURNS: usize = 256;
+
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    bytes: usize,
+    next_seq: u32,
+    /// A chunk is missing: what was seen is not the beginning of the answer.
+    torn: bool,
+}
+
+/// The state of one client's view.
+#[derive(Default)]
+pub(crate) struct Replay {
+    turns: HashMap<TurnId, Seen>,
+}
+
+impl Replay {
+    /// The frames to send in place of `frame`.
+    pub(crate) fn frames(&mut self, frame: &AgentFrame) -> Vec<AgentFrame> {
+        match frame {
+            AgentFrame::TextChunk(chunk) => self.chunk(chunk),
+            AgentFrame::Update(Update::Restart { turn }) => {
+                self.turns.remove(turn);
+                vec![frame.clone()]
+            }
+            AgentFrame::End(end) => {
+                let seen = self.turns.remove(&end.turn).unwrap_or_default();
+                let mut frames = Vec::new();
+                if seen.torn || seen.bytes != end.text.len() {
+                    if seen.bytes > 0 {
+                        frames.push(AgentFrame::Update(Update::Restart { turn: end.turn.clone() }));
+                    }
+                    let turn = end.turn.clone();
+                    frames.push(AgentFrame::TextChunk(TextChunk {
+                        turn,
+                        seq: 0,
+                        text: end.text.clone(),
+                    }));
+                }
+                frames.push(frame.clone());
+                frames
+            }
+            AgentFrame::Accepted { .. }
+            | AgentFrame::ToolCall(_)
+            | AgentFrame::ToolResult(_)
+            | AgentFrame::Update(_)
+            | AgentFrame::Ask(_)
+            | AgentFrame::SendFile(_)
+            | AgentFrame::Error(_) => vec![frame.clone()],
+        }
+    }
+
+    fn chunk(&mut self, chunk: &TextChunk) -> Vec<AgentFrame> {
+        if self.turns.len() >= MAX_TURNS && !self.turns.contains_key(&chunk.turn) {
+            return Vec::new();
+        }
+        let seen = self.turns.entry(chunk.turn.clone()).or_default();
+        if seen.torn || chunk.seq != seen.next_seq {
+            // A client that came late gets the whole text with the end.
+            seen.torn = true;
+            return Vec::new();
+        }
+        seen.next_seq += 1;
+        seen.bytes += chunk.text.len();
+        vec![AgentFrame::TextChunk(chunk.clone())]
+    }
+}
+
+#[cfg(test)]
+#[path = "replay_tests.rs"]
+mod tests;

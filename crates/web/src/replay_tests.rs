@@ -1,0 +1,44 @@
+use super::*;
+use cloister_protocol::{End, Usage};
+
+fn turn() -> TurnId {
+    "t-m1".parse().unwrap()
+}
+
+fn chunk(seq: u32, text: &str) -> AgentFrame {
+    AgentFrame::TextChunk(TextChunk { turn: turn(), seq, text: text.into() })
+}
+
+fn end(text: &str) -> AgentFrame {
+    let usage = Usage::default();
+    AgentFrame::End(End { turn: turn(), message: None, text: text.into(), usage, error: None })
+}
+
+/// What a client shows after these frames.
+fn shown(frames: &[AgentFrame]) -> String {
+    let mut replay = Replay::default();
+    let mut text = String::new();
+    for frame in frames.iter().flat_map(|frame| replay.frames(frame)) {
+        match frame {
+            AgentFrame::TextChunk(chunk) => text.push_str(&chunk.text),
+            AgentFrame::Update(Update::Restart { .. }) => text.clear(),
+            _ => {}
+        }
+    }
+    text
+}
+
+#[test]
+fn chunks_add_up_to_the_answer_however_the_client_came() {
+    let restart = AgentFrame::Update(Update::Restart { turn: turn() });
+    for frames in [
+        vec![chunk(0, "he"), chunk(1, "llo"), end("hello")],
+        vec![end("hello")],
+        vec![chunk(1, "llo"), end("hello")],
+        vec![chunk(0, "he"), end("hello")],
+        vec![chunk(0, "xx"), restart, chunk(0, "hello"), end("hello")],
+        vec![chunk(0, "he"), chunk(2, "o"), end("hello")],
+    ] {
+        assert_eq!(shown(&frames), "hello", "{frames:?}");
+    }
+}

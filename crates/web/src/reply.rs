@@ -1,0 +1,95 @@
+//! Answers: JSON, or the one error envelope.
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use cloister_control::ControlError;
+use cloister_protocol::{ErrorBody, ErrorCode, ErrorEnvelope};
+use serde::Serialize;
+
+/// An answer that is an error.
+#[derive(Debug)]
+pub(crate) struct Failure(ErrorBody);
+
+impl Failure {
+    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self(ErrorBody { code, message: message.into(), fix: None })
+    }
+
+    pub(crate) fn fix(mut self, fix: impl Into<String>) -> Self {
+        self.0.fix = Some(fix.into());
+        self
+    }
+}
+
+impl From<ControlError> for Failure {
+    fn from(error: ControlError) -> Self {
+        let body = error.body();
+        if body.code == ErrorCode::Internal {
+            tracing::error!(error = error.chain(), "a request failed");
+        }
+        Self(body)
+    }
+}
+
+impl From<cloister_store::StoreError> for Failure {
+    fn from(error: cloister_store::StoreError) -> Self {
+        ControlError::from(error).into()
+    }
+}
+
+impl From<cloister_protocol::ParseIdError> for Failure {
+    fn from(error: cloister_protocol::ParseIdError) -> Self {
+        Self::new(ErrorCode::BadRequest, error.to_string())
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let status = status(self.0.code);
+        let mut response = (status, Json(ErrorEnvelope { error: self.0 })).into_response();
+        if status == StatusCode::UNAUTHORIZED {
+            response
+                .headers_mut()
+                .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+fn status(code: ErrorCode) -> StatusCode {
+    match code {
+        ErrorCode::BadRequest | ErrorCode::UnknownType => StatusCode::BAD_REQUEST,
+        ErrorCode::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        ErrorCode::Unauthorized => StatusCode::UNAUTHORIZED,
+        ErrorCode::Forbidden | ErrorCode::Refused => StatusCode::FORBIDDEN,
+        ErrorCode::NotFound => StatusCode::NOT_FOUND,
+        ErrorCode::Conflict | ErrorCode::Cancelled | ErrorCode::LoopStopped => StatusCode::CONFLICT,
+        ErrorCode::Busy => StatusCode::TOO_MANY_REQUESTS,
+        ErrorCode::OverQuota => StatusCode::INSUFFICIENT_STORAGE,
+        ErrorCode::OverBudget => StatusCode::PAYMENT_REQUIRED,
+        ErrorCode::ModelUnavailable => StatusCode::BAD_GATEWAY,
+        ErrorCode::CannotIsolate | ErrorCode::ShuttingDown => StatusCode::SERVICE_UNAVAILABLE,
+        ErrorCode::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+pub(crate) type Answer<T> = Result<Json<T>, Failure>;
+
+pub(crate) fn json<T: Serialize>(value: T) -> Answer<T> {
+    Ok(Json(value))
+}
+
+/// A JSON body, with our envelope when it can't be read.
+pub(crate) struct Body<T>(pub(crate) T);
+
+impl<S: Send + Sync, T: serde::de::DeserializeOwned> axum::extract::FromRequest<S> for Body<T> {
+    type Rejection = Failure;
+
+    async fn from_request(request: axum::extract::Request, state: &S) -> Result<Self, Failure> {
+        match Json::<T>::from_request(request, state).await {
+            Ok(Json(value)) => Ok(Self(value)),
+            Err(rejection) => Err(Failure::new(ErrorCode::BadRequest, rejection.body_text())),
+        }
+    }
+}
