@@ -9,4 +9,4 @@ mod tools;
 
 pub use completion::not_shown;
 pub use risk::{Risk, of_request};
-pub use tools::{Decision, Level, is_mutating, may_call};
+pub use tools::{Decision, is_mutating, may_call};

@@ -1,25 +1,6 @@
 //! Which tools a level may use, and which of them change something.
 
-/// Who calls a model or a tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Level {
-    Coordinator,
-    Executor,
-}
-
-impl Level {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Coordinator => "coordinator",
-            Self::Executor => "executor",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Coordinator, Self::Executor].into_iter().find(|level| level.as_str() == text)
-    }
-}
+use cloister_protocol::Level;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {

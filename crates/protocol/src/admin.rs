@@ -255,3 +255,13 @@ pub struct StatusView {
     pub queued_tasks: i64,
     pub live_cells: Vec<WorkspaceId>,
 }
+
+/// The cell of a user, as it is now.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct CellView {
+    /// A coordinator runs.
+    pub live: bool,
+    /// Its proportional memory, launcher included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pss_bytes: Option<u64>,
+}

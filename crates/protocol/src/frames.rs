@@ -139,6 +139,8 @@ pub enum Update {
         task: Option<TaskId>,
         text: String,
     },
+    /// Something the person should know: a budget nearly used up, a workspace over its quota.
+    Notice { text: String },
     /// The executor's todo list, whole.
     Todos { task: TaskId, todos: Vec<Todo> },
 }

@@ -8,6 +8,7 @@ pub mod admin;
 mod errors;
 mod frames;
 mod ids;
+mod level;
 pub mod link;
 pub mod schema;
 
@@ -21,3 +22,4 @@ pub use ids::{
     ApprovalId, ChatId, MessageId, ParseIdError, RequestId, TaskId, TurnId, UserId, UserName,
     WorkspaceId,
 };
+pub use level::{Level, ParseLevelError};

@@ -10,7 +10,7 @@ use sqlx::{FromRow, Sqlite, Transaction};
 
 use crate::db::Store;
 use crate::error::{StoreError, Tried, not_found};
-use crate::models::Level;
+use cloister_protocol::Level;
 
 /// An amount of money as people read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

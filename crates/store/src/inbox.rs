@@ -95,6 +95,24 @@ pub struct Accepted {
     pub duplicate: bool,
 }
 
+/// What became of a person's message.
+#[derive(Clone, Debug)]
+pub enum Taken {
+    Stored(Accepted),
+    /// Its chat is archived.
+    Archived,
+    /// So many messages of its workspace wait for an answer already.
+    TooMany(i64),
+}
+
+/// One statement, so that a message costs one trip to the disk, and the checks hold at that moment.
+const TAKE: &str = "\
+    INSERT INTO inbox (source, external_id, workspace_id, chat, cause, state, received_at) \
+    SELECT ?1, ?2, ?3, ?4, ?5, 'accepted', ?6 FROM chats \
+    WHERE workspace_id = ?3 AND number = ?4 AND archived_at IS NULL \
+      AND (SELECT count(*) FROM inbox WHERE workspace_id = ?3 AND state <> 'answered') < ?7 \
+    ON CONFLICT (source, external_id) DO NOTHING RETURNING id";
+
 /// How many messages wait to be answered, and since when the oldest does.
 #[derive(Clone, Copy, Debug, FromRow)]
 pub struct Backlog {
@@ -109,6 +127,52 @@ impl Store {
         let accepted = accept_in(&mut tx, inbound, self.clock.now_ms()).await?;
         tx.commit().await.tried("store a message")?;
         Ok(accepted)
+    }
+
+    /// Stores a person's message, if its chat takes messages and fewer than `most_open` wait.
+    pub async fn take_message(
+        &self,
+        inbound: Inbound,
+        most_open: i64,
+    ) -> Result<Taken, StoreError> {
+        let now = self.clock.now_ms();
+        let cause = serde_json::to_string(&inbound.cause).map_err(|e| corrupt("inbox cause", e))?;
+        // All rows are fetched: only a statement that has run to its end is committed.
+        let ids: Vec<i64> = sqlx::query_scalar(TAKE)
+            .bind(&inbound.source)
+            .bind(&inbound.external_id)
+            .bind(inbound.workspace.number())
+            .bind(inbound.chat.number())
+            .bind(cause)
+            .bind(now)
+            .bind(most_open)
+            .fetch_all(self.writer())
+            .await
+            .tried("store a message")?;
+        match ids.first() {
+            Some(&id) => {
+                Ok(Taken::Stored(Accepted { item: new_item(id, inbound, now), duplicate: false }))
+            }
+            None => self.why_not_taken(&inbound).await,
+        }
+    }
+
+    async fn why_not_taken(&self, inbound: &Inbound) -> Result<Taken, StoreError> {
+        let row: Option<Row> = sqlx::query_as(sqlx::AssertSqlSafe(format!(
+            "{SELECT} WHERE source = ? AND external_id = ?"
+        )))
+        .bind(&inbound.source)
+        .bind(&inbound.external_id)
+        .fetch_optional(self.reader())
+        .await
+        .tried("find a duplicate message")?;
+        if let Some(row) = row {
+            return Ok(Taken::Stored(Accepted { item: row.into_item()?, duplicate: true }));
+        }
+        if self.chat(inbound.workspace, inbound.chat).await?.archived {
+            return Ok(Taken::Archived);
+        }
+        Ok(Taken::TooMany(self.open_in(inbound.workspace).await?))
     }
 
     /// The agent has it in its journal.
@@ -172,6 +236,18 @@ impl Store {
     }
 }
 
+fn new_item(id: i64, inbound: Inbound, now: i64) -> InboxItem {
+    InboxItem {
+        id,
+        external_id: inbound.external_id,
+        workspace: inbound.workspace,
+        chat: inbound.chat,
+        cause: inbound.cause,
+        state: InboxState::Accepted,
+        received_at: now,
+    }
+}
+
 pub(crate) async fn accept_in(
     tx: &mut Transaction<'_, Sqlite>,
     inbound: Inbound,
@@ -192,16 +268,7 @@ pub(crate) async fn accept_in(
     .await
     .tried("store a message")?;
     if let Some(id) = inserted {
-        let item = InboxItem {
-            id,
-            external_id: inbound.external_id,
-            workspace: inbound.workspace,
-            chat: inbound.chat,
-            cause: inbound.cause,
-            state: InboxState::Accepted,
-            received_at: now,
-        };
-        return Ok(Accepted { item, duplicate: false });
+        return Ok(Accepted { item: new_item(id, inbound, now), duplicate: false });
     }
     let row: Row = sqlx::query_as(sqlx::AssertSqlSafe(format!(
         "{SELECT} WHERE source = ? AND external_id = ?"

@@ -93,6 +93,31 @@ impl Store {
         Ok(ended)
     }
 
+    /// Tells a person something once per key; none if that was done before.
+    pub async fn notify(
+        &self,
+        chat: (WorkspaceId, ChatId),
+        key: &str,
+        frame: &AgentFrame,
+    ) -> Result<Option<OutboxItem>, StoreError> {
+        let turn = format!("notice-{key}");
+        let mut tx = self.begin().await?;
+        let known: bool = sqlx::query_scalar(
+            "SELECT EXISTS (SELECT 1 FROM outbox WHERE workspace_id = ? AND turn = ?)",
+        )
+        .bind(chat.0.number())
+        .bind(&turn)
+        .fetch_one(&mut *tx)
+        .await
+        .tried("look for a notice")?;
+        if known {
+            return Ok(None);
+        }
+        let item = push(&mut tx, chat, &turn, frame, self.clock.now_ms()).await?;
+        tx.commit().await.tried("store a notice")?;
+        Ok(Some(item))
+    }
+
     /// Rows of a chat that no client has been sent yet.
     pub async fn undelivered(
         &self,

@@ -6,8 +6,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use axum::extract::{Path, State as Extract};
 use cloister_control::usd_to_nano;
 use cloister_protocol::ErrorCode;
+use cloister_protocol::Level;
 use cloister_protocol::admin::{Chain, Key, ModelView, NewModel};
-use cloister_store::models::{KeyRef, Level, Model};
+use cloister_store::models::{KeyRef, Model};
 use serde::Serialize;
 
 use super::Admin;
@@ -183,10 +184,9 @@ pub(super) async fn use_chain(
     Path(level): Path<String>,
     Body(chain): Body<Chain>,
 ) -> Answer<ChainView> {
-    let level: Level =
-        level.parse().map_err(|error: cloister_store::models::ParseLevelError| {
-            Failure::new(ErrorCode::BadRequest, error.to_string())
-        })?;
+    let level: Level = level.parse().map_err(|error: cloister_protocol::ParseLevelError| {
+        Failure::new(ErrorCode::BadRequest, error.to_string())
+    })?;
     admin.control.store().set_chain(level, &chain.models).await?;
     json(ChainView { level, models: chain.models })
 }

@@ -1,0 +1,287 @@
+//! One attempt on one model: ask, and pass its answer on as it comes.
+
+use std::time::Duration;
+
+use axum::http::header;
+use bytes::Bytes;
+use cloister_protocol::Level;
+use cloister_store::models::Model;
+use futures_util::stream::{self, BoxStream, StreamExt};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::call::{Gone, Sink};
+use super::events::{Progress, Seen, WholeEvents};
+use super::failure::{Failure, Said};
+use super::meter::Reached;
+use crate::demo;
+use crate::keys::{ApiKey, KeyRing};
+use crate::options::UpstreamOptions;
+
+/// How much of an error's body is read, and how long that may take.
+const ERROR_BODY_BYTES: usize = 2_048;
+const ERROR_BODY_WAIT: Duration = Duration::from_secs(2);
+
+const DONE: &[u8] = b"data: [DONE]\n\n";
+
+/// What ends an answer of a provider that does not end it at the limit it was given.
+const CUT_AT_LIMIT: &[u8] =
+    b"data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"length\"}]}\n\ndata: [DONE]\n\n";
+/// Pieces that carry no token: roles, names of tools, usage.
+const EMPTY_PIECES: u64 = 256;
+
+/// The providers, as the broker reaches them.
+pub(crate) struct Upstream {
+    client: reqwest::Client,
+    keys: KeyRing,
+    options: UpstreamOptions,
+}
+
+/// How far an attempt has come. Outlives the attempt, so that one that is dropped in its middle can
+/// be settled.
+pub(crate) struct Attempt {
+    pub(crate) reached: Reached,
+    pub(crate) progress: Progress,
+    max_tokens: u64,
+}
+
+impl Attempt {
+    pub(crate) fn new(max_tokens: u64) -> Self {
+        Self { reached: Reached::Nobody, progress: Progress::default(), max_tokens }
+    }
+
+    /// A piece is at least a token: more pieces than tokens were paid for is more than was asked.
+    fn is_past_limit(&self) -> bool {
+        self.progress.pieces() > self.max_tokens.saturating_add(EMPTY_PIECES)
+    }
+}
+
+pub(crate) enum Ended {
+    Answered,
+    /// Nobody wants the answer any more.
+    Gone,
+    Failed(Failure),
+}
+
+impl From<Failure> for Ended {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl From<Gone> for Ended {
+    fn from(_: Gone) -> Self {
+        Self::Gone
+    }
+}
+
+type Answer = BoxStream<'static, Result<Bytes, Failure>>;
+
+impl Upstream {
+    pub(crate) fn new(keys: KeyRing, options: UpstreamOptions) -> Result<Self, reqwest::Error> {
+        #[expect(clippy::disallowed_methods, reason = "the one client to the providers")]
+        let client = reqwest::Client::builder()
+            .user_agent("cloister")
+            .connect_timeout(options.connect)
+            .pool_idle_timeout(Duration::from_secs(60))
+            .tcp_nodelay(true)
+            // A redirect would carry the key to somewhere else.
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy()
+            .build()?;
+        Ok(Self { client, keys, options })
+    }
+
+    pub(crate) fn options(&self) -> &UpstreamOptions {
+        &self.options
+    }
+
+    /// Asks the model and passes what it answers to the sink.
+    pub(crate) async fn attempt(
+        &self,
+        model: &Model,
+        level: Level,
+        body: Bytes,
+        attempt: &mut Attempt,
+        sink: &mut Sink,
+    ) -> Ended {
+        let answered = async {
+            if model.is_demo() {
+                attempt.reached = Reached::Answering;
+                let answer = stream::iter(demo::answer(level, &body).into_iter().map(Ok)).boxed();
+                return self.pass_on(answer, Instant::now(), None, attempt, sink).await;
+            }
+            let key = self.keys.read(&model.key).map_err(Failure::Key)?;
+            let started = Instant::now();
+            let answer = self.open(model, key.as_ref(), body, attempt).await?;
+            self.pass_on(answer, started, key.as_ref(), attempt, sink).await
+        };
+        match answered.await {
+            Ok(()) => Ended::Answered,
+            Err(ended) => ended,
+        }
+    }
+
+    /// Sends the request and waits for the head of the answer.
+    async fn open(
+        &self,
+        model: &Model,
+        key: Option<&ApiKey>,
+        body: Bytes,
+        attempt: &mut Attempt,
+    ) -> Result<Answer, Failure> {
+        let url = format!("{}/chat/completions", model.base_url.trim_end_matches('/'));
+        let mut request = self
+            .client
+            .post(url)
+            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::ACCEPT, "text/event-stream")
+            .body(body);
+        if let Some(bearer) = key.and_then(ApiKey::bearer) {
+            request = request.header(header::AUTHORIZATION, bearer);
+        }
+        attempt.reached = Reached::Sent;
+        let within = self.options.connect + self.options.first_byte;
+        let response = match timeout(within, request.send()).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) if error.is_connect() || error.is_builder() => {
+                attempt.reached = Reached::Nobody;
+                return Err(Failure::Connect { reason: root_cause(error) });
+            }
+            Ok(Err(_lost)) => {
+                attempt.reached = Reached::Nobody;
+                return Err(Failure::Lost);
+            }
+            Err(_elapsed) => return Err(Failure::FirstByte(self.options.first_byte)),
+        };
+        if !response.status().is_success() {
+            attempt.reached = Reached::Nobody;
+            return Err(refused(response, key).await);
+        }
+        attempt.reached = Reached::Answering;
+        if is_json(&response) {
+            return Err(without_stream(response, key).await);
+        }
+        Ok(response.bytes_stream().map(|piece| piece.map_err(|_lost| Failure::Cut)).boxed())
+    }
+
+    async fn pass_on(
+        &self,
+        mut answer: Answer,
+        started: Instant,
+        key: Option<&ApiKey>,
+        attempt: &mut Attempt,
+        sink: &mut Sink,
+    ) -> Result<(), Ended> {
+        let mut events = WholeEvents::default();
+        let mut deadline = started + self.options.connect + self.options.first_byte;
+        let mut late = Failure::FirstByte(self.options.first_byte);
+        while !attempt.progress.done {
+            let piece = match timeout_at(deadline, answer.next()).await {
+                Ok(Some(piece)) => piece?,
+                Ok(None) => break,
+                Err(_elapsed) => return Err(late.into()),
+            };
+            let whole = events
+                .push(&piece)
+                .map_err(|_too_long| Failure::Malformed("an event has no end"))?;
+            if let Some(whole) = whole {
+                look_and_send(whole, key, attempt, sink).await?;
+            }
+            if attempt.is_past_limit() && !attempt.progress.done {
+                tracing::warn!("a provider does not keep the limit of an answer's length");
+                return Ok(sink.send(Bytes::from_static(CUT_AT_LIMIT)).await?);
+            }
+            deadline = Instant::now() + self.options.idle;
+            late = Failure::Idle(self.options.idle);
+        }
+        if let Some(rest) = events.finish().filter(|_| !attempt.progress.done) {
+            look_and_send(rest, key, attempt, sink).await?;
+        }
+        match (attempt.progress.finished, attempt.progress.done) {
+            (_, true) => Ok(()),
+            (true, false) => Ok(sink.send(Bytes::from_static(DONE)).await?),
+            (false, false) => Err(Failure::Cut.into()),
+        }
+    }
+}
+
+/// Passes a run of whole events on, unless they say that the answer has failed.
+async fn look_and_send(
+    events: Bytes,
+    key: Option<&ApiKey>,
+    attempt: &mut Attempt,
+    sink: &mut Sink,
+) -> Result<(), Ended> {
+    match attempt.progress.look(&events) {
+        Seen::Data => Ok(sink.send(events).await?),
+        // Before the answer has begun a comment must not begin it: another model may still be asked.
+        Seen::Nothing => Ok(()),
+        Seen::Error(said) => Err(Failure::Reported { said: strip(&said, key) }.into()),
+        Seen::Malformed => Err(Failure::Malformed("an event is not JSON").into()),
+    }
+}
+
+async fn refused(response: reqwest::Response, key: Option<&ApiKey>) -> Failure {
+    let code = response.status().as_u16();
+    let retry_after = response
+        .headers()
+        .get(header::RETRY_AFTER)
+        .and_then(|value| value.to_str().ok()?.trim().parse::<u32>().ok())
+        .map(|seconds| Duration::from_secs(seconds.into()));
+    let said = strip(&said_in(&error_body(response).await), key);
+    Failure::Status { code, retry_after, said }
+}
+
+/// An answer in one piece: an error that came with a friendly status, or a provider that can't
+/// stream.
+async fn without_stream(response: reqwest::Response, key: Option<&ApiKey>) -> Failure {
+    let body = error_body(response).await;
+    if body.contains("\"error\"") {
+        return Failure::Reported { said: strip(&said_in(&body), key) };
+    }
+    Failure::Malformed("it does not stream")
+}
+
+fn is_json(response: &reqwest::Response) -> bool {
+    let content_type = response.headers().get(header::CONTENT_TYPE);
+    content_type.is_some_and(|value| value.as_bytes().starts_with(b"application/json"))
+}
+
+async fn error_body(response: reqwest::Response) -> String {
+    let mut stream = response.bytes_stream();
+    let mut body = Vec::new();
+    let read = async {
+        while let Some(Ok(piece)) = stream.next().await {
+            body.extend(piece.iter().take(ERROR_BODY_BYTES.saturating_sub(body.len())));
+            if body.len() >= ERROR_BODY_BYTES {
+                break;
+            }
+        }
+    };
+    if timeout(ERROR_BODY_WAIT, read).await.is_err() {
+        tracing::debug!("the body of a provider's error did not end in time");
+    }
+    String::from_utf8_lossy(&body).into_owned()
+}
+
+/// The message of a provider's error, or the text as it is.
+fn said_in(body: &str) -> String {
+    let message = serde_json::from_str::<serde_json::Value>(body)
+        .ok()
+        .and_then(|json| Some(json.pointer("/error/message")?.as_str()?.to_owned()));
+    message.unwrap_or_else(|| body.to_owned())
+}
+
+fn strip(said: &str, key: Option<&ApiKey>) -> Said {
+    Said(key.map_or_else(|| said.to_owned(), |key| key.strip_from(said)))
+}
+
+/// The innermost reason: `connection refused` rather than `error sending request`.
+fn root_cause(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut cause: &dyn std::error::Error = &error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
+}

@@ -1,0 +1,194 @@
+//! One call of a cell: walks the chain of its level until a model has answered.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use cloister_control::ports::Principal;
+use cloister_protocol::Level;
+use cloister_store::Store;
+use cloister_store::models::Model;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::attempt::{Attempt, Ended, Upstream};
+use super::failure::{Failure, Next, unavailable};
+use super::meter::Lease;
+use super::request::ChatRequest;
+use crate::refusal::Refusal;
+
+/// A piece of what a cell is answered.
+#[derive(Debug)]
+pub(crate) enum Piece {
+    /// Whole events of the wire format, as the provider sent them.
+    Events(Bytes),
+    /// What came before is void: another attempt begins.
+    Restart,
+    /// The call has failed. Always the last piece; the first one if no answer had begun.
+    Failed(Refusal),
+}
+
+/// Nobody reads the answer any more.
+pub(crate) struct Gone;
+
+/// Where the pieces of an answer go.
+pub(crate) struct Sink {
+    pieces: mpsc::Sender<Piece>,
+    stall: Duration,
+    /// Something of an answer has been passed on.
+    begun: bool,
+    /// What was passed on belongs to an attempt that has failed.
+    void: bool,
+}
+
+impl Sink {
+    pub(crate) fn new(pieces: mpsc::Sender<Piece>, stall: Duration) -> Self {
+        Self { pieces, stall, begun: false, void: false }
+    }
+
+    fn begin_attempt(&mut self) {
+        self.void = self.begun;
+    }
+
+    pub(crate) async fn send(&mut self, events: Bytes) -> Result<(), Gone> {
+        if std::mem::take(&mut self.void) {
+            self.put(Piece::Restart).await?;
+        }
+        self.begun = true;
+        self.put(Piece::Events(events)).await
+    }
+
+    async fn put(&self, piece: Piece) -> Result<(), Gone> {
+        match timeout(self.stall, self.pieces.send(piece)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(Gone),
+        }
+    }
+}
+
+pub(crate) struct Call<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) upstream: &'a Upstream,
+    pub(crate) who: Principal,
+    pub(crate) level: Level,
+    pub(crate) request: ChatRequest,
+    pub(crate) sink: Sink,
+}
+
+impl Call<'_> {
+    /// Answers through the sink; a failure is its last piece.
+    pub(crate) async fn run(mut self) {
+        if let Err(refusal) = self.walk().await
+            && self.sink.put(Piece::Failed(refusal)).await.is_err()
+        {
+            tracing::debug!(workspace = %self.who.workspace, "nobody waited for a call's failure");
+        }
+    }
+
+    async fn walk(&mut self) -> Result<(), Refusal> {
+        let deadline = Instant::now() + self.upstream.options().total;
+        let chain = self
+            .store
+            .chain(self.level)
+            .await
+            .map_err(|e| Refusal::internal("read which models to use", &e))?;
+        let mut tried = Vec::new();
+        for (place, model) in chain.iter().enumerate() {
+            let is_last = place + 1 == chain.len();
+            match self.try_model(model, is_last, deadline).await? {
+                Some(failure) => tried.push((model.name.clone(), failure.to_string())),
+                None => return Ok(()),
+            }
+        }
+        Err(unavailable(&tried))
+    }
+
+    /// Tries one model as often as makes sense. Returns its last failure, or nothing when the call
+    /// is over.
+    async fn try_model(
+        &mut self,
+        model: &Model,
+        is_last: bool,
+        deadline: Instant,
+    ) -> Result<Option<Failure>, Refusal> {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let failure = match self.try_once(model, deadline).await? {
+                Ended::Answered | Ended::Gone => return Ok(None),
+                Ended::Failed(failure) => failure,
+            };
+            let options = self.upstream.options();
+            let worth_it = match failure.next() {
+                Next::Again => {
+                    is_last
+                        || failure.retry_after().is_none_or(|wait| wait <= options.retry_after_max)
+                }
+                Next::OtherFirst => is_last,
+                Next::Other => false,
+            };
+            if !worth_it || attempts >= options.attempts {
+                return Ok(Some(failure));
+            }
+            let asked = failure.retry_after().unwrap_or_default().min(options.retry_after_max);
+            let again_at = Instant::now() + self.backoff(attempts).max(asked);
+            if again_at >= deadline {
+                return Ok(Some(failure));
+            }
+            tokio::select! {
+                () = sleep_until(again_at) => {}
+                () = self.sink.pieces.closed() => return Ok(None),
+            }
+        }
+    }
+
+    async fn try_once(&mut self, model: &Model, deadline: Instant) -> Result<Ended, Refusal> {
+        let lease = Lease::take(self.store, self.who, self.level, model, &self.request).await?;
+        let body = self.request.body_for(&model.model, lease.max_tokens);
+        let started = Instant::now();
+        let mut attempt = Attempt::new(lease.max_tokens);
+        let reader = self.sink.pieces.clone();
+        self.sink.begin_attempt();
+        let ended = tokio::select! {
+            ended = self.upstream.attempt(model, self.level, body, &mut attempt, &mut self.sink) => ended,
+            () = reader.closed() => Ended::Gone,
+            () = sleep_until(deadline) => Ended::Failed(Failure::OutOfTime(self.upstream.options().total)),
+        };
+        let settled = lease.settle(self.store, attempt.reached, &attempt.progress).await;
+        let status = match &ended {
+            Ended::Answered => "answered",
+            Ended::Gone => "gone",
+            Ended::Failed(failure) => failure.status(),
+        };
+        tracing::info!(
+            user = %self.who.user,
+            workspace = %self.who.workspace,
+            task = self.who.task.map(tracing::field::display),
+            level = self.level.as_str(),
+            model = model.name,
+            status,
+            prompt_tokens = settled.usage.prompt_tokens,
+            completion_tokens = settled.usage.completion_tokens,
+            cost = settled.cost,
+            ms = started.elapsed().as_secs_f64() * 1e3,
+            "model call"
+        );
+        Ok(ended)
+    }
+
+    /// The wait before the next attempt: doubling, between half and all of it at random, so that
+    /// cells that failed together do not come back together.
+    fn backoff(&self, attempts: u32) -> Duration {
+        let options = self.upstream.options();
+        let doubled = options.backoff.saturating_mul(1 << attempts.saturating_sub(1).min(16));
+        let most = doubled.min(options.backoff_max);
+        most.mul_f64(0.5 + 0.5 * random_fraction())
+    }
+}
+
+fn random_fraction() -> f64 {
+    let mut byte = [0; 1];
+    match getrandom::fill(&mut byte) {
+        Ok(()) => f64::from(byte[0]) / 255.0,
+        Err(_unavailable) => 0.5,
+    }
+}

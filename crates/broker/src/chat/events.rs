@@ -1,0 +1,175 @@
+//! The answer of a provider as it passes: whole events go on at once, and what they say about
+//! usage, end and errors is kept.
+
+use bytes::{Bytes, BytesMut};
+use cloister_protocol::Usage;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// No event of a provider is longer.
+const MAX_EVENT_BYTES: usize = 4 << 20;
+
+/// Cuts a stream of bytes into runs of whole events. A piece of an event waits for its rest: nobody
+/// could use it, and it could not be taken back.
+#[derive(Default)]
+pub(crate) struct WholeEvents {
+    waiting: BytesMut,
+}
+
+/// An event that is longer than any honest one.
+#[derive(Debug)]
+pub(crate) struct EventTooLong;
+
+impl WholeEvents {
+    /// Takes a piece of the stream and gives back the events that are now whole.
+    pub(crate) fn push(&mut self, piece: &[u8]) -> Result<Option<Bytes>, EventTooLong> {
+        // An event may end with the first byte of this piece.
+        let unseen = self.waiting.len().saturating_sub(2);
+        self.waiting.extend_from_slice(piece);
+        let fresh = self.waiting.get(unseen..).unwrap_or_default();
+        match end_of_last_event(fresh) {
+            Some(end) => Ok(Some(self.waiting.split_to(unseen + end).freeze())),
+            None if self.waiting.len() > MAX_EVENT_BYTES => Err(EventTooLong),
+            None => Ok(None),
+        }
+    }
+
+    /// What is left when the stream has ended: an event whose last blank line is missing.
+    pub(crate) fn finish(&mut self) -> Option<Bytes> {
+        let mut rest = self.waiting.split();
+        if rest.trim_ascii().is_empty() {
+            return None;
+        }
+        rest.extend_from_slice(b"\n\n");
+        Some(rest.freeze())
+    }
+}
+
+/// The place after the last blank line.
+fn end_of_last_event(bytes: &[u8]) -> Option<usize> {
+    (1..bytes.len()).rev().find_map(|place| {
+        let ends = matches!(bytes.get(..=place)?, [.., b'\n', b'\n'] | [.., b'\n', b'\r', b'\n']);
+        ends.then_some(place + 1)
+    })
+}
+
+/// What an answer has said so far.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    pub(crate) usage: Option<Usage>,
+    /// It said why it ended, or that it is done.
+    pub(crate) finished: bool,
+    pub(crate) done: bool,
+    /// Bytes and pieces of content, for a provider that does not report usage.
+    content_bytes: u64,
+    pieces: u64,
+}
+
+/// What a run of events means for the answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// Nothing but comments.
+    Nothing,
+    /// Pieces of the answer.
+    Data,
+    /// The provider reported an error.
+    Error(String),
+    Malformed,
+}
+
+#[derive(Deserialize)]
+struct Chunk<'a> {
+    #[serde(borrow)]
+    choices: Option<Vec<Choice<'a>>>,
+    usage: Option<WireUsage>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Choice<'a> {
+    #[serde(borrow)]
+    delta: Option<Delta<'a>>,
+    #[serde(borrow)]
+    finish_reason: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Delta<'a> {
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    reasoning: Option<&'a RawValue>,
+    #[serde(borrow)]
+    reasoning_content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    tool_calls: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct WireUsage {
+    prompt_tokens: Option<u64>,
+    completion_tokens: Option<u64>,
+}
+
+impl Progress {
+    /// Looks at a run of whole events.
+    pub(crate) fn look(&mut self, events: &[u8]) -> Seen {
+        let mut seen = Seen::Nothing;
+        for data in data_lines(events) {
+            seen = Seen::Data;
+            if data == b"[DONE]" {
+                self.finished = true;
+                self.done = true;
+                continue;
+            }
+            let Ok(chunk) = serde_json::from_slice::<Chunk<'_>>(data) else {
+                return Seen::Malformed;
+            };
+            if let Some(error) = chunk.error {
+                return Seen::Error(error.get().to_owned());
+            }
+            self.count(&chunk);
+        }
+        seen
+    }
+
+    fn count(&mut self, chunk: &Chunk<'_>) {
+        if let Some(usage) = &chunk.usage {
+            self.usage = Some(Usage {
+                prompt_tokens: usage.prompt_tokens.unwrap_or(0),
+                completion_tokens: usage.completion_tokens.unwrap_or(0),
+            });
+        }
+        for choice in chunk.choices.iter().flatten() {
+            self.finished |= choice.finish_reason.is_some();
+            let Some(delta) = &choice.delta else { continue };
+            let parts = [delta.content, delta.reasoning, delta.reasoning_content, delta.tool_calls];
+            let bytes: usize = parts.iter().flatten().map(|part| part.get().len()).sum();
+            self.content_bytes = self.content_bytes.saturating_add(bytes as u64);
+            self.pieces = self.pieces.saturating_add(1);
+        }
+    }
+
+    pub(crate) fn pieces(&self) -> u64 {
+        self.pieces
+    }
+
+    /// About how many tokens were received, rather too many than too few.
+    pub(crate) fn completion_tokens_estimate(&self) -> u64 {
+        self.content_bytes.div_ceil(3).max(self.pieces)
+    }
+}
+
+/// The payload of each `data:` line.
+pub(crate) fn data_lines(events: &[u8]) -> impl Iterator<Item = &[u8]> {
+    events
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| line.strip_prefix(b"data:"))
+        .map(<[u8]>::trim_ascii)
+        .filter(|data| !data.is_empty())
+}
+
+#[cfg(test)]
+#[path = "events_tests.rs"]
+mod tests;

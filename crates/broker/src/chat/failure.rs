@@ -1,0 +1,116 @@
+//! Why an attempt on a model failed, and what that means for the next one.
+
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use cloister_protocol::ErrorCode;
+
+use crate::keys::KeyError;
+use crate::refusal::{Refusal, shorten};
+
+/// How much of what a provider says is repeated to people.
+const SAID_CHARS: usize = 200;
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error("its key can't be used: {0}")]
+    Key(#[from] KeyError),
+    #[error("no connection: {reason}")]
+    Connect { reason: String },
+    #[error("the connection was lost before it answered")]
+    Lost,
+    #[error("no answer within {}", seconds(.0))]
+    FirstByte(Duration),
+    #[error("it fell silent for {} in the middle of its answer", seconds(.0))]
+    Idle(Duration),
+    #[error("it answered {code}{said}")]
+    Status { code: u16, retry_after: Option<Duration>, said: Said },
+    #[error("the whole call took longer than {}", seconds(.0))]
+    OutOfTime(Duration),
+    #[error("it reported an error{said}")]
+    Reported { said: Said },
+    #[error("its answer was cut off")]
+    Cut,
+    #[error("its answer is not what the wire format says: {0}")]
+    Malformed(&'static str),
+}
+
+/// What a provider said, short and without the key.
+#[derive(Debug)]
+pub(crate) struct Said(pub(crate) String);
+
+impl std::fmt::Display for Said {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let text = self.0.split_whitespace().collect::<Vec<_>>().join(" ");
+        if text.is_empty() { Ok(()) } else { write!(f, ": {}", shorten(&text, SAID_CHARS)) }
+    }
+}
+
+fn seconds(duration: &Duration) -> String {
+    format!("{} s", duration.as_secs_f64())
+}
+
+/// What to do after a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// The same model may answer if asked again.
+    Again,
+    /// It cost time (or part of an answer) already: another model first, if there is one.
+    OtherFirst,
+    /// This model will not answer this request.
+    Other,
+}
+
+impl Failure {
+    pub(crate) fn next(&self) -> Next {
+        match self {
+            Self::Connect { .. } | Self::Lost => Next::Again,
+            Self::Status { code, .. } if *code == 429 || *code == 408 || *code >= 500 => {
+                Next::Again
+            }
+            Self::FirstByte(_) | Self::Idle(_) | Self::Cut | Self::Reported { .. } => {
+                Next::OtherFirst
+            }
+            Self::Key(_) | Self::Status { .. } | Self::Malformed(_) | Self::OutOfTime(_) => {
+                Next::Other
+            }
+        }
+    }
+
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Status { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+
+    /// A word for the log.
+    pub(crate) fn status(&self) -> &'static str {
+        match self {
+            Self::Key(_) => "no_key",
+            Self::Connect { .. } => "no_connection",
+            Self::Lost => "lost",
+            Self::FirstByte(_) => "timeout_first_byte",
+            Self::Idle(_) => "timeout_idle",
+            Self::OutOfTime(_) => "timeout_total",
+            Self::Status { .. } => "refused_by_provider",
+            Self::Reported { .. } => "error_in_stream",
+            Self::Cut => "cut",
+            Self::Malformed(_) => "malformed",
+        }
+    }
+}
+
+/// No model of the chain answered: each with its last reason.
+pub(crate) fn unavailable(tried: &[(String, String)]) -> Refusal {
+    let reasons: Vec<String> =
+        tried.iter().map(|(model, reason)| format!("{model}: {reason}")).collect();
+    let message = format!("no model answered. {}.", reasons.join("; "));
+    let names: Vec<String> =
+        tried.iter().map(|(model, _)| format!("`cloister model test {model}`")).collect();
+    let fix = format!(
+        "Check with {}, or choose another model with `cloister model use --level LEVEL NAME`.",
+        names.join(", ")
+    );
+    Refusal::new(StatusCode::BAD_GATEWAY, ErrorCode::ModelUnavailable, message).fix(fix)
+}

@@ -1,0 +1,166 @@
+//! What a call may cost is held before it and settled after it.
+
+use axum::http::StatusCode;
+use cloister_control::ports::Principal;
+use cloister_protocol::Level;
+use cloister_protocol::{ErrorCode, Usage};
+use cloister_store::models::Model;
+use cloister_store::{BudgetKind, OverBudget, Reservation, Settlement, Store};
+
+use super::events::Progress;
+use super::request::ChatRequest;
+use crate::prices::prices_of;
+use crate::refusal::Refusal;
+
+/// An answer shorter than this is not worth asking for.
+const LEAST_ANSWER_TOKENS: u64 = 256;
+/// How often a smaller reservation is tried while other calls take what is left.
+const FITTING_ROUNDS: u32 = 4;
+
+/// One attempt's held money and the answer length it pays for.
+pub(crate) struct Lease {
+    reservation: Reservation,
+    pub(crate) max_tokens: u64,
+    prompt_price: i64,
+    completion_price: i64,
+    prompt_estimate: u64,
+}
+
+/// How far an attempt came; decides what it costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reached {
+    /// No provider took the request, or it refused it.
+    Nobody,
+    /// It was sent and may be charged, though nothing came back.
+    Sent,
+    /// An answer began.
+    Answering,
+}
+
+impl Lease {
+    /// Holds the most that the call can cost, with a shorter answer if only that fits.
+    pub(crate) async fn take(
+        store: &Store,
+        who: Principal,
+        level: Level,
+        model: &Model,
+        request: &ChatRequest,
+    ) -> Result<Self, Refusal> {
+        let image_tokens = prices_of(&model.model).image_tokens;
+        let prompt_cost = cost(request.prompt_tokens_at_most(image_tokens), model.prompt_price);
+        let most = u64::from(model.max_output_tokens);
+        let mut max_tokens = request.max_tokens.unwrap_or(most).clamp(1, most.max(1));
+        let mut refused = None;
+        for _ in 0..FITTING_ROUNDS {
+            let amount = prompt_cost.saturating_add(cost(max_tokens, model.completion_price));
+            let answer = store
+                .reserve(who.user, who.task, level, &model.name, amount)
+                .await
+                .map_err(|e| Refusal::internal("reserve the cost of a model call", &e))?;
+            let over = match answer {
+                Ok(reservation) => {
+                    return Ok(Self {
+                        reservation,
+                        max_tokens,
+                        prompt_price: model.prompt_price,
+                        completion_price: model.completion_price,
+                        prompt_estimate: request.prompt_tokens_estimate(image_tokens),
+                    });
+                }
+                Err(over) => over,
+            };
+            refused = Some(over);
+            match fitting(&over, prompt_cost, model.completion_price) {
+                Some(fits) if fits >= LEAST_ANSWER_TOKENS && fits < max_tokens => max_tokens = fits,
+                _ => break,
+            }
+        }
+        Err(match refused {
+            Some(over) => over_budget(store, who, &over).await,
+            None => Refusal::busy("too many calls share what is left of the budget"),
+        })
+    }
+
+    /// Books what the attempt really used, and returns it.
+    pub(crate) async fn settle(
+        self,
+        store: &Store,
+        reached: Reached,
+        progress: &Progress,
+    ) -> Settlement {
+        let usage = match reached {
+            Reached::Nobody => None,
+            Reached::Sent => {
+                Some(Usage { prompt_tokens: self.prompt_estimate, completion_tokens: 0 })
+            }
+            Reached::Answering => Some(self.usage_of(progress)),
+        };
+        let settlement = Settlement {
+            usage: usage.unwrap_or_default(),
+            cost: usage.map_or(0, |usage| self.cost_of(usage)),
+        };
+        let result = match usage {
+            Some(_) => store.settle(self.reservation, settlement).await,
+            None => store.release(self.reservation).await,
+        };
+        if let Err(error) = result {
+            // The reservation stays held, and is settled in full at the next start.
+            tracing::error!(%error, source = ?std::error::Error::source(&error), "a model call could not be settled");
+        }
+        settlement
+    }
+
+    /// What the provider reports, if its answer is whole; else at least what can be seen.
+    fn usage_of(&self, progress: &Progress) -> Usage {
+        let seen = Usage {
+            prompt_tokens: self.prompt_estimate,
+            completion_tokens: progress.completion_tokens_estimate().min(self.max_tokens),
+        };
+        match progress.usage {
+            Some(reported) if progress.finished => reported,
+            Some(reported) => Usage {
+                prompt_tokens: reported.prompt_tokens.max(seen.prompt_tokens),
+                completion_tokens: reported.completion_tokens.max(seen.completion_tokens),
+            },
+            None => seen,
+        }
+    }
+
+    fn cost_of(&self, usage: Usage) -> i64 {
+        cost(usage.prompt_tokens, self.prompt_price)
+            .saturating_add(cost(usage.completion_tokens, self.completion_price))
+    }
+}
+
+fn cost(tokens: u64, price: i64) -> i64 {
+    i64::try_from(tokens).unwrap_or(i64::MAX).saturating_mul(price.max(0))
+}
+
+/// How many tokens of an answer what is left would pay for.
+fn fitting(over: &OverBudget, prompt_cost: i64, completion_price: i64) -> Option<u64> {
+    let left = over.available().checked_sub(prompt_cost).filter(|left| *left > 0)?;
+    left.checked_div(completion_price).map(i64::unsigned_abs)
+}
+
+async fn over_budget(store: &Store, who: Principal, over: &OverBudget) -> Refusal {
+    let name = match store.user_of(who.workspace).await {
+        Ok(user) => user.name.to_string(),
+        Err(error) => {
+            tracing::warn!(%error, workspace = %who.workspace, "the name of a user was not found");
+            "NAME".to_owned()
+        }
+    };
+    let fix = match over.kind {
+        BudgetKind::Day => {
+            format!(
+                "Raise it with `cloister budget set {name} --daily USD`, or wait for tomorrow (UTC)."
+            )
+        }
+        BudgetKind::Task(_) => {
+            format!(
+                "Raise it for new tasks with `cloister budget set {name} --task USD`, then ask again."
+            )
+        }
+    };
+    Refusal::new(StatusCode::PAYMENT_REQUIRED, ErrorCode::OverBudget, over.to_string()).fix(fix)
+}

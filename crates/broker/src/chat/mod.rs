@@ -1,0 +1,19 @@
+//! Calls to models: what a cell may ask, which provider answers it, and what it costs.
+//!
+//! `request` reads what the cell wrote, `call` walks the chain of models, `attempt` is one try on one
+//! of them, `meter` holds and settles its cost, `events` reads the answer as it passes, `collect`
+//! puts it together for a caller that does not want a stream.
+
+mod attempt;
+mod call;
+mod collect;
+mod events;
+mod failure;
+mod gateway;
+mod meter;
+mod request;
+
+pub(crate) use call::Piece;
+pub(crate) use collect::collect;
+pub use gateway::{ModelGateway, Probe};
+pub(crate) use request::ChatRequest;

@@ -1,0 +1,233 @@
+//! A chat request of a cell: validated, stripped to what a provider may see, and measured.
+//!
+//! What could make a provider act outside (its own tools, files or pictures it would fetch by
+//! address) is refused: that way out is not the cell's to take.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::prices::output_limit_field;
+use crate::refusal::{Refusal, shorten};
+
+/// A request that may be sent, but for the model and the limit of the answer.
+#[derive(Clone, Debug)]
+pub(crate) struct ChatRequest {
+    /// The JSON object to send, without its end.
+    open_object: Bytes,
+    /// Whether the caller wants the answer as it comes.
+    pub(crate) stream: bool,
+    pub(crate) max_tokens: Option<u64>,
+    images: u64,
+    image_bytes: u64,
+}
+
+/// The fields of a request that are looked at or passed on; every other one is dropped.
+#[derive(Deserialize)]
+struct Fields<'a> {
+    #[serde(borrow)]
+    messages: &'a RawValue,
+    #[serde(borrow)]
+    tools: Option<&'a RawValue>,
+    #[serde(borrow)]
+    tool_choice: Option<&'a RawValue>,
+    #[serde(borrow)]
+    response_format: Option<&'a RawValue>,
+    #[serde(borrow)]
+    stop: Option<&'a RawValue>,
+    temperature: Option<f64>,
+    top_p: Option<f64>,
+    seed: Option<i64>,
+    parallel_tool_calls: Option<bool>,
+    stream: Option<bool>,
+    max_tokens: Option<u64>,
+    max_completion_tokens: Option<u64>,
+}
+
+#[derive(Deserialize, PartialEq)]
+#[serde(rename_all = "snake_case")]
+enum Role {
+    System,
+    Developer,
+    User,
+    Assistant,
+    Tool,
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    role: Role,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    tool_calls: Option<&'a RawValue>,
+    #[serde(borrow)]
+    tool_call_id: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Part<'a> {
+    r#type: String,
+    #[serde(borrow)]
+    image_url: Option<ImageUrl<'a>>,
+}
+
+#[derive(Deserialize)]
+struct ImageUrl<'a> {
+    #[serde(borrow)]
+    url: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+struct Tool {
+    r#type: String,
+    function: Named,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+}
+
+impl ChatRequest {
+    pub(crate) fn parse(body: &[u8]) -> Result<Self, Refusal> {
+        let fields: Fields<'_> = read(body, "the request")?;
+        let (images, image_bytes) = check_messages(fields.messages)?;
+        if let Some(tools) = fields.tools {
+            check_tools(tools)?;
+        }
+        Ok(Self {
+            open_object: open_object(&fields),
+            stream: fields.stream.unwrap_or(false),
+            max_tokens: fields.max_completion_tokens.or(fields.max_tokens),
+            images,
+            image_bytes,
+        })
+    }
+
+    /// The most tokens the prompt can have: no token is shorter than a byte, and an image counts
+    /// by its own rule.
+    pub(crate) fn prompt_tokens_at_most(&self, image_tokens: u64) -> u64 {
+        let text = (self.open_object.len() as u64).saturating_sub(self.image_bytes);
+        text.saturating_add(self.images.saturating_mul(image_tokens))
+    }
+
+    /// About how many tokens the prompt has, rather too many than too few, for a provider that
+    /// does not say.
+    pub(crate) fn prompt_tokens_estimate(&self, image_tokens: u64) -> u64 {
+        let text = (self.open_object.len() as u64).saturating_sub(self.image_bytes);
+        text.div_ceil(3).saturating_add(self.images.saturating_mul(image_tokens))
+    }
+
+    /// The body for one model.
+    pub(crate) fn body_for(&self, model: &str, max_tokens: u64) -> Bytes {
+        let model_json = serde_json::Value::from(model).to_string();
+        let limit = output_limit_field(model);
+        let end = format!(r#","model":{model_json},"{limit}":{max_tokens}}}"#);
+        let mut body = BytesMut::with_capacity(self.open_object.len() + end.len());
+        body.extend_from_slice(&self.open_object);
+        body.extend_from_slice(end.as_bytes());
+        body.freeze()
+    }
+}
+
+fn read<'a, T: Deserialize<'a>>(json: &'a [u8], what: &str) -> Result<T, Refusal> {
+    serde_json::from_slice(json).map_err(|error| {
+        Refusal::bad_request(shorten(&format!("{what} can't be read: {error}"), 300))
+            .fix("Send a chat request as the OpenAI wire format describes it.")
+    })
+}
+
+/// Checks every message; returns how many images there are and their bytes.
+fn check_messages(json: &RawValue) -> Result<(u64, u64), Refusal> {
+    let messages: Vec<Message<'_>> = read(json.get().as_bytes(), "`messages`")?;
+    if messages.is_empty() {
+        return Err(Refusal::bad_request("`messages` is empty"));
+    }
+    let (mut images, mut image_bytes) = (0, 0);
+    for (place, message) in messages.iter().enumerate() {
+        if message.role == Role::Tool && message.tool_call_id.is_none() {
+            let text = format!("message {place} is a tool's result without a `tool_call_id`");
+            return Err(Refusal::bad_request(text));
+        }
+        match message.content {
+            None if message.role == Role::Assistant && message.tool_calls.is_some() => {}
+            None => return Err(Refusal::bad_request(format!("message {place} has no `content`"))),
+            Some(content) if content.get().starts_with('[') => {
+                let (count, bytes) = check_parts(content, place)?;
+                images += count;
+                image_bytes += bytes;
+            }
+            Some(content) if content.get().starts_with('"') => {}
+            Some(_) => {
+                let text = format!("the `content` of message {place} is neither text nor parts");
+                return Err(Refusal::bad_request(text));
+            }
+        }
+    }
+    Ok((images, image_bytes))
+}
+
+fn check_parts(content: &RawValue, place: usize) -> Result<(u64, u64), Refusal> {
+    let what = format!("the `content` of message {place}");
+    let parts: Vec<Part<'_>> = read(content.get().as_bytes(), &what)?;
+    let (mut images, mut image_bytes) = (0, 0);
+    for part in parts {
+        match (part.r#type.as_str(), part.image_url) {
+            ("text", _) => {}
+            ("image_url", Some(image)) if image.url.get().starts_with("\"data:image/") => {
+                images += 1;
+                image_bytes += image.url.get().len() as u64;
+            }
+            ("image_url", _) => {
+                let text = format!("an image of message {place} is not a `data:image/…` URL");
+                return Err(Refusal::bad_request(text).fix("Send the image itself, in base64."));
+            }
+            (other, _) => {
+                let kind = shorten(other, 40);
+                let text = format!("message {place} has a part of type {kind:?}");
+                return Err(Refusal::bad_request(text).fix("Send `text` and `image_url` parts."));
+            }
+        }
+    }
+    Ok((images, image_bytes))
+}
+
+fn check_tools(json: &RawValue) -> Result<(), Refusal> {
+    let tools: Vec<Tool> = read(json.get().as_bytes(), "`tools`")?;
+    for tool in tools {
+        if tool.r#type != "function" || tool.function.name.is_empty() {
+            let kind = shorten(&tool.r#type, 40);
+            let text = format!("a tool of type {kind:?} can't be offered to a model");
+            return Err(Refusal::bad_request(text).fix("Offer tools of type `function` only."));
+        }
+    }
+    Ok(())
+}
+
+/// The fields that go on, in an object that is still open at its end.
+fn open_object(fields: &Fields<'_>) -> Bytes {
+    let mut object = BytesMut::with_capacity(fields.messages.get().len() + 256);
+    object.put_slice(br#"{"stream":true,"stream_options":{"include_usage":true},"messages":"#);
+    object.put_slice(fields.messages.get().as_bytes());
+    let raw = [
+        ("tools", fields.tools.map(|json| json.get().to_owned())),
+        ("tool_choice", fields.tool_choice.map(|json| json.get().to_owned())),
+        ("response_format", fields.response_format.map(|json| json.get().to_owned())),
+        ("stop", fields.stop.map(|json| json.get().to_owned())),
+        ("temperature", fields.temperature.map(|number| number.to_string())),
+        ("top_p", fields.top_p.map(|number| number.to_string())),
+        ("seed", fields.seed.map(|number| number.to_string())),
+        ("parallel_tool_calls", fields.parallel_tool_calls.map(|flag| flag.to_string())),
+    ];
+    for (name, json) in raw {
+        if let Some(json) = json {
+            object.put_slice(format!(r#","{name}":{json}"#).as_bytes());
+        }
+    }
+    object.freeze()
+}
+
+#[cfg(test)]
+#[path = "request_tests.rs"]
+mod tests;

@@ -1,0 +1,101 @@
+//! What can be set about the broker.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where the keys of `file:NAME` are.
+    pub keys_dir: PathBuf,
+    pub upstream: UpstreamOptions,
+    pub door: DoorOptions,
+}
+
+impl Options {
+    pub fn new(keys_dir: PathBuf) -> Self {
+        Self { keys_dir, upstream: UpstreamOptions::default(), door: DoorOptions::default() }
+    }
+}
+
+/// How long and how often a provider is tried.
+#[derive(Clone, Debug)]
+pub struct UpstreamOptions {
+    pub connect: Duration,
+    /// From sending the request to the first piece of the answer.
+    pub first_byte: Duration,
+    /// Between two pieces of an answer.
+    pub idle: Duration,
+    /// All attempts on all models of one call together.
+    pub total: Duration,
+    /// How often one model is tried before the next one.
+    pub attempts: u32,
+    /// The wait before the second attempt; it doubles, with jitter.
+    pub backoff: Duration,
+    pub backoff_max: Duration,
+    /// The longest `retry-after` of a provider that is waited for.
+    pub retry_after_max: Duration,
+    /// How long an agent may leave a piece of its answer unread.
+    pub client_stall: Duration,
+}
+
+impl Default for UpstreamOptions {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(5),
+            first_byte: Duration::from_secs(30),
+            idle: Duration::from_secs(30),
+            total: Duration::from_secs(900),
+            attempts: 3,
+            backoff: Duration::from_millis(250),
+            backoff_max: Duration::from_secs(4),
+            retry_after_max: Duration::from_secs(10),
+            client_stall: Duration::from_secs(60),
+        }
+    }
+}
+
+/// What one sandbox may ask of its door.
+#[derive(Clone, Debug)]
+pub struct DoorOptions {
+    /// The largest request body.
+    pub body_bytes: usize,
+    /// All bodies of calls under way together.
+    pub bodies_bytes: usize,
+    pub body_read: Duration,
+    pub header_read: Duration,
+    /// Model calls under way at once.
+    pub calls: usize,
+    pub connections: usize,
+    pub requests_per_second: f64,
+    pub request_burst: f64,
+    /// How often the very same model request may come in a row.
+    pub same_request: u32,
+    /// How long an answer is held back once the requests come too fast.
+    pub busy_delay: Duration,
+    /// How many frames that can't be read a link survives.
+    pub bad_frames: u32,
+    pub frames_per_second: f64,
+    pub frame_burst: f64,
+    pub ping: Duration,
+}
+
+impl Default for DoorOptions {
+    fn default() -> Self {
+        Self {
+            body_bytes: 8 << 20,
+            bodies_bytes: 24 << 20,
+            body_read: Duration::from_secs(30),
+            header_read: Duration::from_secs(30),
+            calls: 8,
+            connections: 64,
+            requests_per_second: 100.0,
+            request_burst: 200.0,
+            same_request: 20,
+            busy_delay: Duration::from_millis(100),
+            bad_frames: 100,
+            frames_per_second: 2_000.0,
+            frame_burst: 8_000.0,
+            ping: Duration::from_secs(20),
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! Real doors, a real database and a provider that does what each test asks of it.
+
+#[cfg(test)]
+mod budget;
+#[cfg(test)]
+mod fallback;
+#[cfg(test)]
+mod harness;
+#[cfg(test)]
+mod keys;
+#[cfg(test)]
+mod limits;
+#[cfg(test)]
+mod link;
+#[cfg(test)]
+mod models;
+#[cfg(test)]
+mod overhead;
