@@ -1,0 +1,108 @@
+//! The control plane that is measured: this program once more, as a process of its own.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use cloister_protocol::{ErrorCode, ErrorEnvelope};
+use rustix::process::{Pid, Signal};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+use crate::client::Client;
+use crate::output::CliError;
+
+const START_TIME: Duration = Duration::from_secs(30);
+const STOP_TIME: Duration = Duration::from_secs(20);
+
+/// Dropping it kills the control plane; `stop` lets it end in order.
+pub(super) struct Plane {
+    child: Child,
+    client: Client,
+    data: PathBuf,
+}
+
+impl Plane {
+    pub(super) async fn start(place: &Path) -> Result<Self, CliError> {
+        let data = place.join("data");
+        let log = place.join("up.log");
+        let failed = "the control plane could not be started";
+        let mut child =
+            File::create(&log).and_then(|log| spawn(&data, log)).map_err(CliError::io(failed))?;
+        match tokio::time::timeout(START_TIME, first_line(&mut child)).await {
+            Ok(Ok(line)) if !line.is_empty() => {
+                match serde_json::from_str::<ErrorEnvelope>(&line) {
+                    Ok(envelope) => Err(envelope.error.into()),
+                    Err(_started) => {
+                        let client = Client::running(&data).await?;
+                        Ok(Self { child, client, data })
+                    }
+                }
+            }
+            Ok(Ok(_)) => {
+                let said = std::fs::read_to_string(&log).unwrap_or_default();
+                Err(CliError::new(ErrorCode::Internal, format!("{failed}: {}", said.trim_end())))
+            }
+            Ok(Err(error)) => Err(CliError::io(failed)(error)),
+            Err(late) => Err(CliError::new(ErrorCode::Internal, format!("{failed}: {late}"))),
+        }
+    }
+
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    pub(super) fn data(&self) -> &Path {
+        &self.data
+    }
+
+    /// The proportional memory of the process.
+    pub(super) fn pss_bytes(&self) -> Result<u64, CliError> {
+        let failed = "the memory of the control plane could not be read";
+        let unreadable = || CliError::new(ErrorCode::Internal, failed);
+        let pid = self.child.id().ok_or_else(unreadable)?;
+        let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))
+            .map_err(CliError::io(failed))?;
+        let line = text.lines().find_map(|line| line.strip_prefix("Pss:"));
+        let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+        kib.map(|kib| kib << 10).ok_or_else(unreadable)
+    }
+
+    pub(super) async fn stop(&mut self) {
+        let pid = self.child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        if let Some(pid) = pid {
+            // It fails only if the process is gone already.
+            rustix::process::kill_process(pid, Signal::TERM).ok();
+        }
+        if tokio::time::timeout(STOP_TIME, self.child.wait()).await.is_err()
+            && let Err(error) = self.child.kill().await
+        {
+            tracing::warn!(%error, "the measured control plane could not be killed");
+        }
+    }
+}
+
+async fn first_line(child: &mut Child) -> std::io::Result<String> {
+    let mut line = String::new();
+    if let Some(output) = &mut child.stdout {
+        BufReader::new(output).read_line(&mut line).await?;
+    }
+    Ok(line)
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "memory and scheduling are only real in a process of its own; it is this very program"
+)]
+fn spawn(data: &Path, log: File) -> std::io::Result<Child> {
+    Command::new(std::env::current_exe()?)
+        .arg("--data")
+        .arg(data)
+        .args(["--json", "up", "--listen", "127.0.0.1:0"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(log)
+        .kill_on_drop(true)
+        .spawn()
+}

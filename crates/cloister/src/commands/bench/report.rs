@@ -1,0 +1,167 @@
+//! What was found: rows with their spread, beside what was aimed at.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::Plan;
+use crate::output::table;
+
+/// How much dearer than its reference a row may be and still be called flat.
+const FLAT: f64 = 1.25;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Aim {
+    /// The median is at most this, in the row's unit.
+    AtMost(f64),
+    /// The median is about that of the row it is compared with.
+    Flat,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+enum Unit {
+    #[serde(rename = "ms")]
+    Milliseconds,
+    #[serde(rename = "MiB")]
+    Mebibytes,
+}
+
+impl Unit {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Milliseconds => "ms",
+            Self::Mebibytes => "MiB",
+        }
+    }
+}
+
+/// One measurement.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Row {
+    id: String,
+    what: String,
+    unit: Unit,
+    n: usize,
+    p50: f64,
+    p95: f64,
+    p99: f64,
+    max: f64,
+    /// The row's aim for its median.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    aim: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    met: Option<bool>,
+    /// The row it is compared with, and how many times its median this one's is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compared_with: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ratio: Option<f64>,
+}
+
+impl Row {
+    pub(super) fn times(id: &str, what: &str, times: Vec<Duration>) -> Self {
+        let ms = times.into_iter().map(|time| time.as_secs_f64() * 1e3).collect();
+        Self::new(id, what, Unit::Milliseconds, ms)
+    }
+
+    pub(super) fn sizes(id: &str, what: &str, bytes: &[u64]) -> Self {
+        #[expect(clippy::cast_precision_loss, reason = "shown to people, rounded anyway")]
+        let mib = bytes.iter().map(|bytes| *bytes as f64 / f64::from(1 << 20)).collect();
+        Self::new(id, what, Unit::Mebibytes, mib)
+    }
+
+    fn new(id: &str, what: &str, unit: Unit, mut values: Vec<f64>) -> Self {
+        values.sort_unstable_by(f64::total_cmp);
+        // The nearest rank: the smallest value that so many percent do not pass.
+        let at = |percent: usize| {
+            let rank = (values.len() * percent).div_ceil(100).max(1);
+            values.get(rank - 1).copied().unwrap_or(f64::NAN)
+        };
+        Self {
+            id: id.to_owned(),
+            what: what.to_owned(),
+            unit,
+            n: values.len(),
+            p50: at(50),
+            p95: at(95),
+            p99: at(99),
+            max: at(100),
+            aim: None,
+            met: None,
+            compared_with: None,
+            ratio: None,
+        }
+    }
+
+    pub(super) fn over(mut self, other: &Self) -> Self {
+        self.compared_with = Some(other.id.clone());
+        self.ratio = Some(self.p50 / other.p50);
+        self
+    }
+
+    pub(super) fn aim(mut self, aim: Aim) -> Self {
+        let most = match aim {
+            Aim::AtMost(most) => most,
+            Aim::Flat => self.p50 / self.ratio.unwrap_or(1.0) * FLAT,
+        };
+        self.aim = Some(most);
+        self.met = Some(self.p50 <= most);
+        self
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let number = |value: f64| format!("{value:.2}");
+        let aim = match (self.aim, self.met) {
+            (Some(aim), Some(true)) => format!("≤ {aim:.1} met"),
+            (Some(aim), _) => format!("≤ {aim:.1} MISSED"),
+            (None, _) => String::new(),
+        };
+        let ratio = match (&self.compared_with, self.ratio) {
+            (Some(other), Some(ratio)) => format!("{ratio:.1} × {other}"),
+            _ => String::new(),
+        };
+        vec![
+            self.id.clone(),
+            self.what.clone(),
+            self.unit.as_str().to_owned(),
+            aim,
+            number(self.p50),
+            number(self.p95),
+            number(self.p99),
+            number(self.max),
+            self.n.to_string(),
+            ratio,
+        ]
+    }
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    version: &'static str,
+    /// How this program was built; only `release` says anything about the product.
+    build: &'static str,
+    plan: Plan,
+    rows: Vec<Row>,
+}
+
+impl Report {
+    pub(super) fn new(plan: Plan, rows: Vec<Row>) -> Self {
+        let build = if cfg!(debug_assertions) { "debug" } else { "release" };
+        Self { version: env!("CARGO_PKG_VERSION"), build, plan, rows }
+    }
+
+    pub(super) fn words(&self) -> String {
+        let head = ["row", "what", "unit", "aim p50", "p50", "p95", "p99", "max", "n", "compared"];
+        let rows: Vec<_> = self.rows.iter().map(Row::cells).collect();
+        let warning = if cfg!(debug_assertions) {
+            "\nThis is a debug build: build with --release for numbers that mean something.\n"
+        } else {
+            ""
+        };
+        format!("{}{warning}", table(&head, &rows))
+    }
+}
+
+#[cfg(test)]
+#[path = "report_tests.rs"]
+mod tests;

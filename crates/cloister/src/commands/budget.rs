@@ -1,0 +1,46 @@
+//! `cloister budget`.
+
+use axum::http::Method;
+use cloister_protocol::admin::{BudgetView, UserChange, UserView};
+
+use super::Context;
+use crate::args::Budget;
+use crate::output::{CliError, table};
+
+pub(super) async fn run(context: Context, command: Budget) -> Result<(), CliError> {
+    let client = context.client().await?;
+    let name = match command {
+        Budget::Show { user } => client.user(user.user.as_ref()).await?,
+        Budget::Set { name, daily, task } => {
+            let change = UserChange { daily_usd: daily, task_usd: task, ..UserChange::default() };
+            let path = format!("/admin/v1/users/{name}");
+            let user: UserView = client.call(Method::PATCH, &path, Some(&change)).await?;
+            user.name
+        }
+    };
+    let budget: BudgetView = client.get(&format!("/admin/v1/users/{name}/budget")).await?;
+    context.output.result(&budget, || show(&budget))
+}
+
+fn show(budget: &BudgetView) -> String {
+    let head = format!(
+        "{}: ${:.4} of ${:.2} spent today (${:.4} held for calls under way), ${:.2} per task\n",
+        budget.user, budget.spent_usd, budget.daily_usd, budget.reserved_usd, budget.task_usd
+    );
+    let rows: Vec<Vec<String>> = budget
+        .usage
+        .iter()
+        .map(|row| {
+            vec![
+                row.day.clone(),
+                row.level.clone(),
+                row.model.clone(),
+                row.calls.to_string(),
+                row.prompt_tokens.to_string(),
+                row.completion_tokens.to_string(),
+                format!("${:.4}", row.usd),
+            ]
+        })
+        .collect();
+    head + &table(&["DAY", "LEVEL", "MODEL", "CALLS", "TOKENS IN", "TOKENS OUT", "COST"], &rows)
+}

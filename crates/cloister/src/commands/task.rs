@@ -1,0 +1,131 @@
+//! `cloister task`.
+
+use cloister_protocol::admin::{
+    AnswerApproval, ApprovalView, CancelTasks, Cancelled, TaskDetail, TaskView,
+};
+use cloister_protocol::link::Step;
+use cloister_protocol::{Answer, ApprovalId};
+
+use super::Context;
+use crate::args::{ForUser, Task};
+use crate::output::{CliError, table};
+
+pub(super) async fn run(context: Context, command: Task) -> Result<(), CliError> {
+    match command {
+        Task::List { user, open } => list(context, user, open).await,
+        Task::Show { task } => {
+            let detail: TaskDetail =
+                context.client().await?.get(&format!("/admin/v1/tasks/{task}")).await?;
+            context.output.result(&detail, || show(&detail))
+        }
+        Task::Cancel { task, all: _, user } => {
+            let client = context.client().await?;
+            let cancelled: Cancelled = match task {
+                Some(task) => client.post(&format!("/admin/v1/tasks/{task}/cancel"), &()).await?,
+                None => {
+                    let user = client.user(user.user.as_ref()).await?;
+                    let path = format!("/admin/v1/users/{user}/tasks/cancel");
+                    client.post(&path, &CancelTasks::default()).await?
+                }
+            };
+            context.output.result(&cancelled, || {
+                let ids: Vec<String> =
+                    cancelled.cancelled.iter().map(ToString::to_string).collect();
+                if ids.is_empty() {
+                    "nothing was open".to_owned()
+                } else {
+                    format!("cancelled {}", ids.join(", "))
+                }
+            })
+        }
+        Task::Approvals { user } => approvals(context, user).await,
+        Task::Approve { user, approval } => answer(context, user, approval, Answer::Allow).await,
+        Task::Deny { user, approval } => answer(context, user, approval, Answer::Deny).await,
+    }
+}
+
+async fn list(context: Context, user: ForUser, open: bool) -> Result<(), CliError> {
+    let user = user.user.map(|name| format!("user={name}&")).unwrap_or_default();
+    let tasks: Vec<TaskView> =
+        context.client().await?.get(&format!("/admin/v1/tasks?{user}open={open}")).await?;
+    context.output.result(&tasks, || {
+        let rows: Vec<Vec<String>> = tasks
+            .iter()
+            .map(|task| {
+                vec![
+                    task.id.to_string(),
+                    task.user.to_string(),
+                    task.chat.to_string(),
+                    task.state.as_str().to_owned(),
+                    format!("${:.4}", task.spent_usd),
+                    task.title.clone(),
+                ]
+            })
+            .collect();
+        table(&["TASK", "USER", "CHAT", "STATE", "COST", "TITLE"], &rows)
+    })
+}
+
+async fn approvals(context: Context, user: ForUser) -> Result<(), CliError> {
+    let client = context.client().await?;
+    let user = client.user(user.user.as_ref()).await?;
+    let pending: Vec<ApprovalView> =
+        client.get(&format!("/admin/v1/users/{user}/approvals")).await?;
+    context.output.result(&pending, || {
+        let texts: Vec<String> =
+            pending.iter().map(|one| format!("{} {}\n{}", one.id, one.title, one.text)).collect();
+        if texts.is_empty() { "nothing waits for an answer".to_owned() } else { texts.join("\n\n") }
+    })
+}
+
+async fn answer(
+    context: Context,
+    user: ForUser,
+    id: ApprovalId,
+    answer: Answer,
+) -> Result<(), CliError> {
+    let client = context.client().await?;
+    let user = client.user(user.user.as_ref()).await?;
+    let path = format!("/admin/v1/users/{user}/approvals/{id}");
+    let answered: serde_json::Value = client.post(&path, &AnswerApproval { answer }).await?;
+    context.output.result(&answered, || format!("{id} answered"))
+}
+
+fn show(detail: &TaskDetail) -> String {
+    let task = &detail.task;
+    let mut lines = vec![
+        format!(
+            "{} {} ({}, {} of {})",
+            task.id,
+            task.title,
+            task.state.as_str(),
+            task.chat,
+            task.user
+        ),
+        format!("cost ${:.4}, made {}", task.spent_usd, task.created_at),
+        format!("instructions: {}", detail.instructions),
+    ];
+    lines.extend(detail.ledger.iter().map(step));
+    if !task.result.is_empty() {
+        lines.push(format!("result: {}", task.result));
+    }
+    lines.extend(task.not_shown.iter().map(|what| format!("not shown by the record: {what}")));
+    lines.join("\n")
+}
+
+fn step(step: &Step) -> String {
+    match step {
+        Step::Answer { text, calls } => {
+            let calls: Vec<String> = calls
+                .iter()
+                .map(|call| format!("\n  wants {} {}", call.name, call.arguments))
+                .collect();
+            format!("- model: {text}{}", calls.concat())
+        }
+        Step::Call { call } => format!("- runs {call}"),
+        Step::Result { call, outcome } => {
+            let output: String = outcome.output.chars().take(400).collect();
+            format!("- {call} {:?}: {output}", outcome.status)
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! The configuration: `<data>/cloister.toml`, all of it optional.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use cloister_control::{CellOptions, UserOptions, WorkOptions};
+use cloister_protocol::ErrorCode;
+use serde::Deserialize;
+
+use crate::output::{BAD_CONFIG, CliError};
+
+/// The whole file; each section is declared by the part that owns it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Config {
+    pub(crate) listen: Option<SocketAddr>,
+    pub(crate) cells: CellOptions,
+    pub(crate) users: UserOptions,
+    pub(crate) work: WorkOptions,
+}
+
+impl Config {
+    pub(crate) fn load(data: &Path) -> Result<Self, CliError> {
+        let path = data.join("cloister.toml");
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => {
+                return Err(CliError::io(format!("{} could not be read", path.display()))(error));
+            }
+        };
+        toml::from_str(&text).map_err(|error| {
+            CliError::new(
+                ErrorCode::BadRequest,
+                format!("{} is not right: {error}", path.display()),
+            )
+            .fix("docs/operating.md lists every setting")
+            .exit(BAD_CONFIG)
+        })
+    }
+}
+
+/// The data directory: as given, or the usual place.
+#[expect(clippy::disallowed_methods, reason = "the one place that reads where things usually are")]
+pub(crate) fn data_dir(given: Option<&Path>) -> Result<PathBuf, CliError> {
+    if let Some(dir) = given {
+        return std::path::absolute(dir).map_err(CliError::io("the data directory can't be named"));
+    }
+    let base = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute());
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/share"));
+    base.or_else(home).map(|dir| dir.join("cloister")).ok_or_else(|| {
+        CliError::new(ErrorCode::BadRequest, "there is no home directory to keep the data in")
+            .fix("say where with --data DIR or CLOISTER_DATA")
+    })
+}
+
+/// A secret from the environment.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place that reads secrets from the environment"
+)]
+pub(crate) fn secret_from_env(variable: &str) -> Option<String> {
+    std::env::var(variable).ok().filter(|value| !value.is_empty())
+}
+
+/// The log filter of the environment, if there is one.
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the log filter")]
+pub(crate) fn log_filter() -> String {
+    std::env::var("CLOISTER_LOG").unwrap_or_else(|_unset| "info".to_owned())
+}

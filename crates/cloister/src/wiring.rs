@@ -1,0 +1,125 @@
+//! Puts the parts together.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cloister_broker::{DoorServer, ModelGateway};
+use cloister_control::layout::Layout;
+use cloister_control::ports::{ModelDefaults, Upstream};
+use cloister_control::{Control, Parts};
+use cloister_protocol::{ErrorBody, ErrorCode};
+use cloister_sandbox::NativeBackend;
+use cloister_store::Store;
+use cloister_store::models::Model;
+use futures_util::future::BoxFuture;
+
+use crate::config::Config;
+use crate::output::{CliError, UNAVAILABLE};
+
+/// Everything that runs, or could.
+pub(crate) struct Built {
+    pub(crate) control: Control,
+    pub(crate) upstream: Arc<dyn Upstream>,
+    pub(crate) gateway: ModelGateway,
+    pub(crate) config: Config,
+    /// Held as long as this process owns the data directory.
+    _lock: File,
+}
+
+/// Takes the data directory for this process alone and builds the control plane on it.
+pub(crate) async fn build(data: &Path) -> Result<Built, CliError> {
+    let config = Config::load(data)?;
+    let layout = create_layout(data)?;
+    let lock = lock(&layout)?;
+    let store = Store::open(&layout.database()).await?;
+    let doors = DoorServer::new(cloister_broker::Options::new(layout.keys()), store.clone())
+        .map_err(|error| CliError::new(ErrorCode::Internal, error.to_string()))?;
+    let gateway = doors.gateway().clone();
+    let backend = backend(&layout)?;
+    let control = Control::new(Parts {
+        store,
+        layout,
+        cells: config.cells.clone(),
+        users: config.users.clone(),
+        work: config.work.clone(),
+        backend: Arc::new(backend),
+        doors: Arc::new(doors),
+    });
+    let upstream = Arc::new(Gateway(gateway.clone()));
+    Ok(Built { control, upstream, gateway, config, _lock: lock })
+}
+
+pub(crate) fn create_layout(data: &Path) -> Result<Layout, CliError> {
+    let failed = || format!("the data directory {} can't be used", data.display());
+    Layout::new(data).create().map_err(CliError::io(failed()))?;
+    // The sandbox refuses paths with links in them.
+    let real = data.canonicalize().map_err(CliError::io(failed()))?;
+    Ok(Layout::new(real))
+}
+
+/// The native backend, with the two programs that are installed beside this one.
+pub(crate) fn backend(layout: &Layout) -> Result<NativeBackend, CliError> {
+    let mut tag = std::collections::hash_map::DefaultHasher::new();
+    std::hash::Hash::hash(layout.root(), &mut tag);
+    Ok(NativeBackend::new(cloister_sandbox::Options {
+        launcher: beside("cloister-launcher")?,
+        agent: beside("cloister-agent")?,
+        instance: format!("{:08x}", std::hash::Hasher::finish(&tag) & 0xffff_ffff),
+        first_uid: cloister_sandbox::Options::FIRST_UID,
+    }))
+}
+
+fn beside(name: &str) -> Result<PathBuf, CliError> {
+    let failed = "this program's own place can't be found";
+    let own = std::env::current_exe()
+        .and_then(|path| path.canonicalize())
+        .map_err(CliError::io(failed))?;
+    Ok(own.with_file_name(name))
+}
+
+fn lock(layout: &Layout) -> Result<File, CliError> {
+    let path = layout.root().join("lock");
+    let failed = format!("{} could not be opened", path.display());
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .map_err(CliError::io(failed))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(std::fs::TryLockError::WouldBlock) => Err(CliError::new(
+            ErrorCode::Conflict,
+            format!("another cloister uses {}", layout.root().display()),
+        )
+        .fix("stop it, or choose another directory with --data")
+        .exit(UNAVAILABLE)),
+        Err(std::fs::TryLockError::Error(error)) => {
+            Err(CliError::io("the data directory could not be locked")(error))
+        }
+    }
+}
+
+/// The broker's model gateway, as administration sees it.
+struct Gateway(ModelGateway);
+
+impl Upstream for Gateway {
+    fn defaults(&self, model_id: &str) -> ModelDefaults {
+        let prices = cloister_broker::prices_of(model_id);
+        ModelDefaults {
+            prompt_price: prices.prompt,
+            completion_price: prices.completion,
+            max_output_tokens: prices.max_output_tokens,
+        }
+    }
+
+    fn probe<'a>(&'a self, model: &'a Model) -> BoxFuture<'a, Result<String, ErrorBody>> {
+        Box::pin(async move {
+            self.0
+                .probe(model)
+                .await
+                .map(|probe| format!("answered in {} ms", probe.answered_in.as_millis()))
+        })
+    }
+}
