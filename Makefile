@@ -30,7 +30,8 @@ test: ## install what the tests need, run them all
 escape: ## attack the sandbox from inside, long form, as root and as an ordinary user
 	@scripts/setup test
 	$(CARGO) build --locked $(BINS)
-	CLOISTER_ESCAPE=long $(CARGO) test --locked -p cloister-sandbox --test escape -- --nocapture
+	CLOISTER_ESCAPE_LONG=1 $(CARGO) $(RUNNER) --locked -p cloister-sandbox --test escape -p cloister-control --test races
+	@cat target/escape-report.txt
 
 chaos: ## kill everything at random and count what was lost: KILLS=50 SEED=
 	$(CARGO) build --locked $(BINS)

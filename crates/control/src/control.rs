@@ -67,6 +67,8 @@ impl Control {
     /// Takes up what a stop or a kill left behind, then works in the background until `shut_down`.
     pub async fn start(&self) -> Result<(), ControlError> {
         self.inner.parts.backend.sweep().await;
+        let failed = "the run directory could not be cleared";
+        self.layout().clear_run().map_err(ControlError::io(failed))?;
         let requeued = self.store().requeue_running().await?;
         let settled = self.store().settle_leftovers().await?;
         let waiting = self.store().workspaces_with_unanswered().await?;

@@ -5,7 +5,7 @@ use cloister_protocol::{
     Attachment, ChatId, ErrorCode, MAX_ATTACHMENTS, MAX_TEXT_BYTES, MessageId, TurnId, UserName,
     WorkspaceId,
 };
-use cloister_store::inbox::{Inbound, InboxItem};
+use cloister_store::inbox::{Inbound, InboxItem, Taken};
 
 use crate::cells::Poke;
 use crate::control::Control;
@@ -44,36 +44,34 @@ impl Control {
         }
         check_size(&message)?;
         let attachments = self.known_attachments(&message)?;
-        let chat = self.store().chat(message.workspace, message.chat).await?;
-        if chat.archived {
-            return Err(ControlError::with_fix(
-                ErrorCode::Conflict,
-                format!("chat {} is archived", chat.id),
-                format!("open it again with `cloister chats archive {} --undo`", chat.id),
-            ));
-        }
-        let waiting = self.store().open_in(message.workspace).await?;
-        if waiting >= self.work().max_unanswered {
-            return Err(ControlError::with_fix(
-                ErrorCode::Busy,
-                format!("{waiting} messages wait for an answer already"),
-                "try again in 10 s",
-            ));
-        }
-        let accepted = self
-            .store()
-            .accept(Inbound {
-                source: message.surface.to_owned(),
-                external_id: format!("{}:{}:{}", message.workspace, message.chat, message.id),
-                workspace: message.workspace,
-                chat: message.chat,
-                cause: Cause::Message {
-                    from: message.from.to_string(),
-                    text: message.text,
-                    attachments,
-                },
-            })
-            .await?;
+        let inbound = Inbound {
+            source: message.surface.to_owned(),
+            external_id: format!("{}:{}:{}", message.workspace, message.chat, message.id),
+            workspace: message.workspace,
+            chat: message.chat,
+            cause: Cause::Message {
+                from: message.from.to_string(),
+                text: message.text,
+                attachments,
+            },
+        };
+        let accepted = match self.store().take_message(inbound, self.work().max_unanswered).await? {
+            Taken::Stored(accepted) => accepted,
+            Taken::Archived => {
+                return Err(ControlError::with_fix(
+                    ErrorCode::Conflict,
+                    format!("chat {} is archived", message.chat),
+                    format!("open it again with `cloister chats archive {} --undo`", message.chat),
+                ));
+            }
+            Taken::TooMany(waiting) => {
+                return Err(ControlError::with_fix(
+                    ErrorCode::Busy,
+                    format!("{waiting} messages wait for an answer already"),
+                    "try again in 10 s",
+                ));
+            }
+        };
         self.poke(message.workspace, Poke::Inbox);
         Ok(Receipt {
             turn: TurnId::of_trigger(&accepted.item.trigger()?),

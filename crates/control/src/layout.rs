@@ -89,6 +89,12 @@ impl Layout {
         Ok(dir)
     }
 
+    /// Removes what sandboxes of a killed control plane left in `run/`.
+    pub fn clear_run(&self) -> io::Result<()> {
+        std::fs::remove_dir_all(self.run())?;
+        private_dir(&self.run())
+    }
+
     /// The workspace's tree.
     pub fn tree(&self, workspace: WorkspaceId) -> io::Result<Tree> {
         let dir = self.workspace(workspace);

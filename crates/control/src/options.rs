@@ -57,6 +57,7 @@ impl CellOptions {
             memory_bytes: self.coordinator_memory_mb * MIB,
             processes: 16,
             cpu_percent: 100,
+            cpu_weight: 100,
             file_bytes: GIB,
             open_files: self.open_files,
             tmp_bytes: 8 * MIB,
@@ -71,6 +72,8 @@ impl CellOptions {
             memory_bytes: self.executor_memory_mb * MIB,
             processes: self.executor_processes,
             cpu_percent: self.executor_cpu_percent,
+            // Coordinators go first: the agent answers while executors work.
+            cpu_weight: 10,
             file_bytes: room,
             open_files: self.open_files,
             tmp_bytes: self.tmp_mb * MIB,

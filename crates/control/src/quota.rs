@@ -49,9 +49,36 @@ impl Control {
         let over = used >= user.limits.quota_bytes;
         if over != user.over_quota {
             self.store().set_over_quota(workspace, over).await?;
+            self.tell_of_quota(workspace, over, used, user.limits.quota_bytes).await?;
             tracing::info!(%workspace, used, quota = user.limits.quota_bytes, over, "the quota changed sides");
         }
         Ok(user.limits.quota_bytes.saturating_sub(used))
+    }
+
+    /// Tells the people in whose chats work goes on that writes are refused now.
+    async fn tell_of_quota(
+        &self,
+        workspace: WorkspaceId,
+        over: bool,
+        used: u64,
+        quota: u64,
+    ) -> Result<(), ControlError> {
+        if !over {
+            return Ok(());
+        }
+        let text = format!(
+            "Your workspace is over its quota ({} of {} MB): writes are refused, reads and deletes still \
+             work. Delete files you no longer need, or ask the operator for a larger quota.",
+            used >> 20,
+            quota >> 20
+        );
+        let open = self.store().open_tasks(workspace).await?;
+        let chats: BTreeSet<ChatId> = open.iter().map(|task| task.chat).collect();
+        let key = format!("quota-{}", self.store().clock.now_ms());
+        for chat in chats {
+            self.tell_once(workspace, chat, &format!("{key}-{chat}"), text.clone()).await?;
+        }
+        Ok(())
     }
 
     /// What a workspace takes on disk.

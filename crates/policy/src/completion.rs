@@ -47,17 +47,20 @@ fn calls(ledger: &[Step]) -> BTreeMap<(usize, &str), Ran<'_>> {
                     ran.insert((at, call.id.as_str()), Ran { call, status: None });
                 }
             }
-            Step::Call { .. } => {}
-            Step::Result { call, outcome } => {
-                // Providers may repeat call ids between answers: the newest one is meant.
-                let newest = ran.iter_mut().rev().find(|((_, id), _)| *id == call.as_str());
-                if let Some((_, found)) = newest {
-                    found.status = Some(outcome.status);
-                }
-            }
+            // Begun; without a result nobody knows what became of it.
+            Step::Call { call } => set_status(&mut ran, call, CallStatus::Unknown),
+            Step::Result { call, outcome } => set_status(&mut ran, call, outcome.status),
         }
     }
     ran
+}
+
+/// Providers may repeat call ids between answers: the newest one is meant.
+fn set_status(ran: &mut BTreeMap<(usize, &str), Ran<'_>>, call: &str, status: CallStatus) {
+    let newest = ran.iter_mut().rev().find(|((_, id), _)| *id == call);
+    if let Some((_, found)) = newest {
+        found.status = Some(status);
+    }
 }
 
 fn unknown_outcomes(ran: &BTreeMap<(usize, &str), Ran<'_>>) -> Vec<String> {

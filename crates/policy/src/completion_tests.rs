@@ -64,6 +64,16 @@ fn an_unknown_outcome_is_always_reported() {
 }
 
 #[test]
+fn a_call_that_was_begun_and_has_no_result_is_unknown() {
+    let mut steps = ledger(&[("1", "bash", r#"{"command":"pay"}"#, None)]);
+    let ended = Finish { ok: false, ..finish("it took too long") };
+    let missing = not_shown(&steps, &ended);
+    assert!(missing.iter().any(|m| m.contains("outcome unknown")), "{missing:?}");
+    steps.retain(|step| !matches!(step, Step::Call { .. }));
+    assert_eq!(not_shown(&steps, &ended), [""; 0], "it was never begun");
+}
+
+#[test]
 fn a_structured_claim_must_cite_a_step_that_succeeded() {
     let steps = ledger(&[
         ("1", "bash", "{}", Some(CallStatus::Ok)),

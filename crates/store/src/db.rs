@@ -34,8 +34,10 @@ impl Store {
         let writer = SqlitePoolOptions::new()
             .max_connections(1)
             .acquire_timeout(Duration::from_secs(30))
-            // A connection to a file does not break; asking it each time would double every query.
+            // A connection to a file does not break or age; asking it each time would double every query.
             .test_before_acquire(false)
+            .idle_timeout(None)
+            .max_lifetime(None)
             .connect_with(options.clone())
             .await
             .map_err(open_error)?;
@@ -47,6 +49,8 @@ impl Store {
             .max_connections(3)
             .acquire_timeout(Duration::from_secs(30))
             .test_before_acquire(false)
+            .idle_timeout(None)
+            .max_lifetime(None)
             .connect_with(options.read_only(true).create_if_missing(false))
             .await
             .map_err(open_error)?;

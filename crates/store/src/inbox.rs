@@ -280,3 +280,7 @@ pub(crate) async fn accept_in(
     .tried("find a duplicate message")?;
     Ok(Accepted { item: row.into_item()?, duplicate: true })
 }
+
+#[cfg(test)]
+#[path = "inbox_tests.rs"]
+mod tests;

@@ -136,12 +136,12 @@ impl Store {
         tx.commit().await.tried("add a model")
     }
 
-    /// Replaces a model that is there.
+    /// Puts a model in the place of the one of its name, or adds it where there is none.
     pub async fn replace_model(&self, model: &Model) -> Result<(), StoreError> {
-        let mut tx = self.begin().await?;
-        if model.is_demo() || !exists(&mut tx, &model.name).await? {
-            return Err(not_found("model", &model.name));
+        if model.is_demo() {
+            return Err(StoreError::Exists { what: "model", name: model.name.clone() });
         }
+        let mut tx = self.begin().await?;
         write(&mut tx, self.clock.now_ms(), model, "model.replace").await?;
         tx.commit().await.tried("replace a model")
     }

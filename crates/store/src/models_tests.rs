@@ -69,8 +69,9 @@ async fn names_are_unique_and_demo_is_taken() {
     let cheaper = Model { prompt_price: 1, ..model("fast") };
     store.replace_model(&cheaper).await.unwrap();
     assert_eq!(store.model("fast").await.unwrap(), cheaper);
-    store.replace_model(&model("other")).await.unwrap_err();
-    assert_eq!(store.models().await.unwrap(), vec![cheaper, Model::demo()]);
+    store.replace_model(&model(DEMO)).await.unwrap_err();
+    store.replace_model(&model("other")).await.unwrap();
+    assert_eq!(store.models().await.unwrap(), vec![cheaper, model("other"), Model::demo()]);
 }
 
 #[test]

@@ -182,6 +182,19 @@ impl Store {
         self.task(id).await
     }
 
+    /// The task that this request has made already.
+    pub async fn delegated_before(
+        &self,
+        scope: &str,
+        request: &str,
+    ) -> Result<Option<Task>, StoreError> {
+        let mut tx = self.begin().await?;
+        match requests::answered::<TaskId>(&mut tx, scope, request).await? {
+            Some(id) => self.task(id).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
     pub async fn task(&self, id: TaskId) -> Result<Task, StoreError> {
         let row: Option<Row> = sqlx::query_as(select("WHERE id = ?"))
             .bind(id.number())

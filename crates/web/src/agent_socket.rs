@@ -1,5 +1,6 @@
 //! The public agent socket: a client's frames in, the agent's frames out.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use axum::extract::ws::{
@@ -32,6 +33,8 @@ const SILENCE: Duration = Duration::from_secs(65);
 const SEND_TIME: Duration = Duration::from_secs(20);
 /// Frames in a row that are no frames of ours before the socket closes.
 const MAX_BAD_FRAMES: u32 = 100;
+/// How many of the rows it was sent are remembered for one client.
+const MAX_SENT: usize = 4096;
 /// The surface's name in the inbox.
 const SURFACE: &str = "socket";
 
@@ -66,6 +69,7 @@ pub(crate) async fn open(
         owner,
         replay: Replay::default(),
         bad_frames: 0,
+        sent: BTreeSet::new(),
     };
     let stop = state.stop.clone();
     Ok(upgrade
@@ -88,6 +92,9 @@ struct Client {
     owner: TokenOwner,
     replay: Replay,
     bad_frames: u32,
+    /// The newest rows that went over this connection: a row can come live, by catching up and
+    /// because a message came again, and is said once.
+    sent: BTreeSet<i64>,
 }
 
 /// The socket is gone or must go.
@@ -169,6 +176,12 @@ impl Client {
         frame: &AgentFrame,
         row: Option<i64>,
     ) -> Result<(), Closed> {
+        if row.is_some_and(|row| !self.sent.insert(row)) {
+            return Ok(());
+        }
+        if self.sent.len() > MAX_SENT {
+            self.sent.pop_first();
+        }
         for frame in self.replay.frames(frame) {
             self.send_frame(socket, &frame).await?;
         }
@@ -278,7 +291,7 @@ impl Client {
         let accepted = AgentFrame::Accepted { id: message.id, turn: receipt.turn.clone() };
         self.send_frame(socket, &accepted).await?;
         if receipt.duplicate {
-            // The client may have missed the answer: what the turn has said is said to it again.
+            // The client may have missed the answer on an earlier connection.
             let rows = self.control.store().outbox_of_turn(self.workspace, &receipt.turn).await;
             for OutboxItem { id, frame, .. } in rows.unwrap_or_default() {
                 self.pass_on(socket, &frame, Some(id)).await?;

@@ -14,7 +14,7 @@ use super::prompt;
 use crate::guard::{Limits, Repeat};
 use crate::ledger::{CallPlace, Ledger};
 use crate::link::{Link, LinkError, next_connection};
-use crate::model::{About, ChatMessage, Model, ModelAnswer, ModelError, Piece};
+use crate::model::{About, ChatMessage, Model, ModelAnswer, ModelError, Piece, Tries};
 use crate::tools::{self, Effect, Handler, Place, Tool};
 use crate::turn::request_id;
 use crate::work::{self, Attempt, Halt, Work};
@@ -136,6 +136,19 @@ impl Job {
         }
     }
 
+    async fn ask_once(&mut self, ledger: &Ledger) -> Result<ModelAnswer, Stop> {
+        let mut messages = self.base.clone();
+        messages.extend(ledger.messages(OUTPUT_BYTES));
+        let mut call = self.model.open(&messages, Some(&self.schemas), &About::default()).await?;
+        drop(messages);
+        // Nobody watches an executor write; its text is told when it is whole.
+        while let Some(Piece::Text(_) | Piece::Restart) = call.next().await? {}
+        let answer = call.finish()?;
+        self.usage += answer.usage;
+        self.progress(&answer).await?;
+        Ok(answer)
+    }
+
     async fn request(&self, ask: Asked, place: CallPlace) -> Result<Outcome, Stop> {
         // A person may take their time, and so may a sub-task.
         let wait = match &ask {
@@ -194,16 +207,13 @@ impl Work for Job {
     type Stop = Stop;
 
     async fn ask(&mut self, ledger: &Ledger) -> Result<ModelAnswer, Stop> {
-        let mut messages = self.base.clone();
-        messages.extend(ledger.messages(OUTPUT_BYTES));
-        let mut call = self.model.open(&messages, Some(&self.schemas), &About::default()).await?;
-        drop(messages);
-        // Nobody watches an executor write; its text is told when it is whole.
-        while let Some(Piece::Text(_) | Piece::Restart) = call.next().await? {}
-        let answer = call.finish()?;
-        self.usage += answer.usage;
-        self.progress(&answer).await?;
-        Ok(answer)
+        let mut tries = Tries::default();
+        loop {
+            match self.ask_once(ledger).await {
+                Err(Stop::Model(error)) if tries.again(&error).await => {}
+                other => return other,
+            }
+        }
     }
 
     async fn record(&mut self, at: usize, step: &Step) -> Result<(), Stop> {

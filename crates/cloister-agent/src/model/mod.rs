@@ -9,6 +9,7 @@ mod sse;
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -21,8 +22,9 @@ use hyper::header::{ACCEPT, CONTENT_TYPE, HOST};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::net::UnixStream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use answer::AnswerBuilder;
 pub(crate) use answer::Piece;
@@ -34,6 +36,11 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
 const CALL_TIMEOUT: Duration = Duration::from_secs(1800);
 const MAX_ERROR_BYTES: usize = 64 << 10;
+/// Calls of this agent at once; others wait. The door refuses a few more than this.
+const MAX_CALLS: usize = 6;
+/// How often a call is made again that may do better in a moment, and the pause before the first time.
+const MAX_TRIES: u32 = 4;
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// Why there is no answer, in words for the person.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -41,11 +48,22 @@ const MAX_ERROR_BYTES: usize = 64 << 10;
 pub(crate) struct ModelError {
     pub(crate) code: ErrorCode,
     pub(crate) message: String,
+    /// It may do better in a moment: the door broke, or it is busy. How a call itself ended is told
+    /// over a door that holds.
+    passing: bool,
 }
 
 impl ModelError {
+    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), passing: code == ErrorCode::Busy }
+    }
+
     fn unavailable(message: impl Into<String>) -> Self {
-        Self { code: ErrorCode::ModelUnavailable, message: message.into() }
+        Self::new(ErrorCode::ModelUnavailable, message)
+    }
+
+    fn door_broke(message: impl Into<String>) -> Self {
+        Self { passing: true, ..Self::unavailable(message) }
     }
 
     fn from_body(body: ErrorBody) -> Self {
@@ -53,7 +71,24 @@ impl ModelError {
             Some(fix) if !fix.is_empty() => format!("{} {fix}", body.message),
             _ => body.message,
         };
-        Self { code: body.code, message }
+        Self::new(body.code, message)
+    }
+}
+
+/// Decides whether a call is made again. A door breaks when the control plane dies, and the agent dies
+/// with it a moment later: until then nothing may be taken for the end of a turn.
+#[derive(Default)]
+pub(crate) struct Tries(u32);
+
+impl Tries {
+    /// After a pause, whether to call again.
+    pub(crate) async fn again(&mut self, error: &ModelError) -> bool {
+        if !error.passing || self.0 >= MAX_TRIES {
+            return false;
+        }
+        self.0 += 1;
+        sleep(PAUSE * self.0).await;
+        true
     }
 }
 
@@ -76,6 +111,7 @@ pub(crate) struct About {
 #[derive(Clone)]
 pub(crate) struct Model {
     door: PathBuf,
+    places: Arc<Semaphore>,
 }
 
 #[derive(serde::Serialize)]
@@ -95,7 +131,7 @@ struct StreamOptions {
 
 impl Model {
     pub(crate) fn new(door: &Path) -> Self {
-        Self { door: door.to_owned() }
+        Self { door: door.to_owned(), places: Arc::new(Semaphore::new(MAX_CALLS)) }
     }
 
     /// Sends the request; the answer is read piece by piece from what is returned.
@@ -111,13 +147,16 @@ impl Model {
         let body = serde_json::to_vec(&body).map_err(|error| {
             ModelError::unavailable(format!("The request can't be written: {error}."))
         })?;
+        let place = Arc::clone(&self.places).acquire_owned().await.map_err(|closed| {
+            ModelError::unavailable(format!("The agent is ending ({closed})."))
+        })?;
         let mut connection = JoinSet::new();
         let mut sender = self.connect(&mut connection).await?;
         let request = request(about, body)?;
         let response = match timeout_at(deadline, sender.send_request(request)).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => {
-                return Err(ModelError::unavailable(format!(
+                return Err(ModelError::door_broke(format!(
                     "The connection to the broker broke before an answer came ({error})."
                 )));
             }
@@ -134,6 +173,7 @@ impl Model {
             over: None,
             deadline,
             _connection: connection,
+            _place: place,
         })
     }
 
@@ -155,14 +195,14 @@ impl Model {
         let stream = match timeout(CONNECT_TIMEOUT, UnixStream::connect(&self.door)).await {
             Ok(Ok(stream)) => stream,
             Ok(Err(error)) => {
-                return Err(ModelError::unavailable(format!(
+                return Err(ModelError::door_broke(format!(
                     "The broker can't be reached ({error})."
                 )));
             }
             Err(_elapsed) => return Err(too_slow(CONNECT_TIMEOUT)),
         };
         let (sender, driver) = http1::handshake(TokioIo::new(stream)).await.map_err(|error| {
-            ModelError::unavailable(format!("The broker can't be reached ({error})."))
+            ModelError::door_broke(format!("The broker can't be reached ({error})."))
         })?;
         // Its failure also shows on the request or the body, which is where it is told.
         connection.spawn(async move { driver.await.unwrap_or_default() });
@@ -217,6 +257,7 @@ pub(crate) struct ModelCall {
     over: Option<Result<(), ModelError>>,
     deadline: Instant,
     _connection: JoinSet<()>,
+    _place: OwnedSemaphorePermit,
 }
 
 impl ModelCall {
@@ -274,7 +315,7 @@ impl ModelCall {
 }
 
 fn broken_off() -> ModelError {
-    ModelError::unavailable("The model's answer broke off before its end. Please ask again.")
+    ModelError::door_broke("The model's answer broke off before its end. Please ask again.")
 }
 
 /// Pieces that arrived together are one.

@@ -31,6 +31,7 @@ pub(super) const TOOL: Tool = Tool {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Args {
+    #[serde(alias = "cmd")]
     command: String,
     #[serde(default)]
     timeout_s: Option<u64>,

@@ -28,7 +28,9 @@ pub(super) const TOOL: Tool = Tool {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Args {
+    #[serde(default)]
     title: String,
+    #[serde(alias = "description", alias = "prompt", alias = "task")]
     instructions: String,
     #[serde(default)]
     risky: bool,

@@ -33,10 +33,13 @@ pub(super) const TOOL: Tool = Tool {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Args {
+    #[serde(alias = "file_path", alias = "filename")]
     path: String,
+    #[serde(alias = "old_string", alias = "old_str")]
     old: String,
+    #[serde(alias = "new_string", alias = "new_str")]
     new: String,
-    #[serde(default)]
+    #[serde(default, alias = "replace_all")]
     all: bool,
 }
 

@@ -27,7 +27,7 @@ pub(super) const TOOL: Tool = Tool {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    #[serde(default)]
+    #[serde(default, alias = "directory", alias = "dir")]
     path: Option<String>,
 }
 

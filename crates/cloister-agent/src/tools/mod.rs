@@ -1,6 +1,8 @@
 //! The tools: a table of names, each with its schema and its handler. One file per tool.
 //!
-//! A handler parses its own arguments and answers wrong ones with words the model can act on.
+//! A handler parses its own arguments and answers wrong ones with words the model can act on. Names
+//! that other harnesses have taught models (`file_path`, `old_string`, …) are taken too: a call is not
+//! worth losing over them.
 
 mod bash;
 mod cancel_tasks;

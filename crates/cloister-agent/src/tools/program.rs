@@ -150,7 +150,7 @@ fn told(status: ExitStatus, output: String) -> Outcome {
         || ["No space left on device", "Disk quota exceeded", "File too large"]
             .iter()
             .any(|words| output.contains(words));
-    if !status.success() && over_limit {
+    if over_limit {
         told.push('\n');
         told.push_str(NO_ROOM);
     }

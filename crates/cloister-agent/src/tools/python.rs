@@ -22,6 +22,7 @@ pub(super) const TOOL: Tool = Tool {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Args {
+    #[serde(alias = "script")]
     code: String,
 }
 

@@ -26,6 +26,7 @@ pub(super) const TOOL: Tool = Tool {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Args {
+    #[serde(alias = "file_path", alias = "filename")]
     path: String,
     #[serde(default)]
     name: Option<String>,

@@ -26,7 +26,9 @@ pub(super) const TOOL: Tool = Tool {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Args {
+    #[serde(default)]
     title: String,
+    #[serde(alias = "description", alias = "prompt")]
     instructions: String,
 }
 

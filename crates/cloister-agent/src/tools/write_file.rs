@@ -25,7 +25,9 @@ pub(super) const TOOL: Tool = Tool {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Args {
+    #[serde(alias = "file_path", alias = "filename")]
     path: String,
+    #[serde(alias = "text", alias = "contents")]
     content: String,
 }
 

@@ -27,7 +27,7 @@ use crate::guard::{Limits, Repeat};
 use crate::journal::{Ending, Journal, JournalError, Recorded};
 use crate::ledger::{CallPlace, Ledger};
 use crate::link::{Link, LinkError};
-use crate::model::{About, ChatMessage, Model, ModelAnswer, ModelError, Piece};
+use crate::model::{About, ChatMessage, Model, ModelAnswer, ModelError, Piece, Tries};
 use crate::tools::{self, Handler};
 use crate::work::{self, Attempt, Work};
 use crate::{log, text};
@@ -220,6 +220,41 @@ impl Running {
         Ok(Ended { end, overflow })
     }
 
+    async fn ask_once(&mut self, ledger: &Ledger) -> Result<ModelAnswer, Stop> {
+        if self.emitter.shown().len() > MAX_TEXT_BYTES {
+            let message = "I stopped because the answer grew too long. Ask for a part of it.";
+            return Err(ModelError::new(ErrorCode::TooLarge, message).into());
+        }
+        let mut messages = self.base.clone();
+        messages.extend(ledger.messages(usize::MAX));
+        let about = About {
+            chat: Some(self.job.trigger.chat),
+            turn: Some(self.turn.clone()),
+            purpose: None,
+        };
+        self.emitter.begin_answer();
+        let schemas = tools::schemas(tools::COORDINATOR);
+        let mut call = self.desk.model.open(&messages, Some(&schemas), &about).await?;
+        drop(messages);
+        loop {
+            let due = self.emitter.due().unwrap_or_else(Instant::now);
+            tokio::select! {
+                biased;
+                piece = call.next() => match piece? {
+                    Some(Piece::Text(text)) => self.emitter.push(&text).await?,
+                    Some(Piece::Restart) => self.emitter.restart_answer().await?,
+                    None => break,
+                },
+                () = sleep_until(due), if self.emitter.has_unsent() => self.emitter.flush().await?,
+            }
+        }
+        self.emitter.flush().await?;
+        let answer = call.finish()?;
+        self.usage += answer.usage;
+        self.cost = answer.usage;
+        Ok(answer)
+    }
+
     async fn request(&mut self, call: &Call, place: CallPlace) -> Result<link::Outcome, Stop> {
         let Some(tool) = tools::find(tools::COORDINATOR, &call.name) else {
             return Ok(tools::unknown(tools::COORDINATOR, &call.name));
@@ -252,40 +287,15 @@ impl Work for Running {
     type Stop = Stop;
 
     async fn ask(&mut self, ledger: &Ledger) -> Result<ModelAnswer, Stop> {
-        if self.emitter.shown().len() > MAX_TEXT_BYTES {
-            let message = "I stopped because the answer grew too long. Ask for a part of it.";
-            return Err(
-                ModelError { code: ErrorCode::TooLarge, message: message.to_owned() }.into()
-            );
-        }
-        let mut messages = self.base.clone();
-        messages.extend(ledger.messages(usize::MAX));
-        let about = About {
-            chat: Some(self.job.trigger.chat),
-            turn: Some(self.turn.clone()),
-            purpose: None,
-        };
-        self.emitter.begin_answer();
-        let schemas = tools::schemas(tools::COORDINATOR);
-        let mut call = self.desk.model.open(&messages, Some(&schemas), &about).await?;
-        drop(messages);
+        let mut tries = Tries::default();
         loop {
-            let due = self.emitter.due().unwrap_or_else(Instant::now);
-            tokio::select! {
-                biased;
-                piece = call.next() => match piece? {
-                    Some(Piece::Text(text)) => self.emitter.push(&text).await?,
-                    Some(Piece::Restart) => self.emitter.restart_answer().await?,
-                    None => break,
-                },
-                () = sleep_until(due), if self.emitter.has_unsent() => self.emitter.flush().await?,
+            match self.ask_once(ledger).await {
+                Err(Stop::Model(error)) if tries.again(&error).await => {
+                    self.emitter.restart_answer().await?;
+                }
+                other => return other,
             }
         }
-        self.emitter.flush().await?;
-        let answer = call.finish()?;
-        self.usage += answer.usage;
-        self.cost = answer.usage;
-        Ok(answer)
     }
 
     async fn record(&mut self, at: usize, step: &Step) -> Result<(), Stop> {

@@ -316,6 +316,25 @@ async fn after_a_broken_link_ends_requests_and_chunks_come_again() {
 }
 
 #[tokio::test]
+async fn a_door_that_breaks_is_not_the_end_of_a_turn() {
+    let mut door = Door::open();
+    let _agent = door.coordinator();
+    let mut link = door.link().await;
+    link.send(says_in("m1", 1, "Hi")).await;
+    // Before the answer, in the middle of it, and then it holds.
+    drop(door.model().await);
+    let mut half = door.model().await;
+    half.begin().await;
+    half.text("Half an ").await;
+    link.until(|frame| matches!(frame, Uplink::TextChunk(_))).await;
+    drop(half);
+    door.model().await.say("A whole answer.").await;
+    let (end, frames) = ending(&mut link, "m1").await;
+    assert_eq!((end.text.as_str(), end.error), ("A whole answer.", None));
+    assert_eq!(put_together(&frames, "m1"), end.text);
+}
+
+#[tokio::test]
 async fn chats_do_not_wait_for_each_other_but_turns_of_one_chat_do() {
     let mut door = Door::open();
     let _agent = door.coordinator();

@@ -4,14 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloister_protocol::link::{Cause, Downlink, Trigger, Uplink};
-use cloister_protocol::{
-    AgentFrame, ChatId, End, ErrorCode, MessageId, TurnId, Usage, WorkspaceId,
-};
-use cloister_store::inbox::{InboxItem, InboxState, inbox_id};
-use tokio::sync::mpsc;
+use cloister_protocol::link::{Cause, Downlink, Request, Trigger, Uplink};
+use cloister_protocol::{AgentFrame, End, ErrorCode, MessageId, TurnId, WorkspaceId};
+use cloister_store::inbox::inbox_id;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
 
+use super::ending::Owed;
 use super::{LinkEnd, LinkSlot, Poke};
 use crate::commands;
 use crate::control::Control;
@@ -26,6 +25,10 @@ const MAX_FAILED_LAUNCHES: u32 = 3;
 const CONNECT_TIME: Duration = Duration::from_secs(20);
 /// How long a coordinator that owes an answer may say nothing at all: longer than any model call.
 const MAX_SILENCE: Duration = Duration::from_secs(15 * 60);
+/// When it is noted that a message is journaled.
+const NOTE_AFTER: Duration = Duration::from_millis(100);
+/// Requests of one coordinator that are carried out at once; more are refused.
+const MAX_REQUESTS: usize = 16;
 /// How long a coordinator that was told to stop may take.
 const STOP_TIME: Duration = Duration::from_secs(3);
 
@@ -35,14 +38,16 @@ struct Cell {
     connections: mpsc::Receiver<LinkEnd>,
     link: Option<LinkEnd>,
     launched_at: Instant,
-    /// Inbox rows handed over on the present link, and their chats.
-    sent: HashMap<i64, ChatId>,
+    /// Inbox rows handed over on the present link.
+    sent: HashMap<i64, Owed>,
     _door: Box<dyn OpenDoor>,
 }
 
 struct Actor {
     control: Control,
     workspace: WorkspaceId,
+    /// Requests of the coordinator that are carried out at once.
+    requests: Arc<Semaphore>,
     cell: Option<Cell>,
     /// Per inbox row: how often the coordinator died while it was open.
     deaths: HashMap<i64, u32>,
@@ -64,6 +69,7 @@ pub(super) async fn run(control: Control, workspace: WorkspaceId, mut pokes: mps
     let mut actor = Actor {
         control: control.clone(),
         workspace,
+        requests: Arc::new(Semaphore::new(MAX_REQUESTS)),
         cell: None,
         deaths: HashMap::new(),
         failed_launches: 0,
@@ -211,7 +217,7 @@ impl Actor {
             }
             Uplink::Accepted { id } => {
                 if let Some(id) = self.owed(&id) {
-                    self.control.store().mark_journaled(id).await?;
+                    self.note_journaled(id);
                 }
             }
             Uplink::TextChunk(chunk) => {
@@ -234,12 +240,25 @@ impl Actor {
             // A coordinator has no task of its own to speak of.
             Uplink::Update(_) | Uplink::Step { .. } | Uplink::Todos { .. } | Uplink::Finish(_) => {}
             Uplink::End(end) => self.end_turn(end).await?,
-            Uplink::Request(request) => {
-                let reply = super::requests::answer(&self.control, self.workspace, &request).await;
-                self.send(Downlink::Reply { id: request.id, result: reply }).await;
-            }
+            Uplink::Request(request) => self.carry_out(request),
         }
         Ok(())
+    }
+
+    /// Carries a request out beside the actor: a large file must not hold up the other chats.
+    fn carry_out(&self, request: Request) {
+        let Some(link) = self.cell.as_ref().and_then(|cell| cell.link.as_ref()) else { return };
+        let down = link.down.clone();
+        let permit = Arc::clone(&self.requests).try_acquire_owned();
+        let (control, workspace) = (self.control.clone(), self.workspace);
+        self.control.inner.tracker.spawn(async move {
+            let result = match permit {
+                Ok(_permit) => super::requests::answer(&control, workspace, &request).await,
+                Err(_full) => super::requests::too_many(),
+            };
+            // A closed link shows itself elsewhere; the agent asks again with the same id.
+            drop(down.send(Downlink::Reply { id: request.id, result }).await);
+        });
     }
 
     /// The inbox row of a trigger that this cell was handed.
@@ -252,9 +271,9 @@ impl Actor {
     fn say_live(&mut self, turn: &TurnId, frame: AgentFrame) {
         self.active_at = Instant::now();
         let sent = self.cell.as_ref().map(|cell| &cell.sent);
-        let chat = sent.and_then(|sent| sent.get(&turn_row(turn)?));
-        if let Some(chat) = chat {
-            self.control.hub().say(self.workspace, *chat, frame, None);
+        let owed = sent.and_then(|sent| sent.get(&turn_row(turn)?));
+        if let Some(owed) = owed {
+            self.control.hub().say(self.workspace, owed.chat, frame, None);
         }
     }
 
@@ -264,25 +283,43 @@ impl Actor {
         let Some(id) = turn_row(&turn) else {
             return Ok(());
         };
-        // Any row of this workspace may be ended by its own cell; the store ends it once.
-        let Some(row) = self.control.store().inbox_item(id).await? else {
+        let Some(owed) = self.turn_owed(id).await? else {
             return Ok(());
         };
-        if row.workspace != self.workspace {
-            return Ok(());
-        }
-        if row.state == InboxState::Accepted {
-            self.control.store().mark_journaled(id).await?;
-        }
-        self.control.finish_turn(&row, end).await?;
+        self.control.finish_turn(&owed, end).await?;
         if let Some(cell) = &mut self.cell {
             cell.sent.remove(&id);
         }
         self.deaths.remove(&id);
         self.send(Downlink::Stored { turn }).await;
+        self.control.warn_of_budget(self.workspace, owed.chat).await?;
         // The end may have woken another trigger; it is in the inbox now.
         self.reconcile().await;
         Ok(())
+    }
+
+    /// Any row of this workspace may be ended by its own cell; the store ends it once.
+    async fn turn_owed(&self, id: i64) -> Result<Option<Owed>, ControlError> {
+        if let Some(owed) = self.cell.as_ref().and_then(|cell| cell.sent.get(&id)) {
+            return Ok(Some(owed.clone()));
+        }
+        let row = self.control.store().inbox_item(id).await?;
+        Ok(row.filter(|row| row.workspace == self.workspace).map(|row| Owed::of(&row)))
+    }
+
+    /// Notes a little later that the agent has a message in its journal. Nothing depends on it, and
+    /// most turns have ended by then: it must not stand in the way of their model call.
+    fn note_journaled(&self, id: i64) {
+        let control = self.control.clone();
+        self.control.inner.tracker.spawn(async move {
+            tokio::select! {
+                () = control.inner.stop.cancelled() => return,
+                () = tokio::time::sleep(NOTE_AFTER) => {}
+            }
+            if let Err(error) = control.store().mark_journaled(id).await {
+                tracing::warn!(%error, "a message could not be marked as journaled");
+            }
+        });
     }
 
     async fn send(&mut self, frame: Downlink) {
@@ -351,12 +388,12 @@ impl Actor {
             self.cell = Some(self.launch().await?);
         }
         for row in owed {
+            let owed = Owed::of(&row);
             let trigger = Trigger { id: row.trigger()?, chat: row.chat, cause: row.cause };
-            let chat = row.chat;
             let Some(cell) = &mut self.cell else { break };
             let Some(link) = &cell.link else { break };
             if link.down.send(Downlink::Trigger(trigger)).await.is_ok() {
-                cell.sent.insert(row.id, chat);
+                cell.sent.insert(row.id, owed);
             }
         }
         Ok(())
@@ -434,46 +471,4 @@ impl Actor {
 /// The inbox row that started a turn.
 fn turn_row(turn: &TurnId) -> Option<i64> {
     turn.as_str().strip_prefix("t-").and_then(inbox_id)
-}
-
-impl Control {
-    /// Stores the end of a turn once and tells whoever looks.
-    pub(crate) async fn finish_turn(
-        &self,
-        row: &InboxItem,
-        mut end: End,
-    ) -> Result<(), ControlError> {
-        let turn = end.turn.clone();
-        end.message = crate::intake::client_id(row);
-        let frame = match &row.cause {
-            Cause::Clear => None,
-            Cause::Message { .. } | Cause::TasksEnded { .. } => Some(AgentFrame::End(end)),
-        };
-        let ended =
-            self.store().end_turn(row.id, (row.workspace, row.chat), &turn, frame.as_ref()).await?;
-        if let Some(item) = ended.told {
-            self.hub().say_stored(item);
-        }
-        if ended.woke.is_some() {
-            self.poke(row.workspace, Poke::Inbox);
-        }
-        Ok(())
-    }
-
-    /// Ends a turn that no agent could end.
-    pub(crate) async fn fail_turn(
-        &self,
-        row: &InboxItem,
-        code: ErrorCode,
-        text: &str,
-    ) -> Result<(), ControlError> {
-        let end = End {
-            turn: TurnId::of_trigger(&row.trigger()?),
-            message: None,
-            text: text.to_owned(),
-            usage: Usage::default(),
-            error: Some(code),
-        };
-        self.finish_turn(row, end).await
-    }
 }

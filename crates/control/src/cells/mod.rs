@@ -4,6 +4,7 @@
 //! makes sure that a live coordinator has it. It holds nothing that the database does not.
 
 mod actor;
+mod ending;
 mod link;
 mod requests;
 
@@ -12,6 +13,7 @@ use tokio::sync::mpsc;
 
 use crate::control::Control;
 
+pub(crate) use ending::Owed;
 pub(crate) use link::{LinkEnd, LinkSlot};
 
 /// Pokes that may wait for one actor.

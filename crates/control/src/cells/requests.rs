@@ -25,6 +25,12 @@ pub(super) async fn answer(control: &Control, workspace: WorkspaceId, request: &
     }
 }
 
+/// The answer to a request that came while too many others were carried out.
+pub(super) fn too_many() -> Reply {
+    let error = ControlError::with_fix(ErrorCode::Busy, "too many requests at once", "try again");
+    Reply::Refused { error: error.body() }
+}
+
 async fn try_answer(
     control: &Control,
     workspace: WorkspaceId,
@@ -147,6 +153,10 @@ impl Control {
             return Err(bad("the instructions of a task may be at most 64 KiB"));
         }
         task.title = short_title(&task);
+        // Asked again, it is not a new one that the limit could refuse.
+        if let Some(made) = self.store().delegated_before(scope, request).await? {
+            return Ok(made);
+        }
         let open = self.store().open_tasks(task.workspace).await?;
         if open.len() >= self.work().max_open_tasks {
             return Err(ControlError::with_fix(

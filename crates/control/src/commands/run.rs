@@ -42,7 +42,7 @@ impl Control {
             usage: Usage::default(),
             error,
         };
-        self.finish_turn(row, end).await
+        self.finish_turn(&crate::cells::Owed::of(row), end).await
     }
 
     async fn answer_command(&self, row: &InboxItem, typed: &Typed) -> Result<String, ControlError> {
@@ -58,6 +58,7 @@ impl Control {
             Verb::Status => self.status(row).await,
             Verb::Tasks => self.list_tasks(row).await,
             Verb::Cancel => self.cancel(row, &typed.rest).await,
+            Verb::Retry => self.retry(row, &typed.rest).await,
             Verb::New => self.new_chat(row, &typed.rest).await,
             Verb::Chats => self.list_chats(row).await,
             Verb::Rename => {
@@ -134,6 +135,18 @@ impl Control {
                 format!("Cancelled: {}.", ids.join(", "))
             }
         })
+    }
+
+    async fn retry(&self, row: &InboxItem, rest: &str) -> Result<String, ControlError> {
+        let id = task_id(rest)?;
+        if self.store().task(id).await?.workspace != row.workspace {
+            return Err(ControlError::refused(
+                ErrorCode::NotFound,
+                format!("there is no task {id}"),
+            ));
+        }
+        let task = self.retry_task(id, &row.id.to_string()).await?;
+        Ok(format!("{id} is tried again as {}.", task.id))
     }
 
     async fn new_chat(&self, row: &InboxItem, rest: &str) -> Result<String, ControlError> {

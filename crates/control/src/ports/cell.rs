@@ -61,6 +61,8 @@ pub struct Limits {
     pub processes: u32,
     /// Percent of one core.
     pub cpu_percent: u32,
+    /// Its share of a busy processor, against 100 for a sandbox that people wait for.
+    pub cpu_weight: u32,
     /// The largest single file a process may write.
     pub file_bytes: u64,
     pub open_files: u32,

@@ -9,7 +9,7 @@ mod runner;
 use std::sync::Arc;
 
 use cloister_protocol::{AgentFrame, ChatId, ErrorCode, TaskId, TaskState, Update, WorkspaceId};
-use cloister_store::tasks::{Ending, Task};
+use cloister_store::tasks::{Ending, NewTask, Task};
 use tokio_util::sync::CancellationToken;
 
 use crate::cells::Poke;
@@ -103,6 +103,39 @@ impl Control {
             )),
             (Some(_), false) | (None, _) => Ok(cancelled),
         }
+    }
+
+    /// Queues a task that failed or was cancelled once more, as a new task with an empty ledger. Its
+    /// end is told in the same chat.
+    pub async fn retry_task(&self, id: TaskId, key: &str) -> Result<Task, ControlError> {
+        let old = self.store().task(id).await?;
+        match old.state {
+            TaskState::Failed | TaskState::Cancelled if old.parent.is_none() => {}
+            TaskState::Failed | TaskState::Cancelled => {
+                let message = format!("{id} is a sub-task: retry the task above it");
+                return Err(ControlError::refused(ErrorCode::Conflict, message));
+            }
+            TaskState::Queued | TaskState::Running | TaskState::Waiting | TaskState::Done => {
+                let message = format!(
+                    "{id} is {}: only a task that failed or was cancelled can be retried",
+                    old.state.as_str()
+                );
+                return Err(ControlError::refused(ErrorCode::Conflict, message));
+            }
+        }
+        let again = NewTask {
+            workspace: old.workspace,
+            chat: old.chat,
+            parent: None,
+            turn: old.turn,
+            title: old.title,
+            instructions: old.instructions,
+            request: old.request,
+            files: old.files,
+            plan_first: old.plan_first,
+            budget: self.store().user_of(old.workspace).await?.limits.task_budget,
+        };
+        self.new_task(again, &format!("retry {id}"), key).await
     }
 
     /// Ends a task once: stores it, stops its executor, tells whoever looks and wakes who waits.

@@ -112,7 +112,9 @@ async fn sub_task(
             format!("sub-tasks nest at most {MAX_DEPTH} deep: do this part yourself"),
         ));
     }
-    if control.store().children(task.id).await?.len() >= MAX_CHILDREN {
+    // A task that comes back for the report of its last sub-task asks for no new one.
+    let made = control.store().delegated_before(&scope(task), request.id.as_str()).await?;
+    if made.is_none() && control.store().children(task.id).await?.len() >= MAX_CHILDREN {
         return Err(ControlError::refused(
             ErrorCode::Refused,
             format!("a task has at most {MAX_CHILDREN} sub-tasks: do this part yourself"),

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloister_policy::{Decision, Level};
+use cloister_policy::Decision;
+use cloister_protocol::Level;
 use cloister_protocol::link::{CHAT_PATH, Downlink, Finish, Start, Step, Uplink};
 use cloister_protocol::{AgentFrame, TaskState, Todo, ToolCall, ToolResult, Update};
 use cloister_store::ledger::Journaled;
@@ -74,12 +75,6 @@ pub(super) async fn run(control: &Control, task: Task, cancel: CancellationToken
 
 /// Puts the end of an attempt into the task's state.
 async fn settle(control: &Control, task: &Task, over: Over) -> Result<(), ControlError> {
-    let failed = |result: String| Ending {
-        state: TaskState::Failed,
-        result,
-        not_shown: Vec::new(),
-        known_to_person: false,
-    };
     match over {
         Over::Finished(finish) => {
             let ledger = control.store().steps(task.id).await?;
@@ -89,7 +84,7 @@ async fn settle(control: &Control, task: &Task, over: Over) -> Result<(), Contro
             control.end_task(task.id, ending).await?;
         }
         Over::Refused(reason) => {
-            control.end_task(task.id, failed(reason)).await?;
+            control.end_task(task.id, failed(control, task, reason).await?).await?;
         }
         Over::Died(reason) => {
             let now = control.store().task(task.id).await?;
@@ -98,15 +93,7 @@ async fn settle(control: &Control, task: &Task, over: Over) -> Result<(), Contro
                     "the executor ended {} times without getting on: {reason}",
                     now.attempts
                 );
-                let ledger = control.store().steps(task.id).await?;
-                let finish = Finish {
-                    ok: false,
-                    result: result.clone(),
-                    claims: vec![],
-                    usage: Default::default(),
-                };
-                let not_shown = cloister_policy::not_shown(&ledger, &finish);
-                control.end_task(task.id, Ending { not_shown, ..failed(result) }).await?;
+                control.end_task(task.id, failed(control, task, result).await?).await?;
             } else {
                 tracing::warn!(task = %task.id, attempts = now.attempts, reason, "an executor ended early; again");
                 control.store().requeue(task.id).await?;
@@ -119,6 +106,15 @@ async fn settle(control: &Control, task: &Task, over: Over) -> Result<(), Contro
         Over::Stopped => control.store().requeue(task.id).await?,
     }
     Ok(())
+}
+
+/// The end of a task whose executor could not say it itself: what it was doing is told as unknown.
+async fn failed(control: &Control, task: &Task, result: String) -> Result<Ending, ControlError> {
+    let ledger = control.store().steps(task.id).await?;
+    let finish = Finish { ok: false, result, claims: vec![], usage: Default::default() };
+    let not_shown = cloister_policy::not_shown(&ledger, &finish);
+    let Finish { result, .. } = finish;
+    Ok(Ending { state: TaskState::Failed, result, not_shown, known_to_person: false })
 }
 
 fn sandbox_name(task: &Task) -> String {

@@ -51,6 +51,7 @@ pub(crate) fn admin_routes(control: Control, upstream: Arc<dyn Upstream>, url: S
         .route("/admin/v1/tasks", get(tasks::list))
         .route("/admin/v1/tasks/{task}", get(tasks::show))
         .route("/admin/v1/tasks/{task}/cancel", post(tasks::cancel_one))
+        .route("/admin/v1/tasks/{task}/retry", post(tasks::retry))
         .route("/admin/v1/models", get(models::list).post(models::add))
         .route("/admin/v1/models/{model}", get(models::show).delete(models::remove))
         .route("/admin/v1/models/{model}/test", post(models::test))

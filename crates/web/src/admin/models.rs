@@ -8,6 +8,7 @@ use cloister_control::usd_to_nano;
 use cloister_protocol::ErrorCode;
 use cloister_protocol::Level;
 use cloister_protocol::admin::{Chain, Key, ModelView, NewModel};
+use cloister_store::StoreError;
 use cloister_store::models::{KeyRef, Model};
 use serde::Serialize;
 
@@ -60,6 +61,12 @@ pub(super) async fn add(
     Body(new): Body<NewModel>,
 ) -> Answer<ModelView> {
     check(&new)?;
+    let store = admin.control.store();
+    // The key of a model that is there is not touched by one that is refused.
+    if !new.replace && store.models().await?.iter().any(|model| model.name == new.name) {
+        let there = StoreError::Exists { what: "model", name: new.name };
+        return Err(Failure::from(there).fix("`cloister model add --replace` replaces it"));
+    }
     let key = match (&new.key, &new.key_env) {
         (Some(key), _) => {
             keep_key(&admin, &new.name, key)
@@ -80,7 +87,6 @@ pub(super) async fn add(
         max_output_tokens: new.max_output_tokens.unwrap_or(defaults.max_output_tokens),
         name: new.name,
     };
-    let store = admin.control.store();
     if new.replace {
         store.replace_model(&model).await?;
     } else {

@@ -89,6 +89,18 @@ pub(super) async fn cancel_one(
     json(Cancelled { cancelled })
 }
 
+pub(super) async fn retry(
+    Extract(admin): Extract<Admin>,
+    Path(id): Path<String>,
+) -> Answer<TaskView> {
+    let id: TaskId = id.parse()?;
+    // Each call is a wish of its own.
+    let key = admin.control.store().clock.now().to_string();
+    let task = admin.control.retry_task(id, &key).await?;
+    let user = admin.control.store().user_of(task.workspace).await?;
+    json(view(&task, user.name))
+}
+
 pub(super) async fn cancel(
     Extract(admin): Extract<Admin>,
     Path(name): Path<String>,

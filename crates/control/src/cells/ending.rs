@@ -1,0 +1,73 @@
+//! The end of a turn: stored once, then told.
+
+use cloister_protocol::link::Cause;
+use cloister_protocol::{
+    AgentFrame, ChatId, End, ErrorCode, MessageId, TurnId, Usage, WorkspaceId,
+};
+use cloister_store::inbox::InboxItem;
+
+use super::Poke;
+use crate::control::Control;
+use crate::error::ControlError;
+
+/// A turn that is owed to someone: what its end needs of its inbox row.
+#[derive(Clone, Debug)]
+pub(crate) struct Owed {
+    row: i64,
+    workspace: WorkspaceId,
+    pub(super) chat: ChatId,
+    /// The person's own id of the message that it answers.
+    message: Option<MessageId>,
+    /// Its end is for a person to see.
+    told: bool,
+}
+
+impl Owed {
+    pub(crate) fn of(row: &InboxItem) -> Self {
+        Self {
+            row: row.id,
+            workspace: row.workspace,
+            chat: row.chat,
+            message: crate::intake::client_id(row),
+            told: match row.cause {
+                Cause::Clear => false,
+                Cause::Message { .. } | Cause::TasksEnded { .. } => true,
+            },
+        }
+    }
+}
+
+impl Control {
+    /// Stores the end of a turn once and tells whoever looks.
+    pub(crate) async fn finish_turn(&self, owed: &Owed, mut end: End) -> Result<(), ControlError> {
+        let turn = end.turn.clone();
+        end.message = owed.message.clone();
+        let frame = owed.told.then_some(AgentFrame::End(end));
+        let chat = (owed.workspace, owed.chat);
+        let ended = self.store().end_turn(owed.row, chat, &turn, frame.as_ref()).await?;
+        if let Some(item) = ended.told {
+            self.hub().say_stored(item);
+        }
+        if ended.woke.is_some() {
+            self.poke(owed.workspace, Poke::Inbox);
+        }
+        Ok(())
+    }
+
+    /// Ends a turn that no agent could end.
+    pub(crate) async fn fail_turn(
+        &self,
+        row: &InboxItem,
+        code: ErrorCode,
+        text: &str,
+    ) -> Result<(), ControlError> {
+        let end = End {
+            turn: TurnId::of_trigger(&row.trigger()?),
+            message: None,
+            text: text.to_owned(),
+            usage: Usage::default(),
+            error: Some(code),
+        };
+        self.finish_turn(&Owed::of(row), end).await
+    }
+}

@@ -1,0 +1,108 @@
+//! What the backend and the launcher tell each other: a spec down, reports up, one JSON line each.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// The longest line either side reads.
+pub(crate) const MAX_LINE_BYTES: usize = 256 * 1024;
+
+/// What the launcher is to build. Holds no secret.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct LaunchSpec {
+    /// The argument of the agent: what it is.
+    pub(crate) role: String,
+    /// The host uid and gid behind the one inside.
+    pub(crate) host_id: u32,
+    pub(crate) agent: PathBuf,
+    pub(crate) door: PathBuf,
+    pub(crate) cwd: PathBuf,
+    pub(crate) mounts: Vec<MountSpec>,
+    pub(crate) limits: LimitSpec,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct MountSpec {
+    pub(crate) source: PathBuf,
+    pub(crate) target: PathBuf,
+    pub(crate) writable: bool,
+}
+
+/// The limits that processes carry themselves.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct LimitSpec {
+    pub(crate) processes: u64,
+    pub(crate) file_bytes: u64,
+    pub(crate) open_files: u64,
+    pub(crate) tmp_bytes: u64,
+    /// Writable memory of each process, where no cgroup counts it for all of them.
+    pub(crate) process_memory_bytes: Option<u64>,
+    /// Memory that belongs to no process is refused where nothing would count it.
+    pub(crate) refuse_unowned_memory: bool,
+    pub(crate) nice: i32,
+}
+
+/// What the launcher says, in this order: `built` by the outer process, `ready` or `failed`, `ended`.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Report {
+    /// The sandbox's PID 1, as the host numbers it.
+    Built {
+        init: i32,
+    },
+    /// Every layer is in force and the agent runs.
+    Ready,
+    Failed(Failure),
+    Ended(Ended),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Failure {
+    /// Which layer could not be put in force; see `launcher::error`.
+    pub(crate) layer: Layer,
+    pub(crate) reason: String,
+}
+
+/// The layers by name, as people read them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Layer {
+    /// Not a layer: the launcher was told something it can't do.
+    Spec,
+    Namespaces,
+    UidMap,
+    Mounts,
+    Proc,
+    Network,
+    Limits,
+    Capabilities,
+    Landlock,
+    Seccomp,
+    /// Not a layer: the agent could not be started.
+    Agent,
+}
+
+impl Layer {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Spec => "spec",
+            Self::Namespaces => "user and other namespaces",
+            Self::UidMap => "uid map",
+            Self::Mounts => "mounts",
+            Self::Proc => "own /proc",
+            Self::Network => "own network",
+            Self::Limits => "process limits",
+            Self::Capabilities => "dropping privileges",
+            Self::Landlock => "Landlock",
+            Self::Seccomp => "seccomp",
+            Self::Agent => "agent",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Ended {
+    Code(i32),
+    Signal(i32),
+}

@@ -1,0 +1,86 @@
+//! `make chaos`: kills everything at random and counts what was lost.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Parser;
+use cloister_testkit::chaos::{self, Options, Outcome};
+
+/// Runs a scripted load of many users and chats on the real programs, kills (SIGKILL) the control
+/// plane, agents and launchers at random points, and counts what was lost, doubled or forgotten.
+///
+/// The load and the plan of kills follow from the seed alone. Where exactly a kill hits depends on
+/// timing, so a seed that failed may need a few runs to fail again. Exits with 1 if any count that
+/// must be zero is not.
+#[derive(Parser)]
+#[command(name = "chaos")]
+struct Arguments {
+    /// How many processes to kill
+    #[arg(long, default_value_t = 50)]
+    kills: usize,
+    /// Decides what is said and what is killed when; a random one if not given
+    #[arg(long)]
+    seed: Option<u64>,
+    #[arg(long, default_value_t = 8)]
+    users: usize,
+    /// Chats of each user
+    #[arg(long, default_value_t = 2)]
+    chats: u32,
+    /// Stop killing after this long
+    #[arg(long, default_value_t = 60)]
+    minutes: u64,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let options = Options {
+        seed: arguments.seed.unwrap_or_else(any_seed),
+        kills: arguments.kills,
+        users: arguments.users,
+        chats: arguments.chats,
+        time: Duration::from_secs(arguments.minutes * 60),
+        drain: Duration::from_secs(120),
+    };
+    match Box::pin(chaos::run(options)).await {
+        Ok(outcome) => {
+            if tell(&outcome).is_ok() && outcome.holds() {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            }
+        }
+        Err(error) => {
+            writeln!(std::io::stderr().lock(), "chaos: seed={}: {error}", options.seed).ok();
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Short enough to type.
+fn any_seed() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    std::collections::hash_map::RandomState::new().build_hasher().finish() % 1_000_000
+}
+
+fn tell(outcome: &Outcome) -> std::io::Result<()> {
+    let mut stderr = std::io::stderr().lock();
+    if !outcome.holds() {
+        let Options { seed, kills, users, chats, .. } = outcome.options;
+        for problem in outcome.verdict.problems.iter().chain(&outcome.violations) {
+            writeln!(stderr, "{problem}")?;
+        }
+        if !outcome.drained {
+            writeln!(stderr, "not everything was answered in time after the last kill")?;
+        }
+        if let Some(kept) = &outcome.kept {
+            writeln!(stderr, "data and log are in {}", kept.display())?;
+        }
+        writeln!(
+            stderr,
+            "again: cargo run -p cloister-testkit --bin chaos -- --seed {seed} --kills {kills} --users {users} --chats {chats}"
+        )?;
+    }
+    writeln!(std::io::stdout().lock(), "{outcome}")
+}

@@ -1,0 +1,54 @@
+//! The shape of the source tree: sizes that can be read in one sitting, and a schema that is true.
+
+#![expect(clippy::unwrap_used, reason = "a test that can't go on says so")]
+
+use std::path::{Path, PathBuf};
+
+const MAX_FILE_LINES: usize = 600;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn rust_files(dir: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            rust_files(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn every_file_can_be_read_in_one_sitting() {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(root().join("crates")).unwrap() {
+        rust_files(&entry.unwrap().path().join("src"), &mut files);
+    }
+    assert!(files.len() > 50, "the walk found only {} files", files.len());
+    for file in files.iter().filter(|file| !file.to_string_lossy().ends_with("_tests.rs")) {
+        let lines = std::fs::read_to_string(file).unwrap().lines().count();
+        assert!(lines <= MAX_FILE_LINES, "{} has {lines} lines", file.display());
+    }
+}
+
+#[test]
+fn every_module_says_what_it_is() {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(root().join("crates")).unwrap() {
+        rust_files(&entry.unwrap().path().join("src"), &mut files);
+    }
+    for file in files.iter().filter(|file| !file.to_string_lossy().ends_with("_tests.rs")) {
+        let text = std::fs::read_to_string(file).unwrap();
+        assert!(text.starts_with("//! "), "{} does not start with what it owns", file.display());
+    }
+}
+
+#[test]
+fn the_committed_schema_is_that_of_the_types() {
+    let committed = std::fs::read_to_string(root().join("docs/protocol.schema.json")).unwrap();
+    let now = cloister_testkit::wire_schema();
+    assert!(committed == now, "docs/protocol.schema.json has drifted: run `make schema`");
+}
