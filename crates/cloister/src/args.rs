@@ -82,7 +82,7 @@ pub(crate) struct Init {
     #[arg(long, value_name = "TEXT")]
     pub(crate) about: Option<String>,
     /// Dollars per day
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", value_parser = dollars)]
     pub(crate) daily: Option<f64>,
     /// The base URL of an OpenAI-compatible model
     #[arg(long, value_name = "URL", requires = "model")]
@@ -234,6 +234,8 @@ pub(crate) enum Task {
         #[command(flatten)]
         user: ForUser,
     },
+    /// Try a task again that failed or was cancelled
+    Retry { task: TaskId },
     /// List what waits for an answer
     Approvals {
         #[command(flatten)]
@@ -298,15 +300,15 @@ pub(crate) struct AddModel {
     #[arg(long, conflicts_with_all = ["key_env", "key_file"])]
     pub(crate) key_prompt: bool,
     /// Dollars per million prompt tokens
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", value_parser = dollars)]
     pub(crate) prompt_price: Option<f64>,
     /// Dollars per million completion tokens
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", value_parser = dollars)]
     pub(crate) completion_price: Option<f64>,
     /// The longest answer
     #[arg(long, value_name = "TOKENS")]
     pub(crate) max_output: Option<u32>,
-    /// Replace a model of this name
+    /// Replace a model of this name, if there is one
     #[arg(long)]
     pub(crate) replace: bool,
 }
@@ -322,10 +324,10 @@ pub(crate) enum Budget {
     Set {
         name: UserName,
         /// Dollars per UTC day
-        #[arg(long, value_name = "USD", required_unless_present = "task")]
+        #[arg(long, value_name = "USD", value_parser = dollars, required_unless_present = "task")]
         daily: Option<f64>,
         /// Dollars per task
-        #[arg(long, value_name = "USD")]
+        #[arg(long, value_name = "USD", value_parser = dollars)]
         task: Option<f64>,
     },
 }
@@ -338,4 +340,14 @@ pub(crate) struct Bench {
     /// So many rounds of everything, for tests
     #[arg(long, hide = true, value_name = "N")]
     pub(crate) rounds: Option<std::num::NonZeroUsize>,
+}
+
+/// An amount of money: a finite number that is not negative.
+fn dollars(text: &str) -> Result<f64, String> {
+    let usd: f64 = text.parse().map_err(|error| format!("{error}"))?;
+    if usd.is_finite() && usd >= 0.0 {
+        Ok(usd)
+    } else {
+        Err("expected an amount in dollars, such as 2.50".to_owned())
+    }
 }

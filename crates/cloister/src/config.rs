@@ -27,7 +27,10 @@ impl Config {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => {
-                return Err(CliError::io(format!("{} could not be read", path.display()))(error));
+                let failed = format!("{} could not be read", path.display());
+                return Err(CliError::io(failed)(error)
+                    .fix("make it readable for this account, or choose another --data")
+                    .exit(BAD_CONFIG));
             }
         };
         toml::from_str(&text).map_err(|error| {

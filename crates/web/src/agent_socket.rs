@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use axum::extract::State as Extract;
 use axum::extract::ws::{
     CloseFrame, Message as WsMessage, WebSocket, WebSocketUpgrade, close_code,
 };
-use axum::extract::{Path, Query, State as Extract};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use cloister_control::{Control, ControlError, IncomingMessage, Said};
@@ -22,7 +22,7 @@ use tokio::time::Instant;
 
 use crate::auth::{bearer, require_session};
 use crate::replay::Replay;
-use crate::reply::Failure;
+use crate::reply::{Failure, Path, Query};
 use crate::server::State;
 
 /// Beyond this a frame is not even read; the socket closes.

@@ -1,7 +1,7 @@
 //! Files up and down.
 
 use axum::body::Body;
-use axum::extract::{Path, Query, State as Extract};
+use axum::extract::State as Extract;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use cloister_protocol::{Attachment, ChatId, ErrorCode, WorkspaceId};
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use tokio_util::io::ReaderStream;
 
 use crate::auth::{bearer, require_session};
-use crate::reply::{Answer, Failure, json};
+use crate::reply::{Answer, Failure, Path, Query, json};
 use crate::server::State;
 
 /// How long an upload may stand still.

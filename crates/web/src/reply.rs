@@ -1,11 +1,14 @@
 //! Answers: JSON, or the one error envelope.
 
 use axum::Json;
+use axum::extract::{self, FromRequest, FromRequestParts};
+use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use cloister_control::ControlError;
 use cloister_protocol::{ErrorBody, ErrorCode, ErrorEnvelope};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 /// An answer that is an error.
 #[derive(Debug)]
@@ -83,12 +86,46 @@ pub(crate) fn json<T: Serialize>(value: T) -> Answer<T> {
 /// A JSON body, with our envelope when it can't be read.
 pub(crate) struct Body<T>(pub(crate) T);
 
-impl<S: Send + Sync, T: serde::de::DeserializeOwned> axum::extract::FromRequest<S> for Body<T> {
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     type Rejection = Failure;
 
-    async fn from_request(request: axum::extract::Request, state: &S) -> Result<Self, Failure> {
+    async fn from_request(request: extract::Request, state: &S) -> Result<Self, Failure> {
         match Json::<T>::from_request(request, state).await {
             Ok(Json(value)) => Ok(Self(value)),
+            Err(rejection) => {
+                let code = match rejection.status() {
+                    StatusCode::PAYLOAD_TOO_LARGE => ErrorCode::TooLarge,
+                    _ => ErrorCode::BadRequest,
+                };
+                Err(Failure::new(code, rejection.body_text()))
+            }
+        }
+    }
+}
+
+/// The variables of a path, with our envelope when they can't be read.
+pub(crate) struct Path<T>(pub(crate) T);
+
+impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        match extract::Path::from_request_parts(parts, state).await {
+            Ok(extract::Path(value)) => Ok(Self(value)),
+            Err(rejection) => Err(Failure::new(ErrorCode::BadRequest, rejection.body_text())),
+        }
+    }
+}
+
+/// What follows the question mark, with our envelope when it can't be read.
+pub(crate) struct Query<T>(pub(crate) T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        match extract::Query::from_request_parts(parts, state).await {
+            Ok(extract::Query(value)) => Ok(Self(value)),
             Err(rejection) => Err(Failure::new(ErrorCode::BadRequest, rejection.body_text())),
         }
     }

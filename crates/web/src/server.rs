@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, State as Extract};
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use cloister_control::Control;
 use cloister_control::ports::Upstream;
@@ -32,13 +33,13 @@ pub struct State {
 }
 
 pub fn public_router(state: State) -> Router {
-    public_routes(state).fallback(not_found)
+    with_envelopes(public_routes(state))
 }
 
 /// Everything in one, for the socket that only the operator's account can open.
 pub fn local_router(state: State, upstream: Arc<dyn Upstream>) -> Router {
     let admin = crate::admin::admin_routes(state.control.clone(), upstream, state.url.clone());
-    public_routes(state).merge(admin).fallback(not_found)
+    with_envelopes(public_routes(state).merge(admin))
 }
 
 fn public_routes(state: State) -> Router {
@@ -75,7 +76,18 @@ async fn landing() -> &'static str {
      docs/protocol.md describes.\n"
 }
 
-pub(crate) async fn not_found() -> Failure {
+/// Answers what no route takes with the one error envelope too.
+pub(crate) fn with_envelopes(router: Router) -> Router {
+    router.fallback(not_found).method_not_allowed_fallback(not_this_way)
+}
+
+async fn not_this_way(method: axum::http::Method) -> Response {
+    let message = format!("this address does not take {method}");
+    let failure = Failure::new(ErrorCode::BadRequest, message);
+    (StatusCode::METHOD_NOT_ALLOWED, failure).into_response()
+}
+
+async fn not_found() -> Failure {
     Failure::new(ErrorCode::NotFound, "there is nothing at this address")
 }
 

@@ -87,10 +87,13 @@ fn read_inside(root: &Path, path: &Path, max: u64) -> io::Result<Vec<u8>> {
         at = open(at, Path::new(name), kind | OFlags::NOFOLLOW)?;
     }
     let file = File::from(at);
-    if !file.metadata()?.is_file() {
+    let meta = file.metadata()?;
+    if !meta.is_file() {
         return Err(io::Error::other("it is not a regular file"));
     }
-    let mut bytes = Vec::new();
+    // Room for the end of the file, so that one read finds it.
+    let room = usize::try_from(meta.len().min(max)).unwrap_or_default() + 32;
+    let mut bytes = Vec::with_capacity(room);
     file.take(max).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

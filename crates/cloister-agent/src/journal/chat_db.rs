@@ -16,9 +16,8 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 
 const SCHEMA: &str = "
     CREATE TABLE turns (
-        seq         INTEGER PRIMARY KEY AUTOINCREMENT,
+        seq         INTEGER PRIMARY KEY,
         id          TEXT NOT NULL UNIQUE,
-        trigger_id  TEXT NOT NULL UNIQUE,
         cause       TEXT NOT NULL,
         state       TEXT NOT NULL CHECK (state IN ('open', 'ended', 'stored')),
         ending      TEXT,
@@ -124,16 +123,16 @@ impl ChatDb {
         let added = self
             .connection
             .prepare_cached(
-                "INSERT OR IGNORE INTO turns (id, trigger_id, cause, state) VALUES (?1, ?2, ?3, 'open')",
+                "INSERT OR IGNORE INTO turns (id, cause, state) VALUES (?1, ?2, 'open')",
             )?
-            .execute(params![turn.as_str(), trigger.id.as_str(), json(&trigger.cause)?])?;
+            .execute(params![turn.as_str(), json(&trigger.cause)?])?;
         let (seq, ending): (i64, Option<String>) = self
             .connection
-            .prepare_cached("SELECT seq, ending FROM turns WHERE trigger_id = ?1")?
-            .query_row([trigger.id.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            .prepare_cached("SELECT seq, ending FROM turns WHERE id = ?1")?
+            .query_row([turn.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?;
         if added == 1 {
             // Left by a turn that ran while its database was replaced.
-            self.connection.execute("DELETE FROM steps WHERE turn = ?1", [seq])?;
+            self.connection.prepare_cached("DELETE FROM steps WHERE turn = ?1")?.execute([seq])?;
         }
         transaction.commit()?;
         Ok(match ending {
@@ -208,17 +207,13 @@ impl ChatDb {
             .execute([ending.end.turn.as_str(), written.as_str()])?;
         if updated == 0 {
             self.connection.execute(
-                "INSERT INTO turns (id, trigger_id, cause, state, ending)
-                 VALUES (?1, ?2, ?3, 'ended', ?4)",
-                params![
-                    ending.end.turn.as_str(),
-                    trigger.id.as_str(),
-                    json(&trigger.cause)?,
-                    written
-                ],
+                "INSERT INTO turns (id, cause, state, ending) VALUES (?1, ?2, 'ended', ?3)",
+                params![ending.end.turn.as_str(), json(&trigger.cause)?, written],
             )?;
         }
-        self.connection.execute("DELETE FROM notices WHERE id <= ?1", [ending.notices_told])?;
+        self.connection
+            .prepare_cached("DELETE FROM notices WHERE id <= ?1")?
+            .execute([ending.notices_told])?;
         if matches!(trigger.cause, Cause::Clear) {
             self.connection.execute("INSERT OR IGNORE INTO cleared (turn) VALUES (?1)", [turn])?;
         }

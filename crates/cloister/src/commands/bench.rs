@@ -28,7 +28,7 @@ use driver::Driver;
 use floor::Floor;
 use model::Model;
 use plane::Plane;
-use report::{Report, Row};
+use report::{Machine, Report, Row};
 
 /// How much is measured.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -83,7 +83,7 @@ impl Plan {
 }
 
 pub(super) async fn run(context: Context, asked: Bench) -> Result<(), CliError> {
-    let plan = Plan::new(&asked);
+    let (machine, plan) = (Machine::now(), Plan::new(&asked));
     let place = scratch(&context.data)?;
     let stopped = super::up::asked_to_stop()?;
     let mut plane = Plane::start(place.path()).await?;
@@ -91,9 +91,12 @@ pub(super) async fn run(context: Context, asked: Bench) -> Result<(), CliError> 
         measured = measure(context.output, &plan, place.path(), &plane) => measured,
         () = stopped => Err(CliError::new(ErrorCode::Cancelled, "stopped before the end")),
     };
+    if measured.is_err() {
+        context.output.note(&plane.complaints());
+    }
     plane.stop().await;
     let removed = place.close();
-    let report = Report::new(plan, measured?);
+    let report = Report::new(machine, plan, measured?);
     removed.map_err(CliError::io("the bench's own directory could not be removed"))?;
     context.output.result(&report, || report.words())
 }

@@ -38,6 +38,11 @@ pub(super) async fn run(context: Context, command: Task) -> Result<(), CliError>
                 }
             })
         }
+        Task::Retry { task } => {
+            let path = format!("/admin/v1/tasks/{task}/retry");
+            let again: TaskView = context.client().await?.post(&path, &()).await?;
+            context.output.result(&again, || format!("{task} is tried again as {}", again.id))
+        }
         Task::Approvals { user } => approvals(context, user).await,
         Task::Approve { user, approval } => answer(context, user, approval, Answer::Allow).await,
         Task::Deny { user, approval } => answer(context, user, approval, Answer::Deny).await,

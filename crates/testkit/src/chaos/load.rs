@@ -21,8 +21,8 @@ const RETRY_REFUSED: Duration = Duration::from_millis(200);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Talk,
-    /// Say nothing new; wait for answers.
-    Drain,
+    /// Say nothing new: so much is open that it would not be done in time.
+    Listen,
     Leave,
 }
 
@@ -65,7 +65,11 @@ impl Talker {
 
     /// Talks until told to leave.
     pub(super) async fn run(mut self) -> Told {
-        while self.phase() == Phase::Talk {
+        while self.phase() != Phase::Leave {
+            if self.phase() == Phase::Listen {
+                self.listen_for(LOOK).await;
+                continue;
+            }
             let burst = if self.random.one_in(4) { 3 } else { 1 };
             for _ in 0..burst {
                 self.say().await;
@@ -76,9 +80,6 @@ impl Talker {
             self.hear_answers().await;
             let pause = 100 + self.random.below(500);
             self.listen_for(Duration::from_millis(pause)).await;
-        }
-        while self.phase() != Phase::Leave {
-            self.listen_for(LOOK).await;
         }
         for said in &mut self.said {
             said.accepted = self.client.was_accepted(&said.id);

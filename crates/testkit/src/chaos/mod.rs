@@ -33,13 +33,16 @@ use load::{Phase, Talker, Told};
 use plan::{Kill, Moment};
 use script::Seen;
 
-/// Budgets are not what is tested here, and few executors at once keep a small machine responsive.
+/// Budgets are not what is tested here, few executors at once keep a small machine responsive, and
+/// cells that soon stop for want of work race with the next message.
 const CONFIG: &str = "[users]\ndaily_budget_usd = 1000000.0\ntask_budget_usd = 100000.0\nexecutors = 3\n\
-                      [cells]\nexecutors = 12\n";
+                      [cells]\nexecutors = 12\nttl_s = 1\n";
 /// How long to wait for a frame of the wanted kind, or for a victim to turn up.
 const MOMENT_TIME: Duration = Duration::from_millis(1500);
 const VICTIM_TIME: Duration = Duration::from_millis(1500);
 const POLL: Duration = Duration::from_millis(100);
+/// Unanswered messages and open tasks, for each chat, above which nothing new is said.
+const OPEN_PER_CHAT: u32 = 4;
 /// Nothing must be open for this long before the load counts as drained.
 const QUIET_TIME: Duration = Duration::from_millis(500);
 
@@ -130,8 +133,8 @@ pub async fn run(options: Options) -> Result<Outcome, ChaosError> {
     let (moments, _) = broadcast::channel(256);
     let (mut talkers, waiting) = start_load(&stack, options, &phases, &moments).await?;
 
-    let kills = strike(&mut stack, options, &moments).await?;
-    phase.send_replace(Phase::Drain);
+    let kills = strike(&mut stack, options, &moments, &phase).await?;
+    phase.send_replace(Phase::Listen);
     let drained = drain(&stack, &waiting, options.drain).await;
     phase.send_replace(Phase::Leave);
     let mut told: Vec<Told> = Vec::new();
@@ -188,13 +191,18 @@ async fn strike(
     stack: &mut Stack,
     options: Options,
     moments: &broadcast::Sender<Moment>,
+    phase: &watch::Sender<Phase>,
 ) -> Result<BTreeMap<Victim, usize>, ChaosError> {
     let until = Instant::now() + options.time;
+    let chats = u32::try_from(options.users).unwrap_or(u32::MAX).saturating_mul(options.chats);
+    let most_open = chats.saturating_mul(OPEN_PER_CHAT);
     let mut killed: BTreeMap<Victim, usize> = BTreeMap::new();
     for kill in plan::plan(options.seed, options.kills) {
         if Instant::now() >= until || killed.values().sum::<usize>() >= options.kills {
             break;
         }
+        let too_much = open_work(stack).is_some_and(|open| open > most_open);
+        phase.send_replace(if too_much { Phase::Listen } else { Phase::Talk });
         if let Some(wanted) = kill.after {
             let mut moments = moments.subscribe();
             let seen = async { while moments.recv().await.is_ok_and(|moment| moment != wanted) {} };
@@ -236,6 +244,9 @@ async fn strike_once(stack: &mut Stack, kill: Kill) -> Result<(Victim, usize), C
         stack.false_start(after).await?;
     }
     stack.restart().await?;
+    if kill.orderly {
+        stack.restart().await?;
+    }
     Ok((Victim::Control, if kill.false_start.is_some() { 2 } else { 1 }))
 }
 

@@ -54,6 +54,8 @@ pub(super) struct Kill {
     pub(super) down: Duration,
     /// The control plane is killed once more this long after it was started again.
     pub(super) false_start: Option<Duration>,
+    /// The control plane is also stopped and started in order, in the middle of the load.
+    pub(super) orderly: bool,
 }
 
 pub(super) fn plan(seed: u64, kills: usize) -> Vec<Kill> {
@@ -92,6 +94,7 @@ pub(super) fn plan(seed: u64, kills: usize) -> Vec<Kill> {
             delay: Duration::from_millis(millis),
             choice: random.next(),
             down: Duration::from_millis(random.below(150)),
+            orderly: random.one_in(8),
             false_start: random.one_in(4).then(|| Duration::from_millis(random.below(300))),
         }
     };

@@ -260,7 +260,8 @@ fn count_appends(verdict: &mut Verdict, data: &Path, tasks: &[TaskRow]) -> Resul
     for task in tasks {
         let file = data
             .join(format!("workspaces/{}/chats/{}/files/ledger.txt", task.workspace, task.chat));
-        let ended_cancelled = task.state == "cancelled";
+        // One that is still open is counted as vanished.
+        let told = matches!(task.state.as_str(), "done" | "failed");
         for (call, status) in begun_calls(&task.steps) {
             let Some(token) =
                 command_of(call).as_deref().and_then(script::appended).map(str::to_owned)
@@ -276,7 +277,7 @@ fn count_appends(verdict: &mut Verdict, data: &Path, tasks: &[TaskRow]) -> Resul
                     append.unknown += 1;
                     if task.not_shown.contains("outcome unknown") {
                         verdict.unknown_reported += 1;
-                    } else if !ended_cancelled {
+                    } else if told {
                         verdict.repeated_unreported += 1;
                         let id = task.id;
                         let line =

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use cloister_protocol::admin::Session;
@@ -276,8 +277,9 @@ impl AgentClient {
 
     /// Says something and waits for its answer, through whatever happens to the connection.
     pub async fn ask(&mut self, text: &str) -> Result<Answer, ClientError> {
-        let number = self.accepted.len() + self.unanswered.len();
-        let id = format!("{}-{}-{number}", self.session.user, self.chat);
+        // Of all clients of this test: two of them may talk in one chat.
+        static ASKED: AtomicU64 = AtomicU64::new(0);
+        let id = format!("ask-{}", ASKED.fetch_add(1, Ordering::Relaxed));
         let id = id.parse().map_err(|error: cloister_protocol::ParseIdError| {
             ClientError::NotOpened { reason: error.to_string() }
         })?;

@@ -1,10 +1,10 @@
 //! The cells of users.
 
-use axum::extract::{Path, State as Extract};
+use axum::extract::State as Extract;
 use cloister_protocol::admin::CellView;
 
 use super::Admin;
-use crate::reply::{Answer, json};
+use crate::reply::{Answer, Path, json};
 
 pub(super) async fn show(
     Extract(admin): Extract<Admin>,

@@ -1,13 +1,13 @@
 //! Chats of a user.
 
-use axum::extract::{Path, Query, State as Extract};
+use axum::extract::State as Extract;
 use cloister_protocol::admin::{ChatChange, ChatView, Line};
 use cloister_protocol::{ChatId, ErrorCode};
 use cloister_store::chats::Chat;
 use serde::Deserialize;
 
 use super::{Admin, time};
-use crate::reply::{Answer, Body, Failure, json};
+use crate::reply::{Answer, Body, Failure, Path, Query, json};
 
 const MAX_TITLE_CHARS: usize = 80;
 

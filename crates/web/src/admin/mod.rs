@@ -18,7 +18,7 @@ use cloister_protocol::admin::{NewSession, Session, StatusView};
 use cloister_store::StoreError;
 
 use crate::reply::{Answer, Body, Failure, json};
-use crate::server::{not_found, operator_session};
+use crate::server::{operator_session, with_envelopes};
 
 /// What admin handlers have.
 #[derive(Clone)]
@@ -30,7 +30,7 @@ pub(crate) struct Admin {
 
 /// The admin API alone, for a command that finds no control plane running.
 pub fn admin_router(control: Control, upstream: Arc<dyn Upstream>) -> Router {
-    admin_routes(control, upstream, String::new()).fallback(not_found)
+    with_envelopes(admin_routes(control, upstream, String::new()))
 }
 
 pub(crate) fn admin_routes(control: Control, upstream: Arc<dyn Upstream>, url: String) -> Router {

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 
-use axum::extract::{Path, State as Extract};
+use axum::extract::State as Extract;
 use cloister_control::usd_to_nano;
 use cloister_protocol::ErrorCode;
 use cloister_protocol::Level;
@@ -13,7 +13,7 @@ use cloister_store::models::{KeyRef, Model};
 use serde::Serialize;
 
 use super::Admin;
-use crate::reply::{Answer, Body, Failure, json};
+use crate::reply::{Answer, Body, Failure, Path, json};
 
 /// Dollars per million tokens from nano-dollars per token.
 fn per_million(nano: i64) -> f64 {

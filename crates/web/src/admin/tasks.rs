@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use axum::extract::{Path, Query, State as Extract};
+use axum::extract::State as Extract;
 use cloister_control::nano_to_usd;
 use cloister_protocol::admin::{
     AnswerApproval, ApprovalView, CancelTasks, Cancelled, TaskDetail, TaskView,
@@ -12,7 +12,7 @@ use cloister_store::tasks::Task;
 use serde::Deserialize;
 
 use super::{Admin, time};
-use crate::reply::{Answer, Body, json};
+use crate::reply::{Answer, Body, Path, Query, json};
 
 /// Who answers or cancels through this API.
 const OPERATOR: &str = "the operator";

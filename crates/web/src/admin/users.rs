@@ -1,13 +1,13 @@
 //! Users, their limits and budgets.
 
-use axum::extract::{Path, State as Extract};
+use axum::extract::State as Extract;
 use cloister_control::{nano_to_usd, usd_to_nano};
 use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::{BudgetView, NewUser, UsageView, UserChange, UserView};
 use cloister_store::users::{User, UserLimits};
 
 use super::Admin;
-use crate::reply::{Answer, Body, Failure, json};
+use crate::reply::{Answer, Body, Failure, Path, json};
 
 /// The largest quota that can be set, in MB: an exabyte is a typing mistake.
 const MAX_QUOTA_MB: u64 = 1 << 40;

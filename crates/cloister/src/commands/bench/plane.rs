@@ -14,6 +14,7 @@ use crate::client::Client;
 use crate::output::CliError;
 
 const START_TIME: Duration = Duration::from_secs(30);
+const COMPLAINTS: usize = 5;
 const STOP_TIME: Duration = Duration::from_secs(20);
 
 /// Dropping it kills the control plane; `stop` lets it end in order.
@@ -21,6 +22,7 @@ pub(super) struct Plane {
     child: Child,
     client: Client,
     data: PathBuf,
+    log: PathBuf,
 }
 
 impl Plane {
@@ -36,7 +38,7 @@ impl Plane {
                     Ok(envelope) => Err(envelope.error.into()),
                     Err(_started) => {
                         let client = Client::running(&data).await?;
-                        Ok(Self { child, client, data })
+                        Ok(Self { child, client, data, log })
                     }
                 }
             }
@@ -55,6 +57,15 @@ impl Plane {
 
     pub(super) fn data(&self) -> &Path {
         &self.data
+    }
+
+    /// What its log complains of, the last few lines.
+    pub(super) fn complaints(&self) -> String {
+        let log = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let bad = |line: &&str| line.contains("ERROR") || line.contains("WARN");
+        let mut lines: Vec<&str> = log.lines().rev().filter(bad).take(COMPLAINTS).collect();
+        lines.reverse();
+        lines.join("\n")
     }
 
     /// The proportional memory of the process.

@@ -135,30 +135,60 @@ impl Row {
     }
 }
 
+/// How busy the machine was: on a busy one the rows say more about that than about the product.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Machine {
+    cores: usize,
+    /// Processes that ran or wanted to, on average over the minute before.
+    load_before: f64,
+    load_after: f64,
+}
+
+impl Machine {
+    pub(super) fn now() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+        let load = load_average();
+        Self { cores, load_before: load, load_after: load }
+    }
+}
+
+fn load_average() -> f64 {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split_whitespace().next().and_then(|first| first.parse().ok()).unwrap_or(f64::NAN)
+}
+
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     version: &'static str,
     /// How this program was built; only `release` says anything about the product.
     build: &'static str,
+    machine: Machine,
     plan: Plan,
     rows: Vec<Row>,
 }
 
 impl Report {
-    pub(super) fn new(plan: Plan, rows: Vec<Row>) -> Self {
+    /// `machine` as it was before the measurements.
+    pub(super) fn new(machine: Machine, plan: Plan, rows: Vec<Row>) -> Self {
         let build = if cfg!(debug_assertions) { "debug" } else { "release" };
-        Self { version: env!("CARGO_PKG_VERSION"), build, plan, rows }
+        let machine = Machine { load_after: load_average(), ..machine };
+        Self { version: env!("CARGO_PKG_VERSION"), build, machine, plan, rows }
     }
 
     pub(super) fn words(&self) -> String {
         let head = ["row", "what", "unit", "aim p50", "p50", "p95", "p99", "max", "n", "compared"];
         let rows: Vec<_> = self.rows.iter().map(Row::cells).collect();
-        let warning = if cfg!(debug_assertions) {
-            "\nThis is a debug build: build with --release for numbers that mean something.\n"
+        let Machine { cores, load_before, load_after } = self.machine;
+        let build = self.build;
+        let advice = if cfg!(debug_assertions) {
+            " Build with --release for numbers that mean something."
         } else {
             ""
         };
-        format!("{}{warning}", table(&head, &rows))
+        format!(
+            "{}\n{build} build, {cores} cores, load {load_before:.1} before and {load_after:.1} after.{advice}",
+            table(&head, &rows)
+        )
     }
 }
 

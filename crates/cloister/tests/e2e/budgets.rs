@@ -1,0 +1,115 @@
+//! Budgets: hard, explained, and held by fifty calls at once.
+
+use std::time::Duration;
+
+use cloister_protocol::{ErrorCode, MessageId};
+use cloister_testkit::{Matcher, ModelServer, ModelServerBuilder, Reply};
+
+use crate::world::{PATIENCE, Talk, World, ask_for_report, jobs};
+
+/// A call costs 30 cents: 300 tokens of an answer, at a thousand dollars a million.
+const PER_CALL_USD: f64 = 0.3;
+
+async fn expensive(model: ModelServerBuilder) -> World {
+    let world = World::with("", model).await;
+    let url = world.model.base_url();
+    let add = ["model", "add", "dear", "--base-url", &url, "--model", "m", "--max-output", "300"];
+    let prices = ["--prompt-price", "0", "--completion-price", "1000"];
+    world.stack.cli_ok(&[add.as_slice(), prices.as_slice()].concat()).await.unwrap();
+    world.stack.cli_ok(&["model", "use", "dear"]).await.unwrap();
+    world
+}
+
+#[tokio::test]
+async fn at_the_limit_it_is_said_how_to_go_on() {
+    let answer = Reply::text("fine").usage(10, 300);
+    let world = expensive(ModelServer::builder().when(Matcher::any(), answer)).await;
+    world.stack.cli_ok(&["budget", "set", "owner", "--daily", "1"]).await.unwrap();
+    let mut client = world.owner().await;
+    for _ in 0..3 {
+        assert_eq!(client.say("hello").await.text, "fine");
+    }
+    let refused = client.say("hello").await;
+    assert_eq!(refused.error, Some(ErrorCode::OverBudget));
+    assert!(refused.text.contains("cloister budget set owner --daily"), "{}", refused.text);
+    assert_eq!(world.model.request_count(), 3, "no call was made for nothing");
+    let said = world.stack.cli(&["chat", "hello"]).await.unwrap();
+    assert_eq!(said.code, Some(1), "{said:?}");
+
+    let shown = world.json(&["budget", "show"]).await;
+    assert_eq!(shown["spent_usd"], 0.9);
+    let row = &shown["usage"][0];
+    assert_eq!((&row["level"], &row["model"]), (&"coordinator".into(), &"dear".into()));
+    assert_eq!((&row["calls"], &row["completion_tokens"]), (&3.into(), &900.into()));
+
+    world.stack.cli_ok(&["budget", "set", "owner", "--daily", "5"]).await.unwrap();
+    assert_eq!(client.say("hello").await.text, "fine");
+    // The owner can also do it from the chat.
+    assert!(client.say("/budget 1").await.text.contains("1.00"));
+    assert_eq!(client.say("hello").await.error, Some(ErrorCode::OverBudget));
+}
+
+#[tokio::test]
+async fn a_task_stops_at_its_own_budget() {
+    let steps = (0..9).map(|n| crate::world::bash(&format!("echo {n}")).usage(10, 300)).collect();
+    let world = expensive(jobs(vec![("dear", steps)])).await;
+    world.stack.cli_ok(&["budget", "set", "owner", "--daily", "100", "--task", "1"]).await.unwrap();
+    let mut client = world.owner().await;
+    let end = ask_for_report(&mut client, "job:dear").await;
+    assert!(end.text.contains("cloister budget set owner --task"), "{}", end.text);
+    let tasks = world.tasks().await;
+    assert!(tasks[0].spent_usd <= 1.0 && tasks[0].spent_usd > 0.8, "{tasks:?}");
+    let shown = world.json(&["budget", "show"]).await;
+    let levels: Vec<&str> =
+        shown["usage"].as_array().unwrap().iter().filter_map(|row| row["level"].as_str()).collect();
+    assert_eq!(levels, ["coordinator", "executor"]);
+}
+
+#[tokio::test]
+async fn fifty_messages_at_once_do_not_pass_the_limit() {
+    let slow = Reply::text("fine").usage(10, 300).slow_first_byte(Duration::from_millis(150));
+    let world = expensive(ModelServer::builder().when(Matcher::any(), slow)).await;
+    world.stack.cli_ok(&["budget", "set", "owner", "--daily", "2"]).await.unwrap();
+    let mut clients = vec![world.owner().await];
+    for chat in 2..=10 {
+        world.json(&["chats", "new"]).await;
+        clients.push(world.client("owner", chat).await);
+    }
+    let talks = clients.iter_mut().map(|client| async {
+        for number in 0..5 {
+            let id: MessageId = format!("m{number}").parse().unwrap();
+            client.submit(id, "hello").await;
+        }
+        while client.unanswered().next().is_some() {
+            client.frame_or_reconnect(PATIENCE).await.unwrap();
+        }
+    });
+    futures_util::future::join_all(talks).await;
+    let answers: Vec<_> = clients.iter().flat_map(|client| client.ends().values()).collect();
+    assert_eq!(answers.len(), 50);
+    let fine = answers.iter().filter(|answer| answer.error.is_none()).count();
+    for answer in &answers {
+        let said = answer.error;
+        assert!([None, Some(ErrorCode::OverBudget)].contains(&said), "{said:?}: {}", answer.text);
+    }
+    let calls = world.model.request_count();
+    assert_eq!(calls, fine);
+    assert_eq!(calls, 6, "six calls at 30 cents fit into two dollars");
+    let spent = world.json(&["budget", "show"]).await["spent_usd"].as_f64().unwrap();
+    assert!((spent - 6.0 * PER_CALL_USD).abs() < 1e-6, "{spent}");
+}
+
+#[tokio::test]
+async fn more_chats_at_once_than_a_door_lets_through_are_all_answered() {
+    let slow = Reply::echo().slow_first_byte(Duration::from_millis(300));
+    let world = World::with("", ModelServer::builder().when(Matcher::any(), slow)).await;
+    let mut clients = vec![world.owner().await];
+    for chat in 2..=14 {
+        world.json(&["chats", "new"]).await;
+        clients.push(world.client("owner", chat).await);
+    }
+    let talks = clients.iter_mut().map(|client| client.say("hello"));
+    for answer in futures_util::future::join_all(talks).await {
+        assert_eq!((answer.text.as_str(), answer.error), ("hello", None));
+    }
+}

@@ -1,0 +1,203 @@
+//! A conversation over the agent socket: nothing is answered twice, out of order, or lost.
+
+use cloister_protocol::{AgentFrame, Cancel, ClientFrame, ErrorCode, MessageId};
+use cloister_testkit::{ModelServer, Reply};
+
+use crate::world::{PATIENCE, Talk, World, eventually, frame};
+
+fn id(text: &str) -> MessageId {
+    text.parse().unwrap()
+}
+
+#[tokio::test]
+async fn the_same_message_again_is_the_same_message() {
+    let world = World::start().await;
+    let mut first = world.owner().await;
+    first.connect().await.unwrap();
+    first.send_message(&id("m1"), "hello").await.unwrap();
+    first.send_message(&id("m1"), "hello").await.unwrap();
+    let answer = first.ask_as(id("m1"), "another text, same id", PATIENCE).await.unwrap();
+    assert_eq!(answer.text, "echo: hello");
+
+    let mut second = world.owner().await;
+    let replayed = second.ask_as(id("m1"), "hello", PATIENCE).await.unwrap();
+    assert_eq!((replayed.text, replayed.turn), (answer.text, answer.turn));
+    assert_eq!(first.faults(), second.faults());
+    assert!(first.faults().is_empty(), "{:?}", first.faults());
+    assert_eq!(world.model.request_count(), 1);
+    assert_eq!(world.transcript("C1").await.len(), 2);
+
+    // In another chat, or of another user, the same id is another message.
+    world.json(&["chats", "new"]).await;
+    let elsewhere = world.client("owner", 2).await.ask_as(id("m1"), "two", PATIENCE).await.unwrap();
+    assert_eq!(elsewhere.text, "echo: two");
+    world.add_user("alice").await;
+    let other = world.client("alice", 1).await.ask_as(id("m1"), "three", PATIENCE).await.unwrap();
+    assert_eq!(other.text, "echo: three");
+}
+
+#[tokio::test]
+async fn chunks_are_the_answer_piece_by_piece() {
+    let world = World::start().await;
+    let text = "Zwölf Boxkämpfer 🥊 jagen Viktor quer über den großen Sylter Deich. ".repeat(20);
+    let (reply, steps) = Reply::text(text.clone()).chunks(10).stepped();
+    world.model.enqueue(reply);
+    let mut client = world.owner().await;
+    client.submit(id("m1"), "tell me").await;
+    let mut seen = String::new();
+    // Each piece is shown before the model has said the next one.
+    while seen != text {
+        steps.allow(1);
+        let piece = frame(&mut client, "a chunk", |frame| match frame {
+            AgentFrame::TextChunk(chunk) => Some(chunk.text.clone()),
+            _ => None,
+        });
+        seen.push_str(&piece.await);
+        assert!(text.starts_with(&seen));
+    }
+    steps.allow(100);
+    let answer = client.ask_as(id("m1"), "tell me", PATIENCE).await.unwrap();
+    assert_eq!(answer.text, text);
+    assert!(client.faults().is_empty(), "{:?}", client.faults());
+}
+
+#[tokio::test]
+async fn what_is_said_to_nobody_is_said_once_to_the_next_who_comes() {
+    let world = World::start().await;
+    let (reply, steps) = Reply::text("while you were away").chunks(2).stepped();
+    world.model.enqueue(reply);
+    let mut client = world.owner().await;
+    client.connect().await.unwrap();
+    client.send_message(&id("m1"), "hello").await.unwrap();
+    frame(&mut client, "accepted", |f| matches!(f, AgentFrame::Accepted { .. }).then_some(()))
+        .await;
+    client.drop_connection();
+    steps.allow(100);
+    eventually("the answer is stored", || async {
+        (world.transcript("C1").await.len() == 2).then_some(())
+    })
+    .await;
+
+    let mut later = world.owner().await;
+    later.connect().await.unwrap();
+    let end = frame(&mut later, "the answer", |frame| match frame {
+        AgentFrame::End(end) => Some(end.clone()),
+        _ => None,
+    });
+    assert_eq!(end.await.text, "while you were away");
+    assert!(later.faults().is_empty(), "{:?}", later.faults());
+
+    let mut last = world.owner().await;
+    let answer = last.say("and now?").await;
+    let old = |frame: &&AgentFrame| matches!(frame, AgentFrame::End(end) if end.text == "while you were away");
+    assert_eq!(answer.frames.iter().filter(old).count(), 0);
+}
+
+#[tokio::test]
+async fn everybody_who_looks_sees_the_answer_as_it_comes() {
+    let world = World::start().await;
+    let (reply, steps) = Reply::text("one two three four").chunks(4).stepped();
+    world.model.enqueue(reply);
+    let (mut first, mut second) = (world.owner().await, world.owner().await);
+    second.connect().await.unwrap();
+    first.submit(id("m1"), "count").await;
+    let chunk = |frame: &AgentFrame| matches!(frame, AgentFrame::TextChunk(_)).then_some(());
+    steps.allow(2);
+    frame(&mut first, "a chunk", chunk).await;
+    frame(&mut second, "a chunk for the other", chunk).await;
+    // Who comes in the middle gets the whole text in the end.
+    let mut third = world.owner().await;
+    third.connect().await.unwrap();
+    steps.allow(100);
+    for client in [&mut first, &mut second, &mut third] {
+        let end = frame(client, "the end", |frame| match frame {
+            AgentFrame::End(end) => Some(end.text.clone()),
+            _ => None,
+        });
+        assert_eq!(end.await, "one two three four");
+        assert!(client.faults().is_empty(), "{:?}", client.faults());
+    }
+}
+
+#[tokio::test]
+async fn a_turn_can_be_cancelled() {
+    let world = World::start().await;
+    let (reply, steps) = Reply::text("this goes on for ever").chunks(5).stepped();
+    world.model.enqueue(reply);
+    steps.allow(2);
+    let mut client = world.owner().await;
+    client.submit(id("m1"), "talk").await;
+    let turn = frame(&mut client, "a chunk", |frame| match frame {
+        AgentFrame::TextChunk(chunk) => Some(chunk.turn.clone()),
+        _ => None,
+    })
+    .await;
+    let cancel = Cancel { turn: Some(turn), task: None };
+    // Somebody else's word does not count.
+    world.add_user("mallory").await;
+    let mut stranger = world.client("mallory", 1).await;
+    stranger.connect().await.unwrap();
+    stranger.send(&ClientFrame::Cancel(cancel.clone())).await.unwrap();
+    assert_eq!(stranger.say("hello").await.text, "echo: hello");
+    assert_eq!(world.model.open_answers(), 1);
+    client.send(&ClientFrame::Cancel(cancel)).await.unwrap();
+    let end = frame(&mut client, "the end", |frame| match frame {
+        AgentFrame::End(end) => Some(end.clone()),
+        _ => None,
+    })
+    .await;
+    assert_eq!(end.error, Some(ErrorCode::Cancelled));
+    assert!("this goes on for ever".starts_with(end.text.trim()), "{}", end.text);
+    assert!(world.model.wait_for_abandoned(1, PATIENCE).await, "the call is given up");
+    assert_eq!(client.say("and now?").await.text, "echo: and now?");
+}
+
+#[tokio::test]
+async fn messages_are_answered_in_the_order_they_came() {
+    let world = World::start().await;
+    let mut client = world.owner().await;
+    for number in 0..10 {
+        client.submit(id(&format!("m{number}")), &format!("number {number}")).await;
+    }
+    let mut answered = Vec::new();
+    while answered.len() < 10 {
+        let end = frame(&mut client, "an answer", |frame| match frame {
+            AgentFrame::End(end) => Some(end.text.clone()),
+            _ => None,
+        });
+        answered.push(end.await);
+    }
+    let expected: Vec<String> = (0..10).map(|number| format!("echo: number {number}")).collect();
+    assert_eq!(answered, expected);
+    // Each was shown what was said before it.
+    let last = world.model.requests().pop().unwrap();
+    assert_eq!(last.messages().len(), 1 + 2 * 9 + 1);
+}
+
+#[tokio::test]
+async fn too_many_unanswered_messages_are_told_to_wait() {
+    let world = World::with("[work]\nmax_unanswered = 3\n", ModelServer::builder()).await;
+    let (reply, steps) = Reply::text("slow").stepped();
+    world.model.enqueue(reply);
+    let mut client = world.owner().await;
+    client.connect().await.unwrap();
+    for number in 0..3 {
+        client.send_message(&id(&format!("m{number}")), "hello").await.unwrap();
+    }
+    client.send_message(&id("m3"), "one too many").await.unwrap();
+    let error = frame(&mut client, "an error", |frame| match frame {
+        AgentFrame::Error(error) => Some(error.clone()),
+        _ => None,
+    })
+    .await;
+    assert_eq!((error.code, error.id.as_deref()), (ErrorCode::Busy, Some("m3")));
+    // One that is stored already is still known.
+    client.send_message(&id("m0"), "hello").await.unwrap();
+    frame(&mut client, "m0 is accepted", |frame| match frame {
+        AgentFrame::Accepted { id, .. } if id.as_str() == "m0" => Some(()),
+        _ => None,
+    })
+    .await;
+    steps.allow(100);
+    assert_eq!(client.ask_as(id("m3"), "later", PATIENCE).await.unwrap().text, "echo: later");
+}

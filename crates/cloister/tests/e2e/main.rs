@@ -1,0 +1,32 @@
+//! The whole product, as a person meets it: the real programs, real sandboxes, a scripted model.
+
+#[cfg(test)]
+mod budgets;
+#[cfg(test)]
+mod chats;
+#[cfg(test)]
+mod cli;
+#[cfg(test)]
+mod conversation;
+#[cfg(test)]
+mod durable;
+#[cfg(test)]
+mod files;
+#[cfg(test)]
+mod isolation;
+#[cfg(test)]
+mod limits;
+#[cfg(test)]
+mod models;
+#[cfg(test)]
+mod plans;
+#[cfg(test)]
+mod quota;
+#[cfg(test)]
+mod socket;
+#[cfg(test)]
+mod tasks;
+#[cfg(test)]
+mod unprivileged;
+#[cfg(test)]
+mod world;

@@ -1,0 +1,153 @@
+//! Models: falling over without doubled text, clear words when none answers, keys that stay out of
+//! cells, images.
+
+use cloister_protocol::{Attachment, ClientFrame, ErrorCode, Message};
+use cloister_testkit::{Matcher, ModelServer, Reply};
+
+use crate::world::{Talk, World, ask_for_report, bash, files_with, frame, jobs};
+
+/// Connects the same server under several names; the model's id is the name.
+async fn connect(world: &World, names: &[&str]) {
+    let url = world.model.base_url();
+    for name in names {
+        let add = ["model", "add", name, "--base-url", &url, "--model", name];
+        world.stack.cli_ok(&add).await.unwrap();
+    }
+    world.stack.cli_ok(&["model", "use", &names.join(",")]).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_next_model_answers_when_one_does_not() {
+    let cut = Reply::text("this answer is cut in its middle").chunks(6).cut_after(3);
+    let model = ModelServer::builder()
+        .when(Matcher::model("cut"), cut)
+        .when(Matcher::model("broken"), Reply::status(500, "{\"error\":{\"message\":\"boom\"}}"))
+        .when(Matcher::model("busy"), Reply::status(429, "slow down").retry_after(30))
+        .when(Matcher::model("garbled"), Reply::text("never shown").chunks(2).malformed())
+        .when(Matcher::model("good"), Reply::text("the one good answer").chunks(4));
+    let world = World::with("", model).await;
+    connect(&world, &["cut", "broken", "busy", "garbled", "good"]).await;
+    let mut client = world.owner().await;
+    let answer = client.say("hello").await;
+    assert_eq!((answer.text.as_str(), answer.error), ("the one good answer", None));
+    assert!(client.faults().is_empty(), "{:?}", client.faults());
+    let texts: Vec<String> =
+        world.transcript("C1").await.into_iter().map(|line| line.text).collect();
+    assert_eq!(texts, ["hello", "the one good answer"]);
+    // What fell over is not part of the conversation.
+    client.say("and again").await;
+    let seen = world.model.requests().pop().unwrap().body.to_string();
+    assert!(!seen.contains("cut in its middle"), "{seen}");
+}
+
+#[tokio::test]
+async fn when_no_model_answers_it_is_said_which_and_why() {
+    let model = ModelServer::builder()
+        .when(
+            Matcher::model("one"),
+            Reply::status(401, "{\"error\":{\"message\":\"no such key\"}}"),
+        )
+        .when(Matcher::model("two"), Reply::text("").stream_error("melted"));
+    let world = World::with("", model).await;
+    connect(&world, &["one", "two"]).await;
+    let mut client = world.owner().await;
+    let answer = client.say("hello").await;
+    assert_eq!(answer.error, Some(ErrorCode::ModelUnavailable));
+    for part in ["one: ", "no such key", "two: ", "melted", "cloister model test one"] {
+        assert!(answer.text.contains(part), "{part}: {}", answer.text);
+    }
+    let said = world.stack.cli(&["chat", "hello?"]).await.unwrap();
+    assert_eq!(said.code, Some(1));
+    assert!(said.stdout.contains("no model answered"), "{said:?}");
+
+    // A task without a model fails in the same words.
+    world.stack.cli_ok(&["model", "use", "--level", "coordinator", "fake"]).await.unwrap();
+    let end = ask_for_report(&mut client, "run: true").await;
+    assert!(end.text.contains("failed") && end.text.contains("no such key"), "{}", end.text);
+}
+
+const KEY: &str = "sk-test-3141592653589793";
+
+#[tokio::test]
+async fn a_key_goes_to_the_provider_and_nowhere_else() {
+    let look = "env; cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n'; \
+                grep -rlD skip 'sk-[t]est' /chat /tmp /run /etc /home /root /var /opt /srv 2>/dev/null; \
+                echo looked";
+    let model = jobs(vec![("look", vec![bash(look)])]).key(KEY);
+    let world = World::with("", model).await;
+    let file = world.stack.data().with_file_name("key");
+    std::fs::write(&file, format!("{KEY}\n")).unwrap();
+    let url = world.model.base_url();
+    let file = file.to_str().unwrap();
+    let add = ["model", "add", "keyed", "--base-url", &url, "--model", "m", "--key-file", file];
+    let added = world.stack.cli_ok(&add).await.unwrap();
+    assert!(!added.contains(KEY));
+    world.stack.cli_ok(&["model", "use", "keyed"]).await.unwrap();
+
+    let mut client = world.owner().await;
+    let end = ask_for_report(&mut client, "job:look").await;
+    assert!(end.text.contains("looked") && !end.text.contains("sk-test"), "{}", end.text);
+    // The server expects the key as a bearer token, in every request.
+    assert!(world.model.request_count() >= 4);
+    world.model.assert_no_violations();
+
+    let listed = world.json(&["model", "list"]).await.to_string();
+    assert!(listed.contains("keyed") && !listed.contains(KEY), "{listed}");
+    assert!(!world.stack.log().contains(KEY));
+    let keys = world.stack.data().join("keys");
+    let held = files_with(world.stack.data(), KEY);
+    assert!(!held.is_empty() && held.iter().all(|path| path.starts_with(&keys)), "{held:?}");
+    for path in held {
+        let mode = std::os::unix::fs::PermissionsExt::mode(&path.metadata().unwrap().permissions());
+        assert_eq!(mode & 0o077, 0, "{}", path.display());
+    }
+    let pid = world.stack.pid().unwrap();
+    let line = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap();
+    assert!(!line.contains(KEY));
+}
+
+/// What a provider says when it quotes the key back.
+#[tokio::test]
+async fn a_provider_that_repeats_the_key_does_not_leak_it() {
+    let body = format!("{{\"error\":{{\"message\":\"Incorrect API key provided: {KEY}\"}}}}");
+    let model = ModelServer::builder().key(KEY).when(Matcher::any(), Reply::status(401, &body));
+    let world = World::with("", model).await;
+    let file = world.stack.data().with_file_name("key");
+    std::fs::write(&file, KEY).unwrap();
+    let url = world.model.base_url();
+    let file = file.to_str().unwrap();
+    let add = ["model", "add", "keyed", "--base-url", &url, "--model", "m", "--key-file", file];
+    world.stack.cli_ok(&add).await.unwrap();
+    world.stack.cli_ok(&["model", "use", "keyed"]).await.unwrap();
+    let answer = world.owner().await.say("hello").await;
+    assert!(answer.text.contains("Incorrect API key"), "{}", answer.text);
+    assert!(!answer.text.contains(KEY) && !world.stack.log().contains(KEY), "{}", answer.text);
+    let tested = world.stack.cli(&["--json", "model", "test", "keyed"]).await.unwrap();
+    assert!(tested.code != Some(0) && !tested.stdout.contains(KEY), "{tested:?}");
+}
+
+#[tokio::test]
+async fn an_image_reaches_the_model() {
+    let world = World::start().await;
+    let session = world.stack.session("owner").await.unwrap();
+    let uploaded = world.upload(&session, "dot.png", b"\x89PNG\r\n\x1a\nnot much").await;
+    let attachment: Attachment = uploaded.json().unwrap();
+    let mut client = world.owner().await;
+    client.connect().await.unwrap();
+    let message = Message {
+        id: "m1".parse().unwrap(),
+        chat: None,
+        text: "what is this?".to_owned(),
+        attachments: vec![attachment],
+        from: None,
+    };
+    client.send(&ClientFrame::Message(message)).await.unwrap();
+    frame(&mut client, "the answer", |frame| {
+        matches!(frame, cloister_protocol::AgentFrame::End(_)).then_some(())
+    })
+    .await;
+    let seen = world.model.requests().pop().unwrap();
+    assert_eq!(seen.images(), ["data:image/png;base64,iVBORw0KGgpub3QgbXVjaA=="]);
+    assert!(seen.last_user_text().starts_with("what is this?"));
+    world.model.assert_no_violations();
+}

@@ -1,0 +1,324 @@
+//! The product with a scripted model behind it, and what the tests ask of both.
+//!
+//! A person who says `job:NAME` gets a task of that name; its executor takes the steps that the test
+//! wrote down for the name (up to a `-`, so that `hold-1` and `hold-2` are two tasks of one kind).
+
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use cloister_protocol::admin::{Line, Session, TaskView};
+use cloister_protocol::{
+    AgentFrame, ChatId, End, ErrorCode, ErrorEnvelope, TaskState, WorkspaceId,
+};
+use cloister_store::Store;
+use cloister_store::audit::AuditRow;
+use cloister_testkit::stack::{Response, processes};
+use cloister_testkit::{
+    AgentClient, Answer, ModelServer, ModelServerBuilder, Received, Reply, Stack,
+};
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::Command;
+use tokio::time::{Instant, sleep, timeout};
+
+pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// The steps of the executors, by the name of their task.
+pub(crate) type Jobs = Vec<(&'static str, Vec<Reply>)>;
+
+/// A model that delegates `job:NAME` and works on it as told; anything else is echoed.
+pub(crate) fn jobs(jobs: Jobs) -> ModelServerBuilder {
+    ModelServer::builder().rule(move |received| {
+        let tools = received.tool_names();
+        if tools.contains(&"delegate") {
+            return delegated(received);
+        }
+        if !tools.contains(&"bash") {
+            return None;
+        }
+        let (_, steps) = jobs.iter().find(|(name, _)| *name == job_of(received))?;
+        let taken = received.messages().iter().filter(|message| message["role"] == "assistant");
+        let done = || Reply::text(format!("done: {}", received.tool_results().join("\n")));
+        Some(steps.get(taken.count()).cloned().unwrap_or_else(done))
+    })
+}
+
+fn delegated(received: &Received) -> Option<Reply> {
+    let asked = received.last_user_text();
+    if asked.starts_with("[task report]") {
+        return None;
+    }
+    let named = |word: &str| {
+        let (kind, name) = word.split_once(':')?;
+        ["job", "risky"].contains(&kind).then(|| (name.to_owned(), kind == "risky"))
+    };
+    let wanted: Vec<(String, bool)> = asked.split_whitespace().filter_map(named).collect();
+    if wanted.is_empty() {
+        return None;
+    }
+    if !received.tool_results().is_empty() {
+        return Some(Reply::text("It has begun."));
+    }
+    let delegate = |reply: Reply, (name, risky): &(String, bool)| {
+        let arguments =
+            json!({"title": name, "instructions": format!("job {name}"), "risky": risky});
+        reply.and_tool_call("delegate", arguments)
+    };
+    Some(wanted.iter().fold(Reply::default(), delegate))
+}
+
+/// The kind of job an executor was given.
+fn job_of(received: &Received) -> String {
+    let asked = received.last_user_text();
+    let title = asked.lines().next().and_then(|line| line.strip_prefix("Task: "));
+    title.unwrap_or_default().split('-').next().unwrap_or_default().to_owned()
+}
+
+pub(crate) fn bash(command: &str) -> Reply {
+    Reply::tool_call("bash", json!({"command": command}))
+}
+
+/// A command that lasts until somebody makes the file `go`, which it takes away.
+pub(crate) fn hold() -> Reply {
+    bash("until rm go 2>/dev/null; do sleep 0.03; done; echo released")
+}
+
+pub(crate) struct World {
+    pub(crate) stack: Stack,
+    pub(crate) model: ModelServer,
+}
+
+impl World {
+    /// With a model that echoes and acts on `run: COMMAND`.
+    pub(crate) async fn start() -> Self {
+        Self::with("", ModelServer::builder()).await
+    }
+
+    pub(crate) async fn with(config: &str, model: ModelServerBuilder) -> Self {
+        let model = model.start().await.unwrap();
+        let stack = Stack::builder().config(config).start().await.unwrap();
+        stack.use_model(&model).await.unwrap();
+        Self { stack, model }
+    }
+
+    /// A client of the owner's first chat.
+    pub(crate) async fn owner(&self) -> AgentClient {
+        self.client("owner", 1).await
+    }
+
+    pub(crate) async fn client(&self, user: &str, chat: u32) -> AgentClient {
+        let session = self.stack.session(user).await.unwrap();
+        self.stack.client(&session, ChatId::from_number(chat))
+    }
+
+    pub(crate) async fn add_user(&self, name: &str) -> Session {
+        self.stack.cli_ok(&["user", "add", name]).await.unwrap();
+        self.stack.session(name).await.unwrap()
+    }
+
+    /// Where the files of a chat are on this machine.
+    pub(crate) fn files(&self, workspace: u32, chat: u32) -> PathBuf {
+        let workspace = WorkspaceId::from_number(workspace).to_string();
+        let chat = ChatId::from_number(chat).to_string();
+        self.stack.data().join("workspaces").join(workspace).join("chats").join(chat).join("files")
+    }
+
+    /// Lets one command that holds go on.
+    pub(crate) fn release_one(&self, workspace: u32, chat: u32) {
+        std::fs::write(self.files(workspace, chat).join("go"), "").unwrap();
+    }
+
+    /// A command of the command line that must succeed, as JSON.
+    pub(crate) async fn json(&self, arguments: &[&str]) -> Value {
+        let mut all = vec!["--json"];
+        all.extend(arguments);
+        serde_json::from_str(&self.stack.cli_ok(&all).await.unwrap()).unwrap()
+    }
+
+    /// A command that must fail, with its exit code and error.
+    pub(crate) async fn failing(&self, arguments: &[&str]) -> (i32, ErrorEnvelope) {
+        let mut all = vec!["--json"];
+        all.extend(arguments);
+        let output = self.stack.cli(&all).await.unwrap();
+        let envelope = serde_json::from_str(&output.stdout)
+            .unwrap_or_else(|error| panic!("{arguments:?}: {error}: {output:?}"));
+        (output.code.unwrap(), envelope)
+    }
+
+    /// Every task, oldest first.
+    pub(crate) async fn tasks(&self) -> Vec<TaskView> {
+        serde_json::from_value(self.json(&["task", "list"]).await).unwrap()
+    }
+
+    pub(crate) async fn count_tasks(&self, state: TaskState) -> usize {
+        self.tasks().await.iter().filter(|task| task.state == state).count()
+    }
+
+    pub(crate) async fn until_tasks(&self, state: TaskState, count: usize) {
+        eventually(&format!("{count} tasks are {}", state.as_str()), || async {
+            (self.count_tasks(state).await == count).then_some(())
+        })
+        .await;
+    }
+
+    /// What was said in the owner's chat.
+    pub(crate) async fn transcript(&self, chat: &str) -> Vec<Line> {
+        serde_json::from_value(self.json(&["chats", "show", chat]).await).unwrap()
+    }
+
+    /// The newest entries of the audit trail.
+    pub(crate) async fn audit(&self) -> Vec<AuditRow> {
+        let store = Store::open(&self.stack.data().join("cloister.db")).await.unwrap();
+        let rows = store.audit_tail(1000).await.unwrap();
+        store.close().await;
+        rows
+    }
+
+    /// The agents of this stack that run now.
+    pub(crate) fn agents(&self, kind: processes::Kind) -> Vec<u32> {
+        let all = processes::below(self.stack.pid().unwrap());
+        all.into_iter().filter(|process| process.kind == kind).map(|process| process.pid).collect()
+    }
+
+    pub(crate) async fn upload(&self, session: &Session, name: &str, bytes: &[u8]) -> Response {
+        let path = format!("/cells/{}/v1/chats/C1/files?name={name}", session.workspace);
+        self.stack.http("POST", &path, Some(&session.token), bytes.to_vec()).await.unwrap()
+    }
+}
+
+/// Looks again and again until there is something to see.
+pub(crate) async fn eventually<T, F: Future<Output = Option<T>>>(
+    what: &str,
+    mut look: impl FnMut() -> F,
+) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(seen) = look().await {
+            return seen;
+        }
+        assert!(Instant::now() < deadline, "never: {what}");
+        sleep(LOOK_EVERY).await;
+    }
+}
+
+/// Says something new and waits for the answer. Every call is another message, also of a second
+/// client of the same chat.
+pub(crate) trait Talk {
+    async fn say(&mut self, text: &str) -> Answer;
+}
+
+impl Talk for AgentClient {
+    async fn say(&mut self, text: &str) -> Answer {
+        static SAID: AtomicU32 = AtomicU32::new(0);
+        let id = format!("say-{}", SAID.fetch_add(1, Ordering::Relaxed)).parse().unwrap();
+        self.ask_as(id, text, PATIENCE).await.unwrap()
+    }
+}
+
+/// The next frame that fits; what comes before it is passed over.
+pub(crate) async fn frame<T>(
+    client: &mut AgentClient,
+    what: &str,
+    fits: impl Fn(&AgentFrame) -> Option<T>,
+) -> T {
+    let wait = async {
+        loop {
+            let frame = client.frame_or_reconnect(PATIENCE).await.unwrap();
+            if let Some(found) = fits(&frame) {
+                return found;
+            }
+        }
+    };
+    timeout(PATIENCE, wait).await.unwrap_or_else(|_late| panic!("never came: {what}"))
+}
+
+/// The end of the next turn that no message started: what the agent says of its tasks.
+pub(crate) async fn report(client: &mut AgentClient) -> End {
+    frame(client, "a report", |frame| match frame {
+        AgentFrame::End(end) if end.message.is_none() => Some(end.clone()),
+        _ => None,
+    })
+    .await
+}
+
+/// Says something and waits for what becomes of the tasks it starts.
+pub(crate) async fn ask_for_report(client: &mut AgentClient, text: &str) -> End {
+    let answer = client.say(text).await;
+    assert_eq!(answer.error, None, "{}", answer.text);
+    report(client).await
+}
+
+/// The code of an answer in the error envelope.
+pub(crate) fn code_of(response: &Response) -> ErrorCode {
+    let envelope: ErrorEnvelope =
+        response.json().unwrap_or_else(|error| panic!("{error}: {}", response.text()));
+    assert!(!envelope.error.message.is_empty());
+    envelope.error.code
+}
+
+/// Whether a file below a directory holds these bytes.
+pub(crate) fn files_with(dir: &Path, needle: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut dirs = vec![dir.to_owned()];
+    while let Some(dir) = dirs.pop() {
+        for entry in std::fs::read_dir(&dir).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let kind = entry.file_type().unwrap();
+            if kind.is_dir() {
+                dirs.push(path);
+            } else if kind.is_file() && holds(&path, needle) {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
+fn holds(path: &Path, needle: &str) -> bool {
+    let bytes = std::fs::read(path).unwrap_or_default();
+    bytes.windows(needle.len()).any(|window| window == needle.as_bytes())
+}
+
+/// The processes of this machine whose command line holds this word.
+pub(crate) fn processes_with(word: &str) -> Vec<u32> {
+    let pids = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.windows(word.len()).any(|window| window == word.as_bytes())
+    })
+    .collect()
+}
+
+/// A program of the product, started by hand.
+#[expect(clippy::disallowed_methods, reason = "the program under test is a program")]
+pub(crate) fn program(path: &Path) -> Command {
+    let mut command = Command::new(path);
+    command.env_remove("CLOISTER_DATA").kill_on_drop(true);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// The command line on a data directory of the test's own.
+pub(crate) fn cloister(data: &Path) -> Command {
+    let mut command = program(Path::new(env!("CARGO_BIN_EXE_cloister")));
+    command.arg("--data").arg(data);
+    command
+}
+
+/// Runs a command to its end, with something to read on its standard input.
+pub(crate) async fn run_with_input(command: &mut Command, input: &str) -> Output {
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(input.as_bytes()).await.unwrap();
+    drop(stdin);
+    timeout(PATIENCE, child.wait_with_output()).await.unwrap().unwrap()
+}
+
+pub(crate) async fn run(command: &mut Command) -> Output {
+    timeout(PATIENCE, command.output()).await.unwrap().unwrap()
+}
