@@ -16,5 +16,5 @@ mod refusal;
 pub use chat::{ModelGateway, Probe};
 pub use door::{BuildError, DoorServer};
 pub use keys::{KeyError, KeyRing};
-pub use options::{DoorOptions, Options, UpstreamOptions};
+pub use options::{DoorOptions, ModelOptions, Options, UpstreamOptions};
 pub use prices::{Prices, prices_of};

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::Deserialize;
+
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Where the keys of `file:NAME` are.
@@ -50,6 +52,45 @@ impl Default for UpstreamOptions {
             backoff_max: Duration::from_secs(4),
             retry_after_max: Duration::from_secs(10),
             client_stall: Duration::from_secs(60),
+        }
+    }
+}
+
+/// `[models]` of the configuration: the settings of `UpstreamOptions` that operators change.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ModelOptions {
+    pub connect_ms: u64,
+    pub first_byte_ms: u64,
+    pub idle_ms: u64,
+    pub total_ms: u64,
+    pub attempts: u32,
+}
+
+impl Default for ModelOptions {
+    fn default() -> Self {
+        let upstream = UpstreamOptions::default();
+        let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        Self {
+            connect_ms: ms(upstream.connect),
+            first_byte_ms: ms(upstream.first_byte),
+            idle_ms: ms(upstream.idle),
+            total_ms: ms(upstream.total),
+            attempts: upstream.attempts,
+        }
+    }
+}
+
+impl From<&ModelOptions> for UpstreamOptions {
+    fn from(options: &ModelOptions) -> Self {
+        let time = |ms: u64| Duration::from_millis(ms.max(1));
+        Self {
+            connect: time(options.connect_ms),
+            first_byte: time(options.first_byte_ms),
+            idle: time(options.idle_ms),
+            total: time(options.total_ms),
+            attempts: options.attempts.max(1),
+            ..Self::default()
         }
     }
 }

@@ -16,6 +16,7 @@ use crate::output::{BAD_CONFIG, CliError};
 pub(crate) struct Config {
     pub(crate) listen: Option<SocketAddr>,
     pub(crate) cells: CellOptions,
+    pub(crate) models: cloister_broker::ModelOptions,
     pub(crate) users: UserOptions,
     pub(crate) work: WorkOptions,
 }

@@ -33,7 +33,9 @@ pub(crate) async fn build(data: &Path) -> Result<Built, CliError> {
     let layout = create_layout(data)?;
     let lock = lock(&layout)?;
     let store = Store::open(&layout.database()).await?;
-    let doors = DoorServer::new(cloister_broker::Options::new(layout.keys()), store.clone())
+    let mut options = cloister_broker::Options::new(layout.keys());
+    options.upstream = (&config.models).into();
+    let doors = DoorServer::new(options, store.clone())
         .map_err(|error| CliError::new(ErrorCode::Internal, error.to_string()))?;
     let gateway = doors.gateway().clone();
     let backend = backend(&layout)?;

@@ -120,7 +120,7 @@ impl Layout {
         }
         made.push(tree.make_dir(&RelPath::parse("chats")?)?);
         for chat in chats {
-            for place in ["", "/files", "/incoming"] {
+            for place in ["", "/files", "/files/incoming", "/incoming"] {
                 made.push(tree.make_dir(&RelPath::parse(&format!("chats/{chat}{place}"))?)?);
             }
         }

@@ -34,6 +34,8 @@ enum Over {
     Refused(String),
     /// Cancelled, or the control plane stops.
     Stopped,
+    /// Its plan has been approved: to be launched again, with files it may change.
+    Approved,
 }
 
 /// A launched executor.
@@ -103,7 +105,7 @@ async fn settle(control: &Control, task: &Task, over: Over) -> Result<(), Contro
             // Whatever it waits for may have come between the question and here.
             control.tell_task(&control.store().task(task.id).await?, "");
         }
-        Over::Stopped => control.store().requeue(task.id).await?,
+        Over::Stopped | Over::Approved => control.store().requeue(task.id).await?,
     }
     Ok(())
 }
@@ -123,6 +125,7 @@ fn sandbox_name(task: &Task) -> String {
 
 async fn launch<'a>(control: &'a Control, task: &'a Task) -> Result<Attempt<'a>, ControlError> {
     let user = control.store().user_of(task.workspace).await?;
+    let plan_pending = task.plan_first && !control.store().has_allowed(task.id).await?;
     control.prepare_workspace(task.workspace, vec![task.chat]).await?;
     let room = control.room(task.workspace).await?;
     let name = sandbox_name(task);
@@ -140,8 +143,9 @@ async fn launch<'a>(control: &'a Control, task: &'a Task) -> Result<Attempt<'a>,
         .open(socket.clone(), principal, Arc::new(slot))
         .map_err(ControlError::io("the door of an executor could not be opened"))?;
     let layout = control.layout();
-    let mount =
-        |source, target: &str| Mount { source, target: target.into(), access: Access::ReadWrite };
+    // Whatever the agent believes: without an approved plan there is nothing it could change.
+    let access = if plan_pending { Access::ReadOnly } else { Access::ReadWrite };
+    let mount = |source, target: &str| Mount { source, target: target.into(), access };
     let spec = SandboxSpec {
         name,
         role: Role::Executor,
@@ -161,7 +165,6 @@ async fn launch<'a>(control: &'a Control, task: &'a Task) -> Result<Attempt<'a>,
     if room == 0 {
         sandbox.set_writable(false).await;
     }
-    let plan_pending = task.plan_first && !control.store().has_allowed(task.id).await?;
     let ledger = control.store().steps(task.id).await?;
     Ok(Attempt { control, task, sandbox, connections, ledger, plan_pending, _door: door })
 }
@@ -240,8 +243,10 @@ impl Attempt<'_> {
                     match requests::answer(self.control, self.task, &request, self.plan_pending)
                         .await
                     {
+                        Answered::Now(_) if self.plan_was_approved().await? => {
+                            return Ok(Some(Over::Approved));
+                        }
                         Answered::Now(reply) => {
-                            self.refresh_plan().await?;
                             Some(Downlink::Reply { id: request.id, result: reply })
                         }
                         Answered::Later => return Ok(Some(Over::Parked)),
@@ -263,11 +268,9 @@ impl Attempt<'_> {
         }
     }
 
-    async fn refresh_plan(&mut self) -> Result<(), ControlError> {
-        if self.plan_pending {
-            self.plan_pending = !self.control.store().has_allowed(self.task.id).await?;
-        }
-        Ok(())
+    /// Approved since the launch; the request will be made again, and answered then.
+    async fn plan_was_approved(&self) -> Result<bool, ControlError> {
+        Ok(self.plan_pending && self.control.store().has_allowed(self.task.id).await?)
     }
 
     async fn start(&mut self) -> Result<Start, ControlError> {
