@@ -5,7 +5,7 @@ use cloister_testkit::stack::processes::Kind;
 use cloister_testkit::{AgentClient, Reply};
 use serde_json::json;
 
-use crate::world::{Talk, World, ask_for_report, bash, frame, jobs, report};
+use crate::world::{Talk, World, ask_for_report, bash, eventually, frame, jobs, report};
 
 /// Tries at once, is refused, asks, and tries again.
 fn wipe() -> Vec<Reply> {
@@ -119,4 +119,21 @@ async fn a_task_that_waits_can_be_cancelled() {
     assert_eq!(late.error.map(|code| code.as_str()), Some("not_found"), "{}", late.text);
     assert_eq!(world.json(&["task", "approvals"]).await, json!([]));
     assert!(world.files(1, 1).join("keep.txt").exists());
+}
+
+#[tokio::test]
+async fn before_the_plan_even_an_agent_that_obeys_nothing_has_nothing_to_write_to() {
+    let world = World::with("", jobs(vec![("idle", vec![Reply::hang()])])).await;
+    let mut client = world.owner().await;
+    client.say("please delete everything with job:idle").await;
+    let executor = eventually("an executor", || async { world.agents(Kind::Executor).pop() }).await;
+    let mounts = std::fs::read_to_string(format!("/proc/{executor}/mountinfo")).unwrap();
+    for place in ["/chat", "/chat/incoming"] {
+        let options = mounts.lines().find_map(|line| {
+            let mut fields = line.split(' ');
+            (fields.nth(4) == Some(place)).then(|| fields.next().unwrap_or_default().to_owned())
+        });
+        let options = options.unwrap_or_else(|| panic!("{place} is not mounted:\n{mounts}"));
+        assert!(options.split(',').any(|option| option == "ro"), "{place}: {options}");
+    }
 }
