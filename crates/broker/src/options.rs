@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use cloister_control::ports::Principal;
 use serde::Deserialize;
 
 #[derive(Clone, Debug)]
@@ -104,8 +105,10 @@ pub struct DoorOptions {
     pub bodies_bytes: usize,
     pub body_read: Duration,
     pub header_read: Duration,
-    /// Model calls under way at once.
+    /// Model calls of an executor under way at once.
     pub calls: usize,
+    /// Model calls of a coordinator under way at once: one for each of many chats.
+    pub coordinator_calls: usize,
     pub connections: usize,
     pub requests_per_second: f64,
     pub request_burst: f64,
@@ -120,6 +123,13 @@ pub struct DoorOptions {
     pub ping: Duration,
 }
 
+impl DoorOptions {
+    /// Model calls that this door lets in at once.
+    pub(crate) fn calls_of(&self, who: Principal) -> usize {
+        if who.task.is_some() { self.calls } else { self.coordinator_calls }
+    }
+}
+
 impl Default for DoorOptions {
     fn default() -> Self {
         Self {
@@ -128,6 +138,7 @@ impl Default for DoorOptions {
             body_read: Duration::from_secs(30),
             header_read: Duration::from_secs(30),
             calls: 8,
+            coordinator_calls: 40,
             connections: 64,
             requests_per_second: 100.0,
             request_burst: 200.0,

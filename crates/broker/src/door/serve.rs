@@ -62,7 +62,7 @@ impl Door {
         Self {
             connections: Bucket::new(options.requests_per_second, options.request_burst),
             requests: Bucket::new(options.requests_per_second, options.request_burst),
-            calls: Arc::new(Semaphore::new(options.calls)),
+            calls: Arc::new(Semaphore::new(options.calls_of(who))),
             bodies: Arc::new(Semaphore::new(options.bodies_bytes.div_ceil(BODY_UNIT))),
             repeats: Repeats::new(options.same_request),
             gateway,
@@ -87,7 +87,7 @@ impl Door {
             tracing::debug!(%full, workspace = %self.who.workspace, "a call was not let in");
             Refusal::busy(format!(
                 "too many or too large model calls are under way already (at most {} at once)",
-                self.options.calls
+                self.options.calls_of(self.who)
             ))
         };
         let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());

@@ -25,6 +25,7 @@ async fn fifty_calls_at_once_never_pass_the_limit() {
     let limit = 10_000_000;
     let mut options = quick();
     options.door.calls = 64;
+    options.door.coordinator_calls = 64;
     let world = World::with(options, limit).await;
     world.use_models(&[&server]).await;
     let door = world.open();

@@ -68,6 +68,7 @@ async fn more_calls_at_once_than_allowed_are_told_to_wait() {
     let server = ModelServer::start().await.unwrap();
     let mut options = quick();
     options.door.calls = 2;
+    options.door.coordinator_calls = 2;
     options.upstream.first_byte = PATIENCE;
     let world = World::with(options, DOLLAR).await;
     world.use_models(&[&server]).await;

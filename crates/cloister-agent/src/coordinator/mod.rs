@@ -13,6 +13,9 @@ use std::time::Duration;
 
 use cloister_protocol::link::{Downlink, Trigger, Uplink};
 use cloister_protocol::{ChatId, End, MessageId, TurnId};
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesOrdered;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::timeout;
@@ -76,6 +79,8 @@ struct Coordinator {
     unstored: HashMap<(ChatId, TurnId), End>,
     /// Chats whose summary is being renewed.
     summarising: Vec<ChatId>,
+    /// Triggers on their way into the journal, in the order they came: turns run in that order.
+    accepting: FuturesOrdered<BoxFuture<'static, Happened>>,
     tasks: JoinSet<Happened>,
 }
 
@@ -87,6 +92,7 @@ impl Coordinator {
             open: HashMap::new(),
             unstored: HashMap::new(),
             summarising: Vec::new(),
+            accepting: FuturesOrdered::new(),
             tasks: JoinSet::new(),
         }
     }
@@ -101,6 +107,7 @@ impl Coordinator {
                     Some(frame) => self.take(frame).await?,
                     None => return Err(LinkError::Gone),
                 },
+                Some(accepted) = self.accepting.next() => self.go_on(Ok(accepted)).await?,
                 Some(happened) = self.tasks.join_next() => self.go_on(happened).await?,
                 again = reconnected(&mut state, connection) => {
                     connection = again?;
@@ -128,7 +135,9 @@ impl Coordinator {
         let chat = trigger.chat;
         let to_write = trigger.clone();
         let submitted = self.desk.journal.submit(chat, move |db| db.accept(&to_write)).await;
-        self.tasks.spawn(async move { Happened::Accepted(trigger, submitted.wait().await) });
+        self.accepting.push_back(Box::pin(async move {
+            Happened::Accepted(trigger, submitted.wait().await)
+        }));
     }
 
     fn cancel(&mut self, turn: &TurnId) {

@@ -117,7 +117,21 @@ impl ChatDb {
         self.connection.unchecked_transaction()
     }
 
+    /// Commits without waiting for the disk: what is written survives any kill at once, and a power
+    /// cut from the next full commit on. Only for what the control plane has on disk as well.
+    fn lightly<T>(&self, write: impl FnOnce() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+        self.connection.execute_batch("PRAGMA synchronous = NORMAL")?;
+        let written = write();
+        self.connection.execute_batch("PRAGMA synchronous = FULL")?;
+        written
+    }
+
+    /// Writes a trigger down; after a power cut the control plane hands it over again.
     pub(crate) fn accept(&self, trigger: &Trigger) -> rusqlite::Result<Accepted> {
+        self.lightly(|| self.write_trigger(trigger))
+    }
+
+    fn write_trigger(&self, trigger: &Trigger) -> rusqlite::Result<Accepted> {
         let transaction = self.connection.unchecked_transaction()?;
         let turn = TurnId::of_trigger(&trigger.id);
         let added = self
@@ -189,13 +203,18 @@ impl ChatDb {
             })
     }
 
-    /// Ends a turn. Its row is made again if the database was replaced while it ran.
+    /// Ends a turn. The control plane stores the end next, and `mark_stored` puts both on disk here.
     pub(crate) fn end(
         &self,
         trigger: &Trigger,
         turn: i64,
         ending: &Ending,
     ) -> rusqlite::Result<()> {
+        self.lightly(|| self.write_end(trigger, turn, ending))
+    }
+
+    /// The turn's row is made again if the database was replaced while it ran.
+    fn write_end(&self, trigger: &Trigger, turn: i64, ending: &Ending) -> rusqlite::Result<()> {
         let transaction = self.connection.unchecked_transaction()?;
         if let Some(last) = &ending.last {
             self.append(turn, last)?;

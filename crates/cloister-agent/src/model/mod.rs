@@ -37,7 +37,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
 const CALL_TIMEOUT: Duration = Duration::from_secs(1800);
 const MAX_ERROR_BYTES: usize = 64 << 10;
 /// Calls of this agent at once; others wait. The door refuses a few more than this.
-const MAX_CALLS: usize = 6;
+const MAX_CALLS: usize = 36;
 /// How often a call is made again that may do better in a moment, and the pause before the first time.
 const MAX_TRIES: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(500);

@@ -49,6 +49,8 @@ pub(super) async fn run(context: Context, up: Up) -> Result<ExitCode, CliError> 
         url: url.clone(),
     };
     let socket = admin_socket(built.control.layout().root())?;
+    // Whoever reads that we have started may ask us to stop at once.
+    let stop_asked = asked_to_stop()?;
     built.control.start().await?;
     let token = cloister_web::new_login_token(&built.control, &user).await?;
     say_started(context.output, &url, &token)?;
@@ -62,7 +64,7 @@ pub(super) async fn run(context: Context, up: Up) -> Result<ExitCode, CliError> 
 
     let failed = tokio::select! {
         ended = servers.join_next() => Some(ended),
-        () = asked_to_stop()? => None,
+        () = stop_asked => None,
     };
     drain(&built, &stop, servers).await;
     match failed {

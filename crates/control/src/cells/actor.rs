@@ -217,7 +217,10 @@ impl Actor {
             }
             Uplink::Accepted { id } => {
                 if let Some(id) = self.owed(&id) {
-                    self.note_journaled(id);
+                    // Most turns have ended by then.
+                    self.later("marking a message as journaled", move |control| async move {
+                        Ok(control.store().mark_journaled(id).await?)
+                    });
                 }
             }
             Uplink::TextChunk(chunk) => {
@@ -292,7 +295,10 @@ impl Actor {
         }
         self.deaths.remove(&id);
         self.send(Downlink::Stored { turn }).await;
-        self.control.warn_of_budget(self.workspace, owed.chat).await?;
+        let (workspace, chat) = (self.workspace, owed.chat);
+        self.later("looking at the budget", move |control| async move {
+            control.warn_of_budget(workspace, chat).await
+        });
         // The end may have woken another trigger; it is in the inbox now.
         self.reconcile().await;
         Ok(())
@@ -307,17 +313,20 @@ impl Actor {
         Ok(row.filter(|row| row.workspace == self.workspace).map(|row| Owed::of(&row)))
     }
 
-    /// Notes a little later that the agent has a message in its journal. Nothing depends on it, and
-    /// most turns have ended by then: it must not stand in the way of their model call.
-    fn note_journaled(&self, id: i64) {
-        let control = self.control.clone();
+    /// Does something that nothing depends on, a little later: it must not stand in the way of a turn.
+    fn later<F>(&self, what: &'static str, job: impl FnOnce(Control) -> F)
+    where
+        F: Future<Output = Result<(), ControlError>> + Send + 'static,
+    {
+        let job = job(self.control.clone());
+        let (stop, workspace) = (self.control.inner.stop.clone(), self.workspace);
         self.control.inner.tracker.spawn(async move {
             tokio::select! {
-                () = control.inner.stop.cancelled() => return,
+                () = stop.cancelled() => return,
                 () = tokio::time::sleep(NOTE_AFTER) => {}
             }
-            if let Err(error) = control.store().mark_journaled(id).await {
-                tracing::warn!(%error, "a message could not be marked as journaled");
+            if let Err(error) = job.await {
+                tracing::warn!(%workspace, error = error.chain(), what, "could not be done");
             }
         });
     }
@@ -459,7 +468,10 @@ impl Actor {
     async fn stop_cell(&mut self) {
         self.send(Downlink::Stop).await;
         let Some(cell) = self.cell.take() else { return };
-        if tokio::time::timeout(STOP_TIME, cell.sandbox.wait()).await.is_err() {
+        // One that is not connected can't have heard it.
+        let ended = cell.link.is_some()
+            && tokio::time::timeout(STOP_TIME, cell.sandbox.wait()).await.is_ok();
+        if !ended {
             cell.sandbox.kill().await;
         }
         drop(cell);

@@ -278,7 +278,7 @@ pub(crate) fn limits() -> Limits {
         memory_bytes: 256 << 20,
         processes: 64,
         cpu_percent: 200,
-        cpu_weight: 100,
+        cpu_weight: 10,
         file_bytes: 16 << 20,
         open_files: 256,
         tmp_bytes: 32 << 20,

@@ -46,7 +46,7 @@ impl Bench {
                 memory_bytes: 128 << 20,
                 processes: 32,
                 cpu_percent: 100,
-                cpu_weight: 100,
+                cpu_weight: 10,
                 file_bytes: 1 << 20,
                 open_files: 64,
                 tmp_bytes: 8 << 20,

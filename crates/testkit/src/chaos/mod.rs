@@ -67,6 +67,8 @@ pub enum ChaosError {
     Stack(#[from] StackError),
     #[error("what is left could not be read: {0}")]
     Verdict(String),
+    #[error("it broke off: {source}\ndata and log are in {}", kept.display())]
+    BrokenOff { kept: PathBuf, source: Box<ChaosError> },
 }
 
 /// What came of it.
@@ -129,13 +131,29 @@ pub async fn run(options: Options) -> Result<Outcome, ChaosError> {
         .map_err(ChaosError::Model)?;
     let mut stack = Stack::builder().config(CONFIG).start().await?;
     stack.use_model(&model).await?;
+    let outcome = run_on(&mut stack, options, (&model, &seen)).await;
+    match outcome {
+        Ok(mut outcome) if !outcome.holds() => {
+            outcome.kept = Some(stack.keep());
+            Ok(outcome)
+        }
+        Ok(outcome) => Ok(outcome),
+        Err(error) => Err(ChaosError::BrokenOff { kept: stack.keep(), source: Box::new(error) }),
+    }
+}
+
+async fn run_on(
+    stack: &mut Stack,
+    options: Options,
+    (model, seen): (&ModelServer, &Seen),
+) -> Result<Outcome, ChaosError> {
     let (phase, phases) = watch::channel(Phase::Talk);
     let (moments, _) = broadcast::channel(256);
-    let (mut talkers, waiting) = start_load(&stack, options, &phases, &moments).await?;
+    let (mut talkers, waiting) = start_load(stack, options, &phases, &moments).await?;
 
-    let kills = strike(&mut stack, options, &moments, &phase).await?;
+    let kills = strike(stack, options, &moments, &phase).await?;
     phase.send_replace(Phase::Listen);
-    let drained = drain(&stack, &waiting, options.drain).await;
+    let drained = drain(stack, &waiting, options.drain).await;
     phase.send_replace(Phase::Leave);
     let mut told: Vec<Told> = Vec::new();
     while let Some(talker) = talkers.join_next().await {
@@ -145,11 +163,7 @@ pub async fn run(options: Options) -> Result<Outcome, ChaosError> {
     let verdict = verdict::count(stack.data(), &told, &seen.delegated())
         .map_err(|error| ChaosError::Verdict(error.to_string()))?;
     let violations = model.violations();
-    let mut outcome = Outcome { options, kills, verdict, drained, violations, kept: None };
-    if !outcome.holds() {
-        outcome.kept = Some(stack.keep());
-    }
-    Ok(outcome)
+    Ok(Outcome { options, kills, verdict, drained, violations, kept: None })
 }
 
 type Load = (JoinSet<Told>, Vec<Arc<AtomicUsize>>);
