@@ -224,10 +224,13 @@ pub(crate) enum Task {
         open: bool,
     },
     /// Show a task and its ledger
-    Show { task: TaskId },
+    Show {
+        #[arg(value_parser = task_id)]
+        task: TaskId,
+    },
     /// Cancel a task, or with --all every open one of a user
     Cancel {
-        #[arg(required_unless_present = "all")]
+        #[arg(value_parser = task_id, required_unless_present = "all")]
         task: Option<TaskId>,
         #[arg(long, conflicts_with = "task")]
         all: bool,
@@ -235,7 +238,10 @@ pub(crate) enum Task {
         user: ForUser,
     },
     /// Try a task again that failed or was cancelled
-    Retry { task: TaskId },
+    Retry {
+        #[arg(value_parser = task_id)]
+        task: TaskId,
+    },
     /// List what waits for an answer
     Approvals {
         #[command(flatten)]
@@ -350,4 +356,9 @@ fn dollars(text: &str) -> Result<f64, String> {
     } else {
         Err("expected an amount in dollars, such as 2.50".to_owned())
     }
+}
+
+/// A task as people type it: `T3`, `t3` or `3`.
+fn task_id(text: &str) -> Result<TaskId, cloister_protocol::ParseIdError> {
+    format!("T{}", text.trim_start_matches(['T', 't'])).parse()
 }

@@ -70,15 +70,6 @@ impl Store {
         &self.writer
     }
 
-    /// `PRAGMA integrity_check`: the problems found, none if the database is whole.
-    pub async fn integrity_problems(&self) -> Result<Vec<String>, StoreError> {
-        let lines: Vec<String> = sqlx::query_scalar("PRAGMA integrity_check")
-            .fetch_all(self.reader())
-            .await
-            .tried("check its integrity")?;
-        Ok(lines.into_iter().filter(|line| line != "ok").collect())
-    }
-
     /// Closes every connection; what was written is checkpointed.
     pub async fn close(&self) {
         self.readers.close().await;

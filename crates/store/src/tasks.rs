@@ -1,7 +1,7 @@
 //! Tasks: durable units of work, their states and who hears of their end.
 
 use cloister_protocol::link::{Cause, TaskReport};
-use cloister_protocol::{Attachment, ChatId, TaskId, TaskState, TurnId, WorkspaceId};
+use cloister_protocol::{Attachment, ChatId, TaskId, TaskState, WorkspaceId};
 use sqlx::{FromRow, Sqlite, Transaction};
 
 use crate::db::Store;
@@ -427,9 +427,4 @@ pub(crate) async fn report_turn(
         cause: Cause::TasksEnded { reports: tasks.iter().map(Task::report).collect() },
     };
     Ok(Some(inbox::accept_in(tx, trigger, now).await?.item))
-}
-
-/// The turn of a task, as a turn id.
-pub fn turn_of(task: &Task) -> Result<TurnId, StoreError> {
-    task.turn.parse().map_err(|e| corrupt("turn id", e))
 }

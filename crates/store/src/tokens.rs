@@ -103,16 +103,6 @@ impl Store {
         tx.commit().await.tried("use up a login token")?;
         Ok(row.map(owner))
     }
-
-    /// Ends a session at once.
-    pub async fn revoke_token(&self, hash: &str) -> Result<(), StoreError> {
-        sqlx::query("DELETE FROM tokens WHERE hash = ?")
-            .bind(hash)
-            .execute(self.writer())
-            .await
-            .tried("revoke a token")?;
-        Ok(())
-    }
 }
 
 fn owner((user, workspace, expires_at): (u32, u32, i64)) -> TokenOwner {

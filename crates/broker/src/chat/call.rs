@@ -8,11 +8,11 @@ use cloister_protocol::Level;
 use cloister_store::Store;
 use cloister_store::models::Model;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::attempt::{Attempt, Ended, Upstream};
 use super::failure::{Failure, Next, unavailable};
-use super::meter::Lease;
+use super::meter::{Lease, SETTLE_AFTER};
 use super::request::ChatRequest;
 use crate::refusal::Refusal;
 
@@ -153,6 +153,10 @@ impl Call<'_> {
             () = reader.closed() => Ended::Gone,
             () = sleep_until(deadline) => Ended::Failed(Failure::OutOfTime(self.upstream.options().total)),
         };
+        if matches!(ended, Ended::Answered | Ended::Gone) {
+            // The answer's end is being stored by the one writer now; the money stays held meanwhile.
+            sleep(SETTLE_AFTER).await;
+        }
         let settled = lease.settle(self.store, attempt.reached, &attempt.progress).await;
         let status = match &ended {
             Ended::Answered => "answered",

@@ -1,11 +1,14 @@
 //! What a call may cost is held before it and settled after it.
 
+use std::time::Duration;
+
 use axum::http::StatusCode;
 use cloister_control::ports::Principal;
 use cloister_protocol::Level;
 use cloister_protocol::{ErrorCode, Usage};
 use cloister_store::models::Model;
 use cloister_store::{BudgetKind, OverBudget, Reservation, Settlement, Store};
+use tokio::time::sleep;
 
 use super::events::Progress;
 use super::request::ChatRequest;
@@ -14,6 +17,10 @@ use crate::refusal::Refusal;
 
 /// An answer shorter than this is not worth asking for.
 const LEAST_ANSWER_TOKENS: u64 = 256;
+/// How long after its answer a call is settled.
+pub(crate) const SETTLE_AFTER: Duration = Duration::from_millis(5);
+/// How long a call waits for others to be settled before it is refused or cut short.
+const SETTLING: Duration = Duration::from_millis(25);
 /// How often a smaller reservation is tried while other calls take what is left.
 const FITTING_ROUNDS: u32 = 4;
 
@@ -51,7 +58,7 @@ impl Lease {
         let most = u64::from(model.max_output_tokens);
         let mut max_tokens = request.max_tokens.unwrap_or(most).clamp(1, most.max(1));
         let mut refused = None;
-        for _ in 0..FITTING_ROUNDS {
+        for round in 0..FITTING_ROUNDS {
             let amount = prompt_cost.saturating_add(cost(max_tokens, model.completion_price));
             let answer = store
                 .reserve(who.user, who.task, level, &model.name, amount)
@@ -70,6 +77,10 @@ impl Lease {
                 Err(over) => over,
             };
             refused = Some(over);
+            if round == 0 && over.reserved > 0 {
+                sleep(SETTLING).await;
+                continue;
+            }
             match fitting(&over, prompt_cost, model.completion_price) {
                 Some(fits) if fits >= LEAST_ANSWER_TOKENS && fits < max_tokens => max_tokens = fits,
                 _ => break,

@@ -74,7 +74,7 @@ async fn every_error_has_the_same_shape() {
         (&["frobnicate"], 2, ErrorCode::BadRequest),
         (&[], 2, ErrorCode::BadRequest),
         (&["task", "cancel"], 2, ErrorCode::BadRequest),
-        (&["task", "show", "17"], 2, ErrorCode::BadRequest),
+        (&["task", "show", "seventeen"], 2, ErrorCode::BadRequest),
         (&["chats", "show", "C0"], 2, ErrorCode::BadRequest),
         (&["user", "add", "Bad Name"], 2, ErrorCode::BadRequest),
         (&["user", "add", "ann", "--executors", "many"], 2, ErrorCode::BadRequest),
