@@ -30,6 +30,8 @@ const MAX_READ_BYTES: usize = 16 * MAX_FRAME_BYTES;
 const PING_EVERY: Duration = Duration::from_secs(20);
 /// A client that says nothing, not even pong, for this long is gone.
 const SILENCE: Duration = Duration::from_secs(65);
+/// How long a client that is being closed may take to close its side.
+const CLOSE_TIME: Duration = Duration::from_secs(5);
 const SEND_TIME: Duration = Duration::from_secs(20);
 /// Frames in a row that are no frames of ours before the socket closes.
 const MAX_BAD_FRAMES: u32 = 100;
@@ -319,6 +321,12 @@ impl Client {
     async fn close(&self, socket: &mut WebSocket, why: &str) -> Result<(), Closed> {
         let frame = CloseFrame { code: close_code::POLICY, reason: why.to_owned().into() };
         send(socket, WsMessage::Close(Some(frame))).await?;
+        // A connection that is dropped with unread frames in it is reset, and the client loses what
+        // it was told last: read on until it has closed its side.
+        let closed = async { while let Some(Ok(_)) = socket.recv().await {} };
+        if tokio::time::timeout(CLOSE_TIME, closed).await.is_err() {
+            tracing::debug!(workspace = %self.workspace, "a client did not close its side in time");
+        }
         Err(Closed)
     }
 }
