@@ -10,12 +10,13 @@ use cloister_store::inbox::inbox_id;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
 
+use super::cell::Cell;
 use super::ending::Owed;
-use super::{LinkEnd, LinkSlot, Poke};
+use super::{LinkEnd, Poke};
 use crate::commands;
 use crate::control::Control;
 use crate::error::ControlError;
-use crate::ports::{Access, Exit, Mount, OpenDoor, Principal, Role, Sandbox, SandboxSpec};
+use crate::ports::Exit;
 
 /// How often the coordinator may die while a message waits before the person is told.
 const MAX_DEATHS: u32 = 20;
@@ -31,17 +32,6 @@ const NOTE_AFTER: Duration = Duration::from_millis(100);
 const MAX_REQUESTS: usize = 16;
 /// How long a coordinator that was told to stop may take.
 const STOP_TIME: Duration = Duration::from_secs(3);
-
-/// A running coordinator.
-struct Cell {
-    sandbox: Box<dyn Sandbox>,
-    connections: mpsc::Receiver<LinkEnd>,
-    link: Option<LinkEnd>,
-    launched_at: Instant,
-    /// Inbox rows handed over on the present link.
-    sent: HashMap<i64, Owed>,
-    _door: Box<dyn OpenDoor>,
-}
 
 struct Actor {
     control: Control,
@@ -394,7 +384,7 @@ impl Actor {
             return Ok(());
         }
         if self.cell.is_none() {
-            self.cell = Some(self.launch().await?);
+            self.cell = Some(Cell::launch(&self.control, self.workspace).await?);
         }
         for row in owed {
             let owed = Owed::of(&row);
@@ -419,52 +409,6 @@ impl Actor {
         }
     }
 
-    async fn launch(&self) -> Result<Cell, ControlError> {
-        let control = &self.control;
-        let user = control.store().user_of(self.workspace).await?;
-        let name = self.workspace.to_string();
-        let workspace_dir = control.layout().workspace(self.workspace);
-        let chats = control.store().chats(self.workspace).await?;
-        control
-            .prepare_workspace(self.workspace, chats.iter().map(|chat| chat.id).collect())
-            .await?;
-        let run_dir = control
-            .layout()
-            .sandbox_run(&name)
-            .map_err(ControlError::io("the run directory of a cell could not be made"))?;
-        let socket = run_dir.join("door.sock");
-        let (slot, connections) = LinkSlot::new();
-        let principal = Principal { user: user.id, workspace: self.workspace, task: None };
-        let door = control
-            .inner
-            .parts
-            .doors
-            .open(socket.clone(), principal, Arc::new(slot))
-            .map_err(ControlError::io("the door of a cell could not be opened"))?;
-        let spec = SandboxSpec {
-            name,
-            role: Role::Coordinator,
-            workspace: self.workspace,
-            mounts: vec![Mount {
-                source: workspace_dir,
-                target: cloister_protocol::link::WORKSPACE_PATH.into(),
-                access: Access::ReadWrite,
-            }],
-            door: socket,
-            cwd: cloister_protocol::link::WORKSPACE_PATH.into(),
-            limits: control.inner.parts.cells.coordinator_limits(),
-        };
-        let sandbox = control.inner.parts.backend.launch(spec).await?;
-        Ok(Cell {
-            sandbox,
-            connections,
-            link: None,
-            launched_at: Instant::now(),
-            sent: HashMap::new(),
-            _door: door,
-        })
-    }
-
     async fn stop_cell(&mut self) {
         self.send(Downlink::Stop).await;
         let Some(cell) = self.cell.take() else { return };
@@ -475,8 +419,7 @@ impl Actor {
             cell.sandbox.kill().await;
         }
         drop(cell);
-        let run_dir = self.control.layout().run().join(self.workspace.to_string());
-        drop(std::fs::remove_dir_all(run_dir));
+        self.control.clear_door(&self.workspace.to_string());
     }
 }
 

@@ -1,9 +1,14 @@
-//! Control's end of a link: a slot that the door fills each time an agent connects.
+//! Control's end of a link: a door, and a slot that it fills each time an agent connects.
+
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use cloister_protocol::link::{Downlink, Uplink};
 use tokio::sync::mpsc;
 
-use crate::ports::{Attached, LinkSide};
+use crate::control::Control;
+use crate::error::ControlError;
+use crate::ports::{Attached, LinkSide, OpenDoor, Principal};
 
 /// Frames that wait in either direction before the sender is held back.
 const LINK_QUEUE: usize = 256;
@@ -15,12 +20,12 @@ pub(crate) struct LinkEnd {
 }
 
 /// Hands each new connection to its owner.
-pub(crate) struct LinkSlot {
+struct LinkSlot {
     connected: mpsc::Sender<LinkEnd>,
 }
 
 impl LinkSlot {
-    pub(crate) fn new() -> (Self, mpsc::Receiver<LinkEnd>) {
+    fn new() -> (Self, mpsc::Receiver<LinkEnd>) {
         let (connected, connections) = mpsc::channel(4);
         (Self { connected }, connections)
     }
@@ -33,5 +38,35 @@ impl LinkSide for LinkSlot {
         // If the owner is gone or swamped, the halves drop here and the link closes at once.
         drop(self.connected.try_send(LinkEnd { down, up }));
         Attached { down: down_receiver, up: up_sender }
+    }
+}
+
+/// A door that waits for its sandbox.
+pub(crate) struct Doorway {
+    pub(crate) socket: PathBuf,
+    pub(crate) connections: mpsc::Receiver<LinkEnd>,
+    pub(crate) door: Box<dyn OpenDoor>,
+}
+
+impl Control {
+    /// Opens the door of a sandbox, in a run directory made anew.
+    pub(crate) fn open_door(&self, name: &str, who: Principal) -> Result<Doorway, ControlError> {
+        let run_dir = self
+            .layout()
+            .sandbox_run(name)
+            .map_err(ControlError::io("the run directory of a sandbox could not be made"))?;
+        let socket = run_dir.join("door.sock");
+        let (slot, connections) = LinkSlot::new();
+        let doors = &self.inner.parts.doors;
+        let door = doors
+            .open(socket.clone(), who, Arc::new(slot))
+            .map_err(ControlError::io("the door of a sandbox could not be opened"))?;
+        Ok(Doorway { socket, connections, door })
+    }
+
+    /// Removes the run directory of a sandbox that has ended.
+    pub(crate) fn clear_door(&self, name: &str) {
+        // What can't be removed now is cleared at the next start.
+        drop(std::fs::remove_dir_all(self.layout().run().join(name)));
     }
 }

@@ -4,6 +4,7 @@
 //! makes sure that a live coordinator has it. It holds nothing that the database does not.
 
 mod actor;
+mod cell;
 mod ending;
 mod link;
 mod requests;
@@ -14,7 +15,7 @@ use tokio::sync::mpsc;
 use crate::control::Control;
 
 pub(crate) use ending::Owed;
-pub(crate) use link::{LinkEnd, LinkSlot};
+pub(crate) use link::{Doorway, LinkEnd};
 
 /// Pokes that may wait for one actor.
 const POKE_QUEUE: usize = 64;

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::requests::{self, Answered};
-use crate::cells::{LinkEnd, LinkSlot};
+use crate::cells::{Doorway, LinkEnd};
 use crate::control::Control;
 use crate::error::ControlError;
 use crate::ports::{Access, Exit, Mount, OpenDoor, Principal, Role, Sandbox, SandboxSpec};
@@ -69,7 +69,7 @@ pub(super) async fn run(control: &Control, task: Task, cancel: CancellationToken
             Over::Died(error.body().message)
         }
     };
-    drop(std::fs::remove_dir_all(control.layout().run().join(sandbox_name(&task))));
+    control.clear_door(&sandbox_name(&task));
     if let Err(error) = settle(control, &task, over).await {
         tracing::error!(task = %task.id, error = error.chain(), "the end of an attempt could not be stored");
     }
@@ -129,19 +129,8 @@ async fn launch<'a>(control: &'a Control, task: &'a Task) -> Result<Attempt<'a>,
     control.prepare_workspace(task.workspace, vec![task.chat]).await?;
     let room = control.room(task.workspace).await?;
     let name = sandbox_name(task);
-    let run_dir = control
-        .layout()
-        .sandbox_run(&name)
-        .map_err(ControlError::io("the run directory of an executor could not be made"))?;
-    let socket = run_dir.join("door.sock");
-    let (slot, connections) = LinkSlot::new();
-    let principal = Principal { user: user.id, workspace: task.workspace, task: Some(task.id) };
-    let door = control
-        .inner
-        .parts
-        .doors
-        .open(socket.clone(), principal, Arc::new(slot))
-        .map_err(ControlError::io("the door of an executor could not be opened"))?;
+    let who = Principal { user: user.id, workspace: task.workspace, task: Some(task.id) };
+    let Doorway { socket, connections, door } = control.open_door(&name, who)?;
     let layout = control.layout();
     // Whatever the agent believes: without an approved plan there is nothing it could change.
     let access = if plan_pending { Access::ReadOnly } else { Access::ReadWrite };

@@ -1,0 +1,62 @@
+//! A coordinator in its sandbox, and how it is launched.
+
+use std::collections::HashMap;
+
+use cloister_protocol::WorkspaceId;
+use cloister_protocol::link::WORKSPACE_PATH;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::ending::Owed;
+use super::{Doorway, LinkEnd};
+use crate::control::Control;
+use crate::error::ControlError;
+use crate::ports::{Access, Mount, OpenDoor, Principal, Role, Sandbox, SandboxSpec};
+
+/// A running coordinator.
+pub(super) struct Cell {
+    pub(super) sandbox: Box<dyn Sandbox>,
+    pub(super) connections: mpsc::Receiver<LinkEnd>,
+    pub(super) link: Option<LinkEnd>,
+    pub(super) launched_at: Instant,
+    /// Inbox rows handed over on the present link.
+    pub(super) sent: HashMap<i64, Owed>,
+    _door: Box<dyn OpenDoor>,
+}
+
+impl Cell {
+    pub(super) async fn launch(
+        control: &Control,
+        workspace: WorkspaceId,
+    ) -> Result<Self, ControlError> {
+        let user = control.store().user_of(workspace).await?;
+        let chats = control.store().chats(workspace).await?;
+        let chats = chats.iter().map(|chat| chat.id).collect();
+        control.prepare_workspace(workspace, chats).await?;
+        let name = workspace.to_string();
+        let who = Principal { user: user.id, workspace, task: None };
+        let Doorway { socket, connections, door } = control.open_door(&name, who)?;
+        let spec = SandboxSpec {
+            name,
+            role: Role::Coordinator,
+            workspace,
+            mounts: vec![Mount {
+                source: control.layout().workspace(workspace),
+                target: WORKSPACE_PATH.into(),
+                access: Access::ReadWrite,
+            }],
+            door: socket,
+            cwd: WORKSPACE_PATH.into(),
+            limits: control.inner.parts.cells.coordinator_limits(),
+        };
+        let sandbox = control.inner.parts.backend.launch(spec).await?;
+        Ok(Self {
+            sandbox,
+            connections,
+            link: None,
+            launched_at: Instant::now(),
+            sent: HashMap::new(),
+            _door: door,
+        })
+    }
+}
