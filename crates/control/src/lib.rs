@@ -8,6 +8,7 @@ mod budgets;
 mod cells;
 mod commands;
 mod control;
+mod egress;
 mod error;
 pub mod files;
 mod hub;

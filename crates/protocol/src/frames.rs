@@ -141,6 +141,17 @@ pub enum Update {
     },
     /// Something the person should know: a budget nearly used up, a workspace over its quota.
     Notice { text: String },
+    /// A task wanted to go where it may not.
+    Blocked {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        task: Option<TaskId>,
+        host: String,
+        /// Why, in words.
+        reason: String,
+        /// The command with which the owner allows it, where they can.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        allow: Option<String>,
+    },
     /// The executor's todo list, whole.
     Todos { task: TaskId, todos: Vec<Todo> },
 }

@@ -21,6 +21,10 @@ pub const WORKSPACE_PATH: &str = "/workspace";
 /// Where an executor sees the files of its chat; `incoming/` is inside it.
 pub const CHAT_PATH: &str = "/chat";
 
+/// The port on a sandbox's own loopback where programs find the HTTP proxy; the agent passes what
+/// comes there on to the door.
+pub const PROXY_PORT: u16 = 3128;
+
 /// Control plane to agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -217,6 +221,9 @@ pub enum Asked {
         title: String,
         instructions: String,
         risky: bool,
+        /// Where the task may go, when that is less than the user's allowlist.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hosts: Option<Vec<String>>,
     },
     ListTasks,
     ShowTask {

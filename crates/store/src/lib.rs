@@ -11,6 +11,7 @@ mod budget;
 pub mod chats;
 mod clock;
 mod db;
+pub mod egress;
 mod error;
 pub mod inbox;
 pub mod ledger;

@@ -24,6 +24,8 @@ pub struct NewTask {
     pub plan_first: bool,
     /// Nano-dollars.
     pub budget: i64,
+    /// Where it may go, if that is less than its user may.
+    pub hosts: Option<Vec<String>>,
 }
 
 #[derive(Clone, Debug, serde::Serialize)]
@@ -49,6 +51,7 @@ pub struct Task {
     pub created_at: i64,
     pub started_at: Option<i64>,
     pub ended_at: Option<i64>,
+    pub hosts: Option<Vec<String>>,
 }
 
 impl Task {
@@ -85,10 +88,12 @@ struct Row {
     created_at: i64,
     started_at: Option<i64>,
     ended_at: Option<i64>,
+    hosts: Option<String>,
 }
 
 const COLUMNS: &str = "id, workspace_id, chat, parent_id, depth, turn, title, instructions, request, files, \
-     plan_first, state, attempts, result, not_shown, budget, spent, created_at, started_at, ended_at";
+     plan_first, state, attempts, result, not_shown, budget, spent, created_at, started_at, ended_at, \
+     hosts";
 
 impl Row {
     fn into_task(self) -> Result<Task, StoreError> {
@@ -115,6 +120,10 @@ impl Row {
             created_at: self.created_at,
             started_at: self.started_at,
             ended_at: self.ended_at,
+            hosts: self
+                .hosts
+                .map(|json| serde_json::from_str(&json).map_err(|e| corrupt("task hosts", e)))
+                .transpose()?,
         })
     }
 }
@@ -154,11 +163,13 @@ impl Store {
         if let Some(id) = requests::answered::<TaskId>(&mut tx, scope, request).await? {
             return self.task(id).await;
         }
+        let hosts = new.hosts.as_ref().map(serde_json::to_string).transpose();
+        let hosts = hosts.map_err(|e| corrupt("task hosts", e))?;
         let id: u32 = sqlx::query_scalar(
             "INSERT INTO tasks (workspace_id, chat, parent_id, depth, turn, title, instructions, request, \
-               files, plan_first, state, budget, created_at) \
+               files, plan_first, state, budget, created_at, hosts) \
              VALUES (?1, ?2, ?3, coalesce((SELECT depth + 1 FROM tasks WHERE id = ?3), 0), ?4, ?5, ?6, ?7, \
-               ?8, ?9, 'queued', ?10, ?11) RETURNING id",
+               ?8, ?9, 'queued', ?10, ?11, ?12) RETURNING id",
         )
         .bind(new.workspace.number())
         .bind(new.chat.number())
@@ -171,6 +182,7 @@ impl Store {
         .bind(new.plan_first)
         .bind(new.budget)
         .bind(now)
+        .bind(hosts)
         .fetch_one(&mut *tx)
         .await
         .tried("make a task")?;

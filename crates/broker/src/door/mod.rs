@@ -8,7 +8,7 @@ mod socket;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cloister_control::ports::{Doors, LinkSide, OpenDoor, Principal};
+use cloister_control::ports::{Doors, Egress, LinkSide, OpenDoor, Principal};
 use cloister_store::Store;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
@@ -51,6 +51,7 @@ impl Doors for DoorServer {
         &self,
         socket: PathBuf,
         principal: Principal,
+        _egress: Egress,
         link: Arc<dyn LinkSide>,
     ) -> std::io::Result<Box<dyn OpenDoor>> {
         let _inside = self.runtime.enter();

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cloister_broker::{DoorServer, Options};
-use cloister_control::ports::{Attached, Doors, LinkSide, OpenDoor, Principal};
+use cloister_control::ports::{
+    Attached, Doors, Egress, LinkSide, OpenDoor, Principal, RefusedEgress,
+};
 use cloister_protocol::Level;
 use cloister_protocol::link::{Downlink, Uplink};
 use cloister_protocol::{ChatId, ErrorBody, ErrorEnvelope, TaskId, UserName};
@@ -65,6 +67,8 @@ impl LinkSide for TestLink {
         self.ends.try_send(ControlEnd { down, up }).expect("room for a link");
         Attached { down: down_end, up: up_end }
     }
+
+    fn refused(&self, _refused: RefusedEgress) {}
 }
 
 /// Timeouts that a test can wait for.
@@ -133,7 +137,10 @@ impl World {
     pub(crate) fn open_at(&self, socket: PathBuf, task: Option<TaskId>) -> Opened {
         let who = Principal { user: self.user.id, workspace: self.user.workspace, task };
         let (ends, links) = mpsc::channel(64);
-        let door = self.doors.open(socket.clone(), who, Arc::new(TestLink { ends })).unwrap();
+        let door = self
+            .doors
+            .open(socket.clone(), who, Egress::Closed, Arc::new(TestLink { ends }))
+            .unwrap();
         Opened { client: Client { socket }, links, door }
     }
 
@@ -149,6 +156,7 @@ impl World {
             files: Vec::new(),
             plan_first: false,
             budget,
+            hosts: None,
         };
         let request = format!("{parent:?}");
         self.store.delegate(new, "test", &request).await.unwrap().id

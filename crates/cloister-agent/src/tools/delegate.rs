@@ -16,6 +16,7 @@ pub(super) const TOOL: Tool = Tool {
             json!({
                 "title": {"type": "string", "description": "A few words for the task list."},
                 "instructions": {"type": "string", "description": "What to do, with which files, and what to bring back."},
+                "hosts": {"type": "array", "items": {"type": "string"}, "description": "Only when the task should reach less than the person's allowlist: host names such as pypi.org; an empty list keeps it offline."},
                 "risky": {"type": "boolean", "description": "True when it deletes, overwrites or can't be undone: the person approves its plan first."},
             }),
             &["title", "instructions"],
@@ -34,9 +35,11 @@ struct Args {
     instructions: String,
     #[serde(default)]
     risky: bool,
+    #[serde(default)]
+    hosts: Option<Vec<String>>,
 }
 
 fn ask(arguments: &str) -> Result<Asked, Outcome> {
-    let Args { title, instructions, risky } = parse(arguments)?;
-    Ok(Asked::Delegate { title, instructions, risky })
+    let Args { title, instructions, risky, hosts } = parse(arguments)?;
+    Ok(Asked::Delegate { title, instructions, risky, hosts })
 }

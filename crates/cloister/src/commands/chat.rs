@@ -98,6 +98,7 @@ impl Pending {
             | Update::Restart { .. }
             | Update::Notice { .. }
             | Update::Progress { .. }
+            | Update::Blocked { .. }
             | Update::Todos { .. } => {}
         }
     }
@@ -215,6 +216,11 @@ impl Talk {
             }
             Update::Notice { text } => {
                 self.output.note(&text);
+                Ok(())
+            }
+            Update::Blocked { host, reason, allow, .. } => {
+                let allow = allow.map(|command| format!(" Allow it with {command}."));
+                self.output.note(&format!("[{host}: {reason}.{}]", allow.unwrap_or_default()));
                 Ok(())
             }
             Update::Restart { .. }

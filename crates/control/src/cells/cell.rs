@@ -11,7 +11,7 @@ use super::ending::Owed;
 use super::{Doorway, LinkEnd};
 use crate::control::Control;
 use crate::error::ControlError;
-use crate::ports::{Access, Mount, OpenDoor, Principal, Role, Sandbox, SandboxSpec};
+use crate::ports::{Access, Egress, Mount, OpenDoor, Principal, Role, Sandbox, SandboxSpec};
 
 /// A running coordinator.
 pub(super) struct Cell {
@@ -35,7 +35,8 @@ impl Cell {
         control.prepare_workspace(workspace, chats).await?;
         let name = workspace.to_string();
         let who = Principal { user: user.id, workspace, task: None };
-        let Doorway { socket, connections, door } = control.open_door(&name, who)?;
+        let Doorway { socket, connections, door } =
+            control.open_door(&name, who, Egress::Closed)?;
         let spec = SandboxSpec {
             name,
             role: Role::Coordinator,

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use crate::control::Control;
 use crate::error::ControlError;
-use crate::ports::{Attached, LinkSide, OpenDoor, Principal};
+use crate::ports::{Attached, Egress, LinkSide, OpenDoor, Principal, RefusedEgress};
 
 /// Frames that wait in either direction before the sender is held back.
 const LINK_QUEUE: usize = 256;
@@ -22,13 +22,8 @@ pub(crate) struct LinkEnd {
 /// Hands each new connection to its owner.
 struct LinkSlot {
     connected: mpsc::Sender<LinkEnd>,
-}
-
-impl LinkSlot {
-    fn new() -> (Self, mpsc::Receiver<LinkEnd>) {
-        let (connected, connections) = mpsc::channel(4);
-        (Self { connected }, connections)
-    }
+    control: Control,
+    who: Principal,
 }
 
 impl LinkSide for LinkSlot {
@@ -38,6 +33,10 @@ impl LinkSide for LinkSlot {
         // If the owner is gone or swamped, the halves drop here and the link closes at once.
         drop(self.connected.try_send(LinkEnd { down, up }));
         Attached { down: down_receiver, up: up_sender }
+    }
+
+    fn refused(&self, refused: RefusedEgress) {
+        self.control.hear_of_refusal(self.who, refused);
     }
 }
 
@@ -50,16 +49,22 @@ pub(crate) struct Doorway {
 
 impl Control {
     /// Opens the door of a sandbox, in a run directory made anew.
-    pub(crate) fn open_door(&self, name: &str, who: Principal) -> Result<Doorway, ControlError> {
+    pub(crate) fn open_door(
+        &self,
+        name: &str,
+        who: Principal,
+        egress: Egress,
+    ) -> Result<Doorway, ControlError> {
         let run_dir = self
             .layout()
             .sandbox_run(name)
             .map_err(ControlError::io("the run directory of a sandbox could not be made"))?;
         let socket = run_dir.join("door.sock");
-        let (slot, connections) = LinkSlot::new();
+        let (connected, connections) = mpsc::channel(4);
+        let slot = LinkSlot { connected, control: self.clone(), who };
         let doors = &self.inner.parts.doors;
         let door = doors
-            .open(socket.clone(), who, Arc::new(slot))
+            .open(socket.clone(), who, egress, Arc::new(slot))
             .map_err(ControlError::io("the door of a sandbox could not be opened"))?;
         Ok(Doorway { socket, connections, door })
     }

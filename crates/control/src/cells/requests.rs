@@ -38,7 +38,7 @@ async fn try_answer(
 ) -> Result<Reply, ControlError> {
     let row = open_turn(control, workspace, request).await?;
     match &request.ask {
-        Asked::Delegate { title, instructions, risky } => {
+        Asked::Delegate { title, instructions, risky, hosts } => {
             let (words, files) = match row.cause {
                 Cause::Message { text, attachments, .. } => (text, attachments),
                 Cause::TasksEnded { .. } | Cause::Clear => (String::new(), Vec::new()),
@@ -58,6 +58,7 @@ async fn try_answer(
                 files,
                 plan_first,
                 budget: user.limits.task_budget,
+                hosts: hosts.clone(),
             };
             let task = control.new_task(task, &workspace.to_string(), request.id.as_str()).await?;
             Ok(Reply::Delegated { task: task.id, state: task.state })

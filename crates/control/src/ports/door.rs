@@ -19,9 +19,36 @@ pub struct Principal {
     pub task: Option<TaskId>,
 }
 
+/// What a door lets out besides model calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Egress {
+    /// Nothing: a coordinator has no business outside.
+    Closed,
+    /// What the user's rules allow.
+    Open {
+        /// The task's own list, which narrows the user's.
+        only: Option<Vec<String>>,
+        /// A plan waits for approval: nothing may be sent that could change something.
+        reads_only: bool,
+    },
+}
+
+/// A destination that was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedEgress {
+    /// As it was asked for, made safe to show.
+    pub host: String,
+    /// Why, in words.
+    pub reason: String,
+    /// The rule with which the owner would allow it; none when nothing could.
+    pub rule: Option<String>,
+}
+
 /// Control's side of a link. A new attachment replaces the one before it, whose channels close.
 pub trait LinkSide: Send + Sync + 'static {
     fn attach(&self) -> Attached;
+    /// The person is to hear of a refusal. Called once per destination and reason, and returns at once.
+    fn refused(&self, refused: RefusedEgress);
 }
 
 /// The channels of one link connection.
@@ -39,6 +66,7 @@ pub trait Doors: Send + Sync + 'static {
         &self,
         socket: PathBuf,
         principal: Principal,
+        egress: Egress,
         link: Arc<dyn LinkSide>,
     ) -> std::io::Result<Box<dyn OpenDoor>>;
 }

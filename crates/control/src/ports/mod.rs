@@ -8,5 +8,5 @@ pub use cell::{
     Access, CellBackend, Check, CheckStatus, Exit, LaunchError, Limits, Mount, Role, Sandbox,
     SandboxSpec,
 };
-pub use door::{Attached, Doors, LinkSide, OpenDoor, Principal};
+pub use door::{Attached, Doors, Egress, LinkSide, OpenDoor, Principal, RefusedEgress};
 pub use upstream::{ModelDefaults, Upstream};

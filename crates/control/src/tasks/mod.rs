@@ -134,6 +134,7 @@ impl Control {
             files: old.files,
             plan_first: old.plan_first,
             budget: self.store().user_of(old.workspace).await?.limits.task_budget,
+            hosts: old.hosts,
         };
         self.new_task(again, &format!("retry {id}"), key).await
     }

@@ -132,6 +132,8 @@ async fn sub_task(
         // The person approved the parent's plan, if one was needed.
         plan_first: false,
         budget: task.budget,
+        // A sub-task never goes further than its parent.
+        hosts: task.hosts.clone(),
     };
     let child = control.new_task(child, &scope(task), request.id.as_str()).await?;
     if child.state.is_final() {

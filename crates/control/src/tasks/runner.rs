@@ -16,7 +16,7 @@ use super::requests::{self, Answered};
 use crate::cells::{Doorway, LinkEnd};
 use crate::control::Control;
 use crate::error::ControlError;
-use crate::ports::{Access, Exit, Mount, OpenDoor, Principal, Role, Sandbox, SandboxSpec};
+use crate::ports::{Access, Egress, Exit, Mount, OpenDoor, Principal, Role, Sandbox, SandboxSpec};
 
 const CONNECT_TIME: Duration = Duration::from_secs(20);
 /// How long an executor that lost its link has to come back.
@@ -130,7 +130,8 @@ async fn launch<'a>(control: &'a Control, task: &'a Task) -> Result<Attempt<'a>,
     let room = control.room(task.workspace).await?;
     let name = sandbox_name(task);
     let who = Principal { user: user.id, workspace: task.workspace, task: Some(task.id) };
-    let Doorway { socket, connections, door } = control.open_door(&name, who)?;
+    let egress = Egress::Open { only: task.hosts.clone(), reads_only: plan_pending };
+    let Doorway { socket, connections, door } = control.open_door(&name, who, egress)?;
     let layout = control.layout();
     // Whatever the agent believes: without an approved plan there is nothing it could change.
     let access = if plan_pending { Access::ReadOnly } else { Access::ReadWrite };

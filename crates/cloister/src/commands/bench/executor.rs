@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use cloister_broker::DoorServer;
 use cloister_control::layout::Layout;
 use cloister_control::ports::{
-    Access, Attached, CellBackend, Doors, LinkSide, Mount, OpenDoor, Principal, Role, SandboxSpec,
+    Access, Attached, CellBackend, Doors, Egress, LinkSide, Mount, OpenDoor, Principal,
+    RefusedEgress, Role, SandboxSpec,
 };
 use cloister_control::{CellOptions, ControlError};
 use cloister_protocol::link::{CHAT_PATH, Downlink, Uplink};
@@ -104,7 +105,7 @@ impl Yard {
             workspace: self.workspace,
             task: Some(TaskId::from_number(1)),
         };
-        let open = self.doors.open(door.clone(), principal, Arc::new(link))?;
+        let open = self.doors.open(door.clone(), principal, Egress::Closed, Arc::new(link))?;
         let mount = |source, target: String| Mount {
             source,
             target: target.into(),
@@ -154,4 +155,6 @@ impl LinkSide for Links {
         drop(self.opened.try_send(Link { _down: down_sender, up: up_receiver }));
         Attached { down, up }
     }
+
+    fn refused(&self, _refused: RefusedEgress) {}
 }

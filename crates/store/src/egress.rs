@@ -1,0 +1,162 @@
+//! Where users' executors may go, and what went there.
+
+use cloister_protocol::UserId;
+use sqlx::FromRow;
+
+use crate::audit;
+use crate::db::Store;
+use crate::error::{StoreError, Tried};
+
+#[derive(Clone, Debug, FromRow, serde::Serialize)]
+pub struct EgressRule {
+    pub rule: String,
+    pub added_by: String,
+    pub added_at: i64,
+}
+
+/// What one request (or several) moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    pub requests: i64,
+    pub bytes_out: i64,
+    pub bytes_in: i64,
+}
+
+#[derive(Clone, Debug, FromRow, serde::Serialize)]
+pub struct EgressUsage {
+    pub day: String,
+    pub host: String,
+    pub requests: i64,
+    pub bytes_out: i64,
+    pub bytes_in: i64,
+}
+
+impl Store {
+    /// The rules of a user, as text; policy reads them.
+    pub async fn egress_rules(&self, user: UserId) -> Result<Vec<String>, StoreError> {
+        sqlx::query_scalar("SELECT rule FROM egress_rules WHERE user_id = ?")
+            .bind(user.number())
+            .fetch_all(self.reader())
+            .await
+            .tried("read the egress rules of a user")
+    }
+
+    pub async fn egress_rule_list(&self, user: UserId) -> Result<Vec<EgressRule>, StoreError> {
+        sqlx::query_as(
+            "SELECT rule, added_by, added_at FROM egress_rules WHERE user_id = ? ORDER BY rule",
+        )
+        .bind(user.number())
+        .fetch_all(self.reader())
+        .await
+        .tried("list the egress rules of a user")
+    }
+
+    /// Adds a rule that policy has checked; whether it is new.
+    pub async fn allow_egress(
+        &self,
+        user: UserId,
+        rule: &str,
+        by: &str,
+    ) -> Result<bool, StoreError> {
+        let now = self.clock.now_ms();
+        let mut tx = self.begin().await?;
+        let added = sqlx::query(
+            "INSERT INTO egress_rules (user_id, rule, added_by, added_at) VALUES (?, ?, ?, ?) \
+             ON CONFLICT DO NOTHING",
+        )
+        .bind(user.number())
+        .bind(rule)
+        .bind(by)
+        .bind(now)
+        .execute(&mut *tx)
+        .await
+        .tried("add an egress rule")?
+        .rows_affected();
+        if added == 1 {
+            let entry = audit::Entry::new(by, "egress.allow", user).with(rule);
+            audit::record(&mut tx, now, entry).await?;
+        }
+        tx.commit().await.tried("add an egress rule")?;
+        Ok(added == 1)
+    }
+
+    /// Removes a rule; whether there was one.
+    pub async fn forbid_egress(
+        &self,
+        user: UserId,
+        rule: &str,
+        by: &str,
+    ) -> Result<bool, StoreError> {
+        let now = self.clock.now_ms();
+        let mut tx = self.begin().await?;
+        let removed = sqlx::query("DELETE FROM egress_rules WHERE user_id = ? AND rule = ?")
+            .bind(user.number())
+            .bind(rule)
+            .execute(&mut *tx)
+            .await
+            .tried("remove an egress rule")?
+            .rows_affected();
+        if removed == 1 {
+            let entry = audit::Entry::new(by, "egress.forbid", user).with(rule);
+            audit::record(&mut tx, now, entry).await?;
+        }
+        tx.commit().await.tried("remove an egress rule")?;
+        Ok(removed == 1)
+    }
+
+    /// Adds to what a user moved today to and from a host.
+    pub async fn add_egress_usage(
+        &self,
+        user: UserId,
+        host: &str,
+        traffic: Traffic,
+    ) -> Result<(), StoreError> {
+        sqlx::query(
+            "INSERT INTO egress_usage (user_id, day, host, requests, bytes_out, bytes_in) \
+             VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (user_id, day, host) DO UPDATE SET \
+             requests = requests + excluded.requests, bytes_out = bytes_out + excluded.bytes_out, \
+             bytes_in = bytes_in + excluded.bytes_in",
+        )
+        .bind(user.number())
+        .bind(self.clock.today())
+        .bind(host)
+        .bind(traffic.requests)
+        .bind(traffic.bytes_out)
+        .bind(traffic.bytes_in)
+        .execute(self.writer())
+        .await
+        .tried("count egress")?;
+        Ok(())
+    }
+
+    /// What a user moved today, all hosts together.
+    pub async fn egress_today(&self, user: UserId) -> Result<Traffic, StoreError> {
+        let (requests, bytes_out, bytes_in) = sqlx::query_as(
+            "SELECT COALESCE(SUM(requests), 0), COALESCE(SUM(bytes_out), 0), \
+             COALESCE(SUM(bytes_in), 0) FROM egress_usage WHERE user_id = ? AND day = ?",
+        )
+        .bind(user.number())
+        .bind(self.clock.today())
+        .fetch_one(self.reader())
+        .await
+        .tried("read a user's egress")?;
+        Ok(Traffic { requests, bytes_out, bytes_in })
+    }
+
+    /// What a user moved, newest day first.
+    pub async fn egress_usage(
+        &self,
+        user: UserId,
+        rows: u32,
+    ) -> Result<Vec<EgressUsage>, StoreError> {
+        sqlx::query_as(
+            "SELECT day, host, requests, bytes_out, bytes_in FROM egress_usage WHERE user_id = ? \
+             ORDER BY day DESC, host LIMIT ?",
+        )
+        .bind(user.number())
+        .bind(rows)
+        .fetch_all(self.reader())
+        .await
+        .tried("list a user's egress")
+    }
+}
