@@ -16,10 +16,10 @@ RUNNER := $(shell command -v cargo-nextest >/dev/null 2>&1 && echo "nextest run"
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-up: ## install what is missing, build, start
+up: ## install what is missing, build, start; ends with a login link (DATA= chooses a directory)
 	@scripts/setup run
 	$(CARGO) build --release --locked $(BINS)
-	@exec target/release/cloister $(if $(DATA),--data $(DATA)) up
+	@exec target/release/cloister $(if $(DATA),--data "$(DATA)") up
 
 test: ## install what the tests need, run them all
 	@scripts/setup test

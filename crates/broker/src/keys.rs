@@ -52,12 +52,7 @@ impl KeyRing {
                 .ok_or_else(|| KeyError::NoVariable { variable: variable.clone() })?,
             KeyRef::File(name) => self.read_file(name)?,
         };
-        let text = text.trim();
-        let printable = !text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic());
-        if !printable {
-            return Err(KeyError::Malformed { place: key.to_string() });
-        }
-        Ok(Some(ApiKey(text.to_owned())))
+        ApiKey::parse(&text).map(Some).ok_or_else(|| KeyError::Malformed { place: key.to_string() })
     }
 
     fn read_file(&self, name: &str) -> Result<String, KeyError> {
@@ -87,9 +82,23 @@ impl fmt::Debug for ApiKey {
 }
 
 impl ApiKey {
+    /// A key as it was pasted; none if no key looks like this.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let printable = !text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic());
+        printable.then(|| Self(text.to_owned()))
+    }
+
     /// The header that carries it, marked so that no layer below prints it.
     pub(crate) fn bearer(&self) -> Option<HeaderValue> {
         let mut value = HeaderValue::from_str(&format!("Bearer {}", self.0)).ok()?;
+        value.set_sensitive(true);
+        Some(value)
+    }
+
+    /// The key alone, for providers that have a header of their own for it; marked likewise.
+    pub(crate) fn header(&self) -> Option<HeaderValue> {
+        let mut value = HeaderValue::from_str(&self.0).ok()?;
         value.set_sensitive(true);
         Some(value)
     }

@@ -1,13 +1,14 @@
 //! The broker: the only way out of a cell.
 //!
 //! Owns: the doors (one Unix socket per sandbox), the link's frames on the wire, calls to model
-//! providers with their fallback chain, and the keys. Promises: who calls follows from the socket
+//! providers with their fallback chain, egress, and the keys. Promises: who calls follows from the socket
 //! alone; no key enters a cell, a log or an error; no call is made before its cost is reserved; what
 //! one cell does at its door holds back nobody else's.
 
 mod chat;
 mod demo;
 mod door;
+mod egress;
 mod keys;
 mod options;
 mod prices;
@@ -15,6 +16,10 @@ mod refusal;
 
 pub use chat::{ModelGateway, Probe};
 pub use door::{BuildError, DoorServer};
+pub use egress::{
+    EgressHandle, EgressOptions, EgressSetupError, Network, NetworkStream, PinnedHostError,
+    SearchKind, SearchOptions, SearchSetupError, SystemNetwork,
+};
 pub use keys::{KeyError, KeyRing};
 pub use options::{DoorOptions, ModelOptions, Options, UpstreamOptions};
 pub use prices::{Prices, prices_of};

@@ -1,10 +1,14 @@
 //! What can be set about the broker.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use cloister_control::Metrics;
 use cloister_control::ports::Principal;
 use serde::Deserialize;
+
+use crate::egress::{EgressOptions, SearchOptions};
 
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -12,11 +16,22 @@ pub struct Options {
     pub keys_dir: PathBuf,
     pub upstream: UpstreamOptions,
     pub door: DoorOptions,
+    pub egress: EgressOptions,
+    pub search: SearchOptions,
+    /// Where calls and decisions are counted.
+    pub metrics: Arc<Metrics>,
 }
 
 impl Options {
     pub fn new(keys_dir: PathBuf) -> Self {
-        Self { keys_dir, upstream: UpstreamOptions::default(), door: DoorOptions::default() }
+        Self {
+            keys_dir,
+            upstream: UpstreamOptions::default(),
+            door: DoorOptions::default(),
+            egress: EgressOptions::default(),
+            search: SearchOptions::default(),
+            metrics: Arc::default(),
+        }
     }
 }
 
@@ -39,6 +54,8 @@ pub struct UpstreamOptions {
     pub retry_after_max: Duration,
     /// How long an agent may leave a piece of its answer unread.
     pub client_stall: Duration,
+    /// Calls of one user under way at once; further ones wait.
+    pub calls_per_user: usize,
 }
 
 impl Default for UpstreamOptions {
@@ -53,6 +70,7 @@ impl Default for UpstreamOptions {
             backoff_max: Duration::from_secs(4),
             retry_after_max: Duration::from_secs(10),
             client_stall: Duration::from_secs(60),
+            calls_per_user: 48,
         }
     }
 }
@@ -66,6 +84,8 @@ pub struct ModelOptions {
     pub idle_ms: u64,
     pub total_ms: u64,
     pub attempts: u32,
+    /// Calls of one user under way at once; further ones wait.
+    pub calls_per_user: usize,
 }
 
 impl Default for ModelOptions {
@@ -78,6 +98,7 @@ impl Default for ModelOptions {
             idle_ms: ms(upstream.idle),
             total_ms: ms(upstream.total),
             attempts: upstream.attempts,
+            calls_per_user: upstream.calls_per_user,
         }
     }
 }
@@ -91,6 +112,7 @@ impl From<&ModelOptions> for UpstreamOptions {
             idle: time(options.idle_ms),
             total: time(options.total_ms),
             attempts: options.attempts.max(1),
+            calls_per_user: options.calls_per_user,
             ..Self::default()
         }
     }

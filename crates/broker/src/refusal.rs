@@ -14,7 +14,7 @@ pub(crate) struct Refusal {
 
 impl Refusal {
     pub(crate) fn new(status: StatusCode, code: ErrorCode, message: impl Into<String>) -> Self {
-        let error = ErrorBody { code, message: message.into(), fix: None };
+        let error = ErrorBody::new(code, message);
         Self { status, error, retry_after_secs: None }
     }
 

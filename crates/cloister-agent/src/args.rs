@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use cloister_protocol::link::{CHAT_PATH, DOOR_PATH, WORKSPACE_PATH};
+use cloister_protocol::link::{CHAT_PATH, DOOR_PATH, PROXY_PORT, WORKSPACE_PATH};
 
 pub(crate) const USAGE: &str = "usage: cloister-agent coordinator [--door PATH] [--workspace PATH]\n       \
-     cloister-agent executor [--door PATH] [--chat PATH]";
+     cloister-agent executor [--door PATH] [--chat PATH] [--proxy-port PORT]";
 
 #[derive(Debug, PartialEq)]
 pub(crate) struct Args {
@@ -16,7 +16,7 @@ pub(crate) struct Args {
 #[derive(Debug, PartialEq)]
 pub(crate) enum Role {
     Coordinator { workspace: PathBuf },
-    Executor { chat: PathBuf },
+    Executor { chat: PathBuf, proxy_port: u16 },
 }
 
 #[derive(Debug, PartialEq, thiserror::Error)]
@@ -27,8 +27,10 @@ pub(crate) enum ArgsError {
     UnknownRole(String),
     #[error("{0:?} is not an option of this role")]
     UnknownOption(String),
-    #[error("{0} needs a path after it")]
+    #[error("{0} needs a value after it")]
     NoValue(String),
+    #[error("{0:?} is not a port")]
+    NotAPort(String),
 }
 
 pub(crate) fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, ArgsError> {
@@ -40,13 +42,17 @@ pub(crate) fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, Arg
     };
     let mut door = PathBuf::from(DOOR_PATH);
     let mut files = None;
+    let mut proxy_port = PROXY_PORT;
     while let Some(option) = words.next() {
-        if option != "--door" && option != files_option {
+        let of_executor = option == "--proxy-port" && role == "executor";
+        if option != "--door" && option != files_option && !of_executor {
             return Err(ArgsError::UnknownOption(option));
         }
         let Some(value) = words.next() else { return Err(ArgsError::NoValue(option)) };
         if option == "--door" {
             door = PathBuf::from(value);
+        } else if of_executor {
+            proxy_port = value.parse().or(Err(ArgsError::NotAPort(value)))?;
         } else {
             files = Some(PathBuf::from(value));
         }
@@ -54,7 +60,7 @@ pub(crate) fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, Arg
     let role = if role == "coordinator" {
         Role::Coordinator { workspace: files.unwrap_or_else(|| WORKSPACE_PATH.into()) }
     } else {
-        Role::Executor { chat: files.unwrap_or_else(|| CHAT_PATH.into()) }
+        Role::Executor { chat: files.unwrap_or_else(|| CHAT_PATH.into()), proxy_port }
     };
     Ok(Args { door, role })
 }

@@ -10,7 +10,8 @@ fn a_role_alone_uses_the_places_of_the_sandbox() {
     assert_eq!(args.door, PathBuf::from(DOOR_PATH));
     assert_eq!(args.role, Role::Coordinator { workspace: WORKSPACE_PATH.into() });
     let args = words("executor --chat /c --door /d").unwrap();
-    assert_eq!(args, Args { door: "/d".into(), role: Role::Executor { chat: "/c".into() } });
+    let role = Role::Executor { chat: "/c".into(), proxy_port: PROXY_PORT };
+    assert_eq!(args, Args { door: "/d".into(), role });
 }
 
 #[test]
@@ -21,5 +22,6 @@ fn wrong_arguments_are_named() {
         words("executor --workspace /w"),
         Err(ArgsError::UnknownOption("--workspace".into()))
     );
+    assert_eq!(words("executor --proxy-port x"), Err(ArgsError::NotAPort("x".into())));
     assert_eq!(words("coordinator --door"), Err(ArgsError::NoValue("--door".into())));
 }

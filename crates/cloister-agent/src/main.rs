@@ -7,6 +7,8 @@
 mod args;
 mod context;
 mod coordinator;
+mod door;
+mod egress;
 mod executor;
 mod files;
 mod guard;
@@ -15,6 +17,7 @@ mod ledger;
 mod link;
 mod log;
 mod model;
+mod page;
 mod text;
 mod tools;
 mod turn;
@@ -47,7 +50,9 @@ fn main() -> ExitCode {
             Role::Coordinator { workspace } => {
                 Box::pin(coordinator::run(args.door, workspace)).await
             }
-            Role::Executor { chat } => Box::pin(executor::run(args.door, chat)).await,
+            Role::Executor { chat, proxy_port } => {
+                Box::pin(executor::run(args.door, chat, proxy_port)).await
+            }
         }
     });
     // A file tool that is still reading must not hold up the exit.

@@ -7,6 +7,9 @@ use clap::{Parser, Subcommand, ValueEnum};
 use cloister_protocol::{ApprovalId, ChatId, TaskId, UserName};
 
 /// A private AI agent for every person, each in its own locked cell.
+///
+/// `cloister up` starts it and prints a link to log in with. `cloister chat` talks to your agent from
+/// a terminal. `cloister init` asks a few questions to set it up.
 #[derive(Debug, Parser)]
 #[command(name = "cloister", version, max_term_width = 100)]
 pub(crate) struct Args {
@@ -22,49 +25,64 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Start the control plane and stay until Ctrl-C
+    /// Start, print a login link, and stay until Ctrl-C; safe to run again
     Up(Up),
     /// Check this machine, and say how to fix what is wrong
     Doctor,
-    /// Set up a data directory: first user, model, budget
+    /// Set up by answering a few questions: your name, your agent, a model, a budget
     Init(Init),
-    /// Talk to your agent
+    /// Talk to your agent: a conversation, one message, or a pipe
     Chat(Chat),
+    /// Invite another person: adds them if they are new, and prints a link for them
+    Invite(Invite),
     /// List, make and change chats
     #[command(subcommand)]
     Chats(Chats),
-    /// List, add and change users
+    /// List, add and change users (the people who have an agent here)
     #[command(subcommand)]
     User(User),
-    /// List, show and cancel tasks; answer what they ask
+    /// List, show and cancel tasks (what agents work on in the background); answer what they ask
     #[command(subcommand)]
     Task(Task),
     /// Connect models and choose who uses which
     #[command(subcommand)]
     Model(Model),
-    /// Show and set budgets
+    /// Show what was spent on models, and set how much may be
     #[command(subcommand)]
     Budget(Budget),
-    /// What the running control plane is doing
-    Status,
-    /// Make a one-time login link for a user
+    /// Where a user's tasks may go on the network
+    #[command(subcommand)]
+    Egress(Egress),
+    /// What the running control plane is doing, and what to do about it; exits with 1 if that is urgent
+    Status(Status),
+    /// Print a new login link; it works once
     LoginUrl(ForUser),
-    /// Make a session token for the agent socket
+    /// Make a session token, for programs that use the agent socket
     Session(Session),
     /// Measure this machine: overhead per turn, cold start, memory
     Bench(Bench),
-    /// Print the completions of a shell
+    /// Print the completions of a shell, for its start-up file
     Completions { shell: clap_complete::Shell },
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Up {
-    /// Where to listen; port 0 takes a free one [default: 127.0.0.1:8484]
+    /// Where to listen; port 0 takes a free one [default: 127.0.0.1:8484, or a free port after it]
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) listen: Option<SocketAddr>,
+    /// The address that links start with, when people reach it by another than where it listens
+    #[arg(long, value_name = "URL", value_parser = crate::commands::address::checked)]
+    pub(crate) url: Option<String>,
     /// Log as JSON
     #[arg(long)]
     pub(crate) log_json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Status {
+    /// Look again every two seconds
+    #[arg(long)]
+    pub(crate) watch: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -72,9 +90,12 @@ pub(crate) struct Init {
     /// Ask nothing; take what is given and defaults for the rest
     #[arg(long)]
     pub(crate) unattended: bool,
-    /// The first user
+    /// Whose agent it is; added if new [default: the first user]
     #[arg(long, value_name = "NAME")]
     pub(crate) user: Option<UserName>,
+    /// The agent's name, for SOUL.md
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent_name: Option<String>,
     /// What the agent should be like, for SOUL.md
     #[arg(long, value_name = "TEXT")]
     pub(crate) manner: Option<String>,
@@ -96,6 +117,20 @@ pub(crate) struct Init {
     /// A file that holds the model's key
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
+    /// Keep the model without trying it first
+    #[arg(long)]
+    pub(crate) no_test: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Invite {
+    /// Their name here
+    pub(crate) name: UserName,
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+    /// Dollars per day
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    pub(crate) daily: Option<f64>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -114,7 +149,18 @@ pub(crate) struct Session {
     pub(crate) ttl: Option<u64>,
 }
 
+/// What `chat` says with its exit code, below its help.
+const CHAT_EXIT_CODES: &str = "\
+Standard output has the answer alone; remarks go to standard error.
+
+With words and a pipe, what comes through the pipe goes along: up to 64 KB of text inside the message, \
+anything else as a file. With --json every frame of the agent socket is one line (docs/protocol.md).
+
+Exit codes: 0 answered; 1 could not do it (the answer or the error says why); 2 wrong usage; 69 nothing \
+runs (`cloister up`); 75 no answer in time, it may still come; 130 stopped by Ctrl-C.";
+
 #[derive(Debug, clap::Args)]
+#[command(after_help = CHAT_EXIT_CODES)]
 pub(crate) struct Chat {
     #[command(flatten)]
     pub(crate) user: ForUser,
@@ -133,7 +179,7 @@ pub(crate) struct Chat {
     /// Give up after this long
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]
     pub(crate) timeout: u64,
-    /// What to say; without it, standard input, or a conversation if that is a terminal
+    /// What to say; without it, standard input is the message, or a conversation starts
     pub(crate) text: Vec<String>,
 }
 
@@ -269,9 +315,9 @@ pub(crate) enum Level {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Model {
-    /// List models and the levels that use them
+    /// List models, and whether they answer people (coordinator) or do the tasks (executor)
     List,
-    /// Connect an OpenAI-compatible model; without --key-env or --key-file it is called without a key
+    /// Connect an OpenAI-compatible model: it is tried, and kept only if it answers
     Add(AddModel),
     /// Choose the models of a level, in order: the first that answers is used
     Use {
@@ -282,7 +328,7 @@ pub(crate) enum Model {
         #[arg(value_delimiter = ',', required = true)]
         models: Vec<String>,
     },
-    /// Send the smallest possible call to a model
+    /// Try a model with the smallest possible call
     Test { name: String },
     /// Forget a model and its key
     Rm { name: String },
@@ -317,6 +363,9 @@ pub(crate) struct AddModel {
     /// Replace a model of this name, if there is one
     #[arg(long)]
     pub(crate) replace: bool,
+    /// Keep it without trying it first
+    #[arg(long)]
+    pub(crate) no_test: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -338,14 +387,89 @@ pub(crate) enum Budget {
     },
 }
 
+#[derive(Debug, Subcommand)]
+pub(crate) enum Egress {
+    /// List what is allowed
+    List {
+        #[command(flatten)]
+        user: ForUser,
+    },
+    /// Allow hosts: example.com, *.example.com, example.com/path, example.com:8443, http://example.com
+    Allow {
+        #[command(flatten)]
+        user: ForUser,
+        #[arg(required = true, value_name = "RULE")]
+        rules: Vec<String>,
+    },
+    /// Take rules away
+    Rm {
+        #[command(flatten)]
+        user: ForUser,
+        #[arg(required = true, value_name = "RULE")]
+        rules: Vec<String>,
+    },
+    /// Show what was moved, by day and host
+    Usage {
+        #[command(flatten)]
+        user: ForUser,
+    },
+}
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Bench {
     /// Fewer rounds, for a look
     #[arg(long)]
     pub(crate) quick: bool,
+    /// Only these, separated by commas
+    #[arg(long, value_delimiter = ',', value_name = "LEG")]
+    pub(crate) only: Vec<Leg>,
+    /// Cells that `density` launches [default: 1000, with --quick 50]
+    #[arg(long, value_name = "N")]
+    pub(crate) cells: Option<std::num::NonZeroUsize>,
     /// So many rounds of everything, for tests
     #[arg(long, hide = true, value_name = "N")]
     pub(crate) rounds: Option<std::num::NonZeroUsize>,
+}
+
+/// A part of the bench.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Leg {
+    /// Warm turns beside direct calls
+    Turn,
+    /// Memory of an idle cell and the control plane
+    Memory,
+    /// Cells that a message launches
+    Cold,
+    /// Turns in long chats
+    History,
+    /// Launches of executors
+    Executor,
+    /// 64 sessions at once beside as many direct calls
+    Throughput,
+    /// Requests and model calls through a door
+    Proxy,
+    /// The chat page
+    Page,
+    /// Quiet users beside one who floods and burns processor time
+    Fairness,
+    /// Many live cells
+    Density,
+}
+
+impl Leg {
+    pub(crate) const ALL: [Self; 10] = [
+        Self::Turn,
+        Self::Memory,
+        Self::Cold,
+        Self::History,
+        Self::Executor,
+        Self::Throughput,
+        Self::Proxy,
+        Self::Page,
+        Self::Fairness,
+        Self::Density,
+    ];
 }
 
 /// An amount of money: a finite number that is not negative.

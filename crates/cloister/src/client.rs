@@ -82,6 +82,14 @@ impl Client {
         }
     }
 
+    /// Whether it takes messages: it has started and is not stopping.
+    pub(crate) async fn is_ready(&self) -> bool {
+        let request = Request::builder().uri("/readyz").header("host", "cloister");
+        let Ok(request) = request.body(Body::empty()) else { return false };
+        let answer = tokio::time::timeout(PATIENCE, self.exchange(request)).await;
+        answer.is_ok_and(|answer| answer.is_ok_and(|(status, _)| status.is_success()))
+    }
+
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, CliError> {
         self.call(Method::GET, path, None::<&()>).await
     }

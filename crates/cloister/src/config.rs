@@ -4,10 +4,11 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use cloister_control::{CellOptions, UserOptions, WorkOptions};
+use cloister_control::{CellOptions, LimitOptions, UserOptions, WorkOptions};
 use cloister_protocol::ErrorCode;
 use serde::Deserialize;
 
+use crate::logging::LogFormat;
 use crate::output::{BAD_CONFIG, CliError};
 
 /// The whole file; each section is declared by the part that owns it.
@@ -15,10 +16,16 @@ use crate::output::{BAD_CONFIG, CliError};
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Config {
     pub(crate) listen: Option<SocketAddr>,
+    /// Where people reach it, when that is not where it listens.
+    pub(crate) url: Option<String>,
+    pub(crate) log: LogFormat,
     pub(crate) cells: CellOptions,
     pub(crate) models: cloister_broker::ModelOptions,
+    pub(crate) egress: cloister_broker::EgressOptions,
+    pub(crate) search: cloister_broker::SearchOptions,
     pub(crate) users: UserOptions,
     pub(crate) work: WorkOptions,
+    pub(crate) limits: LimitOptions,
 }
 
 impl Config {
@@ -73,3 +80,21 @@ pub(crate) fn secret_from_env(variable: &str) -> Option<String> {
 pub(crate) fn log_filter() -> String {
     std::env::var("CLOISTER_LOG").unwrap_or_else(|_unset| "info".to_owned())
 }
+
+/// Whether a terminal may be written to in colours (<https://no-color.org>).
+#[expect(clippy::disallowed_methods, reason = "the one place that asks for colours")]
+pub(crate) fn colours_wanted() -> bool {
+    let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+    !unwanted && !dumb
+}
+
+/// The home directory, for paths that people type with `~`.
+#[expect(clippy::disallowed_methods, reason = "the one place that reads where things usually are")]
+pub(crate) fn home() -> Option<PathBuf> {
+    std::env::var_os("HOME").map(PathBuf::from)
+}
+
+#[cfg(test)]
+#[path = "config_tests.rs"]
+mod tests;

@@ -8,8 +8,8 @@ use axum::body::Body;
 use axum::http::Request;
 use cloister_protocol::admin::{NewSession, Session};
 use cloister_protocol::{
-    AgentFrame, Attachment, ChatId, ClientFrame, ErrorCode, ErrorEnvelope, Message, SendFile,
-    UserName,
+    AgentFrame, Attachment, Cancel, ChatId, ClientFrame, ErrorCode, ErrorEnvelope, Message,
+    SendFile, TurnId, UserName,
 };
 use futures_util::{SinkExt, StreamExt};
 use http_body_util::BodyExt;
@@ -20,7 +20,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::{self, client::IntoClientRequest};
 
 use crate::client::{Client, connect, socket_path};
-use crate::output::{CliError, UNAVAILABLE};
+use crate::output::{CliError, NOT_IN_TIME, UNAVAILABLE};
 
 const RETRY: Duration = Duration::from_millis(300);
 
@@ -30,7 +30,9 @@ pub(crate) struct Connection {
     chat: ChatId,
     socket: Option<WebSocketStream<UnixStream>>,
     /// Said and not answered yet: said again after a break.
-    unanswered: Option<Message>,
+    unanswered: Vec<Message>,
+    /// How many of them this socket has been told.
+    told: usize,
 }
 
 impl Connection {
@@ -40,10 +42,10 @@ impl Connection {
         user: UserName,
         chat: ChatId,
     ) -> Result<Self, CliError> {
-        let asked = NewSession { user: Some(user), ..NewSession::default() };
-        let session: Session = client.post("/admin/v1/sessions", &asked).await?;
+        let session = new_session(client, user).await?;
         let socket_path = socket_path(data);
-        let mut connection = Self { socket_path, session, chat, socket: None, unanswered: None };
+        let mut connection =
+            Self { socket_path, session, chat, socket: None, unanswered: Vec::new(), told: 0 };
         connection.socket = Some(connection.dial().await?);
         Ok(connection)
     }
@@ -82,33 +84,76 @@ impl Connection {
         message: Message,
         deadline: Instant,
     ) -> Result<(), CliError> {
-        self.unanswered = Some(message);
-        self.repeat(deadline).await
+        self.say(message);
+        self.tell(deadline).await
     }
 
+    /// Says something as soon as the socket takes it: when the next frame is waited for.
+    pub(crate) fn say(&mut self, message: Message) {
+        self.unanswered.push(message);
+    }
+
+    /// Everything that was said has been answered.
     pub(crate) fn answered(&mut self) {
-        self.unanswered = None;
+        self.unanswered.clear();
+        self.told = 0;
     }
 
-    /// Says what is unanswered, on a new connection if need be.
-    async fn repeat(&mut self, deadline: Instant) -> Result<(), CliError> {
-        let Some(message) = self.unanswered.clone() else { return Ok(()) };
-        let json = serde_json::to_string(&ClientFrame::Message(message))
-            .map_err(|error| CliError::new(ErrorCode::Internal, error.to_string()))?;
-        loop {
-            if let Some(socket) = &mut self.socket
-                && socket.send(tungstenite::Message::text(json.clone())).await.is_ok()
-            {
-                return Ok(());
-            }
-            self.socket = None;
-            self.redial(deadline).await?;
+    /// This message has been answered, or never will be.
+    pub(crate) fn is_answered(&mut self, id: &str) {
+        if let Some(at) = self.unanswered.iter().position(|message| message.id.as_str() == id) {
+            self.unanswered.remove(at);
+            self.told = self.told.saturating_sub(usize::from(at < self.told));
         }
     }
 
+    pub(crate) fn is_connected(&self) -> bool {
+        self.socket.is_some()
+    }
+
+    /// How much was said that no socket has taken.
+    pub(crate) fn untold(&self) -> usize {
+        self.unanswered.len().saturating_sub(self.told)
+    }
+
+    /// Stops a turn, if the socket is there; it is not worth more than one try.
+    pub(crate) async fn cancel(&mut self, turn: TurnId) {
+        let cancel = ClientFrame::Cancel(Cancel { turn: Some(turn), task: None });
+        if let (Some(socket), Ok(json)) = (&mut self.socket, serde_json::to_string(&cancel))
+            && socket.send(tungstenite::Message::text(json)).await.is_err()
+        {
+            self.socket = None;
+        }
+    }
+
+    /// Says what this socket has not been told yet, on a new connection if need be.
+    async fn tell(&mut self, deadline: Instant) -> Result<(), CliError> {
+        while let Some(message) = self.unanswered.get(self.told) {
+            let json = serde_json::to_string(&ClientFrame::Message(message.clone()))
+                .map_err(|error| CliError::new(ErrorCode::Internal, error.to_string()))?;
+            if let Some(socket) = &mut self.socket
+                && socket.send(tungstenite::Message::text(json)).await.is_ok()
+            {
+                self.told += 1;
+                continue;
+            }
+            self.redial(deadline).await?;
+        }
+        Ok(())
+    }
+
     async fn redial(&mut self, deadline: Instant) -> Result<(), CliError> {
+        self.socket = None;
+        self.told = 0;
         loop {
-            match self.dial().await {
+            let mut dialled = self.dial().await;
+            if dialled.as_ref().is_err_and(|error| error.body.code == ErrorCode::Unauthorized) {
+                // A conversation may outlive its session.
+                let client = Client::Remote(self.socket_path.clone());
+                self.session = new_session(&client, self.session.user.clone()).await?;
+                dialled = self.dial().await;
+            }
+            match dialled {
                 Ok(socket) => {
                     self.socket = Some(socket);
                     return Ok(());
@@ -121,17 +166,18 @@ impl Connection {
         }
     }
 
-    /// The next frame; a break is mended on the way.
+    /// The next frame; a break is mended on the way. Can be dropped while it waits.
     pub(crate) async fn next(&mut self, deadline: Instant) -> Result<AgentFrame, CliError> {
         loop {
+            self.tell(deadline).await?;
             let Some(socket) = &mut self.socket else {
                 self.redial(deadline).await?;
-                self.repeat(deadline).await?;
                 continue;
             };
             let next = tokio::time::timeout_at(deadline, socket.next()).await.map_err(|late| {
                 CliError::new(ErrorCode::Busy, format!("there was no answer in time: {late}"))
                     .fix("the message is stored and will be answered; `cloister chats show` shows it, --timeout waits longer")
+                    .exit(NOT_IN_TIME)
             })?;
             match next {
                 Some(Ok(tungstenite::Message::Text(text))) => {
@@ -150,11 +196,20 @@ impl Connection {
             file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let failed = format!("{} could not be read", file.display());
         let source = tokio::fs::File::open(file).await.map_err(CliError::io(failed))?;
+        self.upload_from(&name, source).await
+    }
+
+    /// Uploads what a source holds, as a file of this name.
+    pub(crate) async fn upload_from(
+        &self,
+        name: &str,
+        source: impl tokio::io::AsyncRead + Send + 'static,
+    ) -> Result<Attachment, CliError> {
         let path = format!(
             "/cells/{}/v1/chats/{}/files?name={}",
             self.session.workspace,
             self.chat,
-            percent_encode(&name)
+            percent_encode(name)
         );
         let body = Body::from_stream(tokio_util::io::ReaderStream::new(source));
         let bytes = self.exchange("POST", &path, body).await?;
@@ -210,6 +265,11 @@ impl Connection {
             _ = &mut connection => exchange.await,
         }
     }
+}
+
+async fn new_session(client: &Client, user: UserName) -> Result<Session, CliError> {
+    let asked = NewSession { user: Some(user), ..NewSession::default() };
+    client.post("/admin/v1/sessions", &asked).await
 }
 
 fn percent_encode(text: &str) -> String {

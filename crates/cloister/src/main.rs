@@ -7,7 +7,9 @@ mod client;
 mod commands;
 mod config;
 mod connection;
+mod logging;
 mod output;
+mod terminal;
 mod wiring;
 
 use std::process::ExitCode;
@@ -25,6 +27,10 @@ fn main() -> ExitCode {
     // What we make is ours alone: the database, sockets, keys.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     let output = Output::new(args.json);
+    if matches!(args.command, args::Command::Up(_)) {
+        // A kernel without it shares the processor out as it always did.
+        cloister_sandbox::prefer_latency().ok();
+    }
     let runtime = match commands::runtime(&args) {
         Ok(runtime) => runtime,
         Err(error) => return output.fail(&error),

@@ -7,10 +7,16 @@ use cloister_control::ControlError;
 use cloister_protocol::{ErrorBody, ErrorCode, ErrorEnvelope};
 use serde::Serialize;
 
+use crate::terminal::{Paint, harmless, harmless_json, stdout_is_terminal};
+
 /// Exit codes, after sysexits.
 pub(crate) const USAGE: u8 = 2;
 pub(crate) const BAD_CONFIG: u8 = 64;
 pub(crate) const UNAVAILABLE: u8 = 69;
+/// It did not come in time, and may still come.
+pub(crate) const NOT_IN_TIME: u8 = 75;
+/// Ctrl-C.
+pub(crate) const INTERRUPTED: u8 = 130;
 /// As if SIGPIPE had ended us.
 const CLOSED_PIPE: u8 = 141;
 
@@ -23,7 +29,7 @@ pub(crate) struct CliError {
 
 impl CliError {
     pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { body: ErrorBody { code, message: message.into(), fix: None }, exit: 1 }
+        Self { body: ErrorBody::new(code, message), exit: 1 }
     }
 
     pub(crate) fn fix(mut self, fix: impl Into<String>) -> Self {
@@ -97,18 +103,20 @@ impl Output {
     pub(crate) fn json_line<T: Serialize>(self, value: &T) -> Result<(), CliError> {
         let json = serde_json::to_string(value)
             .map_err(|error| CliError::new(ErrorCode::Internal, error.to_string()))?;
-        self.line(&json)
+        self.write(&format!("{}\n", harmless_json(&json)))
     }
 
     pub(crate) fn line(self, text: &str) -> Result<(), CliError> {
-        let mut out = io::stdout().lock();
-        writeln!(out, "{}", text.trim_end_matches('\n'))
-            .and_then(|()| out.flush())
-            .map_err(|error| CliError::output(&error))
+        self.piece(&format!("{}\n", text.trim_end_matches('\n')))
     }
 
-    /// Prints text as it comes, without a line end.
+    /// Prints text as it comes, without a line end. A program gets it as it is; on a terminal it is
+    /// text and nothing else.
     pub(crate) fn piece(self, text: &str) -> Result<(), CliError> {
+        if stdout_is_terminal() { self.write(&harmless(text)) } else { self.write(text) }
+    }
+
+    fn write(self, text: &str) -> Result<(), CliError> {
         let mut out = io::stdout().lock();
         out.write_all(text.as_bytes())
             .and_then(|()| out.flush())
@@ -118,6 +126,12 @@ impl Output {
     /// A remark beside the result.
     pub(crate) fn note(self, text: &str) {
         // Nothing can be said about a standard error that is gone.
+        drop(writeln!(io::stderr().lock(), "{}", harmless(text)));
+    }
+
+    /// A remark that may be overlooked.
+    pub(crate) fn remark(self, text: &str) {
+        let text = Paint::for_stderr().dim(&harmless(text));
         drop(writeln!(io::stderr().lock(), "{text}"));
     }
 

@@ -4,10 +4,11 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cloister_broker::{DoorServer, ModelGateway};
+use cloister_broker::{BuildError, DoorServer, ModelGateway};
 use cloister_control::layout::Layout;
 use cloister_control::ports::{ModelDefaults, Upstream};
-use cloister_control::{Control, Parts};
+use cloister_control::{Control, Metrics, Parts};
+use cloister_protocol::admin::Key;
 use cloister_protocol::{ErrorBody, ErrorCode};
 use cloister_sandbox::NativeBackend;
 use cloister_store::Store;
@@ -15,13 +16,14 @@ use cloister_store::models::Model;
 use futures_util::future::BoxFuture;
 
 use crate::config::Config;
-use crate::output::{CliError, UNAVAILABLE};
+use crate::output::{BAD_CONFIG, CliError, UNAVAILABLE};
 
 /// Everything that runs, or could.
 pub(crate) struct Built {
     pub(crate) control: Control,
     pub(crate) upstream: Arc<dyn Upstream>,
     pub(crate) gateway: ModelGateway,
+    pub(crate) egress: cloister_broker::EgressHandle,
     pub(crate) config: Config,
     /// Held as long as this process owns the data directory.
     _lock: File,
@@ -29,15 +31,26 @@ pub(crate) struct Built {
 
 /// Takes the data directory for this process alone and builds the control plane on it.
 pub(crate) async fn build(data: &Path) -> Result<Built, CliError> {
-    let config = Config::load(data)?;
+    build_with(Config::load(data)?, data, Arc::default()).await
+}
+
+/// The same, with settings that are read already, and counting where somebody else counts too.
+pub(crate) async fn build_with(
+    config: Config,
+    data: &Path,
+    metrics: Arc<Metrics>,
+) -> Result<Built, CliError> {
     let layout = create_layout(data)?;
     let lock = lock(&layout)?;
     let store = Store::open(&layout.database()).await?;
     let mut options = cloister_broker::Options::new(layout.keys());
     options.upstream = (&config.models).into();
-    let doors = DoorServer::new(options, store.clone())
-        .map_err(|error| CliError::new(ErrorCode::Internal, error.to_string()))?;
+    options.egress = config.egress.clone();
+    options.search = config.search.clone();
+    options.metrics = Arc::clone(&metrics);
+    let doors = DoorServer::new(options, store.clone()).map_err(no_doors)?;
     let gateway = doors.gateway().clone();
+    let egress = doors.egress();
     let backend = backend(&layout)?;
     let control = Control::new(Parts {
         store,
@@ -45,11 +58,26 @@ pub(crate) async fn build(data: &Path) -> Result<Built, CliError> {
         cells: config.cells.clone(),
         users: config.users.clone(),
         work: config.work.clone(),
+        limits: config.limits.clone(),
         backend: Arc::new(backend),
         doors: Arc::new(doors),
+        metrics,
     });
     let upstream = Arc::new(Gateway(gateway.clone()));
-    Ok(Built { control, upstream, gateway, config, _lock: lock })
+    Ok(Built { control, upstream, gateway, egress, config, _lock: lock })
+}
+
+fn no_doors(error: BuildError) -> CliError {
+    match error {
+        BuildError::Egress(wrong) => {
+            CliError::new(ErrorCode::BadRequest, format!("cloister.toml is not right: {wrong}"))
+                .fix("docs/operating.md lists every setting")
+                .exit(BAD_CONFIG)
+        }
+        BuildError::Client(_) | BuildError::NoRuntime(_) => {
+            CliError::new(ErrorCode::Internal, error.to_string())
+        }
+    }
 }
 
 pub(crate) fn create_layout(data: &Path) -> Result<Layout, CliError> {
@@ -116,12 +144,24 @@ impl Upstream for Gateway {
         }
     }
 
-    fn probe<'a>(&'a self, model: &'a Model) -> BoxFuture<'a, Result<String, ErrorBody>> {
+    fn probe<'a>(
+        &'a self,
+        model: &'a Model,
+        key: Option<&'a Key>,
+    ) -> BoxFuture<'a, Result<String, ErrorBody>> {
         Box::pin(async move {
             self.0
-                .probe(model)
+                .probe(model, key)
                 .await
                 .map(|probe| format!("answered in {} ms", probe.answered_in.as_millis()))
         })
+    }
+
+    fn model_ids<'a>(
+        &'a self,
+        base_url: &'a str,
+        key: Option<&'a Key>,
+    ) -> BoxFuture<'a, Result<Vec<String>, ErrorBody>> {
+        Box::pin(self.0.model_ids(base_url, key))
     }
 }

@@ -14,12 +14,18 @@ use crate::cells::Poke;
 use crate::error::ControlError;
 use crate::hub::Hub;
 use crate::layout::Layout;
-use crate::options::{CellOptions, UserOptions, WorkOptions};
+use crate::limits::Limiter;
+use crate::metrics::Metrics;
+use crate::options::{CellOptions, LimitOptions, UserOptions, WorkOptions};
 use crate::ports::{CellBackend, Doors};
+use crate::pulse::LastPulse;
+use crate::readiness::LastChecks;
 use crate::tasks::Running;
 
 /// How long a stop waits for cells and executors to end by themselves.
-const DRAIN: Duration = Duration::from_secs(8);
+const STOP_TIME: Duration = Duration::from_secs(8);
+/// How often a drain looks whether everything is answered.
+const LOOK_EVERY: Duration = Duration::from_millis(25);
 
 /// What control is built from.
 pub struct Parts {
@@ -28,8 +34,10 @@ pub struct Parts {
     pub cells: CellOptions,
     pub users: UserOptions,
     pub work: WorkOptions,
+    pub limits: LimitOptions,
     pub backend: Arc<dyn CellBackend>,
     pub doors: Arc<dyn Doors>,
+    pub metrics: Arc<Metrics>,
 }
 
 /// Control, cheap to clone.
@@ -43,7 +51,12 @@ pub(crate) struct Inner {
     pub(crate) hub: Hub,
     /// Every background job; a stop waits for them.
     pub(crate) tracker: TaskTracker,
+    /// Nothing new is taken; what runs may end.
+    closing: CancellationToken,
     pub(crate) stop: CancellationToken,
+    pub(crate) limiter: Limiter,
+    pub(crate) last_pulse: LastPulse,
+    pub(crate) last_checks: LastChecks,
     /// Something may have become startable.
     pub(crate) task_signal: Notify,
     actors: Mutex<HashMap<WorkspaceId, mpsc::Sender<Poke>>>,
@@ -53,9 +66,13 @@ pub(crate) struct Inner {
 impl Control {
     pub fn new(parts: Parts) -> Self {
         let inner = Inner {
+            limiter: Limiter::new(parts.limits.clone()),
+            last_pulse: LastPulse::default(),
+            last_checks: LastChecks::default(),
             parts,
             hub: Hub::default(),
             tracker: TaskTracker::new(),
+            closing: CancellationToken::new(),
             stop: CancellationToken::new(),
             task_signal: Notify::new(),
             actors: Mutex::default(),
@@ -86,11 +103,40 @@ impl Control {
         Ok(())
     }
 
+    /// Takes nothing new and lets running turns end, up to the deadline of the settings. Says whose
+    /// did not.
+    pub async fn drain(&self) {
+        self.inner.closing.cancel();
+        let within = Duration::from_secs(self.work().drain_s);
+        if tokio::time::timeout(within, self.all_answered()).await.is_ok() {
+            return;
+        }
+        let late = self.store().workspaces_with_unanswered().await.unwrap_or_default();
+        let late: Vec<String> = late.iter().map(ToString::to_string).collect();
+        tracing::warn!(
+            workspaces = late.join(","),
+            seconds = within.as_secs(),
+            "some turns did not end in time; they are taken up at the next start"
+        );
+    }
+
+    async fn all_answered(&self) {
+        loop {
+            match self.store().backlog().await {
+                Ok(backlog) if backlog.open == 0 => return,
+                Ok(_) => {}
+                Err(error) => tracing::warn!(%error, "it is not known what is unanswered"),
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
     /// Stops everything that `start` began. Open work stays in the database.
     pub async fn shut_down(&self) {
+        self.inner.closing.cancel();
         self.inner.stop.cancel();
         self.inner.tracker.close();
-        if tokio::time::timeout(DRAIN, self.inner.tracker.wait()).await.is_err() {
+        if tokio::time::timeout(STOP_TIME, self.inner.tracker.wait()).await.is_err() {
             tracing::warn!(
                 late = self.inner.tracker.len(),
                 "some work did not stop in time and is dropped"
@@ -120,6 +166,15 @@ impl Control {
 
     pub fn backend(&self) -> &dyn CellBackend {
         &*self.inner.parts.backend
+    }
+
+    pub fn metrics(&self) -> &Metrics {
+        &self.inner.parts.metrics
+    }
+
+    /// Whether nothing new is taken any more.
+    pub fn closing(&self) -> bool {
+        self.inner.closing.is_cancelled()
     }
 
     pub fn stopping(&self) -> bool {

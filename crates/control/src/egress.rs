@@ -1,10 +1,16 @@
 //! What people hear of, and decide about, where their agent may go.
 
-use cloister_protocol::{AgentFrame, Update};
+use cloister_policy::egress::Rule;
+use cloister_protocol::{AgentFrame, ErrorCode, Update, UserId, WorkspaceId};
 
 use crate::control::Control;
 use crate::error::ControlError;
 use crate::ports::{Principal, RefusedEgress};
+
+/// Rules of one user.
+const MAX_RULES: usize = 500;
+/// Rules of one task's own list.
+const MAX_TASK_HOSTS: usize = 50;
 
 impl Control {
     /// Tells the chat of a task that a destination was refused, once per task and destination.
@@ -37,4 +43,120 @@ impl Control {
         }
         Ok(())
     }
+
+    /// Lets a user's tasks go where a rule says; whether that is new.
+    pub async fn allow_egress(
+        &self,
+        user: UserId,
+        rule: &str,
+        by: &str,
+    ) -> Result<(Rule, bool), ControlError> {
+        let rule = checked_rule(rule)?;
+        if self.store().egress_rules(user).await?.len() >= MAX_RULES {
+            return Err(ControlError::with_fix(
+                ErrorCode::Conflict,
+                format!("there are {MAX_RULES} rules already"),
+                "remove some: /network lists them, /forbid removes one",
+            ));
+        }
+        let new = self.store().allow_egress(user, &rule.to_string(), by).await?;
+        Ok((rule, new))
+    }
+
+    /// Takes a rule away; whether there was one.
+    pub async fn forbid_egress(
+        &self,
+        user: UserId,
+        rule: &str,
+        by: &str,
+    ) -> Result<bool, ControlError> {
+        // A rule that can't be read (any more) must still be removable, as it stands.
+        if self.store().forbid_egress(user, rule.trim(), by).await? {
+            return Ok(true);
+        }
+        let rule = checked_rule(rule)?;
+        Ok(self.store().forbid_egress(user, &rule.to_string(), by).await?)
+    }
+
+    pub(crate) async fn allow_host(
+        &self,
+        workspace: WorkspaceId,
+        rule: &str,
+        by: &str,
+    ) -> Result<String, ControlError> {
+        let user = self.store().user_of(workspace).await?;
+        let (rule, new) = self.allow_egress(user.id, rule, by).await?;
+        Ok(if new {
+            format!(
+                "Your agent's tasks may now reach {rule}. A task that runs can try again; \
+                 /retry T1 repeats one that failed, /forbid {rule} takes it back."
+            )
+        } else {
+            format!("{rule} was allowed already.")
+        })
+    }
+
+    pub(crate) async fn forbid_host(
+        &self,
+        workspace: WorkspaceId,
+        rule: &str,
+        by: &str,
+    ) -> Result<String, ControlError> {
+        let user = self.store().user_of(workspace).await?;
+        if self.forbid_egress(user.id, rule, by).await? {
+            return Ok(format!("{} is no longer allowed.", rule.trim()));
+        }
+        Err(ControlError::with_fix(
+            ErrorCode::NotFound,
+            format!("{} is not on your allowlist", rule.trim()),
+            "/network shows what is",
+        ))
+    }
+
+    pub(crate) async fn network(&self, workspace: WorkspaceId) -> Result<String, ControlError> {
+        let user = self.store().user_of(workspace).await?;
+        let rules = self.store().egress_rule_list(user.id).await?;
+        if rules.is_empty() {
+            return Ok(
+                "Your agent's tasks reach nothing outside. /allow HOST lets them reach a host, \
+                       such as /allow pypi.org."
+                    .to_owned(),
+            );
+        }
+        let mut text = "Your agent's tasks may reach:".to_owned();
+        for rule in rules {
+            text.push_str(&format!("\n{} (allowed by {})", rule.rule, rule.added_by));
+        }
+        Ok(text)
+    }
+}
+
+fn checked_rule(rule: &str) -> Result<Rule, ControlError> {
+    if rule.trim().is_empty() {
+        return Err(ControlError::refused(
+            ErrorCode::BadRequest,
+            "say which host, such as example.com or *.example.com",
+        ));
+    }
+    rule.trim().parse::<Rule>().map_err(|error| {
+        ControlError::with_fix(
+            ErrorCode::BadRequest,
+            format!("{:?} can't be allowed: {error}", rule.trim()),
+            "name a host (example.com), its subdomains (*.example.com), or a part of it \
+             (example.com/path); https is meant unless http:// is in front",
+        )
+    })
+}
+
+/// The rules of a task are those of its manifest; each must be one that a person could allow.
+pub(crate) fn checked_hosts(hosts: Option<&[String]>) -> Result<Option<Vec<String>>, ControlError> {
+    let Some(hosts) = hosts else { return Ok(None) };
+    if hosts.len() > MAX_TASK_HOSTS {
+        return Err(ControlError::refused(
+            ErrorCode::BadRequest,
+            format!("a task names at most {MAX_TASK_HOSTS} hosts"),
+        ));
+    }
+    let rules = hosts.iter().map(|host| checked_rule(host).map(|rule| rule.to_string()));
+    rules.collect::<Result<_, _>>().map(Some)
 }

@@ -1,5 +1,7 @@
 //! What control answers when it can't do what was asked: a code, a sentence, and what to do.
 
+use std::time::Duration;
+
 use cloister_protocol::{ErrorBody, ErrorCode, ParseIdError};
 use cloister_store::StoreError;
 
@@ -10,6 +12,8 @@ use crate::ports::LaunchError;
 pub enum ControlError {
     #[error("{message}")]
     Refused { code: ErrorCode, message: String, fix: Option<String> },
+    #[error("{message}")]
+    Busy { message: String, retry_after: Duration },
     #[error("the database failed")]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -29,6 +33,11 @@ impl ControlError {
         Self::Refused { code, message: message.into(), fix: Some(fix.into()) }
     }
 
+    /// Too much at once; it is worth trying again after this long.
+    pub fn busy(message: impl Into<String>, retry_after: Duration) -> Self {
+        Self::Busy { message: message.into(), retry_after }
+    }
+
     pub fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
         let what = what.into();
         move |source| Self::Io { what, source }
@@ -37,6 +46,7 @@ impl ControlError {
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Refused { code, .. } => *code,
+            Self::Busy { .. } => ErrorCode::Busy,
             Self::Store(StoreError::NotFound { .. }) => ErrorCode::NotFound,
             Self::Store(StoreError::Exists { .. }) => ErrorCode::Conflict,
             Self::Store(
@@ -56,7 +66,13 @@ impl ControlError {
 
     /// What the asker may see: no paths of ours, no causes.
     pub fn body(&self) -> ErrorBody {
+        let mut retry_after_s = None;
         let (message, fix) = match self {
+            Self::Busy { message, retry_after } => {
+                let seconds = whole_seconds(*retry_after);
+                retry_after_s = Some(seconds);
+                (format!("busy: {message}"), Some(format!("try again in {seconds} s")))
+            }
             Self::Refused { message, fix, .. } => (message.clone(), fix.clone()),
             Self::Store(error @ (StoreError::NotFound { .. } | StoreError::Exists { .. })) => {
                 (error.to_string(), None)
@@ -71,7 +87,7 @@ impl ControlError {
                 Some("see the log of the control plane, and `cloister doctor`".to_owned()),
             ),
         };
-        ErrorBody { code: self.code(), message, fix }
+        ErrorBody { code: self.code(), message, fix, retry_after_s }
     }
 
     /// The whole chain of causes, for the log.
@@ -85,6 +101,11 @@ impl ControlError {
         }
         text
     }
+}
+
+/// Rounded up, and at least one: whoever waits that long is not too early.
+fn whole_seconds(time: Duration) -> u64 {
+    time.as_secs().saturating_add(u64::from(time.subsec_nanos() > 0)).max(1)
 }
 
 impl From<ParseIdError> for ControlError {

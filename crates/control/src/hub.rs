@@ -10,7 +10,7 @@ use cloister_protocol::{AgentFrame, ChatId, WorkspaceId};
 use tokio::sync::broadcast;
 
 /// Frames that wait for one slow listener.
-const LISTENER_QUEUE: usize = 1024;
+const LISTENER_QUEUE: usize = 256;
 
 /// Something said in a chat.
 #[derive(Clone, Debug)]

@@ -1,16 +1,26 @@
 //! The way in: a message is stored, then acknowledged, then its cell is woken.
 
+use std::time::Duration;
+
 use cloister_protocol::link::Cause;
 use cloister_protocol::{
     Attachment, ChatId, ErrorCode, MAX_ATTACHMENTS, MAX_TEXT_BYTES, MessageId, TurnId, UserName,
     WorkspaceId,
 };
-use cloister_store::inbox::{Inbound, InboxItem, Taken};
+use cloister_store::inbox::{Accepted, Inbound, InboxItem, MostOpen, Taken};
+use tokio::time::Instant;
 
 use crate::cells::Poke;
+use crate::commands;
 use crate::control::Control;
 use crate::error::ControlError;
 use crate::files::RelPath;
+use crate::limits::{Knock, URGENT_HEADROOM};
+
+/// What a turn is taken to last when none has ended lately.
+const USUAL_TURN: Duration = Duration::from_secs(10);
+/// The longest that anybody is told to wait.
+const LONGEST_WAIT: Duration = Duration::from_secs(120);
 
 /// A message as a surface received it.
 #[derive(Clone, Debug)]
@@ -33,9 +43,12 @@ pub struct Receipt {
 }
 
 impl Control {
-    /// Stores a message and wakes the cell that answers it.
+    /// Stores a message and wakes the cell that answers it. What was stored before is never refused.
     pub async fn receive(&self, message: IncomingMessage) -> Result<Receipt, ControlError> {
-        if self.stopping() {
+        let began = Instant::now();
+        let surface = message.surface;
+        if self.closing() {
+            self.metrics().refused(surface, "stopping");
             return Err(ControlError::with_fix(
                 ErrorCode::ShuttingDown,
                 "the control plane is stopping; the message was not taken",
@@ -43,11 +56,23 @@ impl Control {
             ));
         }
         check_size(&message)?;
+        let workspace = message.workspace;
+        let urgent = commands::is_urgent(&message.text);
+        let external_id = format!("{workspace}:{}:{}", message.chat, message.id);
+        if let Err(too_much) = self.inner.limiter.message(Knock { surface, workspace, urgent }) {
+            return match self.store().stored_before(surface, &external_id).await? {
+                Some(item) => self.again(surface, &item),
+                None => {
+                    self.metrics().refused(surface, too_much.reason);
+                    Err(too_much.into())
+                }
+            };
+        }
         let attachments = self.known_attachments(&message)?;
         let inbound = Inbound {
-            source: message.surface.to_owned(),
-            external_id: format!("{}:{}:{}", message.workspace, message.chat, message.id),
-            workspace: message.workspace,
+            source: surface.to_owned(),
+            external_id,
+            workspace,
             chat: message.chat,
             cause: Cause::Message {
                 from: message.from.to_string(),
@@ -55,28 +80,57 @@ impl Control {
                 attachments,
             },
         };
-        let accepted = match self.store().take_message(inbound, self.work().max_unanswered).await? {
-            Taken::Stored(accepted) => accepted,
-            Taken::Archived => {
-                return Err(ControlError::with_fix(
-                    ErrorCode::Conflict,
-                    format!("chat {} is archived", message.chat),
-                    format!("open it again with `cloister chats archive {} --undo`", message.chat),
-                ));
-            }
-            Taken::TooMany(waiting) => {
-                return Err(ControlError::with_fix(
-                    ErrorCode::Busy,
-                    format!("{waiting} messages wait for an answer already"),
-                    "try again in 10 s",
-                ));
-            }
+        let item = match self.store().take_message(inbound, self.most_open(urgent)).await? {
+            Taken::Stored(Accepted { item, duplicate: true }) => return self.again(surface, &item),
+            Taken::Stored(Accepted { item, duplicate: false }) => item,
+            not_taken => return Err(self.not_taken(surface, message.chat, &not_taken)),
         };
-        self.poke(message.workspace, Poke::Inbox);
-        Ok(Receipt {
-            turn: TurnId::of_trigger(&accepted.item.trigger()?),
-            duplicate: accepted.duplicate,
-        })
+        self.metrics().accepted(surface, began.elapsed());
+        let turn = TurnId::of_trigger(&item.trigger()?);
+        self.poke(workspace, Poke::Stored(Box::new(item)));
+        Ok(Receipt { turn, duplicate: false })
+    }
+
+    /// The receipt of a message that was stored before.
+    fn again(&self, surface: &'static str, item: &InboxItem) -> Result<Receipt, ControlError> {
+        self.metrics().duplicate(surface);
+        self.poke(item.workspace, Poke::Inbox);
+        Ok(Receipt { turn: TurnId::of_trigger(&item.trigger()?), duplicate: true })
+    }
+
+    fn most_open(&self, urgent: bool) -> MostOpen {
+        let more = if urgent { URGENT_HEADROOM } else { 0 };
+        MostOpen {
+            in_workspace: self.work().max_unanswered.saturating_add(more),
+            in_all: self.inner.limiter.options().unanswered.saturating_add(more),
+        }
+    }
+
+    fn not_taken(&self, surface: &'static str, chat: ChatId, taken: &Taken) -> ControlError {
+        let (reason, message, over) = match taken {
+            Taken::Stored(_) | Taken::Archived => {
+                return ControlError::with_fix(
+                    ErrorCode::Conflict,
+                    format!("chat {chat} is archived"),
+                    format!("open it again with `cloister chats archive {chat} --undo`"),
+                );
+            }
+            Taken::TooMany(waiting) => (
+                "unanswered",
+                format!("{waiting} messages wait for an answer already"),
+                waiting - self.work().max_unanswered,
+            ),
+            Taken::Full(waiting) => (
+                "queue_full",
+                format!("{waiting} messages of everybody wait for an answer already"),
+                waiting - self.inner.limiter.options().unanswered,
+            ),
+        };
+        self.metrics().refused(surface, reason);
+        // As long as turns have taken lately, for each that must be answered first.
+        let turn = self.metrics().recent_turn_median().unwrap_or(USUAL_TURN);
+        let turns = u32::try_from(over.clamp(0, 60) + 1).unwrap_or(1);
+        ControlError::busy(message, turn.saturating_mul(turns).min(LONGEST_WAIT))
     }
 
     /// Starts a chat's context anew.

@@ -27,6 +27,11 @@ const IDENTITY: &[(&str, &str)] = &[
     ("HEARTBEAT.md", "# What to look after\n\nNothing yet.\n"),
 ];
 
+/// What a file of a workspace says before anybody has written to it.
+pub(crate) fn initial_text(name: &str) -> &'static str {
+    IDENTITY.iter().find(|(file, _)| *file == name).map_or("", |(_, text)| text)
+}
+
 impl Layout {
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }

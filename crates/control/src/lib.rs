@@ -12,12 +12,19 @@ mod egress;
 mod error;
 pub mod files;
 mod hub;
+mod identity;
 mod intake;
 pub mod layout;
+mod limits;
+mod metrics;
+mod models;
 mod options;
 pub mod ports;
+mod pulse;
 mod quota;
+mod readiness;
 mod sending;
+mod status;
 mod tasks;
 mod uploads;
 
@@ -26,5 +33,12 @@ pub use control::{Control, Parts};
 pub use error::ControlError;
 pub use hub::{Hub, Said};
 pub use intake::{IncomingMessage, Receipt};
-pub use options::{CellOptions, NANO, UserOptions, WorkOptions, nano_to_usd, usd_to_nano};
+pub use limits::Permit;
+pub use metrics::{CONTENT_TYPE, Exposition, LoggedLine, Metrics, ModelCall, RecentError};
+pub use models::{Connected, base_url};
+pub use options::{
+    CellOptions, LimitOptions, NANO, UserOptions, WorkOptions, nano_to_usd, usd_to_nano,
+};
+pub use readiness::{Readiness, Ready};
+pub use status::error_hint;
 pub use uploads::{Download, Upload};

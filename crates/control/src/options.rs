@@ -123,6 +123,8 @@ pub struct WorkOptions {
     /// Unanswered messages of one user before new ones are told to wait.
     pub max_unanswered: i64,
     pub max_upload_mb: u64,
+    /// Seconds that a stop gives running turns to end.
+    pub drain_s: u64,
 }
 
 impl Default for WorkOptions {
@@ -133,6 +135,56 @@ impl Default for WorkOptions {
             max_open_tasks: 200,
             max_unanswered: 200,
             max_upload_mb: 512,
+            drain_s: 8,
+        }
+    }
+}
+
+/// `[limits]` of the configuration: what one person, and everybody together, may ask in a time.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LimitOptions {
+    /// Messages that one person may send at once, and then per second.
+    pub person_burst: u32,
+    pub person_per_s: f64,
+    /// The same for commands that must get through when messages do not: `/cancel`, `/status`, ….
+    pub command_burst: u32,
+    pub command_per_s: f64,
+    /// Messages of everybody over one surface.
+    pub surface_burst: u32,
+    pub surface_per_s: f64,
+    /// Files that one person may send at once, and then per second.
+    pub upload_burst: u32,
+    pub upload_per_s: f64,
+    /// Files of one person on their way at the same time.
+    pub uploads: usize,
+    /// Agent sockets that one person may open at once, and then per second.
+    pub connect_burst: u32,
+    pub connect_per_s: f64,
+    /// Open agent sockets of one person, and of everybody.
+    pub person_sockets: usize,
+    pub sockets: usize,
+    /// Unanswered messages of everybody before new ones are told to wait.
+    pub unanswered: i64,
+}
+
+impl Default for LimitOptions {
+    fn default() -> Self {
+        Self {
+            person_burst: 60,
+            person_per_s: 2.0,
+            command_burst: 20,
+            command_per_s: 1.0,
+            surface_burst: 1000,
+            surface_per_s: 200.0,
+            upload_burst: 60,
+            upload_per_s: 2.0,
+            uploads: 32,
+            connect_burst: 200,
+            connect_per_s: 10.0,
+            person_sockets: 64,
+            sockets: 10_000,
+            unanswered: 5_000,
         }
     }
 }

@@ -7,6 +7,7 @@ use cloister_protocol::{Attachment, ChatId, ErrorCode, WorkspaceId};
 use crate::control::Control;
 use crate::error::ControlError;
 use crate::files::{RelPath, Tree};
+use crate::limits::Permit;
 
 /// A file that is being taken in. Dropped unfinished, it is removed.
 pub struct Upload {
@@ -20,6 +21,7 @@ pub struct Upload {
     /// Why a larger file is refused.
     over: ErrorCode,
     finished: bool,
+    _permit: Permit,
 }
 
 /// An artifact to be read.
@@ -43,6 +45,10 @@ impl Control {
         chat: ChatId,
         name: &str,
     ) -> Result<Upload, ControlError> {
+        let permit = self.inner.limiter.upload(workspace).map_err(|too_much| {
+            self.metrics().refused("upload", too_much.reason);
+            ControlError::from(too_much)
+        })?;
         self.store().chat(workspace, chat).await?;
         self.prepare_workspace(workspace, vec![chat]).await?;
         let tree = self
@@ -66,6 +72,7 @@ impl Control {
             limit: upload_limit.min(room),
             over: if room < upload_limit { ErrorCode::OverQuota } else { ErrorCode::TooLarge },
             finished: false,
+            _permit: permit,
         })
     }
 

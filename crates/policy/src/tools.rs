@@ -10,8 +10,17 @@ pub enum Decision {
 
 const COORDINATOR_TOOLS: &[&str] =
     &["cancel_tasks", "delegate", "list_tasks", "send_file", "show_task"];
-const READING_TOOLS: &[&str] =
-    &["finish", "glob", "grep", "ls", "propose_plan", "read_file", "write_todos"];
+const READING_TOOLS: &[&str] = &[
+    "fetch_url",
+    "finish",
+    "glob",
+    "grep",
+    "ls",
+    "propose_plan",
+    "read_file",
+    "web_search",
+    "write_todos",
+];
 const MUTATING_TOOLS: &[&str] = &["bash", "edit_file", "python", "send_file", "task", "write_file"];
 
 /// Whether a tool changes anything: such a call is never repeated by itself.

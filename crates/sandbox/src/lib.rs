@@ -7,6 +7,8 @@
 
 pub mod launcher;
 mod native;
+mod scheduling;
 mod wire;
 
 pub use native::{NativeBackend, Options};
+pub use scheduling::prefer_latency;

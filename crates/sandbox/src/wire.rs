@@ -40,6 +40,8 @@ pub(crate) struct LimitSpec {
     /// Memory that belongs to no process is refused where nothing would count it.
     pub(crate) refuse_unowned_memory: bool,
     pub(crate) nice: i32,
+    /// Nobody waits for it: it gives way.
+    pub(crate) gives_way: bool,
 }
 
 /// What the launcher says, in this order: `built` by the outer process, `ready` or `failed`, `ended`.

@@ -1,7 +1,7 @@
 //! The audit trail: one row per effect, written in the effect's own transaction.
 
 use cloister_protocol::WorkspaceId;
-use sqlx::{FromRow, Sqlite, Transaction};
+use sqlx::{FromRow, SqliteConnection};
 
 use crate::db::Store;
 use crate::error::{StoreError, Tried};
@@ -46,7 +46,7 @@ pub struct AuditRow {
 }
 
 pub(crate) async fn record(
-    tx: &mut Transaction<'_, Sqlite>,
+    tx: &mut SqliteConnection,
     at: i64,
     entry: Entry,
 ) -> Result<(), StoreError> {
@@ -56,7 +56,7 @@ pub(crate) async fn record(
         .bind(entry.action)
         .bind(entry.subject)
         .bind(entry.detail)
-        .execute(&mut **tx)
+        .execute(&mut *tx)
         .await
         .tried("write an audit entry")?;
     Ok(())

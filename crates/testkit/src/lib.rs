@@ -1,13 +1,16 @@
 //! What tests share. Nothing here ships.
 //!
 //! Owns: the model server, a provider that says what a test told it to say and checks what it is
-//! asked; the stack, the whole product started for a test; chaos, which kills it and counts; the schema
-//! of the wire as text.
+//! asked; the stack, the whole product started for a test; chaos, which kills it and counts;
+//! the browser, a real one; the schema of the wire as text.
 
+pub mod browser;
 pub mod chaos;
+pub mod internet;
 pub mod model_server;
 pub mod stack;
 
+pub use browser::{Browser, BrowserError, Page};
 pub use model_server::{Matcher, ModelServer, ModelServerBuilder, Received, Reply, Steps};
 pub use stack::{AgentClient, Answer, CliOutput, ClientError, Stack, StackBuilder, StackError};
 

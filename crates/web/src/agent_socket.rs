@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use axum::extract::State as Extract;
 use axum::extract::ws::{
-    CloseFrame, Message as WsMessage, WebSocket, WebSocketUpgrade, close_code,
+    CloseCode, CloseFrame, Message as WsMessage, WebSocket, WebSocketUpgrade, close_code,
 };
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
-use cloister_control::{Control, ControlError, IncomingMessage, Said};
+use cloister_control::{Control, ControlError, IncomingMessage, Permit, Said};
 use cloister_protocol::{
     AgentFrame, ApprovalAnswer, Cancel, ChatId, ClientFrame, ErrorCode, ErrorFrame,
     MAX_FRAME_BYTES, Message, UserName, WorkspaceId,
@@ -19,26 +19,34 @@ use cloister_store::tokens::TokenOwner;
 use serde::Deserialize;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
-use crate::auth::{bearer, require_session};
+use crate::auth::session_of;
+use crate::pages::entries::{self, Now};
 use crate::replay::Replay;
 use crate::reply::{Failure, Path, Query};
 use crate::server::State;
 
 /// Beyond this a frame is not even read; the socket closes.
 const MAX_READ_BYTES: usize = 16 * MAX_FRAME_BYTES;
+/// Frames are small as a rule; larger ones are read in pieces.
+const READ_BUFFER: usize = 4 << 10;
 const PING_EVERY: Duration = Duration::from_secs(20);
 /// A client that says nothing, not even pong, for this long is gone.
 const SILENCE: Duration = Duration::from_secs(65);
 /// How long a client that is being closed may take to close its side.
 const CLOSE_TIME: Duration = Duration::from_secs(5);
+/// The same when it is us who leave.
+const LEAVE_TIME: Duration = Duration::from_millis(300);
 const SEND_TIME: Duration = Duration::from_secs(20);
+/// How long the refusal of what comes too fast is held back.
+const BUSY_DELAY: Duration = Duration::from_millis(20);
 /// Frames in a row that are no frames of ours before the socket closes.
 const MAX_BAD_FRAMES: u32 = 100;
 /// How many of the rows it was sent are remembered for one client.
 const MAX_SENT: usize = 4096;
 /// The surface's name in the inbox.
-const SURFACE: &str = "socket";
+pub(crate) const SURFACE: &str = "socket";
 
 #[derive(Deserialize)]
 pub(crate) struct SocketQuery {
@@ -46,6 +54,9 @@ pub(crate) struct SocketQuery {
     token: Option<String>,
     /// Replay what was said after this row.
     after: Option<i64>,
+    /// With 1, what is kept comes with its row and, for people, as HTML.
+    #[serde(default)]
+    html: u8,
 }
 
 pub(crate) async fn open(
@@ -56,33 +67,32 @@ pub(crate) async fn open(
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Result<Response, Failure> {
     let (workspace, chat): (WorkspaceId, ChatId) = (workspace.parse()?, chat.parse()?);
-    let token = bearer(&headers).or(query.token.as_deref());
-    let owner = require_session(&state.control, token, workspace).await?;
+    let (owner, session) = session_of(&state, &headers, query.token.as_deref(), workspace).await?;
     let user = state.control.store().user_of(workspace).await?;
     state.control.store().ensure_first_chat(workspace).await?;
     state.control.store().chat(workspace, chat).await?;
     let upgrade =
         upgrade.map_err(|rejection| Failure::new(ErrorCode::BadRequest, rejection.body_text()))?;
+    let permit = state.control.enter_socket(SURFACE, workspace)?;
     let client = Client {
         control: state.control.clone(),
         workspace,
         chat,
         from: user.name,
         owner,
+        session,
+        html: query.html == 1,
         replay: Replay::default(),
         bad_frames: 0,
         sent: BTreeSet::new(),
+        stop: state.stop.clone(),
+        _permit: permit,
     };
-    let stop = state.stop.clone();
     Ok(upgrade
         .max_message_size(MAX_READ_BYTES)
         .max_frame_size(MAX_READ_BYTES)
-        .on_upgrade(move |socket| async move {
-            tokio::select! {
-                () = client.serve(socket, query.after) => {}
-                () = stop.cancelled() => {}
-            }
-        })
+        .read_buffer_size(READ_BUFFER)
+        .on_upgrade(move |socket| client.serve(socket, query.after))
         .into_response())
 }
 
@@ -92,11 +102,23 @@ struct Client {
     chat: ChatId,
     from: UserName,
     owner: TokenOwner,
+    /// The hash of the token: a session that is ended ends its sockets.
+    session: String,
+    html: bool,
     replay: Replay,
     bad_frames: u32,
     /// The newest rows that went over this connection: a row can come live, by catching up and
     /// because a message came again, and is said once.
     sent: BTreeSet<i64>,
+    stop: CancellationToken,
+    _permit: Permit,
+}
+
+/// A frame's row in the outbox, and when it was told.
+#[derive(Clone, Copy)]
+struct Kept {
+    row: i64,
+    at: i64,
 }
 
 /// The socket is gone or must go.
@@ -123,11 +145,21 @@ impl Client {
                             if row <= last_row { continue; }
                             last_row = row;
                         }
-                        self.pass_on(socket, &frame, outbox).await?;
+                        let at = self.control.store().clock.now_ms();
+                        self.pass_on(socket, &frame, outbox.map(|row| Kept { row, at })).await?;
                     }
                     Err(RecvError::Lagged(_)) => last_row = self.catch_up(socket, Some(last_row)).await?,
                     Err(RecvError::Closed) => return Ok(()),
                 },
+                () = self.stop.cancelled() => {
+                    // What was said before the stop is still told.
+                    while let Ok(Said { outbox, frame }) = said.try_recv() {
+                        let at = self.control.store().clock.now_ms();
+                        self.pass_on(socket, &frame, outbox.map(|row| Kept { row, at })).await?;
+                    }
+                    let why = "the control plane is stopping";
+                    return self.close(socket, close_code::AWAY, why, LEAVE_TIME).await;
+                }
                 message = socket.recv() => {
                     heard_at = Instant::now();
                     match message {
@@ -137,8 +169,8 @@ impl Client {
                 }
                 _ = ping.tick() => {
                     if heard_at.elapsed() > SILENCE { return Ok(()); }
-                    if self.expired() {
-                        return self.close(socket, "the session has expired").await;
+                    if self.ended().await {
+                        return self.close_for(socket, "the session has ended").await;
                     }
                     send(socket, WsMessage::Ping(Vec::new().into())).await?;
                 }
@@ -146,8 +178,12 @@ impl Client {
         }
     }
 
-    fn expired(&self) -> bool {
-        self.control.store().clock.now_ms() >= self.owner.expires_at
+    /// Whether the session has expired or was ended; a database that does not answer ends nothing.
+    async fn ended(&self) -> bool {
+        if self.control.store().clock.now_ms() >= self.owner.expires_at {
+            return true;
+        }
+        matches!(self.control.store().session_owner(&self.session).await, Ok(None))
     }
 
     /// Sends what is stored: after a row the client has, or what nobody has been sent yet.
@@ -167,7 +203,8 @@ impl Client {
         })?;
         let last = rows.last().map_or(after.unwrap_or(0), |row| row.id);
         for row in rows {
-            self.pass_on(socket, &row.frame, Some(row.id)).await?;
+            let kept = Kept { row: row.id, at: row.created_at };
+            self.pass_on(socket, &row.frame, Some(kept)).await?;
         }
         Ok(last)
     }
@@ -176,18 +213,21 @@ impl Client {
         &mut self,
         socket: &mut WebSocket,
         frame: &AgentFrame,
-        row: Option<i64>,
+        kept: Option<Kept>,
     ) -> Result<(), Closed> {
-        if row.is_some_and(|row| !self.sent.insert(row)) {
+        if kept.is_some_and(|kept| !self.sent.insert(kept.row)) {
             return Ok(());
         }
         if self.sent.len() > MAX_SENT {
             self.sent.pop_first();
         }
         for frame in self.replay.frames(frame) {
-            self.send_frame(socket, &frame).await?;
+            match kept {
+                Some(kept) if self.html => self.send_with_html(socket, &frame, kept).await?,
+                _ => self.send_frame(socket, &frame).await?,
+            }
         }
-        if let Some(row) = row
+        if let Some(Kept { row, .. }) = kept
             && let Err(error) = self.control.store().mark_delivered(&[row]).await
         {
             tracing::error!(%error, "a delivery could not be noted");
@@ -203,6 +243,34 @@ impl Client {
                 Ok(())
             }
         }
+    }
+
+    /// A frame that is kept, for a page: with its row and how it is shown.
+    async fn send_with_html(
+        &self,
+        socket: &mut WebSocket,
+        frame: &AgentFrame,
+        kept: Kept,
+    ) -> Result<(), Closed> {
+        let mut value = match serde_json::to_value(frame) {
+            Ok(value) => value,
+            Err(error) => {
+                tracing::error!(%error, "a frame could not be written");
+                return Ok(());
+            }
+        };
+        let now = match frame {
+            // It may have been answered since; the answer then fails, and says so.
+            AgentFrame::Ask(ask) => Now { waiting: vec![ask.approval], ..Now::default() },
+            _ => Now::default(),
+        };
+        if let Some(fields) = value.as_object_mut() {
+            fields.insert("row".to_owned(), kept.row.into());
+            if let Some(html) = entries::told(frame, kept.at, &now) {
+                fields.insert("html".to_owned(), html.into_string().into());
+            }
+        }
+        send(socket, WsMessage::Text(value.to_string().into())).await
     }
 
     async fn refuse(&mut self, socket: &mut WebSocket, error: ErrorFrame) -> Result<(), Closed> {
@@ -232,7 +300,7 @@ impl Client {
         self.bad_frames += 1;
         self.refuse(socket, error).await?;
         if self.bad_frames >= MAX_BAD_FRAMES {
-            return self.close(socket, "too many frames that can't be read").await;
+            return self.close_for(socket, "too many frames that can't be read").await;
         }
         Ok(())
     }
@@ -242,8 +310,8 @@ impl Client {
         socket: &mut WebSocket,
         frame: ClientFrame,
     ) -> Result<(), Closed> {
-        if self.expired() {
-            return self.close(socket, "the session has expired").await;
+        if self.ended().await {
+            return self.close_for(socket, "the session has ended").await;
         }
         let (id, done) = match frame {
             ClientFrame::Message(message) => {
@@ -262,8 +330,16 @@ impl Client {
                     tracing::error!(error = failure.chain(), "a frame of a client failed");
                 }
                 let body = failure.body();
+                if body.code == ErrorCode::Busy {
+                    // Who floods waits a little for each refusal, too.
+                    tokio::time::sleep(BUSY_DELAY).await;
+                }
                 let fix = body.fix.map(|fix| format!(" ({fix})")).unwrap_or_default();
-                self.refuse(socket, error(body.code, &format!("{}{fix}", body.message), id)).await
+                let refusal = ErrorFrame {
+                    retry_after_s: body.retry_after_s,
+                    ..error(body.code, &format!("{}{fix}", body.message), id)
+                };
+                self.refuse(socket, refusal).await
             }
         }
     }
@@ -295,8 +371,9 @@ impl Client {
         if receipt.duplicate {
             // The client may have missed the answer on an earlier connection.
             let rows = self.control.store().outbox_of_turn(self.workspace, &receipt.turn).await;
-            for OutboxItem { id, frame, .. } in rows.unwrap_or_default() {
-                self.pass_on(socket, &frame, Some(id)).await?;
+            for OutboxItem { id, frame, created_at, .. } in rows.unwrap_or_default() {
+                let kept = Kept { row: id, at: created_at };
+                self.pass_on(socket, &frame, Some(kept)).await?;
             }
         }
         Ok(Ok(()))
@@ -318,13 +395,24 @@ impl Client {
         Ok(())
     }
 
-    async fn close(&self, socket: &mut WebSocket, why: &str) -> Result<(), Closed> {
-        let frame = CloseFrame { code: close_code::POLICY, reason: why.to_owned().into() };
+    /// Closes for something that the client did.
+    async fn close_for(&self, socket: &mut WebSocket, why: &str) -> Result<(), Closed> {
+        self.close(socket, close_code::POLICY, why, CLOSE_TIME).await
+    }
+
+    async fn close(
+        &self,
+        socket: &mut WebSocket,
+        code: CloseCode,
+        why: &str,
+        within: Duration,
+    ) -> Result<(), Closed> {
+        let frame = CloseFrame { code, reason: why.to_owned().into() };
         send(socket, WsMessage::Close(Some(frame))).await?;
         // A connection that is dropped with unread frames in it is reset, and the client loses what
         // it was told last: read on until it has closed its side.
         let closed = async { while let Some(Ok(_)) = socket.recv().await {} };
-        if tokio::time::timeout(CLOSE_TIME, closed).await.is_err() {
+        if tokio::time::timeout(within, closed).await.is_err() {
             tracing::debug!(workspace = %self.workspace, "a client did not close its side in time");
         }
         Err(Closed)
@@ -339,7 +427,7 @@ async fn send(socket: &mut WebSocket, message: WsMessage) -> Result<(), Closed> 
 }
 
 fn error(code: ErrorCode, message: &str, id: Option<String>) -> ErrorFrame {
-    ErrorFrame { code, message: message.to_owned(), id }
+    ErrorFrame { code, message: message.to_owned(), id, retry_after_s: None }
 }
 
 /// Reads a frame, or says what is wrong with it.

@@ -11,7 +11,9 @@ use cloister_protocol::{ErrorCode, WorkspaceId};
 use cloister_store::tokens::{TokenKind, TokenOwner, token_hash};
 use cloister_store::users::User;
 
+use crate::pages::session::{require_same_origin, session_cookie};
 use crate::reply::Failure;
+use crate::server::State;
 
 /// How long a session lasts unless asked otherwise, and at most.
 const SESSION_TTL: Duration = Duration::from_secs(12 * 3600);
@@ -60,22 +62,22 @@ fn write_private(path: &Path, text: &str) -> io::Result<()> {
     file.sync_all()
 }
 
-fn random_token() -> io::Result<String> {
+pub(crate) fn random_token() -> io::Result<String> {
     let mut bytes = [0u8; 32];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// A one-time token that opens a session for this user.
+/// A one-time token that opens a session for this user, and when it expires.
 pub async fn new_login_token(
     control: &Control,
     user: &User,
-) -> Result<String, cloister_control::ControlError> {
+) -> Result<(String, i64), cloister_control::ControlError> {
     let token =
         random_token().map_err(cloister_control::ControlError::io("no token could be made"))?;
     let expires = expiry(control, LOGIN_TTL);
     control.store().add_token(TokenKind::Login, &token_hash(&token), user.id, expires).await?;
-    Ok(token)
+    Ok((token, expires))
 }
 
 /// A session token for this user.
@@ -97,6 +99,33 @@ fn expiry(control: &Control, ttl: Duration) -> i64 {
     control.store().clock.now_ms().saturating_add(ttl)
 }
 
+/// The session that a request to a workspace belongs to, and the hash that it is kept under. A
+/// token that a browser sent by itself counts only if a page of ours made it do so.
+pub(crate) async fn session_of(
+    state: &State,
+    headers: &HeaderMap,
+    in_address: Option<&str>,
+    workspace: WorkspaceId,
+) -> Result<(TokenOwner, String), Failure> {
+    let given = bearer(headers).or(in_address);
+    if given.is_none() && session_cookie(state, headers).is_some() {
+        require_same_origin(state, headers)?;
+    }
+    let token = given.or_else(|| session_cookie(state, headers));
+    let owner = require_session(&state.control, token, workspace).await?;
+    Ok((owner, token.map(token_hash).unwrap_or_default()))
+}
+
+/// The session of a request that changes nothing: people open links from anywhere.
+pub(crate) async fn session_for_reading(
+    state: &State,
+    headers: &HeaderMap,
+    workspace: WorkspaceId,
+) -> Result<TokenOwner, Failure> {
+    let token = bearer(headers).or_else(|| session_cookie(state, headers));
+    require_session(&state.control, token, workspace).await
+}
+
 pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     headers.get(header::AUTHORIZATION)?.to_str().ok()?.strip_prefix("Bearer ").map(str::trim)
 }
@@ -112,7 +141,7 @@ pub(crate) fn require_operator(operator: &Operator, headers: &HeaderMap) -> Resu
 }
 
 /// The owner of the session token, if it opens this workspace.
-pub(crate) async fn require_session(
+async fn require_session(
     control: &Control,
     token: Option<&str>,
     workspace: WorkspaceId,

@@ -4,12 +4,13 @@ use axum::body::Body;
 use axum::extract::State as Extract;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
+use cloister_control::ControlError;
 use cloister_protocol::{Attachment, ChatId, ErrorCode, WorkspaceId};
 use futures_util::StreamExt;
 use serde::Deserialize;
 use tokio_util::io::ReaderStream;
 
-use crate::auth::{bearer, require_session};
+use crate::auth::{session_for_reading, session_of};
 use crate::reply::{Answer, Failure, Path, Query, json};
 use crate::server::State;
 
@@ -30,7 +31,7 @@ pub(crate) async fn upload(
     body: Body,
 ) -> Answer<Attachment> {
     let workspace: WorkspaceId = workspace.parse()?;
-    require_session(&state.control, bearer(&headers), workspace).await?;
+    session_of(&state, &headers, None, workspace).await?;
     let chat: ChatId = chat.parse()?;
     let mut upload = state.control.upload(workspace, chat, &name).await?;
     let mut pieces = body.into_data_stream();
@@ -40,7 +41,10 @@ pub(crate) async fn upload(
         })?;
         match piece {
             None => break,
-            Some(Ok(bytes)) => upload.write(&bytes)?,
+            // A disk that is slow must not hold up everybody else.
+            Some(Ok(bytes)) => {
+                upload = off_the_way(move || upload.write(&bytes).map(|()| upload)).await?;
+            }
             Some(Err(error)) => {
                 return Err(Failure::new(
                     ErrorCode::BadRequest,
@@ -49,7 +53,17 @@ pub(crate) async fn upload(
             }
         }
     }
-    json(upload.finish()?)
+    json(off_the_way(move || upload.finish()).await?)
+}
+
+/// Does what may wait for the disk where nobody else waits for it.
+async fn off_the_way<T: Send + 'static>(
+    job: impl FnOnce() -> Result<T, ControlError> + Send + 'static,
+) -> Result<T, Failure> {
+    match tokio::task::spawn_blocking(job).await {
+        Ok(done) => Ok(done?),
+        Err(join) => Err(Failure::new(ErrorCode::Internal, format!("an upload broke off: {join}"))),
+    }
 }
 
 pub(crate) async fn download(
@@ -58,7 +72,7 @@ pub(crate) async fn download(
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
     let workspace: WorkspaceId = workspace.parse()?;
-    require_session(&state.control, bearer(&headers), workspace).await?;
+    session_for_reading(&state, &headers, workspace).await?;
     let file = state.control.download(workspace, &id).await?;
     let body = Body::from_stream(ReaderStream::new(tokio::fs::File::from_std(file.file)));
     let mut response = body.into_response();
@@ -68,7 +82,24 @@ pub(crate) async fn download(
     headers.insert(header::CONTENT_TYPE, mime);
     headers.insert(header::CONTENT_LENGTH, HeaderValue::from(file.size));
     // What an agent made is never shown as a page of ours.
-    headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_static("attachment"));
+    headers.insert(header::CONTENT_DISPOSITION, disposition(&file.name));
+    headers.insert(
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static("sandbox; default-src 'none'"),
+    );
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     Ok(response)
+}
+
+/// `attachment`, with the file's name in the one spelling that takes every name.
+fn disposition(name: &str) -> HeaderValue {
+    let mut value = "attachment; filename*=UTF-8''".to_owned();
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.".contains(&byte) {
+            value.push(char::from(byte));
+        } else {
+            value.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    HeaderValue::from_str(&value).unwrap_or(HeaderValue::from_static("attachment"))
 }

@@ -1,7 +1,9 @@
 //! Whether the control plane lives, and whether it can work.
 
+use axum::Json;
 use axum::extract::State as Extract;
 use axum::http::StatusCode;
+use cloister_control::Readiness;
 
 use crate::server::State;
 
@@ -9,15 +11,9 @@ pub(crate) async fn healthz() -> &'static str {
     "ok\n"
 }
 
-pub(crate) async fn readyz(Extract(state): Extract<State>) -> (StatusCode, &'static str) {
-    if state.control.stopping() {
-        return (StatusCode::SERVICE_UNAVAILABLE, "stopping\n");
-    }
-    match state.control.store().backlog().await {
-        Ok(_) => (StatusCode::OK, "ready\n"),
-        Err(error) => {
-            tracing::error!(%error, "not ready");
-            (StatusCode::SERVICE_UNAVAILABLE, "the database does not answer\n")
-        }
-    }
+/// Each thing that a message needs, what was found, and what to do about it.
+pub(crate) async fn readyz(Extract(state): Extract<State>) -> (StatusCode, Json<Readiness>) {
+    let readiness = state.control.readiness().await;
+    let status = if readiness.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, Json(readiness))
 }

@@ -16,12 +16,18 @@ pub(crate) struct Failure(ErrorBody);
 
 impl Failure {
     pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self(ErrorBody { code, message: message.into(), fix: None })
+        Self(ErrorBody::new(code, message))
     }
 
     pub(crate) fn fix(mut self, fix: impl Into<String>) -> Self {
         self.0.fix = Some(fix.into());
         self
+    }
+}
+
+impl From<ErrorBody> for Failure {
+    fn from(body: ErrorBody) -> Self {
+        Self(body)
     }
 }
 
@@ -50,7 +56,14 @@ impl From<cloister_protocol::ParseIdError> for Failure {
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         let status = status(self.0.code);
+        let retry_after = self.0.retry_after_s;
+        let body = self.0.clone();
         let mut response = (status, Json(ErrorEnvelope { error: self.0 })).into_response();
+        // A page tells it to a person in its own way.
+        response.extensions_mut().insert(body);
+        if let Some(seconds) = retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
         if status == StatusCode::UNAUTHORIZED {
             response
                 .headers_mut()

@@ -4,10 +4,12 @@ use std::io;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::connect_info::{ConnectInfo, Connected};
 use axum::extract::{DefaultBodyLimit, State as Extract};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use axum::serve::IncomingStream;
 use cloister_control::Control;
 use cloister_control::ports::Upstream;
 use cloister_protocol::ErrorCode;
@@ -16,8 +18,10 @@ use cloister_store::tokens::token_hash;
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::{self, Operator};
+use crate::logins::LoginThrottle;
+use crate::peer::Peer;
 use crate::reply::{Answer, Body, Failure, json};
-use crate::{agent_socket, chat_files, health};
+use crate::{agent_socket, chat_files, health, metrics};
 
 /// The largest JSON body.
 const MAX_BODY: usize = 1 << 20;
@@ -30,6 +34,10 @@ pub struct State {
     pub stop: CancellationToken,
     /// Where people reach the public listener.
     pub url: String,
+    /// The models' side, for the pages that try a model.
+    pub upstream: Arc<dyn Upstream>,
+    /// Slows down whoever guesses login tokens.
+    pub logins: LoginThrottle,
 }
 
 pub fn public_router(state: State) -> Router {
@@ -37,17 +45,17 @@ pub fn public_router(state: State) -> Router {
 }
 
 /// Everything in one, for the socket that only the operator's account can open.
-pub fn local_router(state: State, upstream: Arc<dyn Upstream>) -> Router {
+pub fn local_router(state: State) -> Router {
+    let upstream = state.upstream.clone();
     let admin = crate::admin::admin_routes(state.control.clone(), upstream, state.url.clone());
     with_envelopes(public_routes(state).merge(admin))
 }
 
 fn public_routes(state: State) -> Router {
     Router::new()
-        .route("/", get(landing))
-        .route("/login", get(landing))
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
+        .route("/metrics", get(metrics::show))
         .route("/api/v1/sessions", post(new_session))
         .route("/cells/{workspace}/v1/agent_ws/{chat}/", get(agent_socket::open))
         .route("/cells/{workspace}/v1/agent_ws/{chat}", get(agent_socket::open))
@@ -56,6 +64,7 @@ fn public_routes(state: State) -> Router {
             post(chat_files::upload).layer(DefaultBodyLimit::disable()),
         )
         .route("/cells/{workspace}/v1/artifacts/{id}", get(chat_files::download))
+        .merge(crate::pages::routes(&state))
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .with_state(state)
 }
@@ -65,15 +74,11 @@ pub async fn serve<L>(listener: L, router: Router, stop: CancellationToken) -> i
 where
     L: axum::serve::Listener,
     L::Addr: std::fmt::Debug,
+    Peer: for<'a> Connected<IncomingStream<'a, L>>,
 {
-    axum::serve(listener, router)
+    axum::serve(listener, router.into_make_service_with_connect_info::<Peer>())
         .with_graceful_shutdown(async move { stop.cancelled().await })
         .await
-}
-
-async fn landing() -> &'static str {
-    "This is Cloister. Talk to your agent with `cloister chat`, or through the agent socket that\n\
-     docs/protocol.md describes.\n"
 }
 
 /// Answers what no route takes with the one error envelope too.
@@ -93,19 +98,27 @@ async fn not_found() -> Failure {
 
 async fn new_session(
     Extract(state): Extract<State>,
+    ConnectInfo(Peer(address)): ConnectInfo<Peer>,
     headers: HeaderMap,
     Body(asked): Body<NewSession>,
 ) -> Answer<Session> {
+    if let Some(wait) = state.logins.wait(address) {
+        let message = "tokens that do not work were tried too often";
+        let again = format!("try again in {} s", wait.as_secs().max(1));
+        return Err(Failure::new(ErrorCode::Busy, message).fix(again));
+    }
     if let Some(login) = &asked.login_token {
         let owner = state.control.store().redeem_login(&token_hash(login)).await?;
         let owner = owner.ok_or_else(|| {
+            state.logins.failed(address);
             Failure::new(ErrorCode::Unauthorized, "the login token is wrong, used or expired")
                 .fix("`cloister login-url` makes a new one")
         })?;
         let user = state.control.store().user_of(owner.workspace).await?;
         return json(session(&state.control, &user, asked.ttl_s).await?);
     }
-    auth::require_operator(&state.operator, &headers)?;
+    auth::require_operator(&state.operator, &headers)
+        .inspect_err(|_refused| state.logins.failed(address))?;
     json(operator_session(&state.control, asked).await?)
 }
 

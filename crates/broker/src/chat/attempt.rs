@@ -21,6 +21,9 @@ use crate::options::UpstreamOptions;
 const ERROR_BODY_BYTES: usize = 2_048;
 const ERROR_BODY_WAIT: Duration = Duration::from_secs(2);
 
+/// How much of a list of models is read.
+const LIST_BYTES: usize = 8 << 20;
+
 const DONE: &[u8] = b"data: [DONE]\n\n";
 
 /// What ends an answer of a provider that does not end it at the limit it was given.
@@ -41,12 +44,14 @@ pub(crate) struct Upstream {
 pub(crate) struct Attempt {
     pub(crate) reached: Reached,
     pub(crate) progress: Progress,
+    /// Used in place of the model's own key.
+    pub(crate) key: Option<ApiKey>,
     max_tokens: u64,
 }
 
 impl Attempt {
     pub(crate) fn new(max_tokens: u64) -> Self {
-        Self { reached: Reached::Nobody, progress: Progress::default(), max_tokens }
+        Self { reached: Reached::Nobody, progress: Progress::default(), key: None, max_tokens }
     }
 
     /// A piece is at least a token: more pieces than tokens were paid for is more than was asked.
@@ -110,7 +115,10 @@ impl Upstream {
                 let answer = stream::iter(demo::answer(level, &body).into_iter().map(Ok)).boxed();
                 return self.pass_on(answer, Instant::now(), None, attempt, sink).await;
             }
-            let key = self.keys.read(&model.key).map_err(Failure::Key)?;
+            let key = match attempt.key.take() {
+                Some(key) => Some(key),
+                None => self.keys.read(&model.key).map_err(Failure::Key)?,
+            };
             let started = Instant::now();
             let answer = self.open(model, key.as_ref(), body, attempt).await?;
             self.pass_on(answer, started, key.as_ref(), attempt, sink).await
@@ -162,6 +170,33 @@ impl Upstream {
             return Err(without_stream(response, key).await);
         }
         Ok(response.bytes_stream().map(|piece| piece.map_err(|_lost| Failure::Cut)).boxed())
+    }
+
+    /// Asks an endpoint which models it has.
+    pub(crate) async fn list(
+        &self,
+        base_url: &str,
+        key: Option<&ApiKey>,
+    ) -> Result<Bytes, Failure> {
+        let url = format!("{}/models", base_url.trim_end_matches('/'));
+        let mut request = self.client.get(url).header(header::ACCEPT, "application/json");
+        if let Some(bearer) = key.and_then(ApiKey::bearer) {
+            request = request.header(header::AUTHORIZATION, bearer);
+        }
+        let response =
+            request.send().await.map_err(|error| Failure::Connect { reason: root_cause(error) })?;
+        if !response.status().is_success() {
+            return Err(refused(response, key).await);
+        }
+        let mut list = Vec::new();
+        let mut pieces = response.bytes_stream();
+        while let Some(piece) = pieces.next().await {
+            list.extend_from_slice(&piece.map_err(|_lost| Failure::Cut)?);
+            if list.len() > LIST_BYTES {
+                return Err(Failure::Malformed("the list of models has no end"));
+            }
+        }
+        Ok(list.into())
     }
 
     async fn pass_on(

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cloister_control::ports::Principal;
+use cloister_control::{Metrics, ModelCall};
 use cloister_protocol::Level;
 use cloister_store::Store;
 use cloister_store::models::Model;
@@ -68,6 +69,7 @@ impl Sink {
 pub(crate) struct Call<'a> {
     pub(crate) store: &'a Store,
     pub(crate) upstream: &'a Upstream,
+    pub(crate) metrics: &'a Metrics,
     pub(crate) who: Principal,
     pub(crate) level: Level,
     pub(crate) request: ChatRequest,
@@ -77,6 +79,9 @@ pub(crate) struct Call<'a> {
 impl Call<'_> {
     /// Answers through the sink; a failure is its last piece.
     pub(crate) async fn run(mut self) {
+        if self.level == Level::Coordinator {
+            self.metrics.model_asked(self.who.workspace);
+        }
         if let Err(refusal) = self.walk().await
             && self.sink.put(Piece::Failed(refusal)).await.is_err()
         {
@@ -142,7 +147,9 @@ impl Call<'_> {
     }
 
     async fn try_once(&mut self, model: &Model, deadline: Instant) -> Result<Ended, Refusal> {
-        let lease = Lease::take(self.store, self.who, self.level, model, &self.request).await?;
+        let lease =
+            Lease::take(self.store, self.metrics, self.who, self.level, model, &self.request)
+                .await?;
         let body = self.request.body_for(&model.model, lease.max_tokens);
         let started = Instant::now();
         let mut attempt = Attempt::new(lease.max_tokens);
@@ -163,6 +170,15 @@ impl Call<'_> {
             Ended::Gone => "gone",
             Ended::Failed(failure) => failure.status(),
         };
+        let took = started.elapsed();
+        self.metrics.model_call(ModelCall {
+            level: self.level,
+            model: &model.name,
+            status,
+            took,
+            usage: settled.usage,
+            cost: settled.cost,
+        });
         tracing::info!(
             user = %self.who.user,
             workspace = %self.who.workspace,
@@ -173,7 +189,7 @@ impl Call<'_> {
             prompt_tokens = settled.usage.prompt_tokens,
             completion_tokens = settled.usage.completion_tokens,
             cost = settled.cost,
-            ms = started.elapsed().as_secs_f64() * 1e3,
+            ms = took.as_secs_f64() * 1e3,
             "model call"
         );
         Ok(ended)

@@ -3,26 +3,36 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cloister_control::Metrics;
 use cloister_control::ports::Principal;
 use cloister_protocol::Level;
-use cloister_protocol::{ErrorBody, Usage};
+use cloister_protocol::admin::Key;
+use cloister_protocol::{ErrorBody, ErrorCode, Usage};
 use cloister_store::Store;
-use cloister_store::models::Model;
+use cloister_store::models::{KeyRef, Model};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
 use super::attempt::{Attempt, Ended, Upstream};
 use super::call::{Call, Piece, Sink};
-use super::failure::{Failure, unavailable};
+use super::diagnosis::{Asked, diagnosis};
+use super::failure::Failure;
 use super::request::ChatRequest;
-use crate::keys::KeyRing;
+use super::shares::Shares;
+use crate::keys::{ApiKey, KeyRing};
 use crate::options::Options;
 
 /// Pieces of an answer that may wait for a slow reader.
 const WAITING_PIECES: usize = 16;
 /// Some models refuse a smaller limit.
 const PROBE_TOKENS: u64 = 16;
+/// How long a person waits for a test.
+const PROBE_TIME: Duration = Duration::from_secs(30);
+const LIST_TIME: Duration = Duration::from_secs(10);
+/// Ids that are taken over from a provider's list.
+const MAX_IDS: usize = 2_000;
+const MAX_ID_BYTES: usize = 200;
 
 /// Calls models. Cheap to clone.
 #[derive(Clone)]
@@ -34,6 +44,8 @@ struct Inner {
     store: Store,
     upstream: Upstream,
     calls: TaskTracker,
+    metrics: Arc<Metrics>,
+    shares: Shares,
 }
 
 /// A model that answered a test.
@@ -47,7 +59,10 @@ impl ModelGateway {
     pub fn new(options: &Options, store: Store) -> Result<Self, reqwest::Error> {
         let keys = KeyRing::new(options.keys_dir.clone());
         let upstream = Upstream::new(keys, options.upstream.clone())?;
-        Ok(Self { inner: Arc::new(Inner { store, upstream, calls: TaskTracker::new() }) })
+        let metrics = Arc::clone(&options.metrics);
+        let shares = Shares::new(options.upstream.calls_per_user);
+        let inner = Inner { store, upstream, calls: TaskTracker::new(), metrics, shares };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// Starts a call. Dropping the receiver ends it; what it has used until then is settled. The
@@ -61,23 +76,28 @@ impl ModelGateway {
         let (pieces, answer) = mpsc::channel(WAITING_PIECES);
         let inner = Arc::clone(&self.inner);
         self.inner.calls.spawn(async move {
+            let share = tokio::select! {
+                share = inner.shares.enter(who.user) => share,
+                () = pieces.closed() => return,
+            };
             let call = Call {
                 store: &inner.store,
                 upstream: &inner.upstream,
+                metrics: &inner.metrics,
                 who,
                 level: level_of(who),
                 request,
                 sink: Sink::new(pieces, inner.upstream.options().client_stall),
             };
             call.run().await;
-            drop(permit);
+            drop((permit, share));
         });
         answer
     }
 
     /// Asks the model for a word, to see that address, key and model id are right. Not metered:
-    /// the operator asks, not a user.
-    pub async fn probe(&self, model: &Model) -> Result<Probe, ErrorBody> {
+    /// the operator asks, not a user. A key that is given is used in place of the kept one.
+    pub async fn probe(&self, model: &Model, key: Option<&Key>) -> Result<Probe, ErrorBody> {
         let request = ChatRequest::parse(br#"{"messages":[{"role":"user","content":"Say OK."}]}"#)
             .map_err(|refusal| refusal.error)?;
         let upstream = &self.inner.upstream;
@@ -85,6 +105,8 @@ impl ModelGateway {
         let mut sink = Sink::new(pieces, upstream.options().client_stall);
         let body = request.body_for(&model.model, PROBE_TOKENS);
         let mut attempt = Attempt::new(PROBE_TOKENS);
+        attempt.key = key.map(given).transpose()?;
+        let has_key = key.is_some() || model.key != KeyRef::None;
         let started = Instant::now();
         let asked = async {
             let ended =
@@ -93,7 +115,8 @@ impl ModelGateway {
             ended
         };
         let unread = async { while answer.recv().await.is_some() {} };
-        let both = timeout(upstream.options().total, async { tokio::join!(asked, unread).0 });
+        let within = upstream.options().total.min(PROBE_TIME);
+        let both = timeout(within, async { tokio::join!(asked, unread).0 });
         let failure = match both.await {
             Ok(Ended::Answered) => {
                 let usage = attempt.progress.usage;
@@ -101,11 +124,26 @@ impl ModelGateway {
             }
             Ok(Ended::Failed(failure)) => failure,
             Ok(Ended::Gone) => Failure::Cut,
-            Err(_elapsed) => Failure::OutOfTime(upstream.options().total),
+            Err(_elapsed) => Failure::OutOfTime(within),
         };
-        let mut error = unavailable(&[(model.name.clone(), failure.to_string())]).error;
-        error.fix = Some("Check the base URL, the model id and the key.".to_owned());
-        Err(error)
+        Err(diagnosis(&failure, Asked { model, has_key }))
+    }
+
+    /// The ids of the models that an endpoint lists.
+    pub async fn model_ids(
+        &self,
+        base_url: &str,
+        key: Option<&Key>,
+    ) -> Result<Vec<String>, ErrorBody> {
+        let key = key.map(given).transpose()?;
+        let listed = timeout(LIST_TIME, self.inner.upstream.list(base_url, key.as_ref())).await;
+        let failure = match listed {
+            Ok(Ok(list)) => return Ok(ids_in(&list)),
+            Ok(Err(failure)) => failure,
+            Err(_elapsed) => Failure::OutOfTime(LIST_TIME),
+        };
+        let message = format!("{base_url} does not list its models: {failure}");
+        Err(ErrorBody::new(ErrorCode::ModelUnavailable, message))
     }
 
     /// Waits until every call has ended and is settled; whether they all have. For the stop, after
@@ -119,4 +157,21 @@ impl ModelGateway {
 /// Which level calls follows from the door alone.
 fn level_of(who: Principal) -> Level {
     if who.task.is_some() { Level::Executor } else { Level::Coordinator }
+}
+
+fn given(key: &Key) -> Result<ApiKey, ErrorBody> {
+    ApiKey::parse(key.expose()).ok_or_else(|| {
+        let wrong = "the key is empty or has characters that no key has";
+        let fix = "Paste the key alone, without quotes or spaces.";
+        ErrorBody { fix: Some(fix.to_owned()), ..ErrorBody::new(ErrorCode::BadRequest, wrong) }
+    })
+}
+
+/// The ids of a provider's list, in its order; what is no id is left out.
+fn ids_in(list: &[u8]) -> Vec<String> {
+    let list: serde_json::Value = serde_json::from_slice(list).unwrap_or_default();
+    let models = list.get("data").and_then(|data| data.as_array());
+    let ids = models.into_iter().flatten().filter_map(|model| model.get("id")?.as_str());
+    let fits = |id: &&str| id.len() <= MAX_ID_BYTES && id.bytes().all(|b| b.is_ascii_graphic());
+    ids.filter(fits).take(MAX_IDS).map(str::to_owned).collect()
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::http::StatusCode;
+use cloister_control::Metrics;
 use cloister_control::ports::Principal;
 use cloister_protocol::Level;
 use cloister_protocol::{ErrorCode, Usage};
@@ -48,6 +49,7 @@ impl Lease {
     /// Holds the most that the call can cost, with a shorter answer if only that fits.
     pub(crate) async fn take(
         store: &Store,
+        metrics: &Metrics,
         who: Principal,
         level: Level,
         model: &Model,
@@ -87,7 +89,13 @@ impl Lease {
             }
         }
         Err(match refused {
-            Some(over) => over_budget(store, who, &over).await,
+            Some(over) => {
+                metrics.over_budget(match over.kind {
+                    BudgetKind::Day => "day",
+                    BudgetKind::Task(_) => "task",
+                });
+                over_budget(store, who, &over).await
+            }
             None => Refusal::busy("too many calls share what is left of the budget"),
         })
     }

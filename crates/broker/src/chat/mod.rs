@@ -7,11 +7,13 @@
 mod attempt;
 mod call;
 mod collect;
+mod diagnosis;
 mod events;
 mod failure;
 mod gateway;
 mod meter;
 mod request;
+mod shares;
 
 pub(crate) use call::Piece;
 pub(crate) use collect::collect;

@@ -15,12 +15,13 @@ const TITLE_CHARS: usize = 60;
 const MAX_TASKS: usize = 16;
 
 const WHAT_I_AM: &str = "I am the built-in demo model: a script, not an AI.";
-const CONNECT: &str = "To connect a real model: `cloister model add NAME --base-url URL --model ID \
-                       --key-env VAR`, then `cloister model use --level coordinator NAME` and \
-                       `cloister model use --level executor NAME`.";
+const CONNECT: &str = "To connect a real model, open the page Model (/model) in your browser, or run \
+                       `cloister init`. For scripts: `cloister model add NAME --base-url URL --model ID \
+                       --key-env VAR`, then `cloister model use NAME`.";
 const WHAT_I_CAN: &str = "I can show that everything works: write `run: COMMAND` and I hand the command \
                           to an executor in its own sandbox (several such lines run in parallel), \
-                          `risky: COMMAND` to be asked before it runs, or \
+                          `risky: COMMAND` to be asked before it runs, \
+                          `fetch: URL` or `search: QUERY` for the web (allow a host with `/allow HOST`), or \
                           `status` for the list of tasks.";
 
 pub(super) fn answer(conversation: &Conversation) -> Answer {
@@ -65,7 +66,7 @@ fn delegations(conversation: &Conversation, asked: &str) -> Vec<Call> {
         if let Some(command) = after(line, "risky") {
             return Some((format!("run: {command}"), true));
         }
-        let kinds = ["write", "python", "send"];
+        let kinds = ["write", "python", "send", "fetch", "search"];
         kinds.iter().any(|kind| after(line, kind).is_some()).then(|| (line.to_owned(), false))
     });
     let delegate = |(instructions, risky): (String, bool)| {

@@ -16,6 +16,8 @@ fn say(level: Level, messages: Value) -> Answer {
         tool("python", &["code"]),
         tool("send_file", &["path"]),
         tool("write_file", &["path", "content"]),
+        tool("fetch_url", &["url"]),
+        tool("web_search", &["query"]),
         tool("propose_plan", &["plan"]),
         tool("finish", &["result", "claims", "ok"]),
     ]);
@@ -67,13 +69,16 @@ fn a_report_is_passed_on() {
 
 #[test]
 fn an_executor_does_each_line_and_shows_what_came_out() {
-    let text = "run: ls\npython: print(1)\nwrite: a.txt: hello: you\nsend: a.txt";
+    let text = "run: ls\npython: print(1)\nwrite: a.txt: hello: you\nsend: a.txt\nfetch: https://a.test/x\n\
+                search: b c";
     let answer = say(Level::Executor, user(text));
     let expected = [
         ("bash", json!({"command": "ls"})),
         ("python", json!({"code": "print(1)"})),
         ("write_file", json!({"path": "a.txt", "content": "hello: you"})),
         ("send_file", json!({"path": "a.txt"})),
+        ("fetch_url", json!({"url": "https://a.test/x"})),
+        ("web_search", json!({"query": "b c"})),
     ];
     let expected = expected.map(|(name, arguments)| Call { name: name.to_owned(), arguments });
     assert_eq!(answer.calls, expected);

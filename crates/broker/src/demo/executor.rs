@@ -16,7 +16,8 @@ const RISKY_MARK: &str = "This task is risky";
 const BAD_RESULTS: [&str; 3] = ["failed", "refused", "outcome unknown"];
 
 const WHAT_I_CAN: &str = "I am the built-in demo model: a script, not an AI. As executor I understand lines \
-                          such as `run: COMMAND`, `python: CODE`, `write: NAME: CONTENT` and `send: PATH`, \
+                          such as `run: COMMAND`, `python: CODE`, `write: NAME: CONTENT`, `send: PATH`, `fetch: URL` \
+                          and `search: QUERY`, \
                           and there was none in my instructions.";
 
 pub(super) fn answer(conversation: &Conversation) -> Answer {
@@ -78,6 +79,12 @@ fn act(conversation: &Conversation, line: &str) -> Option<Call> {
     }
     if let Some(path) = after(line, "send") {
         return conversation.call("send_file", &[(&["path"], json!(path))]);
+    }
+    if let Some(url) = after(line, "fetch") {
+        return conversation.call("fetch_url", &[(&["url"], json!(url))]);
+    }
+    if let Some(query) = after(line, "search") {
+        return conversation.call("web_search", &[(&["query"], json!(query))]);
     }
     let (name, content) = after(line, "write")?.split_once(':')?;
     conversation.call(

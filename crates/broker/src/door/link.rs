@@ -155,5 +155,5 @@ fn parse(text: &str) -> Result<Uplink, ErrorFrame> {
 }
 
 fn error(code: ErrorCode, message: &str) -> ErrorFrame {
-    ErrorFrame { code, message: shorten(message, 300), id: None }
+    ErrorFrame { code, message: shorten(message, 300), id: None, retry_after_s: None }
 }

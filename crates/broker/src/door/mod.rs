@@ -1,6 +1,6 @@
 //! The doors: one Unix socket per sandbox, served apart from every other.
 
-mod limits;
+pub(crate) mod limits;
 mod link;
 mod serve;
 mod socket;
@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::chat::ModelGateway;
+use crate::egress::{EgressHandle, EgressSetupError, Network, Outlet, Outside, SystemNetwork};
 use crate::options::{DoorOptions, Options};
 use serve::Door;
 use socket::Socket;
@@ -23,6 +24,8 @@ use socket::Socket;
 pub enum BuildError {
     #[error("the client for model providers could not be built")]
     Client(#[source] reqwest::Error),
+    #[error(transparent)]
+    Egress(#[from] EgressSetupError),
     #[error("the broker was built outside of a runtime")]
     NoRuntime(#[source] tokio::runtime::TryCurrentError),
 }
@@ -31,14 +34,32 @@ pub enum BuildError {
 pub struct DoorServer {
     gateway: ModelGateway,
     options: DoorOptions,
+    outside: Arc<Outside>,
+    _accounts: JoinSet<()>,
     runtime: Handle,
 }
 
 impl DoorServer {
     pub fn new(options: Options, store: Store) -> Result<Self, BuildError> {
-        let gateway = ModelGateway::new(&options, store).map_err(BuildError::Client)?;
+        Self::with_network(options, store, Arc::new(SystemNetwork::default()))
+    }
+
+    /// With another outside than this machine's.
+    pub fn with_network(
+        options: Options,
+        store: Store,
+        network: Arc<dyn Network>,
+    ) -> Result<Self, BuildError> {
         let runtime = Handle::try_current().map_err(BuildError::NoRuntime)?;
-        Ok(Self { gateway, options: options.door, runtime })
+        let gateway = ModelGateway::new(&options, store.clone()).map_err(BuildError::Client)?;
+        let outside = Outside::new(&options, store, network, runtime.clone())?;
+        let accounts = outside.keep_accounts();
+        let outside = Arc::new(outside);
+        Ok(Self { gateway, options: options.door, outside, _accounts: accounts, runtime })
+    }
+
+    pub fn egress(&self) -> EgressHandle {
+        EgressHandle::new(Arc::clone(&self.outside))
     }
 
     pub fn gateway(&self) -> &ModelGateway {
@@ -51,14 +72,23 @@ impl Doors for DoorServer {
         &self,
         socket: PathBuf,
         principal: Principal,
-        _egress: Egress,
+        egress: Egress,
         link: Arc<dyn LinkSide>,
     ) -> std::io::Result<Box<dyn OpenDoor>> {
         let _inside = self.runtime.enter();
         let (listener, socket) = Socket::listen(socket)?;
         let closing = CancellationToken::new();
+        let outlet = Outlet::new(
+            Arc::clone(&self.outside),
+            principal,
+            egress,
+            Arc::clone(&link),
+            self.options.header_read,
+            closing.clone(),
+        );
+        let gateway = self.gateway.clone();
         let door =
-            Door::new(self.gateway.clone(), self.options.clone(), principal, link, closing.clone());
+            Door::new(gateway, outlet, self.options.clone(), principal, link, closing.clone());
         let mut serving = JoinSet::new();
         serving.spawn_on(serve::serve(listener, Arc::new(door)), &self.runtime);
         Ok(Box::new(Open { _serving: serving, _closing: closing.drop_guard(), _socket: socket }))

@@ -18,27 +18,33 @@ use cloister_control::ports::{LinkSide, Principal};
 use cloister_protocol::{ErrorCode, ErrorEnvelope};
 use futures_util::stream;
 use http_body_util::LengthLimitError;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
 
 use super::limits::{Bucket, Repeats};
 use super::link;
 use crate::chat::{ChatRequest, ModelGateway, Piece, collect};
+use crate::egress::{self, Outlet};
 use crate::options::DoorOptions;
 use crate::refusal::{Refusal, shorten};
 
 const RESTART_EVENT: &[u8] = b"data: {\"cloister\":\"restart\"}\n\n";
 
+/// There is one link per live cell, and its frames are small; larger ones are read in pieces.
+const READ_BUFFER: usize = 4 << 10;
 const BODY_UNIT: usize = 1 << 10;
 
 /// One door and what it may take.
 pub(crate) struct Door {
     gateway: ModelGateway,
+    outlet: Arc<Outlet>,
     pub(super) options: DoorOptions,
     pub(super) who: Principal,
     pub(super) link: Arc<dyn LinkSide>,
@@ -54,6 +60,7 @@ pub(crate) struct Door {
 impl Door {
     pub(super) fn new(
         gateway: ModelGateway,
+        outlet: Outlet,
         options: DoorOptions,
         who: Principal,
         link: Arc<dyn LinkSide>,
@@ -66,6 +73,7 @@ impl Door {
             bodies: Arc::new(Semaphore::new(options.bodies_bytes.div_ceil(BODY_UNIT))),
             repeats: Repeats::new(options.same_request),
             gateway,
+            outlet: Arc::new(outlet),
             options,
             who,
             link,
@@ -114,7 +122,7 @@ pub(super) async fn serve(listener: UnixListener, door: Arc<Door>) {
         while connections.try_join_next().is_some() {}
         match listener.accept().await {
             Ok((stream, _)) => {
-                connections.spawn(connection(stream, routes.clone(), door.options.header_read));
+                connections.spawn(connection(stream, routes.clone(), Arc::clone(&door)));
             }
             Err(error) => {
                 tracing::warn!(%error, workspace = %door.who.workspace, "a door could not accept");
@@ -124,12 +132,23 @@ pub(super) async fn serve(listener: UnixListener, door: Arc<Door>) {
     }
 }
 
-async fn connection(stream: UnixStream, routes: Router, header_read: Duration) {
+async fn connection(stream: UnixStream, routes: Router, door: Arc<Door>) {
+    let header_read = door.options.header_read;
+    let service = service_fn(move |request: hyper::Request<Incoming>| {
+        let (outlet, routes) = (Arc::clone(&door.outlet), routes.clone());
+        async move {
+            // A proxy is asked for other hosts' paths; none of them must reach a route of the door.
+            if egress::is_for_proxy(&request) {
+                return Ok(egress::serve_proxy(outlet, request).await);
+            }
+            routes.oneshot(request.map(Body::new)).await
+        }
+    });
     let served = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(header_read)
         .max_buf_size(64 << 10)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes))
+        .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
     if let Err(error) = served.await {
         tracing::debug!(%error, "a connection of a cell ended early");
@@ -141,6 +160,7 @@ fn routes(door: &Arc<Door>) -> Router {
         .route("/link", get(open_link))
         .route("/v1/models", get(models))
         .route("/v1/chat/completions", post(chat))
+        .merge(egress::routes(Arc::clone(&door.outlet)))
         .fallback(not_here)
         .method_not_allowed_fallback(not_this_way)
         .layer(middleware::from_fn_with_state(Arc::clone(door), within_rate))
@@ -160,7 +180,7 @@ async fn not_here(request: Request) -> Refusal {
     let path = shorten(request.uri().path(), 100);
     let message = format!("{path} is not available through this door");
     Refusal::new(StatusCode::NOT_FOUND, ErrorCode::NotFound, message)
-        .fix("Available are /link, /v1/models and /v1/chat/completions.")
+        .fix("Available are /link, /v1/models, /v1/chat/completions, /fetch, /search, /ca.pem, /egress/refusals and a proxy.")
 }
 
 async fn not_this_way(request: Request) -> Refusal {
@@ -180,6 +200,7 @@ async fn open_link(
         // Larger frames than allowed are read, so that they can be answered; within reason.
         .max_message_size(link::MAX_READ_BYTES)
         .max_frame_size(link::MAX_READ_BYTES)
+        .read_buffer_size(READ_BUFFER)
         .on_upgrade(move |socket| link::run(socket, door)))
 }
 

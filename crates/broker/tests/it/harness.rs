@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use cloister_broker::{DoorServer, Options};
+use cloister_broker::{DoorServer, Network, Options, SystemNetwork};
 use cloister_control::ports::{
     Attached, Doors, Egress, LinkSide, OpenDoor, Principal, RefusedEgress,
 };
@@ -89,7 +89,16 @@ impl World {
         Self::with(quick(), DOLLAR).await
     }
 
-    pub(crate) async fn with(mut options: Options, daily_budget: i64) -> Self {
+    pub(crate) async fn with(options: Options, daily_budget: i64) -> Self {
+        Self::over(options, daily_budget, Arc::new(SystemNetwork::default())).await
+    }
+
+    /// With an outside of the test's own.
+    pub(crate) async fn over(
+        mut options: Options,
+        daily_budget: i64,
+        network: Arc<dyn Network>,
+    ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let keys = dir.path().join("keys");
         std::fs::create_dir(&keys).unwrap();
@@ -103,7 +112,7 @@ impl World {
         };
         let name: UserName = "ada".parse().unwrap();
         let user = store.add_user(&name, limits).await.unwrap();
-        let doors = DoorServer::new(options, store.clone()).unwrap();
+        let doors = DoorServer::with_network(options, store.clone(), network).unwrap();
         Self { dir, store, user, doors }
     }
 

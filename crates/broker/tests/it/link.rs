@@ -114,7 +114,7 @@ async fn a_link_that_control_lets_go_ends_even_if_its_agent_does_not_read() {
     let (socket, end) = linked(&mut door).await;
     let big = "r".repeat(100_000);
     let refuse = || {
-        let error = ErrorBody { code: ErrorCode::Internal, message: big.clone(), fix: None };
+        let error = ErrorBody::new(ErrorCode::Internal, big.clone());
         Downlink::Reply { id: "r".parse().unwrap(), result: Reply::Refused { error } }
     };
     // Until neither the socket nor the channel takes any more.

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod budget;
 #[cfg(test)]
+mod egress;
+#[cfg(test)]
 mod fallback;
 #[cfg(test)]
 mod harness;

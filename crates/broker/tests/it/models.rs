@@ -198,9 +198,11 @@ async fn a_probe_says_whether_a_model_answers() {
     world.use_models(&[&server]).await;
     let model = world.store.model("first").await.unwrap();
     let gateway = world.doors.gateway();
-    assert!(gateway.probe(&model).await.unwrap().usage.is_some());
+    assert!(gateway.probe(&model, None).await.unwrap().usage.is_some());
     server.enqueue(Reply::status(401, r#"{"error":{"message":"no such key"}}"#));
-    let error = gateway.probe(&model).await.unwrap_err();
-    assert!(error.message.contains("first: it answered 401: no such key"), "{}", error.message);
+    let error = gateway.probe(&model, None).await.unwrap_err();
+    assert!(error.message.contains("wants a key: it answered 401: no such key"), "{error:?}");
+    let ids = gateway.model_ids(&server.base_url(), None).await.unwrap();
+    assert_eq!(ids, ["test-model"]);
     assert_eq!(world.budget().await.spent, 0);
 }

@@ -20,7 +20,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::timeout;
 
-use crate::journal::{Accepted, Finished, Journal, JournalError};
+use crate::context::Loaded;
+use crate::journal::{Accepted, ChatDb, Finished, Journal, JournalError};
 use crate::link::{self, LinkError, LinkState};
 use crate::log;
 use crate::model::Model;
@@ -64,7 +65,7 @@ pub(crate) async fn run(door: PathBuf, workspace: PathBuf) -> ExitCode {
 
 /// Something that was under way has come to its end.
 enum Happened {
-    Accepted(Trigger, Result<Accepted, JournalError>),
+    Accepted(Trigger, Result<(Accepted, Option<Box<Loaded>>), JournalError>),
     Ended(ChatId, Result<Ended, LinkError>),
     Stored,
     Summarised(ChatId),
@@ -81,6 +82,10 @@ struct Coordinator {
     summarising: Vec<ChatId>,
     /// Triggers on their way into the journal, in the order they came: turns run in that order.
     accepting: FuturesOrdered<BoxFuture<'static, Happened>>,
+    /// Their chats.
+    arriving: Vec<ChatId>,
+    /// Turns that were cancelled while their trigger was on its way into the journal.
+    cancelled: Vec<TurnId>,
     tasks: JoinSet<Happened>,
 }
 
@@ -93,6 +98,8 @@ impl Coordinator {
             unstored: HashMap::new(),
             summarising: Vec::new(),
             accepting: FuturesOrdered::new(),
+            arriving: Vec::new(),
+            cancelled: Vec::new(),
             tasks: JoinSet::new(),
         }
     }
@@ -134,17 +141,38 @@ impl Coordinator {
     async fn accept(&mut self, trigger: Trigger) {
         let chat = trigger.chat;
         let to_write = trigger.clone();
-        let submitted = self.desk.journal.submit(chat, move |db| db.accept(&to_write)).await;
+        // In a chat at rest the turn begins at once: its context is read on the same way.
+        let at_rest =
+            !self.arriving.contains(&chat) && !self.open.keys().any(|(open, _)| *open == chat);
+        let workspace = at_rest.then(|| self.desk.workspace.clone());
+        let work = move |db: &ChatDb| {
+            let accepted = db.accept(&to_write)?;
+            let loaded = match (&accepted, &workspace) {
+                // What can't be read now is tried again by the turn, which says what is wrong.
+                (Accepted::Fresh { seq }, Some(workspace)) => {
+                    turn::load(db, workspace, *seq, &to_write.cause).ok().flatten().map(Box::new)
+                }
+                _ => None,
+            };
+            Ok((accepted, loaded))
+        };
+        let submitted = self.desk.journal.submit(chat, work).await;
+        self.arriving.push(chat);
         self.accepting.push_back(Box::pin(async move {
             Happened::Accepted(trigger, submitted.wait().await)
         }));
     }
 
     fn cancel(&mut self, turn: &TurnId) {
+        let mut known = false;
         for ((_, message), switch) in &self.open {
             if TurnId::of_trigger(message) == *turn {
                 switch.send_replace(true);
+                known = true;
             }
+        }
+        if !known && self.cancelled.len() < self.arriving.len() {
+            self.cancelled.push(turn.clone());
         }
     }
 
@@ -186,15 +214,18 @@ impl Coordinator {
     async fn accepted(
         &mut self,
         trigger: Trigger,
-        result: Result<Accepted, JournalError>,
+        result: Result<(Accepted, Option<Box<Loaded>>), JournalError>,
     ) -> Result<(), LinkError> {
-        let (seq, resumed) = match result {
-            Ok(Accepted::Ended(end)) => {
+        if let Some(place) = self.arriving.iter().position(|chat| *chat == trigger.chat) {
+            self.arriving.swap_remove(place);
+        }
+        let (seq, resumed, loaded) = match result {
+            Ok((Accepted::Ended(end), _)) => {
                 self.desk.link.send(Uplink::Accepted { id: trigger.id }).await?;
                 return self.tell_end(trigger.chat, end).await;
             }
-            Ok(Accepted::Fresh { seq }) => (seq, false),
-            Ok(Accepted::Open { seq }) => (seq, true),
+            Ok((Accepted::Fresh { seq }, loaded)) => (seq, false, loaded),
+            Ok((Accepted::Open { seq }, loaded)) => (seq, true, loaded),
             // Not journaled, but not unanswered either: the control plane stores the end.
             Err(error) => {
                 self.desk.link.send(Uplink::Accepted { id: trigger.id.clone() }).await?;
@@ -204,9 +235,12 @@ impl Coordinator {
         };
         self.desk.link.send(Uplink::Accepted { id: trigger.id.clone() }).await?;
         let key = (trigger.chat, trigger.id.clone());
+        let turn = TurnId::of_trigger(&trigger.id);
+        let cancelled = self.cancelled.contains(&turn);
+        self.cancelled.retain(|other| *other != turn);
         if let Entry::Vacant(place) = self.open.entry(key) {
-            place.insert(watch::Sender::new(false));
-            self.schedule.add(trigger.chat, Job { trigger, seq, resumed });
+            place.insert(watch::Sender::new(cancelled));
+            self.schedule.add(trigger.chat, Job { trigger, seq, resumed, loaded });
         }
         Ok(())
     }

@@ -11,11 +11,13 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::prompt;
+use crate::door::{Door, DoorError};
+use crate::egress::Egress;
 use crate::guard::{Limits, Repeat};
 use crate::ledger::{CallPlace, Ledger};
 use crate::link::{Link, LinkError, next_connection};
 use crate::model::{About, ChatMessage, Model, ModelAnswer, ModelError, Piece, Tries};
-use crate::tools::{self, Effect, Handler, Place, Tool};
+use crate::tools::{self, DoorCall, Effect, Handler, Place, Program, Tool};
 use crate::turn::request_id;
 use crate::work::{self, Attempt, Halt, Work};
 use crate::{text, tools::program};
@@ -37,6 +39,7 @@ pub(super) struct Job {
     link: Link,
     model: Model,
     place: Place,
+    egress: Egress,
     /// The last step that is in the ledger.
     journaled: watch::Receiver<Option<u32>>,
     task: TaskId,
@@ -67,6 +70,7 @@ impl Job {
         link: Link,
         model: Model,
         place: Place,
+        egress: Egress,
         journaled: watch::Receiver<Option<u32>>,
         start: Start,
     ) -> Self {
@@ -78,6 +82,7 @@ impl Job {
             link,
             model,
             place,
+            egress,
             journaled,
             task: start.task,
             plan_first: start.plan_first,
@@ -110,12 +115,21 @@ impl Job {
         }
     }
 
-    async fn handle(&self, tool: &Tool, call: &Call, place: CallPlace) -> Result<Outcome, Stop> {
+    async fn handle(
+        &mut self,
+        tool: &Tool,
+        call: &Call,
+        place: CallPlace,
+    ) -> Result<Outcome, Stop> {
         let arguments = call.arguments.as_str();
         match tool.handler {
             Handler::Files(run) => Ok(on_files(run, &self.place, arguments).await),
             Handler::Program(parse) => match parse(arguments) {
-                Ok(program) => Ok(program::run(&self.place, program).await),
+                Ok(program) => Ok(self.run_program(program).await),
+                Err(wrong) => Ok(wrong),
+            },
+            Handler::Door(parse) => match parse(arguments) {
+                Ok(call) => Ok(self.through_door(call).await),
                 Err(wrong) => Ok(wrong),
             },
             Handler::Request(parse) => match parse(arguments) {
@@ -134,6 +148,28 @@ impl Job {
                 Err(wrong) => Ok(wrong),
             },
         }
+    }
+
+    /// Runs a program, and adds what it could not reach to what came of it.
+    async fn run_program(&mut self, program: Program) -> Outcome {
+        let (environment, trouble) = match self.egress.environment().await {
+            Ok(environment) => (environment, None),
+            Err(trouble) => (Vec::new(), Some(trouble)),
+        };
+        let mut outcome = program::run(&self.place, program, &environment).await;
+        if let Some(note) = self.egress.after_program(trouble).await {
+            outcome.output.push('\n');
+            outcome.output.push_str(&note);
+        }
+        outcome
+    }
+
+    async fn through_door(&mut self, call: DoorCall) -> Outcome {
+        let outcome = ask_door(self.egress.door(), call).await;
+        if outcome.status == CallStatus::Refused {
+            self.egress.refusal_was_told().await;
+        }
+        outcome
     }
 
     async fn ask_once(&mut self, ledger: &Ledger) -> Result<ModelAnswer, Stop> {
@@ -193,6 +229,18 @@ fn described(call: &Call) -> String {
     let first = arguments.as_object().and_then(|map| map.values().find_map(Value::as_str));
     let first = text::first_line(first.unwrap_or_default(), MAX_PROGRESS_BYTES);
     text::head(&format!("{} {first}", call.name), MAX_PROGRESS_BYTES).trim_end().to_owned()
+}
+
+async fn ask_door(door: &Door, call: DoorCall) -> Outcome {
+    let DoorCall { path, body, bounds, show } = call;
+    match door.post(path, &body, bounds).await {
+        // Reading a page takes time that the link must not wait for.
+        Ok(answered) => tokio::task::spawn_blocking(move || show(&answered))
+            .await
+            .unwrap_or_else(|error| tools::failed(format!("the tool fell over: {error}"))),
+        Err(error @ DoorError::Refused(_)) => tools::refused(error.to_string()),
+        Err(error) => tools::failed(error.to_string()),
+    }
 }
 
 /// File tools may be slow; the link must not wait for them.

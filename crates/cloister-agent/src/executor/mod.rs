@@ -15,6 +15,7 @@ use cloister_protocol::link::{Downlink, Finish, Start, Uplink};
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
+use crate::egress::Egress;
 use crate::link::{self, Link};
 use crate::log;
 use crate::model::Model;
@@ -25,23 +26,30 @@ use job::Job;
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// After `finish`, how long the control plane may take to end the link.
 const FAREWELL: Duration = Duration::from_secs(5);
-pub(crate) async fn run(door: PathBuf, chat: PathBuf) -> ExitCode {
+
+pub(crate) async fn run(door: PathBuf, chat: PathBuf, proxy_port: u16) -> ExitCode {
     let (link, frames, driver) = link::new(&door);
     tokio::select! {
         () = driver.run() => {
             log::line(format_args!("the link is gone"));
             ExitCode::FAILURE
         }
-        code = work(link, frames, Model::new(&door), Place::new(chat)) => code,
+        code = work(link, frames, Tools {
+            model: Model::new(&door),
+            place: Place::new(chat),
+            egress: Egress::new(&door, proxy_port),
+        }) => code,
     }
 }
 
-async fn work(
-    link: Link,
-    mut frames: mpsc::Receiver<Downlink>,
+/// What a task is worked on with.
+struct Tools {
     model: Model,
     place: Place,
-) -> ExitCode {
+    egress: Egress,
+}
+
+async fn work(link: Link, mut frames: mpsc::Receiver<Downlink>, tools: Tools) -> ExitCode {
     let start = match timeout(START_TIMEOUT, first_start(&mut frames)).await {
         Ok(Some(start)) => start,
         Ok(None) => return ExitCode::SUCCESS,
@@ -52,7 +60,8 @@ async fn work(
     };
     let (journaled, seen) = watch::channel(None);
     let task = start.task;
-    let job = Box::pin(Job::new(link.clone(), model, place, seen, start).run());
+    let Tools { model, place, egress } = tools;
+    let job = Box::pin(Job::new(link.clone(), model, place, egress, seen, start).run());
     // Leaving this select drops the job, and with it whatever program it runs is killed.
     let finish = tokio::select! {
         finish = job => finish,

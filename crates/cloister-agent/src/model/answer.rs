@@ -204,10 +204,9 @@ fn error_body(error: Value) -> ErrorBody {
             other.get("message").and_then(Value::as_str).unwrap_or("no reason given").to_owned()
         }
     };
-    serde_json::from_value(error).unwrap_or_else(|_foreign: serde_json::Error| ErrorBody {
-        code: ErrorCode::ModelUnavailable,
-        message: format!("The model failed: {}", text::head(&message, 500)),
-        fix: None,
+    serde_json::from_value(error).unwrap_or_else(|_foreign: serde_json::Error| {
+        let message = format!("The model failed: {}", text::head(&message, 500));
+        ErrorBody::new(ErrorCode::ModelUnavailable, message)
     })
 }
 

@@ -17,11 +17,8 @@ use cloister_protocol::link::Call;
 use cloister_protocol::{ChatId, ErrorBody, ErrorCode, ErrorEnvelope, TurnId, Usage};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
-use hyper::client::conn::http1;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HOST};
-use hyper_util::rt::TokioIo;
 use serde_json::Value;
-use tokio::net::UnixStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
@@ -31,8 +28,9 @@ pub(crate) use answer::Piece;
 pub(crate) use message::{ChatMessage, Content, Part};
 use sse::SseParser;
 
+use crate::door::{self, CONNECT_TIMEOUT, DialError};
+
 /// The broker has its own, shorter limits; these only keep a dead broker from holding us for ever.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
 const CALL_TIMEOUT: Duration = Duration::from_secs(1800);
 const MAX_ERROR_BYTES: usize = 64 << 10;
@@ -151,7 +149,7 @@ impl Model {
             ModelError::unavailable(format!("The agent is ending ({closed})."))
         })?;
         let mut connection = JoinSet::new();
-        let mut sender = self.connect(&mut connection).await?;
+        let mut sender = door::dial(&self.door, &mut connection).await.map_err(not_reached)?;
         let request = request(about, body)?;
         let response = match timeout_at(deadline, sender.send_request(request)).await {
             Ok(Ok(response)) => response,
@@ -187,26 +185,14 @@ impl Model {
         while call.next().await?.is_some() {}
         call.finish()
     }
+}
 
-    async fn connect(
-        &self,
-        connection: &mut JoinSet<()>,
-    ) -> Result<http1::SendRequest<Full<Bytes>>, ModelError> {
-        let stream = match timeout(CONNECT_TIMEOUT, UnixStream::connect(&self.door)).await {
-            Ok(Ok(stream)) => stream,
-            Ok(Err(error)) => {
-                return Err(ModelError::door_broke(format!(
-                    "The broker can't be reached ({error})."
-                )));
-            }
-            Err(_elapsed) => return Err(too_slow(CONNECT_TIMEOUT)),
-        };
-        let (sender, driver) = http1::handshake(TokioIo::new(stream)).await.map_err(|error| {
-            ModelError::door_broke(format!("The broker can't be reached ({error})."))
-        })?;
-        // Its failure also shows on the request or the body, which is where it is told.
-        connection.spawn(async move { driver.await.unwrap_or_default() });
-        Ok(sender)
+fn not_reached(error: DialError) -> ModelError {
+    match error {
+        DialError::TimedOut => too_slow(CONNECT_TIMEOUT),
+        DialError::Connect(_) | DialError::Handshake(_) => {
+            ModelError::door_broke(format!("The broker can't be reached: {error}."))
+        }
     }
 }
 

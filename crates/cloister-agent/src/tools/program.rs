@@ -17,6 +17,7 @@ use super::family::Family;
 use super::output::HeadTail;
 use super::place::{NO_ROOM, Place};
 use super::{done, failed};
+use crate::egress::{HOME, INSTALLERS, PROGRAMS_DIR};
 
 const MAX_OUTPUT_BYTES: usize = 32 << 10;
 const READ_BYTES: usize = 8 << 10;
@@ -36,10 +37,13 @@ pub(crate) struct Program {
     pub(crate) timeout: Duration,
 }
 
+/// Variables that a program is given besides the fixed ones.
+pub(crate) type Environment = [(&'static str, String)];
+
 /// Runs it to its end. Dropping the future kills it with everything it started.
-pub(crate) async fn run(place: &Place, program: Program) -> Outcome {
+pub(crate) async fn run(place: &Place, program: Program, environment: &Environment) -> Outcome {
     let name = program.name;
-    match start(place, &program) {
+    match start(place, &program, environment) {
         Ok((child, output)) => watch(child, output, program).await,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             failed(format!("{name} is not installed here"))
@@ -49,20 +53,25 @@ pub(crate) async fn run(place: &Place, program: Program) -> Outcome {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one place of the agent that starts programs")]
-fn start(place: &Place, program: &Program) -> io::Result<(Child, pipe::Receiver)> {
+fn start(
+    place: &Place,
+    program: &Program,
+    environment: &Environment,
+) -> io::Result<(Child, pipe::Receiver)> {
     let (reader, writer) = io::pipe()?;
     let output = pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?;
     let mut command = Command::new(program.name);
-    if std::env::var_os("PATH").is_none() {
-        command.env("PATH", PATH);
-    }
+    let path = std::env::var("PATH").unwrap_or_else(|_none| PATH.to_owned());
     let child = command
         .args(&program.arguments)
         .current_dir(place.chat())
-        .env("HOME", "/tmp")
+        .env("PATH", format!("{PROGRAMS_DIR}:{path}"))
+        .env("HOME", HOME)
         .env("LANG", "C.UTF-8")
         .env("TERM", "dumb")
         .env("PYTHONUNBUFFERED", "1")
+        .envs(INSTALLERS)
+        .envs(environment.iter().map(|(name, value)| (name, value)))
         .stdin(if program.input.is_some() { Stdio::piped() } else { Stdio::null() })
         .stdout(writer.try_clone()?)
         .stderr(writer)

@@ -32,7 +32,7 @@ fn wrong_arguments_are_answered_with_what_is_wrong() {
 
 #[test]
 fn replies_are_told_in_words() {
-    let error = ErrorBody { code: ErrorCode::Busy, message: "Too many tasks.".into(), fix: None };
+    let error = ErrorBody::new(ErrorCode::Busy, "Too many tasks.");
     let refusal = told(Reply::Refused { error });
     assert_eq!((refusal.status, refusal.output.as_str()), (CallStatus::Refused, "Too many tasks."));
     assert_eq!(told(Reply::Tasks { tasks: Vec::new() }).output, "There are no tasks.");

@@ -8,7 +8,7 @@ mod emitter;
 mod ending;
 mod summary;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cloister_protocol::link::{
@@ -24,7 +24,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::context::{self, Loaded, reports};
 use crate::files;
 use crate::guard::{Limits, Repeat};
-use crate::journal::{Ending, Journal, JournalError, Recorded};
+use crate::journal::{ChatDb, Ending, Journal, JournalError, Recorded};
 use crate::ledger::{CallPlace, Ledger};
 use crate::link::{Link, LinkError};
 use crate::model::{About, ChatMessage, Model, ModelAnswer, ModelError, Piece, Tries};
@@ -50,12 +50,14 @@ pub(crate) struct Desk {
 }
 
 /// What is to be run.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) trigger: Trigger,
     pub(crate) seq: i64,
     /// An earlier attempt may have shown text already.
     pub(crate) resumed: bool,
+    /// What the turn starts from, if it was read when the trigger was journaled.
+    pub(crate) loaded: Option<Box<Loaded>>,
 }
 
 /// A turn that has ended.
@@ -76,21 +78,35 @@ enum Stop {
     Link(#[from] LinkError),
 }
 
+/// What a turn starts from; none for one that says nothing to a model.
+pub(crate) fn load(
+    db: &ChatDb,
+    workspace: &Path,
+    seq: i64,
+    cause: &Cause,
+) -> rusqlite::Result<Option<Loaded>> {
+    match cause {
+        Cause::Clear => Ok(None),
+        Cause::Message { .. } | Cause::TasksEnded { .. } => {
+            context::load(db, workspace, seq, cause).map(Some)
+        }
+    }
+}
+
 /// Runs the turn to its end. Only a lost link leaves it open, for the next launch to resume.
 pub(crate) async fn run(
     desk: Desk,
-    job: Job,
+    mut job: Job,
     cancelled: watch::Receiver<bool>,
 ) -> Result<Ended, LinkError> {
     let turn = TurnId::of_trigger(&job.trigger.id);
-    let chat = job.trigger.chat;
-    let loaded = {
-        let (workspace, cause, seq) = (desk.workspace.clone(), job.trigger.cause.clone(), job.seq);
-        let load = move |db: &_| context::load(db, &workspace, seq, &cause);
-        if matches!(job.trigger.cause, Cause::Clear) {
-            Ok(None)
-        } else {
-            desk.journal.with(chat, load).await.map(Some)
+    let loaded = match job.loaded.take() {
+        Some(loaded) => Ok(Some(*loaded)),
+        None => {
+            let (workspace, cause) = (desk.workspace.clone(), job.trigger.cause.clone());
+            let seq = job.seq;
+            let work = move |db: &_| load(db, &workspace, seq, &cause);
+            desk.journal.with(job.trigger.chat, work).await
         }
     };
     let mut running = Running {

@@ -563,9 +563,8 @@ async fn a_refused_request_is_told_to_the_model() {
     let asked = request(&mut link).await;
     assert!(matches!(&asked.ask, Asked::SendFile { path, .. } if path == "chats/C1/files/a.txt"));
     let error = ErrorBody {
-        code: ErrorCode::NotFound,
-        message: "There is no a.txt.".into(),
         fix: Some("List the files.".into()),
+        ..ErrorBody::new(ErrorCode::NotFound, "There is no a.txt.")
     };
     link.send(Downlink::Reply { id: asked.id, result: Reply::Refused { error } }).await;
     let call = door.model().await;

@@ -89,6 +89,8 @@ impl Door {
             .arg(self.dir.path().join("door.sock"))
             .arg(files_option)
             .arg(self.files())
+            .args(if role == "executor" { &["--proxy-port", "0"][..] } else { &[] })
+            .env("TMPDIR", self.dir.path())
             .stdin(Stdio::null())
             .kill_on_drop(true)
             .spawn()
@@ -226,8 +228,8 @@ async fn serve(mut stream: UnixStream, links: mpsc::Sender<Link>, models: mpsc::
         serve_link(socket, links).await;
         return;
     }
-    assert!(head.starts_with("POST /v1/chat/completions "), "{head}");
-    let length: usize = header(&head, "content-length").unwrap().parse().unwrap();
+    let length =
+        header(&head, "content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
     while rest.len() < length {
         let mut buffer = vec![0u8; 64 << 10];
         let count = stream.read(&mut buffer).await.unwrap();
@@ -236,8 +238,43 @@ async fn serve(mut stream: UnixStream, links: mpsc::Sender<Link>, models: mpsc::
         }
         rest.extend_from_slice(&buffer[..count]);
     }
+    if let Some(answer) = served(&head, &String::from_utf8_lossy(&rest)) {
+        stream.write_all(answer.as_bytes()).await.ok();
+        return;
+    }
+    assert!(head.starts_with("POST /v1/chat/completions "), "{head}");
     let body = serde_json::from_slice(&rest).unwrap();
     models.send(ModelCall { head, body, stream }).await.ok();
+}
+
+/// What the broker itself answers.
+fn served(head: &str, body: &str) -> Option<String> {
+    let answer = |status: &str, headers: &str, body: &str| {
+        format!(
+            "HTTP/1.1 {status}\r\nconnection: close\r\n{headers}content-length: {}\r\n\r\n{body}",
+            body.len()
+        )
+    };
+    let first = head.lines().next()?;
+    let refusals = r#"{"last":1,"refusals":[{"seq":1,"host":"evil.test","reason":"is not allowed.","fix":"Say /allow evil.test."}]}"#;
+    let error = r#"{"error":{"code":"refused","message":"evil.test is not allowed.","fix":"Say /allow evil.test."}}"#;
+    let found = r#"{"provider":"fake","results":[{"title":"A","url":"https://a.test/","snippet":"about\na"}]}"#;
+    let page =
+        "x-cloister-url: https://a.test/p\r\nx-cloister-status: 200\r\ncontent-type: text/html\r\n";
+    Some(match first {
+        "GET /ca.pem HTTP/1.1" => answer("200 OK", "", "the CA\n"),
+        "GET /egress/refusals?after=0 HTTP/1.1" => answer("200 OK", "", refusals),
+        "GET /egress/refusals?after=1 HTTP/1.1" => {
+            answer("200 OK", "", r#"{"last":1,"refusals":[]}"#)
+        }
+        "GET http://evil.test/ HTTP/1.1" => answer("403 Forbidden", "", "no"),
+        "POST /fetch HTTP/1.1" if body.contains("a.test") => {
+            answer("200 OK", page, "<title>T</title><p>Hi <a href=/x>x</a>")
+        }
+        "POST /fetch HTTP/1.1" => answer("403 Forbidden", "", error),
+        "POST /search HTTP/1.1" => answer("200 OK", "", found),
+        _ => return None,
+    })
 }
 
 async fn read_head(stream: &mut UnixStream) -> Option<(String, Vec<u8>)> {

@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::door::{Door, Link, PATIENCE};
 
-fn task() -> Start {
+pub(crate) fn task() -> Start {
     Start {
         task: TaskId::from_number(5),
         title: "Try".into(),
@@ -26,7 +26,7 @@ fn task() -> Start {
 }
 
 /// The control plane of one attempt: takes steps into the ledger and confirms them.
-struct Attempt {
+pub(crate) struct Attempt {
     door: Door,
     agent: Child,
     link: Link,
@@ -35,7 +35,7 @@ struct Attempt {
 }
 
 impl Attempt {
-    async fn begin(start: Start) -> Self {
+    pub(crate) async fn begin(start: Start) -> Self {
         Self::begin_at(Door::open(), start).await
     }
 
@@ -65,7 +65,7 @@ impl Attempt {
     }
 
     /// Lets the model make these calls and gives back their results.
-    async fn calls(&mut self, prefix: &str, calls: &[(&str, Value)]) -> Vec<Outcome> {
+    pub(crate) async fn calls(&mut self, prefix: &str, calls: &[(&str, Value)]) -> Vec<Outcome> {
         self.door.model().await.call("", prefix, calls).await;
         let results = self.ledger.len();
         while self.results(results).len() < calls.len() {
@@ -114,7 +114,7 @@ impl Attempt {
     }
 
     /// Ends it: the last answer, the finish, the exit.
-    async fn say(mut self, text: &str) -> Finish {
+    pub(crate) async fn say(mut self, text: &str) -> Finish {
         self.door.model().await.say(text).await;
         let finish = self.finish().await;
         self.link.close().await;

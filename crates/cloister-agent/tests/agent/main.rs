@@ -5,3 +5,4 @@
 mod coordinator;
 mod door;
 mod executor;
+mod network;

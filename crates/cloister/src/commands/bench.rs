@@ -4,15 +4,23 @@
 //! Everything it starts lives in a directory of its own beside the data, so that the same disk is
 //! measured, and is gone when it ends, however it ends. It asserts nothing: it says what it found.
 
+mod browser;
 mod cold;
+mod density;
 mod driver;
 mod executor;
+mod fairness;
 mod floor;
 mod history;
+mod machine;
 mod memory;
 mod model;
+mod page;
 mod plane;
+mod proxy;
 mod report;
+mod talker;
+mod throughput;
 mod warm;
 
 use std::path::Path;
@@ -22,17 +30,18 @@ use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::{Chain, ModelView, NewModel};
 
 use super::Context;
-use crate::args::Bench;
+use crate::args::{Bench, Leg};
 use crate::output::{CliError, Output};
 use driver::Driver;
 use floor::Floor;
-use model::Model;
-use plane::Plane;
+use model::{Manner, Model};
+use plane::{Limits, Plane};
 use report::{Machine, Report, Row};
 
 /// How much is measured.
 #[derive(Clone, Debug, serde::Serialize)]
 struct Plan {
+    legs: Vec<Leg>,
     warm: usize,
     cold: usize,
     executors: usize,
@@ -40,19 +49,36 @@ struct Plan {
     /// Messages that a chat holds when its turns are measured, and how many turns are.
     history: [usize; 3],
     history_turns: usize,
+    /// Sessions at once.
+    sessions: usize,
+    cells: usize,
+    pages: usize,
+    /// Users who say something now and then, and how often each does.
+    quiet: usize,
+    quiet_turns: usize,
+    #[serde(skip)]
+    throughput: Duration,
     #[serde(skip)]
     rest: Duration,
 }
 
 impl Plan {
     fn new(asked: &Bench) -> Self {
+        let legs = if asked.only.is_empty() { Leg::ALL.to_vec() } else { asked.only.clone() };
         let whole = Self {
+            legs,
             warm: 400,
             cold: 50,
             executors: 100,
             memory: 5,
             history: [10, 1_000, 10_000],
             history_turns: 100,
+            sessions: 64,
+            cells: 1_000,
+            pages: 20,
+            quiet: 20,
+            quiet_turns: 20,
+            throughput: Duration::from_secs(8),
             rest: Duration::from_secs(2),
         };
         let quick = Self {
@@ -61,40 +87,53 @@ impl Plan {
             executors: 30,
             history: [10, 200, 1_000],
             history_turns: 40,
+            cells: 50,
+            quiet_turns: 8,
+            throughput: Duration::from_secs(2),
             ..whole.clone()
         };
-        match (asked.rounds, asked.quick) {
-            (Some(rounds), _) => {
-                let rounds = rounds.get();
-                Self {
-                    warm: rounds,
-                    cold: rounds,
-                    executors: rounds,
-                    memory: 1,
-                    history: [4, 8, 12],
-                    history_turns: rounds,
-                    ..whole
-                }
-            }
+        let plan = match (asked.rounds, asked.quick) {
+            (Some(rounds), _) => Self::of_rounds(rounds.get(), whole),
             (None, true) => quick,
             (None, false) => whole,
+        };
+        Self { cells: asked.cells.map_or(plan.cells, std::num::NonZeroUsize::get), ..plan }
+    }
+
+    fn of_rounds(rounds: usize, whole: Self) -> Self {
+        Self {
+            warm: rounds,
+            cold: rounds,
+            executors: rounds,
+            memory: 1,
+            history: [4, 8, 12],
+            history_turns: rounds,
+            sessions: rounds,
+            cells: rounds,
+            pages: rounds,
+            quiet: rounds,
+            quiet_turns: 1,
+            throughput: Duration::from_millis(300),
+            rest: Duration::from_millis(500),
+            ..whole
         }
+    }
+
+    fn has(&self, leg: Leg) -> bool {
+        self.legs.contains(&leg)
     }
 }
 
 pub(super) async fn run(context: Context, asked: Bench) -> Result<(), CliError> {
+    // Many clients have many connections.
+    super::up::raise_open_files();
     let (machine, plan) = (Machine::now(), Plan::new(&asked));
     let place = scratch(&context.data)?;
     let stopped = super::up::asked_to_stop()?;
-    let mut plane = Plane::start(place.path()).await?;
     let measured = tokio::select! {
-        measured = measure(context.output, &plan, place.path(), &plane) => measured,
+        measured = measure(context.output, &plan, place.path()) => measured,
         () = stopped => Err(CliError::new(ErrorCode::Cancelled, "stopped before the end")),
     };
-    if measured.is_err() {
-        context.output.note(&plane.complaints());
-    }
-    plane.stop().await;
     let removed = place.close();
     let report = Report::new(machine, plan, measured?);
     removed.map_err(CliError::io("the bench's own directory could not be removed"))?;
@@ -111,47 +150,117 @@ fn scratch(data: &Path) -> Result<tempfile::TempDir, CliError> {
         .map_err(CliError::io(failed))
 }
 
-async fn measure(
-    output: Output,
-    plan: &Plan,
-    place: &Path,
-    plane: &Plane,
-) -> Result<Vec<Row>, CliError> {
-    let model = Model::start().await?;
-    use_model(plane, &model).await?;
-    let mut floor = Floor::connect(&model).await?;
-    let mut driver = Driver::new(plane, &model).await?;
+/// A control plane for some legs, and what they share.
+struct Stage {
+    plane: Plane,
+    model: Model,
+}
+
+impl Stage {
+    async fn set(place: &Path, limits: Limits) -> Result<Self, CliError> {
+        let model = Model::start().await?;
+        let plane = Plane::start(place, limits).await?;
+        use_model(&plane, &model, Manner::Instant).await?;
+        Ok(Self { plane, model })
+    }
+
+    /// Ends the control plane; if the legs failed, says what its log complains of.
+    async fn clear<T>(
+        mut self,
+        output: Output,
+        measured: Result<T, CliError>,
+    ) -> Result<T, CliError> {
+        if measured.is_err() {
+            output.note(&self.plane.complaints());
+        }
+        self.plane.stop().await;
+        measured
+    }
+}
+
+async fn measure(output: Output, plan: &Plan, place: &Path) -> Result<Vec<Row>, CliError> {
     let mut rows = Vec::new();
-    output.note(&format!("warm turns ({} rounds) …", plan.warm));
-    rows.extend(warm::measure(plan, &mut driver, &mut floor).await?);
-    output.note("memory, idle …");
-    rows.extend(memory::measure(plan, plane, driver.user()).await?);
-    output.note(&format!("cold cells ({} rounds) …", plan.cold));
-    rows.push(cold::measure(plan, plane, &mut driver).await?);
-    output.note(&format!("executors ({} launches) …", plan.executors));
-    rows.extend(executor::measure(plan, place).await?);
-    output.note(&format!("chats of {:?} messages …", plan.history));
-    rows.extend(history::measure(plan, &mut driver, &mut floor).await?);
+    if [Leg::Turn, Leg::Memory, Leg::Cold, Leg::History].into_iter().any(|leg| plan.has(leg)) {
+        let stage = Stage::set(&place.join("turns"), Limits::Lifted).await?;
+        let measured = turns(output, plan, &stage).await;
+        rows.extend(stage.clear(output, measured).await?);
+    }
+    if plan.has(Leg::Executor) {
+        output.note(&format!("executors ({} launches) …", plan.executors));
+        rows.extend(executor::measure(plan, place).await?);
+    }
+    if plan.has(Leg::Throughput) {
+        let stage = Stage::set(&place.join("throughput"), Limits::Lifted).await?;
+        let measured = throughput::measure(output, plan, &stage.plane, &stage.model).await;
+        rows.extend(stage.clear(output, measured).await?);
+    }
+    if plan.has(Leg::Proxy) {
+        output.note(&format!("proxy and broker ({} rounds) …", plan.warm));
+        rows.extend(proxy::measure(plan, place).await?);
+    }
+    if plan.has(Leg::Page) {
+        output.note("the chat page …");
+        let stage = Stage::set(&place.join("page"), Limits::Lifted).await?;
+        let measured = page::measure(output, plan, &stage.plane).await;
+        rows.extend(stage.clear(output, measured).await?);
+    }
+    if plan.has(Leg::Fairness) {
+        let stage = Stage::set(&place.join("fairness"), Limits::Usual).await?;
+        let measured = fairness::measure(output, plan, &stage.plane, &stage.model).await;
+        rows.extend(stage.clear(output, measured).await?);
+    }
+    if plan.has(Leg::Density) {
+        let stage = Stage::set(&place.join("density"), Limits::Lifted).await?;
+        let measured = density::measure(output, plan, &stage.plane, &stage.model).await;
+        rows.extend(stage.clear(output, measured).await?);
+    }
     Ok(rows)
 }
 
-/// Makes the bench's model the only one.
-async fn use_model(plane: &Plane, model: &Model) -> Result<(), CliError> {
-    let name = "bench";
+/// One session, one turn at a time.
+async fn turns(output: Output, plan: &Plan, stage: &Stage) -> Result<Vec<Row>, CliError> {
+    let mut floor = Floor::connect(&stage.model, Manner::Instant).await?;
+    let mut driver = Driver::new(&stage.plane, &stage.model).await?;
+    let mut rows = Vec::new();
+    if plan.has(Leg::Turn) {
+        output.note(&format!("warm turns ({} rounds) …", plan.warm));
+        rows.extend(warm::measure(plan, &mut driver, &mut floor).await?);
+    }
+    if plan.has(Leg::Memory) {
+        output.note("memory, idle …");
+        driver.turn().await?;
+        rows.extend(memory::measure(plan, &stage.plane, driver.user()).await?);
+    }
+    if plan.has(Leg::Cold) {
+        output.note(&format!("cold cells ({} rounds) …", plan.cold));
+        rows.push(cold::measure(plan, &stage.plane, &mut driver).await?);
+    }
+    if plan.has(Leg::History) {
+        output.note(&format!("chats of {:?} messages …", plan.history));
+        rows.extend(history::measure(plan, &mut driver, &mut floor).await?);
+    }
+    Ok(rows)
+}
+
+/// Makes the bench's model, in this manner, the one that coordinators use.
+async fn use_model(plane: &Plane, model: &Model, manner: Manner) -> Result<(), CliError> {
+    let name = format!("bench-{}", manner.as_str());
     let new = NewModel {
-        name: name.to_owned(),
-        base_url: model.base_url(),
-        model: name.to_owned(),
+        name: name.clone(),
+        base_url: model.base_url(manner),
+        model: name.clone(),
         key: None,
         key_env: None,
         // The rounds of a long run must not meet a budget.
         prompt_usd: Some(0.0),
         completion_usd: Some(0.0),
         max_output_tokens: Some(1_000),
-        replace: false,
+        replace: true,
+        keep_key: false,
+        untested: true,
     };
     let _added: ModelView = plane.client().post("/admin/v1/models", &new).await?;
-    let chain = Chain { models: vec![name.to_owned()] };
+    let chain = Chain { models: vec![name] };
     let put = axum::http::Method::PUT;
     let _used: serde_json::Value =
         plane.client().call(put, "/admin/v1/levels/coordinator", Some(&chain)).await?;

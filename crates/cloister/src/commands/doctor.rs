@@ -34,7 +34,14 @@ fn words(checks: &[Check]) -> String {
             format!("{mark}  {}: {}{fix}", check.id, check.found)
         })
         .collect();
-    lines.join("\n")
+    let failed = checks.iter().filter(|check| check.status == CheckStatus::Failed).count();
+    let sum = match failed {
+        0 => "This machine can run Cloister. `note` is worth knowing; nothing has to be done."
+            .to_owned(),
+        1 => "One thing stands in the way: see FAIL.".to_owned(),
+        more => format!("{more} things stand in the way: see FAIL."),
+    };
+    format!("{}\n{sum}", lines.join("\n"))
 }
 
 fn check(id: &'static str, status: CheckStatus, found: impl Into<String>) -> Check {

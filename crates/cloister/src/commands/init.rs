@@ -1,12 +1,16 @@
-//! `cloister init`: a data directory set up by answering a few questions, or none.
+//! `cloister init`: set up by answering a few questions, or none. Running it again is safe: it shows
+//! what is there, and changes only what is said.
 
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 
 use axum::http::Method;
-use cloister_protocol::admin::{Chain, Key, ModelView, NewModel, NewUser, UserChange, UserView};
+use cloister_protocol::admin::{
+    Chain, Identity, IdentityChange, Key, ModelView, NewModel, NewUser, UserChange, UserView,
+};
 use cloister_protocol::{ErrorCode, UserName};
 
 use super::Context;
+use super::questions::{ask, prompt_secret, say};
 use crate::args::Init;
 use crate::client::Client;
 use crate::config::secret_from_env;
@@ -14,38 +18,51 @@ use crate::output::CliError;
 
 /// The name of a model that `init` connects.
 const MODEL_NAME: &str = "main";
+/// The name of the first user when nobody says.
+const FIRST_USER: &str = "owner";
 
-pub(super) async fn run(context: Context, mut init: Init) -> Result<(), CliError> {
-    let mut key = given_key(&init)?;
-    if !init.unattended {
-        if !io::stdin().is_terminal() {
-            return Err(CliError::new(
-                ErrorCode::BadRequest,
-                "there is no terminal to ask questions on",
-            )
-            .fix("give the answers as options and add --unattended (see `cloister init --help`)"));
-        }
-        ask_all(&mut init, &mut key)?;
+pub(super) async fn run(context: Context, init: Init) -> Result<(), CliError> {
+    let key = given_key(&init)?;
+    if !init.unattended && !io::stdin().is_terminal() {
+        return Err(CliError::new(
+            ErrorCode::BadRequest,
+            "there is no terminal to ask questions on",
+        )
+        .fix("give the answers as options and add --unattended (see `cloister init --help`)"));
     }
     let client = context.client().await?;
-    let user = make_user(&client, &init).await?;
-    write_identity(&context, &user, &init)?;
-    let model = connect_model(&client, &init, key).await?;
+    // The model goes first: when it does not answer, nothing has been changed.
+    let (user, model) = if init.unattended {
+        let model = connect_given_model(&client, &init, key).await?;
+        (make_user(&client, wanted_user(&client, &init).await?, init.daily).await?, model)
+    } else {
+        let name = ask_user(&client, &init).await?;
+        let user = make_user(&client, name, None).await?;
+        ask_identity(&client, &user, &init).await?;
+        let model = ask_model(&client, &init, key).await?;
+        (make_user(&client, user.name.clone(), Some(ask_budget(&init, &user)?)).await?, model)
+    };
+    write_identity(&client, &user, given_identity(&init)).await?;
+    summary(&context, &user, model.as_ref())
+}
+
+fn summary(context: &Context, user: &UserView, model: Option<&ModelView>) -> Result<(), CliError> {
     let summary = serde_json::json!({
         "data": context.data,
         "user": user,
-        "model": model.as_ref().map_or("demo", |model| model.name.as_str()),
+        "model": model.map_or("demo", |model| model.name.as_str()),
     });
     context.output.result(&summary, || {
-        let model = match &model {
+        let model = match model {
             Some(model) => format!("Your agent uses {} at {}.", model.model, model.base_url),
             None => {
-                "Your agent uses the scripted demo model; `cloister model add` connects a real one."
+                "Your agent uses the demo model, a script; connect a real one on the page /model \
+                     or with `cloister model add`."
                     .to_owned()
             }
         };
         format!(
-            "{} is set up for {}. {model}\nStart it with: cloister up",
+            "{} is set up for {}. {model}\nStart it, if it does not run: cloister up",
             context.data.display(),
             user.name
         )
@@ -65,107 +82,187 @@ fn given_key(init: &Init) -> Result<Option<Key>, CliError> {
     }
 }
 
-fn ask_all(init: &mut Init, key: &mut Option<Key>) -> Result<(), CliError> {
-    if init.user.is_none() {
-        init.user = loop {
-            let answer = ask("Your name, as the agent's owner [owner]: ")?;
-            let name = if answer.is_empty() { "owner" } else { &answer };
-            match name.parse::<UserName>() {
-                Ok(name) => break Some(name),
-                Err(error) => say(&format!("{error}\n"))?,
-            }
-        };
+fn given_identity(init: &Init) -> IdentityChange {
+    IdentityChange {
+        agent_name: init.agent_name.clone(),
+        manner: init.manner.clone(),
+        about: init.about.clone(),
+        seen: None,
     }
-    let or_none = |answer: String| (!answer.is_empty()).then_some(answer);
-    if init.manner.is_none() {
-        init.manner = or_none(ask("How should the agent be? (Enter: helpful and honest) ")?);
-    }
-    if init.about.is_none() {
-        init.about = or_none(ask("What should it know about you? (Enter: nothing yet) ")?);
-    }
-    if init.base_url.is_none() {
-        init.base_url = or_none(ask(
-            "Base URL of a model, such as https://openrouter.ai/api/v1 (Enter: the demo) ",
-        )?);
-        if init.base_url.is_some() {
-            init.model = or_none(ask("The model's id there: ")?);
-            if init.model.is_none() {
-                return Err(CliError::new(ErrorCode::BadRequest, "a model needs its id"));
-            }
-            if key.is_none() {
-                *key = Some(prompt_secret("Its key (not shown; Enter: none): ")?)
-                    .filter(|key| !key.expose().is_empty());
-            }
-        }
-    }
-    while init.daily.is_none() {
-        let answer = ask("Budget in dollars per day [5]: ")?;
-        match if answer.is_empty() { Ok(5.0) } else { answer.parse::<f64>() } {
-            Ok(usd) if (0.0..=1e6).contains(&usd) => init.daily = Some(usd),
-            Ok(_) | Err(_) => say("That is not an amount in dollars.\n")?,
-        }
-    }
-    Ok(())
 }
 
-async fn make_user(client: &Client, init: &Init) -> Result<UserView, CliError> {
-    let users: Vec<UserView> = client.get("/admin/v1/users").await?;
-    let wanted = match &init.user {
-        Some(name) => name.clone(),
-        None => match users.first() {
-            Some(first) => first.name.clone(),
-            None => "owner".parse().map_err(cloister_control::ControlError::from)?,
-        },
-    };
-    if users.iter().any(|user| user.name == wanted) {
-        // Running it again is safe: only what was said changes.
-        let change = UserChange { daily_usd: init.daily, ..UserChange::default() };
-        return client
-            .call(Method::PATCH, &format!("/admin/v1/users/{wanted}"), Some(&change))
-            .await;
+/// The user that is meant: the one named, the first, or a new one.
+async fn wanted_user(client: &Client, init: &Init) -> Result<UserName, CliError> {
+    if let Some(name) = &init.user {
+        return Ok(name.clone());
     }
-    let new = NewUser {
-        name: wanted,
-        quota_mb: None,
-        executors: None,
-        daily_usd: init.daily,
-        task_usd: None,
-    };
+    let users: Vec<UserView> = client.get("/admin/v1/users").await?;
+    match users.into_iter().next() {
+        Some(first) => Ok(first.name),
+        None => Ok(FIRST_USER.parse().map_err(cloister_control::ControlError::from)?),
+    }
+}
+
+async fn ask_user(client: &Client, init: &Init) -> Result<UserName, CliError> {
+    if let Some(name) = &init.user {
+        return Ok(name.clone());
+    }
+    let usual = wanted_user(client, init).await?;
+    loop {
+        let answer = ask(&format!("Your name here [{usual}]: "))?;
+        if answer.is_empty() {
+            return Ok(usual);
+        }
+        match answer.parse::<UserName>() {
+            Ok(name) => return Ok(name),
+            Err(error) => say(&format!("{error}\n"))?,
+        }
+    }
+}
+
+async fn make_user(
+    client: &Client,
+    name: UserName,
+    daily_usd: Option<f64>,
+) -> Result<UserView, CliError> {
+    let users: Vec<UserView> = client.get("/admin/v1/users").await?;
+    if users.iter().any(|user| user.name == name) {
+        let change = UserChange { daily_usd, ..UserChange::default() };
+        let path = format!("/admin/v1/users/{name}");
+        return client.call(Method::PATCH, &path, Some(&change)).await;
+    }
+    let new = NewUser { name, quota_mb: None, executors: None, daily_usd, task_usd: None };
     client.post("/admin/v1/users", &new).await
 }
 
-fn write_identity(context: &Context, user: &UserView, init: &Init) -> Result<(), CliError> {
-    let layout = cloister_control::layout::Layout::new(&context.data);
-    layout.prepare(user.workspace, &[]).map_err(cloister_control::ControlError::from)?;
-    let dir = layout.workspace(user.workspace);
-    for (file, title, text) in [
-        ("SOUL.md", "# Who the agent is", &init.manner),
-        ("USER.md", "# About the person", &init.about),
-    ] {
-        let Some(text) = text else { continue };
-        let path = dir.join(file);
-        let failed = format!("{} could not be written", path.display());
-        std::fs::write(&path, format!("{title}\n\n{text}\n")).map_err(CliError::io(failed))?;
+/// Asks for what was not given; what is there is shown, and kept when nothing is said.
+async fn ask_identity(client: &Client, user: &UserView, init: &Init) -> Result<(), CliError> {
+    let now: Identity = client.get(&identity_path(user)).await?;
+    let mut change = IdentityChange { seen: Some(now.seen.clone()), ..IdentityChange::default() };
+    let or_none = |answer: String| (!answer.is_empty()).then_some(answer);
+    let shown = |text: &str| {
+        if text.is_empty() {
+            String::new()
+        } else {
+            format!("  now: {}\n", text.replace('\n', "\n       "))
+        }
+    };
+    if init.agent_name.is_none() {
+        let now = if now.agent_name.is_empty() { "no name" } else { &now.agent_name };
+        change.agent_name = or_none(ask(&format!("What is your agent called? [{now}]: "))?);
     }
+    if init.manner.is_none() {
+        let question = format!("How should it be? (Enter keeps it)\n{}> ", shown(&now.manner));
+        change.manner = or_none(ask(&question)?);
+    }
+    if init.about.is_none() {
+        let question =
+            format!("What should it know about you? (Enter keeps it)\n{}> ", shown(&now.about));
+        change.about = or_none(ask(&question)?);
+    }
+    write_identity(client, user, change).await
+}
+
+fn identity_path(user: &UserView) -> String {
+    format!("/admin/v1/users/{}/identity", user.name)
+}
+
+async fn write_identity(
+    client: &Client,
+    user: &UserView,
+    change: IdentityChange,
+) -> Result<(), CliError> {
+    if change.agent_name.is_none() && change.manner.is_none() && change.about.is_none() {
+        return Ok(());
+    }
+    let _written: Identity =
+        client.call(Method::PATCH, &identity_path(user), Some(&change)).await?;
     Ok(())
 }
 
-async fn connect_model(
+fn ask_budget(init: &Init, user: &UserView) -> Result<f64, CliError> {
+    if let Some(daily) = init.daily {
+        return Ok(daily);
+    }
+    loop {
+        let answer = ask(&format!("Dollars it may spend on models a day [{}]: ", user.daily_usd))?;
+        if answer.is_empty() {
+            return Ok(user.daily_usd);
+        }
+        match answer.trim_start_matches('$').parse::<f64>() {
+            Ok(usd) if (0.0..=1e6).contains(&usd) => return Ok(usd),
+            Ok(_) | Err(_) => say("That is not an amount in dollars, such as 2.50.\n")?,
+        }
+    }
+}
+
+async fn connect_given_model(
     client: &Client,
     init: &Init,
     key: Option<Key>,
 ) -> Result<Option<ModelView>, CliError> {
     let (Some(base_url), Some(model)) = (&init.base_url, &init.model) else { return Ok(None) };
+    connect_model(client, base_url, model, key, init.no_test).await.map(Some)
+}
+
+/// Asks until a model answers, or none is wanted.
+async fn ask_model(
+    client: &Client,
+    init: &Init,
+    key: Option<Key>,
+) -> Result<Option<ModelView>, CliError> {
+    if init.base_url.is_some() {
+        return connect_given_model(client, init, key).await;
+    }
+    loop {
+        let base_url = ask(
+            "Base URL of a model, such as https://openrouter.ai/api/v1 (Enter: as it is now) ",
+        )?;
+        if base_url.is_empty() {
+            return current_model(client).await;
+        }
+        let key = match &key {
+            Some(key) => Some(key.clone()),
+            None => Some(prompt_secret("Its key (not shown; Enter: none): ")?)
+                .filter(|key| !key.expose().is_empty()),
+        };
+        let model = ask("The model's id there, such as z-ai/glm-4.6: ")?;
+        say("Trying it…\n")?;
+        match connect_model(client, &base_url, &model, key, init.no_test).await {
+            Ok(connected) => return Ok(Some(connected)),
+            Err(error) => {
+                let fix = error.body.fix.unwrap_or_default();
+                say(&format!("That did not work: {}.\n{fix}\n", error.body.message))?;
+            }
+        }
+    }
+}
+
+/// The real model that is in use, if there is one.
+async fn current_model(client: &Client) -> Result<Option<ModelView>, CliError> {
+    let models: Vec<ModelView> = client.get("/admin/v1/models").await?;
+    Ok(models.into_iter().find(|model| !model.base_url.is_empty() && !model.levels.is_empty()))
+}
+
+async fn connect_model(
+    client: &Client,
+    base_url: &str,
+    model: &str,
+    key: Option<Key>,
+    untested: bool,
+) -> Result<ModelView, CliError> {
     let new = NewModel {
         name: MODEL_NAME.to_owned(),
-        base_url: base_url.clone(),
-        model: model.clone(),
+        base_url: base_url.to_owned(),
+        model: model.to_owned(),
         key,
         key_env: None,
         prompt_usd: None,
         completion_usd: None,
         max_output_tokens: None,
         replace: true,
+        keep_key: false,
+        untested,
     };
     let view: ModelView = client.post("/admin/v1/models", &new).await?;
     for level in ["coordinator", "executor"] {
@@ -173,43 +270,5 @@ async fn connect_model(
         let path = format!("/admin/v1/levels/{level}");
         let _used: serde_json::Value = client.call(Method::PUT, &path, Some(&chain)).await?;
     }
-    Ok(Some(view))
-}
-
-fn say(text: &str) -> Result<(), CliError> {
-    let mut err = io::stderr().lock();
-    err.write_all(text.as_bytes())
-        .and_then(|()| err.flush())
-        .map_err(CliError::io("the terminal is gone"))
-}
-
-fn ask(question: &str) -> Result<String, CliError> {
-    say(question)?;
-    let mut line = String::new();
-    let read =
-        io::stdin().lock().read_line(&mut line).map_err(CliError::io("the terminal is gone"))?;
-    if read == 0 {
-        return Err(CliError::new(ErrorCode::Cancelled, "the questions were not answered"));
-    }
-    Ok(line.trim().to_owned())
-}
-
-/// Reads a secret without showing it.
-pub(super) fn prompt_secret(question: &str) -> Result<Key, CliError> {
-    use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
-    let stdin = io::stdin();
-    if !stdin.is_terminal() {
-        return ask("").map(Key::new);
-    }
-    let failed = "the terminal can't hide what is typed";
-    let shown = tcgetattr(&stdin).map_err(|errno| CliError::io(failed)(errno.into()))?;
-    let mut hidden = shown.clone();
-    hidden.local_modes.remove(LocalModes::ECHO);
-    tcsetattr(&stdin, OptionalActions::Now, &hidden)
-        .map_err(|errno| CliError::io(failed)(errno.into()))?;
-    let answer = ask(question);
-    tcsetattr(&stdin, OptionalActions::Now, &shown)
-        .map_err(|errno| CliError::io(failed)(errno.into()))?;
-    say("\n")?;
-    answer.map(Key::new)
+    Ok(view)
 }

@@ -1,14 +1,20 @@
 //! The commands, one file each.
 
+pub(crate) mod address;
 mod bench;
 mod budget;
 mod chat;
 mod chats;
 mod doctor;
+mod egress;
 mod init;
+mod invite;
 mod model;
+mod questions;
+mod running;
+mod status;
 mod task;
-mod up;
+pub(crate) mod up;
 mod user;
 
 use std::path::PathBuf;
@@ -16,7 +22,7 @@ use std::process::ExitCode;
 
 use clap::CommandFactory;
 use cloister_protocol::ErrorCode;
-use cloister_protocol::admin::{NewSession, Session, StatusView};
+use cloister_protocol::admin::{NewSession, Session};
 
 use crate::args::{Args, Command};
 use crate::client::Client;
@@ -53,37 +59,19 @@ pub(crate) async fn run(args: Args, output: Output) -> Result<ExitCode, CliError
         Command::Chat(chat) => return chat::run(context, chat).await,
         Command::Init(init) => init::run(context, init).await?,
         Command::Chats(chats) => chats::run(context, chats).await?,
+        Command::Invite(invite) => invite::run(context, invite).await?,
         Command::User(user) => user::run(context, user).await?,
         Command::Task(task) => task::run(context, task).await?,
         Command::Model(model) => model::run(context, model).await?,
         Command::Budget(budget) => budget::run(context, budget).await?,
-        Command::Status => status(context).await?,
+        Command::Egress(egress) => egress::run(context, egress).await?,
+        Command::Status(status) => return status::run(context, status).await,
         Command::LoginUrl(who) => login_url(context, who.user.as_ref()).await?,
         Command::Session(session) => new_session(context, session).await?,
         Command::Bench(bench) => bench::run(context, bench).await?,
         Command::Completions { shell } => completions(shell)?,
     }
     Ok(ExitCode::SUCCESS)
-}
-
-async fn status(context: Context) -> Result<(), CliError> {
-    let client = Client::running(&context.data).await?;
-    let status: StatusView = client.get("/admin/v1/status").await?;
-    context.output.result(&status, || {
-        let oldest = match status.oldest_unanswered_s {
-            None => String::new(),
-            Some(seconds) => format!(", the oldest for {seconds} s"),
-        };
-        format!(
-            "cloister {} at {} (pid {})\nunanswered messages: {}{oldest}\nqueued tasks: {}\nlive cells: {}",
-            status.version,
-            status.url,
-            status.pid,
-            status.unanswered,
-            status.queued_tasks,
-            status.live_cells.len(),
-        )
-    })
 }
 
 async fn login_url(

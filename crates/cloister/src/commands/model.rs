@@ -22,7 +22,10 @@ pub(super) async fn run(context: Context, command: Model) -> Result<(), CliError
         Model::Add(add) => {
             let model = add_model(&client, add).await?;
             context.output.result(&model, || {
-                format!("{} is there; use it with `cloister model use {}`", model.name, model.name)
+                let name = &model.name;
+                format!(
+                    "{name} is connected. Let everybody's agent use it: cloister model use {name}"
+                )
             })
         }
         Model::Use { level, models } => {
@@ -67,7 +70,7 @@ async fn add_model(client: &Client, add: AddModel) -> Result<ModelView, CliError
             None => key_env = Some(variable),
         }
     } else if add.key_prompt {
-        key = Some(super::init::prompt_secret("Key: ")?);
+        key = Some(super::questions::prompt_secret("Key: ")?);
     }
     let new = NewModel {
         name: add.name,
@@ -79,6 +82,8 @@ async fn add_model(client: &Client, add: AddModel) -> Result<ModelView, CliError
         completion_usd: add.completion_price,
         max_output_tokens: add.max_output,
         replace: add.replace,
+        keep_key: false,
+        untested: add.no_test,
     };
     client.post("/admin/v1/models", &new).await
 }

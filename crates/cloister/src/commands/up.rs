@@ -1,45 +1,61 @@
 //! `cloister up`: settings, build, check, serve, drain.
 
-use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cloister_control::ports::CheckStatus;
-use cloister_control::{Control, UserOptions};
+use cloister_control::{Control, Metrics, UserOptions};
 use cloister_protocol::{ErrorCode, UserName};
 use cloister_store::users::User;
 use cloister_web::{Operator, State};
+use rustix::process::{Resource, Rlimit};
 use serde::Serialize;
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::Context;
+use super::{Context, address, running};
 use crate::args::Up;
-use crate::output::{CliError, Output};
+use crate::config::Config;
+use crate::logging::{self, LogFormat};
+use crate::output::CliError;
 use crate::wiring::{self, Built};
 
-const DEFAULT_LISTEN: ([u8; 4], u16) = ([127, 0, 0, 1], 8484);
 /// The name of the first user when nobody said.
 const FIRST_USER: &str = "owner";
 /// How long open connections have after a stop.
 const CLOSE_TIME: Duration = Duration::from_secs(3);
+/// How long sandboxes have to end when there is no time.
+const HURRY_TIME: Duration = Duration::from_secs(1);
 
 /// The first line of `up --json`.
 #[derive(Serialize)]
-struct Started {
-    url: String,
-    login_url: String,
-    pid: u32,
+pub(super) struct Started {
+    pub(super) url: String,
+    pub(super) login_url: String,
+    pub(super) pid: u32,
+    /// Another process had been started before; this one is done.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) already_running: bool,
 }
 
 pub(super) async fn run(context: Context, up: Up) -> Result<ExitCode, CliError> {
-    log_to_stderr(up.log_json)?;
-    let built = wiring::build(&context.data).await?;
+    let config = Config::load(&context.data)?;
+    if let Some(code) = running::point_to_it(&context, &up).await? {
+        return Ok(code);
+    }
+    let metrics = Arc::new(Metrics::default());
+    let format = if up.log_json { LogFormat::Json } else { config.log };
+    logging::init(format, Arc::clone(&metrics))?;
+    raise_open_files();
+    let built = wiring::build_with(config, &context.data, metrics).await?;
     refuse_without_isolation(&built).await?;
     let user = first_user(&built.control, built.control.users()).await?;
-    let (listener, url) = listen(&built, up.listen).await?;
+    let listener = address::listen(up.listen.or(built.config.listen), context.output).await?;
+    let said = up.url.as_deref().or(built.config.url.as_deref());
+    let url = address::public_url(said, &listener, context.output)?;
     let stop = CancellationToken::new();
     let state = State {
         control: built.control.clone(),
@@ -47,16 +63,18 @@ pub(super) async fn run(context: Context, up: Up) -> Result<ExitCode, CliError> 
             .map_err(CliError::io("the operator token could not be read or made"))?,
         stop: stop.clone(),
         url: url.clone(),
+        upstream: built.upstream.clone(),
+        logins: cloister_web::LoginThrottle::default(),
     };
     let socket = admin_socket(built.control.layout().root())?;
     // Whoever reads that we have started may ask us to stop at once.
     let stop_asked = asked_to_stop()?;
     built.control.start().await?;
-    let token = cloister_web::new_login_token(&built.control, &user).await?;
-    say_started(context.output, &url, &token)?;
+    let (token, _) = cloister_web::new_login_token(&built.control, &user).await?;
+    say_started(&context, &url, &token)?;
 
     // The operator's own account reaches everything through one socket.
-    let local = cloister_web::local_router(state.clone(), built.upstream.clone());
+    let local = cloister_web::local_router(state.clone());
     let public = cloister_web::public_router(state);
     let mut servers = tokio::task::JoinSet::new();
     servers.spawn(cloister_web::serve(listener, public, stop.clone()));
@@ -66,7 +84,7 @@ pub(super) async fn run(context: Context, up: Up) -> Result<ExitCode, CliError> 
         ended = servers.join_next() => Some(ended),
         () = stop_asked => None,
     };
-    drain(&built, &stop, servers).await;
+    drain(&built, &stop, asked_to_stop()?, servers).await;
     match failed {
         None => Ok(ExitCode::SUCCESS),
         Some(ended) => {
@@ -75,25 +93,51 @@ pub(super) async fn run(context: Context, up: Up) -> Result<ExitCode, CliError> 
     }
 }
 
+/// Lets what runs end, then stops everything; at once when `again` says so.
 async fn drain(
     built: &Built,
     stop: &CancellationToken,
+    again: impl Future<Output = ()>,
     mut servers: tokio::task::JoinSet<std::io::Result<()>>,
 ) {
-    tracing::info!("stopping");
-    built.control.shut_down().await;
-    built.gateway.drain(CLOSE_TIME).await;
+    tracing::info!("stopping: running turns may end first; asked once more, it stops at once");
+    let orderly = async {
+        built.control.drain().await;
+        built.control.shut_down().await;
+        built.gateway.drain(CLOSE_TIME).await;
+        built.egress.drain(CLOSE_TIME).await;
+    };
+    let hurried = tokio::select! {
+        () = orderly => false,
+        () = again => true,
+    };
     stop.cancel();
+    if hurried {
+        tracing::warn!("asked to stop once more: what runs is ended now");
+        let ending = built.control.shut_down();
+        drop(tokio::time::timeout(HURRY_TIME, ending).await);
+    }
     let closed = async { while servers.join_next().await.is_some() {} };
     if tokio::time::timeout(CLOSE_TIME, closed).await.is_err() {
         tracing::info!("some connections were still open and are dropped");
     }
-    built.control.store().close().await;
+    if let Err(error) = built.control.store().close().await {
+        tracing::warn!(%error, "the database could not be closed in order");
+    }
     let socket = crate::client::socket_path(built.control.layout().root());
     if let Err(error) = std::fs::remove_file(&socket) {
         tracing::warn!(%error, "the control socket could not be removed");
     }
     tracing::info!("stopped");
+}
+
+/// Every live cell takes about ten descriptors, every client one: as many as this account may have.
+pub(super) fn raise_open_files() {
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    if let Err(error) = rustix::process::setrlimit(Resource::Nofile, raised) {
+        tracing::warn!(%error, "the limit of open files could not be raised");
+    }
 }
 
 /// Resolves when the operator (or the system) wants this process to end.
@@ -107,24 +151,6 @@ pub(super) fn asked_to_stop() -> Result<impl Future<Output = ()>, CliError> {
             _ = terminate.recv() => {}
         }
     })
-}
-
-fn log_to_stderr(json: bool) -> Result<(), CliError> {
-    let bad_filter = |error: tracing_subscriber::filter::ParseError| {
-        CliError::new(ErrorCode::BadRequest, format!("CLOISTER_LOG is not a log filter: {error}"))
-    };
-    let filter =
-        tracing_subscriber::EnvFilter::try_new(crate::config::log_filter()).map_err(bad_filter)?;
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_writer(std::io::stderr);
-    if json {
-        builder.json().init();
-    } else {
-        builder.with_target(false).init();
-    }
-    Ok(())
 }
 
 /// There is no weaker mode: a machine that can't isolate runs nothing.
@@ -152,19 +178,6 @@ pub(super) async fn first_user(control: &Control, options: &UserOptions) -> Resu
     Ok(user)
 }
 
-async fn listen(
-    built: &Built,
-    given: Option<std::net::SocketAddr>,
-) -> Result<(TcpListener, String), CliError> {
-    let address = given.or(built.config.listen).unwrap_or_else(|| DEFAULT_LISTEN.into());
-    let listener = TcpListener::bind(address).await.map_err(|error| {
-        CliError::new(ErrorCode::Conflict, format!("{address} can't be listened on: {error}"))
-            .fix("choose another with --listen ADDR:PORT (port 0 takes a free one)")
-    })?;
-    let bound = listener.local_addr().map_err(CliError::io("the listener has no address"))?;
-    Ok((listener, format!("http://{bound}")))
-}
-
 fn admin_socket(data: &Path) -> Result<UnixListener, CliError> {
     let path = crate::client::socket_path(data);
     let failed = format!("{} could not be made", path.display());
@@ -177,16 +190,20 @@ fn admin_socket(data: &Path) -> Result<UnixListener, CliError> {
     crate::client::listen(&path).map_err(CliError::io(failed))
 }
 
-fn say_started(output: Output, url: &str, token: &str) -> Result<(), CliError> {
+/// The last line is the link, alone: nothing follows it until something happens.
+fn say_started(context: &Context, url: &str, token: &str) -> Result<(), CliError> {
     let started = Started {
         url: url.to_owned(),
         login_url: format!("{url}/login?token={token}"),
         pid: std::process::id(),
+        already_running: false,
     };
-    output.result(&started, || {
-        format!(
-            "Cloister is up at {url}. Talk to your agent in another terminal: cloister chat\nLog in: {}",
-            started.login_url
-        )
-    })
+    if !context.output.json {
+        context.output.note(&format!(
+            "Cloister is up at {url}, its data in {}. Ctrl-C stops it; `cloister chat` in another \
+             terminal talks to your agent.\nLog in with this link; it works once, for a day:",
+            context.data.display()
+        ));
+    }
+    context.output.result(&started, || started.login_url.clone())
 }

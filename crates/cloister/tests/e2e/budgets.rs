@@ -14,6 +14,7 @@ async fn expensive(model: ModelServerBuilder) -> World {
     let world = World::with("", model).await;
     let url = world.model.base_url();
     let add = ["model", "add", "dear", "--base-url", &url, "--model", "m", "--max-output", "300"];
+    let add = [&add[..], &["--no-test"]].concat();
     let prices = ["--prompt-price", "0", "--completion-price", "1000"];
     world.stack.cli_ok(&[add.as_slice(), prices.as_slice()].concat()).await.unwrap();
     world.stack.cli_ok(&["model", "use", "dear"]).await.unwrap();

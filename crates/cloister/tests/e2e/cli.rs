@@ -30,7 +30,7 @@ const COMMANDS: &[&[&str]] = &[
     &["chats", "rename", "--user", "alice", "C1", "Other"],
     &["chats", "archive", "--user", "alice", "C2"],
     &["chats", "clear", "--user", "alice", "C1"],
-    &["model", "add", "m", "--base-url", "http://127.0.0.1:9/v1", "--model", "x"],
+    &["model", "add", "m", "--base-url", "http://127.0.0.1:9/v1", "--model", "x", "--no-test"],
     &["model", "list"],
     &["model", "use", "--level", "executor", "m"],
     &["model", "use", "demo"],
@@ -132,13 +132,16 @@ async fn a_setting_that_does_not_exist_is_named() {
 }
 
 #[tokio::test]
-async fn a_second_control_plane_on_the_same_data_is_refused() {
+async fn starting_again_points_to_the_control_plane_that_runs() {
     let mut world = World::start().await;
     let up = ["--json", "up", "--listen", "127.0.0.1:0"];
     let (code, text) = alone(world.stack.data(), &up).await;
-    let error = envelope(&text).error;
-    assert_eq!((code, error.code), (69, ErrorCode::Conflict));
-    assert!(error.fix.unwrap().contains("--data"), "{text}");
+    let told: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((code, &told["already_running"]), (0, &json!(true)), "{text}");
+    assert_eq!(told["url"], json!(world.stack.url()));
+    assert_eq!(told["pid"], json!(world.stack.pid().unwrap()));
+    let fresh = told["login_url"].as_str().unwrap();
+    assert!(fresh.starts_with(&world.stack.url()) && fresh != world.stack.login_url(), "{text}");
     assert!(world.stack.login_url().starts_with(&world.stack.url()));
     let status = world.json(&["status"]).await;
     assert_eq!(status["pid"], json!(world.stack.pid().unwrap()));
@@ -182,6 +185,7 @@ async fn init_asks_nothing_when_told_so() {
         "m",
         "--key-file",
         key,
+        "--no-test",
     ];
     for _ in 0..2 {
         let (code, text) = alone(&data, &init).await;

@@ -153,6 +153,29 @@ async fn a_turn_can_be_cancelled() {
 }
 
 #[tokio::test]
+async fn a_turn_can_be_cancelled_before_its_cell_is_up() {
+    let world = World::start().await;
+    let (reply, steps) = Reply::text("this goes on for ever").chunks(5).stepped();
+    world.model.enqueue(reply);
+    let mut client = world.owner().await;
+    client.submit(id("m1"), "talk").await;
+    let turn = frame(&mut client, "that it is stored", |frame| match frame {
+        AgentFrame::Accepted { turn, .. } => Some(turn.clone()),
+        _ => None,
+    })
+    .await;
+    // The first message of a user: its cell is only being launched.
+    client.send(&ClientFrame::Cancel(Cancel { turn: Some(turn), task: None })).await.unwrap();
+    let end = frame(&mut client, "the end", |frame| match frame {
+        AgentFrame::End(end) => Some(end.clone()),
+        _ => None,
+    })
+    .await;
+    assert_eq!(end.error, Some(ErrorCode::Cancelled));
+    drop(steps);
+}
+
+#[tokio::test]
 async fn messages_are_answered_in_the_order_they_came() {
     let world = World::start().await;
     let mut client = world.owner().await;

@@ -60,7 +60,7 @@ async fn with_victims(steps: Vec<Reply>) -> World {
 
 #[tokio::test]
 async fn an_executor_sees_its_chat_and_nothing_else() {
-    let look = "echo ENV; env | cut -d= -f1 | sort | tr '\\n' ' '; echo; \
+    let look = "echo ENV; env | sort; \
         echo FOUND; find / \\( -name 'history.db*' -o -name 'cloister.db*' -o -name treasure.txt -o -name control.sock \
           -o -name operator.token -o -name SOUL.md -o -name master.key -o -name keys -o -name workspaces \\) \
           -not -path '/proc/*' -not -path '/sys/*' -not -path '/usr/*' 2>/dev/null; \
@@ -75,8 +75,16 @@ async fn an_executor_sees_its_chat_and_nothing_else() {
         rest.split_once(to).unwrap().0.trim().to_owned()
     };
     let known = ["HOME", "LANG", "PATH", "PWD", "PYTHONUNBUFFERED", "SHLVL", "TERM", "TMPDIR", "_"];
-    for name in part("ENV", "FOUND").split_whitespace() {
-        assert!(known.contains(&name), "the environment holds {name}");
+    // What programs are told of the way out: a proxy on their own loopback, files in their own /tmp.
+    let way_out =
+        ["http://127.0.0.1:3128", "/tmp/.cloister/", "/tmp/.local", "localhost,127.0.0.1"];
+    let switches = ["PIP_", "npm_config_", "NODE_USE_ENV_PROXY", "GIT_TERMINAL_PROMPT"];
+    for line in part("ENV", "FOUND").lines() {
+        let (name, value) = line.split_once('=').unwrap_or((line, ""));
+        let ours = known.contains(&name)
+            || way_out.iter().any(|place| value.starts_with(place))
+            || switches.iter().any(|start| name.starts_with(start)) && value.len() <= 5;
+        assert!(ours, "the environment holds {line}");
     }
     assert_eq!(part("FOUND", "NET"), "", "{}", end.text);
     assert_eq!(part("NET", "PIDS"), "", "{}", end.text);

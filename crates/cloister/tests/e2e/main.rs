@@ -1,6 +1,8 @@
 //! The whole product, as a person meets it: the real programs, real sandboxes, a scripted model.
 
 #[cfg(test)]
+mod browsing;
+#[cfg(test)]
 mod budgets;
 #[cfg(test)]
 mod chats;
@@ -11,13 +13,25 @@ mod conversation;
 #[cfg(test)]
 mod durable;
 #[cfg(test)]
+mod egress;
+#[cfg(test)]
+mod exposition;
+#[cfg(test)]
 mod files;
+#[cfg(test)]
+mod flood;
 #[cfg(test)]
 mod isolation;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
 mod models;
+#[cfg(test)]
+mod network;
+#[cfg(test)]
+mod onboarding;
+#[cfg(test)]
+mod operations;
 #[cfg(test)]
 mod plans;
 #[cfg(test)]
@@ -26,6 +40,8 @@ mod quota;
 mod socket;
 #[cfg(test)]
 mod tasks;
+#[cfg(test)]
+mod terminal;
 #[cfg(test)]
 mod unprivileged;
 #[cfg(test)]

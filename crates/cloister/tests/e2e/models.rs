@@ -10,7 +10,7 @@ use crate::world::{Talk, World, ask_for_report, bash, files_with, frame, jobs};
 async fn connect(world: &World, names: &[&str]) {
     let url = world.model.base_url();
     for name in names {
-        let add = ["model", "add", name, "--base-url", &url, "--model", name];
+        let add = ["model", "add", name, "--base-url", &url, "--model", name, "--no-test"];
         world.stack.cli_ok(&add).await.unwrap();
     }
     world.stack.cli_ok(&["model", "use", &names.join(",")]).await.unwrap();
@@ -80,6 +80,7 @@ async fn a_key_goes_to_the_provider_and_nowhere_else() {
     let url = world.model.base_url();
     let file = file.to_str().unwrap();
     let add = ["model", "add", "keyed", "--base-url", &url, "--model", "m", "--key-file", file];
+    let add = [&add[..], &["--no-test"]].concat();
     let added = world.stack.cli_ok(&add).await.unwrap();
     assert!(!added.contains(KEY));
     world.stack.cli_ok(&["model", "use", "keyed"]).await.unwrap();
@@ -117,6 +118,7 @@ async fn a_provider_that_repeats_the_key_does_not_leak_it() {
     let url = world.model.base_url();
     let file = file.to_str().unwrap();
     let add = ["model", "add", "keyed", "--base-url", &url, "--model", "m", "--key-file", file];
+    let add = [&add[..], &["--no-test"]].concat();
     world.stack.cli_ok(&add).await.unwrap();
     world.stack.cli_ok(&["model", "use", "keyed"]).await.unwrap();
     let answer = world.owner().await.say("hello").await;

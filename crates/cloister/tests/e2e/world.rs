@@ -174,7 +174,7 @@ impl World {
     pub(crate) async fn audit(&self) -> Vec<AuditRow> {
         let store = Store::open(&self.stack.data().join("cloister.db")).await.unwrap();
         let rows = store.audit_tail(1000).await.unwrap();
-        store.close().await;
+        store.close().await.unwrap();
         rows
     }
 

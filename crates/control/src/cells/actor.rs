@@ -1,22 +1,22 @@
 //! The actor of one workspace: launches the coordinator, hands it what is owed, stores what it says.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use cloister_protocol::link::{Cause, Downlink, Request, Trigger, Uplink};
 use cloister_protocol::{AgentFrame, End, ErrorCode, MessageId, TurnId, WorkspaceId};
-use cloister_store::inbox::inbox_id;
+use cloister_store::inbox::{InboxItem, inbox_id};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
 
 use super::cell::Cell;
 use super::ending::Owed;
-use super::{LinkEnd, Poke};
+use super::{LinkEnd, Poke, SWAMPED};
 use crate::commands;
 use crate::control::Control;
 use crate::error::ControlError;
-use crate::ports::Exit;
+use crate::ports::{Exit, Role};
 
 /// How often the coordinator may die while a message waits before the person is told.
 const MAX_DEATHS: u32 = 20;
@@ -26,10 +26,14 @@ const MAX_FAILED_LAUNCHES: u32 = 3;
 const CONNECT_TIME: Duration = Duration::from_secs(20);
 /// How long a coordinator that owes an answer may say nothing at all: longer than any model call.
 const MAX_SILENCE: Duration = Duration::from_secs(15 * 60);
-/// When it is noted that a message is journaled.
+/// When it is noted that a message is journaled. Most turns have ended by then.
 const NOTE_AFTER: Duration = Duration::from_millis(100);
 /// Requests of one coordinator that are carried out at once; more are refused.
 const MAX_REQUESTS: usize = 16;
+/// Turns to be cancelled that are remembered.
+const MAX_CANCELLED: usize = 256;
+/// Nothing is so urgent that it can't wait this long.
+const LEAST_TICK: Duration = Duration::from_millis(50);
 /// How long a coordinator that was told to stop may take.
 const STOP_TIME: Duration = Duration::from_secs(3);
 
@@ -43,6 +47,12 @@ struct Actor {
     deaths: HashMap<i64, u32>,
     failed_launches: u32,
     active_at: Instant,
+    /// The inbox could not be worked on: it is looked at again at the next occasion.
+    behind: bool,
+    /// Rows whose turn is to be cancelled, also when the coordinator hears of it for the first time.
+    cancelled: BTreeSet<i64>,
+    /// Rows that the coordinator has journaled, and when that is to be noted.
+    journaled: VecDeque<(Instant, i64)>,
 }
 
 /// What woke the actor.
@@ -64,6 +74,9 @@ pub(super) async fn run(control: Control, workspace: WorkspaceId, mut pokes: mps
         deaths: HashMap::new(),
         failed_launches: 0,
         active_at: Instant::now(),
+        behind: false,
+        cancelled: BTreeSet::new(),
+        journaled: VecDeque::new(),
     };
     loop {
         let event = actor.next_event(&mut pokes).await;
@@ -71,7 +84,11 @@ pub(super) async fn run(control: Control, workspace: WorkspaceId, mut pokes: mps
             Event::Stop => false,
             Event::Poke(None) => false,
             Event::Poke(Some(Poke::Stop)) => false,
-            Event::Poke(Some(poke)) => actor.on_poke(poke).await,
+            Event::Poke(Some(poke)) => {
+                // Others may have been dropped: they are in the inbox.
+                let swamped = pokes.len() + 1 >= SWAMPED;
+                actor.on_poke(poke, swamped).await
+            }
             Event::Connected(link) => actor.on_connected(link).await,
             Event::Frame(frame) => actor.on_frame(frame).await,
             Event::Exited(exit) => actor.on_exit(exit).await,
@@ -116,16 +133,26 @@ impl Actor {
         }
     }
 
+    /// When something is due, if nothing happens until then. A cell at rest has nothing due but its end.
     fn tick_after(&self) -> Duration {
-        let ttl = self.control.inner.parts.cells.ttl();
-        let idle = self.active_at.elapsed();
-        ttl.saturating_sub(idle).clamp(Duration::from_millis(50), Duration::from_secs(5))
+        let Some(cell) = &self.cell else { return LEAST_TICK };
+        let quiet =
+            if cell.sent.is_empty() { self.control.inner.parts.cells.ttl() } else { MAX_SILENCE };
+        let mut due = self.active_at + quiet;
+        if cell.link.is_none() {
+            due = due.min(cell.unlinked_at + CONNECT_TIME);
+        }
+        if let Some((at, _)) = self.journaled.front() {
+            due = due.min(*at);
+        }
+        due.saturating_duration_since(Instant::now()).max(LEAST_TICK)
     }
 
     /// False when the cell has been idle for its TTL, or there is none and nothing to do.
     async fn on_tick(&mut self) -> bool {
+        self.note_journaled();
         let Some(cell) = &self.cell else { return false };
-        let absent = cell.link.is_none() && cell.launched_at.elapsed() > CONNECT_TIME;
+        let absent = cell.link.is_none() && cell.unlinked_at.elapsed() > CONNECT_TIME;
         let stuck = !cell.sent.is_empty() && self.active_at.elapsed() > MAX_SILENCE;
         if absent || stuck {
             tracing::warn!(workspace = %self.workspace, absent, stuck, "the coordinator is killed");
@@ -136,15 +163,25 @@ impl Actor {
         !cell.sent.is_empty() || self.active_at.elapsed() < self.control.inner.parts.cells.ttl()
     }
 
-    async fn on_poke(&mut self, poke: Poke) -> bool {
+    async fn on_poke(&mut self, poke: Poke, swamped: bool) -> bool {
         match poke {
+            Poke::Stored(row) => {
+                self.active_at = Instant::now();
+                if swamped || self.behind || !self.hand_over_new(*row).await {
+                    self.reconcile().await;
+                }
+                self.cell.is_some()
+            }
             Poke::Inbox => {
                 self.active_at = Instant::now();
                 self.reconcile().await;
                 self.cell.is_some()
             }
             Poke::CancelTurn(turn) => {
-                self.send(Downlink::CancelTurn { turn }).await;
+                self.cancel(turn).await;
+                if swamped {
+                    self.reconcile().await;
+                }
                 true
             }
             Poke::Memory(reply) => {
@@ -152,10 +189,23 @@ impl Actor {
                 if reply.send(memory).is_err() {
                     tracing::debug!("nobody waits for the memory any more");
                 }
+                if swamped {
+                    self.reconcile().await;
+                }
                 self.cell.is_some()
             }
             Poke::Stop => false,
         }
+    }
+
+    /// Cancels a turn, now or as soon as it is with a coordinator.
+    async fn cancel(&mut self, turn: TurnId) {
+        let Some(row) = turn_row(&turn) else { return };
+        if self.cancelled.len() >= MAX_CANCELLED {
+            self.cancelled.pop_first();
+        }
+        self.cancelled.insert(row);
+        self.send(Downlink::CancelTurn { turn }).await;
     }
 
     async fn on_connected(&mut self, link: Option<LinkEnd>) -> bool {
@@ -165,6 +215,7 @@ impl Actor {
         let Some(link) = link else { return false };
         cell.link = Some(link);
         cell.sent.clear();
+        cell.newest = 0;
         self.failed_launches = 0;
         self.reconcile().await;
         true
@@ -176,6 +227,7 @@ impl Actor {
         };
         let log = cell.sandbox.log_tail();
         tracing::warn!(workspace = %self.workspace, ?exit, log, "the coordinator ended");
+        self.control.metrics().exited(Role::Coordinator, exit.word());
         if cell.link.is_none() {
             self.failed_launches += 1;
         }
@@ -191,6 +243,7 @@ impl Actor {
             // The agent will connect again, or exit.
             if let Some(cell) = &mut self.cell {
                 cell.link = None;
+                cell.unlinked_at = Instant::now();
             }
             return true;
         };
@@ -207,10 +260,7 @@ impl Actor {
             }
             Uplink::Accepted { id } => {
                 if let Some(id) = self.owed(&id) {
-                    // Most turns have ended by then.
-                    self.later("marking a message as journaled", move |control| async move {
-                        Ok(control.store().mark_journaled(id).await?)
-                    });
+                    self.journaled.push_back((Instant::now() + NOTE_AFTER, id));
                 }
             }
             Uplink::TextChunk(chunk) => {
@@ -284,14 +334,28 @@ impl Actor {
             cell.sent.remove(&id);
         }
         self.deaths.remove(&id);
+        self.cancelled.remove(&id);
         self.send(Downlink::Stored { turn }).await;
         let (workspace, chat) = (self.workspace, owed.chat);
         self.later("looking at the budget", move |control| async move {
             control.warn_of_budget(workspace, chat).await
         });
-        // The end may have woken another trigger; it is in the inbox now.
-        self.reconcile().await;
+        if self.behind {
+            self.reconcile().await;
+        }
         Ok(())
+    }
+
+    /// Notes that messages are journaled whose turns go on.
+    fn note_journaled(&mut self) {
+        let now = Instant::now();
+        while let Some((_, id)) = self.journaled.pop_front_if(|(at, _)| *at <= now) {
+            if self.cell.as_ref().is_some_and(|cell| cell.sent.contains_key(&id)) {
+                self.beside("marking a message as journaled", move |control| async move {
+                    Ok(control.store().mark_journaled(id).await?)
+                });
+            }
+        }
     }
 
     /// Any row of this workspace may be ended by its own cell; the store ends it once.
@@ -308,13 +372,23 @@ impl Actor {
     where
         F: Future<Output = Result<(), ControlError>> + Send + 'static,
     {
-        let job = job(self.control.clone());
-        let (stop, workspace) = (self.control.inner.stop.clone(), self.workspace);
-        self.control.inner.tracker.spawn(async move {
+        let (job, stop) = (job(self.control.clone()), self.control.inner.stop.clone());
+        self.beside(what, |_control| async move {
             tokio::select! {
-                () = stop.cancelled() => return,
+                () = stop.cancelled() => return Ok(()),
                 () = tokio::time::sleep(NOTE_AFTER) => {}
             }
+            job.await
+        });
+    }
+
+    /// Does something that nothing depends on, beside the actor.
+    fn beside<F>(&self, what: &'static str, job: impl FnOnce(Control) -> F)
+    where
+        F: Future<Output = Result<(), ControlError>> + Send + 'static,
+    {
+        let (job, workspace) = (job(self.control.clone()), self.workspace);
+        self.control.inner.tracker.spawn(async move {
             if let Err(error) = job.await {
                 tracing::warn!(%workspace, error = error.chain(), what, "could not be done");
             }
@@ -331,7 +405,9 @@ impl Actor {
     /// Makes sure that everything owed is with a live coordinator, or answered with why not.
     async fn reconcile(&mut self) {
         loop {
-            match self.try_reconcile().await {
+            let tried = self.try_reconcile().await;
+            self.behind = tried.is_err();
+            match tried {
                 Ok(()) => return,
                 Err(ControlError::Launch(error)) => {
                     self.failed_launches += 1;
@@ -387,15 +463,40 @@ impl Actor {
             self.cell = Some(Cell::launch(&self.control, self.workspace).await?);
         }
         for row in owed {
-            let owed = Owed::of(&row);
-            let trigger = Trigger { id: row.trigger()?, chat: row.chat, cause: row.cause };
-            let Some(cell) = &mut self.cell else { break };
-            let Some(link) = &cell.link else { break };
-            if link.down.send(Downlink::Trigger(trigger)).await.is_ok() {
-                cell.sent.insert(row.id, owed);
+            self.hand_over(row).await?;
+        }
+        Ok(())
+    }
+
+    /// Gives a row to the coordinator, if one is connected; else it is given when one is.
+    async fn hand_over(&mut self, row: InboxItem) -> Result<(), ControlError> {
+        let (id, owed) = (row.id, Owed::of(&row));
+        let waited = self.control.waited(row.received_at);
+        let trigger = Trigger { id: row.trigger()?, chat: row.chat, cause: row.cause };
+        let turn = TurnId::of_trigger(&trigger.id);
+        let Some(cell) = &mut self.cell else { return Ok(()) };
+        let Some(link) = &cell.link else { return Ok(()) };
+        if link.down.send(Downlink::Trigger(trigger)).await.is_ok() {
+            cell.sent.insert(id, owed);
+            cell.newest = cell.newest.max(id);
+            self.control.metrics().turn_started(self.workspace, id, waited);
+            if self.cancelled.contains(&id) {
+                self.send(Downlink::CancelTurn { turn }).await;
             }
         }
         Ok(())
+    }
+
+    /// Gives a row that has just been stored to a connected coordinator without reading it back. Not
+    /// if it is for us, or something newer has gone ahead of it: then the inbox says what is owed.
+    async fn hand_over_new(&mut self, row: InboxItem) -> bool {
+        let connected = self.cell.as_ref().filter(|cell| cell.link.is_some());
+        let in_order = connected.is_some_and(|cell| row.id > cell.newest);
+        let for_us = match &row.cause {
+            Cause::Message { text, .. } => commands::parse(text).is_some(),
+            Cause::TasksEnded { .. } | Cause::Clear => false,
+        };
+        in_order && !for_us && self.hand_over(row).await.is_ok()
     }
 
     /// Answers everything owed with why it can't be answered.
@@ -419,6 +520,7 @@ impl Actor {
             cell.sandbox.kill().await;
         }
         drop(cell);
+        self.control.metrics().exited(Role::Coordinator, if ended { "stopped" } else { "killed" });
         self.control.clear_door(&self.workspace.to_string());
     }
 }

@@ -18,9 +18,12 @@ pub(super) struct Cell {
     pub(super) sandbox: Box<dyn Sandbox>,
     pub(super) connections: mpsc::Receiver<LinkEnd>,
     pub(super) link: Option<LinkEnd>,
-    pub(super) launched_at: Instant,
+    /// Since when no coordinator is connected, while none is.
+    pub(super) unlinked_at: Instant,
     /// Inbox rows handed over on the present link.
     pub(super) sent: HashMap<i64, Owed>,
+    /// The newest of the rows that were.
+    pub(super) newest: i64,
     _door: Box<dyn OpenDoor>,
 }
 
@@ -50,13 +53,14 @@ impl Cell {
             cwd: WORKSPACE_PATH.into(),
             limits: control.inner.parts.cells.coordinator_limits(),
         };
-        let sandbox = control.inner.parts.backend.launch(spec).await?;
+        let sandbox = control.launch_sandbox(spec).await?;
         Ok(Self {
             sandbox,
             connections,
             link: None,
-            launched_at: Instant::now(),
+            unlinked_at: Instant::now(),
             sent: HashMap::new(),
+            newest: 0,
             _door: door,
         })
     }

@@ -1,5 +1,7 @@
 //! The end of a turn: stored once, then told.
 
+use std::time::Duration;
+
 use cloister_protocol::link::Cause;
 use cloister_protocol::{
     AgentFrame, ChatId, End, ErrorCode, MessageId, TurnId, Usage, WorkspaceId,
@@ -20,6 +22,7 @@ pub(crate) struct Owed {
     message: Option<MessageId>,
     /// Its end is for a person to see.
     told: bool,
+    received_at: i64,
 }
 
 impl Owed {
@@ -33,6 +36,7 @@ impl Owed {
                 Cause::Clear => false,
                 Cause::Message { .. } | Cause::TasksEnded { .. } => true,
             },
+            received_at: row.received_at,
         }
     }
 }
@@ -41,10 +45,14 @@ impl Control {
     /// Stores the end of a turn once and tells whoever looks.
     pub(crate) async fn finish_turn(&self, owed: &Owed, mut end: End) -> Result<(), ControlError> {
         let turn = end.turn.clone();
+        let (usage, error) = (end.usage, end.error);
         end.message = owed.message.clone();
         let frame = owed.told.then_some(AgentFrame::End(end));
         let chat = (owed.workspace, owed.chat);
         let ended = self.store().end_turn(owed.row, chat, &turn, frame.as_ref()).await?;
+        if ended.told.is_some() || !owed.told {
+            self.note_turn(owed, &turn, usage, error);
+        }
         if let Some(item) = ended.told {
             self.hub().say_stored(item);
         }
@@ -52,6 +60,28 @@ impl Control {
             self.poke(owed.workspace, Poke::Inbox);
         }
         Ok(())
+    }
+
+    /// Counts and logs a turn that has ended.
+    fn note_turn(&self, owed: &Owed, turn: &TurnId, usage: Usage, error: Option<ErrorCode>) {
+        let took = self.waited(owed.received_at);
+        self.metrics().turn_ended(owed.workspace, owed.row, error, took);
+        tracing::info!(
+            workspace = %owed.workspace,
+            chat = %owed.chat,
+            turn = turn.as_str(),
+            outcome = error.map_or("answered", ErrorCode::as_str),
+            ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            prompt_tokens = usage.prompt_tokens,
+            completion_tokens = usage.completion_tokens,
+            "a turn ended"
+        );
+    }
+
+    /// How long it is since this time of the database.
+    pub(crate) fn waited(&self, since: i64) -> Duration {
+        let ms = self.store().clock.now_ms().saturating_sub(since);
+        Duration::from_millis(u64::try_from(ms).unwrap_or(0))
     }
 
     /// Ends a turn that no agent could end.

@@ -11,20 +11,27 @@ mod requests;
 
 use cloister_protocol::{TurnId, WorkspaceId};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use crate::control::Control;
+use crate::ports::{LaunchError, Sandbox, SandboxSpec};
 
 pub(crate) use ending::Owed;
 pub(crate) use link::{Doorway, LinkEnd};
 
 /// Pokes that may wait for one actor.
 const POKE_QUEUE: usize = 64;
+/// So many of them that no more about the inbox are taken, and the actor looks at all of it: the rest
+/// of the queue is for what is not said twice.
+const SWAMPED: usize = POKE_QUEUE - 16;
 
 /// Why an actor should look.
 #[derive(Debug)]
 pub(crate) enum Poke {
     /// The inbox may hold something new.
     Inbox,
+    /// This was just stored in the inbox.
+    Stored(Box<cloister_store::inbox::InboxItem>),
     CancelTurn(TurnId),
     /// Report the coordinator's memory, if it runs.
     Memory(tokio::sync::oneshot::Sender<Option<u64>>),
@@ -33,6 +40,20 @@ pub(crate) enum Poke {
 }
 
 impl Control {
+    /// Launches a sandbox, and counts it.
+    pub(crate) async fn launch_sandbox(
+        &self,
+        spec: SandboxSpec,
+    ) -> Result<Box<dyn Sandbox>, LaunchError> {
+        let (role, began) = (spec.role, Instant::now());
+        let launched = self.inner.parts.backend.launch(spec).await;
+        match &launched {
+            Ok(_) => self.metrics().launched(role, began.elapsed()),
+            Err(_) => self.metrics().launch_failed(role),
+        }
+        launched
+    }
+
     /// Wakes the actor of a workspace, or makes one.
     pub(crate) fn poke(&self, workspace: WorkspaceId, poke: Poke) {
         if self.stopping() {
@@ -41,6 +62,12 @@ impl Control {
         let mut actors = self.inner.actors();
         let poke = match actors.get(&workspace) {
             None => poke,
+            Some(sender)
+                if matches!(poke, Poke::Inbox | Poke::Stored(_))
+                    && sender.capacity() <= POKE_QUEUE - SWAMPED =>
+            {
+                return;
+            }
             Some(sender) => match sender.try_send(poke) {
                 // A full queue means that it will look anyway.
                 Ok(()) | Err(mpsc::error::TrySendError::Full(_)) => return,

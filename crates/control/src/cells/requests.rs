@@ -58,7 +58,7 @@ async fn try_answer(
                 files,
                 plan_first,
                 budget: user.limits.task_budget,
-                hosts: hosts.clone(),
+                hosts: crate::egress::checked_hosts(hosts.as_deref())?,
             };
             let task = control.new_task(task, &workspace.to_string(), request.id.as_str()).await?;
             Ok(Reply::Delegated { task: task.id, state: task.state })

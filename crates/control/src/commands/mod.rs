@@ -26,6 +26,9 @@ pub(crate) enum Verb {
     Approve,
     Deny,
     Budget,
+    Allow,
+    Forbid,
+    Network,
 }
 
 const fn row(name: &'static str, usage: &'static str, help: &'static str, verb: Verb) -> Command {
@@ -53,7 +56,34 @@ pub const COMMANDS: &[Command] = &[
         "what was spent; the owner can set the daily limit",
         Verb::Budget,
     ),
+    row("allow", "/allow HOST", "let your agent's tasks reach a host", Verb::Allow),
+    row("forbid", "/forbid HOST", "take that back", Verb::Forbid),
+    row("network", "/network", "where your agent's tasks may go", Verb::Network),
 ];
+
+/// Whether a text is a command that must get through when messages do not: what helps against a flood,
+/// or what a task waits for.
+pub(crate) fn is_urgent(text: &str) -> bool {
+    let verb = parse(text).and_then(|typed| typed.verb);
+    verb.is_some_and(|verb| match verb {
+        Verb::Help
+        | Verb::Status
+        | Verb::Tasks
+        | Verb::Cancel
+        | Verb::Approve
+        | Verb::Deny
+        | Verb::Forbid => true,
+        Verb::Retry
+        | Verb::New
+        | Verb::Chats
+        | Verb::Rename
+        | Verb::Archive
+        | Verb::Clear
+        | Verb::Budget
+        | Verb::Allow
+        | Verb::Network => false,
+    })
+}
 
 /// A command as it was typed.
 pub(crate) struct Typed {

@@ -83,6 +83,9 @@ impl Control {
             Verb::Approve => self.answer_question(row, &typed.rest, Answer::Allow).await,
             Verb::Deny => self.answer_question(row, &typed.rest, Answer::Deny).await,
             Verb::Budget => self.budget(row, &typed.rest).await,
+            Verb::Allow => self.allow_host(row.workspace, &typed.rest, &who(row)).await,
+            Verb::Forbid => self.forbid_host(row.workspace, &typed.rest, &who(row)).await,
+            Verb::Network => self.network(row.workspace).await,
         }
     }
 

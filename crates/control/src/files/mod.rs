@@ -16,6 +16,7 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
+pub(crate) use name::is_invisible;
 pub use name::safe_name;
 pub use usage::Usage;
 
@@ -185,6 +186,29 @@ impl Tree {
             }
         }
         Err(FileError::Refused { path: shown(dir.as_str()), reason: "too many files of that name" })
+    }
+
+    /// Puts a file with this content in the place of whatever has the name: a link there is replaced,
+    /// never followed.
+    pub fn replace(&self, path: &RelPath, content: &[u8]) -> Result<File, FileError> {
+        let failed = |source| FileError::Io { path: shown(path.as_str()), source };
+        let (dir, name) = path.as_str().rsplit_once('/').unwrap_or((".", path.as_str()));
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let dir = self.open_beneath(&RelPath(dir.to_owned()), flags, Mode::empty())?;
+        let fresh = format!(".{name}.new");
+        match rustix::fs::unlinkat(&dir, &fresh, rustix::fs::AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(errno) => return Err(FileError::from_errno(path.as_str(), errno)),
+        }
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(&dir, &fresh, flags, Mode::from_raw_mode(0o600))
+            .map_err(|errno| FileError::from_errno(path.as_str(), errno))?;
+        let mut file = File::from(fd);
+        io::Write::write_all(&mut file, content).and_then(|()| file.sync_all()).map_err(failed)?;
+        rustix::fs::renameat(&dir, &fresh, &dir, name)
+            .map_err(|errno| FileError::from_errno(path.as_str(), errno))?;
+        Ok(file)
     }
 
     /// Removes a file that we made and could not fill.

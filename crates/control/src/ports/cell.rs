@@ -86,6 +86,20 @@ pub enum Exit {
     Killed,
 }
 
+impl Exit {
+    /// One word for it, for counting.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Code(0) => "ended",
+            Self::Code(_) => "failed",
+            Self::Signal(_) => "signal",
+            Self::OutOfMemory => "out_of_memory",
+            Self::OutOfTime => "out_of_time",
+            Self::Killed => "killed",
+        }
+    }
+}
+
 /// A live sandbox. Dropping it kills everything in it.
 pub trait Sandbox: Send + Sync {
     /// Kills every process inside; resolves when none is left, within a second.

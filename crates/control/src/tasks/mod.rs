@@ -29,8 +29,7 @@ impl Control {
     /// Starts queued tasks as long as there is room for executors.
     pub(crate) async fn schedule_tasks(&self) {
         loop {
-            while self.inner.running().len() < self.inner.parts.cells.executors && !self.stopping()
-            {
+            while self.inner.running().len() < self.inner.parts.cells.executors && !self.closing() {
                 match self.store().start_next().await {
                     Ok(Some(task)) if self.inner.running().contains_key(&task.id) => {
                         // Its last attempt is still being cleared away; that end signals.
@@ -154,6 +153,17 @@ impl Control {
             sandbox.kill().await;
         }
         let Some(ended) = ended else { return Ok(false) };
+        self.metrics().task_ended(ended.task.state.as_str());
+        let ms = ended.task.ended_at.map(|at| at.saturating_sub(ended.task.created_at));
+        tracing::info!(
+            workspace = %ended.task.workspace,
+            chat = %ended.task.chat,
+            turn = ended.task.turn,
+            task = %id,
+            outcome = ended.task.state.as_str(),
+            ms,
+            "a task ended"
+        );
         self.tell_task(&ended.task, &ended.task.result);
         if ended.woke.is_some() {
             self.poke(ended.task.workspace, Poke::Inbox);

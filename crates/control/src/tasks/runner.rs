@@ -38,6 +38,19 @@ enum Over {
     Approved,
 }
 
+impl Over {
+    const fn word(&self) -> &'static str {
+        match self {
+            Self::Finished(_) => "finished",
+            Self::Parked => "parked",
+            Self::Died(_) => "died",
+            Self::Refused(_) => "refused",
+            Self::Stopped => "stopped",
+            Self::Approved => "approved",
+        }
+    }
+}
+
 /// A launched executor.
 struct Attempt<'a> {
     control: &'a Control,
@@ -62,16 +75,17 @@ pub(super) async fn run(control: &Control, task: Task, cancel: CancellationToken
                 over = attempt.work() => over,
             };
             attempt.sandbox.kill().await;
+            control.metrics().exited(Role::Executor, over.word());
             over
         }
         Err(error) => {
-            tracing::error!(task = %task.id, error = error.chain(), "an executor did not start");
+            tracing::error!(workspace = %task.workspace, task = %task.id, error = error.chain(), "an executor did not start");
             Over::Died(error.body().message)
         }
     };
     control.clear_door(&sandbox_name(&task));
     if let Err(error) = settle(control, &task, over).await {
-        tracing::error!(task = %task.id, error = error.chain(), "the end of an attempt could not be stored");
+        tracing::error!(workspace = %task.workspace, task = %task.id, error = error.chain(), "the end of an attempt could not be stored");
     }
 }
 
@@ -97,7 +111,7 @@ async fn settle(control: &Control, task: &Task, over: Over) -> Result<(), Contro
                 );
                 control.end_task(task.id, failed(control, task, result).await?).await?;
             } else {
-                tracing::warn!(task = %task.id, attempts = now.attempts, reason, "an executor ended early; again");
+                tracing::warn!(workspace = %task.workspace, task = %task.id, attempts = now.attempts, reason, "an executor ended early; again");
                 control.store().requeue(task.id).await?;
             }
         }
@@ -151,7 +165,7 @@ async fn launch<'a>(control: &'a Control, task: &'a Task) -> Result<Attempt<'a>,
         cwd: CHAT_PATH.into(),
         limits: control.inner.parts.cells.executor_limits(room),
     };
-    let sandbox: Arc<dyn Sandbox> = Arc::from(control.inner.parts.backend.launch(spec).await?);
+    let sandbox: Arc<dyn Sandbox> = Arc::from(control.launch_sandbox(spec).await?);
     if room == 0 {
         sandbox.set_writable(false).await;
     }
@@ -175,7 +189,7 @@ impl Attempt<'_> {
                 Ok(Some(over)) => return over,
                 Ok(None) => wait = RECONNECT_TIME,
                 Err(error) => {
-                    tracing::error!(task = %self.task.id, error = error.chain(), "a step of an executor failed");
+                    tracing::error!(workspace = %self.task.workspace, task = %self.task.id, error = error.chain(), "a step of an executor failed");
                     return Over::Died(error.body().message);
                 }
             }
@@ -184,7 +198,7 @@ impl Attempt<'_> {
 
     fn died(&self, exit: Exit) -> Over {
         let log = self.sandbox.log_tail();
-        tracing::warn!(task = %self.task.id, ?exit, log, "an executor ended");
+        tracing::warn!(workspace = %self.task.workspace, task = %self.task.id, ?exit, log, "an executor ended");
         match exit {
             Exit::OutOfMemory => {
                 Over::Refused("it used more memory than a task may have".to_owned())

@@ -147,6 +147,11 @@ impl Group {
         !self.dirs.is_empty()
     }
 
+    /// How many sandboxes there are on this machine, this one included.
+    pub(super) fn live_sandboxes(&self) -> u32 {
+        u32::try_from(self.limiter.live().len()).unwrap_or(u32::MAX)
+    }
+
     fn make(&self, limits: &Limits) -> io::Result<()> {
         for dir in &self.dirs {
             match fs::create_dir(dir) {

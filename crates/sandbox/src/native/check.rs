@@ -165,6 +165,7 @@ async fn try_launch(backend: &Inner) -> Result<Exit, LaunchError> {
     let _listener = UnixListener::bind(&door).map_err(io)?;
     let options = Options { agent: program.to_owned(), ..backend.options.clone() };
     let trial = NativeBackend(Arc::new(Inner {
+        launches: tokio::sync::Semaphore::new(1),
         options,
         limiter: Arc::clone(&backend.limiter),
         supervisors: backend.supervisors.clone(),

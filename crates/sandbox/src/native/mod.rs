@@ -21,6 +21,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags};
 use rustix::process::{Gid, Pid, PidfdFlags, Uid};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines, Take};
 use tokio::process::{Child, ChildStdout, Command};
+use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 use self::cgroup::{Group, Limiter};
@@ -29,6 +30,7 @@ use crate::wire::{LaunchSpec, Layer, LimitSpec, MAX_LINE_BYTES, MountSpec, Repor
 
 /// How long a launcher may take until the agent runs.
 const LAUNCH_TIMEOUT: Duration = Duration::from_secs(10);
+const MAX_LAUNCHES: usize = 16;
 /// How much a launcher may ever report.
 const MAX_REPORT_BYTES: u64 = 4 * MAX_LINE_BYTES as u64;
 /// Where no cgroup shares the processor out, a sandbox that nobody waits for steps back behind the rest.
@@ -58,6 +60,8 @@ pub struct NativeBackend(Arc<Inner>);
 struct Inner {
     options: Options,
     limiter: Arc<Limiter>,
+    /// Launches under way; more wait, so that each has the processor it needs to be ready in time.
+    launches: Semaphore,
     /// One supervisor per live sandbox.
     supervisors: TaskTracker,
 }
@@ -67,7 +71,8 @@ type Reports = Lines<BufReader<Take<ChildStdout>>>;
 impl NativeBackend {
     pub fn new(options: Options) -> Self {
         let limiter = Arc::new(Limiter::detect(&options.instance));
-        Self(Arc::new(Inner { options, limiter, supervisors: TaskTracker::new() }))
+        let launches = Semaphore::new(MAX_LAUNCHES);
+        Self(Arc::new(Inner { options, limiter, launches, supervisors: TaskTracker::new() }))
     }
 
     /// Sandboxes that are not entirely gone yet.
@@ -97,6 +102,7 @@ impl Inner {
     async fn launch_sandbox(&self, spec: SandboxSpec) -> Result<Box<dyn Sandbox>, LaunchError> {
         let failed = |reason: String| LaunchError::Failed { name: spec.name.clone(), reason };
         valid_name(&spec.name).map_err(failed)?;
+        let _place = self.launches.acquire().await.map_err(|error| failed(error.to_string()))?;
         let line = self.launch_line(&spec).map_err(failed)?;
         self.open_door(&spec).map_err(failed)?;
         let mut child = spawn(&self.options.launcher).map_err(|error| {
@@ -191,6 +197,7 @@ impl Inner {
             process_memory_bytes: (!counted).then_some(limits.memory_bytes),
             refuse_unowned_memory: !counted,
             nice: if counted || limits.cpu_weight >= 100 { 0 } else { NICE_WITHOUT_CGROUP },
+            gives_way: limits.cpu_weight < 100,
         }
     }
 

@@ -18,6 +18,9 @@ use crate::wire::{Ended, Report};
 
 /// How often memory is counted where no cgroup counts it.
 const COUNT_INTERVAL: Duration = Duration::from_millis(100);
+/// Counting for all sandboxes together takes at most this share of one core: the more there are, the
+/// less often each is counted. Until then the limit of each of its processes holds.
+const COUNT_SHARE: u32 = 10;
 /// A killed process is gone in less.
 const GONE_TIMEOUT: Duration = Duration::from_secs(5);
 const GONE_POLL: Duration = Duration::from_millis(5);
@@ -119,11 +122,12 @@ async fn hold_to_memory(running: &Running, group: &Group) -> Infallible {
     if group.counts_memory() {
         return std::future::pending().await;
     }
-    let mut ticks = tokio::time::interval(COUNT_INTERVAL);
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
-        ticks.tick().await;
+        let began = tokio::time::Instant::now();
         relieve(running);
+        let cost =
+            began.elapsed().saturating_mul(COUNT_SHARE).saturating_mul(group.live_sandboxes());
+        tokio::time::sleep(COUNT_INTERVAL.max(cost)).await;
     }
 }
 

@@ -1,4 +1,4 @@
-//! Group C: what of the kernel can be reached, and the network's E34.
+//! Group C: what of the kernel can be reached.
 
 use std::path::Path;
 
@@ -33,19 +33,6 @@ pub(crate) async fn attack(suite: &mut Suite) {
         })
         .await;
     any_call(suite).await;
-    let host = &suite.host;
-    let port = host.loopback.local_addr().unwrap().port().to_string();
-    let args = vec![port, host.abstract_name.clone(), host.path("host.sock")];
-    let weak = Weak::Without("network_namespace+own_root+landlock");
-    suite
-        .attack(Attack {
-            id: "E34",
-            what: "reach the host's sockets",
-            args,
-            as_root: weak.clone(),
-            as_user: weak,
-        })
-        .await;
 }
 
 /// Random calls with random arguments; a seed that fails is printed with the line.

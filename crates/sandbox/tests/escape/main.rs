@@ -22,6 +22,8 @@ mod kernel;
 #[cfg(test)]
 mod life_cycle;
 #[cfg(test)]
+mod network;
+#[cfg(test)]
 mod processes;
 #[cfg(test)]
 mod refusal;
@@ -45,6 +47,11 @@ fn processes_stay_apart() {
 #[test]
 fn kernel_stays_out_of_reach() {
     in_halves("kernel_stays_out_of_reach", |suite| Box::pin(kernel::attack(suite)));
+}
+
+#[test]
+fn network_stays_out_of_reach() {
+    in_halves("network_stays_out_of_reach", |suite| Box::pin(network::attack(suite)));
 }
 
 #[test]

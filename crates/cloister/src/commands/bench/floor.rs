@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
 use super::driver::{Parts, parts};
-use super::model::{Log, Model, ROUND_HEADER};
+use super::model::{Log, Manner, Model, ROUND_HEADER};
 use crate::output::CliError;
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -21,6 +21,7 @@ pub(super) struct Floor {
     sender: SendRequest<Body>,
     log: Log,
     host: String,
+    path: String,
     calls: u64,
     _connection: JoinSet<Result<(), hyper::Error>>,
 }
@@ -30,14 +31,15 @@ fn failed(error: &dyn std::fmt::Display) -> CliError {
 }
 
 impl Floor {
-    pub(super) async fn connect(model: &Model) -> Result<Self, CliError> {
+    pub(super) async fn connect(model: &Model, manner: Manner) -> Result<Self, CliError> {
         let stream = TcpStream::connect(model.address()).await.map_err(|e| failed(&e))?;
         stream.set_nodelay(true).map_err(|e| failed(&e))?;
         let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(|e| failed(&e))?;
         let mut tasks = JoinSet::new();
         tasks.spawn(connection);
         let host = model.address().to_string();
-        Ok(Self { sender, log: model.log(), host, calls: 0, _connection: tasks })
+        let path = format!("/{}/v1/chat/completions", manner.as_str());
+        Ok(Self { sender, log: model.log(), host, path, calls: 0, _connection: tasks })
     }
 
     /// Sends what an agent sent last, and reads the answer to its end.
@@ -45,19 +47,31 @@ impl Floor {
         // Rounds of turns count up from 1; direct calls are told apart by the highest bit.
         self.calls += 1;
         let round = self.calls | 1 << 63;
-        let request = Request::post("/v1/chat/completions")
+        let sent = Instant::now();
+        self.send(round).await?;
+        parts(sent, self.log.take(round), Instant::now())
+    }
+
+    /// The same, and only how long it took.
+    pub(super) async fn exchange(&mut self) -> Result<Duration, CliError> {
+        let sent = Instant::now();
+        self.send(0).await?;
+        Ok(sent.elapsed())
+    }
+
+    async fn send(&mut self, round: u64) -> Result<(), CliError> {
+        let request = Request::post(&self.path)
             .header(header::HOST, &self.host)
             .header(header::CONTENT_TYPE, "application/json")
             .header(ROUND_HEADER, round)
             .body(Body::from(self.log.last_body()))
             .map_err(|e| failed(&e))?;
-        let sent = Instant::now();
         let exchange = async {
             let response = self.sender.send_request(request).await?;
             response.into_body().collect().await
         };
         let answered = tokio::time::timeout(PATIENCE, exchange).await;
         answered.map_err(|late| failed(&late))?.map_err(|e| failed(&e))?;
-        parts(sent, self.log.take(round), Instant::now())
+        Ok(())
     }
 }

@@ -1,14 +1,15 @@
-//! The model server of the bench: answers every call with the same few words at once, and knows when
-//! each request was there and when its answer was handed over.
+//! The model server of the bench: answers every call with the same few words, at once or as slowly as
+//! real models do, and knows when each request was there and when its answer was handed over.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{Path, State};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
@@ -21,9 +22,60 @@ use tokio::task::JoinSet;
 
 use crate::output::CliError;
 
+const ROUTE: &str = "/{manner}/v1/chat/completions";
+
 /// Says which round a direct call belongs to.
 pub(super) const ROUND_HEADER: &str = "x-bench-round";
 const WORDS: [&str; 8] = ["This ", "is ", "what ", "a ", "short ", "answer ", "looks ", "like."];
+/// Asks for five executors that burn processor time.
+pub(super) const BURN: &str = "Burn: start five tasks that keep a processor busy.";
+/// What such an executor does, in words that the built-in model understands.
+const BURN_WORK: &str = "run: timeout 100 bash -c 'while :; do :; done'";
+
+/// How an answer comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// All words at once.
+    Instant,
+    /// The first word after 200 ms, then one every 20 ms, 20 in all.
+    Typical,
+}
+
+impl Manner {
+    const FIRST: Duration = Duration::from_millis(200);
+    const BETWEEN: Duration = Duration::from_millis(20);
+    const TYPICAL_WORDS: usize = 20;
+
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Instant => "instant",
+            Self::Typical => "typical",
+        }
+    }
+
+    pub(super) const fn words(self) -> &'static str {
+        match self {
+            Self::Instant => "model answers at once",
+            Self::Typical => "model takes 0.6 s",
+        }
+    }
+
+    fn count(self) -> usize {
+        match self {
+            Self::Instant => WORDS.len(),
+            Self::Typical => Self::TYPICAL_WORDS,
+        }
+    }
+
+    /// The pause before a word.
+    fn pause(self, number: usize) -> Duration {
+        match (self, number) {
+            (Self::Instant, _) => Duration::ZERO,
+            (Self::Typical, 0) => Self::FIRST,
+            (Self::Typical, _) => Self::BETWEEN,
+        }
+    }
+}
 
 /// When a request was there, whole, and when the last of its answer was handed over.
 #[derive(Clone, Copy, Debug)]
@@ -63,8 +115,7 @@ impl Model {
             }
         });
         let seen = Shared::default();
-        let router =
-            Router::new().route("/v1/chat/completions", post(answer)).with_state(Arc::clone(&seen));
+        let router = Router::new().route(ROUTE, post(answer)).with_state(Arc::clone(&seen));
         let mut server = JoinSet::new();
         server.spawn(async move { axum::serve(listener, router).await });
         Ok(Self { address, seen, _server: server })
@@ -74,8 +125,8 @@ impl Model {
         self.address
     }
 
-    pub(super) fn base_url(&self) -> String {
-        format!("http://{}/v1", self.address)
+    pub(super) fn base_url(&self, manner: Manner) -> String {
+        format!("http://{}/{}/v1", self.address, manner.as_str())
     }
 
     pub(super) fn log(&self) -> Log {
@@ -99,40 +150,85 @@ impl Log {
     }
 }
 
-async fn answer(State(seen): State<Shared>, headers: HeaderMap, body: Bytes) -> Response {
+async fn answer(
+    State(seen): State<Shared>,
+    Path(manner): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     let arrived = Instant::now();
+    let manner = if manner == Manner::Typical.as_str() { Manner::Typical } else { Manner::Instant };
     let direct = headers.get(ROUND_HEADER).and_then(|value| value.to_str().ok()?.parse().ok());
-    let round = direct.or_else(|| round_of(&body));
-    if direct.is_none() && round.is_some() {
+    let asked = direct.is_none().then(|| last_words(&body)).flatten().unwrap_or_default();
+    let round = direct.or_else(|| round_of(&asked));
+    if direct.is_none() {
         lock(&seen).body = body;
     }
+    let head = [(header::CONTENT_TYPE, "text/event-stream")];
+    if asked == BURN {
+        return (head, burn()).into_response();
+    }
     let events = stream::unfold(0, move |number| {
-        let event = event(number);
-        if number == WORDS.len()
+        let event = event(number, manner.count());
+        if number == manner.count()
             && let Some(round) = round
         {
             let finished = Instant::now();
             lock(&seen).served.insert(round, Served { arrived, finished });
         }
-        async move { event.map(|event| (Ok::<_, std::convert::Infallible>(event), number + 1)) }
+        async move {
+            let event = event?;
+            let pause = manner.pause(number);
+            if !pause.is_zero() && number < manner.count() {
+                tokio::time::sleep(pause).await;
+            }
+            Some((Ok::<_, std::convert::Infallible>(event), number + 1))
+        }
     });
-    ([(header::CONTENT_TYPE, "text/event-stream")], Body::from_stream(events)).into_response()
+    (head, Body::from_stream(events)).into_response()
 }
 
 /// The words one by one, then the end with its usage; none after that.
-fn event(number: usize) -> Option<Bytes> {
-    let data = match (WORDS.get(number), number.checked_sub(WORDS.len())) {
-        (Some(word), _) => format!(
-            "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{word}\"}}}}]}}\n\n"
-        ),
-        (None, Some(0)) => {
-            "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],\
-             \"usage\":{\"prompt_tokens\":10,\"completion_tokens\":8}}\n\ndata: [DONE]\n\n"
-                .to_owned()
+fn event(number: usize, words: usize) -> Option<Bytes> {
+    let data = match number.cmp(&words) {
+        std::cmp::Ordering::Less => {
+            let word = WORDS.get(number % WORDS.len()).copied().unwrap_or_default();
+            let delta = serde_json::json!({"content": word});
+            format!("data: {}\n\n", piece(&delta, None))
         }
-        (None, _) => return None,
+        std::cmp::Ordering::Equal => {
+            format!("data: {}\n\ndata: [DONE]\n\n", piece(&serde_json::json!({}), Some("stop")))
+        }
+        std::cmp::Ordering::Greater => return None,
     };
     Some(Bytes::from(data))
+}
+
+fn piece(delta: &serde_json::Value, finish: Option<&str>) -> serde_json::Value {
+    let mut piece = serde_json::json!({"choices": [{"index": 0, "delta": delta}]});
+    if let Some(reason) = finish {
+        piece["choices"][0]["finish_reason"] = reason.into();
+        piece["usage"] = serde_json::json!({"prompt_tokens": 10, "completion_tokens": 8});
+    }
+    piece
+}
+
+/// An answer that hands the work to five executors.
+fn burn() -> String {
+    let call = |index: usize| {
+        let title = format!("Burn {index}");
+        let arguments = serde_json::json!({"title": title, "instructions": BURN_WORK});
+        serde_json::json!({
+            "index": index,
+            "id": format!("burn-{index}"),
+            "type": "function",
+            "function": {"name": "delegate", "arguments": arguments.to_string()},
+        })
+    };
+    let calls: Vec<_> = (0..5).map(call).collect();
+    let delta = serde_json::json!({"tool_calls": calls});
+    let (said, end) = (piece(&delta, None), piece(&serde_json::json!({}), Some("tool_calls")));
+    format!("data: {said}\n\ndata: {end}\n\ndata: [DONE]\n\n")
 }
 
 #[derive(Deserialize)]
@@ -151,9 +247,20 @@ pub(super) fn text_of(round: u64) -> String {
     format!("Round {round}: please say something short.")
 }
 
+/// Something to say that is no round, and not what was said before: a door takes an agent that asks the
+/// same thing again and again for one that is stuck.
+pub(super) fn small_talk() -> String {
+    static SAID: AtomicU64 = AtomicU64::new(1);
+    format!("Please say something short ({}).", SAID.fetch_add(1, Ordering::Relaxed))
+}
+
+/// What the last message of a request says.
+fn last_words(body: &[u8]) -> Option<String> {
+    let mut request: Request = serde_json::from_slice(body).ok()?;
+    Some(request.messages.pop()?.content.as_str()?.to_owned())
+}
+
 /// The round that a request of an agent is for; none for one that a summary is asked of.
-fn round_of(body: &[u8]) -> Option<u64> {
-    let request: Request = serde_json::from_slice(body).ok()?;
-    let last = request.messages.last()?.content.as_str()?;
-    last.strip_prefix("Round ")?.split_once(':')?.0.parse().ok()
+fn round_of(words: &str) -> Option<u64> {
+    words.strip_prefix("Round ")?.split_once(':')?.0.parse().ok()
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use cloister_protocol::{ErrorCode, ErrorEnvelope};
 use rustix::process::{Pid, Signal};
+use serde::Deserialize;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
@@ -15,7 +16,9 @@ use crate::output::CliError;
 
 const START_TIME: Duration = Duration::from_secs(30);
 const COMPLAINTS: usize = 5;
-const STOP_TIME: Duration = Duration::from_secs(20);
+const LIFTED: &str = "[limits]\nperson_burst = 1000000\nperson_per_s = 1000000.0\n\
+    surface_burst = 1000000\nsurface_per_s = 1000000.0\nperson_sockets = 10000\n";
+const STOP_TIME: Duration = Duration::from_secs(60);
 
 /// Dropping it kills the control plane; `stop` lets it end in order.
 pub(super) struct Plane {
@@ -23,25 +26,57 @@ pub(super) struct Plane {
     client: Client,
     data: PathBuf,
     log: PathBuf,
+    started: Started,
+}
+
+/// What it says when it has started.
+#[derive(Deserialize)]
+struct Started {
+    url: String,
+    login_url: String,
+}
+
+/// Limits on what people may send: a bench sends more than a person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Limits {
+    /// As they come.
+    Usual,
+    Lifted,
+}
+
+impl Limits {
+    fn config(self) -> &'static str {
+        match self {
+            Self::Usual => "",
+            Self::Lifted => LIFTED,
+        }
+    }
 }
 
 impl Plane {
-    pub(super) async fn start(place: &Path) -> Result<Self, CliError> {
+    /// Starts one below `place`, which is its own.
+    pub(super) async fn start(place: &Path, limits: Limits) -> Result<Self, CliError> {
         let data = place.join("data");
         let log = place.join("up.log");
         let failed = "the control plane could not be started";
+        std::fs::create_dir_all(&data)
+            .and_then(|()| std::fs::write(data.join("cloister.toml"), limits.config()))
+            .map_err(CliError::io(failed))?;
         let mut child =
             File::create(&log).and_then(|log| spawn(&data, log)).map_err(CliError::io(failed))?;
         match tokio::time::timeout(START_TIME, first_line(&mut child)).await {
-            Ok(Ok(line)) if !line.is_empty() => {
-                match serde_json::from_str::<ErrorEnvelope>(&line) {
-                    Ok(envelope) => Err(envelope.error.into()),
-                    Err(_started) => {
-                        let client = Client::running(&data).await?;
-                        Ok(Self { child, client, data, log })
-                    }
+            Ok(Ok(line)) if !line.is_empty() => match serde_json::from_str::<Started>(&line) {
+                Ok(started) => {
+                    let client = Client::running(&data).await?;
+                    Ok(Self { child, client, data, log, started })
                 }
-            }
+                Err(other) => match serde_json::from_str::<ErrorEnvelope>(&line) {
+                    Ok(envelope) => Err(envelope.error.into()),
+                    Err(_neither) => {
+                        Err(CliError::new(ErrorCode::Internal, format!("{failed}: {other}")))
+                    }
+                },
+            },
             Ok(Ok(_)) => {
                 let said = std::fs::read_to_string(&log).unwrap_or_default();
                 Err(CliError::new(ErrorCode::Internal, format!("{failed}: {}", said.trim_end())))
@@ -57,6 +92,15 @@ impl Plane {
 
     pub(super) fn data(&self) -> &Path {
         &self.data
+    }
+
+    pub(super) fn url(&self) -> &str {
+        &self.started.url
+    }
+
+    /// Logs its first user in, once.
+    pub(super) fn login_url(&self) -> &str {
+        &self.started.login_url
     }
 
     /// What its log complains of, the last few lines.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::Plan;
+use super::machine::load_average;
 use crate::output::table;
 
 /// How much dearer than its reference a row may be and still be called flat.
@@ -14,16 +15,30 @@ const FLAT: f64 = 1.25;
 pub(super) enum Aim {
     /// The median is at most this, in the row's unit.
     AtMost(f64),
+    /// It is at least this.
+    AtLeast(f64),
+    /// The 99th percentile is at most this.
+    TailAtMost(f64),
     /// The median is about that of the row it is compared with.
     Flat,
 }
 
-#[derive(Clone, Copy, Debug, Serialize)]
-enum Unit {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(super) enum Unit {
     #[serde(rename = "ms")]
     Milliseconds,
     #[serde(rename = "MiB")]
     Mebibytes,
+    #[serde(rename = "kB")]
+    Kilobytes,
+    #[serde(rename = "/s")]
+    PerSecond,
+    #[serde(rename = "%")]
+    Percent,
+    #[serde(rename = "cores")]
+    Cores,
+    #[serde(rename = "")]
+    Count,
 }
 
 impl Unit {
@@ -31,6 +46,11 @@ impl Unit {
         match self {
             Self::Milliseconds => "ms",
             Self::Mebibytes => "MiB",
+            Self::Kilobytes => "kB",
+            Self::PerSecond => "/s",
+            Self::Percent => "%",
+            Self::Cores => "cores",
+            Self::Count => "",
         }
     }
 }
@@ -46,9 +66,9 @@ pub(super) struct Row {
     p95: f64,
     p99: f64,
     max: f64,
-    /// The row's aim for its median.
+    /// The row's aim, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
-    aim: Option<f64>,
+    aim: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     met: Option<bool>,
     /// The row it is compared with, and how many times its median this one's is.
@@ -68,6 +88,15 @@ impl Row {
         #[expect(clippy::cast_precision_loss, reason = "shown to people, rounded anyway")]
         let mib = bytes.iter().map(|bytes| *bytes as f64 / f64::from(1 << 20)).collect();
         Self::new(id, what, Unit::Mebibytes, mib)
+    }
+
+    /// Something that is measured once, over a time.
+    pub(super) fn single(id: &str, what: &str, unit: Unit, value: f64) -> Self {
+        Self::new(id, what, unit, vec![value])
+    }
+
+    pub(super) fn p95(&self) -> f64 {
+        self.p95
     }
 
     fn new(id: &str, what: &str, unit: Unit, mut values: Vec<f64>) -> Self {
@@ -100,24 +129,31 @@ impl Row {
     }
 
     pub(super) fn aim(mut self, aim: Aim) -> Self {
-        let most = match aim {
-            Aim::AtMost(most) => most,
-            Aim::Flat => self.p50 / self.ratio.unwrap_or(1.0) * FLAT,
+        let (words, met) = match aim {
+            Aim::AtMost(most) => (format!("≤ {most:.1}"), self.p50 <= most),
+            Aim::AtLeast(least) => (format!("≥ {least:.1}"), self.p50 >= least),
+            Aim::TailAtMost(most) => (format!("p99 ≤ {most:.1}"), self.p99 <= most),
+            Aim::Flat => {
+                let most = self.p50 / self.ratio.unwrap_or(1.0) * FLAT;
+                (format!("≤ {most:.1}"), self.p50 <= most)
+            }
         };
-        self.aim = Some(most);
-        self.met = Some(self.p50 <= most);
+        let before = self.aim.take().map(|before| format!("{before}, ")).unwrap_or_default();
+        self.aim = Some(before + &words);
+        self.met = Some(self.met.unwrap_or(true) && met);
         self
     }
 
     fn cells(&self) -> Vec<String> {
         let number = |value: f64| format!("{value:.2}");
-        let aim = match (self.aim, self.met) {
-            (Some(aim), Some(true)) => format!("≤ {aim:.1} met"),
-            (Some(aim), _) => format!("≤ {aim:.1} MISSED"),
+        let aim = match (&self.aim, self.met) {
+            (Some(aim), Some(true)) => format!("{aim} met"),
+            (Some(aim), _) => format!("{aim} MISSED"),
             (None, _) => String::new(),
         };
+        let spread = |value: f64| if self.n == 1 { String::new() } else { number(value) };
         let ratio = match (&self.compared_with, self.ratio) {
-            (Some(other), Some(ratio)) => format!("{ratio:.1} × {other}"),
+            (Some(other), Some(ratio)) => format!("{ratio:.2} × {other}"),
             _ => String::new(),
         };
         vec![
@@ -126,9 +162,9 @@ impl Row {
             self.unit.as_str().to_owned(),
             aim,
             number(self.p50),
-            number(self.p95),
-            number(self.p99),
-            number(self.max),
+            spread(self.p95),
+            spread(self.p99),
+            spread(self.max),
             self.n.to_string(),
             ratio,
         ]
@@ -152,11 +188,6 @@ impl Machine {
     }
 }
 
-fn load_average() -> f64 {
-    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    text.split_whitespace().next().and_then(|first| first.parse().ok()).unwrap_or(f64::NAN)
-}
-
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     version: &'static str,
@@ -176,7 +207,7 @@ impl Report {
     }
 
     pub(super) fn words(&self) -> String {
-        let head = ["row", "what", "unit", "aim p50", "p50", "p95", "p99", "max", "n", "compared"];
+        let head = ["row", "what", "unit", "aim", "p50", "p95", "p99", "max", "n", "compared"];
         let rows: Vec<_> = self.rows.iter().map(Row::cells).collect();
         let Machine { cores, load_before, load_after } = self.machine;
         let build = self.build;

@@ -38,6 +38,7 @@ pub(super) async fn measure(
         Row::times("turn.back", "turn: model answer → reply out", of(|r| r.turn.back)).over(&back);
     let overhead =
         Row::times("turn.overhead", "turn: both, less the direct call's", of(|r| r.overhead()))
-            .aim(Aim::AtMost(3.0));
+            .aim(Aim::AtMost(3.0))
+            .aim(Aim::TailAtMost(15.0));
     Ok(vec![there, back, turn_there, turn_back, overhead])
 }

@@ -1,0 +1,175 @@
+//! From a name to a connection. The addresses that were checked are the addresses that are dialled:
+//! a name is looked up once per connection, and nothing after that looks it up again.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, OnceLock};
+
+use cloister_policy::egress::{AddressClass, Destination, Host, Scheme, address_is_public};
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::ServerName;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+
+use super::network::{Network, NetworkStream};
+use super::options::EgressOptions;
+use super::stopped::{Denied, Failure, Stopped};
+use super::tls;
+
+/// Addresses of one name that are tried.
+const TRIED: usize = 8;
+/// More answers than this are no honest name.
+const ANSWERS: usize = 64;
+
+pub(super) type Connection = TokioIo<Box<dyn NetworkStream>>;
+
+pub(super) struct Dialer {
+    network: Arc<dyn Network>,
+    options: EgressOptions,
+    pinned: BTreeMap<Host, IpAddr>,
+    tls: OnceLock<TlsConnector>,
+}
+
+/// A host of the configuration that can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PinnedHostError {
+    #[error("[egress.hosts]: {name:?} is not a host: {reason}")]
+    Name { name: String, reason: String },
+    #[error("[egress.hosts]: {name} must not be at {address}, which is {class}")]
+    Address { name: String, address: IpAddr, class: AddressClass },
+}
+
+impl Dialer {
+    pub(super) fn new(
+        network: Arc<dyn Network>,
+        options: EgressOptions,
+    ) -> Result<Self, PinnedHostError> {
+        let pinned = options
+            .hosts
+            .iter()
+            .map(|(name, address)| pin(name, *address))
+            .collect::<Result<_, _>>()?;
+        Ok(Self { network, options, pinned, tls: OnceLock::new() })
+    }
+
+    /// Connects to a destination that the rules allow, with verified TLS where its scheme says so.
+    pub(super) async fn dial(&self, to: &Destination) -> Result<Connection, Stopped> {
+        let addresses = self.checked_addresses(to).await?;
+        let stream = self.connect(to, &addresses).await?;
+        match to.scheme {
+            Scheme::Http => Ok(TokioIo::new(stream)),
+            Scheme::Https => self.secure(to, stream).await,
+        }
+    }
+
+    async fn checked_addresses(&self, to: &Destination) -> Result<Vec<SocketAddr>, Stopped> {
+        if let Some(address) = self.pinned.get(&to.host) {
+            return Ok(vec![SocketAddr::new(*address, to.port)]);
+        }
+        let asked = timeout(self.options.connect(), self.network.resolve(&to.host)).await;
+        let found = match asked {
+            Ok(Ok(found)) if found.is_empty() => {
+                return Err(Failure::bad_gateway(format!("{} has no address", to.host)).into());
+            }
+            Ok(Ok(found)) => found,
+            Ok(Err(error)) => {
+                tracing::debug!(%error, host = %to.host, "a name was not found");
+                return Err(Failure::bad_gateway(format!("{} was not found", to.host)).into());
+            }
+            Err(_elapsed) => {
+                let message = format!("looking up {} took too long", to.host);
+                return Err(Failure::timeout(message).into());
+            }
+        };
+        self.check(to, &found)?;
+        let mut addresses = found;
+        addresses.truncate(TRIED);
+        Ok(addresses.into_iter().map(|address| SocketAddr::new(address, to.port)).collect())
+    }
+
+    /// One bad address among good ones is enough: nobody says which one a retry would get.
+    fn check(&self, to: &Destination, found: &[IpAddr]) -> Result<(), Denied> {
+        let denied = |kind, reason: String| Denied::new(kind, &to.authority(), reason);
+        if found.len() > ANSWERS {
+            return Err(denied("bad_address", "it has too many addresses".to_owned()));
+        }
+        let own = self.network.own_addresses().map_err(|error| {
+            tracing::error!(%error, "the addresses of this machine could not be read");
+            denied("internal", "the addresses of this machine could not be read".to_owned())
+        })?;
+        for address in found {
+            if let Err(class) = self.network.judge(*address) {
+                let reason = format!("its address {address} is {class}");
+                return Err(denied("bad_address", reason));
+            }
+            if own.contains(address) || self.options.own_addresses.contains(address) {
+                let reason = format!("its address {address} is this machine's own");
+                return Err(denied("bad_address", reason));
+            }
+        }
+        Ok(())
+    }
+
+    async fn connect(
+        &self,
+        to: &Destination,
+        addresses: &[SocketAddr],
+    ) -> Result<Box<dyn NetworkStream>, Stopped> {
+        let mut why = "it has no address".to_owned();
+        for address in addresses {
+            match timeout(self.options.connect(), self.network.connect(*address)).await {
+                Ok(Ok(stream)) => return Ok(stream),
+                Ok(Err(error)) => why = error.kind().to_string(),
+                Err(_elapsed) => why = "connecting took too long".to_owned(),
+            }
+        }
+        let message = format!("{} could not be reached: {why}", to.authority());
+        Err(Failure::bad_gateway(message).into())
+    }
+
+    async fn secure(
+        &self,
+        to: &Destination,
+        stream: Box<dyn NetworkStream>,
+    ) -> Result<Connection, Stopped> {
+        let failed = |why: String| {
+            let message = format!("there is no secure connection to {}: {why}", to.authority());
+            Stopped::from(Failure::bad_gateway(message))
+        };
+        let name =
+            ServerName::try_from(to.host.to_string()).map_err(|error| failed(error.to_string()))?;
+        let connector = self.connector().map_err(failed)?;
+        match timeout(self.options.connect(), connector.connect(name, stream)).await {
+            Ok(Ok(stream)) => Ok(TokioIo::new(Box::new(stream))),
+            Ok(Err(error)) => Err(failed(error.to_string())),
+            Err(_elapsed) => Err(failed("it took too long".to_owned())),
+        }
+    }
+
+    /// Made when the first connection needs it: reading the system's authorities takes a while.
+    fn connector(&self) -> Result<TlsConnector, String> {
+        if let Some(connector) = self.tls.get() {
+            return Ok(connector.clone());
+        }
+        let roots = self.network.roots().map_err(|error| error.to_string())?;
+        let connector = tls::connector(roots).map_err(|error| error.to_string())?;
+        Ok(self.tls.get_or_init(|| connector).clone())
+    }
+}
+
+/// What the operator says is believed, within reason: no address that is never a server's.
+fn pin(name: &str, address: IpAddr) -> Result<(Host, IpAddr), PinnedHostError> {
+    let host = name.parse().map_err(|error: cloister_policy::egress::HostError| {
+        PinnedHostError::Name { name: name.to_owned(), reason: error.to_string() }
+    })?;
+    match address_is_public(address) {
+        Ok(())
+        | Err(
+            AddressClass::Loopback
+            | AddressClass::Private
+            | AddressClass::SharedNat
+            | AddressClass::UniqueLocal,
+        ) => Ok((host, address)),
+        Err(class) => Err(PinnedHostError::Address { name: name.to_owned(), address, class }),
+    }
+}

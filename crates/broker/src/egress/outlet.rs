@@ -1,0 +1,132 @@
+//! The outlet of one door: everything that a request needs on its way out.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use cloister_control::ports::{Egress, LinkSide, Principal};
+use tokio::sync::{OnceCell, Semaphore};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
+use super::Outside;
+use super::accounts::Meter;
+use super::authority::Authority;
+use super::body::Lease;
+use super::gate::Gate;
+use super::options::EgressOptions;
+use super::pool::Pool;
+use super::refusals::Listing;
+use super::stopped::{Denied, Stopped};
+use crate::door::limits::Bucket;
+use crate::refusal::Refusal;
+
+pub(crate) struct Outlet {
+    pub(super) outside: Arc<Outside>,
+    gate: Arc<Gate>,
+    who: Principal,
+    authority: OnceLock<Authority>,
+    meter: OnceCell<Arc<Meter>>,
+    pub(super) pool: Pool,
+    pub(super) pace: Bucket,
+    pub(super) requests: Arc<Semaphore>,
+    pub(super) tunnels: Arc<Semaphore>,
+    pub(super) fetches: Arc<Semaphore>,
+    pub(super) header_read: Duration,
+    pub(super) closing: CancellationToken,
+    /// The stop waits for what a door still has to write.
+    _open: TaskTrackerToken,
+}
+
+impl Outlet {
+    pub(crate) fn new(
+        outside: Arc<Outside>,
+        who: Principal,
+        egress: Egress,
+        link: Arc<dyn LinkSide>,
+        header_read: Duration,
+        closing: CancellationToken,
+    ) -> Self {
+        let gate =
+            Gate::new(outside.store.clone(), Arc::clone(&outside.metrics), who, egress, link);
+        let options = &outside.options;
+        Self {
+            gate: Arc::new(gate),
+            who,
+            authority: OnceLock::new(),
+            meter: OnceCell::new(),
+            pool: Pool::default(),
+            pace: Bucket::new(options.requests_per_second, options.request_burst),
+            requests: Arc::new(Semaphore::new(options.concurrent)),
+            tunnels: Arc::new(Semaphore::new(options.tunnels)),
+            fetches: Arc::new(Semaphore::new(options.fetches)),
+            header_read,
+            closing,
+            _open: outside.tasks.token(),
+            outside,
+        }
+    }
+
+    pub(super) fn options(&self) -> &EgressOptions {
+        &self.outside.options
+    }
+
+    pub(super) fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    /// The newest refusals, for the agent to show beside what its programs printed.
+    pub(super) fn refusals_after(&self, seq: u64) -> Listing {
+        self.gate.refusals_after(seq)
+    }
+
+    pub(super) fn authority(&self) -> Result<&Authority, Refusal> {
+        if let Some(authority) = self.authority.get() {
+            return Ok(authority);
+        }
+        let made = Authority::new(&self.who.workspace.to_string())
+            .map_err(|error| Refusal::internal("make certificates for this door", &error))?;
+        Ok(self.authority.get_or_init(|| made))
+    }
+
+    /// What this door may send. Read when the first request is to be sent.
+    pub(super) async fn meter(&self, host: &str) -> Result<Arc<Meter>, Denied> {
+        let made = self.meter.get_or_try_init(|| async {
+            let account = self.outside.accounts.of(self.who.user).await?;
+            Ok(Arc::new(Meter::new(self.options().door_bytes, account)))
+        });
+        made.await.cloned().map_err(|error: cloister_store::StoreError| {
+            tracing::error!(%error, "what a user sent today could not be read");
+            Denied::new("internal", host, "what was sent today could not be read")
+        })
+    }
+
+    pub(super) fn give_back(&self, lease: Lease) {
+        self.pool.put(lease.origin, lease.sender);
+    }
+
+    pub(super) async fn record(&self, stopped: Stopped) -> Stopped {
+        self.gate.record(stopped).await
+    }
+
+    /// Runs a future that belongs to this door and ends with it.
+    pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let closing = self.closing.clone();
+        self.outside.tasks.spawn(async move {
+            tokio::select! {
+                () = work => {}
+                () = closing.cancelled() => {}
+            }
+        });
+    }
+}
+
+impl Drop for Outlet {
+    fn drop(&mut self) {
+        let (gate, outside) = (Arc::clone(&self.gate), Arc::clone(&self.outside));
+        let closed = async move {
+            gate.close().await;
+            outside.accounts.flush().await;
+        };
+        self.outside.tasks.spawn_on(closed, &self.outside.runtime);
+    }
+}

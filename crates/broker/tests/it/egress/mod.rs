@@ -1,0 +1,10 @@
+//! Egress through real doors into a fake internet that records every name, every dial and every byte.
+
+mod client;
+mod escapes;
+mod fetch;
+mod internet;
+mod limits;
+mod proxy;
+mod search;
+mod world;

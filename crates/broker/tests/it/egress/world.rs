@@ -1,0 +1,159 @@
+//! A user with rules, a door that is open for egress, and who hears of its refusals.
+
+use std::ops::Deref;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use cloister_broker::Options;
+use cloister_control::ports::{
+    Attached, Doors, Egress, LinkSide, OpenDoor, Principal, RefusedEgress,
+};
+use cloister_protocol::TaskId;
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::internet::Internet;
+use crate::harness::{Client, DOLLAR, PATIENCE, World, quick};
+
+pub(crate) struct Net {
+    pub(crate) world: World,
+    pub(crate) internet: Arc<Internet>,
+}
+
+impl Deref for Net {
+    type Target = World;
+
+    fn deref(&self) -> &World {
+        &self.world
+    }
+}
+
+/// A door that is open for egress.
+pub(crate) struct OpenNet {
+    pub(crate) client: Client,
+    pub(crate) told: Arc<Told>,
+    pub(crate) door: Box<dyn OpenDoor>,
+}
+
+#[derive(Default)]
+pub(crate) struct Told {
+    refusals: Mutex<Vec<RefusedEgress>>,
+}
+
+impl Told {
+    pub(crate) fn refusals(&self) -> Vec<RefusedEgress> {
+        self.refusals.lock().unwrap().clone()
+    }
+}
+
+impl LinkSide for Told {
+    fn attach(&self) -> Attached {
+        let (_down, down) = mpsc::channel(1);
+        let (up, _up) = mpsc::channel(1);
+        Attached { down, up }
+    }
+
+    fn refused(&self, refused: RefusedEgress) {
+        self.refusals.lock().unwrap().push(refused);
+    }
+}
+
+pub(crate) fn all() -> Egress {
+    Egress::Open { only: None, reads_only: false }
+}
+
+/// Options under which a test can ask as fast as it likes.
+pub(crate) fn fast() -> Options {
+    let mut options = quick();
+    options.door.requests_per_second = 100_000.0;
+    options.door.request_burst = 100_000.0;
+    options.egress.requests_per_second = 100_000.0;
+    options.egress.request_burst = 100_000.0;
+    options
+}
+
+impl Net {
+    /// `allowed.test` and `other.test` exist; the rules are the test's.
+    pub(crate) async fn new(rules: &[&str]) -> Self {
+        Self::with(fast(), rules).await
+    }
+
+    pub(crate) async fn with(options: Options, rules: &[&str]) -> Self {
+        let internet = Internet::new();
+        for host in ["allowed.test", "sub.allowed.test", "other.test", "a.test", "b.test", "c.test"]
+        {
+            internet.public(host);
+        }
+        let network: Arc<dyn cloister_broker::Network> = Arc::clone(&internet) as _;
+        let world = World::over(options, DOLLAR, network).await;
+        let net = Self { world, internet };
+        net.allow(rules).await;
+        net
+    }
+
+    pub(crate) async fn allow(&self, rules: &[&str]) {
+        for rule in rules {
+            self.store.allow_egress(self.user.id, rule, "test").await.unwrap();
+        }
+    }
+
+    pub(crate) async fn forbid(&self, rule: &str) {
+        assert!(self.store.forbid_egress(self.user.id, rule, "test").await.unwrap());
+    }
+
+    pub(crate) fn open(&self) -> OpenNet {
+        self.open_with("door.sock", all(), None)
+    }
+
+    pub(crate) fn open_with(&self, name: &str, egress: Egress, task: Option<TaskId>) -> OpenNet {
+        let socket: PathBuf = self.dir.path().join(name);
+        let who = Principal { user: self.user.id, workspace: self.user.workspace, task };
+        let told = Arc::new(Told::default());
+        let door = self.doors.open(socket.clone(), who, egress, Arc::clone(&told) as _).unwrap();
+        OpenNet { client: Client { socket }, told, door }
+    }
+
+    /// Audit entries of one action, oldest first, as (subject, detail).
+    pub(crate) async fn audited(&self, action: &str) -> Vec<(String, String)> {
+        let mut rows = self.store.audit_tail(1_000).await.unwrap();
+        rows.reverse();
+        rows.into_iter()
+            .filter(|row| row.action == action)
+            .map(|row| (row.subject, row.detail))
+            .collect()
+    }
+
+    /// From now on nothing can be put into the audit trail.
+    pub(crate) fn break_audit(&self) {
+        let database = rusqlite::Connection::open(self.dir.path().join("cloister.db")).unwrap();
+        let broken =
+            "CREATE TRIGGER broken BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'no'); END";
+        database.execute_batch(broken).unwrap();
+    }
+
+    /// Waits for an audit entry that is written after the fact.
+    pub(crate) async fn wait_audited(&self, action: &str) -> Vec<(String, String)> {
+        let waiting = async {
+            loop {
+                let rows = self.audited(action).await;
+                if !rows.is_empty() {
+                    return rows;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(PATIENCE, waiting).await.expect("no such audit entry came")
+    }
+}
+
+impl OpenNet {
+    /// The refusals as the agent reads them.
+    pub(crate) async fn refusals(&self, after: u64) -> Value {
+        self.client
+            .request("GET", &format!("/egress/refusals?after={after}"), "")
+            .await
+            .json()
+            .await
+    }
+}

@@ -1,0 +1,357 @@
+//! A conversation: a line to write on, and above it whatever the agent says, whenever it says it.
+//! Nothing has to be waited for: the next message can be written while an answer comes.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use cloister_protocol::admin::{Identity, Line};
+use cloister_protocol::{AgentFrame, ChatId, End, SendFile, TextChunk, TurnId, Update, UserName};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::editor::{self, Printer, Typed};
+use super::words;
+use super::wrap::Lines;
+use crate::client::Client;
+use crate::connection::Connection;
+use crate::output::{CliError, INTERRUPTED, Output};
+use crate::terminal::{AsItWas, Paint, harmless};
+
+/// A second Ctrl-C within this time leaves.
+const TWICE: Duration = Duration::from_secs(2);
+/// How often it is looked whether the connection is still there.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+/// The files that `/save` can still save.
+const MAX_FILES: usize = 32;
+/// The answers that are followed at once.
+const MAX_ANSWERS: usize = 64;
+/// What was said before, for the arrow keys.
+const HISTORY_LINES: u32 = 200;
+/// As good as for ever, for a clock.
+const LONG: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// Who talks to whom.
+pub(super) struct Who {
+    user: UserName,
+    chat: ChatId,
+    /// The agent's name; empty if it has none.
+    agent: String,
+    said_before: Vec<String>,
+}
+
+impl Who {
+    pub(super) async fn ask(
+        client: &Client,
+        user: UserName,
+        chat: ChatId,
+    ) -> Result<Self, CliError> {
+        let path = format!("/admin/v1/users/{user}");
+        // An identity that can't be read is no reason not to talk.
+        let identity: Option<Identity> = client.get(&format!("{path}/identity")).await.ok();
+        let lines: Vec<Line> =
+            client.get(&format!("{path}/chats/{chat}?last={HISTORY_LINES}")).await?;
+        let own = lines.into_iter().filter(|line| line.from == user.as_str());
+        Ok(Self {
+            said_before: own.map(|line| line.text).collect(),
+            agent: identity.map(|identity| identity.agent_name).unwrap_or_default(),
+            user,
+            chat,
+        })
+    }
+
+    fn prompt(&self) -> String {
+        if self.agent.is_empty() { "> ".to_owned() } else { format!("to {}> ", self.agent) }
+    }
+}
+
+pub(super) async fn converse(
+    output: Output,
+    connection: Connection,
+    who: Who,
+    save: Option<PathBuf>,
+) -> Result<ExitCode, CliError> {
+    let _as_it_was = AsItWas::remember();
+    let agent = if who.agent.is_empty() { "your agent" } else { &who.agent };
+    output.remark(&format!(
+        "{} talks to {agent} in {}. /help lists commands, /file PATH sends a file, Ctrl-C stops an \
+         answer, Ctrl-D leaves.",
+        who.user, who.chat
+    ));
+    let (typed, printer) = editor::start(who.prompt(), &who.said_before)?;
+    let conversation = Conversation {
+        name: if who.agent.is_empty() { "agent".to_owned() } else { who.agent },
+        paint: Paint::for_stdout(),
+        connection,
+        printer,
+        save,
+        answers: HashMap::new(),
+        open: Vec::new(),
+        files: Vec::new(),
+        interrupted_at: None,
+        lost: false,
+    };
+    conversation.run(typed, output).await
+}
+
+/// An answer that is being given.
+struct Answer {
+    lines: Lines,
+    /// Its first line has been printed.
+    begun: bool,
+}
+
+struct Conversation {
+    name: String,
+    paint: Paint,
+    connection: Connection,
+    printer: Printer,
+    save: Option<PathBuf>,
+    answers: HashMap<TurnId, Answer>,
+    /// The turns of our own messages that have not ended, oldest first.
+    open: Vec<TurnId>,
+    /// The newest files that were not saved.
+    files: Vec<SendFile>,
+    interrupted_at: Option<Instant>,
+    /// It was said that the connection is lost.
+    lost: bool,
+}
+
+impl Conversation {
+    /// Until the person leaves; what could not be sent by then is said.
+    async fn run(
+        mut self,
+        typed: mpsc::Receiver<Typed>,
+        output: Output,
+    ) -> Result<ExitCode, CliError> {
+        let code = self.talk(typed).await?;
+        match self.connection.untold() {
+            0 => {}
+            1 => output.note("your last message was not sent: the control plane does not answer"),
+            more => output.note(&format!(
+                "your last {more} messages were not sent: the control plane does not answer"
+            )),
+        }
+        Ok(code)
+    }
+
+    async fn talk(&mut self, mut typed: mpsc::Receiver<Typed>) -> Result<ExitCode, CliError> {
+        let mut look = tokio::time::interval(LOOK_EVERY);
+        let mut stopped = std::pin::pin!(crate::commands::up::asked_to_stop()?);
+        loop {
+            tokio::select! {
+                next = typed.recv() => match next {
+                    None | Some(Typed::End) => return Ok(ExitCode::SUCCESS),
+                    Some(Typed::Line(line)) => {
+                        if let Some(code) = self.typed(line.trim()).await? {
+                            return Ok(code);
+                        }
+                    }
+                    Some(Typed::Interrupt) => if self.interrupt().await {
+                        return Ok(ExitCode::from(INTERRUPTED));
+                    },
+                },
+                () = &mut stopped => return Ok(ExitCode::from(INTERRUPTED)),
+                _ = look.tick() => self.look().await,
+                frame = self.connection.next(Instant::now() + LONG) => self.take(frame?).await,
+            }
+        }
+    }
+
+    /// Says when the connection is lost, and when it is back.
+    async fn look(&mut self) {
+        let lost = !self.connection.is_connected();
+        if lost != self.lost {
+            self.lost = lost;
+            let words =
+                if lost { "(the connection is lost; trying again)" } else { "(connected again)" };
+            self.remark(words).await;
+        }
+    }
+
+    /// Ctrl-C: stops the answer that is being given; the second one leaves.
+    async fn interrupt(&mut self) -> bool {
+        let twice = self.interrupted_at.is_some_and(|at| at.elapsed() < TWICE);
+        self.interrupted_at = Some(Instant::now());
+        if twice {
+            return true;
+        }
+        match self.open.first().cloned() {
+            Some(turn) => {
+                self.connection.cancel(turn).await;
+                self.remark("(stopped; Ctrl-C again leaves)").await;
+            }
+            None => self.remark("(Ctrl-C again leaves; so does Ctrl-D)").await,
+        }
+        false
+    }
+
+    async fn typed(&mut self, line: &str) -> Result<Option<ExitCode>, CliError> {
+        self.interrupted_at = None;
+        let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        match word {
+            "" => {}
+            "/quit" | "/exit" => return Ok(Some(ExitCode::SUCCESS)),
+            "/file" => self.send_file(rest.trim()).await?,
+            "/save" => self.save_files(rest.trim()).await,
+            _ => {
+                // A line that went on after a backslash is one message.
+                let text = line.replace("\\\n", "\n");
+                self.connection.say(super::message(text, Vec::new())?);
+            }
+        }
+        Ok(None)
+    }
+
+    async fn send_file(&mut self, rest: &str) -> Result<(), CliError> {
+        let (path, text) = path_and_text(rest);
+        if path.as_os_str().is_empty() {
+            self.remark("Say which file: /file PATH [what to do with it]").await;
+            return Ok(());
+        }
+        match self.connection.upload(&path).await {
+            Ok(file) => {
+                self.remark(&format!("[{} is sent ({} bytes)]", file.name, file.size)).await;
+                self.connection.say(super::message(text, vec![file])?);
+            }
+            Err(error) => self.remark(&format!("error: {}", error.body.message)).await,
+        }
+        Ok(())
+    }
+
+    async fn save_files(&mut self, dir: &str) {
+        let dir = if dir.is_empty() { PathBuf::from(".") } else { expand(dir) };
+        let files = std::mem::take(&mut self.files);
+        if files.is_empty() {
+            self.remark("There is nothing to save.").await;
+        }
+        for file in files {
+            self.keep(&file, &dir).await;
+        }
+    }
+
+    async fn keep(&mut self, file: &SendFile, dir: &Path) {
+        let said = match self.connection.download(file, dir).await {
+            Ok(path) => format!("[file saved: {}]", path.display()),
+            Err(error) => format!("error: {} was not saved: {}", file.name, error.body.message),
+        };
+        self.remark(&said).await;
+    }
+
+    async fn take(&mut self, frame: AgentFrame) {
+        match frame {
+            AgentFrame::Accepted { turn, .. } => {
+                if !self.open.contains(&turn) {
+                    self.open.push(turn);
+                }
+            }
+            AgentFrame::TextChunk(chunk) => self.chunk(&chunk).await,
+            AgentFrame::Update(Update::Restart { turn }) => {
+                if self.answers.remove(&turn).is_some_and(|answer| answer.begun) {
+                    self.remark("(starting over)").await;
+                }
+            }
+            AgentFrame::Update(update) => {
+                if let Some(words) = words::of_update(&update) {
+                    self.remark(&words).await;
+                }
+            }
+            AgentFrame::Ask(ask) => self.print(&words::of_question(&ask)).await,
+            AgentFrame::SendFile(file) => self.file(file).await,
+            AgentFrame::End(end) => self.end(end).await,
+            AgentFrame::Error(error) => {
+                if let Some(id) = &error.id {
+                    self.connection.is_answered(id);
+                }
+                self.print(&format!("error: {}", error.message)).await;
+            }
+            AgentFrame::ToolCall(_) | AgentFrame::ToolResult(_) => {}
+        }
+    }
+
+    async fn chunk(&mut self, chunk: &TextChunk) {
+        if self.answers.len() >= MAX_ANSWERS && !self.answers.contains_key(&chunk.turn) {
+            return;
+        }
+        let width = usize::from(columns());
+        let new = || Answer { lines: Lines::new(width), begun: false };
+        let answer = self.answers.entry(chunk.turn.clone()).or_insert_with(new);
+        let lines = answer.lines.push(&harmless(&chunk.text));
+        let begins = !answer.begun && !lines.is_empty();
+        answer.begun |= begins;
+        self.say(lines, begins).await;
+    }
+
+    async fn end(&mut self, end: End) {
+        self.open.retain(|turn| *turn != end.turn);
+        if let Some(id) = &end.message {
+            self.connection.is_answered(id.as_str());
+        }
+        let (rest, begins) = match self.answers.remove(&end.turn) {
+            Some(mut answer) => (answer.lines.finish().into_iter().collect(), !answer.begun),
+            // No chunk of it was seen.
+            None => (harmless(&end.text).lines().map(str::to_owned).collect(), true),
+        };
+        self.say(rest, begins).await;
+    }
+
+    async fn file(&mut self, file: SendFile) {
+        if let Some(dir) = self.save.clone() {
+            return self.keep(&file, &dir).await;
+        }
+        self.remark(&words::of_file(&file, "/save [DIR] keeps it")).await;
+        if self.files.len() == MAX_FILES {
+            self.files.remove(0);
+        }
+        self.files.push(file);
+    }
+
+    /// Prints lines of an answer, which are harmless already.
+    async fn say(&self, lines: Vec<String>, begins: bool) {
+        if lines.is_empty() {
+            return;
+        }
+        let text = lines.join("\n");
+        let name = format!("{}:", self.name);
+        let text = if begins { format!("{} {text}", self.paint.bold(&name)) } else { text };
+        self.printer.print(text).await;
+    }
+
+    async fn print(&self, text: &str) {
+        self.printer.print(harmless(text).into_owned()).await;
+    }
+
+    async fn remark(&self, text: &str) {
+        self.printer.print(self.paint.dim(&harmless(text))).await;
+    }
+}
+
+fn columns() -> u16 {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout());
+    size.ok().map(|size| size.ws_col).filter(|columns| *columns > 0).unwrap_or(80)
+}
+
+/// A path, in quotes if it has spaces, and what follows it.
+fn path_and_text(rest: &str) -> (PathBuf, String) {
+    for quote in ['"', '\''] {
+        if let Some(quoted) = rest.strip_prefix(quote)
+            && let Some((path, text)) = quoted.split_once(quote)
+        {
+            return (expand(path), text.trim().to_owned());
+        }
+    }
+    // Without quotes, a file whose name has spaces is still found when nothing follows.
+    if expand(rest).exists() {
+        return (expand(rest), String::new());
+    }
+    let (path, text) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    (expand(path), text.trim().to_owned())
+}
+
+fn expand(path: &str) -> PathBuf {
+    match (path.strip_prefix("~/"), crate::config::home()) {
+        (Some(rest), Some(home)) => home.join(rest),
+        (Some(_) | None, _) => PathBuf::from(path),
+    }
+}

@@ -1,0 +1,67 @@
+//! `cloister chat`: one message and its answer, or a conversation. A client of the agent socket like
+//! any other; the connection may break as often as it likes.
+
+mod editor;
+mod live;
+mod once;
+mod stdin;
+mod words;
+mod wrap;
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use cloister_protocol::{Attachment, Message, MessageId};
+
+use super::Context;
+use crate::args::Chat;
+use crate::client::Client;
+use crate::connection::Connection;
+use crate::output::CliError;
+use crate::terminal::stdout_is_terminal;
+
+pub(super) async fn run(context: Context, chat: Chat) -> Result<ExitCode, CliError> {
+    let client = Client::running(&context.data).await?;
+    let user = client.user(chat.user.user.as_ref()).await?;
+    let connection = Connection::open(&context.data, &client, user.clone(), chat.chat).await?;
+    let text = chat.text.join(" ");
+    let said_something = !text.is_empty() || !chat.files.is_empty();
+    let people = std::io::stdin().is_terminal() && stdout_is_terminal() && !context.output.json;
+    if !said_something && people {
+        let who = live::Who::ask(&client, user, chat.chat).await?;
+        return live::converse(context.output, connection, who, chat.save).await;
+    }
+    let mut attachments = Vec::new();
+    for file in &chat.files {
+        attachments.push(connection.upload(file).await?);
+    }
+    let text = if said_something {
+        let (text, attached) = stdin::add_to(text, &connection, context.output).await?;
+        attachments.extend(attached);
+        text
+    } else {
+        stdin::as_message(context.output).await?
+    };
+    let talk = once::Talk {
+        output: context.output,
+        connection,
+        wait: chat.wait,
+        timeout: Duration::from_secs(chat.timeout.max(1)),
+        save: chat.save,
+        live: stdout_is_terminal() && !context.output.json,
+    };
+    talk.say(message(text, attachments)?).await
+}
+
+fn message(text: String, attachments: Vec<Attachment>) -> Result<Message, CliError> {
+    Ok(Message { id: new_id()?, chat: None, text, attachments, from: None })
+}
+
+fn new_id() -> Result<MessageId, CliError> {
+    let mut bytes = [0u8; 12];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .map_err(|errno| CliError::io("no message id could be made")(errno.into()))?;
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    hex.parse().map_err(|error| cloister_control::ControlError::from(error).into())
+}

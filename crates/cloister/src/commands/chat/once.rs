@@ -1,0 +1,184 @@
+//! One message and its answer. Standard output has the answer and nothing else.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use cloister_protocol::{
+    AgentFrame, End, Message, MessageId, SendFile, TaskId, TaskState, TurnId, Update,
+};
+use tokio::time::Instant;
+
+use super::words;
+use crate::connection::Connection;
+use crate::output::{CliError, INTERRUPTED, Output};
+
+pub(super) struct Talk {
+    pub(super) output: Output,
+    pub(super) connection: Connection,
+    pub(super) wait: bool,
+    pub(super) timeout: Duration,
+    pub(super) save: Option<PathBuf>,
+    /// Show text as it comes.
+    pub(super) live: bool,
+}
+
+/// What is being waited for.
+struct Pending {
+    message: MessageId,
+    turn: Option<TurnId>,
+    end: Option<End>,
+    /// The turn delegated something.
+    delegated: bool,
+    /// Tasks that were queued since, and not cancelled.
+    tasks: HashSet<TaskId>,
+    /// What became of them has been said, or there is nothing more to say.
+    told: bool,
+}
+
+impl Pending {
+    /// A cancelled task is not reported by a turn of its own.
+    fn follow(&mut self, update: &Update) {
+        match update {
+            Update::Task { task, state: TaskState::Queued, .. } if self.turn.is_some() => {
+                self.tasks.insert(*task);
+            }
+            Update::Task { task, state: TaskState::Cancelled, .. } => {
+                self.told |= self.tasks.remove(task) && self.tasks.is_empty();
+            }
+            Update::Task { .. }
+            | Update::Restart { .. }
+            | Update::Notice { .. }
+            | Update::Progress { .. }
+            | Update::Blocked { .. }
+            | Update::Todos { .. } => {}
+        }
+    }
+}
+
+impl Talk {
+    /// Sends a message and shows everything until its answer is whole. Ctrl-C takes it back.
+    pub(super) async fn say(mut self, message: Message) -> Result<ExitCode, CliError> {
+        let stopped = crate::commands::up::asked_to_stop()?;
+        let mut pending = Pending {
+            message: message.id.clone(),
+            turn: None,
+            end: None,
+            delegated: false,
+            tasks: HashSet::new(),
+            told: false,
+        };
+        let end = tokio::select! {
+            end = self.answer(&mut pending, message) => Some(end?),
+            () = stopped => None,
+        };
+        match end {
+            Some(End { error: None, .. }) => Ok(ExitCode::SUCCESS),
+            Some(End { error: Some(_), .. }) => Ok(ExitCode::FAILURE),
+            None => {
+                if let Some(turn) = pending.turn.filter(|_| pending.end.is_none()) {
+                    self.connection.cancel(turn).await;
+                }
+                Ok(ExitCode::from(INTERRUPTED))
+            }
+        }
+    }
+
+    async fn answer(&mut self, pending: &mut Pending, message: Message) -> Result<End, CliError> {
+        let deadline = Instant::now() + self.timeout;
+        self.connection.send(message, deadline).await?;
+        loop {
+            let frame = self.connection.next(deadline).await?;
+            if self.output.json {
+                self.output.json_line(&frame)?;
+            }
+            self.take(pending, frame).await?;
+            let waits = self.wait && pending.delegated && !pending.told;
+            if !waits && let Some(end) = pending.end.take() {
+                self.connection.answered();
+                return Ok(end);
+            }
+        }
+    }
+
+    async fn take(&mut self, pending: &mut Pending, frame: AgentFrame) -> Result<(), CliError> {
+        match frame {
+            AgentFrame::Accepted { id, turn } if id == pending.message => pending.turn = Some(turn),
+            AgentFrame::TextChunk(chunk)
+                if self.live && pending.turn.as_ref() == Some(&chunk.turn) =>
+            {
+                self.output.piece(&chunk.text)?;
+            }
+            AgentFrame::ToolCall(call) if call.turn.is_some() && call.turn == pending.turn => {
+                pending.delegated |= call.name == "delegate";
+            }
+            AgentFrame::Update(update) => {
+                pending.follow(&update);
+                self.update(pending, &update)?;
+            }
+            AgentFrame::Ask(ask) => self.remark(&words::of_question(&ask)),
+            AgentFrame::SendFile(file) => self.file(&file).await?,
+            AgentFrame::End(end) => self.end(pending, end)?,
+            AgentFrame::Error(error) if error.id.as_deref() == Some(pending.message.as_str()) => {
+                return Err(CliError::new(error.code, error.message));
+            }
+            AgentFrame::Accepted { .. }
+            | AgentFrame::TextChunk(_)
+            | AgentFrame::ToolCall(_)
+            | AgentFrame::ToolResult(_)
+            | AgentFrame::Error(_) => {}
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, pending: &mut Pending, end: End) -> Result<(), CliError> {
+        let own = pending.turn.as_ref() == Some(&end.turn);
+        if !self.output.json {
+            match (own, self.live) {
+                (true, true) => self.output.piece("\n")?,
+                (true, false) => self.output.line(&end.text)?,
+                // What was said meanwhile is no part of this answer, unless it is waited for.
+                (false, _) if pending.end.is_some() && self.wait => self.output.line(&end.text)?,
+                (false, _) => self.output.note(&end.text),
+            }
+        }
+        if own {
+            pending.end = Some(end);
+        } else if end.message.is_none() && pending.end.is_some() {
+            pending.told = true;
+        }
+        Ok(())
+    }
+
+    fn update(&self, pending: &Pending, update: &Update) -> Result<(), CliError> {
+        match update {
+            Update::Restart { turn } if self.live && pending.turn.as_ref() == Some(turn) => {
+                self.output.piece("\n(starting over)\n")
+            }
+            update => {
+                if let Some(words) = words::of_update(update) {
+                    self.remark(&words);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Something beside the answer; programs have it as a frame.
+    fn remark(&self, text: &str) {
+        if !self.output.json {
+            self.output.remark(text);
+        }
+    }
+
+    async fn file(&mut self, file: &SendFile) -> Result<(), CliError> {
+        let Some(dir) = &self.save else {
+            self.remark(&words::of_file(file, "--save DIR keeps it"));
+            return Ok(());
+        };
+        let path = self.connection.download(file, dir).await?;
+        self.output.remark(&format!("[file saved: {}]", path.display()));
+        Ok(())
+    }
+}

@@ -1,0 +1,16 @@
+//! The pages, in a real Chromium, on the real product.
+
+#[cfg(test)]
+mod conversation;
+#[cfg(test)]
+mod files;
+#[cfg(test)]
+mod layout;
+#[cfg(test)]
+mod safety;
+#[cfg(test)]
+mod session;
+#[cfg(test)]
+mod tasks;
+#[cfg(test)]
+mod world;

@@ -1,0 +1,142 @@
+use cloister_protocol::{AgentFrame, Update};
+use cloister_store::Store;
+use cloister_testkit::{ModelServer, ModelServerBuilder, Received, Reply};
+use serde_json::json;
+
+use crate::world::{World, answered, connected, picture, say};
+
+/// A person who says `job:NAME` gets a task of that name, which takes these steps.
+fn jobs(steps: fn(&str) -> Vec<Reply>) -> ModelServerBuilder {
+    ModelServer::builder().rule(move |received| {
+        let tools = received.tool_names();
+        let asked = received.last_user_text();
+        if asked.starts_with("[task report]") {
+            return None;
+        }
+        if tools.contains(&"delegate") {
+            return delegated(received);
+        }
+        let title = asked.lines().next().and_then(|line| line.strip_prefix("Task: "))?;
+        let taken = received.messages().iter().filter(|message| message["role"] == "assistant");
+        let done = || Reply::text(format!("done: {}", received.tool_results().join("\n")));
+        Some(steps(title).get(taken.count()).cloned().unwrap_or_else(done))
+    })
+}
+
+fn delegated(received: &Received) -> Option<Reply> {
+    let asked = received.last_user_text();
+    let names: Vec<&str> =
+        asked.split_whitespace().filter_map(|word| word.strip_prefix("job:")).collect();
+    if names.is_empty() {
+        return None;
+    }
+    if !received.tool_results().is_empty() {
+        return Some(Reply::text("It has begun."));
+    }
+    Some(names.iter().fold(Reply::default(), |reply, name| {
+        let arguments = json!({"title": name, "instructions": "work", "risky": *name == "risky"});
+        reply.and_tool_call("delegate", arguments)
+    }))
+}
+
+fn steps(title: &str) -> Vec<Reply> {
+    let todos = json!({"todos": [
+        {"text": "look around", "state": "done"},
+        {"text": "<b>wait</b>", "state": "doing"},
+        {"text": "tell", "state": "open"},
+    ]});
+    match title {
+        "risky" => vec![
+            Reply::tool_call("propose_plan", json!({"plan": "1. delete **everything**"})),
+            Reply::tool_call("bash", json!({"command": "echo gone"})),
+        ],
+        _ => vec![
+            Reply::tool_call("write_todos", todos),
+            Reply::tool_call("bash", json!({"command": "sleep 600"})),
+        ],
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tasks_are_shown_as_they_go_and_can_be_cancelled() {
+    let world = World::with(jobs(steps)).await;
+    let page = world.login().await;
+    say(&page, "job:alpha job:beta job:gamma").await;
+    answered(&page, "It has begun.").await;
+    page.wait_for(
+        "document.querySelectorAll('.task[data-state=running]').length === 3",
+        "three tasks",
+    )
+    .await
+    .unwrap();
+    page.wait_for_text(".task .todos .doing", "<b>wait</b>").await.unwrap();
+    picture(&page, "tasks").await;
+    page.reload().await.unwrap();
+    connected(&page).await;
+    assert_eq!(page.count(".task").await.unwrap(), 3);
+
+    page.click(".task [aria-label='Cancel beta']").await.unwrap();
+    page.wait_for("document.querySelectorAll('.task').length === 2", "two tasks").await.unwrap();
+    assert!(!page.text("#tasks").await.unwrap().contains("beta"));
+    page.click("#cancel-all").await.unwrap();
+    page.wait_for("document.querySelector('#tasks').hidden", "no task").await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_is_answered_with_a_button() {
+    let world = World::with(jobs(steps)).await;
+    let page = world.login().await;
+    say(&page, "job:risky").await;
+    page.wait_for_text(".ask .text strong", "everything").await.unwrap();
+    picture(&page, "question").await;
+    page.reload().await.unwrap();
+    connected(&page).await;
+    page.click(".ask [data-answer-with=allow]").await.unwrap();
+    page.wait_for_text(".ask", "You allowed it.").await.unwrap();
+    answered(&page, "gone").await;
+    page.reload().await.unwrap();
+    page.wait_for_text(".ask", "Answered.").await.unwrap();
+    assert_eq!(page.count(".ask button").await.unwrap(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_blocked_host_is_allowed_with_one_click() {
+    let world = World::start().await;
+    let page = world.login().await;
+    let store = Store::open(&world.stack.data().join("cloister.db")).await.unwrap();
+    let blocked = AgentFrame::Update(Update::Blocked {
+        task: None,
+        host: "example.com".to_owned(),
+        reason: "it is not on your list".to_owned(),
+        allow: Some("/allow example.com".to_owned()),
+    });
+    let place = ("w1".parse().unwrap(), "C1".parse().unwrap());
+    store.notify(place, "test", &blocked).await.unwrap();
+    page.reload().await.unwrap();
+    connected(&page).await;
+    page.wait_for_text(".blocked", "example.com was not reached: it is not on your list")
+        .await
+        .unwrap();
+    picture(&page, "blocked").await;
+    page.click(".blocked button").await.unwrap();
+    page.wait_for("!document.querySelector('.blocked')", "the notice to go").await.unwrap();
+    page.wait_for_text(".person .text", "/allow example.com").await.unwrap();
+    page.wait_for("document.querySelector('.agent .rich')", "an answer").await.unwrap();
+    page.reload().await.unwrap();
+    assert_eq!(page.count(".blocked button").await.unwrap(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_can_be_stopped() {
+    let (slow, steps) = Reply::text("never to be heard of").chunks(4).stepped();
+    let world = World::start().await;
+    let page = world.login().await;
+    world.model.enqueue(slow);
+    say(&page, "talk").await;
+    steps.allow(1);
+    // At once, while its cell is still being launched.
+    page.click("#stop").await.unwrap();
+    page.wait_for("!document.querySelector('.working')", "the end of the turn").await.unwrap();
+    say(&page, "next").await;
+    answered(&page, "echo: next").await;
+}

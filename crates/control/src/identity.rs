@@ -1,0 +1,162 @@
+//! Who the agent is and what it knows of the person: `SOUL.md` and `USER.md`, as the guided start
+//! reads and writes them.
+//!
+//! The files are the person's own, and the cell may write to them: they are opened as any other file
+//! of a workspace, what is there is shown before it is replaced, and what does not fit is left alone.
+
+use std::io::{self, Read};
+
+use cloister_protocol::admin::{Identity, IdentityChange};
+use cloister_protocol::{ErrorCode, WorkspaceId};
+use cloister_store::tokens::token_hash;
+
+use crate::control::Control;
+use crate::error::ControlError;
+use crate::files::{FileError, RelPath, Tree, is_invisible};
+
+const SOUL: &str = "SOUL.md";
+const USER: &str = "USER.md";
+const SOUL_TITLE: &str = "# Who the agent is";
+const USER_TITLE: &str = "# About the person";
+/// How the agent is told its name: the first line under the title.
+const NAME_BEFORE: &str = "Your name is ";
+/// As much as the agent reads of each file.
+const MAX_BYTES: usize = 8 << 10;
+const MAX_NAME_CHARS: usize = 40;
+
+impl Control {
+    /// What the two files say now.
+    pub fn identity(&self, workspace: WorkspaceId) -> Result<Identity, ControlError> {
+        let tree = self.workspace_tree(workspace)?;
+        let (soul, user) = (read(&tree, SOUL)?, read(&tree, USER)?);
+        let (agent_name, manner) = split_soul(&soul);
+        Ok(Identity {
+            agent_name,
+            manner,
+            about: body(&user, USER_TITLE).to_owned(),
+            seen: token_hash(&format!("{}:{soul}{user}", soul.len())),
+        })
+    }
+
+    /// The agent's name, if it was given one.
+    pub fn agent_name(&self, workspace: WorkspaceId) -> Option<String> {
+        let identity = self.identity(workspace).ok()?;
+        (!identity.agent_name.is_empty()).then_some(identity.agent_name)
+    }
+
+    /// Writes what was changed; the rest stays.
+    pub fn write_identity(
+        &self,
+        workspace: WorkspaceId,
+        change: &IdentityChange,
+    ) -> Result<Identity, ControlError> {
+        let now = self.identity(workspace)?;
+        if change.seen.as_ref().is_some_and(|seen| *seen != now.seen) {
+            return Err(ControlError::with_fix(
+                ErrorCode::Conflict,
+                "SOUL.md or USER.md was changed meanwhile",
+                "Look at what they say now, and save again.",
+            ));
+        }
+        let agent_name = match &change.agent_name {
+            Some(name) => checked_name(name)?,
+            None => now.agent_name.clone(),
+        };
+        let manner = change.manner.as_deref().unwrap_or(&now.manner).trim();
+        let about = change.about.as_deref().unwrap_or(&now.about).trim();
+        let named = if agent_name.is_empty() {
+            String::new()
+        } else {
+            format!("{NAME_BEFORE}{agent_name}.\n\n")
+        };
+        let soul = document(SOUL, &format!("{SOUL_TITLE}\n\n{named}{manner}"))?;
+        let user = document(USER, &format!("{USER_TITLE}\n\n{about}"))?;
+        let tree = self.workspace_tree(workspace)?;
+        let soul_changes = agent_name != now.agent_name || manner != now.manner;
+        for (name, text, changes) in [(SOUL, soul, soul_changes), (USER, user, about != now.about)]
+        {
+            if changes {
+                let file = tree.replace(&RelPath::parse(name)?, text.as_bytes())?;
+                let failed = format!("{name} could not be given to the cell");
+                self.backend().adopt(workspace, &file).map_err(ControlError::io(failed))?;
+            }
+        }
+        self.identity(workspace)
+    }
+
+    fn workspace_tree(&self, workspace: WorkspaceId) -> Result<Tree, ControlError> {
+        self.layout().tree(workspace).map_err(ControlError::io("the workspace could not be opened"))
+    }
+}
+
+/// The text of a file, or what it starts with. One that can't be shown whole is an error: it would
+/// be lost when it is written.
+fn read(tree: &Tree, name: &str) -> Result<String, ControlError> {
+    let file = match tree.read(&RelPath::parse(name)?) {
+        Ok(file) => file,
+        Err(FileError::NotFound { .. }) => return Ok(crate::layout::initial_text(name).to_owned()),
+        Err(error) => return Err(error.into()),
+    };
+    let unreadable = |reason: &str| {
+        ControlError::with_fix(
+            ErrorCode::Refused,
+            format!("{name} in the workspace {reason}"),
+            "Change it by hand, or ask the agent to shorten it.",
+        )
+    };
+    let mut text = String::new();
+    match file.take(MAX_BYTES as u64 * 4).read_to_string(&mut text) {
+        Ok(read) if read >= MAX_BYTES * 4 => Err(unreadable("is too long to be changed here")),
+        Ok(_) => Ok(text),
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+            Err(unreadable("is not text in UTF-8"))
+        }
+        Err(error) => Err(ControlError::io(format!("{name} could not be read"))(error)),
+    }
+}
+
+/// What stands under the title.
+fn body<'a>(text: &'a str, title: &str) -> &'a str {
+    let text = text.trim();
+    text.strip_prefix(title).unwrap_or(text).trim()
+}
+
+fn split_soul(text: &str) -> (String, String) {
+    let body = body(text, SOUL_TITLE);
+    let (first, rest) = body.split_once('\n').unwrap_or((body, ""));
+    let name = first.trim().strip_prefix(NAME_BEFORE).and_then(|name| name.strip_suffix('.'));
+    match name.map(checked_name) {
+        Some(Ok(name)) if !name.is_empty() => (name, rest.trim().to_owned()),
+        Some(_) | None => (String::new(), body.to_owned()),
+    }
+}
+
+fn checked_name(name: &str) -> Result<String, ControlError> {
+    let name = name.trim();
+    let bad = |c: char| c.is_control() || is_invisible(c) || "<>`*_#[]".contains(c);
+    if name.chars().count() > MAX_NAME_CHARS || name.contains(bad) {
+        return Err(ControlError::refused(
+            ErrorCode::BadRequest,
+            format!(
+                "an agent's name has at most {MAX_NAME_CHARS} letters on one line, and no markup"
+            ),
+        ));
+    }
+    Ok(name.to_owned())
+}
+
+fn document(name: &str, text: &str) -> Result<String, ControlError> {
+    let text = format!("{}\n", text.replace("\r\n", "\n").trim_end());
+    if text.len() > MAX_BYTES || text.contains('\0') {
+        return Err(ControlError::with_fix(
+            ErrorCode::TooLarge,
+            format!("{name} would have {} bytes; the agent reads {MAX_BYTES}", text.len()),
+            "Make it shorter.",
+        ));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+#[path = "identity_tests.rs"]
+mod tests;

@@ -1,0 +1,91 @@
+use super::*;
+
+fn workspace(number: u32) -> WorkspaceId {
+    WorkspaceId::from_number(number)
+}
+
+fn knock(number: u32, urgent: bool) -> Knock {
+    Knock { surface: "socket", workspace: workspace(number), urgent }
+}
+
+fn options() -> LimitOptions {
+    LimitOptions { person_burst: 3, person_per_s: 0.5, ..LimitOptions::default() }
+}
+
+#[test]
+fn a_flood_is_told_when_to_come_back_and_others_are_not() {
+    let limiter = Limiter::new(options());
+    for _ in 0..3 {
+        limiter.message(knock(1, false)).unwrap();
+    }
+    let refused = limiter.message(knock(1, false)).unwrap_err();
+    assert_eq!(refused.reason, "person_rate");
+    let body = ControlError::from(refused).body();
+    assert_eq!(body.retry_after_s, Some(2));
+    assert_eq!(body.fix.as_deref(), Some("try again in 2 s"));
+    limiter.message(knock(2, false)).unwrap();
+}
+
+#[test]
+fn commands_get_through_when_messages_do_not() {
+    let limiter = Limiter::new(options());
+    while limiter.message(knock(1, false)).is_ok() {}
+    limiter.message(knock(1, true)).unwrap();
+    let mut commands = 1;
+    while limiter.message(knock(1, true)).is_ok() {
+        commands += 1;
+    }
+    assert!(commands <= LimitOptions::default().command_burst + 1, "{commands}");
+}
+
+#[test]
+fn a_surface_that_is_full_costs_the_person_nothing() {
+    let limiter = Limiter::new(LimitOptions { surface_burst: 2, surface_per_s: 0.1, ..options() });
+    limiter.message(knock(1, false)).unwrap();
+    limiter.message(knock(1, false)).unwrap();
+    for _ in 0..10 {
+        assert_eq!(limiter.message(knock(2, false)).unwrap_err().reason, "surface_rate");
+    }
+    for surface in ["other", "other", "third"] {
+        limiter.message(Knock { surface, ..knock(2, false) }).unwrap();
+    }
+}
+
+#[test]
+fn a_bucket_fills_again_and_not_beyond_its_burst() {
+    let buckets = Buckets::new(Rate::new(2, 1.0));
+    let start = Instant::now();
+    let at = |seconds: f64| start + Duration::from_secs_f64(seconds);
+    assert!(buckets.take(1, start).is_ok());
+    assert!(buckets.take(1, start).is_ok());
+    let wait = buckets.take(1, start).unwrap_err();
+    assert_eq!(wait, Duration::from_secs(1));
+    assert!(buckets.take(1, at(0.5)).is_err());
+    assert!(buckets.take(1, at(1.0)).is_ok());
+    assert!(buckets.take(1, at(100.0)).is_ok());
+    assert!(buckets.take(1, at(100.0)).is_ok());
+    assert!(buckets.take(1, at(100.0)).is_err());
+}
+
+#[test]
+fn the_memory_of_buckets_is_bounded() {
+    let buckets = Buckets::new(Rate::new(1, 0.001));
+    let now = Instant::now();
+    let taken = (0..50_000).filter(|key| buckets.take(*key, now).is_ok()).count();
+    assert_eq!(taken, 10_000);
+    // Whoever has waited long enough makes room.
+    assert!(buckets.take(50_001, now + Duration::from_secs(2000)).is_ok());
+}
+
+#[test]
+fn what_is_open_is_counted_per_person_and_given_back() {
+    let limiter =
+        Limiter::new(LimitOptions { person_sockets: 2, sockets: 3, ..LimitOptions::default() });
+    let first = limiter.socket(workspace(1)).unwrap();
+    let _second = limiter.socket(workspace(1)).unwrap();
+    assert!(limiter.socket(workspace(1)).is_err());
+    let _other = limiter.socket(workspace(2)).unwrap();
+    assert!(limiter.socket(workspace(3)).is_err());
+    drop(first);
+    assert!(limiter.socket(workspace(1)).is_ok());
+}

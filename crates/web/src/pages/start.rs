@@ -1,0 +1,153 @@
+//! `/start`: the agent's name and manner, what it should know of the person, a budget. Shown with
+//! what is there already; can be skipped, and opened again at any time.
+
+use axum::Form;
+use axum::extract::State as Extract;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Redirect, Response};
+use cloister_control::{nano_to_usd, usd_to_nano};
+use cloister_protocol::admin::{Identity, IdentityChange};
+use cloister_protocol::{ErrorBody, ErrorCode};
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::banner;
+use super::session::Viewer;
+use super::shell::{Page, Place, page};
+use crate::reply::Failure;
+use crate::server::State;
+
+const MAX_DAILY_USD: f64 = 1e6;
+
+#[derive(Deserialize)]
+pub(super) struct Filled {
+    agent_name: String,
+    manner: String,
+    about: String,
+    seen: String,
+    /// Only the operator sets a budget.
+    daily_usd: Option<String>,
+}
+
+pub(super) async fn show(
+    Extract(state): Extract<State>,
+    viewer: Viewer,
+) -> Result<Markup, Failure> {
+    let identity = state.control.identity(viewer.workspace)?;
+    let daily = format!("{}", nano_to_usd(viewer.user.limits.daily_budget));
+    Ok(form(&state, &viewer, &identity, &daily, None).await)
+}
+
+pub(super) async fn save(
+    Extract(state): Extract<State>,
+    viewer: Viewer,
+    Form(filled): Form<Filled>,
+) -> Result<Response, Failure> {
+    let change = IdentityChange {
+        agent_name: Some(filled.agent_name.clone()),
+        manner: Some(filled.manner.clone()),
+        about: Some(filled.about.clone()),
+        seen: Some(filled.seen.clone()),
+    };
+    let daily = filled.daily_usd.clone().unwrap_or_default();
+    let saved = match budget(&viewer, filled.daily_usd.as_deref()) {
+        Err(wrong) => Err(wrong),
+        Ok(budget) => match state.control.write_identity(viewer.workspace, &change) {
+            Ok(_) => Ok(budget),
+            Err(error) => Err(error.body()),
+        },
+    };
+    match saved {
+        Ok(budget) => {
+            if let Some(daily) = budget {
+                state.control.set_budget(&viewer.user.name, Some(daily), None).await?;
+            }
+            state.control.store().close_start(viewer.user.id).await?;
+            Ok(Redirect::to("/").into_response())
+        }
+        Err(error) => {
+            // What was typed is not lost; the next save is made knowing what is there now.
+            let now = state.control.identity(viewer.workspace)?;
+            let Filled { agent_name, manner, about, .. } = filled;
+            let typed = Identity { agent_name, manner, about, seen: now.seen };
+            let page = form(&state, &viewer, &typed, &daily, Some(&error)).await;
+            Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response())
+        }
+    }
+}
+
+pub(super) async fn skip(
+    Extract(state): Extract<State>,
+    viewer: Viewer,
+) -> Result<Redirect, Failure> {
+    state.control.store().close_start(viewer.user.id).await?;
+    Ok(Redirect::to("/"))
+}
+
+/// The budget to set, in nano-dollars; none for whoever may not set it.
+fn budget(viewer: &Viewer, daily: Option<&str>) -> Result<Option<i64>, ErrorBody> {
+    let Some(daily) = daily.filter(|_| viewer.is_operator()) else { return Ok(None) };
+    match daily.trim().trim_start_matches('$').parse::<f64>() {
+        Ok(usd) if (0.0..=MAX_DAILY_USD).contains(&usd) => Ok(Some(usd_to_nano(usd))),
+        Ok(_) | Err(_) => Err(ErrorBody::new(
+            ErrorCode::BadRequest,
+            "the budget is not an amount in dollars, such as 2.50",
+        )),
+    }
+}
+
+async fn form(
+    state: &State,
+    viewer: &Viewer,
+    identity: &Identity,
+    daily: &str,
+    error: Option<&ErrorBody>,
+) -> Markup {
+    let body = html! {
+        section.card {
+            h1 { "Guided start" }
+            p { "Three questions, none of them needed: your agent works without. You can change all of this later." }
+            @if let Some(error) = error { (super::forms::problem(error)) }
+            form.stack method="post" action="/start" {
+                input type="hidden" name="seen" value=(identity.seen);
+                label { "What is your agent called?"
+                    input name="agent_name" maxlength="40" autocomplete="off" placeholder="no name yet"
+                        value=(identity.agent_name);
+                }
+                label { "How should it be?"
+                    textarea name="manner" rows="5" maxlength="7500" { (identity.manner) }
+                }
+                label { "What should it know about you?"
+                    textarea name="about" rows="5" maxlength="7500" { (identity.about) }
+                }
+                (budget_field(viewer, daily))
+                div.row {
+                    button.primary type="submit" { "Save" }
+                    button type="submit" form="skip" { "Skip" }
+                }
+            }
+            form #skip method="post" action="/start/skip" {}
+            p.hint {
+                "Kept in your workspace as " code { "SOUL.md" } " and " code { "USER.md" }
+                ", which the agent reads before every answer."
+            }
+        }
+    };
+    let banner = banner::scripted(state, viewer).await;
+    page(&Page { title: "Guided start", place: Place::Start, viewer: Some(viewer), banner }, &body)
+}
+
+fn budget_field(viewer: &Viewer, daily: &str) -> Markup {
+    if !viewer.is_operator() {
+        let daily = nano_to_usd(viewer.user.limits.daily_budget);
+        return html! {
+            p { "Your budget is $" (format!("{daily:.2}")) " a day. Whoever runs this machine can change it." }
+        };
+    }
+    html! {
+        label { "What may it spend on models, in dollars a day?"
+            input name="daily_usd" inputmode="decimal" autocomplete="off" value=(daily);
+        }
+        p.hint { "At the limit nothing more is spent until the next day (UTC)." }
+    }
+}
