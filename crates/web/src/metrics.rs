@@ -1,6 +1,9 @@
 //! `/metrics`: for the operator's own machine and for whoever has the operator token.
 
+use std::net::IpAddr;
+
 use axum::extract::{ConnectInfo, State as Extract};
+use axum::http::uri::Authority;
 use axum::http::{HeaderMap, header};
 use axum::response::IntoResponse;
 use cloister_control::CONTENT_TYPE;
@@ -26,10 +29,21 @@ pub(crate) async fn show(
     Ok(([(header::CONTENT_TYPE, CONTENT_TYPE)], state.control.metrics_text().await))
 }
 
-/// Whether a request comes from this machine itself and not through a proxy on it.
+/// Whether a request comes from this machine itself, and neither through a proxy on it nor from a page
+/// whose name was made to point here.
 fn is_local(peer: Peer, headers: &HeaderMap) -> bool {
     let forwarded = FORWARDED.iter().any(|name| headers.contains_key(*name));
-    !forwarded && peer.0.is_none_or(|address| address.is_loopback())
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    !forwarded
+        && peer.0.is_none_or(|address| address.is_loopback() && host.is_some_and(names_loopback))
+}
+
+fn names_loopback(host: &str) -> bool {
+    let uri: Option<Authority> = host.parse().ok();
+    uri.is_some_and(|uri| {
+        let name = uri.host().trim_start_matches('[').trim_end_matches(']');
+        name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    })
 }
 
 #[cfg(test)]

@@ -8,8 +8,9 @@ use cloister_protocol::ChatId;
 use super::{ChatDb, JournalError};
 use crate::log;
 
-/// So many chats are open at once; the one used longest ago makes room.
-const MAX_OPEN: usize = 8;
+/// So many chats are open at once; the one used longest ago makes room. More than turns that run at
+/// once: opening and closing one costs more than a turn.
+const MAX_OPEN: usize = 64;
 const FILES: [&str; 3] = ["history.db", "history.db-wal", "history.db-shm"];
 
 pub(super) struct Shelf {
