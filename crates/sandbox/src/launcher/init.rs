@@ -139,6 +139,10 @@ fn become_agent(
     std::env::set_current_dir(cwd)
         .layer(Layer::Agent, || format!("enter its directory {}", cwd.display()))?;
     let program = if layers.own_root { std::path::Path::new(AGENT) } else { spec.agent.as_path() };
+    if spec.limits.gives_way {
+        // Not before: people wait for a launch. A kernel without it shares out as it always did.
+        crate::scheduling::prefer_throughput().ok();
+    }
     if layers.landlock {
         confine::landlock(&built.writable, &built.read_only)?;
     }

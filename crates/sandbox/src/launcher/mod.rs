@@ -67,10 +67,6 @@ fn start(layers: Layers) -> Result<Pid, LayerError> {
             .layer(Layer::UidMap, || "leave supplementary groups".to_owned())?;
         hand_output_over(spec.host_id)?;
     }
-    if spec.limits.gives_way {
-        // A kernel without it shares the processor out as it always did.
-        crate::scheduling::prefer_throughput().ok();
-    }
     if spec.limits.nice > 0 {
         rustix::process::nice(spec.limits.nice)
             .layer(Layer::Limits, || "lower the priority".to_owned())?;
