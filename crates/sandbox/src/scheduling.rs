@@ -37,6 +37,20 @@ pub(crate) fn prefer_throughput() -> io::Result<()> {
     set(libc::SCHED_BATCH, LONG_SLICE)
 }
 
+/// For an executor: one processor is left to the control plane and the coordinators, where there are
+/// several. Giving way costs a waking thread more than finding a processor free.
+pub(crate) fn leave_one_free() -> io::Result<()> {
+    let mut allowed = rustix::thread::sched_getaffinity(None)?;
+    let first = (0..rustix::thread::CpuSet::MAX_CPU).find(|cpu| allowed.is_set(*cpu));
+    if let Some(first) = first
+        && allowed.count() > 1
+    {
+        allowed.unset(first);
+        rustix::thread::sched_setaffinity(None, &allowed)?;
+    }
+    Ok(())
+}
+
 fn set(policy: libc::c_int, slice: Duration) -> io::Result<()> {
     let attr = SchedAttr {
         size: u32::try_from(size_of::<SchedAttr>()).unwrap_or_default(),

@@ -142,6 +142,7 @@ fn become_agent(
     if spec.limits.gives_way {
         // Not before: people wait for a launch. A kernel without it shares out as it always did.
         crate::scheduling::prefer_throughput().ok();
+        crate::scheduling::leave_one_free().ok();
     }
     if layers.landlock {
         confine::landlock(&built.writable, &built.read_only)?;
