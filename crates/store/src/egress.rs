@@ -1,7 +1,9 @@
 //! Where users' executors may go, and what went there.
 
 use cloister_protocol::UserId;
-use sqlx::FromRow;
+use sqlx::query::Query;
+use sqlx::sqlite::SqliteArguments;
+use sqlx::{FromRow, Sqlite};
 
 use crate::audit;
 use crate::db::Store;
@@ -58,26 +60,13 @@ impl Store {
         rule: &str,
         by: &str,
     ) -> Result<bool, StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
-        let added = sqlx::query(
+        let add = sqlx::query(
             "INSERT INTO egress_rules (user_id, rule, added_by, added_at) VALUES (?, ?, ?, ?) \
              ON CONFLICT DO NOTHING",
-        )
-        .bind(user.number())
-        .bind(rule)
-        .bind(by)
-        .bind(now)
-        .execute(&mut *tx)
-        .await
-        .tried("add an egress rule")?
-        .rows_affected();
-        if added == 1 {
-            let entry = audit::Entry::new(by, "egress.allow", user).with(rule);
-            audit::record(&mut tx, now, entry).await?;
-        }
-        tx.commit().await.tried("add an egress rule")?;
-        Ok(added == 1)
+        );
+        let add = add.bind(user.number()).bind(rule).bind(by).bind(self.clock.now_ms());
+        let entry = audit::Entry::new(by, "egress.allow", user).with(rule);
+        self.change_egress(add, entry).await
     }
 
     /// Removes a rule; whether there was one.
@@ -87,21 +76,25 @@ impl Store {
         rule: &str,
         by: &str,
     ) -> Result<bool, StoreError> {
-        let now = self.clock.now_ms();
+        let remove = sqlx::query("DELETE FROM egress_rules WHERE user_id = ? AND rule = ?");
+        let entry = audit::Entry::new(by, "egress.forbid", user).with(rule);
+        self.change_egress(remove.bind(user.number()).bind(rule), entry).await
+    }
+
+    /// Changes a rule and says so in the audit trail; whether there was something to change.
+    async fn change_egress(
+        &self,
+        change: Query<'_, Sqlite, SqliteArguments>,
+        entry: audit::Entry,
+    ) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
-        let removed = sqlx::query("DELETE FROM egress_rules WHERE user_id = ? AND rule = ?")
-            .bind(user.number())
-            .bind(rule)
-            .execute(&mut *tx)
-            .await
-            .tried("remove an egress rule")?
-            .rows_affected();
-        if removed == 1 {
-            let entry = audit::Entry::new(by, "egress.forbid", user).with(rule);
-            audit::record(&mut tx, now, entry).await?;
+        let changed = change.execute(&mut *tx).await.tried("change an egress rule")?;
+        let is_change = changed.rows_affected() == 1;
+        if is_change {
+            audit::record(&mut tx, self.clock.now_ms(), entry).await?;
         }
-        tx.commit().await.tried("remove an egress rule")?;
-        Ok(removed == 1)
+        tx.commit().await.tried("change an egress rule")?;
+        Ok(is_change)
     }
 
     /// Adds to what a user moved today to and from a host.

@@ -384,14 +384,9 @@
   function stopTurns() {
     for (const entry of all(".working", log)) {
       if (!sendNow({ type: "cancel", turn: entry.dataset.answer })) return;
-      entry.dataset.stopping = "";
       working(entry, "Stopping…");
     }
   }
-  // A turn that had not begun yet did not hear it.
-  setInterval(() => {
-    for (const entry of all(".working[data-stopping]", log)) send({ type: "cancel", turn: entry.dataset.answer });
-  }, 1500);
 
   async function showOlder(anchor) {
     const response = await fetch(anchor.href).catch(() => null);
