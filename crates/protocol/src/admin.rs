@@ -67,6 +67,58 @@ pub struct NewModel {
     /// Replace a model of this name.
     #[serde(default)]
     pub replace: bool,
+    /// With `replace` and no key: keep the key of the model that is there, if its address is the same.
+    #[serde(default)]
+    pub keep_key: bool,
+    /// Keep it without having tried it.
+    #[serde(default)]
+    pub untested: bool,
+}
+
+/// Where to ask which models there are.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelPlace {
+    pub base_url: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<Key>,
+}
+
+/// Who the agent is and what it knows of the person: what `SOUL.md` and `USER.md` say.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Identity {
+    /// Empty: it has none.
+    pub agent_name: String,
+    pub manner: String,
+    pub about: String,
+    /// Stands for exactly this content: a change that names it is refused when the files have
+    /// changed since.
+    pub seen: String,
+}
+
+/// What of an identity is to change.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IdentityChange {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manner: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<String>,
+}
+
+/// A link with which a person comes in.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Invitation {
+    pub user: UserName,
+    /// The user was added by this invitation.
+    pub new: bool,
+    /// Good once.
+    pub link: String,
+    pub expires_at: String,
 }
 
 /// A key that can't print itself.
@@ -254,6 +306,50 @@ pub struct StatusView {
     pub oldest_unanswered_s: Option<i64>,
     pub queued_tasks: i64,
     pub live_cells: Vec<WorkspaceId>,
+    pub uptime_s: u64,
+    /// The worst of all lines.
+    pub judgement: Judgement,
+    pub lines: Vec<StatusLine>,
+    /// The newest complaints of the log, newest first.
+    pub errors: Vec<ErrorLine>,
+}
+
+/// How good something is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Judgement {
+    #[default]
+    Ok,
+    /// It works; somebody should look at it some time.
+    Attention,
+    /// Somebody has to do something now.
+    Act,
+}
+
+/// One thing that the operator should know.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StatusLine {
+    /// Stable: people and programs may rely on it.
+    pub id: String,
+    pub label: String,
+    pub value: String,
+    pub judgement: Judgement,
+    /// What to do, when it is not ok.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fix: Option<String>,
+}
+
+/// A complaint of the log and how often it came.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ErrorLine {
+    pub first_at: String,
+    pub last_at: String,
+    pub level: String,
+    pub count: u64,
+    pub message: String,
+    /// What was different about it the last time.
+    pub fields: String,
+    pub fix: String,
 }
 
 /// The cell of a user, as it is now.
@@ -264,4 +360,39 @@ pub struct CellView {
     /// Its proportional memory, launcher included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pss_bytes: Option<u64>,
+}
+
+/// Where a user's tasks may go.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct EgressView {
+    pub rules: Vec<EgressRuleView>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct EgressRuleView {
+    pub rule: String,
+    pub added_by: String,
+    pub added_at: String,
+    /// Why it can't be read; one such rule denies all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broken: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EgressChange {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forbid: Vec<String>,
+}
+
+/// What a user's tasks moved to and from a host in a day.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct EgressUsageView {
+    pub day: String,
+    pub host: String,
+    pub requests: i64,
+    pub bytes_out: i64,
+    pub bytes_in: i64,
 }

@@ -274,4 +274,7 @@ pub struct ErrorFrame {
     /// The frame this answers, where it had an id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
+    /// Seconds after which it is worth trying again, when that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_s: Option<u64>,
 }

@@ -166,8 +166,8 @@ impl Store {
             .execute(&mut *tx)
             .await
             .tried("queue a task again")?;
-        audit::record(&mut tx, now, audit::Entry::new(by, "approval.answer", id).with(state))
-            .await?;
+        let entry = audit::Entry::new(by, "approval.answer", id).with(state);
+        audit::record(&mut tx, now, entry.of_workspace(workspace)).await?;
         tx.commit().await.tried("answer an approval")?;
         Ok(approval)
     }

@@ -6,7 +6,7 @@
 use std::fmt;
 
 use cloister_protocol::{TaskId, Usage, UserId};
-use sqlx::{FromRow, Sqlite, Transaction};
+use sqlx::{FromRow, SqliteConnection};
 
 use crate::db::Store;
 use crate::error::{StoreError, Tried, not_found};
@@ -165,6 +165,7 @@ impl Store {
         let amount = amount.max(0);
         let day = self.clock.today();
         for _ in 0..RESERVE_ROUNDS {
+            let mut tx = self.begin_one().await?;
             let ids: Vec<i64> = sqlx::query_scalar(RESERVE)
                 .bind(user.number())
                 .bind(task.map(TaskId::number))
@@ -173,9 +174,10 @@ impl Store {
                 .bind(model)
                 .bind(amount)
                 .bind(self.clock.now_ms())
-                .fetch_all(self.writer())
+                .fetch_all(&mut *tx)
                 .await
                 .tried("reserve the cost of a call")?;
+            tx.commit().await.tried("reserve the cost of a call")?;
             if let Some(&id) = ids.first() {
                 return Ok(Ok(Reservation { id, amount }));
             }
@@ -222,12 +224,13 @@ impl Store {
 
     /// Gives a reservation back: its call never reached a provider.
     pub async fn release(&self, reservation: Reservation) -> Result<(), StoreError> {
+        let mut tx = self.begin_one().await?;
         sqlx::query("DELETE FROM reservations WHERE id = ?")
             .bind(reservation.id)
-            .execute(self.writer())
+            .execute(&mut *tx)
             .await
             .tried("release a reservation")?;
-        Ok(())
+        tx.commit().await.tried("release a reservation")
     }
 
     /// Settles, at their full amount, the reservations that a killed control plane left behind.
@@ -250,8 +253,8 @@ impl Store {
 
     /// Where a user stands today.
     pub async fn budget_state(&self, user: UserId) -> Result<BudgetState, StoreError> {
-        let mut tx = self.reader().begin().await.tried("read a budget")?;
-        day_state(&mut tx, user, &self.clock.today()).await
+        let mut reader = self.reader().acquire().await.tried("read a budget")?;
+        day_state(&mut reader, user, &self.clock.today()).await
     }
 
     /// Where a task stands; what its sub-tasks spend is in it.
@@ -316,7 +319,7 @@ impl UsageDbRow {
 }
 
 async fn day_state(
-    tx: &mut Transaction<'_, Sqlite>,
+    tx: &mut SqliteConnection,
     user: UserId,
     day: &str,
 ) -> Result<BudgetState, StoreError> {
@@ -328,7 +331,7 @@ async fn day_state(
     )
     .bind(user.number())
     .bind(day)
-    .fetch_optional(&mut **tx)
+    .fetch_optional(&mut *tx)
     .await
     .tried("read the budget of a user")?;
     let (limit, spent, reserved) = row.ok_or_else(|| not_found("user", user))?;
@@ -337,7 +340,7 @@ async fn day_state(
 
 /// The task and every task above it, each with what it and the tasks below it hold.
 async fn task_states(
-    tx: &mut Transaction<'_, Sqlite>,
+    tx: &mut SqliteConnection,
     user: UserId,
     task: TaskId,
 ) -> Result<Vec<(TaskId, BudgetState)>, StoreError> {
@@ -357,7 +360,7 @@ async fn task_states(
     )
     .bind(user.number())
     .bind(task.number())
-    .fetch_all(&mut **tx)
+    .fetch_all(&mut *tx)
     .await
     .tried("read the budget of a task")?;
     if rows.is_empty() {
@@ -379,18 +382,18 @@ struct Held {
     amount: i64,
 }
 
-async fn take(tx: &mut Transaction<'_, Sqlite>, id: i64) -> Result<Option<Held>, StoreError> {
+async fn take(tx: &mut SqliteConnection, id: i64) -> Result<Option<Held>, StoreError> {
     sqlx::query_as(
         "DELETE FROM reservations WHERE id = ? RETURNING user_id, task_id, day, level, model, amount",
     )
     .bind(id)
-    .fetch_optional(&mut **tx)
+    .fetch_optional(&mut *tx)
     .await
     .tried("take a reservation")
 }
 
 async fn book(
-    tx: &mut Transaction<'_, Sqlite>,
+    tx: &mut SqliteConnection,
     held: &Held,
     settlement: Settlement,
 ) -> Result<(), StoreError> {
@@ -411,7 +414,7 @@ async fn book(
     .bind(tokens(settlement.usage.prompt_tokens))
     .bind(tokens(settlement.usage.completion_tokens))
     .bind(cost)
-    .execute(&mut **tx)
+    .execute(&mut *tx)
     .await
     .tried("book the usage of a call")?;
     let Some(task) = held.task_id else {
@@ -425,7 +428,7 @@ async fn book(
     )
     .bind(task)
     .bind(cost)
-    .execute(&mut **tx)
+    .execute(&mut *tx)
     .await
     .tried("book the cost of a task")?;
     Ok(())

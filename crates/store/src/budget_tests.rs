@@ -40,6 +40,7 @@ impl Setup {
     }
 
     async fn task(&self, parent: Option<TaskId>, budget: i64) -> TaskId {
+        let mut tx = self.store.begin_one().await.unwrap();
         let id: u32 = sqlx::query_scalar(
             "INSERT INTO tasks (workspace_id, chat, parent_id, depth, turn, title, instructions, \
              request, files, plan_first, state, budget, created_at) \
@@ -48,9 +49,10 @@ impl Setup {
         )
         .bind(parent.map(TaskId::number))
         .bind(budget)
-        .fetch_one(self.store.writer())
+        .fetch_one(&mut *tx)
         .await
         .unwrap();
+        tx.commit().await.unwrap();
         TaskId::from_number(id)
     }
 }

@@ -1,7 +1,7 @@
 //! Chats: numbered per workspace, never reused.
 
 use cloister_protocol::{ChatId, WorkspaceId};
-use sqlx::{FromRow, Sqlite, Transaction};
+use sqlx::{FromRow, SqliteConnection};
 
 use crate::db::Store;
 use crate::error::{StoreError, Tried, not_found};
@@ -102,13 +102,15 @@ impl Store {
         chat: ChatId,
         title: &str,
     ) -> Result<Chat, StoreError> {
+        let mut tx = self.begin_one().await?;
         sqlx::query("UPDATE chats SET title = ? WHERE workspace_id = ? AND number = ?")
             .bind(title)
             .bind(workspace.number())
             .bind(chat.number())
-            .execute(self.writer())
+            .execute(&mut *tx)
             .await
             .tried("rename a chat")?;
+        tx.commit().await.tried("rename a chat")?;
         self.chat(workspace, chat).await
     }
 
@@ -119,19 +121,21 @@ impl Store {
         archived: bool,
     ) -> Result<Chat, StoreError> {
         let at = archived.then(|| self.clock.now_ms());
+        let mut tx = self.begin_one().await?;
         sqlx::query("UPDATE chats SET archived_at = ? WHERE workspace_id = ? AND number = ?")
             .bind(at)
             .bind(workspace.number())
             .bind(chat.number())
-            .execute(self.writer())
+            .execute(&mut *tx)
             .await
             .tried("archive a chat")?;
+        tx.commit().await.tried("archive a chat")?;
         self.chat(workspace, chat).await
     }
 }
 
 async fn insert_chat(
-    tx: &mut Transaction<'_, Sqlite>,
+    tx: &mut SqliteConnection,
     workspace: WorkspaceId,
     title: &str,
     now: i64,
@@ -140,7 +144,7 @@ async fn insert_chat(
         "UPDATE workspaces SET next_chat = next_chat + 1 WHERE id = ? RETURNING next_chat - 1",
     )
     .bind(workspace.number())
-    .fetch_optional(&mut **tx)
+    .fetch_optional(&mut *tx)
     .await
     .tried("take a chat number")?;
     let number = number.ok_or_else(|| not_found("workspace", workspace))?;
@@ -149,7 +153,7 @@ async fn insert_chat(
         .bind(number)
         .bind(title)
         .bind(now)
-        .execute(&mut **tx)
+        .execute(&mut *tx)
         .await
         .tried("make a chat")?;
     Ok(number)

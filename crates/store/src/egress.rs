@@ -73,7 +73,7 @@ impl Store {
         .tried("add an egress rule")?
         .rows_affected();
         if added == 1 {
-            let entry = audit::Entry::new(by, "egress.allow", user).with(rule);
+            let entry = audit::Entry::new(by, "egress.allow", user).with(rule).of(user);
             audit::record(&mut tx, now, entry).await?;
         }
         tx.commit().await.tried("add an egress rule")?;
@@ -97,7 +97,7 @@ impl Store {
             .tried("remove an egress rule")?
             .rows_affected();
         if removed == 1 {
-            let entry = audit::Entry::new(by, "egress.forbid", user).with(rule);
+            let entry = audit::Entry::new(by, "egress.forbid", user).with(rule).of(user);
             audit::record(&mut tx, now, entry).await?;
         }
         tx.commit().await.tried("remove an egress rule")?;
@@ -111,6 +111,7 @@ impl Store {
         host: &str,
         traffic: Traffic,
     ) -> Result<(), StoreError> {
+        let mut tx = self.begin_one().await?;
         sqlx::query(
             "INSERT INTO egress_usage (user_id, day, host, requests, bytes_out, bytes_in) \
              VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (user_id, day, host) DO UPDATE SET \
@@ -123,10 +124,10 @@ impl Store {
         .bind(traffic.requests)
         .bind(traffic.bytes_out)
         .bind(traffic.bytes_in)
-        .execute(self.writer())
+        .execute(&mut *tx)
         .await
         .tried("count egress")?;
-        Ok(())
+        tx.commit().await.tried("count egress")
     }
 
     /// What a user moved today, all hosts together.

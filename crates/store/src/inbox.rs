@@ -2,7 +2,7 @@
 
 use cloister_protocol::link::Cause;
 use cloister_protocol::{ChatId, MessageId, WorkspaceId};
-use sqlx::{FromRow, Sqlite, Transaction};
+use sqlx::{FromRow, SqliteConnection};
 
 use crate::db::Store;
 use crate::error::{StoreError, Tried, corrupt};
@@ -54,7 +54,7 @@ pub enum InboxState {
 }
 
 #[derive(FromRow)]
-struct Row {
+pub(crate) struct Row {
     id: i64,
     external_id: String,
     workspace_id: u32,
@@ -64,11 +64,11 @@ struct Row {
     received_at: i64,
 }
 
-const SELECT: &str =
+pub(crate) const SELECT: &str =
     "SELECT id, external_id, workspace_id, chat, cause, state, received_at FROM inbox";
 
 impl Row {
-    fn into_item(self) -> Result<InboxItem, StoreError> {
+    pub(crate) fn into_item(self) -> Result<InboxItem, StoreError> {
         let state = match self.state.as_str() {
             "accepted" => InboxState::Accepted,
             "journaled" => InboxState::Journaled,
@@ -103,6 +103,15 @@ pub enum Taken {
     Archived,
     /// So many messages of its workspace wait for an answer already.
     TooMany(i64),
+    /// So many messages of everybody wait for an answer already.
+    Full(i64),
+}
+
+/// How many unanswered messages there may be for one more to be taken.
+#[derive(Clone, Copy, Debug)]
+pub struct MostOpen {
+    pub in_workspace: i64,
+    pub in_all: i64,
 }
 
 /// One statement, so that a message costs one trip to the disk, and the checks hold at that moment.
@@ -111,6 +120,7 @@ const TAKE: &str = "\
     SELECT ?1, ?2, ?3, ?4, ?5, 'accepted', ?6 FROM chats \
     WHERE workspace_id = ?3 AND number = ?4 AND archived_at IS NULL \
       AND (SELECT count(*) FROM inbox WHERE workspace_id = ?3 AND state <> 'answered') < ?7 \
+      AND (SELECT count(*) FROM inbox WHERE state <> 'answered') < ?8 \
     ON CONFLICT (source, external_id) DO NOTHING RETURNING id";
 
 /// How many messages wait to be answered, and since when the oldest does.
@@ -129,15 +139,16 @@ impl Store {
         Ok(accepted)
     }
 
-    /// Stores a person's message, if its chat takes messages and fewer than `most_open` wait.
+    /// Stores a person's message, if its chat takes messages and not too many wait.
     pub async fn take_message(
         &self,
         inbound: Inbound,
-        most_open: i64,
+        most: MostOpen,
     ) -> Result<Taken, StoreError> {
         let now = self.clock.now_ms();
         let cause = serde_json::to_string(&inbound.cause).map_err(|e| corrupt("inbox cause", e))?;
         // All rows are fetched: only a statement that has run to its end is committed.
+        let mut tx = self.begin_one().await?;
         let ids: Vec<i64> = sqlx::query_scalar(TAKE)
             .bind(&inbound.source)
             .bind(&inbound.external_id)
@@ -145,44 +156,61 @@ impl Store {
             .bind(inbound.chat.number())
             .bind(cause)
             .bind(now)
-            .bind(most_open)
-            .fetch_all(self.writer())
+            .bind(most.in_workspace)
+            .bind(most.in_all)
+            .fetch_all(&mut *tx)
             .await
             .tried("store a message")?;
+        tx.commit().await.tried("store a message")?;
         match ids.first() {
             Some(&id) => {
                 Ok(Taken::Stored(Accepted { item: new_item(id, inbound, now), duplicate: false }))
             }
-            None => self.why_not_taken(&inbound).await,
+            None => self.why_not_taken(&inbound, most).await,
         }
     }
 
-    async fn why_not_taken(&self, inbound: &Inbound) -> Result<Taken, StoreError> {
+    /// What was stored from this source under this id before.
+    pub async fn stored_before(
+        &self,
+        source: &str,
+        external_id: &str,
+    ) -> Result<Option<InboxItem>, StoreError> {
         let row: Option<Row> = sqlx::query_as(sqlx::AssertSqlSafe(format!(
             "{SELECT} WHERE source = ? AND external_id = ?"
         )))
-        .bind(&inbound.source)
-        .bind(&inbound.external_id)
+        .bind(source)
+        .bind(external_id)
         .fetch_optional(self.reader())
         .await
         .tried("find a duplicate message")?;
-        if let Some(row) = row {
-            return Ok(Taken::Stored(Accepted { item: row.into_item()?, duplicate: true }));
+        row.map(Row::into_item).transpose()
+    }
+
+    async fn why_not_taken(&self, inbound: &Inbound, most: MostOpen) -> Result<Taken, StoreError> {
+        if let Some(item) = self.stored_before(&inbound.source, &inbound.external_id).await? {
+            return Ok(Taken::Stored(Accepted { item, duplicate: true }));
         }
         if self.chat(inbound.workspace, inbound.chat).await?.archived {
             return Ok(Taken::Archived);
         }
-        Ok(Taken::TooMany(self.open_in(inbound.workspace).await?))
+        let own = self.open_in(inbound.workspace).await?;
+        if own >= most.in_workspace {
+            return Ok(Taken::TooMany(own));
+        }
+        let all = self.backlog().await?.open;
+        Ok(if all >= most.in_all { Taken::Full(all) } else { Taken::TooMany(own) })
     }
 
     /// The agent has it in its journal.
     pub async fn mark_journaled(&self, id: i64) -> Result<(), StoreError> {
+        let mut tx = self.begin_one().await?;
         sqlx::query("UPDATE inbox SET state = 'journaled' WHERE id = ? AND state = 'accepted'")
             .bind(id)
-            .execute(self.writer())
+            .execute(&mut *tx)
             .await
             .tried("mark a message as journaled")?;
-        Ok(())
+        tx.commit().await.tried("mark a message as journaled")
     }
 
     /// What a workspace still owes an answer to, oldest first.
@@ -249,7 +277,7 @@ fn new_item(id: i64, inbound: Inbound, now: i64) -> InboxItem {
 }
 
 pub(crate) async fn accept_in(
-    tx: &mut Transaction<'_, Sqlite>,
+    tx: &mut SqliteConnection,
     inbound: Inbound,
     now: i64,
 ) -> Result<Accepted, StoreError> {
@@ -264,7 +292,7 @@ pub(crate) async fn accept_in(
     .bind(inbound.chat.number())
     .bind(cause)
     .bind(now)
-    .fetch_optional(&mut **tx)
+    .fetch_optional(&mut *tx)
     .await
     .tried("store a message")?;
     if let Some(id) = inserted {
@@ -275,7 +303,7 @@ pub(crate) async fn accept_in(
     )))
     .bind(&inbound.source)
     .bind(&inbound.external_id)
-    .fetch_one(&mut **tx)
+    .fetch_one(&mut *tx)
     .await
     .tried("find a duplicate message")?;
     Ok(Accepted { item: row.into_item()?, duplicate: true })

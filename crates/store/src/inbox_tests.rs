@@ -3,7 +3,7 @@ use cloister_protocol::{TurnId, UserName};
 use super::*;
 use crate::users::UserLimits;
 
-const MOST_OPEN: i64 = 2;
+const MOST_OPEN: MostOpen = MostOpen { in_workspace: 2, in_all: 3 };
 
 struct Setup {
     _dir: tempfile::TempDir,

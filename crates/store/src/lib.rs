@@ -13,14 +13,18 @@ mod clock;
 mod db;
 pub mod egress;
 mod error;
+pub mod history;
 pub mod inbox;
 pub mod ledger;
 pub mod models;
 pub mod outbox;
+pub mod pulse;
 mod requests;
+pub mod secrets;
 pub mod tasks;
 pub mod tokens;
 pub mod users;
+mod writer;
 
 pub use budget::{BudgetKind, BudgetState, Dollars, OverBudget, Reservation, Settlement, UsageRow};
 pub use clock::Clock;

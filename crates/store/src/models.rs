@@ -3,11 +3,13 @@
 //! The built-in `demo` model always exists, costs nothing and is not a row; it is the whole chain of
 //! a level that nobody has set.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cloister_protocol::Level;
-use sqlx::{FromRow, Sqlite, Transaction};
+use sqlx::{FromRow, SqliteConnection};
 
 use crate::audit;
 use crate::db::Store;
@@ -133,7 +135,9 @@ impl Store {
             return Err(StoreError::Exists { what: "model", name: model.name.clone() });
         }
         write(&mut tx, self.clock.now_ms(), model, "model.add").await?;
-        tx.commit().await.tried("add a model")
+        tx.commit().await.tried("add a model")?;
+        self.chains.changed();
+        Ok(())
     }
 
     /// Puts a model in the place of the one of its name, or adds it where there is none.
@@ -143,7 +147,9 @@ impl Store {
         }
         let mut tx = self.begin().await?;
         write(&mut tx, self.clock.now_ms(), model, "model.replace").await?;
-        tx.commit().await.tried("replace a model")
+        tx.commit().await.tried("replace a model")?;
+        self.chains.changed();
+        Ok(())
     }
 
     /// Removes a model, also from the chains it is in.
@@ -164,7 +170,9 @@ impl Store {
             .tried("take a model out of its chains")?;
         let entry = audit::Entry::new("operator", "model.remove", name);
         audit::record(&mut tx, self.clock.now_ms(), entry).await?;
-        tx.commit().await.tried("remove a model")
+        tx.commit().await.tried("remove a model")?;
+        self.chains.changed();
+        Ok(())
     }
 
     /// Every model, the built-in one last.
@@ -221,11 +229,18 @@ impl Store {
         }
         let entry = audit::Entry::new("operator", "model.use", level).with(names.join(","));
         audit::record(&mut tx, self.clock.now_ms(), entry).await?;
-        tx.commit().await.tried("set the chain of a level")
+        tx.commit().await.tried("set the chain of a level")?;
+        self.chains.changed();
+        Ok(())
     }
 
-    /// The models that serve a level, in the order in which they are tried; never empty.
+    /// The models that serve a level, in the order in which they are tried; never empty. Remembered
+    /// until a model or a chain changes: every model call asks.
     pub async fn chain(&self, level: Level) -> Result<Vec<Model>, StoreError> {
+        let version = match self.chains.look_up(level) {
+            Ok(chain) => return Ok(chain),
+            Err(version) => version,
+        };
         let rows: Vec<ChainRow> = sqlx::query_as(
             "SELECT c.model AS used, m.name, m.base_url, m.model, m.key_ref, m.prompt_price, \
              m.completion_price, m.max_output_tokens \
@@ -236,10 +251,49 @@ impl Store {
         .fetch_all(self.reader())
         .await
         .tried("read the chain of a level")?;
-        if rows.is_empty() {
-            return Ok(vec![Model::demo()]);
+        let chain = if rows.is_empty() {
+            vec![Model::demo()]
+        } else {
+            rows.into_iter().map(ChainRow::into_model).collect::<Result<_, _>>()?
+        };
+        self.chains.remember(level, version, &chain);
+        Ok(chain)
+    }
+}
+
+/// The chains that were read since the last change. This process alone changes them.
+#[derive(Debug, Default)]
+pub(crate) struct Chains(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    /// Counts changes: what was read before one is not remembered after it.
+    version: u64,
+    chains: HashMap<Level, Vec<Model>>,
+}
+
+impl Chains {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The chain, or which version is to be read.
+    fn look_up(&self, level: Level) -> Result<Vec<Model>, u64> {
+        let known = self.known();
+        known.chains.get(&level).cloned().ok_or(known.version)
+    }
+
+    fn remember(&self, level: Level, version: u64, chain: &[Model]) {
+        let mut known = self.known();
+        if known.version == version {
+            known.chains.insert(level, chain.to_vec());
         }
-        rows.into_iter().map(ChainRow::into_model).collect()
+    }
+
+    fn changed(&self) {
+        let mut known = self.known();
+        known.version += 1;
+        known.chains.clear();
     }
 }
 
@@ -276,17 +330,17 @@ impl ChainRow {
     }
 }
 
-async fn exists(tx: &mut Transaction<'_, Sqlite>, name: &str) -> Result<bool, StoreError> {
+async fn exists(tx: &mut SqliteConnection, name: &str) -> Result<bool, StoreError> {
     let found: Option<i64> = sqlx::query_scalar("SELECT 1 FROM models WHERE name = ?")
         .bind(name)
-        .fetch_optional(&mut **tx)
+        .fetch_optional(&mut *tx)
         .await
         .tried("find a model")?;
     Ok(found.is_some())
 }
 
 async fn write(
-    tx: &mut Transaction<'_, Sqlite>,
+    tx: &mut SqliteConnection,
     now: i64,
     model: &Model,
     action: &'static str,
@@ -307,7 +361,7 @@ async fn write(
     .bind(model.completion_price)
     .bind(model.max_output_tokens)
     .bind(now)
-    .execute(&mut **tx)
+    .execute(&mut *tx)
     .await
     .tried("write a model")?;
     let entry = audit::Entry::new("operator", action, &model.name)

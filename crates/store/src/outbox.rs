@@ -1,7 +1,7 @@
 //! The outbox: everything a person is told, stored before it is sent.
 
 use cloister_protocol::{AgentFrame, ChatId, TurnId, WorkspaceId};
-use sqlx::{FromRow, Sqlite, Transaction};
+use sqlx::{FromRow, SqliteConnection};
 
 use crate::db::Store;
 use crate::error::{StoreError, Tried, corrupt};
@@ -18,7 +18,7 @@ pub struct OutboxItem {
 }
 
 #[derive(FromRow)]
-struct Row {
+pub(crate) struct Row {
     id: i64,
     workspace_id: u32,
     chat: u32,
@@ -27,10 +27,11 @@ struct Row {
     created_at: i64,
 }
 
-const SELECT: &str = "SELECT id, workspace_id, chat, turn, frame, created_at FROM outbox";
+pub(crate) const SELECT: &str =
+    "SELECT id, workspace_id, chat, turn, frame, created_at FROM outbox";
 
 impl Row {
-    fn into_item(self) -> Result<OutboxItem, StoreError> {
+    pub(crate) fn into_item(self) -> Result<OutboxItem, StoreError> {
         Ok(OutboxItem {
             id: self.id,
             workspace: WorkspaceId::from_number(self.workspace_id),
@@ -41,6 +42,16 @@ impl Row {
         })
     }
 }
+
+/// Three statements in one trip to the writer; the later ones do nothing unless the first did something.
+const END_TURN: &str = "\
+    UPDATE inbox SET state = 'answered', answered_at = ?1 \
+      WHERE id = ?2 AND workspace_id = ?3 AND chat = ?4 AND state <> 'answered'; \
+    INSERT INTO outbox (workspace_id, chat, turn, seq, frame, created_at) \
+      SELECT ?3, ?4, ?5, (SELECT coalesce(max(seq) + 1, 0) FROM outbox \
+                          WHERE workspace_id = ?3 AND turn = ?5), ?6, ?1 \
+      WHERE changes() = 1 AND ?6 IS NOT NULL RETURNING id; \
+    SELECT EXISTS (SELECT 1 FROM tasks WHERE workspace_id = ?3 AND turn = ?5)";
 
 /// What storing the end of a turn did.
 #[derive(Debug)]
@@ -70,23 +81,37 @@ impl Store {
         frame: Option<&AgentFrame>,
     ) -> Result<TurnEnded, StoreError> {
         let now = self.clock.now_ms();
+        let json = frame.map(serde_json::to_string).transpose();
+        let json = json.map_err(|e| corrupt("outbox frame", e))?;
         let mut tx = self.begin().await?;
-        let answered = sqlx::query(
-            "UPDATE inbox SET state = 'answered', answered_at = ? \
-             WHERE id = ? AND workspace_id = ? AND chat = ? AND state <> 'answered'",
-        )
-        .bind(now)
-        .bind(inbox_id)
-        .bind(chat.0.number())
-        .bind(chat.1.number())
-        .execute(&mut *tx)
-        .await
-        .tried("mark a message as answered")?;
+        // The numbers are the row of what is told, if there is one, and whether the turn has tasks.
+        let numbers: Vec<i64> = sqlx::query_scalar(END_TURN)
+            .bind(now)
+            .bind(inbox_id)
+            .bind(chat.0.number())
+            .bind(chat.1.number())
+            .bind(turn.as_str())
+            .bind(json)
+            .fetch_all(&mut *tx)
+            .await
+            .tried("store the end of a turn")?;
         let mut ended = TurnEnded { told: None, woke: None };
-        if answered.rows_affected() == 1 {
-            if let Some(frame) = frame {
-                ended.told = Some(push(&mut tx, chat, turn.as_str(), frame, now).await?);
-            }
+        let (told, has_tasks) = match numbers.as_slice() {
+            [row, has_tasks] => (Some(*row), *has_tasks == 1),
+            [has_tasks] => (None, *has_tasks == 1),
+            _ => (None, false),
+        };
+        if let (Some(id), Some(frame)) = (told, frame) {
+            ended.told = Some(OutboxItem {
+                id,
+                workspace: chat.0,
+                chat: chat.1,
+                turn: turn.as_str().to_owned(),
+                frame: frame.clone(),
+                created_at: now,
+            });
+        }
+        if has_tasks {
             ended.woke = tasks::report_turn(&mut tx, chat.0, turn.as_str(), now).await?;
         }
         tx.commit().await.tried("store the end of a turn")?;
@@ -173,7 +198,11 @@ impl Store {
 
     pub async fn mark_delivered(&self, ids: &[i64]) -> Result<(), StoreError> {
         let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let mut tx = match ids {
+            [] => return Ok(()),
+            [_] => self.begin_one().await?,
+            _ => self.begin().await?,
+        };
         for id in ids {
             sqlx::query("UPDATE outbox SET delivered_at = ? WHERE id = ? AND delivered_at IS NULL")
                 .bind(now)
@@ -217,7 +246,7 @@ impl Store {
 
 /// Appends a row; its `seq` is the next of its turn.
 pub(crate) async fn push(
-    tx: &mut Transaction<'_, Sqlite>,
+    tx: &mut SqliteConnection,
     chat: (WorkspaceId, ChatId),
     turn: &str,
     frame: &AgentFrame,
@@ -234,7 +263,7 @@ pub(crate) async fn push(
     .bind(turn)
     .bind(json)
     .bind(now)
-    .fetch_one(&mut **tx)
+    .fetch_one(&mut *tx)
     .await
     .tried("store what a person is told")?;
     Ok(OutboxItem {

@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sqlx::{Sqlite, Transaction};
+use sqlx::SqliteConnection;
 
 use crate::error::{StoreError, Tried, corrupt};
 
 pub(crate) async fn answered<T: DeserializeOwned>(
-    tx: &mut Transaction<'_, Sqlite>,
+    tx: &mut SqliteConnection,
     scope: &str,
     id: &str,
 ) -> Result<Option<T>, StoreError> {
@@ -15,14 +15,14 @@ pub(crate) async fn answered<T: DeserializeOwned>(
         sqlx::query_scalar("SELECT reply FROM requests WHERE scope = ? AND id = ?")
             .bind(scope)
             .bind(id)
-            .fetch_optional(&mut **tx)
+            .fetch_optional(&mut *tx)
             .await
             .tried("look up a request")?;
     reply.map(|json| serde_json::from_str(&json).map_err(|e| corrupt("reply", e))).transpose()
 }
 
 pub(crate) async fn remember<T: Serialize + Sync>(
-    tx: &mut Transaction<'_, Sqlite>,
+    tx: &mut SqliteConnection,
     scope: &str,
     id: &str,
     reply: &T,
@@ -34,7 +34,7 @@ pub(crate) async fn remember<T: Serialize + Sync>(
         .bind(id)
         .bind(reply)
         .bind(at)
-        .execute(&mut **tx)
+        .execute(&mut *tx)
         .await
         .tried("remember a request")?;
     Ok(())

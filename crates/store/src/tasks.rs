@@ -2,7 +2,7 @@
 
 use cloister_protocol::link::{Cause, TaskReport};
 use cloister_protocol::{Attachment, ChatId, TaskId, TaskState, WorkspaceId};
-use sqlx::{FromRow, Sqlite, Transaction};
+use sqlx::{FromRow, SqliteConnection};
 
 use crate::db::Store;
 use crate::error::{StoreError, Tried, corrupt, not_found};
@@ -289,51 +289,57 @@ impl Store {
 
     /// Puts back a task that was taken too early, as if it had not been.
     pub async fn unstart(&self, id: TaskId) -> Result<(), StoreError> {
+        let mut tx = self.begin_one().await?;
         sqlx::query(
             "UPDATE tasks SET state = 'queued', attempts = max(attempts - 1, 0) \
              WHERE id = ? AND state = 'running'",
         )
         .bind(id.number())
-        .execute(self.writer())
+        .execute(&mut *tx)
         .await
         .tried("put a task back")?;
-        Ok(())
+        tx.commit().await.tried("put a task back")
     }
 
     /// Back to the queue: its executor is gone, or what it waited for has come.
     pub async fn requeue(&self, id: TaskId) -> Result<(), StoreError> {
+        let mut tx = self.begin_one().await?;
         sqlx::query(
             "UPDATE tasks SET state = 'queued' WHERE id = ? AND state IN ('running', 'waiting')",
         )
         .bind(id.number())
-        .execute(self.writer())
+        .execute(&mut *tx)
         .await
         .tried("queue a task again")?;
-        Ok(())
+        tx.commit().await.tried("queue a task again")
     }
 
     /// After a restart no executor runs: what was running is queued again, and that attempt does
     /// not count against the task.
     pub async fn requeue_running(&self) -> Result<u64, StoreError> {
+        let mut tx = self.begin_one().await?;
         let done = sqlx::query(
             "UPDATE tasks SET state = 'queued', attempts = max(attempts - 1, 0) WHERE state = 'running'",
         )
-        .execute(self.writer())
+        .execute(&mut *tx)
         .await
         .tried("queue running tasks again")?;
+        tx.commit().await.tried("queue running tasks again")?;
         Ok(done.rows_affected())
     }
 
     /// The task waits for its sub-tasks; not if they have all ended meanwhile.
     pub async fn wait_for_children(&self, id: TaskId) -> Result<bool, StoreError> {
+        let mut tx = self.begin_one().await?;
         let done = sqlx::query(
             "UPDATE tasks SET state = 'waiting', attempts = 0 WHERE id = ?1 AND state = 'running' AND EXISTS \
              (SELECT 1 FROM tasks c WHERE c.parent_id = ?1 AND c.state IN ('queued', 'running', 'waiting'))",
         )
         .bind(id.number())
-        .execute(self.writer())
+        .execute(&mut *tx)
         .await
         .tried("let a task wait")?;
+        tx.commit().await.tried("let a task wait")?;
         Ok(done.rows_affected() == 1)
     }
 
@@ -379,10 +385,7 @@ impl Store {
 }
 
 /// Queues a parent that waited, once none of its sub-tasks is open.
-async fn release_parent(
-    tx: &mut Transaction<'_, Sqlite>,
-    parent: TaskId,
-) -> Result<(), StoreError> {
+async fn release_parent(tx: &mut SqliteConnection, parent: TaskId) -> Result<(), StoreError> {
     sqlx::query(
         "UPDATE tasks SET state = 'queued' WHERE id = ?1 AND state = 'waiting' \
          AND NOT EXISTS (SELECT 1 FROM approvals WHERE task_id = ?1 AND state = 'pending') \
@@ -390,7 +393,7 @@ async fn release_parent(
                          AND c.state IN ('queued', 'running', 'waiting'))",
     )
     .bind(parent.number())
-    .execute(&mut **tx)
+    .execute(&mut *tx)
     .await
     .tried("queue a parent task again")?;
     Ok(())
@@ -399,7 +402,7 @@ async fn release_parent(
 /// If the turn is over and so is every task it asked for, a trigger with their reports goes to the
 /// inbox, once.
 pub(crate) async fn report_turn(
-    tx: &mut Transaction<'_, Sqlite>,
+    tx: &mut SqliteConnection,
     workspace: WorkspaceId,
     turn: &str,
     now: i64,
@@ -416,7 +419,7 @@ pub(crate) async fn report_turn(
     .bind(workspace.number())
     .bind(turn)
     .bind(inbox_id)
-    .fetch_all(&mut **tx)
+    .fetch_all(&mut *tx)
     .await
     .tried("look for tasks to report")?;
     let tasks = rows.into_iter().map(Row::into_task).collect::<Result<Vec<_>, _>>()?;
@@ -428,7 +431,7 @@ pub(crate) async fn report_turn(
     )
     .bind(workspace.number())
     .bind(turn)
-    .execute(&mut **tx)
+    .execute(&mut *tx)
     .await
     .tried("mark tasks as reported")?;
     let trigger = Inbound {

@@ -79,6 +79,31 @@ impl Store {
         Ok(row.map(owner))
     }
 
+    /// Whom a login token that can still be used is for; it stays usable.
+    pub async fn login_owner(&self, hash: &str) -> Result<Option<TokenOwner>, StoreError> {
+        let row: Option<(u32, u32, i64)> = sqlx::query_as(
+            "SELECT t.user_id, w.id, t.expires_at FROM tokens t JOIN workspaces w ON w.user_id = t.user_id \
+             WHERE t.hash = ? AND t.kind = 'login' AND t.expires_at > ? AND t.used_at IS NULL",
+        )
+        .bind(hash)
+        .bind(self.clock.now_ms())
+        .fetch_optional(self.reader())
+        .await
+        .tried("look at a login token")?;
+        Ok(row.map(owner))
+    }
+
+    /// Ends a session now.
+    pub async fn end_session(&self, hash: &str) -> Result<(), StoreError> {
+        let mut tx = self.begin_one().await?;
+        sqlx::query("DELETE FROM tokens WHERE hash = ? AND kind = 'session'")
+            .bind(hash)
+            .execute(&mut *tx)
+            .await
+            .tried("end a session")?;
+        tx.commit().await.tried("end a session")
+    }
+
     /// Uses up a login token.
     pub async fn redeem_login(&self, hash: &str) -> Result<Option<TokenOwner>, StoreError> {
         let now = self.clock.now_ms();

@@ -7,6 +7,9 @@ use crate::audit;
 use crate::db::Store;
 use crate::error::{StoreError, Tried, corrupt, not_found};
 
+/// How long the guided start is offered once it was.
+const START_OFFER_MS: i64 = 10 * 60 * 1000;
+
 /// The limits a new user starts with.
 #[derive(Clone, Copy, Debug)]
 pub struct UserLimits {
@@ -153,18 +156,55 @@ impl Store {
         self.user(name).await
     }
 
+    /// Whether the guided start is to be offered: from the first time this is asked, for a while,
+    /// unless it was used or skipped before.
+    pub async fn offer_start(&self, user: UserId) -> Result<bool, StoreError> {
+        let now = self.clock.now_ms();
+        let read = "SELECT start_offered_at FROM users WHERE id = ?";
+        let offered_at: Option<Option<i64>> = sqlx::query_scalar(read)
+            .bind(user.number())
+            .fetch_optional(self.reader())
+            .await
+            .tried("see whether the guided start was offered")?;
+        match offered_at {
+            None => Err(not_found("user", user)),
+            Some(Some(at)) => Ok(now.saturating_sub(at) < START_OFFER_MS),
+            Some(None) => {
+                self.note_start(user, now).await?;
+                Ok(true)
+            }
+        }
+    }
+
+    /// The guided start was used or skipped: it is not offered again.
+    pub async fn close_start(&self, user: UserId) -> Result<(), StoreError> {
+        self.note_start(user, 0).await
+    }
+
+    async fn note_start(&self, user: UserId, at: i64) -> Result<(), StoreError> {
+        let mut tx = self.begin_one().await?;
+        sqlx::query("UPDATE users SET start_offered_at = ? WHERE id = ?")
+            .bind(at)
+            .bind(user.number())
+            .execute(&mut *tx)
+            .await
+            .tried("note that the guided start was offered")?;
+        tx.commit().await.tried("note that the guided start was offered")
+    }
+
     /// Remembers that a workspace passed its quota, or came back under it.
     pub async fn set_over_quota(
         &self,
         workspace: WorkspaceId,
         over: bool,
     ) -> Result<(), StoreError> {
+        let mut tx = self.begin_one().await?;
         sqlx::query("UPDATE workspaces SET over_quota = ? WHERE id = ?")
             .bind(over)
             .bind(workspace.number())
-            .execute(self.writer())
+            .execute(&mut *tx)
             .await
             .tried("mark a workspace's quota")?;
-        Ok(())
+        tx.commit().await.tried("mark a workspace's quota")
     }
 }

@@ -1,0 +1,137 @@
+//! A chat as people read it: what they said and what they were told, page by page from the newest.
+
+use cloister_protocol::link::Cause;
+use cloister_protocol::{ChatId, WorkspaceId};
+
+use crate::db::Store;
+use crate::error::{StoreError, Tried};
+use crate::inbox::{self, InboxItem};
+use crate::outbox::{self, OutboxItem};
+
+/// Where a page ends: everything older has a smaller id in its table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    pub inbox: i64,
+    pub outbox: i64,
+}
+
+impl Cursor {
+    /// Before everything that will ever be said.
+    pub const NEWEST: Self = Self { inbox: i64::MAX, outbox: i64::MAX };
+}
+
+#[derive(Clone, Debug)]
+pub enum Entry {
+    /// A person's message.
+    Said(InboxItem),
+    /// Something they were told.
+    Told(OutboxItem),
+}
+
+/// A page of a chat, oldest entry first.
+#[derive(Clone, Debug)]
+pub struct HistoryPage {
+    pub entries: Vec<Entry>,
+    /// Where the next older page begins; none if this is the oldest.
+    pub older: Option<Cursor>,
+}
+
+impl Store {
+    /// The newest `count` entries of a chat before `cursor`.
+    pub async fn history(
+        &self,
+        workspace: WorkspaceId,
+        chat: ChatId,
+        cursor: Cursor,
+        count: usize,
+    ) -> Result<HistoryPage, StoreError> {
+        let limit = i64::try_from(count).unwrap_or(i64::MAX).saturating_add(1);
+        let said = sqlx::query_as(sqlx::AssertSqlSafe(format!(
+            "{} WHERE workspace_id = ? AND chat = ? AND id < ? \
+             AND json_extract(cause, '$.cause') = 'message' ORDER BY id DESC LIMIT ?",
+            inbox::SELECT
+        )))
+        .bind(workspace.number())
+        .bind(chat.number())
+        .bind(cursor.inbox)
+        .bind(limit)
+        .fetch_all(self.reader())
+        .await
+        .tried("read what was said in a chat")?;
+        let told = sqlx::query_as(sqlx::AssertSqlSafe(format!(
+            "{} WHERE workspace_id = ? AND chat = ? AND id < ? ORDER BY id DESC LIMIT ?",
+            outbox::SELECT
+        )))
+        .bind(workspace.number())
+        .bind(chat.number())
+        .bind(cursor.outbox)
+        .bind(limit)
+        .fetch_all(self.reader())
+        .await
+        .tried("read what was told in a chat")?;
+        let said: Result<Vec<_>, _> = said.into_iter().map(inbox::Row::into_item).collect();
+        let told: Result<Vec<_>, _> = told.into_iter().map(outbox::Row::into_item).collect();
+        Ok(newest(said?, told?, cursor, count))
+    }
+
+    /// The message of this chat with this number in the inbox.
+    pub async fn said(
+        &self,
+        workspace: WorkspaceId,
+        chat: ChatId,
+        id: i64,
+    ) -> Result<Option<InboxItem>, StoreError> {
+        let item = self.inbox_item(id).await?;
+        Ok(item.filter(|item| {
+            item.workspace == workspace
+                && item.chat == chat
+                && matches!(item.cause, Cause::Message { .. })
+        }))
+    }
+
+    /// The newest row that this chat has been told.
+    pub async fn last_told(&self, workspace: WorkspaceId, chat: ChatId) -> Result<i64, StoreError> {
+        sqlx::query_scalar(
+            "SELECT coalesce(max(id), 0) FROM outbox WHERE workspace_id = ? AND chat = ?",
+        )
+        .bind(workspace.number())
+        .bind(chat.number())
+        .fetch_one(self.reader())
+        .await
+        .tried("find the newest row of a chat")
+    }
+}
+
+/// Merges two lists, each newest first. Each keeps its own order, so that the cursor loses nothing
+/// even where the clock went back.
+fn newest(
+    said: Vec<InboxItem>,
+    told: Vec<OutboxItem>,
+    mut cursor: Cursor,
+    count: usize,
+) -> HistoryPage {
+    let mut said = said.into_iter().peekable();
+    let mut told = told.into_iter().peekable();
+    let mut entries = Vec::with_capacity(count);
+    while entries.len() < count {
+        let from_inbox = match (said.peek(), told.peek()) {
+            // In the same millisecond, the answer came after the question.
+            (Some(said), Some(told)) => said.received_at > told.created_at,
+            (Some(_), None) => true,
+            (None, Some(_)) => false,
+            (None, None) => break,
+        };
+        if from_inbox {
+            entries.extend(said.next().inspect(|item| cursor.inbox = item.id).map(Entry::Said));
+        } else {
+            entries.extend(told.next().inspect(|item| cursor.outbox = item.id).map(Entry::Told));
+        }
+    }
+    let more = said.peek().is_some() || told.peek().is_some();
+    entries.reverse();
+    HistoryPage { entries, older: more.then_some(cursor) }
+}
+
+#[cfg(test)]
+#[path = "history_tests.rs"]
+mod tests;

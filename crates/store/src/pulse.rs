@@ -1,0 +1,96 @@
+//! How the control plane is doing, in numbers; and whether the database takes writes.
+
+use cloister_protocol::UserName;
+use sqlx::FromRow;
+
+use crate::db::Store;
+use crate::error::{StoreError, Tried, corrupt};
+
+/// How many of the newest answered messages are looked at for one whose answer is missing.
+const LOOKED_AT: i64 = 1000;
+
+/// The numbers of one moment.
+#[derive(Clone, Copy, Debug, Default, FromRow)]
+pub struct Pulse {
+    /// Messages that wait for an answer, and since when the oldest does.
+    pub unanswered: i64,
+    pub oldest_at: Option<i64>,
+    pub queued_tasks: i64,
+    pub running_tasks: i64,
+    pub waiting_tasks: i64,
+    /// What was said and nobody has been sent yet.
+    pub undelivered: i64,
+    /// Rows of the outbox in all.
+    pub outbox: i64,
+    pub users: i64,
+    /// Workspaces over their quota.
+    pub over_quota: i64,
+    /// Nano-dollars that were spent today, and that are held for calls under way.
+    pub spent_today: i64,
+    pub reserved: i64,
+    /// Of the newest answered messages: those without an answer in the outbox. Must be none.
+    pub lost: i64,
+}
+
+const PULSE: &str = "\
+    SELECT \
+      (SELECT count(*) FROM inbox WHERE state <> 'answered') AS unanswered, \
+      (SELECT min(received_at) FROM inbox WHERE state <> 'answered') AS oldest_at, \
+      (SELECT count(*) FROM tasks WHERE state = 'queued') AS queued_tasks, \
+      (SELECT count(*) FROM tasks WHERE state = 'running') AS running_tasks, \
+      (SELECT count(*) FROM tasks WHERE state = 'waiting') AS waiting_tasks, \
+      (SELECT count(*) FROM outbox WHERE delivered_at IS NULL) AS undelivered, \
+      (SELECT coalesce(max(id), 0) FROM outbox) AS outbox, \
+      (SELECT count(*) FROM users) AS users, \
+      (SELECT count(*) FROM workspaces WHERE over_quota <> 0) AS over_quota, \
+      (SELECT coalesce(sum(cost), 0) FROM usage WHERE day = ?1) AS spent_today, \
+      (SELECT coalesce(sum(amount), 0) FROM reservations) AS reserved, \
+      (SELECT count(*) FROM (SELECT id, workspace_id, cause FROM inbox WHERE state = 'answered' \
+                             ORDER BY id DESC LIMIT ?2) i \
+       WHERE json_extract(i.cause, '$.cause') <> 'clear' AND NOT EXISTS \
+         (SELECT 1 FROM outbox o WHERE o.workspace_id = i.workspace_id \
+                                   AND o.turn = 't-m' || i.id)) AS lost";
+
+/// What a user has spent today of what they may.
+#[derive(Clone, Debug)]
+pub struct Spend {
+    pub user: UserName,
+    pub spent: i64,
+    pub limit: i64,
+}
+
+impl Store {
+    pub async fn pulse(&self) -> Result<Pulse, StoreError> {
+        sqlx::query_as(PULSE)
+            .bind(self.clock.today())
+            .bind(LOOKED_AT)
+            .fetch_one(self.reader())
+            .await
+            .tried("read how things are going")
+    }
+
+    /// Who has used up most of their day's budget, worst first.
+    pub async fn heaviest_spenders(&self, count: u32) -> Result<Vec<Spend>, StoreError> {
+        let rows: Vec<(String, i64, i64)> = sqlx::query_as(
+            "SELECT u.name, sum(g.cost), u.daily_budget FROM users u \
+             JOIN usage g ON g.user_id = u.id AND g.day = ? GROUP BY u.id \
+             HAVING sum(g.cost) > 0 \
+             ORDER BY CAST(sum(g.cost) AS REAL) / max(u.daily_budget, 1) DESC, u.id LIMIT ?",
+        )
+        .bind(self.clock.today())
+        .bind(count)
+        .fetch_all(self.reader())
+        .await
+        .tried("list who spent most")?;
+        let spend = |(user, spent, limit): (String, i64, i64)| {
+            Ok(Spend { user: user.parse().map_err(|e| corrupt("user name", e))?, spent, limit })
+        };
+        rows.into_iter().map(spend).collect()
+    }
+
+    /// Whether the database takes writes now: begins one, and leaves it.
+    pub async fn check_writable(&self) -> Result<(), StoreError> {
+        let tx = self.begin().await?;
+        tx.rollback().await.tried("leave a write")
+    }
+}

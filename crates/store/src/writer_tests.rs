@@ -1,0 +1,150 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode};
+use tokio::task::JoinSet;
+
+use super::*;
+
+struct Place {
+    dir: tempfile::TempDir,
+    writer: Arc<Writer>,
+}
+
+impl Place {
+    async fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mut connection = connect(&dir).await;
+        connection
+            .execute("CREATE TABLE said (number INTEGER PRIMARY KEY, half INTEGER)")
+            .await
+            .unwrap();
+        Self { dir, writer: Arc::new(Writer::new(connection)) }
+    }
+
+    /// What another connection sees: only what is committed.
+    async fn numbers(&self) -> Vec<i64> {
+        let mut connection = connect(&self.dir).await;
+        sqlx::query_scalar("SELECT number FROM said ORDER BY number")
+            .fetch_all(&mut connection)
+            .await
+            .unwrap()
+    }
+}
+
+async fn connect(dir: &tempfile::TempDir) -> SqliteConnection {
+    SqliteConnectOptions::new()
+        .filename(dir.path().join("db"))
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .connect()
+        .await
+        .unwrap()
+}
+
+async fn say(tx: &mut WriteTx<'_>, number: i64) -> Result<(), sqlx::Error> {
+    sqlx::query("INSERT INTO said (number) VALUES (?)").bind(number).execute(&mut **tx).await?;
+    Ok(())
+}
+
+/// Writes two rows in a transaction, or one in a statement.
+async fn write(writer: &Writer, number: i64) -> Result<(), sqlx::Error> {
+    if number % 3 == 0 {
+        let mut tx = writer.begin_one().await?;
+        say(&mut tx, number).await?;
+        return tx.commit().await;
+    }
+    let mut tx = writer.begin().await?;
+    say(&mut tx, number).await?;
+    say(&mut tx, number + 1000).await?;
+    tx.commit().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_many_write_at_once_is_all_there() {
+    let place = Place::new().await;
+    let mut writers = JoinSet::new();
+    for number in 0..200 {
+        let writer = Arc::clone(&place.writer);
+        writers.spawn(async move { write(&writer, number).await });
+    }
+    while let Some(written) = writers.join_next().await {
+        written.unwrap().unwrap();
+    }
+    let twice = (0..200).filter(|number| number % 3 != 0);
+    let mut expected: Vec<i64> = (0..200).chain(twice.map(|number| number + 1000)).collect();
+    expected.sort_unstable();
+    assert_eq!(place.numbers().await, expected);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_that_fails_takes_nothing_of_the_others_with_it() {
+    let place = Place::new().await;
+    write(&place.writer, 1).await.unwrap();
+    let mut writers = JoinSet::new();
+    for number in 2..120 {
+        let writer = Arc::clone(&place.writer);
+        writers.spawn(async move {
+            match number % 4 {
+                // A row that is there already, in a transaction and alone.
+                0 => {
+                    let mut tx = writer.begin().await.unwrap();
+                    say(&mut tx, number + 5000).await.unwrap();
+                    assert!(say(&mut tx, 1).await.is_err());
+                }
+                1 => {
+                    let mut tx = writer.begin_one().await.unwrap();
+                    assert!(say(&mut tx, 1).await.is_err());
+                }
+                _ => write(&writer, number).await.unwrap(),
+            }
+        });
+    }
+    while let Some(written) = writers.join_next().await {
+        written.unwrap();
+    }
+    let there = place.numbers().await;
+    for number in 2..120 {
+        assert_eq!(there.contains(&number), number % 4 > 1, "{number}");
+        assert!(!there.contains(&(number + 5000)), "{number}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_that_is_dropped_anywhere_harms_nobody() {
+    let place = Place::new().await;
+    let mut writers = JoinSet::new();
+    for number in 1..300 {
+        let writer = Arc::clone(&place.writer);
+        writers.spawn(async move {
+            if number % 2 == 0 {
+                write(&writer, number).await.unwrap();
+            } else {
+                // Given up after a moment, wherever it is by then.
+                let moment = Duration::from_micros(u64::try_from(number).unwrap() * 17);
+                drop(tokio::time::timeout(moment, write(&writer, number)).await);
+            }
+        });
+    }
+    while let Some(written) = writers.join_next().await {
+        written.unwrap();
+    }
+    // What was left open is committed or undone by the next.
+    write(&place.writer, 600).await.unwrap();
+    let there = place.numbers().await;
+    for number in (2..300).step_by(2) {
+        assert!(there.contains(&number), "{number}");
+    }
+    for number in (1..300).filter(|number| number % 3 != 0) {
+        assert_eq!(there.contains(&number), there.contains(&(number + 1000)), "{number}");
+    }
+}
+
+#[tokio::test]
+async fn after_the_close_nothing_is_written() {
+    let place = Place::new().await;
+    write(&place.writer, 1).await.unwrap();
+    place.writer.close().await.unwrap();
+    assert!(write(&place.writer, 3).await.is_err());
+    assert_eq!(place.numbers().await, [1, 1001]);
+}
