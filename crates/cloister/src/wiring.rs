@@ -7,12 +7,15 @@ use std::sync::Arc;
 use cloister_broker::{BuildError, DoorServer, ModelGateway};
 use cloister_control::layout::Layout;
 use cloister_control::ports::{ModelDefaults, Upstream};
-use cloister_control::{Control, Metrics, Parts};
+use cloister_control::{Control, Metrics, Parts, Policies};
+use cloister_policy::engine::PolicyErrors;
 use cloister_protocol::admin::Key;
 use cloister_protocol::{ErrorBody, ErrorCode};
 use cloister_sandbox::NativeBackend;
 use cloister_store::Store;
 use cloister_store::models::Model;
+use cloister_store::secrets::{MasterPlace, SecretError};
+use cloister_vault::Keyring;
 use futures_util::future::BoxFuture;
 
 use crate::config::Config;
@@ -43,6 +46,7 @@ pub(crate) async fn build_with(
     let layout = create_layout(data)?;
     let lock = lock(&layout)?;
     let store = Store::open(&layout.database()).await?;
+    let keys = unlock(&store, &layout).await?;
     let mut options = cloister_broker::Options::new(layout.keys());
     options.upstream = (&config.models).into();
     options.egress = config.egress.clone();
@@ -62,9 +66,26 @@ pub(crate) async fn build_with(
         backend: Arc::new(backend),
         doors: Arc::new(doors),
         metrics,
+        keys,
+        policies: Policies::new(&[]).map_err(bad_policies)?,
     });
     let upstream = Arc::new(Gateway(gateway.clone()));
     Ok(Built { control, upstream, gateway, egress, config, _lock: lock })
+}
+
+/// Without the master key nothing starts: there is no other way to a secret, and no weaker one.
+async fn unlock(store: &Store, layout: &Layout) -> Result<Keyring, CliError> {
+    let master = layout.root().join("master.key");
+    store.create_master(&master).await.map_err(locked)?;
+    store.unlock(&MasterPlace::file(&master)).await.map_err(locked)
+}
+
+fn locked(error: SecretError) -> CliError {
+    CliError::new(ErrorCode::Internal, error.to_string()).exit(UNAVAILABLE)
+}
+
+fn bad_policies(errors: PolicyErrors) -> CliError {
+    CliError::new(ErrorCode::BadRequest, errors.to_string()).exit(BAD_CONFIG)
 }
 
 fn no_doors(error: BuildError) -> CliError {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use cloister_protocol::{TaskId, WorkspaceId};
 use cloister_store::Store;
+use cloister_vault::Keyring;
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -17,6 +18,7 @@ use crate::layout::Layout;
 use crate::limits::Limiter;
 use crate::metrics::Metrics;
 use crate::options::{CellOptions, LimitOptions, UserOptions, WorkOptions};
+use crate::policies::Policies;
 use crate::ports::{CellBackend, Doors};
 use crate::pulse::LastPulse;
 use crate::readiness::LastChecks;
@@ -38,6 +40,8 @@ pub struct Parts {
     pub backend: Arc<dyn CellBackend>,
     pub doors: Arc<dyn Doors>,
     pub metrics: Arc<Metrics>,
+    pub keys: Keyring,
+    pub policies: Policies,
 }
 
 /// Control, cheap to clone.
@@ -170,6 +174,15 @@ impl Control {
 
     pub fn metrics(&self) -> &Metrics {
         &self.inner.parts.metrics
+    }
+
+    /// What secrets are sealed under.
+    pub fn keys(&self) -> &Keyring {
+        &self.inner.parts.keys
+    }
+
+    pub fn policies(&self) -> &Policies {
+        &self.inner.parts.policies
     }
 
     /// Whether nothing new is taken any more.

@@ -53,7 +53,8 @@ impl ControlError {
                 StoreError::Open { .. }
                 | StoreError::Migrate { .. }
                 | StoreError::Query { .. }
-                | StoreError::Corrupt { .. },
+                | StoreError::Corrupt { .. }
+                | StoreError::Random(_),
             )
             | Self::Io { .. } => ErrorCode::Internal,
             Self::File(FileError::NotFound { .. }) => ErrorCode::NotFound,

@@ -11,6 +11,7 @@ mod control;
 mod egress;
 mod error;
 pub mod files;
+mod history;
 mod hub;
 mod identity;
 mod intake;
@@ -19,18 +20,22 @@ mod limits;
 mod metrics;
 mod models;
 mod options;
+mod people;
+mod policies;
 pub mod ports;
 mod pulse;
 mod quota;
 mod readiness;
 mod sending;
 mod status;
+mod stop;
 mod tasks;
 mod uploads;
 
 pub use commands::COMMANDS;
 pub use control::{Control, Parts};
 pub use error::ControlError;
+pub use history::VersionedChange;
 pub use hub::{Hub, Said};
 pub use intake::{IncomingMessage, Receipt};
 pub use limits::Permit;
@@ -39,6 +44,7 @@ pub use models::{Connected, base_url};
 pub use options::{
     CellOptions, LimitOptions, NANO, UserOptions, WorkOptions, nano_to_usd, usd_to_nano,
 };
+pub use policies::Policies;
 pub use readiness::{Readiness, Ready};
 pub use status::error_hint;
 pub use uploads::{Download, Upload};

@@ -1,13 +1,21 @@
 //! Decisions, as pure functions of what the control plane knows for certain.
 //!
-//! Owns: which tool a level may use, when a plan must be approved first, what of a claim the ledger
-//! shows, where an executor may go. Promises: no I/O, no async, no clock; the same input gives the same decision.
+//! Owns: who may do what, which tool a level may use, how risky a command is, when a person is asked
+//! and what their answer covers, where content came from and where it may go, when a plan must be
+//! approved first, what of a claim the ledger shows, where an executor may go. Promises: no I/O, no
+//! async, no clock; the same input gives the same decision.
 
+mod class;
 mod completion;
 pub mod egress;
+pub mod engine;
+pub mod gate;
+pub mod provenance;
 mod risk;
+pub mod shell;
 mod tools;
 
+pub use class::{Class, ParseClassError, Rated};
 pub use completion::not_shown;
 pub use risk::{Risk, of_request};
 pub use tools::{Decision, is_mutating, may_call};

@@ -65,13 +65,45 @@ pub struct Cancel {
 pub struct ApprovalAnswer {
     pub id: ApprovalId,
     pub answer: Answer,
+    /// Of what was seen, as `ask` had it: an answer to something else counts for nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
+    /// This once.
+    #[serde(alias = "allow_once")]
     Allow,
+    /// The same again is not asked in this task.
+    AllowForTask,
+    /// Nothing of this template is asked again, until revoked.
+    AllowAlways,
     Deny,
+    DenyAndStop,
+}
+
+impl Answer {
+    pub const ALL: [Self; 5] =
+        [Self::Allow, Self::AllowForTask, Self::AllowAlways, Self::Deny, Self::DenyAndStop];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::AllowForTask => "allow_for_task",
+            Self::AllowAlways => "allow_always",
+            Self::Deny => "deny",
+            Self::DenyAndStop => "deny_and_stop",
+        }
+    }
+
+    pub const fn is_allowing(self) -> bool {
+        match self {
+            Self::Allow | Self::AllowForTask | Self::AllowAlways => true,
+            Self::Deny | Self::DenyAndStop => false,
+        }
+    }
 }
 
 /// What the agent says.
@@ -215,8 +247,30 @@ pub struct Ask {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskId>,
     pub title: String,
-    /// What exactly will happen.
+    /// What exactly will happen, from whom, and why; nothing in it is invisible.
     pub text: String,
+    /// Of exactly this, to be sent back with the answer.
+    #[serde(default)]
+    pub digest: String,
+    /// safe, middle, destructive or outward.
+    #[serde(default)]
+    pub class: String,
+    /// Why it is asked.
+    #[serde(default)]
+    pub reason: String,
+    /// The untrusted sources behind it, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<String>,
+    /// The answers that can be given, the expected one first.
+    #[serde(default)]
+    pub offered: Vec<Answer>,
+    /// How many different people must allow it.
+    #[serde(default = "one")]
+    pub people: u8,
+}
+
+const fn one() -> u8 {
+    1
 }
 
 /// A file for the person.

@@ -224,6 +224,9 @@ pub enum Asked {
         /// Where the task may go, when that is less than the user's allowlist.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hosts: Option<Vec<String>>,
+        /// Which secrets it may use, when that is less than all of the user's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        secrets: Option<Vec<String>>,
     },
     ListTasks,
     ShowTask {
@@ -242,15 +245,67 @@ pub enum Asked {
     ProposePlan {
         plan: String,
     },
+    /// Change something that outlives the task: the control plane decides, asks if need be, and
+    /// writes it itself.
+    Propose {
+        what: Lasting,
+        /// Below the workspace: `MEMORY.md`, `skills/NAME/SKILL.md`, `SOUL.md` …
+        path: String,
+        /// The file's whole new text.
+        text: String,
+        /// In the agent's words.
+        why: String,
+    },
+}
+
+/// What a proposal would change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Lasting {
+    Memory,
+    Skill,
+    Schedule,
+    /// Who the agent is, and its settings.
+    Config,
+    Tool,
+}
+
+impl Lasting {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Skill => "a skill",
+            Self::Schedule => "a schedule",
+            Self::Config => "settings",
+            Self::Tool => "a tool",
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Reply {
-    Delegated { task: TaskId, state: TaskState },
-    Tasks { tasks: Vec<TaskReport> },
-    Cancelled { tasks: Vec<TaskId> },
-    Sent { file: SendFile },
-    Answered { answer: Answer },
-    Refused { error: ErrorBody },
+    Delegated {
+        task: TaskId,
+        state: TaskState,
+    },
+    Tasks {
+        tasks: Vec<TaskReport>,
+    },
+    Cancelled {
+        tasks: Vec<TaskId>,
+    },
+    Sent {
+        file: SendFile,
+    },
+    Answered {
+        answer: Answer,
+    },
+    /// A proposal is written.
+    Kept {
+        path: String,
+    },
+    Refused {
+        error: ErrorBody,
+    },
 }

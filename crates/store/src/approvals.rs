@@ -121,6 +121,12 @@ impl Store {
                 task: Some(task.id),
                 title: title.to_owned(),
                 text: text.to_owned(),
+                digest: hash.clone(),
+                class: String::new(),
+                reason: "a plan is put to you before anything is changed".to_owned(),
+                sources: Vec::new(),
+                offered: vec![Answer::Allow, Answer::Deny, Answer::DenyAndStop],
+                people: 1,
             });
             let turn = format!("ask-{}", approval.id);
             told =
@@ -143,10 +149,7 @@ impl Store {
         by: &str,
     ) -> Result<Approval, StoreError> {
         let now = self.clock.now_ms();
-        let state = match answer {
-            Answer::Allow => "allowed",
-            Answer::Deny => "denied",
-        };
+        let state = if answer.is_allowing() { "allowed" } else { "denied" };
         let mut tx = self.begin().await?;
         let row: Option<Row> = sqlx::query_as(sqlx::AssertSqlSafe(format!(
             "UPDATE approvals SET state = ?, answered_by = ?, answered_at = ? \
@@ -166,8 +169,8 @@ impl Store {
             .execute(&mut *tx)
             .await
             .tried("queue a task again")?;
-        audit::record(&mut tx, now, audit::Entry::new(by, "approval.answer", id).with(state))
-            .await?;
+        let entry = audit::Entry::new(by, "approval.answer", id).with(state);
+        audit::record(&mut tx, now, entry.of_workspace(workspace)).await?;
         tx.commit().await.tried("answer an approval")?;
         Ok(approval)
     }

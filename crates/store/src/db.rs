@@ -9,6 +9,7 @@ use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
 
+use crate::audit;
 use crate::clock::Clock;
 use crate::error::{StoreError, Tried};
 use crate::models::Chains;
@@ -40,12 +41,15 @@ impl Store {
             // A commit that was answered survives a power cut.
             .synchronous(SqliteSynchronous::Full)
             .foreign_keys(true)
+            // What is erased is overwritten; a page that is split leaves no copy behind.
+            .pragma("secure_delete", "fast")
             .busy_timeout(Duration::from_secs(10));
         let mut writer = options.connect().await.map_err(open_error)?;
         sqlx::migrate!()
             .run(&mut writer)
             .await
             .map_err(|source| StoreError::Migrate { path: path.to_owned(), source })?;
+        audit::adopt_unchained(&mut writer).await?;
         let readers = SqlitePoolOptions::new()
             .max_connections(3)
             .acquire_timeout(Duration::from_secs(30))

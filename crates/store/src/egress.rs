@@ -65,7 +65,7 @@ impl Store {
              ON CONFLICT DO NOTHING",
         );
         let add = add.bind(user.number()).bind(rule).bind(by).bind(self.clock.now_ms());
-        let entry = audit::Entry::new(by, "egress.allow", user).with(rule);
+        let entry = audit::Entry::new(by, "egress.allow", user).with(rule).of(user);
         self.change_egress(add, entry).await
     }
 
@@ -77,7 +77,7 @@ impl Store {
         by: &str,
     ) -> Result<bool, StoreError> {
         let remove = sqlx::query("DELETE FROM egress_rules WHERE user_id = ? AND rule = ?");
-        let entry = audit::Entry::new(by, "egress.forbid", user).with(rule);
+        let entry = audit::Entry::new(by, "egress.forbid", user).with(rule).of(user);
         self.change_egress(remove.bind(user.number()).bind(rule), entry).await
     }
 

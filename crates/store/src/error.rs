@@ -15,6 +15,8 @@ pub enum StoreError {
     Corrupt { what: &'static str, value: String },
     #[error("there is no {what} {name}")]
     NotFound { what: &'static str, name: String },
+    #[error("the random source of this machine could not be read")]
+    Random(#[source] getrandom::Error),
     #[error("there is a {what} {name} already")]
     Exists { what: &'static str, name: String },
 }

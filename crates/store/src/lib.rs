@@ -20,6 +20,7 @@ pub mod models;
 pub mod outbox;
 pub mod pulse;
 mod requests;
+pub mod secrets;
 pub mod tasks;
 pub mod tokens;
 pub mod users;

@@ -6,6 +6,7 @@
 mod admin;
 mod agent_socket;
 mod auth;
+mod caller;
 mod chat_files;
 mod health;
 mod logins;

@@ -3,13 +3,13 @@
 use std::io;
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::connect_info::{ConnectInfo, Connected};
 use axum::extract::{DefaultBodyLimit, State as Extract};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::serve::IncomingStream;
+use axum::{Extension, Router};
 use cloister_control::Control;
 use cloister_control::ports::Upstream;
 use cloister_protocol::ErrorCode;
@@ -18,6 +18,7 @@ use cloister_store::tokens::token_hash;
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::{self, Operator};
+use crate::caller::Caller;
 use crate::logins::LoginThrottle;
 use crate::peer::Peer;
 use crate::reply::{Answer, Body, Failure, json};
@@ -48,7 +49,7 @@ pub fn public_router(state: State) -> Router {
 pub fn local_router(state: State) -> Router {
     let upstream = state.upstream.clone();
     let admin = crate::admin::admin_routes(state.control.clone(), upstream, state.url.clone());
-    with_envelopes(public_routes(state).merge(admin))
+    with_envelopes(public_routes(state).merge(admin.layer(Extension(Caller::Local))))
 }
 
 fn public_routes(state: State) -> Router {

@@ -7,7 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use cloister_broker::{DoorServer, Network, Options, SystemNetwork};
 use cloister_control::ports::{
-    Attached, Doors, Egress, LinkSide, OpenDoor, Principal, RefusedEgress,
+    Attached, CameIn, Doors, Egress, Gated, LinkSide, NotRecorded, OpenDoor, Outward, Principal,
+    RefusedEgress,
 };
 use cloister_protocol::Level;
 use cloister_protocol::link::{Downlink, Uplink};
@@ -17,6 +18,7 @@ use cloister_store::tasks::NewTask;
 use cloister_store::users::{User, UserLimits};
 use cloister_store::{BudgetState, Store};
 use cloister_testkit::ModelServer;
+use futures_util::future::BoxFuture;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
@@ -69,6 +71,13 @@ impl LinkSide for TestLink {
     }
 
     fn refused(&self, _refused: RefusedEgress) {}
+    fn gate(&self, _outward: Outward) -> BoxFuture<'_, Gated> {
+        Box::pin(std::future::ready(Gated::Go))
+    }
+
+    fn came_in(&self, _content: CameIn) -> BoxFuture<'_, Result<(), NotRecorded>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
 }
 
 /// Timeouts that a test can wait for.

@@ -188,7 +188,7 @@ impl Job {
     async fn request(&self, ask: Asked, place: CallPlace) -> Result<Outcome, Stop> {
         // A person may take their time, and so may a sub-task.
         let wait = match &ask {
-            Asked::ProposePlan { .. } | Asked::Delegate { .. } => None,
+            Asked::ProposePlan { .. } | Asked::Propose { .. } | Asked::Delegate { .. } => None,
             Asked::ListTasks
             | Asked::ShowTask { .. }
             | Asked::CancelTasks { .. }

@@ -41,5 +41,5 @@ struct Args {
 
 fn ask(arguments: &str) -> Result<Asked, Outcome> {
     let Args { title, instructions, risky, hosts } = parse(arguments)?;
-    Ok(Asked::Delegate { title, instructions, risky, hosts })
+    Ok(Asked::Delegate { title, instructions, risky, hosts, secrets: None })
 }

@@ -30,8 +30,8 @@ mod web_search;
 mod write_file;
 mod write_todos;
 
+use cloister_protocol::Todo;
 use cloister_protocol::link::{Asked, CallStatus, Finish, Outcome, Reply};
-use cloister_protocol::{Answer, Todo};
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -178,10 +178,11 @@ pub(crate) fn told(reply: Reply) -> Outcome {
             done(format!("Cancelled: {}.", ids.join(", ")))
         }
         Reply::Sent { file } => done(format!("Sent {:?} to the person.", file.name)),
-        Reply::Answered { answer: Answer::Allow } => {
+        Reply::Kept { path } => done(format!("Kept in {path}.")),
+        Reply::Answered { answer } if answer.is_allowing() => {
             done("The person approved the plan. Carry it out.")
         }
-        Reply::Answered { answer: Answer::Deny } => refused(
+        Reply::Answered { .. } => refused(
             "The person said no to this plan. Do not carry it out: propose another, or finish and say so.",
         ),
         Reply::Refused { error } => {

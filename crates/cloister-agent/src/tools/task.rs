@@ -34,5 +34,5 @@ struct Args {
 
 fn ask(arguments: &str) -> Result<Asked, Outcome> {
     let Args { title, instructions } = parse(arguments)?;
-    Ok(Asked::Delegate { title, instructions, risky: false, hosts: None })
+    Ok(Asked::Delegate { title, instructions, risky: false, hosts: None, secrets: None })
 }

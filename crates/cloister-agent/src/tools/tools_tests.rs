@@ -1,4 +1,4 @@
-use cloister_protocol::{ErrorBody, ErrorCode};
+use cloister_protocol::{Answer, ErrorBody, ErrorCode};
 
 use super::*;
 

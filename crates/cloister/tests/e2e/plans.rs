@@ -91,7 +91,7 @@ async fn only_the_person_who_was_asked_can_answer() {
     let mut stranger = world.client("mallory", 1).await;
     let answer = stranger.say(&format!("/approve {id}")).await;
     assert_eq!(answer.error.map(|code| code.as_str()), Some("not_found"), "{}", answer.text);
-    let allow = ApprovalAnswer { id: id.parse().unwrap(), answer: Answer::Allow };
+    let allow = ApprovalAnswer { id: id.parse().unwrap(), answer: Answer::Allow, digest: None };
     stranger.send(&ClientFrame::Approval(allow.clone())).await.unwrap();
     let refused = frame(&mut stranger, "an error", |frame| match frame {
         AgentFrame::Error(error) => Some(error.clone()),

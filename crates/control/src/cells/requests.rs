@@ -38,7 +38,7 @@ async fn try_answer(
 ) -> Result<Reply, ControlError> {
     let row = open_turn(control, workspace, request).await?;
     match &request.ask {
-        Asked::Delegate { title, instructions, risky, hosts } => {
+        Asked::Delegate { title, instructions, risky, hosts, secrets: _ } => {
             let (words, files) = match row.cause {
                 Cause::Message { text, attachments, .. } => (text, attachments),
                 Cause::TasksEnded { .. } | Cause::Clear => (String::new(), Vec::new()),
@@ -92,6 +92,9 @@ async fn try_answer(
                 request: (workspace.to_string(), request.id.to_string()),
             };
             Ok(Reply::Sent { file: control.send_file(file).await? })
+        }
+        Asked::Propose { .. } => {
+            Err(ControlError::refused(ErrorCode::Refused, "nothing that lasts can be changed yet"))
         }
         Asked::ProposePlan { .. } => Err(ControlError::refused(
             ErrorCode::BadRequest,

@@ -198,10 +198,7 @@ impl Control {
             rest.to_uppercase().parse::<ApprovalId>()?
         };
         let approval = self.answer_approval(row.workspace, id, answer, &who(row)).await?;
-        let word = match answer {
-            Answer::Allow => "allowed",
-            Answer::Deny => "refused",
-        };
+        let word = if answer.is_allowing() { "allowed" } else { "refused" };
         Ok(format!("{} {word}: {}", approval.id, approval.title))
     }
 

@@ -6,8 +6,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use bytes::Bytes;
+use cloister_policy::egress::Destination;
 use cloister_protocol::link::{Downlink, Uplink};
-use cloister_protocol::{TaskId, UserId, WorkspaceId};
+use cloister_protocol::{ApprovalId, TaskId, UserId, WorkspaceId};
+use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 
 /// Who is behind a door.
@@ -44,11 +47,61 @@ pub struct RefusedEgress {
     pub rule: Option<String>,
 }
 
+/// A request that is about to leave a sandbox. The egress rules allow it already.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outward {
+    pub method: String,
+    pub to: Destination,
+    pub query: Option<String>,
+    /// All of it: what is decided on is what is sent.
+    pub body: Bytes,
+    /// The secrets that would be put on it, by name.
+    pub secrets: Vec<String>,
+}
+
+/// What the gate says to a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Gated {
+    Go,
+    /// Not now. `approval`: a person has been asked and has not answered yet; the task will wait for
+    /// them once the program has been told.
+    Refused {
+        reason: String,
+        approval: Option<ApprovalId>,
+    },
+}
+
+/// Content from outside that is about to be handed to a sandbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CameIn {
+    pub source: ContentSource,
+    /// What of its text is known so far, for the links in it. May be empty: it counts as read all the same.
+    pub text: Bytes,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ContentSource {
+    /// The address of a page or file.
+    Web { url: String },
+    /// What a tool answered that speaks to something outside, such as a search.
+    Tool { name: String },
+}
+
+/// The marks of content could not be stored; the content must not be handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("where the content came from could not be recorded")]
+pub struct NotRecorded;
+
 /// Control's side of a link. A new attachment replaces the one before it, whose channels close.
 pub trait LinkSide: Send + Sync + 'static {
     fn attach(&self) -> Attached;
     /// The person is to hear of a refusal. Called once per destination and reason, and returns at once.
     fn refused(&self, refused: RefusedEgress);
+    /// Decides about one request: whether it may leave, or a person must be asked. Waits for an answer
+    /// for as long as the settings say, no longer.
+    fn gate(&self, outward: Outward) -> BoxFuture<'_, Gated>;
+    /// Records that content reaches the sandbox, before it does.
+    fn came_in(&self, content: CameIn) -> BoxFuture<'_, Result<(), NotRecorded>>;
 }
 
 /// The channels of one link connection.

@@ -8,5 +8,8 @@ pub use cell::{
     Access, CellBackend, Check, CheckStatus, Exit, LaunchError, Limits, Mount, Role, Sandbox,
     SandboxSpec,
 };
-pub use door::{Attached, Doors, Egress, LinkSide, OpenDoor, Principal, RefusedEgress};
+pub use door::{
+    Attached, CameIn, ContentSource, Doors, Egress, Gated, LinkSide, NotRecorded, OpenDoor,
+    Outward, Principal, RefusedEgress,
+};
 pub use upstream::{ModelDefaults, Upstream};

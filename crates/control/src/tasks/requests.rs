@@ -65,6 +65,9 @@ async fn try_answer(
             Ok(Answered::Now(Reply::Sent { file: control.send_file(file).await? }))
         }
         Asked::ProposePlan { plan } => propose(control, task, plan).await,
+        Asked::Propose { .. } => {
+            Err(ControlError::refused(ErrorCode::Refused, "nothing that lasts can be changed yet"))
+        }
         Asked::ListTasks | Asked::ShowTask { .. } | Asked::CancelTasks { .. } => {
             Err(ControlError::refused(ErrorCode::Forbidden, "an executor sees its own task only"))
         }

@@ -232,7 +232,7 @@ impl AgentClient {
     /// Answers an approval, again and again until the control plane says that it knows.
     pub async fn approve(&mut self, id: ApprovalId, answer: cloister_protocol::Answer) {
         self.approvals.insert(id, answer);
-        self.send(&ClientFrame::Approval(ApprovalAnswer { id, answer })).await.ok();
+        self.send(&ClientFrame::Approval(ApprovalAnswer { id, answer, digest: None })).await.ok();
     }
 
     /// The next frame; a break is mended on the way, and what is unanswered said again.
@@ -267,7 +267,11 @@ impl AgentClient {
                 }
             }
             for (id, answer) in self.approvals.clone() {
-                if self.send(&ClientFrame::Approval(ApprovalAnswer { id, answer })).await.is_err() {
+                if self
+                    .send(&ClientFrame::Approval(ApprovalAnswer { id, answer, digest: None }))
+                    .await
+                    .is_err()
+                {
                     break;
                 }
             }

@@ -12,14 +12,15 @@ mod users;
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::State as Extract;
 use axum::routing::{get, post, put};
+use axum::{Extension, Router};
 use cloister_control::Control;
 use cloister_control::ports::Upstream;
 use cloister_protocol::admin::{NewSession, Session};
 use cloister_store::StoreError;
 
+use crate::caller::Caller;
 use crate::reply::{Answer, Body, Failure, json};
 use crate::server::{operator_session, with_envelopes};
 
@@ -37,7 +38,7 @@ pub(crate) struct Admin {
 
 /// The admin API alone, for a command that finds no control plane running.
 pub fn admin_router(control: Control, upstream: Arc<dyn Upstream>) -> Router {
-    with_envelopes(admin_routes(control, upstream, String::new()))
+    with_envelopes(admin_routes(control, upstream, String::new()).layer(Extension(Caller::Local)))
 }
 
 pub(crate) fn admin_routes(control: Control, upstream: Arc<dyn Upstream>, url: String) -> Router {

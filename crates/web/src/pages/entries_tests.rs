@@ -49,6 +49,12 @@ fn what_agents_name_is_escaped() {
             task: None,
             title: evil.into(),
             text: evil.into(),
+            digest: evil.into(),
+            class: evil.into(),
+            reason: evil.into(),
+            sources: vec![evil.into()],
+            offered: vec![],
+            people: 1,
         }),
     ];
     for frame in frames {

@@ -7,14 +7,15 @@ use std::time::{Duration, Instant};
 use cloister_broker::DoorServer;
 use cloister_control::layout::Layout;
 use cloister_control::ports::{
-    Access, Attached, CellBackend, Doors, Egress, LinkSide, Mount, OpenDoor, Principal,
-    RefusedEgress, Role, SandboxSpec,
+    Access, Attached, CameIn, CellBackend, Doors, Egress, Gated, LinkSide, Mount, NotRecorded,
+    OpenDoor, Outward, Principal, RefusedEgress, Role, SandboxSpec,
 };
 use cloister_control::{CellOptions, ControlError};
 use cloister_protocol::link::{CHAT_PATH, Downlink, Uplink};
 use cloister_protocol::{ChatId, ErrorCode, TaskId, UserId, WorkspaceId};
 use cloister_sandbox::NativeBackend;
 use cloister_store::Store;
+use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 
 use super::Plan;
@@ -157,4 +158,11 @@ impl LinkSide for Links {
     }
 
     fn refused(&self, _refused: RefusedEgress) {}
+    fn gate(&self, _outward: Outward) -> BoxFuture<'_, Gated> {
+        Box::pin(std::future::ready(Gated::Go))
+    }
+
+    fn came_in(&self, _content: CameIn) -> BoxFuture<'_, Result<(), NotRecorded>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
 }

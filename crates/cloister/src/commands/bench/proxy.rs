@@ -14,7 +14,8 @@ use axum::routing::get;
 use cloister_broker::{DoorServer, Network, NetworkStream};
 use cloister_control::UserOptions;
 use cloister_control::ports::{
-    Attached, Doors, Egress, LinkSide, OpenDoor, Principal, RefusedEgress,
+    Attached, CameIn, Doors, Egress, Gated, LinkSide, NotRecorded, OpenDoor, Outward, Principal,
+    RefusedEgress,
 };
 use cloister_policy::egress::{AddressClass, Host};
 use cloister_protocol::Level;
@@ -264,4 +265,11 @@ impl LinkSide for NoLink {
     }
 
     fn refused(&self, _refused: RefusedEgress) {}
+    fn gate(&self, _outward: Outward) -> BoxFuture<'_, Gated> {
+        Box::pin(std::future::ready(Gated::Go))
+    }
+
+    fn came_in(&self, _content: CameIn) -> BoxFuture<'_, Result<(), NotRecorded>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
 }

@@ -1,0 +1,138 @@
+//! Answers of people to an approval, and what they come to together.
+
+use cloister_protocol::{Answer, UserId};
+
+use super::effect::{Digest, Effect};
+use super::grant::Reach;
+use super::template::Template;
+use crate::class::Class;
+
+/// Which answers are offered, the expected one first.
+pub fn offered(effect: &Effect, class: Class, people: u8, untrusted: bool) -> Vec<Answer> {
+    let always = Template::of(effect).is_some() && people < 2 && !untrusted;
+    let for_task = effect.asker.task.is_some();
+    let mut answers = vec![Answer::Allow];
+    if for_task {
+        answers.push(Answer::AllowForTask);
+    }
+    match (always, class) {
+        // Asked once, then remembered.
+        (true, Class::Safe | Class::Middle) => answers.insert(0, Answer::AllowAlways),
+        (true, Class::Destructive | Class::Outward) => answers.push(Answer::AllowAlways),
+        (false, _) => {}
+    }
+    answers.push(Answer::Deny);
+    if for_task {
+        answers.push(Answer::DenyAndStop);
+    }
+    answers
+}
+
+/// What an approval has come to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// This many people more must answer.
+    Waiting {
+        people: u8,
+    },
+    Allowed {
+        reach: Reach,
+    },
+    Denied {
+        stop: bool,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AnswerError {
+    #[error("what was approved is not what is asked for now: look at it again")]
+    Changed,
+    #[error("it has been answered already")]
+    Closed,
+    #[error("you have answered; another person must answer as well")]
+    SamePerson,
+    #[error("this answer is not one of those that were offered")]
+    NotOffered,
+}
+
+/// A question that waits for answers, bound to one effect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ballot {
+    effect: Effect,
+    digest: Digest,
+    people: u8,
+    offered: Vec<Answer>,
+    answers: Vec<(UserId, Answer)>,
+}
+
+impl Ballot {
+    pub fn new(effect: Effect, class: Class, people: u8, untrusted: bool) -> Self {
+        let digest = effect.digest();
+        let people = people.max(1);
+        let offered = offered(&effect, class, people, untrusted);
+        Self { effect, digest, people, offered, answers: Vec::new() }
+    }
+
+    pub const fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    pub fn offered(&self) -> &[Answer] {
+        &self.offered
+    }
+
+    /// Takes one person's answer to what they saw. That they may answer is the engine's to say.
+    pub fn answer(
+        &mut self,
+        user: UserId,
+        answer: Answer,
+        saw: Digest,
+    ) -> Result<Settled, AnswerError> {
+        match self.settled() {
+            Settled::Waiting { .. } => {}
+            Settled::Allowed { .. } | Settled::Denied { .. } => return Err(AnswerError::Closed),
+        }
+        if saw != self.digest {
+            return Err(AnswerError::Changed);
+        }
+        if !self.offered.contains(&answer) {
+            return Err(AnswerError::NotOffered);
+        }
+        if self.answers.iter().any(|(earlier, _)| *earlier == user) {
+            return Err(AnswerError::SamePerson);
+        }
+        self.answers.push((user, answer));
+        Ok(self.settled())
+    }
+
+    /// One denial denies; otherwise it takes as many people as are demanded, and the narrowest of
+    /// their answers counts.
+    pub fn settled(&self) -> Settled {
+        let mut narrowest = None;
+        for (_, answer) in &self.answers {
+            let width = match answer {
+                Answer::Deny => return Settled::Denied { stop: false },
+                Answer::DenyAndStop => return Settled::Denied { stop: true },
+                Answer::Allow => 0,
+                Answer::AllowForTask => 1,
+                Answer::AllowAlways => 2,
+            };
+            narrowest = Some(narrowest.map_or(width, |other: u8| other.min(width)));
+        }
+        let given = u8::try_from(self.answers.len()).unwrap_or(u8::MAX);
+        match narrowest.filter(|_| given >= self.people) {
+            None => Settled::Waiting { people: self.people.saturating_sub(given) },
+            Some(width) => Settled::Allowed { reach: self.reach(width) },
+        }
+    }
+
+    fn reach(&self, width: u8) -> Reach {
+        let (task, effect) = (self.effect.asker.task, self.digest);
+        let once = Reach::Once { task, effect };
+        match width {
+            0 => once,
+            1 => task.map_or(once, |task| Reach::Task { task, effect }),
+            _ => Template::of(&self.effect).map_or(once, |template| Reach::Always { template }),
+        }
+    }
+}

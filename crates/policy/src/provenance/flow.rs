@@ -1,0 +1,224 @@
+//! How marks flow, and when content of others must not go on without a person.
+
+use cloister_protocol::link::Lasting;
+
+use super::address::Address;
+use super::asked::Asked;
+use super::mark::{Labels, Mark};
+use super::seen::Seen;
+use crate::egress::Host;
+
+/// Where something is about to go.
+#[derive(Clone, Debug)]
+pub enum Sink<'a> {
+    /// A request that asks; what it says is in its address.
+    Read {
+        to: &'a Address,
+    },
+    /// A request with a body, or of a kind that changes something.
+    Submit {
+        to: &'a Address,
+    },
+    /// A message to people, by their mail addresses.
+    Send {
+        to: &'a [String],
+    },
+    /// A message to a place that has another kind of name, such as a room.
+    Post {
+        place: &'a str,
+    },
+    UseSecret {
+        name: &'a str,
+        host: &'a Host,
+    },
+    Write {
+        what: Lasting,
+        text: &'a str,
+    },
+    Spend {
+        payee: &'a str,
+        amount: &'a str,
+    },
+    /// A file or an answer for the person whom the task works for.
+    Deliver,
+}
+
+/// Whether provenance lets it go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// Provenance has nothing against it; a gate still may.
+    Run,
+    Ask {
+        sources: Vec<Mark>,
+        reason: String,
+    },
+}
+
+/// What the control plane knows of a task's content.
+#[derive(Clone, Debug, Default)]
+pub struct TaskContext {
+    labels: Labels,
+    asked: Asked,
+    seen: Seen,
+}
+
+/// Flows: each takes content in, and none lets a mark out.
+impl TaskContext {
+    /// A task that a person's words led to. `files`: the labels of everything its sandbox can read,
+    /// since what it does read there nobody sees.
+    pub fn start(words: &Labels, asked: Asked, files: &Labels) -> Self {
+        Self { labels: words.join(files), asked, seen: Seen::default() }
+    }
+
+    /// A sub-task: its instructions come out of all that the parent has seen.
+    pub fn sub_task(&self, files: &Labels) -> Self {
+        let Self { labels, asked, seen } = self;
+        Self { labels: labels.join(files), asked: asked.clone(), seen: seen.clone() }
+    }
+
+    /// A sub-task ended: its result is in this task's context now.
+    pub fn sub_task_ended(&mut self, child: &Self) {
+        self.labels.absorb(&child.labels);
+    }
+
+    /// A page came through the broker.
+    pub fn fetched(&mut self, from: &Address, text: &str) {
+        if self.labels.is_trusted() {
+            self.seen.visit(&from.host);
+        }
+        self.labels.absorb(&Labels::of(Mark::web(&from.to_string())));
+        self.seen.page(from, text);
+    }
+
+    /// Other content came in: a mail, a tool's result, a file, a memory with its labels.
+    pub fn received(&mut self, labels: &Labels, text: &str) {
+        self.labels.absorb(labels);
+        self.seen.text(text);
+    }
+
+    /// The person wrote more in this task, or approved a plan with this text.
+    pub fn person_said(&mut self, text: &str) {
+        self.asked.add(text);
+    }
+
+    /// The person allowed to go to this host.
+    pub fn person_allowed(&mut self, host: &Host) {
+        self.seen.visit(host);
+    }
+
+    /// The labels of whatever comes out of the task: an answer of its model, a file it wrote (its
+    /// name as much as its content), a summary of its context, a result, a memory.
+    pub const fn labels(&self) -> &Labels {
+        &self.labels
+    }
+}
+
+/// Sinks.
+impl TaskContext {
+    pub fn decide(&self, sink: &Sink<'_>) -> Flow {
+        if self.labels.is_trusted() {
+            return Flow::Run;
+        }
+        let refusal = match sink {
+            Sink::Deliver => None,
+            Sink::Read { to } => self.read(to),
+            Sink::Submit { to } => (!self.asked.names_host(&to.host))
+                .then(|| format!("you did not name {} as a place to send to", to.host)),
+            Sink::Send { to } => self.send(to),
+            Sink::Post { place } => {
+                (!self.asked.names_place(place)).then(|| format!("you did not name {place:?}"))
+            }
+            Sink::UseSecret { name, host } => {
+                let asked = self.asked.names_host(host);
+                (!asked).then(|| format!("you did not name {host}, where {name:?} would be used"))
+            }
+            Sink::Write { what, text } => (!self.asked.has_saying(text)).then(|| {
+                format!("what would be kept in {} is not in your own words", what.as_str())
+            }),
+            // Money is asked for by the gate in any case; here nothing speaks for it.
+            Sink::Spend { payee, amount } => Some(format!("it would pay {amount} to {payee:?}")),
+        };
+        match refusal {
+            None => Flow::Run,
+            Some(reason) => Flow::Ask { sources: self.labels.untrusted(), reason },
+        }
+    }
+
+    /// An address may be asked for whole, be a link that was there before, or be put together from
+    /// the person's own words. Anything else could carry what the task has read.
+    fn read(&self, to: &Address) -> Option<String> {
+        if self.asked.names_address(to) {
+            return None;
+        }
+        if !self.asked.names_host(&to.host) && !self.seen.visited(&to.host) {
+            return Some(format!("you did not name {}, and it is a new destination", to.host));
+        }
+        if self.seen.has_link(to) || self.is_made_of_words(to) {
+            return None;
+        }
+        Some(format!("the address {:?} was put together in the task", to.to_string()))
+    }
+
+    /// A known address (one that was asked for, a link, or the start page), to which nothing was
+    /// added but the person's own words.
+    fn is_made_of_words(&self, to: &Address) -> bool {
+        let query_fits = |known: Option<&str>| match &to.query {
+            None => true,
+            Some(query) if Some(query.as_str()) == known => true,
+            Some(query) => self.is_said(query),
+        };
+        let known = self.asked.addresses().chain(self.seen.links());
+        let mut bases = known.filter(|known| known.same_origin(to));
+        let extends = |base: &Address| {
+            let rest = to.path.strip_prefix(base.path.trim_end_matches('/'));
+            let added = rest.filter(|rest| rest.is_empty() || rest.starts_with('/'));
+            let same = base.path == to.path;
+            (same || added.is_some_and(|rest| self.is_path_said(rest)))
+                && query_fits(same.then_some(base.query.as_deref()).flatten())
+        };
+        bases.any(extends)
+            || (to.is_usual_https() && self.is_path_said(&to.path) && query_fits(None))
+    }
+
+    fn is_path_said(&self, path: &str) -> bool {
+        decoded(path).is_some_and(|path| self.asked.has_phrase(&path))
+    }
+
+    /// `q=words of the person`
+    fn is_said(&self, pair: &str) -> bool {
+        const KEYS: &[&str] = &["q", "query", "search", "s", "term", "keyword", "text", "title"];
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let said = |value: String| !value.is_empty() && self.asked.has_phrase(&value);
+        KEYS.contains(&key) && decoded(value).is_some_and(said)
+    }
+
+    fn send(&self, to: &[String]) -> Option<String> {
+        let strangers: Vec<_> = to.iter().filter(|to| !self.asked.names_recipient(to)).collect();
+        if strangers.is_empty() && !to.is_empty() {
+            return None;
+        }
+        Some(format!("you did not name {strangers:?} as a recipient"))
+    }
+}
+
+/// Percent-decoded, with `+` as a space; none where that is no text.
+fn decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    let hex = |digit: Option<u8>| digit.and_then(|digit| char::from(digit).to_digit(16));
+    while let Some(byte) = rest.next() {
+        match byte {
+            b'+' => bytes.push(b' '),
+            b'%' => {
+                let code = hex(rest.next())? * 16 + hex(rest.next())?;
+                bytes.push(u8::try_from(code).ok()?);
+            }
+            _ => bytes.push(byte),
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+#[path = "flow_tests.rs"]
+mod tests;

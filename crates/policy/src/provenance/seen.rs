@@ -1,0 +1,66 @@
+//! What passed through the broker on its way into a task: the links in it, and the hosts it was
+//! fetched from. Recorded where it can't be forged, by the control plane.
+
+use std::collections::BTreeSet;
+
+use super::address::Address;
+use crate::egress::Host;
+
+/// More links than this are forgotten, and then asked about.
+const MAX_LINKS: usize = 20_000;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    links: BTreeSet<Address>,
+    hosts: BTreeSet<Host>,
+}
+
+impl Seen {
+    /// A host that the task went to with a person's leave, or before anything untrusted was in it.
+    pub fn visit(&mut self, host: &Host) {
+        self.hosts.insert(host.clone());
+    }
+
+    pub(super) fn visited(&self, host: &Host) -> bool {
+        self.hosts.contains(host)
+    }
+
+    pub(super) fn has_link(&self, address: &Address) -> bool {
+        self.links.contains(address)
+    }
+
+    pub(super) fn links(&self) -> impl Iterator<Item = &Address> {
+        self.links.iter()
+    }
+
+    /// A page that was fetched: the links on it, whole or relative to where it was.
+    pub fn page(&mut self, at: &Address, text: &str) {
+        for attribute in ["href=\"", "href='", "src=\"", "](", "<loc>"] {
+            for rest in text.split(attribute).skip(1) {
+                let end = rest.find(['"', '\'', ')', '>', '<', ' ', '\n']).unwrap_or(rest.len());
+                let link = rest.get(..end).unwrap_or_default().replace("&amp;", "&");
+                self.add(at.link(&link));
+            }
+        }
+        self.text(text);
+    }
+
+    /// Other content: the whole addresses in it.
+    pub fn text(&mut self, text: &str) {
+        for scheme in ["https://", "http://"] {
+            for rest in text.split(scheme).skip(1) {
+                let ends = |c: char| c.is_whitespace() || "\"'<>()[]{}`|\\^".contains(c);
+                let end = rest.find(ends).unwrap_or(rest.len());
+                let link = rest.get(..end).unwrap_or_default().replace("&amp;", "&");
+                let link = link.trim_end_matches(['.', ',', ';', ':', '!', '?']);
+                self.add(Address::parse(&format!("{scheme}{link}")));
+            }
+        }
+    }
+
+    fn add(&mut self, address: Option<Address>) {
+        if let Some(address) = address.filter(|_| self.links.len() < MAX_LINKS) {
+            self.links.insert(address);
+        }
+    }
+}

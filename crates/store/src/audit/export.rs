@@ -1,0 +1,169 @@
+//! One chain as a file that proves itself: the entries, and for every checkpoint that names the chain what was
+//! signed and how the chain's head leads there. It says nothing of other chains.
+
+use std::io::{BufRead, Write};
+use std::path::{Path, PathBuf};
+
+use cloister_vault::{KeyLog, KeyRecord, Owner, Signature};
+use serde::{Deserialize, Serialize};
+
+use super::checker::{Checker, Expected};
+use super::checkpoint::{self, Head, Line, Statement};
+use super::error::{AuditError, blocking, file};
+use super::merkle::{self, Step};
+use super::record::Record;
+use super::report::{Fault, Finding, Report, Where};
+use super::{rows, tip_of};
+use crate::db::Store;
+use crate::error::Tried;
+
+const PAGE: u64 = 4096;
+
+/// That a checkpoint holds the chain's head.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proof {
+    pub statement: Statement,
+    pub signature: Signature,
+    pub head: Head,
+    pub path: Vec<Step>,
+}
+
+/// One line of an export.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExportLine {
+    Chain(Owner),
+    Key(Box<KeyRecord>),
+    Proof(Box<Proof>),
+    Entry(Box<Record>),
+}
+
+impl Store {
+    /// Writes a chain, with its proofs, as lines of JSON; returns how many entries.
+    pub async fn export_audit(
+        &self,
+        dir: &Path,
+        chain: Owner,
+        out: &mut (dyn Write + Send),
+    ) -> Result<u64, AuditError> {
+        let mut connection = self.reader().acquire().await.tried("read an audit chain")?;
+        let last = tip_of(&mut connection, chain).await?.seq;
+        let folder = dir.to_owned();
+        let (keys, proofs) = blocking(move || proofs(&folder, chain)).await?;
+        let keys = keys.records().iter().cloned().map(|key| ExportLine::Key(Box::new(key)));
+        let proofs = proofs.into_iter().map(|proof| ExportLine::Proof(Box::new(proof)));
+        for line in std::iter::once(ExportLine::Chain(chain)).chain(keys).chain(proofs) {
+            write_line(out, &line)?;
+        }
+        let mut first = 1;
+        while first <= last {
+            let page =
+                rows::read(&mut connection, chain, first, last.min(first + PAGE - 1)).await?;
+            for record in page {
+                write_line(out, &ExportLine::Entry(Box::new(record)))?;
+            }
+            first += PAGE;
+        }
+        Ok(last)
+    }
+}
+
+fn write_line(out: &mut (dyn Write + Send), line: &ExportLine) -> Result<(), AuditError> {
+    let mut text = serde_json::to_vec(line).map_err(|e| file("encoded", "the export")(e.into()))?;
+    text.push(b'\n');
+    out.write_all(&text).map_err(file("written", "the export"))
+}
+
+fn proofs(dir: &Path, chain: Owner) -> Result<(KeyLog, Vec<Proof>), AuditError> {
+    let keys = KeyLog::read(dir)?;
+    let mut proofs = Vec::new();
+    for line in checkpoint::read(dir)? {
+        let Line::Checkpoint(checkpoint) = line? else { continue };
+        let Some(index) = checkpoint.heads.iter().position(|head| head.chain == chain) else {
+            continue;
+        };
+        let path = merkle::path(&checkpoint::leaves(&checkpoint.heads), index);
+        proofs.extend(checkpoint.heads.get(index).map(|head| Proof {
+            statement: checkpoint.statement,
+            signature: checkpoint.signature,
+            head: *head,
+            path,
+        }));
+    }
+    Ok((keys, proofs))
+}
+
+/// Verifies an export by itself.
+pub fn verify_export(input: impl BufRead, clock_tolerance_ms: i64) -> Result<Report, AuditError> {
+    let path = PathBuf::from("the export");
+    let mut report = Report::default();
+    let mut key_lines = String::new();
+    let (mut chain, mut proofs, mut checker) = (Owner::Platform, Vec::new(), None);
+    for line in input.lines() {
+        let line = line.map_err(file("read", &path))?;
+        match serde_json::from_str(&line) {
+            Ok(ExportLine::Chain(owner)) => chain = owner,
+            Ok(ExportLine::Key(key)) => {
+                key_lines.push_str(&serde_json::to_string(&key).unwrap_or_default());
+                key_lines.push('\n');
+            }
+            Ok(ExportLine::Proof(proof)) => proofs.push(*proof),
+            Ok(ExportLine::Entry(record)) => {
+                let checker = checker.get_or_insert_with(|| {
+                    Checker::new(chain, Where::Database, expected(&proofs), clock_tolerance_ms)
+                });
+                checker.feed(&record);
+            }
+            Err(_unreadable) => {
+                return Err(AuditError::Checkpoints {
+                    path,
+                    problem: "a line can't be read".to_owned(),
+                });
+            }
+        }
+    }
+    let keys = KeyLog::parse(&key_lines)?;
+    for proof in &proofs {
+        if let Some(problem) = problem(proof, chain, &keys) {
+            let place = Where::Checkpoint(proof.statement.number);
+            let (fault, text) = (Fault::Unsigned, problem.to_owned());
+            report.add(Finding { fault, chain: Some(chain), entry: None, place, text });
+        }
+    }
+    report.chains = 1;
+    report.checkpoints = proofs.len() as u64;
+    if let Some(checked) = checker.map(Checker::finish_whole) {
+        report.entries = checked.entries;
+        let silent = checked.gone.first_unsaid(&checked.taken);
+        checked.findings.into_iter().for_each(|finding| report.add(finding));
+        silent.into_iter().for_each(|entry| {
+            let text = "its content is gone, and no entry says that it was redacted".to_owned();
+            let (fault, place) = (Fault::ErasedSilently, Where::Database);
+            report.add(Finding { fault, chain: Some(chain), entry: Some(entry), place, text });
+        });
+    }
+    Ok(report)
+}
+
+fn expected(proofs: &[Proof]) -> Vec<Expected> {
+    let of = |proof: &Proof| Expected {
+        entries: proof.head.entries,
+        hash: proof.head.hash,
+        segments: proof.head.segments,
+        checkpoint: proof.statement.number,
+        at: proof.statement.at,
+    };
+    proofs.iter().map(of).collect()
+}
+
+fn problem(proof: &Proof, chain: Owner, keys: &KeyLog) -> Option<&'static str> {
+    let signed = keys
+        .find(&proof.statement.key)
+        .is_some_and(|key| key.key.verifies(&proof.statement.canonical(), &proof.signature));
+    if !signed {
+        return Some("its signature is wrong");
+    }
+    let led = proof.head.chain == chain
+        && merkle::climb(proof.head.leaf(), &proof.path) == proof.statement.root;
+    (!led).then_some("the chain's head is not in what was signed")
+}

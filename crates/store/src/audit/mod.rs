@@ -1,0 +1,246 @@
+//! The audit trail: one entry per effect, written in the effect's own transaction, hash-chained per user and
+//! for the platform.
+//!
+//! Promises: no entry, no effect. An entry that is changed, taken away, put in or moved is found by `verify`,
+//! up to the newest checkpoint; against whoever holds the signing key as well, up to the newest checkpoint a
+//! witness has. Content can be erased, and the chain stays whole.
+
+pub mod checker;
+pub mod checkpoint;
+mod error;
+pub mod export;
+pub mod merkle;
+mod ranges;
+pub mod record;
+mod redact;
+pub mod report;
+mod rows;
+mod seal;
+pub mod segment;
+mod statements;
+mod verify;
+pub mod witness;
+
+use cloister_protocol::{UserId, WorkspaceId};
+use cloister_vault::{Digest32, Owner};
+use sqlx::{FromRow, SqliteConnection};
+
+pub use error::AuditError;
+pub use ranges::{ParseRangesError, Ranges};
+pub use redact::{Erasure, Redaction};
+pub use report::{Fault, Finding, Report, Where};
+pub use seal::{Repair, SealOptions, Sealer};
+pub use verify::{Verification, verify_files};
+
+use crate::db::Store;
+use crate::error::{StoreError, Tried, corrupt, not_found};
+use record::{Record, Salt, Tip};
+
+/// Which chain an entry goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Of(Owner),
+    /// The chain of whoever the workspace belongs to.
+    Workspace(WorkspaceId),
+}
+
+/// Who did what to what. `action` is a word of ours and stays for ever; the rest can be erased.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    place: Place,
+    pub actor: String,
+    pub action: &'static str,
+    pub subject: String,
+    pub detail: String,
+}
+
+impl Entry {
+    /// An entry of the platform's chain, unless it is said to be `of` a user.
+    pub fn new(actor: impl ToString, action: &'static str, subject: impl ToString) -> Self {
+        Self {
+            place: Place::Of(Owner::Platform),
+            actor: actor.to_string(),
+            action,
+            subject: subject.to_string(),
+            detail: String::new(),
+        }
+    }
+
+    pub fn with(mut self, detail: impl ToString) -> Self {
+        self.detail = detail.to_string();
+        self
+    }
+
+    /// Puts the entry into a user's chain.
+    pub fn of(self, user: UserId) -> Self {
+        self.in_chain(Owner::User(user))
+    }
+
+    /// Puts the entry into the chain of whoever a workspace belongs to.
+    pub fn of_workspace(self, workspace: WorkspaceId) -> Self {
+        Self { place: Place::Workspace(workspace), ..self }
+    }
+
+    pub fn in_chain(self, chain: Owner) -> Self {
+        Self { place: Place::Of(chain), ..self }
+    }
+
+    /// What a cell did, in the chain of its user.
+    pub fn of_cell(workspace: WorkspaceId, action: &'static str, subject: impl ToString) -> Self {
+        Self::new(format!("cell {workspace}"), action, subject).of_workspace(workspace)
+    }
+}
+
+/// An entry as people see it. What was erased is empty.
+#[derive(Clone, Debug, FromRow, serde::Serialize)]
+pub struct AuditRow {
+    pub id: i64,
+    pub chain: String,
+    pub seq: i64,
+    pub at: i64,
+    pub actor: String,
+    pub action: String,
+    pub subject: String,
+    pub detail: String,
+    /// Something of it was erased.
+    pub redacted: bool,
+}
+
+/// Appends an entry to its chain: in the transaction of the effect, or the effect does not happen.
+pub(crate) async fn record(
+    tx: &mut SqliteConnection,
+    at: i64,
+    entry: Entry,
+) -> Result<(), StoreError> {
+    append(tx, at, entry).await.map(|_tip| ())
+}
+
+async fn append(tx: &mut SqliteConnection, at: i64, entry: Entry) -> Result<Tip, StoreError> {
+    let (chain, tip) = match entry.place {
+        Place::Of(chain) => (chain, tip_of(tx, chain).await?),
+        Place::Workspace(workspace) => tip_of_workspace(tx, workspace).await?,
+    };
+    let record = Record::next(chain, &tip, at, entry, salts()?);
+    if record.seq == 1 {
+        sqlx::query("INSERT INTO audit_chains (chain) VALUES (?)")
+            .bind(chain.to_string())
+            .execute(&mut *tx)
+            .await
+            .tried("begin an audit chain")?;
+    }
+    rows::insert(tx, chain, &record).await?;
+    Ok(record.tip())
+}
+
+fn salts() -> Result<[Salt; 2], StoreError> {
+    let mut salts = [Salt([0; 16]); 2];
+    for salt in &mut salts {
+        getrandom::fill(&mut salt.0).map_err(StoreError::Random)?;
+    }
+    Ok(salts)
+}
+
+async fn tip_of(tx: &mut SqliteConnection, chain: Owner) -> Result<Tip, StoreError> {
+    let row: Option<(i64, Vec<u8>)> = sqlx::query_as(
+        "SELECT seq, hash FROM audit_entries WHERE chain = ? ORDER BY seq DESC LIMIT 1",
+    )
+    .bind(chain.to_string())
+    .fetch_optional(&mut *tx)
+    .await
+    .tried("find the end of an audit chain")?;
+    row.map_or(Ok(Tip::NONE), |(seq, hash)| tip(seq, &hash))
+}
+
+async fn tip_of_workspace(
+    tx: &mut SqliteConnection,
+    workspace: WorkspaceId,
+) -> Result<(Owner, Tip), StoreError> {
+    let row: Option<(u32, Option<i64>, Option<Vec<u8>>)> = sqlx::query_as(
+        "SELECT w.user_id, e.seq, e.hash FROM workspaces w \
+         LEFT JOIN audit_entries e ON e.chain = 'u' || w.user_id WHERE w.id = ? ORDER BY e.seq DESC LIMIT 1",
+    )
+    .bind(workspace.number())
+    .fetch_optional(&mut *tx)
+    .await
+    .tried("find the end of an audit chain")?;
+    let (user, seq, hash) = row.ok_or_else(|| not_found("workspace", workspace))?;
+    let chain = Owner::User(UserId::from_number(user));
+    match (seq, hash) {
+        (Some(seq), Some(hash)) => Ok((chain, tip(seq, &hash)?)),
+        (None, _) | (_, None) => Ok((chain, Tip::NONE)),
+    }
+}
+
+fn tip(seq: i64, hash: &[u8]) -> Result<Tip, StoreError> {
+    let bad = || corrupt("audit entry", seq);
+    let hash = Digest32::from_slice(hash).ok_or_else(bad)?;
+    Ok(Tip { seq: u64::try_from(seq).map_err(|_negative| bad())?, hash })
+}
+
+/// Takes what was recorded before there were chains into the platform's, in its order and with its times.
+pub(crate) async fn adopt_unchained(connection: &mut SqliteConnection) -> Result<(), StoreError> {
+    use sqlx::Connection;
+    let mut tx = connection.begin().await.tried("begin a transaction")?;
+    let old: Vec<(i64, String, String, String, String)> = sqlx::query_as(
+        "SELECT at, actor, action, subject, detail FROM audit_unchained ORDER BY id",
+    )
+    .fetch_all(&mut *tx)
+    .await
+    .tried("read the audit entries from before")?;
+    if old.is_empty() {
+        return Ok(());
+    }
+    for (at, actor, action, subject, detail) in old {
+        let detail = format!("{action} {detail}");
+        record(&mut tx, at, Entry::new(actor, "audit.before", subject).with(detail)).await?;
+    }
+    sqlx::query("DELETE FROM audit_unchained")
+        .execute(&mut *tx)
+        .await
+        .tried("clear the audit entries from before")?;
+    tx.commit().await.tried("chain the audit entries from before")
+}
+
+const SHOWN: &str = "SELECT id, chain, seq, at, COALESCE(actor, '') AS actor, action, \
+     COALESCE(subject, '') AS subject, COALESCE(detail, '') AS detail, \
+     detail IS NULL OR names_salt IS NULL AS redacted FROM audit_entries";
+
+impl Store {
+    /// Records something that has no other row: a refusal, a launch.
+    pub async fn audit(&self, entry: Entry) -> Result<(), StoreError> {
+        let mut tx = self.begin().await?;
+        record(&mut tx, self.clock.now_ms(), entry).await?;
+        tx.commit().await.tried("write an audit entry")
+    }
+
+    /// The newest entries of all chains, newest first.
+    pub async fn audit_tail(&self, count: u32) -> Result<Vec<AuditRow>, StoreError> {
+        sqlx::query_as(sqlx::AssertSqlSafe(format!("{SHOWN} ORDER BY id DESC LIMIT ?")))
+            .bind(count)
+            .fetch_all(self.reader())
+            .await
+            .tried("read the audit trail")
+    }
+
+    /// Entries of one chain, newest first, before the given number if one is given.
+    pub async fn audit_of(
+        &self,
+        chain: Owner,
+        before: Option<u64>,
+        count: u32,
+    ) -> Result<Vec<AuditRow>, StoreError> {
+        let before = before.and_then(|seq| i64::try_from(seq).ok()).unwrap_or(i64::MAX);
+        let query = format!("{SHOWN} WHERE chain = ? AND seq < ? ORDER BY seq DESC LIMIT ?");
+        sqlx::query_as(sqlx::AssertSqlSafe(query))
+            .bind(chain.to_string())
+            .bind(before)
+            .bind(count)
+            .fetch_all(self.reader())
+            .await
+            .tried("read an audit chain")
+    }
+}
+
+#[cfg(test)]
+#[path = "audit_tests.rs"]
+mod tests;

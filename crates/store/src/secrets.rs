@@ -1,0 +1,394 @@
+//! Secrets: sealed values with what they are bound to, one file per concern.
+//!
+//! Promises: no value is ever written in the clear; a list shows names and bindings, never values; every change
+//! is audited, by name. The master key must be the one the database was sealed under, or nothing opens.
+
+mod unlock;
+
+use cloister_vault::{
+    Binding, BindingError, DataKey, Keyring, MasterId, Owner, SealedDataKey, SecretContext,
+    SecretName, SecretValue, VaultError,
+};
+use sqlx::{FromRow, SqliteConnection};
+
+pub use unlock::{MasterPlace, RotationDone};
+
+use crate::audit;
+use crate::db::Store;
+use crate::error::{StoreError, Tried, corrupt};
+
+#[derive(Debug, thiserror::Error)]
+pub enum SecretError {
+    #[error("the secrets could not be read or written")]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+    #[error(transparent)]
+    Binding(#[from] BindingError),
+    #[error("{owner} has no secret {name}")]
+    NoSecret { owner: Owner, name: SecretName },
+    #[error(
+        "the database is sealed under master key {wanted}, but {found} was given: put the right key back; \
+         secrets can't be opened with another"
+    )]
+    WrongMaster { wanted: MasterId, found: MasterId },
+    #[error("a master key that replaces {current} is needed to rotate, and none is there")]
+    NoIncoming { current: MasterId },
+}
+
+/// A secret to be set: new, or in place of the one of this name.
+#[derive(Debug)]
+pub struct NewSecret {
+    pub owner: Owner,
+    pub name: SecretName,
+    pub binding: Binding,
+    pub value: SecretValue,
+    /// Who sets it.
+    pub by: String,
+}
+
+/// What is shown of a secret.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct SecretInfo {
+    pub owner: Owner,
+    pub name: SecretName,
+    pub version: u64,
+    pub binding: Binding,
+    pub set_by: String,
+    pub set_at: i64,
+    /// Until when; none for the version in use.
+    pub expires_at: Option<i64>,
+}
+
+/// A secret that was opened, to be used and dropped.
+#[derive(Clone, Debug)]
+pub struct OpenSecret {
+    pub info: SecretInfo,
+    pub value: SecretValue,
+}
+
+#[derive(FromRow)]
+struct Row {
+    owner: String,
+    name: String,
+    version: i64,
+    binding: String,
+    set_by: String,
+    set_at: i64,
+    expires_at: Option<i64>,
+    #[sqlx(default)]
+    sealed: Vec<u8>,
+}
+
+const SHOWN: &str = "owner, name, version, binding, set_by, set_at, expires_at";
+
+impl Row {
+    fn info(&self) -> Result<SecretInfo, StoreError> {
+        Ok(SecretInfo {
+            owner: self.owner.parse().map_err(|error| corrupt("owner", error))?,
+            name: self.name.parse().map_err(|error| corrupt("secret name", error))?,
+            version: self.version.unsigned_abs(),
+            binding: serde_json::from_str(&self.binding)
+                .map_err(|_unreadable| corrupt("binding of secret", &self.name))?,
+            set_by: self.set_by.clone(),
+            set_at: self.set_at,
+            expires_at: self.expires_at,
+        })
+    }
+
+    fn open(&self, key: &DataKey) -> Result<OpenSecret, SecretError> {
+        let info = self.info()?;
+        let context = SecretContext {
+            owner: info.owner,
+            name: &info.name,
+            version: info.version,
+            binding: &info.binding,
+        };
+        let value = key.open(&context, &self.sealed)?;
+        Ok(OpenSecret { info, value })
+    }
+}
+
+/// What a new version does to the one before.
+#[derive(Clone, Copy, Debug)]
+enum Before {
+    /// It opens until then.
+    Until(i64),
+    Gone,
+}
+
+impl Store {
+    /// Sets a secret. What it was before is gone.
+    pub async fn set_secret(
+        &self,
+        keys: &Keyring,
+        new: NewSecret,
+    ) -> Result<SecretInfo, SecretError> {
+        self.put_secret(keys, new, Before::Gone, "secret.set").await
+    }
+
+    /// Gives a secret a new value; the old one opens for the time of grace.
+    pub async fn rotate_secret(
+        &self,
+        keys: &Keyring,
+        (owner, name): (Owner, &SecretName),
+        value: SecretValue,
+        grace_ms: i64,
+        by: &str,
+    ) -> Result<SecretInfo, SecretError> {
+        let binding = self.newest(owner, name).await?.info()?.binding;
+        let until = self.clock.now_ms().saturating_add(grace_ms);
+        let new = NewSecret { owner, name: name.clone(), binding, value, by: by.to_owned() };
+        self.put_secret(keys, new, Before::Until(until), "secret.rotate").await
+    }
+
+    /// Changes where a secret may be used: its value is sealed anew, bound to that.
+    pub async fn rebind_secret(
+        &self,
+        keys: &Keyring,
+        (owner, name): (Owner, &SecretName),
+        binding: Binding,
+        by: &str,
+    ) -> Result<SecretInfo, SecretError> {
+        let value = self.open_secret(keys, owner, name).await?.value;
+        let new = NewSecret { owner, name: name.clone(), binding, value, by: by.to_owned() };
+        self.put_secret(keys, new, Before::Gone, "secret.bind").await
+    }
+
+    async fn put_secret(
+        &self,
+        keys: &Keyring,
+        new: NewSecret,
+        before: Before,
+        action: &'static str,
+    ) -> Result<SecretInfo, SecretError> {
+        new.binding.check_value(&new.value)?;
+        let now = self.clock.now_ms();
+        let NewSecret { owner, name, binding, value, by } = new;
+        let mut tx = self.begin().await?;
+        let key = ensure_data_key(&mut tx, keys, owner, now).await?;
+        let version = next_version(&mut tx, owner, &name, now).await?;
+        let context = SecretContext { owner, name: &name, version, binding: &binding };
+        let sealed = key.seal(&context, &value)?;
+        retire(&mut tx, owner, &name, before).await?;
+        sqlx::query(
+            "INSERT INTO secrets (owner, name, version, binding, sealed, set_by, set_at) \
+             VALUES (?, ?, ?, ?, ?, ?, ?)",
+        )
+        .bind(owner.to_string())
+        .bind(name.as_str())
+        .bind(i64::try_from(version).unwrap_or(i64::MAX))
+        .bind(serde_json::to_string(&binding).unwrap_or_default())
+        .bind(sealed)
+        .bind(&by)
+        .bind(now)
+        .execute(&mut *tx)
+        .await
+        .tried("keep a secret")?;
+        let hosts: Vec<String> = binding.hosts().iter().map(ToString::to_string).collect();
+        let detail = format!("version {version}, {}, for {}", binding.form(), hosts.join(" "));
+        let entry = audit::Entry::new(&by, action, &name).with(detail).in_chain(owner);
+        audit::record(&mut tx, now, entry).await?;
+        tx.commit().await.tried("keep a secret")?;
+        Ok(SecretInfo { owner, name, version, binding, set_by: by, set_at: now, expires_at: None })
+    }
+
+    /// Names and bindings of an owner's secrets, never values; versions in grace included.
+    pub async fn secrets(&self, owner: Owner) -> Result<Vec<SecretInfo>, StoreError> {
+        let query = format!(
+            "SELECT {SHOWN} FROM secrets WHERE owner = ? AND (expires_at IS NULL OR expires_at > ?) \
+             ORDER BY name, version DESC"
+        );
+        let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(query))
+            .bind(owner.to_string())
+            .bind(self.clock.now_ms())
+            .fetch_all(self.reader())
+            .await
+            .tried("list secrets")?;
+        rows.iter().map(Row::info).collect()
+    }
+
+    /// Opens the version in use.
+    pub async fn open_secret(
+        &self,
+        keys: &Keyring,
+        owner: Owner,
+        name: &SecretName,
+    ) -> Result<OpenSecret, SecretError> {
+        let row = self.newest(owner, name).await?;
+        let mut connection = self.reader().acquire().await.tried("open a secret")?;
+        let key = data_key(&mut connection, keys, owner).await?;
+        let key = key.ok_or_else(|| SecretError::NoSecret { owner, name: name.clone() })?;
+        row.open(&key)
+    }
+
+    /// Opens all that still open, those in grace too: what must not be seen in a response.
+    pub async fn open_secrets(
+        &self,
+        keys: &Keyring,
+        owner: Owner,
+    ) -> Result<Vec<OpenSecret>, SecretError> {
+        let mut connection = self.reader().acquire().await.tried("open secrets")?;
+        let Some(key) = data_key(&mut connection, keys, owner).await? else {
+            return Ok(Vec::new());
+        };
+        let query = format!(
+            "SELECT {SHOWN}, sealed FROM secrets WHERE owner = ? AND (expires_at IS NULL OR expires_at > ?)"
+        );
+        let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(query))
+            .bind(owner.to_string())
+            .bind(self.clock.now_ms())
+            .fetch_all(&mut *connection)
+            .await
+            .tried("open secrets")?;
+        rows.iter().map(|row| row.open(&key)).collect()
+    }
+
+    /// Removes a secret with all its versions.
+    pub async fn remove_secret(
+        &self,
+        owner: Owner,
+        name: &SecretName,
+        by: &str,
+    ) -> Result<(), SecretError> {
+        let mut tx = self.begin().await?;
+        if retire(&mut tx, owner, name, Before::Gone).await? == 0 {
+            return Err(SecretError::NoSecret { owner, name: name.clone() });
+        }
+        let entry = audit::Entry::new(by, "secret.remove", name).in_chain(owner);
+        audit::record(&mut tx, self.clock.now_ms(), entry).await?;
+        tx.commit().await.tried("remove a secret")?;
+        Ok(())
+    }
+
+    /// Removes all secrets of an owner and the key they are sealed under: no copy of them opens again once
+    /// the master key is replaced.
+    pub async fn remove_all_secrets(&self, owner: Owner, by: &str) -> Result<u64, SecretError> {
+        let mut tx = self.begin().await?;
+        let mut removed = 0;
+        for query in [
+            "DELETE FROM secrets WHERE owner = ?",
+            "DELETE FROM secret_names WHERE owner = ?",
+            "DELETE FROM data_keys WHERE owner = ?",
+        ] {
+            let done = sqlx::query(query).bind(owner.to_string()).execute(&mut *tx).await;
+            removed += done.tried("remove secrets")?.rows_affected();
+        }
+        let entry = audit::Entry::new(by, "secret.remove_all", owner).in_chain(owner);
+        audit::record(&mut tx, self.clock.now_ms(), entry).await?;
+        tx.commit().await.tried("remove secrets")?;
+        Ok(removed)
+    }
+
+    /// Forgets versions whose grace is over.
+    pub async fn drop_expired_secrets(&self) -> Result<u64, StoreError> {
+        let mut tx = self.begin_one().await?;
+        let dropped = sqlx::query("DELETE FROM secrets WHERE expires_at <= ?")
+            .bind(self.clock.now_ms())
+            .execute(&mut *tx)
+            .await
+            .tried("forget old versions of secrets")?
+            .rows_affected();
+        tx.commit().await.tried("forget old versions of secrets")?;
+        Ok(dropped)
+    }
+
+    async fn newest(&self, owner: Owner, name: &SecretName) -> Result<Row, SecretError> {
+        let query = format!(
+            "SELECT {SHOWN}, sealed FROM secrets WHERE owner = ? AND name = ? AND expires_at IS NULL \
+             ORDER BY version DESC LIMIT 1"
+        );
+        let row: Option<Row> = sqlx::query_as(sqlx::AssertSqlSafe(query))
+            .bind(owner.to_string())
+            .bind(name.as_str())
+            .fetch_optional(self.reader())
+            .await
+            .tried("find a secret")?;
+        row.ok_or_else(|| SecretError::NoSecret { owner, name: name.clone() })
+    }
+}
+
+async fn data_key(
+    connection: &mut SqliteConnection,
+    keys: &Keyring,
+    owner: Owner,
+) -> Result<Option<DataKey>, SecretError> {
+    let mut again = true;
+    loop {
+        let row: Option<(String, Vec<u8>)> =
+            sqlx::query_as("SELECT master, sealed FROM data_keys WHERE owner = ?")
+                .bind(owner.to_string())
+                .fetch_optional(&mut *connection)
+                .await
+                .tried("find a data key")?;
+        let Some((master, bytes)) = row else { return Ok(None) };
+        let sealed = SealedDataKey { master: MasterId::stored(master), bytes };
+        match keys.open_data_key(owner, &sealed) {
+            // The master key was replaced since the row was read.
+            Err(VaultError::WrongMaster { .. }) if again => again = false,
+            opened => return Ok(Some(opened?)),
+        }
+    }
+}
+
+async fn ensure_data_key(
+    tx: &mut SqliteConnection,
+    keys: &Keyring,
+    owner: Owner,
+    now: i64,
+) -> Result<DataKey, SecretError> {
+    if let Some(key) = data_key(tx, keys, owner).await? {
+        return Ok(key);
+    }
+    let (key, sealed) = keys.new_data_key(owner)?;
+    sqlx::query("INSERT INTO data_keys (owner, master, sealed, created_at) VALUES (?, ?, ?, ?)")
+        .bind(owner.to_string())
+        .bind(sealed.master.as_str())
+        .bind(sealed.bytes)
+        .bind(now)
+        .execute(tx)
+        .await
+        .tried("keep a data key")?;
+    Ok(key)
+}
+
+async fn next_version(
+    tx: &mut SqliteConnection,
+    owner: Owner,
+    name: &SecretName,
+    now: i64,
+) -> Result<u64, StoreError> {
+    let next: i64 = sqlx::query_scalar(
+        "INSERT INTO secret_names (owner, name, next_version, created_at) VALUES (?, ?, 2, ?) \
+         ON CONFLICT (owner, name) DO UPDATE SET next_version = next_version + 1 RETURNING next_version",
+    )
+    .bind(owner.to_string())
+    .bind(name.as_str())
+    .bind(now)
+    .fetch_one(tx)
+    .await
+    .tried("number a secret's version")?;
+    Ok(next.unsigned_abs().saturating_sub(1))
+}
+
+/// Ends the versions there are; returns how many there were.
+async fn retire(
+    tx: &mut SqliteConnection,
+    owner: Owner,
+    name: &SecretName,
+    before: Before,
+) -> Result<u64, StoreError> {
+    let query = match before {
+        Before::Gone => sqlx::query("DELETE FROM secrets WHERE owner = ? AND name = ?"),
+        Before::Until(until) => sqlx::query(
+            "UPDATE secrets SET expires_at = ? WHERE expires_at IS NULL AND owner = ? AND name = ?",
+        )
+        .bind(until),
+    };
+    let done = query.bind(owner.to_string()).bind(name.as_str()).execute(tx).await;
+    Ok(done.tried("retire a secret's versions")?.rows_affected())
+}
+
+#[cfg(test)]
+#[path = "secrets_tests.rs"]
+mod tests;
