@@ -8,6 +8,7 @@ CARGO ?= cargo
 DATA  ?=
 KILLS ?= 50
 SEED  ?=
+ONLY  ?=
 
 BINS := -p cloister -p cloister-agent -p cloister-sandbox --bins
 # nextest where it is installed, the standard runner elsewhere: the tests pass under both.
@@ -26,6 +27,7 @@ test: ## install what the tests need, run them all
 	$(CARGO) build --locked --workspace --bins
 	$(CARGO) $(RUNNER) --locked --workspace
 	$(MAKE) --no-print-directory chaos
+	$(MAKE) --no-print-directory redteam
 
 escape: ## attack the sandbox from inside, long form, as root and as an ordinary user
 	@scripts/setup test
@@ -33,19 +35,36 @@ escape: ## attack the sandbox from inside, long form, as root and as an ordinary
 	CLOISTER_ESCAPE_LONG=1 $(CARGO) $(RUNNER) --locked -p cloister-sandbox --test escape -p cloister-control --test races
 	@cat target/escape-report.txt
 
+fuzz: ## throw mutated bytes at every parser: SECONDS=60 (each) TARGET=markdown SEED=
+	CLOISTER_FUZZ_SECONDS=$(or $(SECONDS),60) $(if $(SEED),CLOISTER_FUZZ_SEED=$(SEED)) \
+	  $(CARGO) $(RUNNER) --locked --workspace fuzz_$(TARGET)
+
 chaos: ## kill everything at random and count what was lost: KILLS=50 SEED=
 	$(CARGO) build --locked $(BINS)
 	$(CARGO) run --locked -q -p cloister-testkit --bin chaos -- --kills $(KILLS) $(if $(SEED),--seed $(SEED))
+
+redteam: ## attack this build with a model that obeys whatever it reads: ONLY=part of an id
+	$(CARGO) build --locked $(BINS)
+	target/debug/cloister redteam $(if $(ONLY),--only $(ONLY))
 
 bench: ## measure this machine
 	$(CARGO) build --release --locked $(BINS)
 	target/release/cloister bench
 
+audit-bench: ## how fast a million audit entries are written, sealed and verified
+	$(CARGO) test --release --locked -p cloister-store --lib a_million_entries -- --ignored --nocapture
+
 lint: ## format, clippy, schema
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 
+matrix: ## write crates/web/tests/authorization-matrix.txt from the calls and the policies; review what changed
+	CLOISTER_WRITE_MATRIX=1 $(CARGO) $(RUNNER) --locked -p cloister-web matrix
+
 schema: ## write docs/protocol.schema.json from the types
 	$(CARGO) run --locked -q -p cloister-testkit --bin wire-schema > docs/protocol.schema.json
 
-.PHONY: help up test escape chaos bench lint schema
+openapi: ## write docs/openapi.json from the table of admin calls
+	$(CARGO) run --locked -q -p cloister-web --example openapi > docs/openapi.json
+
+.PHONY: help up test escape fuzz chaos redteam bench audit-bench lint matrix schema openapi

@@ -21,6 +21,7 @@ mod page;
 mod text;
 mod tools;
 mod turn;
+mod untrusted;
 mod work;
 
 use std::process::ExitCode;

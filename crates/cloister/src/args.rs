@@ -1,10 +1,24 @@
 //! What can be typed.
 
+mod admin;
+pub(crate) mod audit;
+mod grant;
+mod people;
+mod platform;
+mod redteam;
+pub(crate) mod secret;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use cloister_protocol::{ApprovalId, ChatId, TaskId, UserName};
+
+pub(crate) use admin::{Admin, Ca};
+pub(crate) use grant::Grant;
+pub(crate) use people::{AccountOf, Context, ContextOf, In, Pair, Role, RoleOf, Workspace};
+pub(crate) use platform::{Config, Explain, Policy, Stop, Who};
+pub(crate) use redteam::Redteam;
 
 /// A private AI agent for every person, each in its own locked cell.
 ///
@@ -16,6 +30,9 @@ pub(crate) struct Args {
     /// Where everything is kept [default: ~/.local/share/cloister]
     #[arg(long, global = true, env = "CLOISTER_DATA", value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
+    /// Administer another machine, where this one is enrolled (`cloister admin enroll`)
+    #[arg(long, global = true, env = "CLOISTER_REMOTE", value_name = "NAME")]
+    pub(crate) remote: Option<String>,
     /// Print JSON; errors as {"error": {"code", "message", "fix"}}
     #[arg(long, global = true)]
     pub(crate) json: bool,
@@ -41,9 +58,23 @@ pub(crate) enum Command {
     /// List, add and change users (the people who have an agent here)
     #[command(subcommand)]
     User(User),
+    /// Who may do what: list, give and take roles
+    #[command(subcommand)]
+    Role(Role),
+    /// Show who a pairing code is of, and link them to a user
+    Pair(Pair),
+    /// List workspaces, and make those of communities
+    #[command(subcommand)]
+    Workspace(Workspace),
+    /// Contexts of a workspace: their prompts, and what may be used in them
+    #[command(subcommand)]
+    Context(Context),
     /// List, show and cancel tasks (what agents work on in the background); answer what they ask
     #[command(subcommand)]
     Task(Task),
+    /// List, explain and revoke what people allowed their agents for longer than once
+    #[command(subcommand)]
+    Grant(Grant),
     /// Connect models and choose who uses which
     #[command(subcommand)]
     Model(Model),
@@ -53,6 +84,25 @@ pub(crate) enum Command {
     /// Where a user's tasks may go on the network
     #[command(subcommand)]
     Egress(Egress),
+    /// Administer from other machines: enrol them, end them, and the authority that vouches for them
+    #[command(subcommand)]
+    Admin(Admin),
+    /// Keep secrets that agents may use and never see: set, list, rotate, remove
+    #[command(subcommand)]
+    Secret(secret::Secret),
+    /// What was asked, decided, done and changed; and the proof that it is whole
+    #[command(subcommand)]
+    Audit(audit::Audit),
+    /// Policies: who may do what, checked, explained and put in force
+    #[command(subcommand)]
+    Policy(Policy),
+    /// The versions of settings, policies and of who agents are; and going back to one
+    #[command(subcommand)]
+    Config(Config),
+    /// Emergency: stop every agent until `cloister release`
+    Stop(Stop),
+    /// Let everything go on after `cloister stop --all`
+    Release,
     /// What the running control plane is doing, and what to do about it; exits with 1 if that is urgent
     Status(Status),
     /// Print a new login link; it works once
@@ -61,6 +111,8 @@ pub(crate) enum Command {
     Session(Session),
     /// Measure this machine: overhead per turn, cold start, memory
     Bench(Bench),
+    /// Attack this build: a model that obeys whatever it reads, and what its attacks came to
+    Redteam(Redteam),
     /// Print the completions of a shell, for its start-up file
     Completions { shell: clap_complete::Shell },
 }
@@ -249,8 +301,31 @@ pub(crate) enum User {
         #[command(flatten)]
         limits: Limits,
     },
-    /// Show a user
+    /// Show a user, their roles and their identities
     Show { name: UserName },
+    /// Link an account on a surface to a user: whoever has it speaks as them
+    Link(AccountOf),
+    /// Unlink an account
+    Unlink(AccountOf),
+    /// Write all that is a user's into a directory of readable files
+    Export {
+        name: UserName,
+        /// A new or empty directory
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+    },
+    /// Erase a user: chats, files, tasks, secrets, and what the audit says of them
+    Erase {
+        name: UserName,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+        /// Why, in words that stay in the audit
+        #[arg(long, value_name = "TEXT", default_value = "asked for")]
+        why: String,
+    },
+    /// End every session and login link of a user, at once
+    Logout { name: UserName },
     /// Change a user's limits
     Set {
         name: UserName,
@@ -293,17 +368,26 @@ pub(crate) enum Task {
         #[command(flatten)]
         user: ForUser,
     },
-    /// Allow what a task asks
+    /// Allow what a task asks, this once unless said otherwise
     Approve {
         #[command(flatten)]
         user: ForUser,
         approval: ApprovalId,
+        /// As often as the task needs exactly this
+        #[arg(long, conflicts_with = "always")]
+        for_task: bool,
+        /// Until revoked (`cloister grant revoke`), where that is offered
+        #[arg(long)]
+        always: bool,
     },
-    /// Refuse what a task asks
+    /// Deny what a task asks
     Deny {
         #[command(flatten)]
         user: ForUser,
         approval: ApprovalId,
+        /// And stop the task
+        #[arg(long)]
+        stop: bool,
     },
 }
 
@@ -449,6 +533,8 @@ pub(crate) enum Leg {
     Throughput,
     /// Requests and model calls through a door
     Proxy,
+    /// What decisions and the audit trail add
+    Gates,
     /// The chat page
     Page,
     /// Quiet users beside one who floods and burns processor time
@@ -458,7 +544,7 @@ pub(crate) enum Leg {
 }
 
 impl Leg {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Turn,
         Self::Memory,
         Self::Cold,
@@ -466,6 +552,7 @@ impl Leg {
         Self::Executor,
         Self::Throughput,
         Self::Proxy,
+        Self::Gates,
         Self::Page,
         Self::Fairness,
         Self::Density,

@@ -1,6 +1,8 @@
-//! The admin API's client: over the socket of a running control plane, or in-process when none runs.
+//! The admin API's client: over the line to a running control plane, here or on another machine, or
+//! in-process when none runs.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -8,63 +10,39 @@ use axum::body::Body;
 use axum::http::{Method, Request, StatusCode};
 use cloister_protocol::{ErrorCode, ErrorEnvelope, UserName};
 use http_body_util::BodyExt;
-use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::net::UnixStream;
 use tower::ServiceExt;
 
+pub(crate) use crate::line::{connect, listen, socket_path};
+
+use crate::line::Line;
 use crate::output::{CliError, UNAVAILABLE};
+use crate::remote::Machine;
 use crate::wiring::{self, Built};
 
 /// The longest a command waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(crate) enum Client {
-    /// The control plane runs; this is its socket.
-    Remote(PathBuf),
+    /// The control plane runs, at the end of this line.
+    Running(Line),
     /// It does not; this process holds the data directory meanwhile.
     Local { router: Router, _built: Box<Built> },
-}
-
-pub(crate) fn socket_path(data: &Path) -> PathBuf {
-    data.join("control.sock")
-}
-
-/// A socket address holds 107 bytes; a directory descriptor makes any path short.
-fn short(path: &Path) -> std::io::Result<(std::os::fd::OwnedFd, PathBuf)> {
-    let no_name = || std::io::Error::from(std::io::ErrorKind::InvalidInput);
-    let dir = path.parent().ok_or_else(no_name)?;
-    let name = path.file_name().ok_or_else(no_name)?;
-    let flags =
-        rustix::fs::OFlags::PATH | rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC;
-    let dir = rustix::fs::open(dir, flags, rustix::fs::Mode::empty())?;
-    let place = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&dir));
-    Ok((dir, Path::new(&place).join(name)))
-}
-
-/// Connects to a socket, however long its path is.
-pub(crate) async fn connect(path: &Path) -> std::io::Result<UnixStream> {
-    let (_dir, path) = short(path)?;
-    UnixStream::connect(path).await
-}
-
-/// Listens on a socket that only this account can open, however long its path is.
-pub(crate) fn listen(path: &Path) -> std::io::Result<tokio::net::UnixListener> {
-    let (_dir, path) = short(path)?;
-    let listener = tokio::net::UnixListener::bind(&path)?;
-    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
-    Ok(listener)
 }
 
 impl Client {
     pub(crate) async fn new(data: &Path) -> Result<Self, CliError> {
         let socket = socket_path(data);
         if connect(&socket).await.is_ok() {
-            return Ok(Self::Remote(socket));
+            return Ok(Self::Running(Line::Socket(socket)));
         }
         let built = wiring::build(data).await?;
-        let router = cloister_web::admin_router(built.control.clone(), built.upstream.clone());
+        let router = cloister_web::admin_router(
+            built.control.clone(),
+            built.upstream.clone(),
+            built.remote.clone(),
+        );
         Ok(Self::Local { router, _built: Box::new(built) })
     }
 
@@ -72,13 +50,26 @@ impl Client {
     pub(crate) async fn running(data: &Path) -> Result<Self, CliError> {
         let socket = socket_path(data);
         match connect(&socket).await {
-            Ok(_) => Ok(Self::Remote(socket)),
+            Ok(_) => Ok(Self::Running(Line::Socket(socket))),
             Err(_) => Err(CliError::new(
                 ErrorCode::NotFound,
                 format!("no control plane runs on {}", data.display()),
             )
             .fix("start it with `cloister up` (and the same --data)")
             .exit(UNAVAILABLE)),
+        }
+    }
+
+    /// The control plane of another machine.
+    pub(crate) fn remote(machine: Arc<Machine>) -> Self {
+        Self::Running(Line::Machine(machine))
+    }
+
+    /// The line to the control plane that runs.
+    pub(crate) fn line(&self) -> Option<&Line> {
+        match self {
+            Self::Running(line) => Some(line),
+            Self::Local { .. } => None,
         }
     }
 
@@ -108,25 +99,10 @@ impl Client {
         path: &str,
         body: Option<&impl Serialize>,
     ) -> Result<T, CliError> {
-        let internal =
-            |error: &dyn std::fmt::Display| CliError::new(ErrorCode::Internal, error.to_string());
-        let json = body.map(serde_json::to_vec).transpose().map_err(|e| internal(&e))?;
-        let request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header("host", "cloister")
-            .header("content-type", "application/json")
-            .body(json.map_or_else(Body::empty, Body::from))
-            .map_err(|e| internal(&e))?;
+        let request = request(method, path, body)?;
         let answer = tokio::time::timeout(PATIENCE, self.exchange(request)).await;
         let (status, bytes) = answer.map_err(|late| internal(&late))??;
-        if status.is_success() {
-            return serde_json::from_slice(&bytes).map_err(|e| internal(&e));
-        }
-        match serde_json::from_slice::<ErrorEnvelope>(&bytes) {
-            Ok(envelope) => Err(envelope.error.into()),
-            Err(_) => Err(internal(&format!("the control plane answered {status}"))),
-        }
+        read(status, &bytes)
     }
 
     async fn exchange(
@@ -143,39 +119,62 @@ impl Client {
                 let body = response.into_body().collect().await.map_err(|e| failed(&e))?;
                 Ok((status, body.to_bytes()))
             }
-            Self::Remote(socket) => {
-                let stream = connect(socket).await.map_err(|e| failed(&e))?;
-                let (mut sender, connection) =
-                    hyper::client::conn::http1::handshake(TokioIo::new(stream))
-                        .await
-                        .map_err(|e| failed(&e))?;
-                let exchange = async {
-                    let response = sender.send_request(request).await.map_err(|e| failed(&e))?;
-                    let status = response.status();
-                    let body = response.into_body().collect().await.map_err(|e| failed(&e))?;
-                    Ok((status, body.to_bytes()))
-                };
-                tokio::pin!(connection, exchange);
-                tokio::select! {
-                    done = &mut exchange => done,
-                    ended = &mut connection => match ended {
-                        Ok(()) => exchange.await,
-                        Err(error) => Err(failed(&error)),
-                    },
-                }
+            Self::Running(line @ Line::Socket(_)) => {
+                let reply = line.exchange(request).await.map_err(|e| failed(&e))?;
+                Ok((reply.status, reply.body))
+            }
+            Self::Running(line @ Line::Machine(machine)) => {
+                let reply = line.exchange(request).await;
+                let reply = reply.map_err(|error| machine.unreachable(error.as_ref()))?;
+                machine.heed(&reply.headers).await;
+                Ok((reply.status, reply.body))
             }
         }
     }
 
-    /// The user that is meant: the one named, or the first.
+    /// The user that is meant: the one named, or whoever this machine is enrolled for, or the first.
     pub(crate) async fn user(&self, given: Option<&UserName>) -> Result<UserName, CliError> {
         if let Some(name) = given {
             return Ok(name.clone());
+        }
+        if let Some(Line::Machine(machine)) = self.line() {
+            return Ok(machine.user());
         }
         let users: Vec<cloister_protocol::admin::UserView> = self.get("/admin/v1/users").await?;
         users.into_iter().next().map(|user| user.name).ok_or_else(|| {
             CliError::new(ErrorCode::NotFound, "there are no users yet")
                 .fix("`cloister user add NAME`")
         })
+    }
+}
+
+fn internal(error: &dyn std::fmt::Display) -> CliError {
+    CliError::new(ErrorCode::Internal, error.to_string())
+}
+
+/// A request with a JSON body, or none.
+pub(crate) fn request(
+    method: Method,
+    path: &str,
+    body: Option<&impl Serialize>,
+) -> Result<Request<Body>, CliError> {
+    let json = body.map(serde_json::to_vec).transpose().map_err(|e| internal(&e))?;
+    Request::builder()
+        .method(method)
+        .uri(path)
+        .header("host", "cloister")
+        .header("content-type", "application/json")
+        .body(json.map_or_else(Body::empty, Body::from))
+        .map_err(|e| internal(&e))
+}
+
+/// The answer to it, or the error in it.
+pub(crate) fn read<T: DeserializeOwned>(status: StatusCode, bytes: &[u8]) -> Result<T, CliError> {
+    if status.is_success() {
+        return serde_json::from_slice(bytes).map_err(|e| internal(&e));
+    }
+    match serde_json::from_slice::<ErrorEnvelope>(bytes) {
+        Ok(envelope) => Err(envelope.error.into()),
+        Err(_) => Err(internal(&format!("the control plane answered {status}"))),
     }
 }

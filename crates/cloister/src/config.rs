@@ -4,7 +4,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use cloister_control::{CellOptions, LimitOptions, UserOptions, WorkOptions};
+use cloister_control::{
+    AuditOptions, CellOptions, GateOptions, LimitOptions, SecretOptions, UserOptions, WorkOptions,
+};
 use cloister_protocol::ErrorCode;
 use serde::Deserialize;
 
@@ -26,9 +28,18 @@ pub(crate) struct Config {
     pub(crate) users: UserOptions,
     pub(crate) work: WorkOptions,
     pub(crate) limits: LimitOptions,
+    pub(crate) secrets: SecretOptions,
+    pub(crate) audit: AuditOptions,
+    pub(crate) admin: cloister_web::RemoteOptions,
+    pub(crate) gates: GateOptions,
 }
 
 impl Config {
+    /// What is wrong with the text of a file, if something is.
+    pub(crate) fn check(text: &str) -> Result<(), String> {
+        toml::from_str::<Self>(text).map(|_| ()).map_err(|error| error.to_string())
+    }
+
     pub(crate) fn load(data: &Path) -> Result<Self, CliError> {
         let path = data.join("cloister.toml");
         let text = match std::fs::read_to_string(&path) {
@@ -64,6 +75,19 @@ pub(crate) fn data_dir(given: Option<&Path>) -> Result<PathBuf, CliError> {
         CliError::new(ErrorCode::BadRequest, "there is no home directory to keep the data in")
             .fix("say where with --data DIR or CLOISTER_DATA")
     })
+}
+
+/// Where what belongs to this account, and to no control plane, is kept.
+#[expect(clippy::disallowed_methods, reason = "the one place that reads where things usually are")]
+pub(crate) fn config_dir() -> Result<PathBuf, CliError> {
+    let base =
+        std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute());
+    base.or_else(|| home().map(|home| home.join(".config")))
+        .map(|dir| dir.join("cloister"))
+        .ok_or_else(|| {
+            CliError::new(ErrorCode::BadRequest, "there is no home directory to keep identities in")
+                .fix("set HOME or XDG_CONFIG_HOME")
+        })
 }
 
 /// A secret from the environment.

@@ -1,4 +1,4 @@
-//! A connection to the agent socket, through the control plane's own socket; taken up again when it
+//! A connection to the agent socket, over the line to the control plane; taken up again when it
 //! breaks.
 
 use std::path::{Path, PathBuf};
@@ -8,27 +8,25 @@ use axum::body::Body;
 use axum::http::Request;
 use cloister_protocol::admin::{NewSession, Session};
 use cloister_protocol::{
-    AgentFrame, Attachment, Cancel, ChatId, ClientFrame, ErrorCode, ErrorEnvelope, Message,
-    SendFile, TurnId, UserName,
+    AgentFrame, ApprovalAnswer, Attachment, Cancel, ChatId, ClientFrame, ErrorCode, ErrorEnvelope,
+    Message, SendFile, TurnId, UserName,
 };
 use futures_util::{SinkExt, StreamExt};
-use http_body_util::BodyExt;
-use hyper_util::rt::TokioIo;
-use tokio::net::UnixStream;
 use tokio::time::Instant;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::{self, client::IntoClientRequest};
 
-use crate::client::{Client, connect, socket_path};
+use crate::client::Client;
+use crate::line::{Line, Stream};
 use crate::output::{CliError, NOT_IN_TIME, UNAVAILABLE};
 
 const RETRY: Duration = Duration::from_millis(300);
 
 pub(crate) struct Connection {
-    socket_path: PathBuf,
+    line: Line,
     session: Session,
     chat: ChatId,
-    socket: Option<WebSocketStream<UnixStream>>,
+    socket: Option<WebSocketStream<Stream>>,
     /// Said and not answered yet: said again after a break.
     unanswered: Vec<Message>,
     /// How many of them this socket has been told.
@@ -37,20 +35,23 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) async fn open(
-        data: &Path,
         client: &Client,
         user: UserName,
         chat: ChatId,
     ) -> Result<Self, CliError> {
         let session = new_session(client, user).await?;
-        let socket_path = socket_path(data);
+        let line = client.line().cloned().ok_or_else(|| {
+            CliError::new(ErrorCode::NotFound, "no control plane runs")
+                .fix("start it with `cloister up`")
+                .exit(UNAVAILABLE)
+        })?;
         let mut connection =
-            Self { socket_path, session, chat, socket: None, unanswered: Vec::new(), told: 0 };
+            Self { line, session, chat, socket: None, unanswered: Vec::new(), told: 0 };
         connection.socket = Some(connection.dial().await?);
         Ok(connection)
     }
 
-    async fn dial(&self) -> Result<WebSocketStream<UnixStream>, CliError> {
+    async fn dial(&self) -> Result<WebSocketStream<Stream>, CliError> {
         let broken = |error: &dyn std::fmt::Display| {
             CliError::new(
                 ErrorCode::Internal,
@@ -65,7 +66,7 @@ impl Connection {
             .parse()
             .map_err(|e: axum::http::header::InvalidHeaderValue| broken(&e))?;
         request.headers_mut().insert("authorization", bearer);
-        let stream = connect(&self.socket_path).await.map_err(|e| broken(&e))?;
+        let stream = self.line.dial().await.map_err(|e| broken(&e))?;
         match tokio_tungstenite::client_async(request, stream).await {
             Ok((socket, _)) => Ok(socket),
             Err(tungstenite::Error::Http(response)) => {
@@ -126,6 +127,19 @@ impl Connection {
         }
     }
 
+    /// Answers a question, if the socket is there; whether it took it.
+    pub(crate) async fn answer(&mut self, answer: ApprovalAnswer) -> bool {
+        let frame = ClientFrame::Approval(answer);
+        let (Some(socket), Ok(json)) = (&mut self.socket, serde_json::to_string(&frame)) else {
+            return false;
+        };
+        let sent = socket.send(tungstenite::Message::text(json)).await.is_ok();
+        if !sent {
+            self.socket = None;
+        }
+        sent
+    }
+
     /// Says what this socket has not been told yet, on a new connection if need be.
     async fn tell(&mut self, deadline: Instant) -> Result<(), CliError> {
         while let Some(message) = self.unanswered.get(self.told) {
@@ -149,7 +163,7 @@ impl Connection {
             let mut dialled = self.dial().await;
             if dialled.as_ref().is_err_and(|error| error.body.code == ErrorCode::Unauthorized) {
                 // A conversation may outlive its session.
-                let client = Client::Remote(self.socket_path.clone());
+                let client = Client::Running(self.line.clone());
                 self.session = new_session(&client, self.session.user.clone()).await?;
                 dialled = self.dial().await;
             }
@@ -243,26 +257,13 @@ impl Connection {
             .header("authorization", format!("Bearer {}", self.session.token))
             .body(body)
             .map_err(|e| failed(&e))?;
-        let stream = connect(&self.socket_path).await.map_err(|e| failed(&e))?;
-        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
-            .await
-            .map_err(|e| failed(&e))?;
-        let exchange = async {
-            let response = sender.send_request(request).await.map_err(|e| failed(&e))?;
-            let status = response.status();
-            let bytes = response.into_body().collect().await.map_err(|e| failed(&e))?.to_bytes();
-            if status.is_success() {
-                return Ok(bytes);
-            }
-            match serde_json::from_slice::<ErrorEnvelope>(&bytes) {
-                Ok(envelope) => Err(envelope.error.into()),
-                Err(_) => Err(failed(&format!("the control plane answered {status}"))),
-            }
-        };
-        tokio::pin!(connection, exchange);
-        tokio::select! {
-            done = &mut exchange => done,
-            _ = &mut connection => exchange.await,
+        let reply = self.line.exchange(request).await.map_err(|e| failed(&e))?;
+        if reply.status.is_success() {
+            return Ok(reply.body);
+        }
+        match serde_json::from_slice::<ErrorEnvelope>(&reply.body) {
+            Ok(envelope) => Err(envelope.error.into()),
+            Err(_) => Err(failed(&format!("the control plane answered {}", reply.status))),
         }
     }
 }
@@ -272,7 +273,7 @@ async fn new_session(client: &Client, user: UserName) -> Result<Session, CliErro
     client.post("/admin/v1/sessions", &asked).await
 }
 
-fn percent_encode(text: &str) -> String {
+pub(crate) fn percent_encode(text: &str) -> String {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(byte);
     text.bytes()
         .map(

@@ -7,8 +7,11 @@ mod client;
 mod commands;
 mod config;
 mod connection;
+mod line;
 mod logging;
+mod master;
 mod output;
+mod remote;
 mod terminal;
 mod wiring;
 

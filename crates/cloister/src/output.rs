@@ -15,6 +15,8 @@ pub(crate) const BAD_CONFIG: u8 = 64;
 pub(crate) const UNAVAILABLE: u8 = 69;
 /// It did not come in time, and may still come.
 pub(crate) const NOT_IN_TIME: u8 = 75;
+/// A question waits for somebody's answer.
+pub(crate) const QUESTION_WAITS: u8 = 77;
 /// Ctrl-C.
 pub(crate) const INTERRUPTED: u8 = 130;
 /// As if SIGPIPE had ended us.
@@ -164,6 +166,12 @@ pub(crate) fn usage_error(error: &clap::Error) -> ExitCode {
         (Ok(()), true) => ExitCode::SUCCESS,
         (Ok(()), false) | (Err(_), _) => ExitCode::from(USAGE),
     }
+}
+
+/// A time as people and programs read it.
+pub(crate) fn time(ms: i64) -> String {
+    jiff::Timestamp::from_millisecond(ms)
+        .map_or_else(|_out_of_range| ms.to_string(), |time| time.to_string())
 }
 
 /// A table for people: columns as wide as they need to be.

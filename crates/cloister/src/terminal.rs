@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal, Write};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
 /// Text that does nothing to a terminal but appear on it: what would move its cursor, change its
-/// settings or turn the order of letters around becomes visible instead.
+/// settings, turn the order of letters around or not be seen at all becomes visible instead.
 pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     if text.chars().all(is_harmless) {
         return Cow::Borrowed(text);
@@ -17,12 +17,7 @@ pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
 }
 
 fn is_harmless(c: char) -> bool {
-    matches!(c, '\n' | '\t') || !(c.is_control() || turns_text(c))
-}
-
-/// Marks that change the direction of what follows, and line ends that only some programs know.
-fn turns_text(c: char) -> bool {
-    matches!(c, '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+    !cloister_policy::is_hidden(c)
 }
 
 /// The picture of a control character.
@@ -44,8 +39,10 @@ pub(crate) fn harmless_json(json: &str) -> Cow<'_, str> {
         if is_harmless(c) {
             safe.push(c);
         } else {
-            // Such characters stand in strings only; all of them are in the basic plane.
-            safe.push_str(&format!("\\u{:04x}", u32::from(c)));
+            // Such characters stand in strings only.
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                safe.push_str(&format!("\\u{unit:04x}"));
+            }
         }
     }
     Cow::Owned(safe)

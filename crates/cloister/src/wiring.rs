@@ -7,18 +7,20 @@ use std::sync::Arc;
 use cloister_broker::{BuildError, DoorServer, ModelGateway};
 use cloister_control::layout::Layout;
 use cloister_control::ports::{ModelDefaults, Upstream};
-use cloister_control::{Control, Metrics, Parts, Policies};
+use cloister_control::{
+    AuditParts, Control, Metrics, Parts, Policies, SecretOptions, finish_interrupted_change,
+};
 use cloister_policy::engine::PolicyErrors;
 use cloister_protocol::admin::Key;
 use cloister_protocol::{ErrorBody, ErrorCode};
 use cloister_sandbox::NativeBackend;
 use cloister_store::Store;
 use cloister_store::models::Model;
-use cloister_store::secrets::{MasterPlace, SecretError};
 use cloister_vault::Keyring;
 use futures_util::future::BoxFuture;
 
 use crate::config::Config;
+use crate::master;
 use crate::output::{BAD_CONFIG, CliError, UNAVAILABLE};
 
 /// Everything that runs, or could.
@@ -28,6 +30,7 @@ pub(crate) struct Built {
     pub(crate) gateway: ModelGateway,
     pub(crate) egress: cloister_broker::EgressHandle,
     pub(crate) config: Config,
+    pub(crate) remote: cloister_web::Remote,
     /// Held as long as this process owns the data directory.
     _lock: File,
 }
@@ -45,17 +48,26 @@ pub(crate) async fn build_with(
 ) -> Result<Built, CliError> {
     let layout = create_layout(data)?;
     let lock = lock(&layout)?;
+    finish_interrupted_change(&layout)?;
+    let policies = Policies::load(&layout.policies()).map_err(|wrong| bad_policies(&wrong))?;
     let store = Store::open(&layout.database()).await?;
-    let keys = unlock(&store, &layout).await?;
+    let keys = master::unlock(&store, layout.root(), &config.secrets).await?;
+    let witnesses =
+        cloister_broker::witnesses(&config.audit, &store, &keys).map_err(no_witnesses)?;
+    let audit = AuditParts { options: config.audit.clone(), witnesses };
+    let master = master::settings(layout.root());
     let mut options = cloister_broker::Options::new(layout.keys());
     options.upstream = (&config.models).into();
     options.egress = config.egress.clone();
     options.search = config.search.clone();
     options.metrics = Arc::clone(&metrics);
-    let doors = DoorServer::new(options, store.clone()).map_err(no_doors)?;
+    let doors = DoorServer::new(options, store.clone(), keys.clone()).map_err(no_doors)?;
     let gateway = doors.gateway().clone();
     let egress = doors.egress();
     let backend = backend(&layout)?;
+    let ca = layout.root().join("ca");
+    let remote = cloister_web::Remote::open(&ca, store.clone(), config.admin.clone());
+    let remote = remote.map_err(no_authority)?;
     let control = Control::new(Parts {
         store,
         layout,
@@ -63,29 +75,47 @@ pub(crate) async fn build_with(
         users: config.users.clone(),
         work: config.work.clone(),
         limits: config.limits.clone(),
+        gates: config.gates.clone(),
         backend: Arc::new(backend),
         doors: Arc::new(doors),
         metrics,
         keys,
-        policies: Policies::new(&[]).map_err(bad_policies)?,
+        policies,
+        audit,
+        master,
     });
+    control.check_settings_with(Config::check);
     let upstream = Arc::new(Gateway(gateway.clone()));
-    Ok(Built { control, upstream, gateway, egress, config, _lock: lock })
+    Ok(Built { control, upstream, gateway, egress, config, remote, _lock: lock })
 }
 
-/// Without the master key nothing starts: there is no other way to a secret, and no weaker one.
-async fn unlock(store: &Store, layout: &Layout) -> Result<Keyring, CliError> {
-    let master = layout.root().join("master.key");
-    store.create_master(&master).await.map_err(locked)?;
-    store.unlock(&MasterPlace::file(&master)).await.map_err(locked)
+/// The keys of a data directory that has no settings of its own.
+pub(crate) async fn unlock(store: &Store, layout: &Layout) -> Result<Keyring, CliError> {
+    master::unlock(store, layout.root(), &SecretOptions::default()).await
 }
 
-fn locked(error: SecretError) -> CliError {
-    CliError::new(ErrorCode::Internal, error.to_string()).exit(UNAVAILABLE)
+fn no_witnesses(error: cloister_broker::WitnessSetupError) -> CliError {
+    CliError::new(ErrorCode::BadRequest, error.to_string())
+        .fix("docs/operating.md lists every setting")
+        .exit(BAD_CONFIG)
 }
 
-fn bad_policies(errors: PolicyErrors) -> CliError {
-    CliError::new(ErrorCode::BadRequest, errors.to_string()).exit(BAD_CONFIG)
+fn bad_policies(errors: &PolicyErrors) -> CliError {
+    CliError::new(ErrorCode::BadRequest, format!("the policies can't take effect:\n{errors}"))
+        .fix("change these files; `cloister policy check` looks at them again")
+        .exit(BAD_CONFIG)
+}
+
+fn no_authority(error: cloister_pki::PkiError) -> CliError {
+    let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
+    let message =
+        format!("the certificate authority can't be used: {error}{}", cause.unwrap_or_default());
+    match error {
+        cloister_pki::PkiError::BadRequest { .. } => CliError::new(ErrorCode::BadRequest, message)
+            .fix("see `[admin] names` in cloister.toml")
+            .exit(BAD_CONFIG),
+        _ => CliError::new(ErrorCode::Internal, message).exit(UNAVAILABLE),
+    }
 }
 
 fn no_doors(error: BuildError) -> CliError {

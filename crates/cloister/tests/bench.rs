@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-const ROWS: [&str; 46] = [
+const ROWS: [&str; 51] = [
     "floor.there",
     "floor.back",
     "turn.there",
@@ -32,6 +32,11 @@ const ROWS: [&str; 46] = [
     "broker.direct",
     "broker.door",
     "broker.adds",
+    "gates.decision",
+    "gates.decision.first",
+    "gates.step.free",
+    "gates.step.gated",
+    "gates.adds",
     "page.size",
     "page.server",
     "page.fetch",

@@ -1,7 +1,7 @@
 //! The handle that everything else holds: what control is made of, how it starts and stops.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use cloister_protocol::{TaskId, WorkspaceId};
@@ -11,17 +11,23 @@ use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::audit_keeper::{AuditKeeper, AuditParts};
 use crate::cells::Poke;
 use crate::error::ControlError;
+use crate::gates::Gates;
+use crate::history::{History, SettingsCheck};
 use crate::hub::Hub;
 use crate::layout::Layout;
 use crate::limits::Limiter;
 use crate::metrics::Metrics;
-use crate::options::{CellOptions, LimitOptions, UserOptions, WorkOptions};
+use crate::options::{CellOptions, GateOptions, LimitOptions, UserOptions, WorkOptions};
+use crate::people::{Access, Pairings};
 use crate::policies::Policies;
 use crate::ports::{CellBackend, Doors};
 use crate::pulse::LastPulse;
 use crate::readiness::LastChecks;
+use crate::secrets::MasterSettings;
+use crate::stop::EmergencyStop;
 use crate::tasks::Running;
 
 /// How long a stop waits for cells and executors to end by themselves.
@@ -37,11 +43,14 @@ pub struct Parts {
     pub users: UserOptions,
     pub work: WorkOptions,
     pub limits: LimitOptions,
+    pub gates: GateOptions,
     pub backend: Arc<dyn CellBackend>,
     pub doors: Arc<dyn Doors>,
     pub metrics: Arc<Metrics>,
     pub keys: Keyring,
     pub policies: Policies,
+    pub audit: AuditParts,
+    pub master: MasterSettings,
 }
 
 /// Control, cheap to clone.
@@ -59,8 +68,17 @@ pub(crate) struct Inner {
     closing: CancellationToken,
     pub(crate) stop: CancellationToken,
     pub(crate) limiter: Limiter,
+    pub(crate) gates: Gates,
+    pub(crate) access: Access,
+    pub(crate) pairings: Pairings,
+    pub(crate) audit: AuditKeeper,
+    /// The master key is replaced by one at a time.
+    pub(crate) rotating: tokio::sync::Mutex<()>,
     pub(crate) last_pulse: LastPulse,
     pub(crate) last_checks: LastChecks,
+    pub(crate) history: History,
+    pub(crate) settings_check: OnceLock<SettingsCheck>,
+    pub(crate) stopped: EmergencyStop,
     /// Something may have become startable.
     pub(crate) task_signal: Notify,
     actors: Mutex<HashMap<WorkspaceId, mpsc::Sender<Poke>>>,
@@ -71,8 +89,16 @@ impl Control {
     pub fn new(parts: Parts) -> Self {
         let inner = Inner {
             limiter: Limiter::new(parts.limits.clone()),
+            gates: Gates::default(),
+            access: Access::default(),
+            pairings: Pairings::default(),
+            audit: AuditKeeper::default(),
+            rotating: tokio::sync::Mutex::default(),
             last_pulse: LastPulse::default(),
             last_checks: LastChecks::default(),
+            history: History::new(parts.layout.clone()),
+            settings_check: OnceLock::new(),
+            stopped: EmergencyStop::default(),
             parts,
             hub: Hub::default(),
             tracker: TaskTracker::new(),
@@ -90,6 +116,8 @@ impl Control {
         self.inner.parts.backend.sweep().await;
         let failed = "the run directory could not be cleared";
         self.layout().clear_run().map_err(ControlError::io(failed))?;
+        self.apply_allowed_proposals().await?;
+        self.load_stop().await?;
         let requeued = self.store().requeue_running().await?;
         let settled = self.store().settle_leftovers().await?;
         let waiting = self.store().workspaces_with_unanswered().await?;
@@ -99,10 +127,13 @@ impl Control {
         for workspace in waiting {
             self.poke(workspace, Poke::Inbox);
         }
+        self.take_up_config();
         let scheduler = self.clone();
         self.inner.tracker.spawn(async move { scheduler.schedule_tasks().await });
         let quota = self.clone();
         self.inner.tracker.spawn(async move { quota.watch_quotas().await });
+        let keeper = self.clone();
+        self.inner.tracker.spawn(async move { keeper.keep_audit().await });
         self.inner.task_signal.notify_one();
         Ok(())
     }
@@ -111,6 +142,10 @@ impl Control {
     /// did not.
     pub async fn drain(&self) {
         self.inner.closing.cancel();
+        if self.is_stopped() {
+            // Nothing is answered until it is released.
+            return;
+        }
         let within = Duration::from_secs(self.work().drain_s);
         if tokio::time::timeout(within, self.all_answered()).await.is_ok() {
             return;

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use cloister_protocol::{ErrorBody, ErrorCode, ParseIdError};
 use cloister_store::StoreError;
+use cloister_store::audit::AuditError;
+use cloister_store::secrets::SecretError;
 
 use crate::files::FileError;
 use crate::ports::LaunchError;
@@ -22,6 +24,10 @@ pub enum ControlError {
     Io { what: String, source: std::io::Error },
     #[error(transparent)]
     Launch(#[from] LaunchError),
+    #[error("the audit could not be used")]
+    Audit(#[from] AuditError),
+    #[error(transparent)]
+    Secret(#[from] SecretError),
 }
 
 impl ControlError {
@@ -49,6 +55,7 @@ impl ControlError {
             Self::Busy { .. } => ErrorCode::Busy,
             Self::Store(StoreError::NotFound { .. }) => ErrorCode::NotFound,
             Self::Store(StoreError::Exists { .. }) => ErrorCode::Conflict,
+            Self::Store(StoreError::TooMany { .. }) => ErrorCode::Busy,
             Self::Store(
                 StoreError::Open { .. }
                 | StoreError::Migrate { .. }
@@ -62,6 +69,11 @@ impl ControlError {
             Self::File(FileError::Refused { .. }) => ErrorCode::Refused,
             Self::File(FileError::Io { .. }) => ErrorCode::Internal,
             Self::Launch(error) => error.code(),
+            Self::Audit(AuditError::NoSuchEntries { .. })
+            | Self::Secret(SecretError::NoSecret { .. }) => ErrorCode::NotFound,
+            Self::Secret(SecretError::Binding(_)) => ErrorCode::BadRequest,
+            Self::Secret(SecretError::NoIncoming { .. }) => ErrorCode::Conflict,
+            Self::Audit(_) | Self::Secret(_) => ErrorCode::Internal,
         }
     }
 
@@ -75,10 +87,19 @@ impl ControlError {
                 (format!("busy: {message}"), Some(format!("try again in {seconds} s")))
             }
             Self::Refused { message, fix, .. } => (message.clone(), fix.clone()),
-            Self::Store(error @ (StoreError::NotFound { .. } | StoreError::Exists { .. })) => {
+            Self::Store(
+                error @ (StoreError::NotFound { .. }
+                | StoreError::Exists { .. }
+                | StoreError::TooMany { .. }),
+            ) => (error.to_string(), None),
+            Self::Audit(error @ AuditError::NoSuchEntries { .. }) => (error.to_string(), None),
+            Self::Secret(error @ SecretError::NoSecret { .. }) => {
+                (error.to_string(), Some("`cloister secret list` shows what there is".to_owned()))
+            }
+            Self::Secret(error @ (SecretError::Binding(_) | SecretError::NoIncoming { .. })) => {
                 (error.to_string(), None)
             }
-            Self::Store(_) | Self::Io { .. } => {
+            Self::Store(_) | Self::Io { .. } | Self::Audit(_) | Self::Secret(_) => {
                 (self.to_string(), Some("see the log of the control plane".to_owned()))
             }
             Self::File(error) => (error.to_string(), None),

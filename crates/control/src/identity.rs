@@ -1,9 +1,10 @@
 //! Who the agent is and what it knows of the person: `SOUL.md` and `USER.md`, as the guided start
 //! reads and writes them.
 //!
-//! The files are the person's own, and the cell may write to them: they are opened as any other file
-//! of a workspace, what is there is shown before it is replaced, and what does not fit is left alone.
+//! The files are the person's own; the control plane alone writes them, and every change is a version.
+//! What is there is shown before it is replaced, and what does not fit is left alone.
 
+use std::collections::BTreeMap;
 use std::io::{self, Read};
 
 use cloister_protocol::admin::{Identity, IdentityChange};
@@ -13,6 +14,7 @@ use cloister_store::tokens::token_hash;
 use crate::control::Control;
 use crate::error::ControlError;
 use crate::files::{FileError, RelPath, Tree, is_invisible};
+use crate::history::ConfigScope;
 
 const SOUL: &str = "SOUL.md";
 const USER: &str = "USER.md";
@@ -45,10 +47,11 @@ impl Control {
     }
 
     /// Writes what was changed; the rest stays.
-    pub fn write_identity(
+    pub async fn write_identity(
         &self,
         workspace: WorkspaceId,
         change: &IdentityChange,
+        author: &str,
     ) -> Result<Identity, ControlError> {
         let now = self.identity(workspace)?;
         if change.seen.as_ref().is_some_and(|seen| *seen != now.seen) {
@@ -71,15 +74,17 @@ impl Control {
         };
         let soul = document(SOUL, &format!("{SOUL_TITLE}\n\n{named}{manner}"))?;
         let user = document(USER, &format!("{USER_TITLE}\n\n{about}"))?;
-        let tree = self.workspace_tree(workspace)?;
         let soul_changes = agent_name != now.agent_name || manner != now.manner;
-        for (name, text, changes) in [(SOUL, soul, soul_changes), (USER, user, about != now.about)]
-        {
-            if changes {
-                let file = tree.replace(&RelPath::parse(name)?, text.as_bytes())?;
-                let failed = format!("{name} could not be given to the cell");
-                self.backend().adopt(workspace, &file).map_err(ControlError::io(failed))?;
-            }
+        let documents = [(SOUL, soul, soul_changes), (USER, user, about != now.about)];
+        let files: BTreeMap<_, _> = documents
+            .into_iter()
+            .filter(|(_, _, changes)| *changes)
+            .map(|(name, text, _)| (format!("{workspace}/{name}"), Some(text.into_bytes())))
+            .collect();
+        if !files.is_empty() {
+            let scope = ConfigScope::Workspace(workspace);
+            let why = "Who the agent is, and what it knows of the person";
+            self.change_config(scope, files, author, why).await?;
         }
         self.identity(workspace)
     }

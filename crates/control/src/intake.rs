@@ -68,6 +68,7 @@ impl Control {
                 }
             };
         }
+        self.require_speaker(&message.from, workspace, message.chat).await?;
         let attachments = self.known_attachments(&message)?;
         let inbound = Inbound {
             source: surface.to_owned(),

@@ -15,7 +15,14 @@ pub struct Layout {
     root: PathBuf,
 }
 
-/// The Markdown that says who the agent is, written once and then the person's own.
+/// What says who the agent is; only the control plane writes these, and each change is versioned.
+pub(crate) const IDENTITY_FILES: [&str; 4] = ["SOUL.md", "USER.md", "MEMORY.md", "HEARTBEAT.md"];
+/// Folders of what the agent is told to do and to use, with the same promise.
+pub(crate) const STEERING_FOLDERS: [&str; 3] = ["skills", "tools", "schedules"];
+/// All that the coordinator may write to.
+pub(crate) const WRITABLE_FOLDER: &str = "chats";
+
+/// How that Markdown begins.
 const IDENTITY: &[(&str, &str)] = &[
     (
         "SOUL.md",
@@ -39,7 +46,8 @@ impl Layout {
 
     /// Makes the directories that only the control plane uses.
     pub fn create(&self) -> io::Result<()> {
-        for dir in [self.root.clone(), self.workspaces(), self.objects(), self.keys(), self.run()] {
+        let own = [self.workspaces(), self.objects(), self.keys(), self.run(), self.policies()];
+        for dir in [self.root.clone()].into_iter().chain(own) {
             private_dir(&dir)?;
         }
         Ok(())
@@ -67,6 +75,16 @@ impl Layout {
 
     pub fn run(&self) -> PathBuf {
         self.root.join("run")
+    }
+
+    /// The operator's own policies.
+    pub fn policies(&self) -> PathBuf {
+        self.root.join("policies")
+    }
+
+    /// The versions of the configuration.
+    pub fn history(&self) -> PathBuf {
+        self.root.join("history")
     }
 
     pub fn workspace(&self, workspace: WorkspaceId) -> PathBuf {
@@ -107,41 +125,62 @@ impl Layout {
         Tree::open(&dir)
     }
 
-    /// Makes what a workspace with these chats must have, and opens all of it, so that it can be
-    /// given to the cell.
-    pub fn prepare(
-        &self,
-        workspace: WorkspaceId,
-        chats: &[ChatId],
-    ) -> Result<Vec<File>, FileError> {
+    /// Makes what a workspace with these chats must have, and opens all of it: what the cell is given,
+    /// and what it is only shown.
+    pub fn prepare(&self, workspace: WorkspaceId, chats: &[ChatId]) -> Result<Prepared, FileError> {
         let dir = self.workspace(workspace);
         let failed = |source| FileError::Io { path: workspace.to_string(), source };
         let tree = self.tree(workspace).map_err(failed)?;
-        let mut made = vec![File::open(&dir).map_err(failed)?];
+        let mut shown = vec![File::open(&dir).map_err(failed)?];
         for (name, text) in IDENTITY {
-            if let Some(file) = write_new(&dir.join(name), text).map_err(failed)? {
-                made.push(file);
-            }
+            let path = RelPath::parse(name)?;
+            shown.push(match tree.read(&path) {
+                Ok(file) => file,
+                Err(FileError::NotFound { .. }) => tree.replace(&path, text.as_bytes())?,
+                // Nothing that the control plane wrote; it is not read, and makes room.
+                Err(FileError::Refused { path: odd, reason }) => {
+                    tracing::warn!(%workspace, path = odd, reason, "a file that steers the agent is replaced");
+                    tree.replace(&path, text.as_bytes())?
+                }
+                Err(error) => return Err(error),
+            });
         }
-        made.push(tree.make_dir(&RelPath::parse("chats")?)?);
+        for folder in STEERING_FOLDERS {
+            shown.push(tree.make_dir(&RelPath::parse(folder)?)?);
+        }
+        let mut given = vec![tree.make_dir(&RelPath::parse(WRITABLE_FOLDER)?)?];
         for chat in chats {
             for place in ["", "/files", "/files/incoming", "/incoming"] {
-                made.push(tree.make_dir(&RelPath::parse(&format!("chats/{chat}{place}"))?)?);
+                given.push(tree.make_dir(&RelPath::parse(&format!("chats/{chat}{place}"))?)?);
             }
         }
-        Ok(made)
+        Ok(Prepared { given, shown })
     }
+}
+
+/// What there is of a workspace when a cell is launched.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The cell's own.
+    pub given: Vec<File>,
+    /// The control plane's; the cell reads it.
+    pub shown: Vec<File>,
 }
 
 pub fn private_dir(dir: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir)
 }
 
-/// The file, if it was not there before.
-fn write_new(path: &Path, text: &str) -> io::Result<Option<File>> {
-    match File::options().write(true).create_new(true).mode(0o600).open(path) {
-        Ok(mut file) => io::Write::write_all(&mut file, text.as_bytes()).map(|()| Some(file)),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
-        Err(error) => Err(error),
-    }
+/// Puts a file with this content in the place of whatever is there, on disk before it returns. For
+/// places that only the control plane writes to.
+pub(crate) fn replace_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let no_name = || io::Error::from(io::ErrorKind::InvalidInput);
+    let (dir, name) = (path.parent().ok_or_else(no_name)?, path.file_name().ok_or_else(no_name)?);
+    let fresh = dir.join(format!(".{}.new", name.to_string_lossy()));
+    let mut options = File::options();
+    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
+    io::Write::write_all(&mut file, bytes)?;
+    file.sync_all()?;
+    std::fs::rename(&fresh, path)?;
+    File::open(dir)?.sync_all()
 }

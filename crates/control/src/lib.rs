@@ -4,6 +4,7 @@
 //! host-side access to workspaces. Promises: what was accepted is answered once, whatever is killed;
 //! a cell is believed nothing that the control plane can know itself.
 
+mod audit_keeper;
 mod budgets;
 mod cells;
 mod commands;
@@ -11,6 +12,7 @@ mod control;
 mod egress;
 mod error;
 pub mod files;
+mod gates;
 mod history;
 mod hub;
 mod identity;
@@ -21,30 +23,39 @@ mod metrics;
 mod models;
 mod options;
 mod people;
+mod personal;
 mod policies;
 pub mod ports;
 mod pulse;
 mod quota;
 mod readiness;
+mod secrets;
 mod sending;
 mod status;
 mod stop;
 mod tasks;
 mod uploads;
 
+pub use audit_keeper::{AuditOptions, AuditParts, S3Witness, SecretOptions, TwoSources};
 pub use commands::COMMANDS;
 pub use control::{Control, Parts};
 pub use error::ControlError;
-pub use history::VersionedChange;
+pub use history::{
+    ConfigScope, RolledBack, SettingsCheck, Version, VersionedChange, finish_interrupted_change,
+};
 pub use hub::{Hub, Said};
 pub use intake::{IncomingMessage, Receipt};
 pub use limits::Permit;
 pub use metrics::{CONTENT_TYPE, Exposition, LoggedLine, Metrics, ModelCall, RecentError};
 pub use models::{Connected, base_url};
 pub use options::{
-    CellOptions, LimitOptions, NANO, UserOptions, WorkOptions, nano_to_usd, usd_to_nano,
+    CellOptions, GateOptions, LimitOptions, NANO, UserOptions, WorkOptions, nano_to_usd,
+    usd_to_nano,
 };
-pub use policies::Policies;
+pub use people::{AccessChanges, Heard, Route, Routed, account};
+pub use policies::{CheckedPolicies, Policies, check_policy_files, read_policy_dir};
 pub use readiness::{Readiness, Ready};
+pub use secrets::MasterSettings;
 pub use status::error_hint;
+pub use stop::StoppedAll;
 pub use uploads::{Download, Upload};

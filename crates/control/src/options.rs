@@ -140,6 +140,20 @@ impl Default for WorkOptions {
     }
 }
 
+/// `[gates]` of the configuration.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct GateOptions {
+    /// Seconds that a request outside is held while a person is asked; then the task is parked.
+    pub hold_s: u64,
+}
+
+impl Default for GateOptions {
+    fn default() -> Self {
+        Self { hold_s: 20 }
+    }
+}
+
 /// `[limits]` of the configuration: what one person, and everybody together, may ask in a time.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]

@@ -55,6 +55,7 @@ impl Control {
             executor_limit: self.inner.parts.cells.executors,
             disk: self.disk().ok(),
             stopping: self.stopping(),
+            stopped: self.is_stopped(),
             started_at: started_at(now, self.metrics().uptime()),
         };
         let mut text = Exposition::default();

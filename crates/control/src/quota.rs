@@ -27,8 +27,12 @@ impl Control {
         let failed = "the workspace could not be prepared";
         let control = self.clone();
         let prepared = tokio::task::spawn_blocking(move || -> Result<(), ControlError> {
-            for file in control.layout().prepare(workspace, &chats)? {
-                control.backend().adopt(workspace, &file).map_err(ControlError::io(failed))?;
+            let prepared = control.layout().prepare(workspace, &chats)?;
+            for file in &prepared.given {
+                control.backend().adopt(workspace, file).map_err(ControlError::io(failed))?;
+            }
+            for file in &prepared.shown {
+                control.backend().show(workspace, file).map_err(ControlError::io(failed))?;
             }
             Ok(())
         })

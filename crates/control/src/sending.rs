@@ -24,6 +24,7 @@ pub(crate) struct FileToSend {
 
 impl Control {
     pub(crate) async fn send_file(&self, wanted: FileToSend) -> Result<SendFile, ControlError> {
+        self.refuse_while_stopped()?;
         let (scope, request) = (wanted.request.0.as_str(), wanted.request.1.as_str());
         if let Some(sent) = self.store().sent_before(scope, request).await? {
             return Ok(sent);

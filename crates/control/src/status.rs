@@ -28,6 +28,8 @@ impl Control {
     /// Everything an operator looks at first. Bounded: a few seconds at worst.
     pub async fn status_lines(&self) -> Result<Vec<StatusLine>, ControlError> {
         let mut lines: Vec<StatusLine> = Vec::new();
+        lines.extend(self.stop_line());
+        lines.extend(self.policy_line());
         for check in self.readiness().await.checks.into_iter().filter(|check| !check.ok) {
             let fix = check.fix.unwrap_or_default();
             lines.push(line(&format!("ready.{}", check.id), "Not ready", check.found).act(fix));
@@ -44,6 +46,8 @@ impl Control {
                     .act("look at the disk (`df -h`, `dmesg`), then restart with `cloister up`"),
             ),
         }
+        lines.push(self.approval_line().await?);
+        lines.push(self.audit_line());
         lines.extend(self.spender_lines().await?);
         lines.push(self.acknowledgement_line());
         lines.push(self.cell_line().await);
@@ -57,6 +61,18 @@ impl Control {
         ));
         lines.push(self.log_line());
         Ok(lines)
+    }
+
+    fn stop_line(&self) -> Option<StatusLine> {
+        let stopped = self.is_stopped();
+        let line = stopped.then(|| line("stop", "Emergency stop", self.stop_sentence()));
+        line.map(|line| line.act("`cloister release` lets everything go on"))
+    }
+
+    fn policy_line(&self) -> Option<StatusLine> {
+        let differs = line("policies", "Policies", self.policies_differ()?);
+        let fix = "`cloister policy check` says what is wrong, `cloister policy apply` puts them in force";
+        Some(differs.judged(true, false, fix))
     }
 
     fn message_lines(&self, pulse: &Pulse) -> [StatusLine; 3] {
@@ -99,6 +115,23 @@ impl Control {
             false,
             "every executor is busy: `cloister task list --open` shows by what; `[cells] executors` raises it",
         )
+    }
+
+    fn audit_line(&self) -> StatusLine {
+        match self.inner.audit.troubles().first() {
+            None => line("audit", "Audit", "kept, sealed and signed"),
+            Some(trouble) => line("audit", "Audit", format!("not kept as it should be: {trouble}"))
+                .act("`cloister audit verify` says what holds; the log has the cause"),
+        }
+    }
+
+    async fn approval_line(&self) -> Result<StatusLine, ControlError> {
+        let value = match self.store().count_pending_approvals().await? {
+            0 => "nobody is asked anything".to_owned(),
+            1 => "1 question waits for somebody's answer".to_owned(),
+            more => format!("{more} questions wait for somebody's answer"),
+        };
+        Ok(line("approvals", "Approvals", value))
     }
 
     fn acknowledgement_line(&self) -> StatusLine {

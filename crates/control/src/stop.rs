@@ -1,10 +1,182 @@
-//! The emergency stop: no executor runs, nothing leaves, until it is released.
+//! The emergency stop: no executor runs, nothing leaves and nothing is sent, until it is released.
+//!
+//! Promises: it holds from the moment it is called, and over restarts; what was written to agents
+//! meanwhile is kept and answered after the release, once; who writes is told why nothing happens.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use cloister_protocol::ErrorCode;
+use cloister_protocol::link::Cause;
+use cloister_store::inbox::InboxItem;
+use cloister_store::stops::{Stop, Stopped};
+use futures_util::future::join_all;
+use tokio::time::Instant;
+
+use crate::cells::Poke;
 use crate::control::Control;
+use crate::error::ControlError;
+use crate::ports::Sandbox;
+
+/// How long a stop waits for executors to be gone.
+const GONE_WITHIN: Duration = Duration::from_secs(5);
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// The longest reason that is kept, in characters.
+const MAX_REASON: usize = 500;
+
+/// Whether everything is stopped; looked at before each effect.
+#[derive(Default)]
+pub(crate) struct EmergencyStop {
+    in_force: AtomicBool,
+    /// Who and why, as far as it is known already.
+    known: RwLock<Option<Stop>>,
+}
+
+impl EmergencyStop {
+    fn set(&self, stop: Option<Stop>) {
+        let in_force = stop.is_some();
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = stop;
+        self.in_force.store(in_force, Ordering::SeqCst);
+    }
+}
+
+/// What a stop did.
+#[derive(Clone, Debug)]
+pub struct StoppedAll {
+    pub stop: Stop,
+    /// Executors that were ended.
+    pub ended: usize,
+    /// Executors that are not gone yet.
+    pub left: usize,
+}
 
 impl Control {
     /// Whether everything is stopped until released.
     pub fn is_stopped(&self) -> bool {
-        false
+        self.inner.stopped.in_force.load(Ordering::SeqCst)
     }
+
+    /// The stop that is in force.
+    pub async fn emergency_stop(&self) -> Result<Option<Stop>, ControlError> {
+        Ok(self.store().open_stop().await?)
+    }
+
+    pub(crate) async fn load_stop(&self) -> Result<(), ControlError> {
+        let stop = self.store().open_stop().await?;
+        if let Some(stop) = &stop {
+            tracing::warn!(by = stop.stopped_by, reason = stop.reason, "everything is stopped");
+        }
+        self.inner.stopped.set(stop);
+        Ok(())
+    }
+
+    /// Stops everything. It is in force before it is recorded, and stays so if that fails.
+    pub async fn stop_all(&self, by: &str, reason: &str) -> Result<StoppedAll, ControlError> {
+        self.inner.stopped.in_force.store(true, Ordering::SeqCst);
+        let ended = self.end_executors().await;
+        let reason: String = reason.trim().chars().take(MAX_REASON).collect();
+        let stopped = self.store().stop_all(by, &reason).await?;
+        let (stop, is_new) = match stopped {
+            Stopped::Now(stop) => (stop, true),
+            Stopped::Before(stop) => (stop, false),
+        };
+        self.inner.stopped.set(Some(stop.clone()));
+        tracing::warn!(by, reason, ended, is_new, "everything is stopped until it is released");
+        for workspace in self.live_cells() {
+            self.poke(workspace, Poke::Stop);
+            // Whoever was being answered is told.
+            self.poke(workspace, Poke::Inbox);
+        }
+        Ok(StoppedAll { stop, ended, left: self.inner.running().len() })
+    }
+
+    /// Ends every executor; its task goes back to the queue. How many there were.
+    async fn end_executors(&self) -> usize {
+        let sandboxes: Vec<Option<Arc<dyn Sandbox>>> = {
+            let running = self.inner.running();
+            let ended = running.values().map(|running| {
+                running.cancel.cancel();
+                running.sandbox.clone()
+            });
+            ended.collect()
+        };
+        let count = sandboxes.len();
+        let killed = join_all(sandboxes.iter().flatten().map(|sandbox| sandbox.kill()));
+        let deadline = Instant::now() + GONE_WITHIN;
+        let gone = async {
+            killed.await;
+            while !self.inner.running().is_empty() && Instant::now() < deadline {
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+        };
+        if tokio::time::timeout(GONE_WITHIN, gone).await.is_err() {
+            tracing::error!("some executors are not gone yet; their doors refuse everything");
+        }
+        count
+    }
+
+    /// Lets everything go on; what was stopped, if something was.
+    pub async fn release_all(&self, by: &str) -> Result<Option<Stop>, ControlError> {
+        let released = self.store().release_all(by).await?;
+        self.inner.stopped.set(None);
+        if released.is_some() {
+            tracing::warn!(by, "everything goes on");
+        }
+        for workspace in self.store().workspaces_with_unanswered().await? {
+            self.poke(workspace, Poke::Inbox);
+        }
+        self.inner.task_signal.notify_one();
+        Ok(released)
+    }
+
+    /// Refuses something that must not happen while everything is stopped.
+    pub(crate) fn refuse_while_stopped(&self) -> Result<(), ControlError> {
+        if self.is_stopped() {
+            let message = format!("{} Nothing is done until then.", self.stop_sentence());
+            return Err(ControlError::refused(ErrorCode::Refused, message));
+        }
+        Ok(())
+    }
+
+    /// One sentence: that everything is stopped, by whom and since when.
+    pub(crate) fn stop_sentence(&self) -> String {
+        let known = self.inner.stopped.known.read().unwrap_or_else(PoisonError::into_inner).clone();
+        match known {
+            Some(stop) => {
+                let reason = if stop.reason.is_empty() {
+                    String::new()
+                } else {
+                    format!(" ({})", stop.reason)
+                };
+                let since = minute(stop.stopped_at);
+                format!("Everything was stopped by {} at {since}{reason}.", stop.stopped_by)
+            }
+            None => "Everything is stopped.".to_owned(),
+        }
+    }
+
+    /// Tells whoever wrote a message that it is kept until the release, once per stop.
+    pub(crate) async fn tell_stopped(&self, row: &InboxItem) -> Result<(), ControlError> {
+        let stop = {
+            let known = self.inner.stopped.known.read().unwrap_or_else(PoisonError::into_inner);
+            known.as_ref().map_or(0, |stop| stop.id)
+        };
+        let is_message = matches!(row.cause, Cause::Message { .. });
+        if !is_message || !self.is_stopped() {
+            return Ok(());
+        }
+        let text = format!(
+            "{} Your message is kept, and answered when it is released.",
+            self.stop_sentence()
+        );
+        let key = format!("stopped-{stop}-{}", row.id);
+        self.tell_once(row.workspace, row.chat, &key, text).await
+    }
+}
+
+/// A time of the database, to the minute.
+fn minute(ms: i64) -> String {
+    let time = jiff::Timestamp::from_millisecond(ms).unwrap_or_default();
+    time.strftime("%Y-%m-%d %H:%M UTC").to_string()
 }

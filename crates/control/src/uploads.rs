@@ -59,6 +59,7 @@ impl Control {
         if room == 0 {
             return Err(over_quota());
         }
+        self.file_comes_in(workspace, chat, name).await?;
         let dir = RelPath::parse(&format!("chats/{chat}/incoming"))?;
         let (file, path) = tree.create_unique(&dir, name)?;
         let upload_limit = self.work().max_upload_mb << 20;

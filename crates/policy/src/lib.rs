@@ -10,6 +10,7 @@ mod completion;
 pub mod egress;
 pub mod engine;
 pub mod gate;
+mod legible;
 pub mod provenance;
 mod risk;
 pub mod shell;
@@ -17,5 +18,6 @@ mod tools;
 
 pub use class::{Class, ParseClassError, Rated};
 pub use completion::not_shown;
+pub use legible::{is_hidden, legible};
 pub use risk::{Risk, of_request};
 pub use tools::{Decision, is_mutating, may_call};

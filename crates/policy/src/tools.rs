@@ -8,8 +8,15 @@ pub enum Decision {
     Deny { reason: String },
 }
 
-const COORDINATOR_TOOLS: &[&str] =
-    &["cancel_tasks", "delegate", "list_tasks", "send_file", "show_task"];
+const COORDINATOR_TOOLS: &[&str] = &[
+    "cancel_tasks",
+    "delegate",
+    "list_tasks",
+    "propose_change",
+    "remember",
+    "send_file",
+    "show_task",
+];
 const READING_TOOLS: &[&str] = &[
     "fetch_url",
     "finish",
@@ -21,7 +28,8 @@ const READING_TOOLS: &[&str] = &[
     "web_search",
     "write_todos",
 ];
-const MUTATING_TOOLS: &[&str] = &["bash", "edit_file", "python", "send_file", "task", "write_file"];
+const MUTATING_TOOLS: &[&str] =
+    &["bash", "edit_file", "propose_change", "python", "send_file", "task", "write_file"];
 
 /// Whether a tool changes anything: such a call is never repeated by itself.
 pub fn is_mutating(tool: &str) -> bool {

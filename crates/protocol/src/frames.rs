@@ -186,6 +186,15 @@ pub enum Update {
     },
     /// The executor's todo list, whole.
     Todos { task: TaskId, todos: Vec<Todo> },
+    /// Somebody answered a question, on whatever surface.
+    Answered {
+        approval: ApprovalId,
+        /// Who answered.
+        by: String,
+        answer: Answer,
+        /// How many different people must still answer; 0: it is settled.
+        left: u8,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

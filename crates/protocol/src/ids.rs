@@ -100,6 +100,10 @@ numbered_id!(
     /// A question put to a person, and its answer.
     ApprovalId, "A", "approval id"
 );
+numbered_id!(
+    /// A machine that a person administers from. Never reused.
+    ClientId, "K", "client id"
+);
 
 /// An id that is a short printable word chosen by one side of the wire.
 macro_rules! word_id {

@@ -19,7 +19,7 @@ pub use frames::{
     Todo, TodoState, ToolCall, ToolResult, Update, Usage,
 };
 pub use ids::{
-    ApprovalId, ChatId, MessageId, ParseIdError, RequestId, TaskId, TurnId, UserId, UserName,
-    WorkspaceId,
+    ApprovalId, ChatId, ClientId, MessageId, ParseIdError, RequestId, TaskId, TurnId, UserId,
+    UserName, WorkspaceId,
 };
 pub use level::{Level, ParseLevelError};

@@ -104,6 +104,9 @@ pub struct Start {
     pub max_steps: u32,
     /// The ledger so far, in order.
     pub ledger: Vec<Step>,
+    /// What people have answered since, for the model to act on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// One entry of a task's ledger. A call without a result when an attempt starts has an unknown

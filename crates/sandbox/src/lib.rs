@@ -6,9 +6,11 @@
 //! Must not know: users, policy, what the agent does.
 
 pub mod launcher;
+mod memory;
 mod native;
 mod scheduling;
 mod wire;
 
+pub use memory::{Guarded, guard_memory};
 pub use native::{NativeBackend, Options};
 pub use scheduling::prefer_latency;

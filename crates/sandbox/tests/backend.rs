@@ -191,6 +191,25 @@ async fn adopting_gives_one_file_and_nothing_else() {
 }
 
 #[tokio::test]
+async fn showing_lets_the_cell_read_and_keeps_the_file_ours() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    use std::os::unix::fs::MetadataExt;
+    let bench = Bench::new("show", "true");
+    let file = root(&bench).join("file");
+    std::fs::write(&file, "text").unwrap();
+    // As a cell may have left it: its own, and open to everybody.
+    let opened = std::fs::File::open(&file).unwrap();
+    bench.backend.adopt(WorkspaceId::from_number(9), &opened).unwrap();
+    rustix::fs::fchmod(&opened, rustix::fs::Mode::from_raw_mode(0o666)).unwrap();
+    bench.backend.show(WorkspaceId::from_number(9), &opened).unwrap();
+    let meta = std::fs::metadata(&file).unwrap();
+    assert_eq!((meta.uid(), meta.gid()), (0, Options::FIRST_UID + 9));
+    assert_eq!(meta.mode() & 0o777, 0o640);
+}
+
+#[tokio::test]
 async fn this_machine_passes_the_checks() {
     let bench = Bench::new("check", "true");
     let checks = bench.backend.check().await;

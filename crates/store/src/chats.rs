@@ -5,7 +5,7 @@ use sqlx::{FromRow, SqliteConnection};
 
 use crate::db::Store;
 use crate::error::{StoreError, Tried, not_found};
-use crate::requests;
+use crate::{audit, requests};
 
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Chat {
@@ -102,7 +102,7 @@ impl Store {
         chat: ChatId,
         title: &str,
     ) -> Result<Chat, StoreError> {
-        let mut tx = self.begin_one().await?;
+        let mut tx = self.begin().await?;
         sqlx::query("UPDATE chats SET title = ? WHERE workspace_id = ? AND number = ?")
             .bind(title)
             .bind(workspace.number())
@@ -110,6 +110,8 @@ impl Store {
             .execute(&mut *tx)
             .await
             .tried("rename a chat")?;
+        let entry = audit::Entry::new("a person", "chat.rename", chat).of_workspace(workspace);
+        audit::record(&mut tx, self.clock.now_ms(), entry).await?;
         tx.commit().await.tried("rename a chat")?;
         self.chat(workspace, chat).await
     }
@@ -121,7 +123,7 @@ impl Store {
         archived: bool,
     ) -> Result<Chat, StoreError> {
         let at = archived.then(|| self.clock.now_ms());
-        let mut tx = self.begin_one().await?;
+        let mut tx = self.begin().await?;
         sqlx::query("UPDATE chats SET archived_at = ? WHERE workspace_id = ? AND number = ?")
             .bind(at)
             .bind(workspace.number())
@@ -129,12 +131,15 @@ impl Store {
             .execute(&mut *tx)
             .await
             .tried("archive a chat")?;
+        let action = if archived { "chat.archive" } else { "chat.reopen" };
+        let entry = audit::Entry::new("a person", action, chat).of_workspace(workspace);
+        audit::record(&mut tx, self.clock.now_ms(), entry).await?;
         tx.commit().await.tried("archive a chat")?;
         self.chat(workspace, chat).await
     }
 }
 
-async fn insert_chat(
+pub(crate) async fn insert_chat(
     tx: &mut SqliteConnection,
     workspace: WorkspaceId,
     title: &str,

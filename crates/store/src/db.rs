@@ -68,6 +68,29 @@ impl Store {
         })
     }
 
+    /// Opens the database to look at it: nothing is made, brought up to date or written, and whoever else
+    /// has it open is not disturbed.
+    pub async fn open_to_read(path: &Path) -> Result<Self, StoreError> {
+        let open_error = |source| StoreError::Open { path: path.to_owned(), source };
+        let options = SqliteConnectOptions::new()
+            .filename(path)
+            .read_only(true)
+            .busy_timeout(Duration::from_secs(10));
+        let writer = options.connect().await.map_err(open_error)?;
+        let readers = SqlitePoolOptions::new()
+            .max_connections(2)
+            .acquire_timeout(Duration::from_secs(30))
+            .connect_with(options)
+            .await
+            .map_err(open_error)?;
+        Ok(Self {
+            writer: Arc::new(Writer::new(writer)),
+            readers,
+            chains: Arc::default(),
+            clock: Clock,
+        })
+    }
+
     pub(crate) fn reader(&self) -> &SqlitePool {
         &self.readers
     }

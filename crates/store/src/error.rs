@@ -17,6 +17,8 @@ pub enum StoreError {
     NotFound { what: &'static str, name: String },
     #[error("the random source of this machine could not be read")]
     Random(#[source] getrandom::Error),
+    #[error("too many {what}")]
+    TooMany { what: &'static str },
     #[error("there is a {what} {name} already")]
     Exists { what: &'static str, name: String },
 }

@@ -4,6 +4,7 @@ use cloister_protocol::link::Cause;
 use cloister_protocol::{ChatId, MessageId, WorkspaceId};
 use sqlx::{FromRow, SqliteConnection};
 
+use crate::audit;
 use crate::db::Store;
 use crate::error::{StoreError, Tried, corrupt};
 
@@ -148,7 +149,7 @@ impl Store {
         let now = self.clock.now_ms();
         let cause = serde_json::to_string(&inbound.cause).map_err(|e| corrupt("inbox cause", e))?;
         // All rows are fetched: only a statement that has run to its end is committed.
-        let mut tx = self.begin_one().await?;
+        let mut tx = self.begin().await?;
         let ids: Vec<i64> = sqlx::query_scalar(TAKE)
             .bind(&inbound.source)
             .bind(&inbound.external_id)
@@ -161,6 +162,13 @@ impl Store {
             .fetch_all(&mut *tx)
             .await
             .tried("store a message")?;
+        if let (Some(id), Cause::Message { from, text, .. }) = (ids.first(), &inbound.cause) {
+            let (source, said) = (&inbound.source, audit::said(text));
+            let entry = audit::Entry::new(from, "message.in", inbound.chat)
+                .with(format!("m{id} by {source}, {said}"))
+                .of_workspace(inbound.workspace);
+            audit::record(&mut tx, now, entry).await?;
+        }
         tx.commit().await.tried("store a message")?;
         match ids.first() {
             Some(&id) => {
@@ -296,6 +304,10 @@ pub(crate) async fn accept_in(
     .await
     .tried("store a message")?;
     if let Some(id) = inserted {
+        if matches!(inbound.cause, Cause::Clear) {
+            let entry = audit::Entry::new("a person", "chat.clear", inbound.chat);
+            audit::record(tx, now, entry.of_workspace(inbound.workspace)).await?;
+        }
         return Ok(Accepted { item: new_item(id, inbound, now), duplicate: false });
     }
     let row: Row = sqlx::query_as(sqlx::AssertSqlSafe(format!(

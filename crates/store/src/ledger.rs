@@ -5,6 +5,7 @@ use cloister_protocol::link::Step;
 
 use crate::db::Store;
 use crate::error::{StoreError, Tried, corrupt};
+use crate::grants::{self, GrantEnded, Passing};
 
 /// What became of a step that was to be journaled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,15 +13,19 @@ pub enum Journaled {
     Stored,
     /// Another step has this place: two executors write, and this one is not the task's.
     Conflict,
+    /// What was to let it through has ended meanwhile; nothing was stored.
+    GrantEnded,
 }
 
 impl Store {
-    /// Appends a step. The same step at the same place again is stored already.
+    /// Appends a step, with what passes by it. The same step at the same place again is stored
+    /// already, and passes nothing more.
     pub async fn append_step(
         &self,
         task: TaskId,
         seq: u32,
         step: &Step,
+        passing: Passing,
     ) -> Result<Journaled, StoreError> {
         let json = serde_json::to_string(step).map_err(|e| corrupt("step", e))?;
         let mut tx = self.begin().await?;
@@ -50,6 +55,9 @@ impl Store {
             .execute(&mut *tx)
             .await
             .tried("journal a step")?;
+        if let Err(GrantEnded) = grants::pass_in(&mut tx, passing, self.clock.now_ms()).await? {
+            return Ok(Journaled::GrantEnded);
+        }
         sqlx::query("UPDATE tasks SET attempts = 0 WHERE id = ? AND attempts > 0")
             .bind(task.number())
             .execute(&mut *tx)

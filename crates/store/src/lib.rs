@@ -4,23 +4,33 @@
 //! has returned is on disk; a method that changes several things changes them in one transaction; no
 //! other crate opens this database.
 
+pub mod answers;
 pub mod approvals;
 pub mod artifacts;
 pub mod audit;
 mod budget;
 pub mod chats;
 mod clock;
+pub mod contexts;
 mod db;
 pub mod egress;
 mod error;
+pub mod grants;
 pub mod history;
+pub mod identities;
 pub mod inbox;
 pub mod ledger;
 pub mod models;
 pub mod outbox;
+pub mod pairing;
+mod personal;
+pub mod pki;
+pub mod provenance;
 pub mod pulse;
 mod requests;
+pub mod roles;
 pub mod secrets;
+pub mod stops;
 pub mod tasks;
 pub mod tokens;
 pub mod users;
@@ -30,3 +40,7 @@ pub use budget::{BudgetKind, BudgetState, Dollars, OverBudget, Reservation, Sett
 pub use clock::Clock;
 pub use db::Store;
 pub use error::StoreError;
+
+#[cfg(test)]
+#[path = "gates_tests.rs"]
+mod gates_tests;

@@ -3,6 +3,7 @@
 use cloister_protocol::{AgentFrame, ChatId, TurnId, WorkspaceId};
 use sqlx::{FromRow, SqliteConnection};
 
+use crate::audit;
 use crate::db::Store;
 use crate::error::{StoreError, Tried, corrupt};
 use crate::{inbox, tasks};
@@ -62,6 +63,21 @@ pub struct TurnEnded {
     pub woke: Option<inbox::InboxItem>,
 }
 
+/// What a frame says to a person.
+fn words(frame: &AgentFrame) -> &str {
+    match frame {
+        AgentFrame::End(end) => &end.text,
+        AgentFrame::TextChunk(chunk) => &chunk.text,
+        AgentFrame::Error(error) => &error.message,
+        AgentFrame::Accepted { .. }
+        | AgentFrame::ToolCall(_)
+        | AgentFrame::ToolResult(_)
+        | AgentFrame::Update(_)
+        | AgentFrame::Ask(_)
+        | AgentFrame::SendFile(_) => "",
+    }
+}
+
 /// One line of a chat's transcript.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct TranscriptLine {
@@ -102,6 +118,9 @@ impl Store {
             _ => (None, false),
         };
         if let (Some(id), Some(frame)) = (told, frame) {
+            let entry = audit::Entry::of_cell(chat.0, "message.out", chat.1)
+                .with(format!("{turn}, {}", audit::said(words(frame))));
+            audit::record(&mut tx, now, entry).await?;
             ended.told = Some(OutboxItem {
                 id,
                 workspace: chat.0,

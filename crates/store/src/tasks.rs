@@ -1,19 +1,21 @@
 //! Tasks: durable units of work, their states and who hears of their end.
 
 use cloister_protocol::link::{Cause, TaskReport};
-use cloister_protocol::{Attachment, ChatId, TaskId, TaskState, WorkspaceId};
+use cloister_protocol::{Attachment, ChatId, TaskId, TaskState, UserId, WorkspaceId};
 use sqlx::{FromRow, SqliteConnection};
 
 use crate::db::Store;
 use crate::error::{StoreError, Tried, corrupt, not_found};
 use crate::inbox::{self, Inbound, InboxItem};
-use crate::{audit, requests};
+use crate::{audit, grants, provenance, requests};
 
 /// A task to be made.
 #[derive(Clone, Debug)]
 pub struct NewTask {
     pub workspace: WorkspaceId,
     pub chat: ChatId,
+    /// Whom it works for.
+    pub person: UserId,
     pub parent: Option<TaskId>,
     pub turn: String,
     pub title: String,
@@ -26,6 +28,10 @@ pub struct NewTask {
     pub budget: i64,
     /// Where it may go, if that is less than its user may.
     pub hosts: Option<Vec<String>>,
+    /// The secrets it may use, by name, if that is less than all of its user's.
+    pub secrets: Option<Vec<String>>,
+    /// Where the words that led to it came from, as `provenance` keeps marks.
+    pub marks: Vec<String>,
 }
 
 #[derive(Clone, Debug, serde::Serialize)]
@@ -33,6 +39,8 @@ pub struct Task {
     pub id: TaskId,
     pub workspace: WorkspaceId,
     pub chat: ChatId,
+    /// Whom it works for.
+    pub person: UserId,
     pub parent: Option<TaskId>,
     pub depth: u32,
     pub turn: String,
@@ -52,6 +60,7 @@ pub struct Task {
     pub started_at: Option<i64>,
     pub ended_at: Option<i64>,
     pub hosts: Option<Vec<String>>,
+    pub secrets: Option<Vec<String>>,
 }
 
 impl Task {
@@ -89,11 +98,13 @@ struct Row {
     started_at: Option<i64>,
     ended_at: Option<i64>,
     hosts: Option<String>,
+    secrets: Option<String>,
+    person: u32,
 }
 
 const COLUMNS: &str = "id, workspace_id, chat, parent_id, depth, turn, title, instructions, request, files, \
      plan_first, state, attempts, result, not_shown, budget, spent, created_at, started_at, ended_at, \
-     hosts";
+     hosts, secrets, coalesce(person, (SELECT w.user_id FROM workspaces w WHERE w.id = workspace_id)) AS person";
 
 impl Row {
     fn into_task(self) -> Result<Task, StoreError> {
@@ -101,6 +112,7 @@ impl Row {
             id: TaskId::from_number(self.id),
             workspace: WorkspaceId::from_number(self.workspace_id),
             chat: ChatId::from_number(self.chat),
+            person: UserId::from_number(self.person),
             parent: self.parent_id.map(TaskId::from_number),
             depth: self.depth,
             turn: self.turn,
@@ -123,6 +135,10 @@ impl Row {
             hosts: self
                 .hosts
                 .map(|json| serde_json::from_str(&json).map_err(|e| corrupt("task hosts", e)))
+                .transpose()?,
+            secrets: self
+                .secrets
+                .map(|json| serde_json::from_str(&json).map_err(|e| corrupt("task secrets", e)))
                 .transpose()?,
         })
     }
@@ -165,11 +181,13 @@ impl Store {
         }
         let hosts = new.hosts.as_ref().map(serde_json::to_string).transpose();
         let hosts = hosts.map_err(|e| corrupt("task hosts", e))?;
+        let secrets = new.secrets.as_ref().map(serde_json::to_string).transpose();
+        let secrets = secrets.map_err(|e| corrupt("task secrets", e))?;
         let id: u32 = sqlx::query_scalar(
             "INSERT INTO tasks (workspace_id, chat, parent_id, depth, turn, title, instructions, request, \
-               files, plan_first, state, budget, created_at, hosts) \
+               files, plan_first, state, budget, created_at, hosts, secrets, person) \
              VALUES (?1, ?2, ?3, coalesce((SELECT depth + 1 FROM tasks WHERE id = ?3), 0), ?4, ?5, ?6, ?7, \
-               ?8, ?9, 'queued', ?10, ?11, ?12) RETURNING id",
+               ?8, ?9, 'queued', ?10, ?11, ?12, ?13, ?14) RETURNING id",
         )
         .bind(new.workspace.number())
         .bind(new.chat.number())
@@ -183,10 +201,13 @@ impl Store {
         .bind(new.budget)
         .bind(now)
         .bind(hosts)
+        .bind(secrets)
+        .bind(new.person.number())
         .fetch_one(&mut *tx)
         .await
         .tried("make a task")?;
         let id = TaskId::from_number(id);
+        provenance::begin_task(&mut tx, id, &new.marks).await?;
         requests::remember(&mut tx, scope, request, &id, now).await?;
         let entry = audit::Entry::of_cell(new.workspace, "task.new", id).with(&new.title);
         audit::record(&mut tx, now, entry).await?;
@@ -367,17 +388,18 @@ impl Store {
         .tried("end a task")?;
         let Some(row) = row else { return Ok(None) };
         let task = row.into_task()?;
-        sqlx::query("UPDATE approvals SET state = 'void' WHERE task_id = ? AND state = 'pending'")
-            .bind(id.number())
-            .execute(&mut *tx)
-            .await
-            .tried("void the approvals of a task")?;
+        grants::end_with_task(&mut tx, id, now).await?;
+        provenance::end_task(&mut tx, id).await?;
         if let Some(parent) = task.parent {
             release_parent(&mut tx, parent).await?;
         }
         let woke = report_turn(&mut tx, task.workspace, &task.turn, now).await?;
-        let entry =
-            audit::Entry::of_cell(task.workspace, "task.end", id).with(ending.state.as_str());
+        // Who cancelled it is in what is said of its end.
+        let said = match ending.state {
+            TaskState::Cancelled => ending.result.as_str(),
+            state => state.as_str(),
+        };
+        let entry = audit::Entry::of_cell(task.workspace, "task.end", id).with(said);
         audit::record(&mut tx, now, entry).await?;
         tx.commit().await.tried("end a task")?;
         Ok(Some(TaskEnded { task, woke }))
@@ -388,7 +410,6 @@ impl Store {
 async fn release_parent(tx: &mut SqliteConnection, parent: TaskId) -> Result<(), StoreError> {
     sqlx::query(
         "UPDATE tasks SET state = 'queued' WHERE id = ?1 AND state = 'waiting' \
-         AND NOT EXISTS (SELECT 1 FROM approvals WHERE task_id = ?1 AND state = 'pending') \
          AND NOT EXISTS (SELECT 1 FROM tasks c WHERE c.parent_id = ?1 \
                          AND c.state IN ('queued', 'running', 'waiting'))",
     )

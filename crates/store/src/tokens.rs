@@ -3,8 +3,9 @@
 use cloister_protocol::{UserId, WorkspaceId};
 use sha2::{Digest, Sha256};
 
+use crate::audit;
 use crate::db::Store;
-use crate::error::{StoreError, Tried};
+use crate::error::{StoreError, Tried, not_found};
 
 /// The hash under which a token is kept.
 pub fn token_hash(token: &str) -> String {
@@ -51,17 +52,28 @@ impl Store {
             .execute(&mut *tx)
             .await
             .tried("drop expired tokens")?;
-        sqlx::query(
-            "INSERT INTO tokens (hash, kind, user_id, expires_at, created_at) VALUES (?, ?, ?, ?, ?)",
+        // Nobody logs in as a community.
+        let kept = sqlx::query(
+            "INSERT INTO tokens (hash, kind, user_id, expires_at, created_at) \
+             SELECT ?, ?, id, ?, ? FROM users WHERE id = ? AND kind = 'person'",
         )
         .bind(hash)
         .bind(kind.as_str())
-        .bind(user.number())
         .bind(expires_at)
         .bind(now)
+        .bind(user.number())
         .execute(&mut *tx)
         .await
         .tried("keep a token")?;
+        if kept.rows_affected() == 0 {
+            return Err(not_found("person", user));
+        }
+        let action = match kind {
+            TokenKind::Session => "session.new",
+            TokenKind::Login => "login.new",
+        };
+        let entry = audit::Entry::new("platform", action, user).of(user);
+        audit::record(&mut tx, now, entry).await?;
         tx.commit().await.tried("keep a token")
     }
 
@@ -93,14 +105,32 @@ impl Store {
         Ok(row.map(owner))
     }
 
-    /// Ends a session now.
-    pub async fn end_session(&self, hash: &str) -> Result<(), StoreError> {
+    /// Ends every session of a user and voids their login links; says how many.
+    pub async fn end_sessions(&self, user: UserId) -> Result<u64, StoreError> {
         let mut tx = self.begin_one().await?;
-        sqlx::query("DELETE FROM tokens WHERE hash = ? AND kind = 'session'")
-            .bind(hash)
+        let ended = sqlx::query("DELETE FROM tokens WHERE user_id = ?")
+            .bind(user.number())
             .execute(&mut *tx)
             .await
-            .tried("end a session")?;
+            .tried("end a user's sessions")?;
+        tx.commit().await.tried("end a user's sessions")?;
+        Ok(ended.rows_affected())
+    }
+
+    /// Ends a session now.
+    pub async fn end_session(&self, hash: &str) -> Result<(), StoreError> {
+        let mut tx = self.begin().await?;
+        let whose: Option<u32> = sqlx::query_scalar(
+            "DELETE FROM tokens WHERE hash = ? AND kind = 'session' RETURNING user_id",
+        )
+        .bind(hash)
+        .fetch_optional(&mut *tx)
+        .await
+        .tried("end a session")?;
+        if let Some(user) = whose.map(UserId::from_number) {
+            let entry = audit::Entry::new(user, "session.end", user).of(user);
+            audit::record(&mut tx, self.clock.now_ms(), entry).await?;
+        }
         tx.commit().await.tried("end a session")
     }
 
@@ -124,6 +154,10 @@ impl Store {
                 .execute(&mut *tx)
                 .await
                 .tried("use up a login token")?;
+        }
+        if let Some(user) = row.map(|(user, ..)| UserId::from_number(user)) {
+            let entry = audit::Entry::new(user, "login.use", user).of(user);
+            audit::record(&mut tx, now, entry).await?;
         }
         tx.commit().await.tried("use up a login token")?;
         Ok(row.map(owner))

@@ -1,4 +1,4 @@
-//! Users and their private workspaces.
+//! Users and their workspaces: people with a private one each, and the accounts of communities.
 
 use cloister_protocol::{UserId, UserName, WorkspaceId};
 use sqlx::FromRow;
@@ -6,7 +6,10 @@ use sqlx::FromRow;
 use crate::audit;
 use crate::db::Store;
 use crate::error::{StoreError, Tried, corrupt, not_found};
+use crate::roles;
 
+/// The user who runs this machine.
+const FIRST: u32 = 1;
 /// How long the guided start is offered once it was.
 const START_OFFER_MS: i64 = 10 * 60 * 1000;
 
@@ -21,10 +24,29 @@ pub struct UserLimits {
     pub task_budget: i64,
 }
 
+/// Whose account it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AccountKind {
+    Person,
+    /// What a community has in place of a person's account; nobody logs in as it.
+    Community,
+}
+
+impl AccountKind {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Person => "person",
+            Self::Community => "community",
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct User {
     pub id: UserId,
     pub name: UserName,
+    pub kind: AccountKind,
     pub workspace: WorkspaceId,
     pub limits: UserLimits,
     pub over_quota: bool,
@@ -34,6 +56,7 @@ pub struct User {
 struct Row {
     id: u32,
     name: String,
+    kind: String,
     workspace: u32,
     quota_bytes: i64,
     max_executors: u32,
@@ -42,14 +65,20 @@ struct Row {
     over_quota: bool,
 }
 
-const SELECT: &str = "SELECT u.id, u.name, w.id AS workspace, u.quota_bytes, u.max_executors, u.daily_budget, \
-     u.task_budget, w.over_quota FROM users u JOIN workspaces w ON w.user_id = u.id";
+const SELECT: &str = "SELECT u.id, u.name, u.kind, w.id AS workspace, u.quota_bytes, u.max_executors, \
+     u.daily_budget, u.task_budget, w.over_quota FROM users u JOIN workspaces w ON w.user_id = u.id";
 
 impl Row {
     fn into_user(self) -> Result<User, StoreError> {
+        let kind = match self.kind.as_str() {
+            "person" => AccountKind::Person,
+            "community" => AccountKind::Community,
+            other => return Err(corrupt("kind of account", other)),
+        };
         Ok(User {
             id: UserId::from_number(self.id),
             name: self.name.parse().map_err(|e| corrupt("user name", e))?,
+            kind,
             workspace: WorkspaceId::from_number(self.workspace),
             limits: UserLimits {
                 quota_bytes: self.quota_bytes.unsigned_abs(),
@@ -63,15 +92,27 @@ impl Row {
 }
 
 impl Store {
-    /// Makes a user and their workspace.
+    /// Makes a user and their workspace, of which they are a member. The first user of all rules.
     pub async fn add_user(&self, name: &UserName, limits: UserLimits) -> Result<User, StoreError> {
+        self.add_account(name, AccountKind::Person, limits, "operator").await
+    }
+
+    /// Makes an account of either kind, with its workspace.
+    pub async fn add_account(
+        &self,
+        name: &UserName,
+        kind: AccountKind,
+        limits: UserLimits,
+        by: &str,
+    ) -> Result<User, StoreError> {
         let now = self.clock.now_ms();
         let mut tx = self.begin().await?;
         let id: Option<u32> = sqlx::query_scalar(
-            "INSERT INTO users (name, created_at, quota_bytes, max_executors, daily_budget, task_budget) \
-             VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING RETURNING id",
+            "INSERT INTO users (name, kind, created_at, quota_bytes, max_executors, daily_budget, \
+             task_budget) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING RETURNING id",
         )
         .bind(name.as_str())
+        .bind(kind.as_str())
         .bind(now)
         .bind(i64::try_from(limits.quota_bytes).unwrap_or(i64::MAX))
         .bind(limits.max_executors)
@@ -83,13 +124,24 @@ impl Store {
         let Some(id) = id else {
             return Err(StoreError::Exists { what: "user", name: name.to_string() });
         };
-        sqlx::query("INSERT INTO workspaces (user_id, created_at) VALUES (?, ?)")
+        let add = "INSERT INTO workspaces (user_id, created_at) VALUES (?, ?) RETURNING id";
+        let workspace: u32 = sqlx::query_scalar(add)
             .bind(id)
             .bind(now)
-            .execute(&mut *tx)
+            .fetch_one(&mut *tx)
             .await
             .tried("add a workspace")?;
-        audit::record(&mut tx, now, audit::Entry::new("operator", "user.add", name)).await?;
+        let user = UserId::from_number(id);
+        let scope = format!("workspace:{}", WorkspaceId::from_number(workspace));
+        roles::insert(&mut tx, user, ("member", &scope), (by, now)).await?;
+        if id == FIRST && kind == AccountKind::Person {
+            roles::insert(&mut tx, user, ("overlord", "platform"), (by, now)).await?;
+        }
+        let action = match kind {
+            AccountKind::Person => "user.add",
+            AccountKind::Community => "workspace.add",
+        };
+        audit::record(&mut tx, now, audit::Entry::new(by, action, name)).await?;
         tx.commit().await.tried("add a user")?;
         self.user(name).await
     }
@@ -112,6 +164,17 @@ impl Store {
         row.ok_or_else(|| not_found("user", name))?.into_user()
     }
 
+    pub async fn user_by_id(&self, id: UserId) -> Result<User, StoreError> {
+        let row: Option<Row> =
+            sqlx::query_as(sqlx::AssertSqlSafe(format!("{SELECT} WHERE u.id = ?")))
+                .bind(id.number())
+                .fetch_optional(self.reader())
+                .await
+                .tried("find a user")?;
+        row.ok_or_else(|| not_found("user", id))?.into_user()
+    }
+
+    /// Whose workspace it is: a person's, or a community's account.
     pub async fn user_of(&self, workspace: WorkspaceId) -> Result<User, StoreError> {
         let row: Option<Row> =
             sqlx::query_as(sqlx::AssertSqlSafe(format!("{SELECT} WHERE w.id = ?")))

@@ -20,23 +20,25 @@ fn metadata() -> Value {
 /// What each crate may depend on, besides crates from outside.
 fn may_see() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
     let control_and_below = ["control", "store", "vault", "policy", "protocol"];
-    let table: [(&str, &[&str]); 11] = [
+    let web = ["control", "store", "vault", "policy", "pki", "protocol"];
+    let table: [(&str, &[&str]); 12] = [
         ("protocol", &[]),
         ("policy", &["protocol"]),
         ("vault", &["protocol"]),
+        ("pki", &["protocol"]),
         ("store", &["protocol", "vault"]),
         ("control", &["protocol", "policy", "store", "vault"]),
         ("broker", &control_and_below),
         ("sandbox", &["control", "protocol"]),
-        ("web", &control_and_below),
+        ("web", &web),
         (
             "cloister",
-            &["broker", "control", "policy", "protocol", "sandbox", "store", "vault", "web"],
+            &["broker", "control", "pki", "policy", "protocol", "sandbox", "store", "vault", "web"],
         ),
         ("cloister-agent", &["protocol"]),
         (
             "testkit",
-            &["broker", "control", "policy", "protocol", "sandbox", "store", "vault", "web"],
+            &["broker", "control", "pki", "policy", "protocol", "sandbox", "store", "vault", "web"],
         ),
     ];
     table.into_iter().map(|(name, sees)| (name, sees.iter().copied().collect())).collect()

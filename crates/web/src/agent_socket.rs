@@ -9,7 +9,8 @@ use axum::extract::ws::{
 };
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
-use cloister_control::{Control, ControlError, IncomingMessage, Permit, Said};
+use cloister_control::{AccessChanges, Control, ControlError, IncomingMessage, Permit, Said};
+use cloister_policy::engine::ChatCall;
 use cloister_protocol::{
     AgentFrame, ApprovalAnswer, Cancel, ChatId, ClientFrame, ErrorCode, ErrorFrame,
     MAX_FRAME_BYTES, Message, UserName, WorkspaceId,
@@ -45,6 +46,7 @@ const BUSY_DELAY: Duration = Duration::from_millis(20);
 const MAX_BAD_FRAMES: u32 = 100;
 /// How many of the rows it was sent are remembered for one client.
 const MAX_SENT: usize = 4096;
+const ENDED: &str = "the session has ended";
 /// The surface's name in the inbox.
 pub(crate) const SURFACE: &str = "socket";
 
@@ -67,10 +69,13 @@ pub(crate) async fn open(
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Result<Response, Failure> {
     let (workspace, chat): (WorkspaceId, ChatId) = (workspace.parse()?, chat.parse()?);
+    // Listen first, then look: what is taken away meanwhile is not missed.
+    let changes = state.control.access_changes();
     let (owner, session) = session_of(&state, &headers, query.token.as_deref(), workspace).await?;
-    let user = state.control.store().user_of(workspace).await?;
+    let user = state.control.store().user_by_id(owner.user).await?;
     state.control.store().ensure_first_chat(workspace).await?;
     state.control.store().chat(workspace, chat).await?;
+    state.control.require_in_chat(owner.user, ChatCall::Read, workspace, chat).await?;
     let upgrade =
         upgrade.map_err(|rejection| Failure::new(ErrorCode::BadRequest, rejection.body_text()))?;
     let permit = state.control.enter_socket(SURFACE, workspace)?;
@@ -81,6 +86,7 @@ pub(crate) async fn open(
         from: user.name,
         owner,
         session,
+        changes,
         html: query.html == 1,
         replay: Replay::default(),
         bad_frames: 0,
@@ -104,6 +110,8 @@ struct Client {
     owner: TokenOwner,
     /// The hash of the token: a session that is ended ends its sockets.
     session: String,
+    /// Somebody's access may have changed: ours, perhaps.
+    changes: AccessChanges,
     html: bool,
     replay: Replay,
     bad_frames: u32,
@@ -160,6 +168,11 @@ impl Client {
                     let why = "the control plane is stopping";
                     return self.close(socket, close_code::AWAY, why, LEAVE_TIME).await;
                 }
+                () = self.changes.next() => {
+                    if self.ended().await {
+                        return self.close_for(socket, ENDED).await;
+                    }
+                }
                 message = socket.recv() => {
                     heard_at = Instant::now();
                     match message {
@@ -170,7 +183,7 @@ impl Client {
                 _ = ping.tick() => {
                     if heard_at.elapsed() > SILENCE { return Ok(()); }
                     if self.ended().await {
-                        return self.close_for(socket, "the session has ended").await;
+                        return self.close_for(socket, ENDED).await;
                     }
                     send(socket, WsMessage::Ping(Vec::new().into())).await?;
                 }
@@ -178,12 +191,21 @@ impl Client {
         }
     }
 
-    /// Whether the session has expired or was ended; a database that does not answer ends nothing.
+    /// Whether the session has expired or was ended, or its owner may not read here any more; a database
+    /// that does not answer ends nothing.
     async fn ended(&self) -> bool {
         if self.control.store().clock.now_ms() >= self.owner.expires_at {
             return true;
         }
-        matches!(self.control.store().session_owner(&self.session).await, Ok(None))
+        if matches!(self.control.store().session_owner(&self.session).await, Ok(None)) {
+            return true;
+        }
+        let reads = self.allowed(ChatCall::Read).await;
+        reads.is_err_and(|refused| refused.code() == ErrorCode::Forbidden)
+    }
+
+    async fn allowed(&self, call: ChatCall) -> Result<(), ControlError> {
+        self.control.require_in_chat(self.owner.user, call, self.workspace, self.chat).await
     }
 
     /// Sends what is stored: after a row the client has, or what nobody has been sent yet.
@@ -259,11 +281,12 @@ impl Client {
                 return Ok(());
             }
         };
-        let now = match frame {
-            // It may have been answered since; the answer then fails, and says so.
-            AgentFrame::Ask(ask) => Now { waiting: vec![ask.approval], ..Now::default() },
-            _ => Now::default(),
-        };
+        // A question may have been answered since it was asked.
+        let mut now = Now::default();
+        if let Err(error) = now.look_up(self.control.store(), frame).await {
+            tracing::error!(%error, "how a question stands could not be read");
+            return Err(Closed);
+        }
         if let Some(fields) = value.as_object_mut() {
             fields.insert("row".to_owned(), kept.row.into());
             if let Some(html) = entries::told(frame, kept.at, &now) {
@@ -311,7 +334,7 @@ impl Client {
         frame: ClientFrame,
     ) -> Result<(), Closed> {
         if self.ended().await {
-            return self.close_for(socket, "the session has ended").await;
+            return self.close_for(socket, ENDED).await;
         }
         let (id, done) = match frame {
             ClientFrame::Message(message) => {
@@ -381,17 +404,20 @@ impl Client {
 
     async fn cancel(&self, cancel: Cancel) -> Result<(), ControlError> {
         if let Some(turn) = cancel.turn {
+            self.allowed(ChatCall::CancelTurn).await?;
             self.control.cancel_turn(self.workspace, turn);
             return Ok(());
         }
+        self.allowed(ChatCall::CancelTask).await?;
         let chat = cancel.task.is_none().then_some(self.chat);
         self.control.cancel_tasks(self.workspace, cancel.task, chat, self.from.as_str()).await?;
         Ok(())
     }
 
-    async fn approval(&self, answer: ApprovalAnswer) -> Result<(), ControlError> {
-        let by = self.from.as_str();
-        self.control.answer_approval(self.workspace, answer.id, answer.answer, by).await?;
+    async fn approval(&self, given: ApprovalAnswer) -> Result<(), ControlError> {
+        let ApprovalAnswer { id, answer, digest } = given;
+        let (by, digest) = (self.owner.user, digest.as_deref());
+        self.control.answer_approval(by, self.workspace, id, answer, digest).await?;
         Ok(())
     }
 
@@ -431,7 +457,7 @@ fn error(code: ErrorCode, message: &str, id: Option<String>) -> ErrorFrame {
 }
 
 /// Reads a frame, or says what is wrong with it.
-fn read_frame(text: &str) -> Result<ClientFrame, ErrorFrame> {
+pub(crate) fn read_frame(text: &str) -> Result<ClientFrame, ErrorFrame> {
     if text.len() > MAX_FRAME_BYTES {
         let message =
             format!("the frame has {} bytes; at most {MAX_FRAME_BYTES} are taken", text.len());

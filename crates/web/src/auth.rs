@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use axum::http::{HeaderMap, header};
 use cloister_control::Control;
+use cloister_policy::engine::WorkspaceCall;
 use cloister_protocol::{ErrorCode, WorkspaceId};
 use cloister_store::tokens::{TokenKind, TokenOwner, token_hash};
-use cloister_store::users::User;
+use cloister_store::users::{AccountKind, User};
+use subtle::ConstantTimeEq;
 
 use crate::pages::session::{require_same_origin, session_cookie};
 use crate::reply::Failure;
@@ -48,8 +50,7 @@ impl Operator {
     }
 
     fn is(&self, token: &str) -> bool {
-        // Hashes are compared: the time taken says nothing about the token.
-        token_hash(token) == self.hash
+        token_hash(token).as_bytes().ct_eq(self.hash.as_bytes()).into()
     }
 }
 
@@ -140,7 +141,8 @@ pub(crate) fn require_operator(operator: &Operator, headers: &HeaderMap) -> Resu
     }
 }
 
-/// The owner of the session token, if it opens this workspace.
+/// The owner of the session token, if it opens this workspace: their own, or that of a community whose
+/// chats they may read. Another's, and one that is not there, are refused alike.
 async fn require_session(
     control: &Control,
     token: Option<&str>,
@@ -158,11 +160,25 @@ async fn require_session(
         )
         .fix("get a new one from POST /api/v1/sessions"));
     };
-    if owner.workspace != workspace {
+    if owner.workspace != workspace && !shares(control, &owner, workspace).await? {
         return Err(Failure::new(
             ErrorCode::Forbidden,
             "the session token is for another workspace",
         ));
     }
     Ok(owner)
+}
+
+/// Whether this is a community's workspace that the owner of a session belongs to.
+async fn shares(
+    control: &Control,
+    owner: &TokenOwner,
+    workspace: WorkspaceId,
+) -> Result<bool, Failure> {
+    let account = control.find_workspace(&workspace.to_string()).await?;
+    if account.is_none_or(|account| account.kind != AccountKind::Community) {
+        return Ok(false);
+    }
+    let call = WorkspaceCall::ListChats;
+    Ok(control.require_in_workspace(owner.user, call, workspace).await.is_ok())
 }

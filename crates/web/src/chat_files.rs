@@ -5,6 +5,7 @@ use axum::extract::State as Extract;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use cloister_control::ControlError;
+use cloister_policy::engine::{ChatCall, WorkspaceCall};
 use cloister_protocol::{Attachment, ChatId, ErrorCode, WorkspaceId};
 use futures_util::StreamExt;
 use serde::Deserialize;
@@ -31,8 +32,9 @@ pub(crate) async fn upload(
     body: Body,
 ) -> Answer<Attachment> {
     let workspace: WorkspaceId = workspace.parse()?;
-    session_of(&state, &headers, None, workspace).await?;
+    let (owner, _) = session_of(&state, &headers, None, workspace).await?;
     let chat: ChatId = chat.parse()?;
+    state.control.require_in_chat(owner.user, ChatCall::UploadFile, workspace, chat).await?;
     let mut upload = state.control.upload(workspace, chat, &name).await?;
     let mut pieces = body.into_data_stream();
     loop {
@@ -72,7 +74,9 @@ pub(crate) async fn download(
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
     let workspace: WorkspaceId = workspace.parse()?;
-    session_for_reading(&state, &headers, workspace).await?;
+    let owner = session_for_reading(&state, &headers, workspace).await?;
+    let call = WorkspaceCall::ReadFiles;
+    state.control.require_in_workspace(owner.user, call, workspace).await?;
     let file = state.control.download(workspace, &id).await?;
     let body = Body::from_stream(ReaderStream::new(tokio::fs::File::from_std(file.file)));
     let mut response = body.into_response();

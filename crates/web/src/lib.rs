@@ -8,18 +8,33 @@ mod agent_socket;
 mod auth;
 mod caller;
 mod chat_files;
+mod connections;
+#[cfg(test)]
+mod fuzz_tests;
 mod health;
+mod host;
 mod logins;
 mod markdown;
 mod metrics;
+mod mtls;
+mod openapi;
 mod pages;
 mod peer;
 mod replay;
 mod reply;
+#[cfg(test)]
+mod routing_tests;
 mod server;
+#[cfg(test)]
+mod session_matrix_tests;
+#[cfg(test)]
+mod test_world;
 
-pub use admin::admin_router;
+pub use admin::{admin_router, audit_report};
 pub use auth::{Operator, new_login_token};
+pub use connections::serve;
 pub use logins::LoginThrottle;
+pub use mtls::{Remote, RemoteOptions};
+pub use openapi::openapi_text;
 pub use peer::Peer;
-pub use server::{State, local_router, public_router, serve};
+pub use server::{RENEW_HEADER, State, local_router, public_router};

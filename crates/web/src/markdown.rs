@@ -1,13 +1,20 @@
 //! Markdown of agents, as HTML that can neither run anything nor load anything.
 //!
 //! What an agent writes is not trusted: HTML in it is shown as text, a link leads only to the web or
-//! to a mail address, and an image is a link that a person must follow (a picture that loads by
-//! itself tells its server whatever the agent put into its address).
+//! to a mail address and says to which, and an image is a link that a person must follow (a picture
+//! that loads by itself tells its server whatever the agent put into its address). Characters that
+//! nobody sees are shown.
 
 use std::fmt::Write as _;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
+use cloister_policy::egress::Host;
+use cloister_policy::gate::{Reading, visible};
+use cloister_policy::{is_hidden, legible};
 use maud::{Escaper, Markup, PreEscaped};
-use pulldown_cmark::{CodeBlockKind, CowStr, Event, Options, Parser, Tag, TagEnd, html};
+use pulldown_cmark::{
+    CodeBlockKind, CowStr, Event, Options, Parser, Tag, TagEnd, TextMergeStream, html,
+};
 
 /// A longer text is shown as it is.
 const MAX_BYTES: usize = 512 << 10;
@@ -17,12 +24,13 @@ const MAX_HREF: usize = 4096;
 
 pub(crate) fn render(text: &str) -> Markup {
     if text.len() > MAX_BYTES {
-        return maud::html! { pre.plain { (text) } };
+        return maud::html! { pre.plain { (legible(text)) } };
     }
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut safe = Safe::default();
-    let events = Parser::new_ext(text, options).filter_map(|event| safe.event(event));
+    let events = TextMergeStream::new(Parser::new_ext(text, options));
+    let events = events.filter_map(|event| safe.event(event));
     let mut out = String::with_capacity(text.len() * 3 / 2);
     html::push_html(&mut out, events);
     PreEscaped(out)
@@ -32,8 +40,8 @@ pub(crate) fn render(text: &str) -> Markup {
 #[derive(Default)]
 struct Safe {
     depth: usize,
-    /// For each open link or image, whether it is shown as a link.
-    links: Vec<bool>,
+    /// For each open link or image, where it leads, if it is shown as a link.
+    links: Vec<Option<String>>,
     in_code: bool,
 }
 
@@ -42,13 +50,18 @@ impl Safe {
         match event {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
-            Event::Html(text) | Event::InlineHtml(text) => Some(Event::Text(text)),
-            Event::InlineMath(text) | Event::DisplayMath(text) => Some(Event::Code(text)),
-            Event::FootnoteReference(name) => Some(Event::Text(name)),
+            Event::Html(text) | Event::InlineHtml(text) => Some(Event::Text(shown(text))),
+            Event::InlineMath(text) | Event::DisplayMath(text) | Event::Code(text) => {
+                Some(Event::Code(shown(text)))
+            }
+            Event::FootnoteReference(name) => Some(Event::Text(shown(name))),
             // People break lines where they want them broken.
             Event::SoftBreak => Some(Event::HardBreak),
-            Event::Text(text) if !self.in_code && self.links.is_empty() => Some(linked(text)),
-            Event::Text(_) | Event::Code(_) | Event::HardBreak | Event::Rule => Some(event),
+            Event::Text(text) if !self.in_code && self.links.is_empty() => {
+                Some(linked(shown(text)))
+            }
+            Event::Text(text) => Some(Event::Text(shown(text))),
+            Event::HardBreak | Event::Rule => Some(event),
             Event::TaskListMarker(done) => Some(Event::Text(if done { "☑ " } else { "☐ " }.into())),
         }
     }
@@ -98,7 +111,8 @@ impl Safe {
         self.depth = self.depth.saturating_sub(1);
         match tag {
             TagEnd::Link | TagEnd::Image => {
-                self.links.pop()?.then_some(Event::InlineHtml("</a>".into()))
+                let place = self.links.pop()??;
+                Some(Event::InlineHtml(format!("</a>{}", told(&place)).into()))
             }
             TagEnd::CodeBlock => {
                 self.in_code = false;
@@ -132,30 +146,82 @@ impl Safe {
 
     /// Begins a link, if it leads where a link may and is in no other link.
     fn open_link<'a>(&mut self, target: &str, mark: &str) -> Option<Event<'a>> {
-        let in_link = self.links.contains(&true);
-        let opened = if in_link { None } else { anchor(target) };
-        self.links.push(opened.is_some());
-        let text = match opened {
-            Some(anchor) => format!("{anchor}{mark}"),
+        let in_link = self.links.iter().any(Option::is_some);
+        let place = if in_link { None } else { place(target) };
+        let text = match &place {
+            Some(_) => format!("{}{mark}", anchor(target)),
             None => mark.to_owned(),
         };
+        self.links.push(place);
         (!text.is_empty()).then(|| Event::InlineHtml(text.into()))
     }
 }
 
-/// The opening tag of a link, if it leads to the web or to a mail address.
-fn anchor(target: &str) -> Option<String> {
-    let (scheme, rest) = target.split_once(':')?;
-    let allowed = ["http", "https", "mailto"].iter().any(|s| scheme.eq_ignore_ascii_case(s));
-    let fits = target.len() <= MAX_HREF && !target.chars().any(char::is_control);
-    if !allowed || !fits || rest.is_empty() {
+/// Text with nothing hidden in it.
+fn shown(text: CowStr<'_>) -> CowStr<'_> {
+    match legible(&text) {
+        std::borrow::Cow::Owned(shown) => shown.into(),
+        std::borrow::Cow::Borrowed(_) => text,
+    }
+}
+
+/// Where a link leads: to a host on the web, in its one spelling, or to a mail address. None for
+/// anything else, and for what a browser might read in another way than a person.
+fn place(target: &str) -> Option<String> {
+    if target.len() > MAX_HREF || target.chars().any(is_hidden) {
         return None;
     }
+    let (scheme, rest) = target.split_once(':')?;
+    if scheme.eq_ignore_ascii_case("mailto") {
+        let address = rest.split('?').next().filter(|address| !address.is_empty())?;
+        return Some(visible(address, Reading::Machine));
+    }
+    if !["http", "https"].iter().any(|web| scheme.eq_ignore_ascii_case(web)) {
+        return None;
+    }
+    let rest = rest.strip_prefix("//")?;
+    let authority = rest.split(['/', '\\', '?', '#']).next()?;
+    // A name in front of the host serves only to be taken for it.
+    if authority.contains('@') {
+        return None;
+    }
+    let (host, port) = match authority.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => {
+            (host, format!(":{}", port.parse::<u16>().ok()?))
+        }
+        Some(_) | None => (authority, String::new()),
+    };
+    let host = match host.parse::<Host>() {
+        Ok(name) => name.to_string(),
+        Err(_not_a_name) => literal(host)?,
+    };
+    Some(format!("{host}{port}"))
+}
+
+/// An address as a host, in its usual spelling.
+fn literal(host: &str) -> Option<String> {
+    match host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        Some(inner) => inner.parse::<Ipv6Addr>().ok().map(|address| format!("[{address}]")),
+        None => host.parse::<Ipv4Addr>().ok().map(|address| address.to_string()),
+    }
+}
+
+/// The opening tag of a link whose place is known.
+fn anchor(target: &str) -> String {
     let mut tag = String::from("<a href=\"");
-    // Writing to a string does not fail.
-    write!(Escaper::new(&mut tag), "{target}").ok()?;
+    push_escaped(&mut tag, target);
+    tag.push_str("\" title=\"");
+    push_escaped(&mut tag, target);
     tag.push_str("\" target=\"_blank\" rel=\"noopener noreferrer nofollow\">");
-    Some(tag)
+    tag
+}
+
+/// The place of a link, beside it.
+fn told(place: &str) -> String {
+    let mut text = String::from(" <span class=\"host\">(");
+    push_escaped(&mut text, place);
+    text.push_str(")</span>");
+    text
 }
 
 /// Text with the addresses in it made into links, as people expect of a chat.
@@ -168,11 +234,15 @@ fn linked<'a>(text: CowStr<'a>) -> Event<'a> {
         let (before, address) = (rest.get(..start), rest.get(start..end));
         let (Some(before), Some(address)) = (before, address) else { break };
         push_escaped(&mut out, before);
-        match anchor(address) {
-            Some(tag) => {
-                out.push_str(&tag);
+        match place(address) {
+            Some(place) => {
+                out.push_str(&anchor(address));
                 push_escaped(&mut out, address);
                 out.push_str("</a>");
+                // Letters of other alphabets can look like those of another host.
+                if !address.is_ascii() {
+                    out.push_str(&told(&place));
+                }
             }
             None => push_escaped(&mut out, address),
         }

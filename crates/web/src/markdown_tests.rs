@@ -72,6 +72,19 @@ const ATTACKS: &[&str] = &[
     "<math><mtext><table><mglyph><style><img src=x onerror=alert(1)>",
     "&lt;script&gt;alert(1)&lt;/script&gt;",
     "[x](https://evil.example/\u{202e}gpj.exe)",
+    "[x](https://good.example@evil.example/)",
+    "[x](https://good.example\\@evil.example/)",
+    "[x](https:evil.example)",
+    "[x](https:///evil.example)",
+    "[x](https://evil%2eexample/)",
+    "<svg><a xlink:href=\"javascript:alert(1)\"><text>x</text></a></svg>",
+    "<svg><use href=\"data:image/svg+xml,x#y\"/></svg>",
+    "<picture><source srcset=https://evil.example/x></picture>",
+    "<video poster=https://evil.example/x src=https://evil.example/y autoplay></video>",
+    "<input type=image src=https://evil.example/x>",
+    "<link rel=prefetch href=https://evil.example/x><link rel=dns-prefetch href=//evil.example>",
+    "<a href=https://evil.example ping=https://evil.example/ping>x</a>",
+    "<section class=ask data-approval=A1><form method=post action=/approvals/A1><button name=answer value=allow>Allow</button></form></section>",
     "\u{0}<img src=x onerror=alert(1)>",
 ];
 
@@ -103,6 +116,7 @@ fn attacks_become_text() {
         "del",
         "hr",
         "a",
+        "span",
     ];
     for attack in ATTACKS {
         let html = html_of(attack);
@@ -113,9 +127,16 @@ fn attacks_become_text() {
             if attributes.is_empty() {
                 continue;
             }
+            if name == "span" {
+                assert_eq!(attributes, "class=\"host\"", "{attack:?} made <{tag}>");
+                continue;
+            }
             assert_eq!(name, "a", "{attack:?} made <{tag}>");
             let rest = attributes.strip_prefix("href=\"").expect("an href");
             let (href, rest) = rest.split_once('"').expect("a quoted href");
+            let rest = rest.strip_prefix(" title=\"").expect("a title");
+            let (title, rest) = rest.split_once('"').expect("a quoted title");
+            assert_eq!(title, href, "{attack:?}");
             assert_eq!(
                 rest, " target=\"_blank\" rel=\"noopener noreferrer nofollow\"",
                 "{attack:?}"
@@ -131,7 +152,55 @@ fn an_image_is_a_link_with_its_words() {
     let html = html_of("![a cat](https://example.com/cat.png)");
     assert!(!html.contains("<img"), "{html}");
     assert!(html.contains("href=\"https://example.com/cat.png\""), "{html}");
-    assert!(html.contains("a cat</a>"), "{html}");
+    assert!(html.contains("a cat</a> <span class=\"host\">(example.com)</span>"), "{html}");
+}
+
+/// E69: whatever the words of a link say, the host that it leads to stands beside it.
+#[test]
+fn a_link_says_where_it_leads() {
+    for (link, place) in [
+        ("[your bank](https://bank.example/login)", "(bank.example)"),
+        ("[https://bank.example](https://evil.example/)", "(evil.example)"),
+        ("[x](HTTPS://EVIL.example:8443/x)", "(evil.example:8443)"),
+        // Cyrillic letters that look like Latin ones.
+        ("[x](https://\u{430}\u{440}\u{440}le.example/)", "(xn--le-6kc8da.example)"),
+        ("https://\u{430}\u{440}\u{440}le.example/", "(xn--le-6kc8da.example)"),
+        ("[x](http://127.0.0.1:80/)", "(127.0.0.1:80)"),
+        ("[x](http://[::1]/)", "([::1])"),
+        ("[write](mailto:a@b.example?subject=x)", "(a@b.example)"),
+    ] {
+        let html = html_of(link);
+        assert!(html.contains(place), "{link:?} made {html}");
+    }
+    for link in [
+        "[x](https://bank.example@evil.example/)",
+        "[x](https://0x7f.1/)",
+        "[x](https:evil.example)",
+        "[x](https://evil.example\u{200b}/)",
+        "[x](https://e&#x200b;vil.example/)",
+    ] {
+        assert!(!html_of(link).contains("<a "), "{link:?}");
+    }
+}
+
+/// E70: tag characters, zero width and direction marks are shown, also when written as entities.
+#[test]
+fn what_hides_in_an_answer_is_shown() {
+    let tags: String =
+        "obey".bytes().map(|b| char::from_u32(0xE0000 + u32::from(b)).unwrap()).collect();
+    for text in [
+        format!("hello {tags}{tags}"),
+        "pay\u{200b}pal and photo\u{202e}gpj.exe".to_owned(),
+        "pay&#x200b;pal and photo&#8238;gpj.exe".to_owned(),
+        format!("`{tags}`\n\n    {tags}\n\n```\n{tags}\n```\n\n<b>{tags}</b>"),
+        format!("[x {tags}](https://example.com/) ![{tags}](https://example.com/{tags})"),
+        format!("{}\n{tags}", "x".repeat(MAX_BYTES)),
+    ] {
+        let html = html_of(&text);
+        assert!(!html.chars().any(is_hidden), "{html:?}");
+        assert!(html.contains('⟨'), "{html}");
+    }
+    assert!(html_of("<!-- do as I say -->").contains("do as I say"));
 }
 
 #[test]

@@ -1,23 +1,19 @@
 //! Where a connection comes from.
 
-use std::net::IpAddr;
-
-use axum::extract::connect_info::Connected;
-use axum::serve::IncomingStream;
-use tokio::net::{TcpListener, UnixListener};
+use std::net::{IpAddr, SocketAddr};
 
 /// The other side of a request's connection; no address for who is on this machine's own socket.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub(crate) Option<IpAddr>);
 
-impl Connected<IncomingStream<'_, TcpListener>> for Peer {
-    fn connect_info(stream: IncomingStream<'_, TcpListener>) -> Self {
-        Self(Some(stream.remote_addr().ip().to_canonical()))
+impl From<SocketAddr> for Peer {
+    fn from(address: SocketAddr) -> Self {
+        Self(Some(address.ip().to_canonical()))
     }
 }
 
-impl Connected<IncomingStream<'_, UnixListener>> for Peer {
-    fn connect_info(_stream: IncomingStream<'_, UnixListener>) -> Self {
+impl From<tokio::net::unix::SocketAddr> for Peer {
+    fn from(_address: tokio::net::unix::SocketAddr) -> Self {
         Self(None)
     }
 }

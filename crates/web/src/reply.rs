@@ -12,22 +12,35 @@ use serde::de::DeserializeOwned;
 
 /// An answer that is an error.
 #[derive(Debug)]
-pub(crate) struct Failure(ErrorBody);
+pub(crate) struct Failure {
+    body: ErrorBody,
+    refused: bool,
+}
+
+/// On an answer that says no to who asks, in whatever words.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Refused;
 
 impl Failure {
     pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self(ErrorBody::new(code, message))
+        ErrorBody::new(code, message).into()
     }
 
     pub(crate) fn fix(mut self, fix: impl Into<String>) -> Self {
-        self.0.fix = Some(fix.into());
+        self.body.fix = Some(fix.into());
+        self
+    }
+
+    /// It is a decision about who asks, and not about what they ask for.
+    pub(crate) fn refusal(mut self) -> Self {
+        self.refused = true;
         self
     }
 }
 
 impl From<ErrorBody> for Failure {
     fn from(body: ErrorBody) -> Self {
-        Self(body)
+        Self { refused: body.code == ErrorCode::Forbidden, body }
     }
 }
 
@@ -37,7 +50,7 @@ impl From<ControlError> for Failure {
         if body.code == ErrorCode::Internal {
             tracing::error!(error = error.chain(), "a request failed");
         }
-        Self(body)
+        body.into()
     }
 }
 
@@ -55,12 +68,15 @@ impl From<cloister_protocol::ParseIdError> for Failure {
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
-        let status = status(self.0.code);
-        let retry_after = self.0.retry_after_s;
-        let body = self.0.clone();
-        let mut response = (status, Json(ErrorEnvelope { error: self.0 })).into_response();
+        let status = status(self.body.code);
+        let retry_after = self.body.retry_after_s;
+        let body = self.body.clone();
+        let mut response = (status, Json(ErrorEnvelope { error: self.body })).into_response();
         // A page tells it to a person in its own way.
         response.extensions_mut().insert(body);
+        if self.refused {
+            response.extensions_mut().insert(Refused);
+        }
         if let Some(seconds) = retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }

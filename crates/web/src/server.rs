@@ -1,14 +1,14 @@
 //! The public listener and its routes.
 
-use std::io;
 use std::sync::Arc;
 
-use axum::extract::connect_info::{ConnectInfo, Connected};
+use axum::extract::Request;
+use axum::extract::connect_info::ConnectInfo;
 use axum::extract::{DefaultBodyLimit, State as Extract};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::serve::IncomingStream;
 use axum::{Extension, Router};
 use cloister_control::Control;
 use cloister_control::ports::Upstream;
@@ -20,9 +20,10 @@ use tokio_util::sync::CancellationToken;
 use crate::auth::{self, Operator};
 use crate::caller::Caller;
 use crate::logins::LoginThrottle;
+use crate::mtls::{Behind, Remote};
 use crate::peer::Peer;
 use crate::reply::{Answer, Body, Failure, json};
-use crate::{agent_socket, chat_files, health, metrics};
+use crate::{agent_socket, chat_files, health, host, metrics};
 
 /// The largest JSON body.
 const MAX_BODY: usize = 1 << 20;
@@ -39,7 +40,12 @@ pub struct State {
     pub upstream: Arc<dyn Upstream>,
     /// Slows down whoever guesses login tokens.
     pub logins: LoginThrottle,
+    /// The admin listener and the clients that may use it.
+    pub remote: Remote,
 }
+
+/// On an answer to a client that should get its next certificate now.
+pub const RENEW_HEADER: HeaderName = HeaderName::from_static("cloister-renew");
 
 pub fn public_router(state: State) -> Router {
     with_envelopes(public_routes(state))
@@ -47,17 +53,46 @@ pub fn public_router(state: State) -> Router {
 
 /// Everything in one, for the socket that only the operator's account can open.
 pub fn local_router(state: State) -> Router {
-    let upstream = state.upstream.clone();
-    let admin = crate::admin::admin_routes(state.control.clone(), upstream, state.url.clone());
-    with_envelopes(public_routes(state).merge(admin.layer(Extension(Caller::Local))))
+    let admin = admin_routes(&state).layer(Extension(Caller::Local));
+    with_envelopes(public_routes(state).merge(admin))
+}
+
+/// What enrolled clients reach, whom the listener names: the admin API, and with a session the agent.
+pub(crate) fn remote_router(state: State) -> Router {
+    let admin = admin_routes(&state);
+    let agent = agent_routes().layer(DefaultBodyLimit::max(MAX_BODY)).with_state(state);
+    with_envelopes(agent.merge(admin)).layer(middleware::from_fn(ask_to_renew))
+}
+
+fn admin_routes(state: &State) -> Router {
+    let (control, upstream) = (state.control.clone(), state.upstream.clone());
+    crate::admin::admin_routes(control, upstream, state.url.clone(), state.remote.clone())
+}
+
+async fn ask_to_renew(request: Request, next: Next) -> Response {
+    let behind = request.extensions().get::<Behind>().is_some();
+    let mut response = next.run(request).await;
+    if behind {
+        response.headers_mut().insert(RENEW_HEADER, HeaderValue::from_static("1"));
+    }
+    response
 }
 
 fn public_routes(state: State) -> Router {
+    agent_routes()
+        .route("/metrics", get(metrics::show))
+        .route("/api/v1/sessions", post(new_session))
+        .merge(crate::pages::routes(&state))
+        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .layer(middleware::from_fn_with_state(state.clone(), host::ours_only))
+        .with_state(state)
+}
+
+/// The agent socket and files, for whoever has a session.
+fn agent_routes() -> Router<State> {
     Router::new()
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
-        .route("/metrics", get(metrics::show))
-        .route("/api/v1/sessions", post(new_session))
         .route("/cells/{workspace}/v1/agent_ws/{chat}/", get(agent_socket::open))
         .route("/cells/{workspace}/v1/agent_ws/{chat}", get(agent_socket::open))
         .route(
@@ -65,21 +100,6 @@ fn public_routes(state: State) -> Router {
             post(chat_files::upload).layer(DefaultBodyLimit::disable()),
         )
         .route("/cells/{workspace}/v1/artifacts/{id}", get(chat_files::download))
-        .merge(crate::pages::routes(&state))
-        .layer(DefaultBodyLimit::max(MAX_BODY))
-        .with_state(state)
-}
-
-/// Serves until `stop`; open requests then have a moment to end.
-pub async fn serve<L>(listener: L, router: Router, stop: CancellationToken) -> io::Result<()>
-where
-    L: axum::serve::Listener,
-    L::Addr: std::fmt::Debug,
-    Peer: for<'a> Connected<IncomingStream<'a, L>>,
-{
-    axum::serve(listener, router.into_make_service_with_connect_info::<Peer>())
-        .with_graceful_shutdown(async move { stop.cancelled().await })
-        .await
 }
 
 /// Answers what no route takes with the one error envelope too.

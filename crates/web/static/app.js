@@ -51,6 +51,8 @@
   // Panels and keyboards change its height.
   new ResizeObserver(() => { if (atEnd) toEnd(); }).observe(main);
   const announce = (words) => { announcer.textContent = words; };
+  /** Shows what nobody would see: what the server does with the whole answer, for its pieces. */
+  const legible = (words) => words.replace(/[\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e0fff}]/gu, "\ufffd");
   const byData = (name, value, root = log) => find(`[data-${name}="${CSS.escape(value)}"]`, root);
 
   function fromHtml(html) {
@@ -159,7 +161,7 @@
     const message = waiting.get(frame.id);
     if (!message) {
       const question = frame.id && byData("approval", frame.id);
-      if (question) closeQuestion(question, frame.message);
+      if (question) reopenQuestion(question, frame.message);
       else problem(frame.message);
       return;
     }
@@ -256,7 +258,7 @@
     },
     text_chunk(frame) {
       const entry = answerOf(frame.turn);
-      if (entry.classList.contains("working")) keepingEnd(() => find(".text", entry).append(frame.text));
+      if (entry.classList.contains("working")) keepingEnd(() => find(".text", entry).append(legible(frame.text)));
     },
     tool_call(frame) {
       if (frame.task) taskNote(frame.task, frame.name);
@@ -291,6 +293,7 @@
       if (last) working(last, frame.text);
     },
     notice(frame) { tell(frame, frame.text); },
+    answered: showAnswer,
     blocked(frame) { tell(frame, `${frame.host} was not reached: ${frame.reason}`); },
     todos(frame) {
       const list = find(".todos", taskItem(frame.task));
@@ -340,10 +343,10 @@
     find(".state", item).textContent = frame.state;
     find("button", item).setAttribute("aria-label", "Cancel " + frame.title);
     if (frame.note) taskNote(frame.task, frame.note);
-    if (frame.state !== "waiting") {
-      for (const question of all(`.ask[data-task="${CSS.escape(frame.task)}"]`, log)) closeQuestion(question, "Answered.");
-    }
     if (!final) return;
+    for (const question of all(`.ask[data-task="${CSS.escape(frame.task)}"]`, log)) {
+      if (find("form", question)) closeQuestion(question, "The task has ended.");
+    }
     find("button", item).disabled = true;
     setTimeout(() => {
       item.remove();
@@ -351,9 +354,47 @@
     }, 4000);
   }
 
-  function closeQuestion(question, words) {
-    find(".row", question)?.replaceWith(make("p", "hint", words));
+  // ---- Questions
+
+  const DEEDS = {
+    allow: "allowed it once", allow_for_task: "allowed it for this task", allow_always: "allowed it always",
+    deny: "denied it", deny_and_stop: "denied it and stopped the task",
+  };
+
+  /** Somebody answered, here or anywhere else. */
+  function showAnswer(frame) {
+    const question = byData("approval", frame.approval);
+    if (!question) return;
+    const words = `${frame.by} ${DEEDS[frame.answer] ?? "answered"}.`;
+    announce(words);
+    if (frame.left === 0) return closeQuestion(question, words);
+    const people = frame.left === 1 ? "One more person" : `${frame.left} more people`;
+    find(".answers", question).replaceChildren(make("p", "hint", words), make("p", "hint", `${people} must answer.`));
+    for (const button of all("button", question)) button.disabled = false;
   }
+
+  function closeQuestion(question, words) {
+    find(".answers", question)?.append(make("p", "hint", words));
+    find("form", question)?.remove();
+  }
+
+  /** An answer was not taken: say why, and let it be given again. */
+  function reopenQuestion(question, words) {
+    find(".answers", question)?.replaceChildren(make("p", "error", words));
+    for (const button of all("button", question)) button.disabled = false;
+  }
+
+  // Without a connection, or without this script, the browser sends the form.
+  document.addEventListener("submit", (event) => {
+    const question = event.target.closest(".ask");
+    const answer = event.submitter?.value;
+    if (!question || !answer || !connected()) return;
+    event.preventDefault();
+    const digest = find("input[name=digest]", question).value;
+    send({ type: "approval", id: question.dataset.approval, answer, digest });
+    for (const button of all("button", question)) button.disabled = true;
+    text?.focus();
+  });
 
   // ---- Buttons
 
@@ -362,24 +403,15 @@
     for (const more of all(".more[open]")) if (!more.contains(event.target)) more.open = false;
     if (document.body.classList.contains("drawer") && !find("#sidebar").contains(event.target) && target?.id !== "menu") drawer(false);
     if (!target) return;
-    const { cancel, say: words, answerWith, older } = target.dataset;
+    const { cancel, say: words, older } = target.dataset;
     if (cancel) { if (sendNow({ type: "cancel", task: cancel })) target.disabled = true; }
     else if (words) { target.closest(".entry").remove(); say(words); }
-    else if (answerWith) answerQuestion(target, answerWith);
     else if (older !== undefined) { event.preventDefault(); showOlder(target); }
     else if (target.id === "cancel-all") sendNow({ type: "cancel" });
     else if (target.id === "menu") drawer(!document.body.classList.contains("drawer"));
     else if (target.id === "stop") stopTurns();
     else if (target.id === "attach") find("#files").click();
   });
-
-  function answerQuestion(button, answer) {
-    const question = button.closest(".ask");
-    if (sendNow({ type: "approval", id: question.dataset.approval, answer })) {
-      closeQuestion(question, answer === "allow" ? "You allowed it." : "You refused it.");
-      text?.focus();
-    }
-  }
 
   function stopTurns() {
     for (const entry of all(".working", log)) {

@@ -3,17 +3,14 @@
 use axum::http::StatusCode;
 use cloister_protocol::ErrorCode;
 use serde_json::{Map, Value, json};
-use tokio::sync::mpsc;
 
 use super::call::Piece;
 use super::events::data_lines;
+use super::masked::MaskedPieces;
 use crate::refusal::Refusal;
 
 /// The answer as one `chat.completion` object.
-pub(crate) async fn collect(
-    first: Piece,
-    mut rest: mpsc::Receiver<Piece>,
-) -> Result<Value, Refusal> {
+pub(crate) async fn collect(first: Piece, mut rest: MaskedPieces) -> Result<Value, Refusal> {
     let mut whole = Whole::default();
     let mut next = Some(first);
     while let Some(piece) = next {

@@ -56,3 +56,70 @@ fn usage_end_and_errors_are_seen() {
     assert_eq!(error, Seen::Error("{\"message\":\"overloaded\"}".to_owned()));
     assert_eq!(progress.look(b"data: {\"choi\n\n"), Seen::Malformed);
 }
+
+const STREAMS: &[&str] = &[
+    "data: {\"choices\":[{\"delta\":{\"content\":\"hello\"},\"finish_reason\":null}]}\n\n",
+    "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"c\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]}}]}\r\n\r\n",
+    "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":2}}\n\ndata: [DONE]\n\n",
+    ": comment\n\nevent: x\ndata: {\"error\":{\"message\":\"no\"}}\n\n",
+];
+const STREAM_WORDS: &[&str] = &[
+    "data:",
+    "data: ",
+    "\n\n",
+    "\r\n\r\n",
+    "\n\r\n",
+    "\r",
+    "[DONE]",
+    ": ",
+    "event: ",
+    "\"delta\":",
+    "\"usage\":null",
+    "\"finish_reason\":\"stop\"",
+    "18446744073709551615",
+    "\"error\":\"\"",
+    "\\u0000",
+];
+
+/// The events of a stream that comes in pieces of this size.
+fn in_pieces(bytes: &[u8], size: usize) -> Option<Vec<u8>> {
+    let mut cutter = WholeEvents::default();
+    let mut out = Vec::new();
+    for piece in bytes.chunks(size.max(1)) {
+        if let Some(events) = cutter.push(piece).ok()? {
+            if !(events.ends_with(b"\n\n") || events.ends_with(b"\n\r\n")) {
+                return None;
+            }
+            out.extend_from_slice(&events);
+        }
+    }
+    out.extend_from_slice(&cutter.finish().unwrap_or_default());
+    Some(out)
+}
+
+/// However the network cuts a stream, the same events come out of it.
+fn stream(bytes: &[u8]) -> Result<(bool, bool, u64), String> {
+    let whole = in_pieces(bytes, bytes.len());
+    // Blank lines between events may come sooner or later; events may not.
+    let events = |bytes: Option<Vec<u8>>| {
+        bytes.map(|bytes| data_lines(&bytes).map(<[u8]>::to_vec).collect::<Vec<_>>())
+    };
+    let expected = events(whole.clone());
+    for size in [1, 7] {
+        if events(in_pieces(bytes, size)) != expected {
+            return Err(format!("pieces of {size} bytes give other events"));
+        }
+    }
+    let mut progress = Progress::default();
+    progress.look(&whole.unwrap_or_default());
+    Ok((progress.finished, progress.usage.is_some(), progress.pieces().min(9)))
+}
+
+#[test]
+fn fuzz_model_stream() {
+    cloister_testkit::Fuzz::new("model_stream")
+        .seeds(STREAMS)
+        .words(STREAM_WORDS)
+        .run(stream)
+        .unwrap();
+}

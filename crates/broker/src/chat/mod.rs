@@ -1,8 +1,8 @@
 //! Calls to models: what a cell may ask, which provider answers it, and what it costs.
 //!
 //! `request` reads what the cell wrote, `call` walks the chain of models, `attempt` is one try on one
-//! of them, `meter` holds and settles its cost, `events` reads the answer as it passes, `collect`
-//! puts it together for a caller that does not want a stream.
+//! of them, `meter` holds and settles its cost, `events` reads the answer as it passes, `masked`
+//! takes secrets out of it, `collect` puts it together for a caller that does not want a stream.
 
 mod attempt;
 mod call;
@@ -11,6 +11,7 @@ mod diagnosis;
 mod events;
 mod failure;
 mod gateway;
+mod masked;
 mod meter;
 mod request;
 mod shares;
@@ -18,4 +19,5 @@ mod shares;
 pub(crate) use call::Piece;
 pub(crate) use collect::collect;
 pub use gateway::{ModelGateway, Probe};
+pub(crate) use masked::MaskedPieces;
 pub(crate) use request::ChatRequest;

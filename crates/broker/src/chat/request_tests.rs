@@ -74,3 +74,49 @@ fn an_image_counts_by_its_own_rule_and_not_by_its_bytes() {
     assert!((3_000..3_500).contains(&bound), "{bound}");
     assert!(request.prompt_tokens_estimate(3_000) <= bound);
 }
+
+const REQUESTS: &[&str] = &[
+    r#"{"messages":[{"role":"user","content":"hello"}],"stream":true,"max_tokens":10}"#,
+    r#"{"messages":[{"role":"user","content":[{"type":"text","text":"x"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]}],"tools":[{"type":"function","function":{"name":"f","parameters":{}}}],"tool_choice":"auto"}"#,
+    r#"{"messages":[{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c","content":"y"}],"temperature":0.5}"#,
+];
+const REQUEST_WORDS: &[&str] = &[
+    "\"model\":\"dearest\"",
+    "\"messages\":[",
+    "\"max_tokens\":18446744073709551615",
+    "\"n\":100",
+    "\"stream\":false",
+    "\"tools\":[]",
+    "\"content\":null",
+    "\"role\":\"system\"",
+    "\"image_url\":",
+    "https://evil.example/x.png",
+    "},{",
+    "\\u0000",
+];
+
+/// What goes to a provider is one JSON object with the model that the chain names, said once.
+fn request(bytes: &[u8]) -> Result<(bool, bool), String> {
+    let Ok(request) = ChatRequest::parse(bytes) else { return Ok((false, false)) };
+    let body = request.body_for("the-model", 7);
+    let value: serde_json::Value = serde_json::from_slice(&body).map_err(|error| {
+        format!("the body is not JSON: {error}: {}", String::from_utf8_lossy(&body))
+    })?;
+    if value.get("model").and_then(serde_json::Value::as_str) != Some("the-model") {
+        return Err(format!("the body names another model: {value}"));
+    }
+    let text = String::from_utf8_lossy(&body).into_owned();
+    if text.matches("\"the-model\"").count() != 1 {
+        return Err(format!("the model is said more than once: {text}"));
+    }
+    Ok((true, value.get("tools").is_some()))
+}
+
+#[test]
+fn fuzz_chat_requests() {
+    cloister_testkit::Fuzz::new("chat_requests")
+        .seeds(REQUESTS)
+        .words(REQUEST_WORDS)
+        .run(request)
+        .unwrap();
+}

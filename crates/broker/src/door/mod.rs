@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use cloister_control::ports::{Doors, Egress, LinkSide, OpenDoor, Principal};
 use cloister_store::Store;
+use cloister_vault::Keyring;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -40,19 +41,21 @@ pub struct DoorServer {
 }
 
 impl DoorServer {
-    pub fn new(options: Options, store: Store) -> Result<Self, BuildError> {
-        Self::with_network(options, store, Arc::new(SystemNetwork::default()))
+    /// `keys`: what the users' secrets are sealed under.
+    pub fn new(options: Options, store: Store, keys: Keyring) -> Result<Self, BuildError> {
+        Self::with_network(options, store, keys, Arc::new(SystemNetwork::default()))
     }
 
     /// With another outside than this machine's.
     pub fn with_network(
         options: Options,
         store: Store,
+        keys: Keyring,
         network: Arc<dyn Network>,
     ) -> Result<Self, BuildError> {
         let runtime = Handle::try_current().map_err(BuildError::NoRuntime)?;
         let gateway = ModelGateway::new(&options, store.clone()).map_err(BuildError::Client)?;
-        let outside = Outside::new(&options, store, network, runtime.clone())?;
+        let outside = Outside::new(&options, store, keys, network, runtime.clone())?;
         let accounts = outside.keep_accounts();
         let outside = Arc::new(outside);
         Ok(Self { gateway, options: options.door, outside, _accounts: accounts, runtime })

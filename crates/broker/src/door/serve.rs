@@ -22,7 +22,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -30,7 +30,7 @@ use tower::ServiceExt;
 
 use super::limits::{Bucket, Repeats};
 use super::link;
-use crate::chat::{ChatRequest, ModelGateway, Piece, collect};
+use crate::chat::{ChatRequest, MaskedPieces, ModelGateway, Piece, collect};
 use crate::egress::{self, Outlet};
 use crate::options::DoorOptions;
 use crate::refusal::{Refusal, shorten};
@@ -180,7 +180,7 @@ async fn not_here(request: Request) -> Refusal {
     let path = shorten(request.uri().path(), 100);
     let message = format!("{path} is not available through this door");
     Refusal::new(StatusCode::NOT_FOUND, ErrorCode::NotFound, message)
-        .fix("Available are /link, /v1/models, /v1/chat/completions, /fetch, /search, /ca.pem, /egress/refusals and a proxy.")
+        .fix("Available are /link, /v1/models, /v1/chat/completions, /fetch, /search, /secrets, /ca.pem, /egress/refusals and a proxy.")
 }
 
 async fn not_this_way(request: Request) -> Refusal {
@@ -213,6 +213,10 @@ async fn models() -> Json<serde_json::Value> {
 async fn chat(State(door): State<Arc<Door>>, request: Request) -> Result<Response, Refusal> {
     let permit = door.admit(request.headers())?;
     let body = read_body(request.into_body(), &door.options).await?;
+    let shelf = door.outlet.shelf();
+    let now = shelf.look().await;
+    let now = now.map_err(|error| Refusal::internal("read this user's secrets", &error))?;
+    let body = shelf.masked(&now.mask, body, "what a model is asked").await;
     let request = ChatRequest::parse(&body)?;
     if door.repeats.is_loop(&body) {
         let message =
@@ -222,7 +226,8 @@ async fn chat(State(door): State<Arc<Door>>, request: Request) -> Result<Respons
     }
     drop(body);
     let stream = request.stream;
-    let mut pieces = door.gateway.call(door.who, request, permit);
+    let pieces = door.gateway.call(door.who, request, permit);
+    let mut pieces = MaskedPieces::new(pieces, now.mask, Arc::clone(shelf));
     match pieces.recv().await {
         None => Err(Refusal::new(
             StatusCode::INTERNAL_SERVER_ERROR,
@@ -258,7 +263,7 @@ async fn read_body(body: Body, options: &DoorOptions) -> Result<Bytes, Refusal> 
 }
 
 /// Each piece goes out as it comes.
-fn event_stream(first: Piece, rest: mpsc::Receiver<Piece>) -> Response {
+fn event_stream(first: Piece, rest: MaskedPieces) -> Response {
     let pieces = stream::unfold((Some(first), rest), |(next, mut rest)| async move {
         let piece = match next {
             Some(piece) => piece,

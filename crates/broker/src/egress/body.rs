@@ -1,85 +1,24 @@
-//! Bodies on their way: counted, bounded, and passed on piece by piece.
+//! Answers on their way in: counted, bounded, masked, made known, and passed on piece by piece.
 
 use std::io;
-use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
 
 use axum::body::Body;
 use bytes::Bytes;
 use futures_util::stream;
 use http_body_util::BodyExt;
-use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
+use hyper::body::{Body as HttpBody, Incoming};
 use hyper::client::conn::http1::SendRequest;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout_at};
 
 use super::accounts::{OverBudget, Tally};
+use super::known::Known;
 use super::outlet::Outlet;
 use super::pool::Origin;
 use super::stopped::Denied;
-
-/// Why the body of a request was cut, for whoever waits for the answer.
-pub(super) type Cut = Arc<Mutex<Option<Denied>>>;
-
-/// The body of a request, on its way out.
-pub(super) struct Upload {
-    body: Body,
-    left: u64,
-    limit: u64,
-    tally: Arc<Tally>,
-    cut: Cut,
-}
-
-impl Upload {
-    pub(super) fn new(body: Body, limit: u64, tally: Arc<Tally>, cut: Cut) -> Self {
-        Self { body, left: limit, limit, tally, cut }
-    }
-
-    fn count(&mut self, bytes: u64) -> Result<(), Denied> {
-        let host = self.tally.host.as_str();
-        self.left = self.left.checked_sub(bytes).ok_or_else(|| too_large(host, self.limit))?;
-        self.tally.send(bytes).map_err(|over| over_budget(host, over))
-    }
-}
-
-impl HttpBody for Upload {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let frame = std::task::ready!(Pin::new(&mut self.body).poll_frame(context));
-        let Some(Ok(frame)) = frame else { return Poll::Ready(frame) };
-        // Trailers end here, like all that is between us and the client.
-        let Ok(data) = frame.into_data() else { return Poll::Ready(None) };
-        let counted = self.count(u64::try_from(data.len()).unwrap_or(u64::MAX));
-        Poll::Ready(Some(match counted {
-            Ok(()) => Ok(Frame::data(data)),
-            Err(denied) => {
-                let error = io::Error::other(denied.message());
-                *self.cut.lock().unwrap_or_else(PoisonError::into_inner) = Some(denied);
-                Err(axum::Error::new(error))
-            }
-        }))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
-pub(super) fn too_large(host: &str, limit: u64) -> Denied {
-    let reason = format!("a request has at most {limit} bytes");
-    Denied::new("too_large", host, reason).status(axum::http::StatusCode::PAYLOAD_TOO_LARGE)
-}
+use crate::secrets::Masker;
 
 pub(super) fn over_budget(host: &str, over: OverBudget) -> Denied {
     let (kind, reason) = match over {
@@ -104,6 +43,8 @@ pub(super) struct Download {
     pub(super) tally: Arc<Tally>,
     pub(super) lease: Lease,
     pub(super) permit: OwnedSemaphorePermit,
+    pub(super) masker: Masker,
+    pub(super) known: Known,
 }
 
 /// The connection that an answer comes from.
@@ -128,21 +69,42 @@ impl Download {
             let frame = match timeout_at(until, this.body.frame()).await {
                 Ok(Some(Ok(frame))) => frame,
                 Ok(Some(Err(error))) => return Err(io::Error::other(error)),
-                Ok(None) => {
-                    this.finish();
-                    return Ok(None);
-                }
+                Ok(None) => return this.end(Bytes::new()).await,
                 Err(elapsed) => return Err(io::Error::other(elapsed)),
             };
             let Ok(data) = frame.into_data() else { continue };
             this.count(&data)?;
+            let shown = this.masker.push(data);
             // At the end before the client sees it: its next request finds the connection free.
             if this.body.is_end_stream() {
-                this.finish();
-                return Ok(Some((data, None)));
+                return this.end(shown).await;
             }
-            return Ok(Some((data, Some(this))));
+            if !shown.is_empty() {
+                this.make_known(&shown).await?;
+                return Ok(Some((shown, Some(this))));
+            }
         }
+    }
+
+    /// The last piece, with what was held back; all of it is known before it is handed over.
+    async fn end(mut self, shown: Bytes) -> io::Result<Option<(Bytes, Option<Self>)>> {
+        let rest = self.masker.finish();
+        let last = if rest.is_empty() { shown } else { Bytes::from([shown, rest].concat()) };
+        self.make_known(&last).await?;
+        let recorded = self.known.end(self.outlet.gate()).await;
+        recorded.map_err(|failure| io::Error::other(failure.message))?;
+        self.finish();
+        Ok((!last.is_empty()).then_some((last, None)))
+    }
+
+    async fn make_known(&mut self, shown: &Bytes) -> io::Result<()> {
+        let hits = self.masker.new_hits();
+        if !hits.is_empty() {
+            let place = format!("an answer of {}", self.tally.host);
+            self.outlet.shelf().note(hits, &place).await;
+        }
+        let taken = self.known.take(self.outlet.gate(), shown).await;
+        taken.map_err(|failure| io::Error::other(failure.message))
     }
 
     fn count(&mut self, data: &Bytes) -> io::Result<()> {

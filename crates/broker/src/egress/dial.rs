@@ -52,6 +52,11 @@ impl Dialer {
         Ok(Self { network, options, pinned, tls: OnceLock::new() })
     }
 
+    /// Whether the operator said where this host is.
+    pub(super) fn is_pinned(&self, host: &Host) -> bool {
+        self.pinned.contains_key(host)
+    }
+
     /// Connects to a destination that the rules allow, with verified TLS where its scheme says so.
     pub(super) async fn dial(&self, to: &Destination) -> Result<Connection, Stopped> {
         let addresses = self.checked_addresses(to).await?;

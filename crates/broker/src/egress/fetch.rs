@@ -4,21 +4,24 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use axum::body::Body;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use cloister_policy::egress::{Authority, Destination, Scheme};
 use http_body_util::BodyExt;
 use serde::Deserialize;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout;
 use url::Url;
 
-use super::forward::own_get;
+use super::forward::{Manner, own_get};
 use super::headers::{self, MAX_URL_BYTES};
 use super::outlet::Outlet;
-use super::stopped::{Denied, Failure, Stopped};
+use super::stopped::{Denied, Failure, Stopped, shown};
 
 const MAX_REDIRECTS: usize = 5;
+/// A page is shown as text, so that links may be far into it.
+const KNOWN_TEXT: usize = 2 << 20;
 const USER_AGENT: &str = concat!("cloister/", env!("CARGO_PKG_VERSION"));
 
 #[derive(Debug, Deserialize)]
@@ -26,6 +29,8 @@ const USER_AGENT: &str = concat!("cloister/", env!("CARGO_PKG_VERSION"));
 pub(super) struct FetchRequest {
     url: String,
     max_bytes: Option<u64>,
+    /// The name of a secret to put on the request.
+    secret: Option<String>,
 }
 
 /// An address that means one thing only.
@@ -41,29 +46,37 @@ impl Outlet {
             tracing::debug!(%full, "a page was not fetched");
             Failure::busy("too many pages are being fetched")
         })?;
-        let deadline = Instant::now() + self.options().fetch();
-        let late = || {
-            Failure::timeout(format!("the page did not come within {:?}", self.options().fetch()))
-        };
         let limit = self.options().fetch_bytes;
         let limit = asked.max_bytes.unwrap_or(limit).min(limit);
-        let following = timeout_at(deadline, self.follow(&asked.url));
-        let (address, answer) = following.await.map_err(|_elapsed| late())??;
+        let (address, answer) = self.follow(&asked).await?;
         let (parts, body) = answer.into_parts();
-        let reading = timeout_at(deadline, read(body, limit, address.to.host.as_str()));
-        let (body, truncated) = reading.await.map_err(|_elapsed| late())??;
+        let within = self.options().fetch();
+        let reading = timeout(within, read(body, limit, address.to.host.as_str()));
+        let (body, truncated) = reading.await.map_err(|_elapsed| {
+            Failure::timeout(format!("the page did not come within {within:?}"))
+        })??;
         Ok(page(&address, parts.status, &parts.headers, body, truncated))
     }
 
-    /// Asks for the page, and for what it redirects to.
-    async fn follow(self: &Arc<Self>, url: &str) -> Result<(Address, Response), Stopped> {
-        let mut address = Address::parse(url)?;
+    /// Asks for the page, and for what it redirects to. A secret goes no further than to the host that
+    /// it was meant for.
+    async fn follow(
+        self: &Arc<Self>,
+        asked: &FetchRequest,
+    ) -> Result<(Address, Response), Stopped> {
+        let mut address = Address::parse(&asked.url)?;
+        let first_byte = self.options().first_byte().min(self.options().fetch());
+        let manner = Manner { first_byte, known_text: KNOWN_TEXT };
+        let mut bearer = asked.secret.as_deref();
         let mut seen = HashSet::new();
         loop {
             self.pace.wait().await;
             seen.insert(address.url.to_string());
-            let head = own_get(address.path_and_query(), own_headers())?;
-            let answer = self.forward(&address.to, head, Body::empty()).await?;
+            let mut head = own_get(address.path_and_query(), own_headers())?;
+            if let Some(name) = bearer {
+                self.put_handle(name, &address, &mut head).await?;
+            }
+            let answer = self.forward_in(manner, &address.to, head, Body::empty()).await?;
             let Some(next) = redirect(&address, &answer)? else { return Ok((address, answer)) };
             if address.to.scheme == Scheme::Https && next.to.scheme == Scheme::Http {
                 let reason = format!("{} redirects to it without encryption", address.to.host);
@@ -73,8 +86,28 @@ impl Outlet {
                 let reason = format!("it redirects in a loop, or more than {MAX_REDIRECTS} times");
                 return Err(Denied::new("redirects", &next.to.authority(), reason).into());
             }
+            if next.to.host != address.to.host || next.to.port != address.to.port {
+                bearer = None;
+            }
             address = next;
         }
+    }
+
+    /// Puts the handle of a secret on a request, as a program would: what follows judges both alike.
+    async fn put_handle(
+        &self,
+        name: &str,
+        address: &Address,
+        head: &mut Parts,
+    ) -> Result<(), Denied> {
+        let host = address.to.authority();
+        let now = self.secrets(&host).await?;
+        let secret = now.named(name).ok_or_else(|| {
+            let reason = format!("there is no secret {} for this task", shown(name));
+            Denied::new("no_secret", &host, reason).fix("GET /secrets lists those there are.")
+        })?;
+        secret.put_handle(head);
+        Ok(())
     }
 }
 

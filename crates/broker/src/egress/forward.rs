@@ -1,11 +1,11 @@
 //! One request to one destination: decided, counted, sent, and its answer passed on.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, Version, header};
+use axum::http::{HeaderMap, Method, StatusCode, Uri, Version, header};
 use axum::response::Response;
 use cloister_policy::egress::Destination;
 use hyper::body::{Body as HttpBody, Incoming};
@@ -14,40 +14,65 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::accounts::Tally;
-use super::body::{Cut, Download, Lease, Upload, answer_too_large, over_budget};
+use super::body::{Download, Lease, answer_too_large, over_budget};
 use super::headers;
+use super::known::Known;
 use super::outlet::Outlet;
 use super::pool::Origin;
+use super::request::{Cleared, Whole};
 use super::stopped::{Failure, Stopped};
+use crate::secrets::{Mask, Masker};
 
 /// How long a request waits for its turn when its door has many under way.
-const TURN: Duration = Duration::from_secs(30);
+pub(super) const TURN: Duration = Duration::from_secs(30);
 const HEAD_BYTES: usize = 64 << 10;
+/// How much of an answer's text is looked through for links.
+const KNOWN_TEXT: usize = 256 << 10;
+
+/// How an answer is waited for.
+#[derive(Clone, Copy)]
+pub(super) struct Manner {
+    /// From the request to the head of its answer.
+    pub(super) first_byte: Duration,
+    /// How much of its text is looked through for links.
+    pub(super) known_text: usize,
+}
 
 impl Outlet {
-    /// Sends one request out. Everything that keeps it in is decided here, for every request anew.
+    /// What programs ask through the proxy.
     pub(super) async fn forward(
         self: &Arc<Self>,
         to: &Destination,
-        mut parts: Parts,
+        parts: Parts,
+        body: Body,
+    ) -> Result<Response, Stopped> {
+        let manner = Manner { first_byte: self.options().first_byte(), known_text: KNOWN_TEXT };
+        self.forward_in(manner, to, parts, body).await
+    }
+
+    /// Sends one request out. Everything that keeps it in is decided here, for every request anew.
+    pub(super) async fn forward_in(
+        self: &Arc<Self>,
+        manner: Manner,
+        to: &Destination,
+        parts: Parts,
         body: Body,
     ) -> Result<Response, Stopped> {
         let permit = self.turn().await?;
         self.gate().decide(to, parts.method.as_str()).await?;
-        headers::strip(&mut parts.headers);
-        parts.headers.remove(header::EXPECT);
-        let authority = HeaderValue::from_str(&to.authority()).map_err(|error| {
-            Failure::bad_gateway(format!("{} can't be asked for: {error}", to.host))
-        })?;
-        parts.headers.insert(header::HOST, authority);
+        let now = self.secrets(&to.authority()).await?;
+        let mut whole = self.take_whole(to, parts, body).await?;
+        let cleared = self.pass_gate(&mut whole, &now).await?;
         let tally = Arc::new(Tally::new(self.meter(to.host.as_str()).await?, to.host.clone()));
-        tally
-            .send(headers::head_bytes(&parts))
-            .map_err(|over| over_budget(to.host.as_str(), over))?;
+        tally.send(whole.bytes()).map_err(|over| over_budget(to.host.as_str(), over))?;
         self.gate().open(to.host.as_str()).await?;
+        // Whoever had to be asked has answered: only from here on does time count.
         let deadline = Instant::now() + self.options().total();
-        let (answer, lease) = self.ask(to, parts, body, &tally, deadline).await?;
-        self.pass_on(answer, Passing { permit, tally, lease, deadline })
+        let is_head = whole.parts.method == Method::HEAD;
+        let (answer, lease) = self.ask(whole, manner, deadline).await?;
+        let mask = now.mask;
+        let passing = Passing { permit, tally, lease, deadline, cleared, mask, manner, is_head };
+        self.pass_on(answer, passing).await
     }
 
     /// Waits until this door may have one more request under way.
@@ -62,34 +87,28 @@ impl Outlet {
 
     async fn ask(
         self: &Arc<Self>,
-        to: &Destination,
-        parts: Parts,
-        body: Body,
-        tally: &Arc<Tally>,
+        whole: Whole,
+        manner: Manner,
         deadline: Instant,
     ) -> Result<(Response<Incoming>, Lease), Stopped> {
+        let to = &whole.to;
         let origin = Origin::from(to);
-        let empty = body.is_end_stream();
-        let cut = Cut::default();
-        let upload =
-            Upload::new(body, self.options().request_bytes, Arc::clone(tally), Arc::clone(&cut));
-        // How long an upload takes is up to the client; its total time is bounded all the same.
-        let until = if empty {
-            deadline.min(Instant::now() + self.options().first_byte())
+        // How long an upload takes is up to the other end; its total time is bounded all the same.
+        let until = if whole.body.is_empty() {
+            deadline.min(Instant::now() + manner.first_byte)
         } else {
             deadline
         };
-        let repeatable = empty && (parts.method == Method::GET || parts.method == Method::HEAD);
-        let again = repeatable.then(|| request(&parts, Body::empty()));
-        let mut request = request(&parts, Body::new(upload));
+        let reads = whole.parts.method == Method::GET || whole.parts.method == Method::HEAD;
+        let mut request = whole.request();
         if let Some(mut sender) = self.pool.take(&origin).await {
             match timeout_at(until, sender.try_send_request(request)).await {
                 Ok(Ok(answer)) => return Ok((answer, Lease { origin, sender })),
                 // The other end had closed the connection before this request reached it.
-                Ok(Err(mut error)) => match (error.take_message(), again) {
-                    (Some(unsent), _) => request = unsent,
-                    (None, Some(again)) => request = again,
-                    (None, None) => return Err(failed(to, &cut, error.error())),
+                Ok(Err(mut error)) => match error.take_message() {
+                    Some(unsent) => request = unsent,
+                    None if reads => request = whole.request(),
+                    None => return Err(failed(to, error.error())),
                 },
                 Err(_elapsed) => return Err(no_answer(to)),
             }
@@ -100,7 +119,7 @@ impl Outlet {
         };
         match timeout_at(until, sender.send_request(request)).await {
             Ok(Ok(answer)) => Ok((answer, Lease { origin, sender })),
-            Ok(Err(error)) => Err(failed(to, &cut, &error)),
+            Ok(Err(error)) => Err(failed(to, &error)),
             Err(_elapsed) => Err(no_answer(to)),
         }
     }
@@ -120,12 +139,12 @@ impl Outlet {
         Ok(sender)
     }
 
-    fn pass_on(
+    async fn pass_on(
         self: &Arc<Self>,
         answer: Response<Incoming>,
         passing: Passing,
     ) -> Result<Response, Stopped> {
-        let Passing { permit, tally, lease, deadline } = passing;
+        let Passing { permit, tally, lease, deadline, cleared, mask, manner, is_head } = passing;
         let (mut parts, body) = answer.into_parts();
         let host = tally.host.clone();
         if parts.status == StatusCode::SWITCHING_PROTOCOLS {
@@ -136,13 +155,30 @@ impl Outlet {
         if body.size_hint().lower() > limit {
             return Err(answer_too_large(host.as_str(), limit).into());
         }
+        if cleared.bears_secret && headers::is_encoded(&parts.headers) {
+            let message =
+                format!("{host} got a secret and answers so that it can't be looked through");
+            return Err(Failure::bad_gateway(message).into());
+        }
         headers::strip(&mut parts.headers);
         // It would send the client to another host or protocol, past this connection.
         parts.headers.remove(header::ALT_SVC);
         parts.version = Version::HTTP_11;
         parts.extensions.clear();
+        if !mask.is_empty() {
+            let hits = headers::mask(&mut parts.headers, &mask);
+            self.shelf.note(hits, &format!("the head of an answer of {host}")).await;
+            // What is masked has another length.
+            if !is_head && !body.is_end_stream() {
+                parts.headers.remove(header::CONTENT_LENGTH);
+            }
+        }
+        let known =
+            Known::begin(self.gate(), cleared.url, &parts.headers, manner.known_text).await?;
         let outlet = Arc::clone(self);
-        let download = Download { outlet, body, left: limit, deadline, tally, lease, permit };
+        let masker = Masker::new(mask);
+        let download =
+            Download { outlet, body, left: limit, deadline, tally, lease, permit, masker, known };
         Ok(Response::from_parts(parts, download.into_body()))
     }
 }
@@ -153,14 +189,26 @@ struct Passing {
     tally: Arc<Tally>,
     lease: Lease,
     deadline: Instant,
+    cleared: Cleared,
+    mask: Arc<Mask>,
+    manner: Manner,
+    is_head: bool,
 }
 
-fn request(parts: &Parts, body: Body) -> hyper::Request<Body> {
-    let mut request = hyper::Request::new(body);
-    *request.method_mut() = parts.method.clone();
-    *request.uri_mut() = origin_form(&parts.uri);
-    *request.headers_mut() = parts.headers.clone();
-    request
+impl Whole {
+    fn request(&self) -> hyper::Request<Body> {
+        let mut request = hyper::Request::new(Body::from(self.body.clone()));
+        *request.method_mut() = self.parts.method.clone();
+        *request.uri_mut() = origin_form(&self.parts.uri);
+        *request.headers_mut() = self.parts.headers.clone();
+        request
+    }
+
+    /// How many bytes it is on the wire, nearly.
+    fn bytes(&self) -> u64 {
+        let body = u64::try_from(self.body.len()).unwrap_or(u64::MAX);
+        headers::head_bytes(&self.parts).saturating_add(body)
+    }
 }
 
 /// The path and the query alone, as a server wants them.
@@ -169,10 +217,7 @@ fn origin_form(uri: &Uri) -> Uri {
     path.map_or_else(|| Uri::from_static("/"), Uri::from)
 }
 
-fn failed(to: &Destination, cut: &Cut, error: &hyper::Error) -> Stopped {
-    if let Some(denied) = cut.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        return denied.into();
-    }
+fn failed(to: &Destination, error: &hyper::Error) -> Stopped {
     let message = format!("{} did not answer as it should: {error}", to.authority());
     Failure::bad_gateway(message).into()
 }

@@ -3,14 +3,16 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
 use cloister_control::Metrics;
-use cloister_control::ports::{Egress, LinkSide, Principal};
+use cloister_control::ports::{CameIn, ContentSource, Egress, Gated, LinkSide, Outward, Principal};
 use cloister_policy::egress::{Access, Allowlist, Decision, Destination};
 use cloister_store::Store;
 use cloister_store::audit::Entry;
+use cloister_vault::SecretName;
 
 use super::refusals::{Listing, Refusals};
-use super::stopped::{Denied, Stopped};
+use super::stopped::{Denied, Failure, Kind, Stopped};
 
 /// Hosts that one door may open. More are an attempt to say something with their names.
 const OPENED_HOSTS: usize = 2_000;
@@ -45,7 +47,7 @@ impl Gate {
     ) -> Self {
         let manifest = match egress {
             Egress::Closed => Manifest::Closed,
-            Egress::Open { only, reads_only } => {
+            Egress::Open { only, reads_only, secrets: _ } => {
                 Manifest::Open { only: only.as_deref().map(Allowlist::parse), reads_only }
             }
         };
@@ -157,14 +159,63 @@ impl Gate {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Lets control decide about a request that the rules allow, before anything of it is sent.
+    pub(super) async fn ask(&self, outward: Outward) -> Result<(), Denied> {
+        let host = outward.to.authority();
+        match self.link.gate(outward).await {
+            Gated::Go => Ok(()),
+            Gated::Refused { reason, approval: None } => Err(Denied::new("gate", &host, reason)),
+            Gated::Refused { reason, approval: Some(approval) } => {
+                let reason = reason.trim_end_matches('.');
+                // Who asked has said so already, as a rule.
+                let reason = if reason.contains(&approval.to_string()) {
+                    reason.to_owned()
+                } else {
+                    format!(
+                        "{reason}. The person is asked ({approval}); the task goes on when they answer"
+                    )
+                };
+                Err(Denied::new("held", &host, reason))
+            }
+        }
+    }
+
+    /// Records that content reaches the sandbox. Where that fails, the content must stay outside.
+    pub(super) async fn came_in(&self, source: ContentSource, text: Bytes) -> Result<(), Failure> {
+        self.link.came_in(CameIn { source, text }).await.map_err(|error| {
+            tracing::error!(%error, "content from outside was not handed over");
+            Failure::bad_gateway(format!("the answer is not handed over: {error}"))
+        })
+    }
+
+    /// Puts the use of a secret into the audit trail, before it is used. No entry, no use.
+    pub(super) async fn intend(&self, name: &SecretName, host: &str) -> Result<(), Denied> {
+        let detail = format!("{}: {host}", self.place());
+        let entry = Entry::of_cell(self.who.workspace, "secret.use", name).with(detail);
+        self.store.audit(entry).await.map_err(|error| {
+            tracing::error!(%error, "the use of a secret could not be audited and is refused");
+            Denied::new("internal", host, "it could not be put into the audit trail")
+        })
+    }
+
     /// Makes a refusal known to whoever is to hear of it.
     pub(super) async fn record(&self, stopped: Stopped) -> Stopped {
         let Stopped::Refused(denied) = &stopped else { return stopped };
         self.metrics.egress(false, denied.kind);
         let hearers = self.refusals.add(denied);
+        let action = match denied.heard_as() {
+            Kind::Refused => "egress.refused",
+            Kind::SecretMisused => "secret.misused",
+            Kind::SecretUnknown => "secret.unknown",
+            // Control decided it, and has told and recorded it.
+            Kind::Gated => return stopped,
+        };
         if hearers.audit {
-            let entry = Entry::of_cell(self.who.workspace, "egress.refused", &denied.host)
-                .with(format!("{}: {}", self.place(), denied.reason));
+            let entry = Entry::of_cell(self.who.workspace, action, &denied.host).with(format!(
+                "{}: {}",
+                self.place(),
+                denied.reason
+            ));
             if let Err(error) = self.store.audit(entry).await {
                 tracing::error!(%error, "a refusal could not be audited");
             }

@@ -1,10 +1,15 @@
-//! Headers that end at the broker, and the checks that a request means one host only.
+//! Headers that end at the broker, headers that give a secret away, and the checks that a request means one host only.
+
+use std::sync::Arc;
 
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, Uri, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
+use bytes::Bytes;
 use cloister_policy::egress::{Authority, AuthorityError, Destination, HostError, Scheme};
+use cloister_vault::SecretName;
 
 use super::stopped::Denied;
+use crate::secrets::{Mask, Masker};
 
 /// The longest address of a request.
 pub(super) const MAX_URL_BYTES: usize = 8 << 10;
@@ -46,6 +51,38 @@ pub(super) fn strip(headers: &mut HeaderMap) {
     for name in ours {
         headers.remove(name);
     }
+}
+
+/// The program's name and version, without what some add to it about the machine.
+pub(super) fn shorten_agent(headers: &mut HeaderMap) {
+    let Some(agent) = headers.get(header::USER_AGENT) else { return };
+    let first = agent.as_bytes().split(|byte| *byte == b' ').next().unwrap_or_default();
+    if let Ok(first) = HeaderValue::from_bytes(first) {
+        headers.insert(header::USER_AGENT, first);
+    }
+}
+
+/// Whether a body is written in a way that nothing can be found in.
+pub(super) fn is_encoded(headers: &HeaderMap) -> bool {
+    let encodings = headers.get_all(header::CONTENT_ENCODING).iter();
+    encodings.into_iter().any(|value| !value.as_bytes().eq_ignore_ascii_case(b"identity"))
+}
+
+/// Masks the values of headers; returns the secrets that were in them.
+pub(super) fn mask(headers: &mut HeaderMap, mask: &Arc<Mask>) -> Vec<SecretName> {
+    let mut hits = Vec::new();
+    for (_, value) in headers.iter_mut() {
+        let mut masker = Masker::new(Arc::clone(mask));
+        let begin = masker.push(Bytes::copy_from_slice(value.as_bytes()));
+        let shown = [begin, masker.finish()].concat();
+        let found = masker.new_hits();
+        if !found.is_empty() {
+            *value = HeaderValue::from_bytes(&shown)
+                .unwrap_or_else(|_invalid| HeaderValue::from_static("[secret]"));
+            hits.extend(found);
+        }
+    }
+    hits
 }
 
 /// How many bytes the head of a request is on the wire, nearly.
@@ -121,3 +158,7 @@ pub(super) fn check_form(parts: &Parts, to: &Destination) -> Result<(), Denied> 
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[path = "headers_tests.rs"]
+mod tests;

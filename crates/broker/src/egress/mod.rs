@@ -2,8 +2,10 @@
 //!
 //! Owns: the proxy and the tunnels in it, `/fetch`, `/search`, the rules' enforcement, what went out.
 //! Promises: nothing is looked up, dialled or sent that the rules don't allow now; what is dialled is
-//! what was checked; the first request to a host is in the audit trail before it is sent; a refusal
-//! says which host, why, and what would allow it.
+//! what was checked; a request is whole before control's gate decides on it, and what was decided on is
+//! what is sent; the first request to a host is in the audit trail before it is sent; no answer is
+//! handed over before it is recorded that it came, nor with a secret of the user's in it; a refusal says
+//! which host, why, and what would allow it.
 
 mod accounts;
 mod authority;
@@ -13,12 +15,14 @@ mod fetch;
 mod forward;
 mod gate;
 mod headers;
+mod known;
 mod network;
 mod options;
 mod outlet;
 mod pool;
 mod proxy;
 mod refusals;
+mod request;
 mod routes;
 mod search;
 mod stopped;
@@ -30,6 +34,7 @@ use std::time::Duration;
 
 use cloister_control::Metrics;
 use cloister_store::Store;
+use cloister_vault::Keyring;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -62,6 +67,8 @@ pub enum EgressSetupError {
 pub(crate) struct Outside {
     options: EgressOptions,
     store: Store,
+    /// What secrets are sealed under.
+    keys: Keyring,
     metrics: Arc<Metrics>,
     dialer: Dialer,
     accounts: Arc<Accounts>,
@@ -75,17 +82,19 @@ impl Outside {
     pub(crate) fn new(
         options: &Options,
         store: Store,
+        keys: Keyring,
         network: Arc<dyn Network>,
         runtime: Handle,
     ) -> Result<Self, EgressSetupError> {
         let egress = options.egress.clone();
-        let keys = KeyRing::new(options.keys_dir.clone());
+        let search_keys = KeyRing::new(options.keys_dir.clone());
         Ok(Self {
             dialer: Dialer::new(network, egress.clone())?,
             accounts: Arc::new(Accounts::new(store.clone(), egress.user_day_bytes)),
-            search: Search::new(&options.search, keys)?,
+            search: Search::new(&options.search, search_keys)?,
             options: egress,
             store,
+            keys,
             metrics: Arc::clone(&options.metrics),
             tasks: TaskTracker::new(),
             runtime,

@@ -15,7 +15,7 @@ pub struct EgressOptions {
     pub hosts: BTreeMap<String, IpAddr>,
     /// Addresses of this machine that its interfaces don't show, such as the public one of a NAT.
     pub own_addresses: Vec<IpAddr>,
-    /// The largest body of a request.
+    /// The largest body of a request. All of it is held until it is decided.
     pub request_bytes: u64,
     /// The largest body of an answer.
     pub response_bytes: u64,
@@ -48,7 +48,7 @@ impl Default for EgressOptions {
         Self {
             hosts: BTreeMap::new(),
             own_addresses: Vec::new(),
-            request_bytes: 64 << 20,
+            request_bytes: 8 << 20,
             response_bytes: 4 << 30,
             door_bytes: 256 << 20,
             user_day_bytes: 1 << 30,
@@ -67,7 +67,18 @@ impl Default for EgressOptions {
     }
 }
 
+/// What bodies that are held are counted in.
+pub(super) const BODY_UNIT: u64 = 1 << 10;
+/// How many of the largest bodies one sandbox may have under way.
+const HELD_BODIES: u64 = 3;
+
 impl EgressOptions {
+    /// What one sandbox may have held, in units.
+    pub(super) fn held_units(&self) -> usize {
+        let units = self.request_bytes.saturating_mul(HELD_BODIES).div_ceil(BODY_UNIT);
+        usize::try_from(units).unwrap_or(usize::MAX).min(tokio::sync::Semaphore::MAX_PERMITS)
+    }
+
     pub(super) fn connect(&self) -> Duration {
         Duration::from_millis(self.connect_ms.max(1))
     }

@@ -19,16 +19,20 @@ use super::refusals::Listing;
 use super::stopped::{Denied, Stopped};
 use crate::door::limits::Bucket;
 use crate::refusal::Refusal;
+use crate::secrets::{Now, Reach, Shelf};
 
 pub(crate) struct Outlet {
     pub(super) outside: Arc<Outside>,
     gate: Arc<Gate>,
+    pub(super) shelf: Arc<Shelf>,
     who: Principal,
     authority: OnceLock<Authority>,
     meter: OnceCell<Arc<Meter>>,
     pub(super) pool: Pool,
     pub(super) pace: Bucket,
     pub(super) requests: Arc<Semaphore>,
+    /// Bodies that are held until they are decided and sent, in units of `BODY_UNIT`.
+    pub(super) bodies: Arc<Semaphore>,
     pub(super) tunnels: Arc<Semaphore>,
     pub(super) fetches: Arc<Semaphore>,
     pub(super) header_read: Duration,
@@ -46,17 +50,25 @@ impl Outlet {
         header_read: Duration,
         closing: CancellationToken,
     ) -> Self {
+        let reach = match &egress {
+            Egress::Closed => Reach::None,
+            Egress::Open { secrets: None, .. } => Reach::All,
+            Egress::Open { secrets: Some(names), .. } => Reach::Only(names.clone()),
+        };
+        let shelf = Shelf::new(outside.store.clone(), outside.keys.clone(), who, reach);
         let gate =
             Gate::new(outside.store.clone(), Arc::clone(&outside.metrics), who, egress, link);
         let options = &outside.options;
         Self {
             gate: Arc::new(gate),
+            shelf: Arc::new(shelf),
             who,
             authority: OnceLock::new(),
             meter: OnceCell::new(),
             pool: Pool::default(),
             pace: Bucket::new(options.requests_per_second, options.request_burst),
             requests: Arc::new(Semaphore::new(options.concurrent)),
+            bodies: Arc::new(Semaphore::new(options.held_units())),
             tunnels: Arc::new(Semaphore::new(options.tunnels)),
             fetches: Arc::new(Semaphore::new(options.fetches)),
             header_read,
@@ -68,6 +80,20 @@ impl Outlet {
 
     pub(super) fn options(&self) -> &EgressOptions {
         &self.outside.options
+    }
+
+    /// The secrets of this door.
+    pub(crate) fn shelf(&self) -> &Arc<Shelf> {
+        &self.shelf
+    }
+
+    /// The secrets as they are now; without them nothing goes out, as nothing could be masked.
+    pub(super) async fn secrets(&self, host: &str) -> Result<Now, Denied> {
+        self.shelf.look().await.map_err(|error| {
+            let cause = std::error::Error::source(&error).map(ToString::to_string);
+            tracing::error!(%error, cause, "a request is refused");
+            Denied::new("internal", host, "the user's secrets could not be read")
+        })
     }
 
     pub(super) fn gate(&self) -> &Gate {

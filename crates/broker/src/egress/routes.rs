@@ -21,6 +21,7 @@ pub(crate) fn routes<S: Clone + Send + Sync + 'static>(outlet: Arc<Outlet>) -> R
         .route("/fetch", post(fetch))
         .route("/search", post(search))
         .route("/egress/refusals", get(refusals))
+        .route("/secrets", get(secrets))
         .with_state(outlet)
 }
 
@@ -41,9 +42,16 @@ async fn fetch(State(outlet): State<Arc<Outlet>>, body: Bytes) -> Result<Respons
 async fn search(State(outlet): State<Arc<Outlet>>, body: Bytes) -> Result<Response, Refusal> {
     let asked: SearchRequest = read(&body, r#"{"query": "words"}"#)?;
     match outlet.search(asked).await {
-        Ok(found) => Ok(Json(found).into_response()),
+        Ok(found) => Ok(([(header::CONTENT_TYPE, "application/json")], found).into_response()),
         Err(stopped) => Err(outlet.record(stopped).await.into()),
     }
+}
+
+/// The secrets that may be used here: their handles, never their values.
+async fn secrets(State(outlet): State<Arc<Outlet>>) -> Result<Response, Refusal> {
+    let now = outlet.shelf().look().await;
+    let now = now.map_err(|error| Refusal::internal("list the secrets of this task", &error))?;
+    Ok(Json(now.listed()).into_response())
 }
 
 #[derive(Deserialize)]

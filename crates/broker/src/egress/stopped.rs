@@ -6,10 +6,15 @@ use axum::response::Response;
 use cloister_control::ports::RefusedEgress;
 use cloister_policy::egress::{Denial, Destination, Reason};
 use cloister_protocol::ErrorCode;
+use cloister_vault::SecretName;
 
 use crate::refusal::{Refusal, shorten};
 
 pub(super) const REFUSAL_HEADER: &str = "x-cloister-refusal";
+
+const HELD: &str = "held";
+const SECRET_MISUSED: &str = "secret_misused";
+const SECRET_UNKNOWN: &str = "secret_unknown";
 
 /// Why a request got no answer.
 #[derive(Clone, Debug)]
@@ -32,6 +37,17 @@ pub(super) struct Denied {
     /// The rule that would allow it.
     pub(super) rule: Option<String>,
     fix: Option<String>,
+}
+
+/// What kind of refusal it is, for those who hear of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// By the rules, or because it is none that can be served.
+    Refused,
+    /// By the gate: not for now, or not at all.
+    Gated,
+    SecretMisused,
+    SecretUnknown,
 }
 
 /// A request that could not be answered by whom it was for.
@@ -99,8 +115,32 @@ impl Denied {
         Self { fix: Some(fix.into()), ..self }
     }
 
+    /// A handle of this door in a place where its secret has no business.
+    pub(super) fn secret_misused(host: &str, name: &SecretName, why: &str) -> Self {
+        let reason = format!("the secret {name} can't be used like this: {why}");
+        Self::new(SECRET_MISUSED, host, reason)
+    }
+
+    /// A handle that nobody made for this door.
+    pub(super) fn secret_unknown(host: &str) -> Self {
+        let reason = "it bears a handle that is none of this task's";
+        Self::new(SECRET_UNKNOWN, host, reason).status(StatusCode::UNAUTHORIZED).fix(
+            "Handles are worth nothing but where they were given: use those of the environment.",
+        )
+    }
+
+    pub(super) fn heard_as(&self) -> Kind {
+        match self.kind {
+            "gate" | HELD => Kind::Gated,
+            SECRET_MISUSED => Kind::SecretMisused,
+            SECRET_UNKNOWN => Kind::SecretUnknown,
+            _ => Kind::Refused,
+        }
+    }
+
     pub(super) fn message(&self) -> String {
-        format!("{} is refused: {}", self.host, self.reason)
+        let what = if self.kind == HELD { "held" } else { "refused" };
+        format!("{} is {what}: {}", self.host, self.reason)
     }
 
     /// What to do about it.

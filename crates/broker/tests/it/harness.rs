@@ -14,10 +14,12 @@ use cloister_protocol::Level;
 use cloister_protocol::link::{Downlink, Uplink};
 use cloister_protocol::{ChatId, ErrorBody, ErrorEnvelope, TaskId, UserName};
 use cloister_store::models::{KeyRef, Model};
+use cloister_store::secrets::MasterPlace;
 use cloister_store::tasks::NewTask;
 use cloister_store::users::{User, UserLimits};
 use cloister_store::{BudgetState, Store};
 use cloister_testkit::ModelServer;
+use cloister_vault::Keyring;
 use futures_util::future::BoxFuture;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -42,6 +44,7 @@ pub(crate) struct World {
     pub(crate) dir: tempfile::TempDir,
     pub(crate) store: Store,
     pub(crate) user: User,
+    pub(crate) keys: Keyring,
     pub(crate) doors: DoorServer,
 }
 
@@ -121,8 +124,12 @@ impl World {
         };
         let name: UserName = "ada".parse().unwrap();
         let user = store.add_user(&name, limits).await.unwrap();
-        let doors = DoorServer::with_network(options, store.clone(), network).unwrap();
-        Self { dir, store, user, doors }
+        let master = dir.path().join("master.key");
+        store.create_master(&master).await.unwrap();
+        let keys = store.unlock(&MasterPlace::file(&master)).await.unwrap();
+        let doors =
+            DoorServer::with_network(options, store.clone(), keys.clone(), network).unwrap();
+        Self { dir, store, user, keys, doors }
     }
 
     /// Makes the servers the chain of both levels, named `first`, `second`, ….
@@ -166,6 +173,7 @@ impl World {
         let new = NewTask {
             workspace: self.user.workspace,
             chat: ChatId::from_number(1),
+            person: self.user.id,
             parent,
             turn: "t-1".to_owned(),
             title: "a task".to_owned(),
@@ -175,6 +183,8 @@ impl World {
             plan_first: false,
             budget,
             hosts: None,
+            secrets: None,
+            marks: Vec::new(),
         };
         let request = format!("{parent:?}");
         self.store.delegate(new, "test", &request).await.unwrap().id

@@ -15,6 +15,8 @@ mod limits;
 #[cfg(test)]
 mod link;
 #[cfg(test)]
+mod masking;
+#[cfg(test)]
 mod models;
 #[cfg(test)]
 mod overhead;

@@ -11,6 +11,7 @@ use cloister_protocol::Attachment;
 use rustix::fs::{Mode, OFlags};
 
 use crate::text;
+use crate::tools::remember;
 
 /// What each document is for, and how much of it is shown.
 const DOCUMENTS: [(&str, &str, usize); 3] = [
@@ -18,6 +19,8 @@ const DOCUMENTS: [(&str, &str, usize); 3] = [
     ("USER.md", "About the person (USER.md)", 8 << 10),
     ("MEMORY.md", "What you keep in mind (MEMORY.md)", 16 << 10),
 ];
+/// More than is shown, so that nothing is lost when something is added.
+const MAX_MEMORY_BYTES: u64 = 256 << 10;
 const MAX_IMAGES: usize = 4;
 const MAX_IMAGE_BYTES: u64 = 4 << 20;
 
@@ -30,6 +33,18 @@ pub(super) fn documents(workspace: &Path) -> Vec<String> {
         (!body.is_empty()).then(|| format!("# {heading}\n{body}"))
     };
     DOCUMENTS.iter().filter_map(read).collect()
+}
+
+/// All that is kept in mind; nothing when there is no such file.
+pub(crate) fn memory(workspace: &Path) -> io::Result<String> {
+    match read_inside(workspace, Path::new(remember::FILE), MAX_MEMORY_BYTES + 1) {
+        Ok(bytes) if bytes.len() as u64 > MAX_MEMORY_BYTES => {
+            Err(io::Error::other(format!("it is larger than {MAX_MEMORY_BYTES} bytes")))
+        }
+        Ok(bytes) => String::from_utf8(bytes).map_err(io::Error::other),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => Err(error),
+    }
 }
 
 #[derive(Default)]

@@ -1,9 +1,12 @@
 //! What programs are told: where the proxy is, whom to trust, where to install to. Ordinary programs
 //! find all of it by themselves; nobody has to configure anything.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+
+use super::secrets::Secret;
 
 /// The home of programs: writable, and gone with the task.
 pub(crate) const HOME: &str = "/tmp";
@@ -77,10 +80,14 @@ impl Files {
     }
 }
 
-pub(super) fn variables(port: u16, files: &Files) -> Vec<(&'static str, String)> {
+pub(super) fn variables(
+    port: u16,
+    files: &Files,
+    secrets: &[Secret],
+) -> Vec<(Cow<'static, str>, String)> {
     let proxy = format!("http://127.0.0.1:{port}");
     let certificate = files.certificate.display().to_string();
-    let mut all: Vec<(&str, String)> =
+    let mut all: Vec<(&'static str, String)> =
         PROXY_VARIABLES.iter().map(|name| (*name, proxy.clone())).collect();
     all.extend(CERTIFICATE_VARIABLES.iter().map(|name| (*name, certificate.clone())));
     all.extend([
@@ -89,5 +96,8 @@ pub(super) fn variables(port: u16, files: &Files) -> Vec<(&'static str, String)>
         ("NODE_USE_ENV_PROXY", "1".to_owned()),
         ("WGETRC", files.wgetrc.display().to_string()),
     ]);
-    all
+    let fixed = all.into_iter().map(|(name, value)| (Cow::Borrowed(name), value));
+    let of_secrets =
+        secrets.iter().map(|secret| (secret.env.clone().into(), secret.handle.clone()));
+    fixed.chain(of_secrets).collect()
 }

@@ -1,13 +1,15 @@
 //! The executor's way to the network: all of it leads through the door, where the broker decides.
 //!
 //! Owns: the relay that programs take for an HTTP proxy, what their environment says of it, and what
-//! the model is told of refusals. Promises: nothing of it exists before the first program runs, and a
+//! the model is told of refusals and secrets. Promises: nothing of it exists before the first program runs, and a
 //! program that used no network costs no request.
 
 mod environment;
 mod refusals;
 mod relay;
+mod secrets;
 
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,6 +22,7 @@ use crate::log;
 pub(crate) use environment::{HOME, INSTALLERS, PROGRAMS_DIR};
 use refusals::Refusals;
 use relay::Relay;
+use secrets::Secret;
 
 /// Small answers of the broker itself.
 const QUICK: Bounds = Bounds { time: Duration::from_secs(10), bytes: 256 << 10 };
@@ -49,6 +52,8 @@ pub(crate) struct Egress {
     looked_at: u64,
     /// The trouble was told.
     told: bool,
+    /// What the task may use, as it was when it began.
+    secrets: Vec<Secret>,
 }
 
 impl Egress {
@@ -63,6 +68,7 @@ impl Egress {
             refusals: Refusals::default(),
             looked_at: 0,
             told: false,
+            secrets: Vec::new(),
         }
     }
 
@@ -70,8 +76,22 @@ impl Egress {
         &self.door
     }
 
+    /// Asks which secrets there are for this task; what the model is told of them. Without an answer
+    /// the task goes on without secrets.
+    pub(crate) async fn learn_secrets(&mut self) -> Option<String> {
+        let asked = self.door.get("/secrets", QUICK).await;
+        match asked.map(|answered| serde_json::from_slice(&answered.body)) {
+            Ok(Ok(secrets)) => self.secrets = secrets,
+            Ok(Err(error)) => log::line(format_args!("the secrets can't be read: {error}")),
+            Err(error) => log::line(format_args!("the secrets can't be had: {error}")),
+        }
+        secrets::told(&self.secrets)
+    }
+
     /// What a program must know to use the network.
-    pub(crate) async fn environment(&mut self) -> Result<Vec<(&'static str, String)>, EgressError> {
+    pub(crate) async fn environment(
+        &mut self,
+    ) -> Result<Vec<(Cow<'static, str>, String)>, EgressError> {
         let port = match &self.relay {
             Some(relay) => relay.port(),
             None => {
@@ -91,7 +111,7 @@ impl Egress {
         // Programs own this directory too, and may have cleared it.
         let files = environment::Files::below(&self.folder);
         files.write(&certificate).map_err(|(path, source)| EgressError::Write { path, source })?;
-        Ok(environment::variables(port, &files))
+        Ok(environment::variables(port, &files, &self.secrets))
     }
 
     /// What the model is to be told after a program has run; nothing when all is well.

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use super::prompt;
+use super::Tools;
 use crate::door::{Door, DoorError};
 use crate::egress::Egress;
 use crate::guard::{Limits, Repeat};
@@ -68,13 +68,12 @@ pub(super) enum Stop {
 impl Job {
     pub(super) fn new(
         link: Link,
-        model: Model,
-        place: Place,
-        egress: Egress,
+        tools: Tools,
         journaled: watch::Receiver<Option<u32>>,
+        base: Vec<ChatMessage>,
         start: Start,
     ) -> Self {
-        let base = prompt::messages(&start);
+        let Tools { model, place, egress } = tools;
         let offered =
             tools::EXECUTOR.iter().filter(|tool| tool.name != "task" || start.may_delegate);
         let model_calls = usize::try_from(start.max_steps).unwrap_or(usize::MAX).max(1);
@@ -136,6 +135,8 @@ impl Job {
                 Ok(ask) => self.request(ask, place).await,
                 Err(wrong) => Ok(wrong),
             },
+            // An executor does not see what is kept in mind.
+            Handler::Memory(_) => Ok(tools::unknown(tools::EXECUTOR, tool.name)),
             Handler::Todos(parse) => match parse(arguments) {
                 Ok(todos) => {
                     self.link.send(Uplink::Todos { todos }).await?;

@@ -60,8 +60,11 @@ async fn work(link: Link, mut frames: mpsc::Receiver<Downlink>, tools: Tools) ->
     };
     let (journaled, seen) = watch::channel(None);
     let task = start.task;
-    let Tools { model, place, egress } = tools;
-    let job = Box::pin(Job::new(link.clone(), model, place, egress, seen, start).run());
+    let Tools { model, place, mut egress } = tools;
+    let secrets = egress.learn_secrets().await;
+    let base = prompt::messages(&start, secrets.as_deref());
+    let tools = Tools { model, place, egress };
+    let job = Box::pin(Job::new(link.clone(), tools, seen, base, start).run());
     // Leaving this select drops the job, and with it whatever program it runs is killed.
     let finish = tokio::select! {
         finish = job => finish,

@@ -46,3 +46,38 @@ proptest! {
         prop_assert_eq!(all(stream, &cuts), all(stream, &[]));
     }
 }
+
+/// The events of a stream that comes in pieces of this size.
+fn in_pieces(bytes: &[u8], size: usize) -> Vec<String> {
+    let mut parser = SseParser::default();
+    let mut events: Vec<String> = bytes
+        .chunks(size.max(1))
+        .flat_map(|piece| parser.push(piece).unwrap_or_default())
+        .collect();
+    events.extend(parser.finish());
+    events
+}
+
+/// However the network cuts a stream, the same events come out of it.
+fn cut_anywhere(bytes: &[u8]) -> Result<usize, String> {
+    let whole = in_pieces(bytes, bytes.len());
+    for size in [1, 3] {
+        let cut = in_pieces(bytes, size);
+        if cut != whole {
+            return Err(format!("pieces of {size} bytes give {cut:?}, the whole {whole:?}"));
+        }
+    }
+    Ok(whole.len().min(20))
+}
+
+#[test]
+fn fuzz_agent_stream() {
+    let seeds = [
+        "data: {\"a\":1}\n\ndata: [DONE]\n\n",
+        "event: x\r\ndata: one\r\ndata: two\r\n\r\n",
+        ": comment\n\ndata:no space\r\rdata\n\n",
+    ];
+    let words = ["data:", "data: ", "\n", "\r\n", "\r", "\n\n", "[DONE]", ":", "event: x"];
+    let fuzz = cloister_testkit::Fuzz::new("agent_stream").seeds(seeds).words(words);
+    fuzz.run(cut_anywhere).unwrap();
+}

@@ -7,6 +7,7 @@ use html5gum::{StartTag, Token, Tokenizer};
 
 use super::Readable;
 use super::address;
+use super::hidden::{self, Reach, Skipped};
 use super::tables::Tables;
 use super::writer::{Gap, Here, Margin, Writer};
 use crate::text;
@@ -16,24 +17,8 @@ const MAX_TITLE_BYTES: usize = 300;
 const MAX_LINK_BYTES: usize = 1_000;
 const MAX_LISTS: usize = 64;
 
-/// What is no text, whatever is inside.
-const UNSEEN: [&[u8]; 13] = [
-    b"script",
-    b"style",
-    b"template",
-    b"svg",
-    b"math",
-    b"iframe",
-    b"object",
-    b"canvas",
-    b"audio",
-    b"video",
-    b"noframes",
-    b"noembed",
-    b"datalist",
-];
-/// These are hidden on purpose when they say so; others are often left unclosed.
-const HIDEABLE: [&[u8]; 6] = [b"div", b"span", b"section", b"article", b"aside", b"nav"];
+/// What stands before text in the colour of paper.
+const PALE: &str = "[in white]";
 
 pub(super) fn to_markdown(html: &str, url: &str, most: usize) -> Readable {
     let mut emitter = DefaultEmitter::default();
@@ -59,8 +44,8 @@ struct Converter {
     base: String,
     title: String,
     in_title: bool,
-    /// An element whose content is left out, and how many of its name are open.
-    skipped: Option<(Vec<u8>, usize)>,
+    /// An element whose content is left out.
+    skipped: Option<Skipped>,
     lists: Vec<List>,
     link: Option<Link>,
     /// Where the last heading began.
@@ -135,17 +120,26 @@ impl Converter {
 
     fn start(&mut self, tag: &StartTag<()>) {
         let name = tag.name.as_slice();
-        if let Some((skipped, open)) = &mut self.skipped {
-            *open += usize::from(skipped.as_slice() == name && !tag.self_closing);
-            return;
+        match self.skipped.as_mut().map(|skipped| skipped.start(tag)) {
+            Some(Reach::Inside | Reach::Last) => return,
+            Some(Reach::Beyond) => self.skipped = None,
+            None => {}
         }
         let foreign = name == b"svg" || name == b"math";
-        if UNSEEN.contains(&name) || is_hidden(tag) {
+        if let Some(skipped) = Skipped::at(tag) {
             if !(tag.self_closing && foreign) {
-                self.skipped = Some((name.to_vec(), 1));
+                self.skipped = Some(skipped);
             }
             return;
         }
+        self.start_shown(name, tag);
+        if hidden::is_pale(tag) {
+            self.to.put(PALE);
+            self.to.gap(Gap::Space);
+        }
+    }
+
+    fn start_shown(&mut self, name: &[u8], tag: &StartTag<()>) {
         match name {
             b"title" => self.in_title = self.title.is_empty(),
             b"base" => self.rebase(tag),
@@ -184,12 +178,14 @@ impl Converter {
     }
 
     fn end(&mut self, name: &[u8]) {
-        if let Some((skipped, open)) = &mut self.skipped {
-            *open -= usize::from(skipped.as_slice() == name);
-            if *open == 0 {
+        match self.skipped.as_mut().map(|skipped| skipped.end(name)) {
+            Some(Reach::Inside) => return,
+            Some(Reach::Last) => {
                 self.skipped = None;
+                return;
             }
-            return;
+            Some(Reach::Beyond) => self.skipped = None,
+            None => {}
         }
         match name {
             b"title" => self.in_title = false,
@@ -347,17 +343,7 @@ fn close(to: &mut Writer, open: &mut usize, mark: &str) {
     }
 }
 
-fn attribute(tag: &StartTag<()>, name: &[u8]) -> String {
+pub(super) fn attribute(tag: &StartTag<()>, name: &[u8]) -> String {
     let found = tag.attributes.get(name);
     found.map(|value| String::from_utf8_lossy(value).into_owned()).unwrap_or_default()
-}
-
-fn is_hidden(tag: &StartTag<()>) -> bool {
-    if !HIDEABLE.contains(&tag.name.as_slice()) || tag.attributes.is_empty() {
-        return false;
-    }
-    let style = attribute(tag, b"style").replace([' ', '\t', '\n'], "").to_ascii_lowercase();
-    tag.attributes.contains_key(b"hidden".as_slice())
-        || style.contains("display:none")
-        || style.contains("visibility:hidden")
 }

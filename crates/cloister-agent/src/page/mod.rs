@@ -6,6 +6,7 @@
 
 mod address;
 mod charset;
+mod hidden;
 mod html;
 mod tables;
 mod writer;

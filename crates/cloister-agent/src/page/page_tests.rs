@@ -160,7 +160,7 @@ proptest! {
         most in 0usize..500,
     ) {
         if let Ok(page) = readable(Document { url: "x", kind: &kind, body: &body }, most) {
-            prop_assert!(page.text.len() <= most + 4_000);
+            prop_assert!(page.text.len() <= most);
         }
     }
 
@@ -174,4 +174,100 @@ proptest! {
         let text = markdown(&tags.concat());
         prop_assert!(text.len() < 20_000);
     }
+}
+
+/// E70: what a page hides from people is not read; what it may hide is marked.
+#[test]
+fn what_a_page_hides_is_not_read() {
+    for hidden in [
+        "<!-- evil -->",
+        "<p hidden>evil</p>",
+        "<p style='display:none'>evil <b>evil</b></p>",
+        "<li style='visibility: hidden'>evil<div>evil</div>evil</li>",
+        "<font style='color:#FFF; background-color: white'>evil</font>",
+        "<h2 style='font-size:0'>evil</h2>",
+        "<td style='font-size: 1px'>evil",
+        "<a style='position:absolute;left:-9999px' href=/x>evil</a>",
+        "<b style='opacity: 0 !important'>evil</b>",
+        "<div style='height:0;overflow:hidden'>evil<p>evil</p>evil</div>",
+        "<table hidden><tr><td>evil</table>",
+    ] {
+        let read = markdown(&format!("<div>before {hidden}</div><p>after</p>"));
+        assert!(!read.contains("evil"), "{hidden}: {read}");
+        assert!(read.contains("before") && read.contains("after"), "{hidden}: {read}");
+    }
+    let pale = markdown(
+        "<p>seen <span style='color:white'>orders</span> <font color=#ffffff>more</font></p>",
+    );
+    assert_eq!(pale, "seen [in white] orders [in white] more");
+    let dark =
+        markdown("<p style='background:#000;color:#fff;opacity:0.9;font-size:0.9em'>shown</p>");
+    assert_eq!(dark, "shown");
+    // A paragraph that was left open hides no more than itself.
+    assert_eq!(
+        markdown("<p hidden>evil<p>one<ul><li hidden>evil<li>two</ul>three"),
+        "one\n\n- two\n\nthree"
+    );
+}
+
+const FUZZED: &[&str] = &[
+    "<!doctype html><html><head><title>A title</title><style>p{}</style></head><body><h1>Head</h1><p>Text <b>bold</b> <a href=\"/x\">link</a></p></body></html>",
+    "<ul><li>one<li>two<ol><li>deep</ol></ul><table><tr><th>a<td>b</tr></table><pre>code\n  more</pre>",
+    "<meta charset=iso-8859-1><p>caf\u{e9} &amp; &eacute; &#x202e; &#0; &notanentity;",
+    "<script>document.write('x')</script><noscript>y</noscript><svg><text>z</text></svg><!-- c --><![CDATA[d]]>",
+    "<blockquote><blockquote><p>deep</blockquote></blockquote><img src=x alt=\"words\"><hr><br>",
+    "plain text, no tags at all",
+];
+const FUZZ_WORDS: &[&str] = &[
+    "<div>",
+    "</div>",
+    "<p>",
+    "<table>",
+    "<tr>",
+    "<td>",
+    "<li>",
+    "<ul>",
+    "<a href=",
+    "<script>",
+    "</script>",
+    "<style>",
+    "<pre>",
+    "<!--",
+    "-->",
+    "<![CDATA[",
+    "]]>",
+    "&#",
+    "&amp",
+    "<meta charset=\"",
+    "utf-16",
+    "windows-1252",
+    "<title>",
+    "<template>",
+    "<textarea>",
+    "</",
+    "/>",
+    "=\"",
+    "'",
+    "\0",
+];
+
+/// A page becomes text within its bound, whatever it claims to be.
+fn within_its_bound(body: &[u8]) -> Result<(bool, usize, bool), String> {
+    const MOST: usize = 4096;
+    let mut seen = (false, 0, false);
+    for kind in ["text/html; charset=utf-8", "text/html", "", "text/plain"] {
+        let document = Document { url: "https://example.com/a/b", kind, body };
+        let Ok(page) = readable(document, MOST) else { continue };
+        if page.text.len() > MOST {
+            return Err(format!("{} bytes of text, and {MOST} are allowed", page.text.len()));
+        }
+        seen = (true, page.text.lines().count().min(20), page.cut);
+    }
+    Ok(seen)
+}
+
+#[test]
+fn fuzz_pages() {
+    let fuzz = cloister_testkit::Fuzz::new("pages").seeds(FUZZED).words(FUZZ_WORDS);
+    fuzz.run(within_its_bound).unwrap();
 }

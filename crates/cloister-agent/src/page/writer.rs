@@ -78,6 +78,11 @@ impl Writer {
     }
 
     pub(super) fn finish(mut self) -> (String, bool) {
+        if self.out.len() > self.most {
+            // Marks that close what was open went past the bound.
+            self.out.truncate(self.out.floor_char_boundary(self.most));
+            self.full = true;
+        }
         self.out.truncate(self.out.trim_end().len());
         (self.out, self.full)
     }

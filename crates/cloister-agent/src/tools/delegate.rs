@@ -17,6 +17,7 @@ pub(super) const TOOL: Tool = Tool {
                 "title": {"type": "string", "description": "A few words for the task list."},
                 "instructions": {"type": "string", "description": "What to do, with which files, and what to bring back."},
                 "hosts": {"type": "array", "items": {"type": "string"}, "description": "Only when the task should reach less than the person's allowlist: host names such as pypi.org; an empty list keeps it offline."},
+                "secrets": {"type": "array", "items": {"type": "string"}, "description": "Only when the task should use fewer than all of the person's secrets: their names; an empty list gives it none."},
                 "risky": {"type": "boolean", "description": "True when it deletes, overwrites or can't be undone: the person approves its plan first."},
             }),
             &["title", "instructions"],
@@ -37,9 +38,11 @@ struct Args {
     risky: bool,
     #[serde(default)]
     hosts: Option<Vec<String>>,
+    #[serde(default)]
+    secrets: Option<Vec<String>>,
 }
 
 fn ask(arguments: &str) -> Result<Asked, Outcome> {
-    let Args { title, instructions, risky, hosts } = parse(arguments)?;
-    Ok(Asked::Delegate { title, instructions, risky, hosts, secrets: None })
+    let Args { title, instructions, risky, hosts, secrets } = parse(arguments)?;
+    Ok(Asked::Delegate { title, instructions, risky, hosts, secrets })
 }

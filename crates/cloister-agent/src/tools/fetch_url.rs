@@ -6,10 +6,10 @@ use cloister_protocol::link::Outcome;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{DoorCall, Effect, FROM_THE_WEB, Handler, Tool, done, failed, object, parse};
+use super::{DoorCall, Effect, Handler, Tool, done, failed, object, parse};
 use crate::door::{Answered, Bounds};
 use crate::page::{self, Document};
-use crate::text;
+use crate::{text, untrusted};
 
 /// How much of a page is asked for, and how much of it the model is shown.
 const MAX_BYTES: usize = 4 << 20;
@@ -20,7 +20,15 @@ pub(super) const TOOL: Tool = Tool {
     name: "fetch_url",
     about: "Read a web page or text file from the network. HTML comes back as Markdown with absolute \
             links. Use bash with curl for files that are not text, or to send something.",
-    parameters: || object(json!({"url": {"type": "string"}}), &["url"]),
+    parameters: || {
+        object(
+            json!({
+                "url": {"type": "string"},
+                "secret": {"type": "string", "description": "The name of a secret to put on the request, when the page needs one."},
+            }),
+            &["url"],
+        )
+    },
     effect: Effect::Reads,
     handler: Handler::Door(call),
 };
@@ -30,13 +38,18 @@ pub(super) const TOOL: Tool = Tool {
 struct Args {
     #[serde(alias = "uri", alias = "link")]
     url: String,
+    #[serde(default)]
+    secret: Option<String>,
 }
 
 fn call(arguments: &str) -> Result<DoorCall, Outcome> {
-    let Args { url } = parse(arguments)?;
+    let Args { url, secret } = parse(arguments)?;
     let url = url.trim();
     let url = if url.contains("://") { url.to_owned() } else { format!("https://{url}") };
-    let body = json!({"url": url, "max_bytes": MAX_BYTES});
+    let mut body = json!({"url": url, "max_bytes": MAX_BYTES});
+    if let Some(secret) = secret.filter(|name| !name.is_empty()) {
+        body["secret"] = secret.into();
+    }
     Ok(DoorCall { path: "/fetch", body, bounds: BOUNDS, show })
 }
 
@@ -53,20 +66,20 @@ fn show(answered: &Answered) -> Outcome {
             ));
         }
     };
-    let mut told = format!("{FROM_THE_WEB}\nURL: {url}\n");
     let status = answered.header("x-cloister-status");
     let ok = status.is_empty() || status.starts_with('2');
+    let title = match page.title.as_str() {
+        "" => String::new(),
+        title => format!("Title: {title}\n\n"),
+    };
+    let text = if page.text.is_empty() { "[there is no text on it]" } else { &page.text };
+    let mut told = untrusted::framed(url, &format!("{title}{text}"));
     if !ok {
-        told.push_str(&format!("The server answered with status {}.\n", text::head(status, 10)));
+        told.push_str(&format!("\nThe server answered with status {}.", text::head(status, 10)));
     }
-    if !page.title.is_empty() {
-        told.push_str(&format!("Title: {}\n", page.title));
-    }
-    told.push('\n');
-    told.push_str(if page.text.is_empty() { "[there is no text on it]" } else { &page.text });
     if page.cut || is_true(answered.header("x-cloister-truncated")) {
         told.push_str(&format!(
-            "\n\n[cut: this is the beginning, of a document that is longer than {MAX_SHOWN} bytes as \
+            "\n[cut: this is the beginning, of a document that is longer than {MAX_SHOWN} bytes as \
              text or {MAX_BYTES} bytes in all; for the rest use `curl -sSL -o FILE {url}`]"
         ));
     }

@@ -58,6 +58,11 @@ impl Place {
         }
     }
 
+    /// Whether a file was sent by somebody, and not written in this chat.
+    pub(super) fn came_in(&self, path: &Path) -> bool {
+        path.starts_with(self.chat.join("incoming"))
+    }
+
     /// A path as the model knows it: relative to the chat.
     pub(super) fn shown(&self, path: &Path) -> String {
         path.strip_prefix(&self.chat).unwrap_or(path).display().to_string()

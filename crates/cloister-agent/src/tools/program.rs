@@ -2,6 +2,7 @@
 //!
 //! Promises: out of time or no longer wanted, it is killed with everything it started.
 
+use std::borrow::Cow;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::process::{ExitStatus, Stdio};
@@ -38,7 +39,7 @@ pub(crate) struct Program {
 }
 
 /// Variables that a program is given besides the fixed ones.
-pub(crate) type Environment = [(&'static str, String)];
+pub(crate) type Environment = [(Cow<'static, str>, String)];
 
 /// Runs it to its end. Dropping the future kills it with everything it started.
 pub(crate) async fn run(place: &Place, program: Program, environment: &Environment) -> Outcome {
@@ -71,7 +72,7 @@ fn start(
         .env("TERM", "dumb")
         .env("PYTHONUNBUFFERED", "1")
         .envs(INSTALLERS)
-        .envs(environment.iter().map(|(name, value)| (name, value)))
+        .envs(environment.iter().map(|(name, value)| (name.as_ref(), value)))
         .stdin(if program.input.is_some() { Stdio::piped() } else { Stdio::null() })
         .stdout(writer.try_clone()?)
         .stderr(writer)

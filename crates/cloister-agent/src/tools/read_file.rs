@@ -3,12 +3,13 @@
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _};
 
-use cloister_protocol::link::Outcome;
+use cloister_protocol::link::{CallStatus, Outcome};
 use serde::Deserialize;
 use serde_json::json;
 
 use super::place::{Place, trouble};
 use super::{Effect, Handler, Tool, done, failed, object, parse};
+use crate::untrusted;
 
 const MAX_BYTES: u64 = 64 << 10;
 /// Looked at to tell text from the rest.
@@ -62,9 +63,15 @@ fn run(place: &Place, arguments: &str) -> Outcome {
         Ok(_) => {}
         Err(error) => return trouble("read", &args.path, &error),
     }
-    File::open(&path)
-        .and_then(|file| read(BufReader::new(file), &args))
-        .unwrap_or_else(|error| trouble("read", &args.path, &error))
+    let read = File::open(&path).and_then(|file| read(BufReader::new(file), &args));
+    match read {
+        // Whoever sent it wrote it; it is framed like a page.
+        Ok(Outcome { status: CallStatus::Ok, output }) if place.came_in(&path) => {
+            done(untrusted::framed(&format!("the file {}", place.shown(&path)), &output))
+        }
+        Ok(outcome) => outcome,
+        Err(error) => trouble("read", &args.path, &error),
+    }
 }
 
 fn read(mut file: BufReader<File>, args: &Args) -> io::Result<Outcome> {

@@ -7,9 +7,9 @@ use cloister_protocol::link::Outcome;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{DoorCall, Effect, FROM_THE_WEB, Handler, Tool, done, failed, object, parse};
+use super::{DoorCall, Effect, Handler, Tool, done, failed, object, parse};
 use crate::door::{Answered, Bounds};
-use crate::text;
+use crate::{text, untrusted};
 
 const DEFAULT_COUNT: u32 = 8;
 const MAX_COUNT: u32 = 20;
@@ -74,16 +74,17 @@ fn show(answered: &Answered) -> Outcome {
     if found.results.is_empty() {
         return done(format!("{} found nothing.", one_line(&found.provider)));
     }
-    let mut told = format!("{FROM_THE_WEB}\nFound by {}:", one_line(&found.provider));
+    let mut told = String::new();
     for (at, hit) in found.results.iter().take(MAX_COUNT as usize).enumerate() {
         let (title, url) = (one_line(&hit.title), one_line(&hit.url));
-        write!(told, "\n\n{}. {title}\n   {url}", at + 1).ok();
+        let gap = if told.is_empty() { "" } else { "\n\n" };
+        write!(told, "{gap}{}. {title}\n   {url}", at + 1).ok();
         let snippet = one_line(&hit.snippet);
         if !snippet.is_empty() {
             write!(told, "\n   {snippet}").ok();
         }
     }
-    done(told)
+    done(untrusted::framed(&format!("a search with {}", one_line(&found.provider)), &told))
 }
 
 fn one_line(field: &str) -> String {

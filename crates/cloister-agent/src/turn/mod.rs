@@ -275,11 +275,20 @@ impl Running {
         let Some(tool) = tools::find(tools::COORDINATOR, &call.name) else {
             return Ok(tools::unknown(tools::COORDINATOR, &call.name));
         };
-        let Handler::Request(parse) = tool.handler else {
-            return Ok(tools::unknown(tools::COORDINATOR, &call.name));
+        let asked = match tool.handler {
+            Handler::Request(parse) => parse(&call.arguments),
+            Handler::Memory(parse) => match context::memory(&self.desk.workspace) {
+                Ok(memory) => parse(&memory, &call.arguments),
+                Err(error) => Err(tools::failed(format!("what is kept can't be read: {error}"))),
+            },
+            Handler::Files(_)
+            | Handler::Program(_)
+            | Handler::Door(_)
+            | Handler::Todos(_)
+            | Handler::Finish(_) => Err(tools::unknown(tools::COORDINATOR, &call.name)),
         };
         let chat = self.job.trigger.chat;
-        let ask = match parse(&call.arguments) {
+        let ask = match asked {
             Ok(Asked::SendFile { path, name }) => {
                 Asked::SendFile { path: files::in_workspace(chat, &path), name }
             }

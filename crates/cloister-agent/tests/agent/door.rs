@@ -259,9 +259,11 @@ fn served(head: &str, body: &str) -> Option<String> {
     let refusals = r#"{"last":1,"refusals":[{"seq":1,"host":"evil.test","reason":"is not allowed.","fix":"Say /allow evil.test."}]}"#;
     let error = r#"{"error":{"code":"refused","message":"evil.test is not allowed.","fix":"Say /allow evil.test."}}"#;
     let found = r#"{"provider":"fake","results":[{"title":"A","url":"https://a.test/","snippet":"about\na"}]}"#;
+    let secrets = r#"[{"name":"forge","env":"CLOISTER_SECRET_FORGE","handle":"clsec_handle","hosts":["forge.test"],"form":"query key","how":"the query field key=$CLOISTER_SECRET_FORGE"}]"#;
     let page =
         "x-cloister-url: https://a.test/p\r\nx-cloister-status: 200\r\ncontent-type: text/html\r\n";
     Some(match first {
+        "GET /secrets HTTP/1.1" => answer("200 OK", "", secrets),
         "GET /ca.pem HTTP/1.1" => answer("200 OK", "", "the CA\n"),
         "GET /egress/refusals?after=0 HTTP/1.1" => answer("200 OK", "", refusals),
         "GET /egress/refusals?after=1 HTTP/1.1" => {

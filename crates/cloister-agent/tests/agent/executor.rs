@@ -22,12 +22,13 @@ pub(crate) fn task() -> Start {
         may_delegate: true,
         max_steps: 30,
         ledger: Vec::new(),
+        notes: vec![],
     }
 }
 
 /// The control plane of one attempt: takes steps into the ledger and confirms them.
 pub(crate) struct Attempt {
-    door: Door,
+    pub(crate) door: Door,
     agent: Child,
     link: Link,
     ledger: Vec<Step>,

@@ -9,6 +9,7 @@ use tokio::net::TcpListener;
 use crate::output::{BAD_CONFIG, CliError, Output};
 
 const DEFAULT: ([u8; 4], u16) = ([127, 0, 0, 1], 8484);
+const MACHINES: ([u8; 4], u16) = ([127, 0, 0, 1], 8485);
 /// How many ports after the usual one are tried.
 const NEIGHBOURS: u16 = 20;
 
@@ -38,6 +39,28 @@ pub(super) async fn listen(
         }
     }
     Err(taken(usual, &first))
+}
+
+/// Listens for other machines: where it was told to, or at the usual address, or wherever there is room.
+pub(super) async fn listen_for_machines(
+    chosen: Option<SocketAddr>,
+) -> Result<TcpListener, CliError> {
+    if let Some(address) = chosen {
+        return TcpListener::bind(address).await.map_err(|error| {
+            let message = format!("{address} can't be listened on: {error}");
+            CliError::new(ErrorCode::Conflict, message)
+                .fix("choose another `[admin] listen` in cloister.toml, or `enabled = false`")
+        });
+    }
+    let usual = SocketAddr::from(MACHINES);
+    for step in 0..=NEIGHBOURS {
+        let nearby = SocketAddr::new(usual.ip(), usual.port() + step);
+        if let Ok(listener) = TcpListener::bind(nearby).await {
+            return Ok(listener);
+        }
+    }
+    let anywhere = SocketAddr::new(usual.ip(), 0);
+    TcpListener::bind(anywhere).await.map_err(|error| taken(usual, &error))
 }
 
 fn taken(address: SocketAddr, error: &io::Error) -> CliError {

@@ -11,12 +11,12 @@ mod driver;
 mod executor;
 mod fairness;
 mod floor;
+mod gates;
 mod history;
 mod machine;
 mod memory;
 mod model;
 mod page;
-mod plane;
 mod proxy;
 mod report;
 mod talker;
@@ -29,7 +29,7 @@ use std::time::Duration;
 use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::{Chain, ModelView, NewModel};
 
-use super::Context;
+use super::{Context, plane};
 use crate::args::{Bench, Leg};
 use crate::output::{CliError, Output};
 use driver::Driver;
@@ -197,6 +197,12 @@ async fn measure(output: Output, plan: &Plan, place: &Path) -> Result<Vec<Row>, 
     if plan.has(Leg::Proxy) {
         output.note(&format!("proxy and broker ({} rounds) …", plan.warm));
         rows.extend(proxy::measure(plan, place).await?);
+    }
+    if plan.has(Leg::Gates) {
+        output.note(&format!("gates and audit ({} rounds) …", plan.warm));
+        let stage = Stage::set(&place.join("gates"), Limits::Lifted).await?;
+        let measured = gates::measure(plan, &stage.plane).await;
+        rows.extend(stage.clear(output, measured).await?);
     }
     if plan.has(Leg::Page) {
         output.note("the chat page …");

@@ -4,6 +4,8 @@ use std::process::ExitCode;
 
 use cloister_control::layout::Layout;
 use cloister_control::ports::{CellBackend, Check, CheckStatus};
+use cloister_control::{check_policy_files, read_policy_dir};
+use cloister_protocol::admin::{Judgement, StatusView, StopView};
 
 use super::Context;
 use crate::client::connect;
@@ -15,6 +17,9 @@ pub(super) async fn run(context: Context) -> Result<ExitCode, CliError> {
     let backend = crate::wiring::backend(&Layout::new(&context.data))?;
     checks.extend(backend.check().await);
     checks.push(quota());
+    checks.push(policies(&context));
+    checks.extend(stopped(&context).await);
+    checks.extend(safety(&context).await);
     let failed = checks.iter().any(|check| check.status == CheckStatus::Failed);
     context.output.result(&checks, || words(&checks))?;
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
@@ -103,6 +108,61 @@ async fn running(context: &Context) -> Check {
             )
         },
     }
+}
+
+fn policies(context: &Context) -> Check {
+    let found = read_policy_dir(&context.data.join("policies"));
+    let wrong = |message: String| Check {
+        fix: Some("change these files; `cloister policy check` says all that is wrong".to_owned()),
+        ..check("policies", CheckStatus::Failed, message)
+    };
+    let checked = match found {
+        Ok(files) => check_policy_files(&files),
+        Err(errors) => return wrong(errors.to_string()),
+    };
+    match checked.problems.first().or(checked.failures.first()) {
+        None => {
+            let own = checked.policies;
+            check("policies", CheckStatus::Ok, format!("the default ones and {own} of your own"))
+        }
+        Some(problem) => {
+            let line = problem.line.map(|line| format!(":{line}")).unwrap_or_default();
+            wrong(format!("{}{line}: {}", problem.file, problem.message))
+        }
+    }
+}
+
+/// Whether everything is stopped; nothing is said if it is not, or nothing runs.
+async fn stopped(context: &Context) -> Option<Check> {
+    let client = context.running().await.ok()?;
+    let view: StopView = client.get("/admin/v1/stop").await.ok()?;
+    let by = view.by.filter(|_| view.stopped)?;
+    let since = view.since.unwrap_or_default();
+    Some(Check {
+        fix: Some("cloister release".to_owned()),
+        ..check(
+            "control.stopped",
+            CheckStatus::Note,
+            format!("everything is stopped, by {by} since {since}"),
+        )
+    })
+}
+
+/// What waits for people, and whether the audit is kept, where a control plane runs.
+async fn safety(context: &Context) -> Vec<Check> {
+    let Ok(client) = context.running().await else { return Vec::new() };
+    let Ok(status) = client.get::<StatusView>("/admin/v1/status").await else { return Vec::new() };
+    let shown = [("approvals", "control.approvals"), ("audit", "control.audit")];
+    let found = shown.iter().filter_map(|(line, id)| {
+        let line = status.lines.iter().find(|found| found.id == *line)?;
+        let status = match line.judgement {
+            Judgement::Ok => CheckStatus::Ok,
+            Judgement::Attention => CheckStatus::Note,
+            Judgement::Act => CheckStatus::Failed,
+        };
+        Some(Check { fix: line.fix.clone(), ..check(id, status, line.value.clone()) })
+    });
+    found.collect()
 }
 
 fn quota() -> Check {

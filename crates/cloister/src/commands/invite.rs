@@ -4,11 +4,10 @@ use cloister_protocol::admin::{Invitation, NewUser};
 
 use super::Context;
 use crate::args::Invite;
-use crate::client::Client;
 use crate::output::CliError;
 
 pub(super) async fn run(context: Context, invite: Invite) -> Result<(), CliError> {
-    let client = Client::running(&context.data).await?;
+    let client = context.running().await?;
     let new = NewUser {
         name: invite.name,
         quota_mb: invite.limits.quota_mb,

@@ -12,6 +12,7 @@ use super::Context;
 use super::up::Started;
 use crate::args::Up;
 use crate::client::{Client, connect, socket_path};
+use crate::line::Line;
 use crate::output::CliError;
 
 /// How long one that starts, stops or only carries out a command is waited for.
@@ -53,7 +54,7 @@ async fn find(data: &Path) -> Option<Client> {
     let deadline = Instant::now() + SETTLES;
     while is_held(data) && Instant::now() < deadline {
         if connect(&socket).await.is_ok() {
-            let client = Client::Remote(socket.clone());
+            let client = Client::Running(Line::Socket(socket.clone()));
             if client.is_ready().await {
                 return Some(client);
             }

@@ -8,7 +8,6 @@ use cloister_protocol::admin::{ErrorLine, Judgement, StatusLine, StatusView};
 
 use super::Context;
 use crate::args::Status;
-use crate::client::Client;
 use crate::output::CliError;
 
 const WATCH_EVERY: Duration = Duration::from_secs(2);
@@ -18,7 +17,7 @@ const CLEAR: &str = "\x1b[H\x1b[2J";
 /// Exits with 1 if something has to be done now.
 pub(super) async fn run(context: Context, asked: Status) -> Result<ExitCode, CliError> {
     loop {
-        let client = Client::running(&context.data).await?;
+        let client = context.running().await?;
         let status: StatusView = client.get("/admin/v1/status").await?;
         if asked.watch && !context.output.json && std::io::stdout().is_terminal() {
             context.output.piece(CLEAR)?;

@@ -6,7 +6,7 @@ use cloister_protocol::admin::{
 use cloister_protocol::link::Step;
 use cloister_protocol::{Answer, ApprovalId};
 
-use super::Context;
+use super::{Context, ask};
 use crate::args::{ForUser, Task};
 use crate::output::{CliError, table};
 
@@ -44,8 +44,18 @@ pub(super) async fn run(context: Context, command: Task) -> Result<(), CliError>
             context.output.result(&again, || format!("{task} is tried again as {}", again.id))
         }
         Task::Approvals { user } => approvals(context, user).await,
-        Task::Approve { user, approval } => answer(context, user, approval, Answer::Allow).await,
-        Task::Deny { user, approval } => answer(context, user, approval, Answer::Deny).await,
+        Task::Approve { user, approval, for_task, always } => {
+            let given = match (for_task, always) {
+                (true, _) => Answer::AllowForTask,
+                (false, true) => Answer::AllowAlways,
+                (false, false) => Answer::Allow,
+            };
+            answer(context, user, approval, given).await
+        }
+        Task::Deny { user, approval, stop } => {
+            let given = if stop { Answer::DenyAndStop } else { Answer::Deny };
+            answer(context, user, approval, given).await
+        }
     }
 }
 
@@ -77,10 +87,29 @@ async fn approvals(context: Context, user: ForUser) -> Result<(), CliError> {
     let pending: Vec<ApprovalView> =
         client.get(&format!("/admin/v1/users/{user}/approvals")).await?;
     context.output.result(&pending, || {
-        let texts: Vec<String> =
-            pending.iter().map(|one| format!("{} {}\n{}", one.id, one.title, one.text)).collect();
+        let texts: Vec<String> = pending.iter().map(waiting).collect();
         if texts.is_empty() { "nothing waits for an answer".to_owned() } else { texts.join("\n\n") }
     })
+}
+
+/// A question, who has answered it, and the commands that do.
+fn waiting(view: &ApprovalView) -> String {
+    let mut text = ask::words(&ask::of_view(view));
+    for given in &view.answers {
+        text.push_str(&format!("\n  {} {}", given.by, ask::deed(given.answer)));
+    }
+    let id = view.id;
+    text.push_str(&format!("\n  answer with `cloister task approve {id}"));
+    let has = |answer: Answer| view.offered.contains(&answer);
+    match (has(Answer::AllowForTask), has(Answer::AllowAlways)) {
+        (true, true) => text.push_str(" [--for-task | --always]"),
+        (true, false) => text.push_str(" [--for-task]"),
+        (false, true) => text.push_str(" [--always]"),
+        (false, false) => {}
+    }
+    let stop = if has(Answer::DenyAndStop) { " [--stop]" } else { "" };
+    text.push_str(&format!("` or `cloister task deny {id}{stop}`"));
+    text
 }
 
 async fn answer(
@@ -91,9 +120,15 @@ async fn answer(
 ) -> Result<(), CliError> {
     let client = context.client().await?;
     let user = client.user(user.user.as_ref()).await?;
+    let pending: Vec<ApprovalView> =
+        client.get(&format!("/admin/v1/users/{user}/approvals")).await?;
+    // The answer is to what the list showed. One that is not there is the control plane's to refuse.
+    let asked = pending.into_iter().find(|asked| asked.id == id);
+    let digest = asked.map(|asked| asked.digest).filter(|digest| !digest.is_empty());
     let path = format!("/admin/v1/users/{user}/approvals/{id}");
-    let answered: serde_json::Value = client.post(&path, &AnswerApproval { answer }).await?;
-    context.output.result(&answered, || format!("{id} answered"))
+    let answered: serde_json::Value =
+        client.post(&path, &AnswerApproval { answer, digest }).await?;
+    context.output.result(&answered, || format!("{id} answered: you {}", ask::deed(answer)))
 }
 
 fn show(detail: &TaskDetail) -> String {

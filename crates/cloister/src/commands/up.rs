@@ -12,7 +12,7 @@ use cloister_store::users::User;
 use cloister_web::{Operator, State};
 use rustix::process::{Resource, Rlimit};
 use serde::Serialize;
-use tokio::net::UnixListener;
+use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -27,6 +27,8 @@ use crate::wiring::{self, Built};
 const FIRST_USER: &str = "owner";
 /// How long open connections have after a stop.
 const CLOSE_TIME: Duration = Duration::from_secs(3);
+/// Connections beside the agent sockets: pages, files, commands.
+const SPARE_CONNECTIONS: usize = 4096;
 /// How long sandboxes have to end when there is no time.
 const HURRY_TIME: Duration = Duration::from_secs(1);
 
@@ -50,6 +52,8 @@ pub(super) async fn run(context: Context, up: Up) -> Result<ExitCode, CliError> 
     let format = if up.log_json { LogFormat::Json } else { config.log };
     logging::init(format, Arc::clone(&metrics))?;
     raise_open_files();
+    let guarded = cloister_sandbox::guard_memory();
+    tracing::info!(?guarded, "the memory of this process is guarded");
     let built = wiring::build_with(config, &context.data, metrics).await?;
     refuse_without_isolation(&built).await?;
     let user = first_user(&built.control, built.control.users()).await?;
@@ -65,7 +69,9 @@ pub(super) async fn run(context: Context, up: Up) -> Result<ExitCode, CliError> 
         url: url.clone(),
         upstream: built.upstream.clone(),
         logins: cloister_web::LoginThrottle::default(),
+        remote: built.remote.clone(),
     };
+    let machines = listen_for_machines(&built).await?;
     let socket = admin_socket(built.control.layout().root())?;
     // Whoever reads that we have started may ask us to stop at once.
     let stop_asked = asked_to_stop()?;
@@ -73,12 +79,16 @@ pub(super) async fn run(context: Context, up: Up) -> Result<ExitCode, CliError> 
     let (token, _) = cloister_web::new_login_token(&built.control, &user).await?;
     say_started(&context, &url, &token)?;
 
+    let most = built.config.limits.sockets.saturating_add(SPARE_CONNECTIONS);
+    let mut servers = tokio::task::JoinSet::new();
+    if let Some(machines) = machines {
+        servers.spawn(built.remote.clone().serve(machines, state.clone(), stop.clone()));
+    }
     // The operator's own account reaches everything through one socket.
     let local = cloister_web::local_router(state.clone());
     let public = cloister_web::public_router(state);
-    let mut servers = tokio::task::JoinSet::new();
-    servers.spawn(cloister_web::serve(listener, public, stop.clone()));
-    servers.spawn(cloister_web::serve(socket, local, stop.clone()));
+    servers.spawn(cloister_web::serve(listener, public, stop.clone(), most));
+    servers.spawn(cloister_web::serve(socket, local, stop.clone(), most));
 
     let failed = tokio::select! {
         ended = servers.join_next() => Some(ended),
@@ -91,6 +101,18 @@ pub(super) async fn run(context: Context, up: Up) -> Result<ExitCode, CliError> 
             Err(CliError::new(ErrorCode::Internal, format!("a listener ended: {ended:?}")))
         }
     }
+}
+
+/// The admin listener, unless it was turned off.
+async fn listen_for_machines(built: &Built) -> Result<Option<TcpListener>, CliError> {
+    let options = &built.config.admin;
+    if !options.enabled {
+        return Ok(None);
+    }
+    let listener = address::listen_for_machines(options.listen).await?;
+    let failed = "the admin listener has no address";
+    built.remote.is_at(&listener).map_err(CliError::io(failed))?;
+    Ok(Some(listener))
 }
 
 /// Lets what runs end, then stops everything; at once when `again` says so.
@@ -121,6 +143,8 @@ async fn drain(
     if tokio::time::timeout(CLOSE_TIME, closed).await.is_err() {
         tracing::info!("some connections were still open and are dropped");
     }
+    // Whatever the stop itself recorded is signed too.
+    built.control.close_audit(CLOSE_TIME).await;
     if let Err(error) = built.control.store().close().await {
         tracing::warn!(%error, "the database could not be closed in order");
     }

@@ -1,10 +1,15 @@
 //! `cloister user`.
 
 use axum::http::Method;
-use cloister_protocol::admin::{NewUser, UserChange, UserView};
+use cloister_protocol::UserName;
+use cloister_protocol::admin::{
+    AccountName, IdentityView, NewUser, PersonView, RoleView, UserChange, UserView,
+};
+use serde::Serialize;
 
-use super::Context;
-use crate::args::User;
+use super::{Context, export};
+use crate::args::{AccountOf, User};
+use crate::client::Client;
 use crate::output::{CliError, table};
 
 pub(super) async fn run(context: Context, command: User) -> Result<(), CliError> {
@@ -24,7 +29,20 @@ pub(super) async fn run(context: Context, command: User) -> Result<(), CliError>
             };
             client.post("/admin/v1/users", &new).await?
         }
-        User::Show { name } => client.get(&format!("/admin/v1/users/{name}")).await?,
+        User::Show { name } => return show(&context, &client, &name).await,
+        User::Link(account) => return link(&context, &client, account, "").await,
+        User::Unlink(account) => return link(&context, &client, account, "/unlink").await,
+        User::Logout { name } => {
+            let path = format!("/admin/v1/users/{name}/sessions/end");
+            let ended: serde_json::Value = client.post(&path, &serde_json::json!({})).await?;
+            let words =
+                || format!("{} sessions and login links of {name} are ended", ended["ended"]);
+            return context.output.result(&ended, words);
+        }
+        User::Export { name, out } => return export::export(&context, &client, &name, &out).await,
+        User::Erase { name, yes, why } => {
+            return export::erase(&context, &client, &name, yes, why).await;
+        }
         User::Set { name, limits } => {
             let change = UserChange {
                 quota_mb: limits.quota_mb,
@@ -35,6 +53,55 @@ pub(super) async fn run(context: Context, command: User) -> Result<(), CliError>
         }
     };
     context.output.result(&user, || list(std::slice::from_ref(&user)))
+}
+
+/// A user with who they are to the policies.
+#[derive(Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    user: UserView,
+    roles: Vec<RoleView>,
+    identities: Vec<IdentityView>,
+}
+
+async fn show(context: &Context, client: &Client, name: &UserName) -> Result<(), CliError> {
+    let user: UserView = client.get(&format!("/admin/v1/users/{name}")).await?;
+    let person: PersonView = client.get(&format!("/admin/v1/users/{name}/person")).await?;
+    let words = format!("{}\n\n{}", list(std::slice::from_ref(&user)), self::person(&person));
+    let shown = Shown { user, roles: person.roles, identities: person.identities };
+    context.output.result(&shown, || words)
+}
+
+async fn link(
+    context: &Context,
+    client: &Client,
+    account: AccountOf,
+    or: &str,
+) -> Result<(), CliError> {
+    let AccountOf { name, surface, id } = account;
+    let named = AccountName { surface, id, display_name: None };
+    let path = format!("/admin/v1/users/{name}/identities{or}");
+    let person: PersonView = client.post(&path, &named).await?;
+    context.output.result(&person, || self::person(&person))
+}
+
+/// A person's roles and identities.
+pub(super) fn person(person: &PersonView) -> String {
+    let roles = super::role::roles(&person.roles);
+    if person.identities.is_empty() {
+        return format!("{roles}\n\nNo identities are linked: they come in over the web alone.");
+    }
+    let rows = person.identities.iter().map(|identity| {
+        vec![
+            identity.surface.clone(),
+            identity.id.clone(),
+            identity.display_name.clone(),
+            identity.linked_by.clone(),
+            identity.linked_at.clone(),
+        ]
+    });
+    let heads = ["SURFACE", "ID", "CALLED", "LINKED BY", "SINCE"];
+    format!("{roles}\n\n{}", table(&heads, &rows.collect::<Vec<_>>()))
 }
 
 fn list(users: &[UserView]) -> String {

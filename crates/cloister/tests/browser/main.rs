@@ -1,6 +1,8 @@
 //! The pages, in a real Chromium, on the real product.
 
 #[cfg(test)]
+mod approvals;
+#[cfg(test)]
 mod conversation;
 #[cfg(test)]
 mod files;

@@ -38,7 +38,6 @@ async fn a_login_link_works_once_and_its_cookie_is_out_of_reach() {
     other.click(".places button").await.unwrap();
     other.wait_for("location.pathname === '/login'", "the login page").await.unwrap();
     assert!(other.cookies().await.unwrap().is_empty());
-    say(&page, "am I still in?").await;
     page.wait_for("location.pathname === '/login'", "the login page").await.unwrap();
     assert_eq!(world.model.request_count(), 0);
 }

@@ -295,6 +295,7 @@ async fn doctor_has_stable_ids_and_a_fix_for_what_is_wrong() {
         "tools.node",
         "launch.trial",
         "limits.quota",
+        "policies",
     ];
     assert_eq!(ids, stable);
     std::fs::write(dir.path().join("data"), "not a directory").unwrap();

@@ -70,7 +70,8 @@ async fn twenty_uploads_of_one_name_at_once_are_twenty_files() {
     let uploads = texts.iter().map(|text| world.upload(&session, "same.txt", text.as_bytes()));
     let answers = futures_util::future::join_all(uploads).await;
     for (answer, text) in answers.iter().zip(&texts) {
-        let file: Attachment = answer.json().unwrap();
+        let file: Attachment =
+            answer.json().unwrap_or_else(|error| panic!("{error}: {}", answer.text()));
         let path = world.stack.data().join("workspaces/w1").join(file.path);
         assert_eq!(&std::fs::read_to_string(path).unwrap(), text);
     }

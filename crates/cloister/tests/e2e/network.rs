@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use cloister_protocol::{AgentFrame, Update};
+use cloister_protocol::{AgentFrame, Answer, ApprovalAnswer, ClientFrame, Update};
 use cloister_testkit::internet::{Internet, Site};
 use cloister_testkit::{Reply, Stack};
 use serde_json::json;
+use tokio::task::JoinSet;
 
-use crate::world::{Jobs, World, ask_for_report, bash, frame, jobs, program, run};
+use crate::world::{Jobs, PATIENCE, World, ask_for_report, bash, frame, jobs, program, run};
 
 const GOOD: &str = "good.test";
 const EVIL: &str = "evil.test";
@@ -74,6 +75,24 @@ fn on_the_internet(script: Jobs, test: impl AsyncFnOnce(World, &Internet)) {
     });
 }
 
+/// A person who allows whatever is asked: once something from the web is in a task, addresses that
+/// nobody named are, and so is installing something.
+async fn allowing(world: &World) -> JoinSet<()> {
+    let mut person = world.owner().await;
+    person.connect().await.unwrap();
+    let mut answering = JoinSet::new();
+    answering.spawn(async move {
+        while let Ok(frame) = person.frame_or_reconnect(PATIENCE).await {
+            if let AgentFrame::Ask(ask) = frame {
+                let digest = Some(ask.digest);
+                let answer = ApprovalAnswer { id: ask.approval, answer: Answer::Allow, digest };
+                person.send(&ClientFrame::Approval(answer)).await.ok();
+            }
+        }
+    });
+    answering
+}
+
 /// What the programs of executors said.
 fn outputs(world: &World) -> String {
     let shown = world.model.requests().into_iter().map(|request| request.tool_results().join("\n"));
@@ -96,6 +115,7 @@ fn ordinary_programs_reach_what_is_allowed_with_nothing_configured() {
         Reply::tool_call("fetch_url", json!({"url": "https://good.test/page"})),
     ];
     on_the_internet(vec![("go", steps)], async |world, internet| {
+        let _person = allowing(&world).await;
         let mut client = world.owner().await;
         ask_for_report(&mut client, "job:go").await;
         let said = outputs(&world);

@@ -9,7 +9,7 @@ use crate::world::{Talk, World, ask_for_report, bash, eventually, frame, jobs, r
 
 /// Tries at once, is refused, asks, and tries again.
 fn wipe() -> Vec<Reply> {
-    let plan = json!({"plan": "1. delete keep.txt"});
+    let plan = json!({"plan": "1. delete keep.txt: `rm keep.txt; echo gone`"});
     vec![
         bash("rm keep.txt"),
         Reply::tool_call("propose_plan", plan),

@@ -1,8 +1,8 @@
 //! The quota: writes are refused with clear words, reads and deletes go on, and room is room again.
 
-use cloister_protocol::ErrorCode;
+use cloister_protocol::{ErrorCode, TaskState};
 
-use crate::world::{Talk, World, ask_for_report, bash, code_of, eventually, jobs};
+use crate::world::{Talk, World, ask_for_report, bash, code_of, eventually, jobs, report};
 
 #[tokio::test]
 async fn a_full_workspace_can_be_read_and_tidied_and_used_again() {
@@ -34,7 +34,11 @@ async fn a_full_workspace_can_be_read_and_tidied_and_used_again() {
     assert!(upload.text().contains("delete files"), "{}", upload.text());
 
     // Many files do not either, and what is there can be read and deleted.
-    let end = ask_for_report(&mut client, "job:many").await;
+    client.say("job:many").await;
+    // It deletes, and so it is asked about first.
+    world.until_tasks(TaskState::Waiting, 1).await;
+    client.say("/yes").await;
+    let end = report(&mut client).await;
     assert!(end.text.contains("hello") && end.text.contains("tidied"), "{}", end.text);
     assert!(!big.exists());
     let incoming = world.stack.data().join("workspaces/w1/chats/C1/incoming");

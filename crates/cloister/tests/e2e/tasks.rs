@@ -31,7 +31,8 @@ async fn several_tasks_run_at_once_and_are_put_together_in_one_turn() {
 
 #[tokio::test]
 async fn a_user_has_at_most_their_number_of_executors() {
-    let count = "live=$(mktemp live-XXXXXX); ls | grep -c live- >> counts; sleep 0.1; rm $live";
+    let count = "mkdir -p live past; mine=$(mktemp live/XXXXXX); ls live | wc -l >> counts; sleep 0.1; \
+                 mv $mine past/";
     let world =
         World::with("[users]\nexecutors = 2\n", jobs(vec![("count", vec![bash(count)])])).await;
     let mut client = world.owner().await;

@@ -14,7 +14,7 @@ use crate::world::{
 };
 
 /// A conversation on a terminal of its own.
-struct Terminal {
+pub(crate) struct Terminal {
     child: Child,
     keys: ChildStdin,
     screen: Arc<Mutex<String>>,
@@ -22,7 +22,7 @@ struct Terminal {
 }
 
 impl Terminal {
-    fn open(world: &World, arguments: &str) -> Self {
+    pub(crate) fn open(world: &World, arguments: &str) -> Self {
         let own = env!("CARGO_BIN_EXE_cloister");
         let command = format!("{own} --data {} chat {arguments}", world.stack.data().display());
         let mut script = program(std::path::Path::new("script"));
@@ -43,16 +43,16 @@ impl Terminal {
         Self { child, keys, screen, _reader: reader }
     }
 
-    async fn press(&mut self, keys: &str) {
+    pub(crate) async fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).await.unwrap();
         self.keys.flush().await.unwrap();
     }
 
-    fn screen(&self) -> String {
+    pub(crate) fn screen(&self) -> String {
         self.screen.lock().unwrap().clone()
     }
 
-    async fn shows(&self, text: &str) {
+    pub(crate) async fn shows(&self, text: &str) {
         let seen = || async { self.screen().contains(text).then_some(()) };
         let deadline = tokio::time::Instant::now() + PATIENCE;
         while seen().await.is_none() {
@@ -61,7 +61,7 @@ impl Terminal {
         }
     }
 
-    async fn leaves(&mut self) -> Option<i32> {
+    pub(crate) async fn leaves(&mut self) -> Option<i32> {
         timeout(PATIENCE, self.child.wait()).await.unwrap().unwrap().code()
     }
 }

@@ -82,9 +82,9 @@ pub(crate) fn bash(command: &str) -> Reply {
     Reply::tool_call("bash", json!({"command": command}))
 }
 
-/// A command that lasts until somebody makes the file `go`, which it takes away.
+/// A command that lasts until somebody makes the file `go`, which it moves away.
 pub(crate) fn hold() -> Reply {
-    bash("until rm go 2>/dev/null; do sleep 0.03; done; echo released")
+    bash("until mv go went 2>/dev/null; do sleep 0.03; done; echo released")
 }
 
 pub(crate) struct World {

@@ -448,6 +448,12 @@ impl Actor {
                 owed.push(row);
             }
         }
+        if self.control.is_stopped() {
+            for row in &owed {
+                self.control.tell_stopped(row).await?;
+            }
+            return Ok(());
+        }
         if owed.is_empty() {
             return Ok(());
         }
@@ -496,7 +502,8 @@ impl Actor {
             Cause::Message { text, .. } => commands::parse(text).is_some(),
             Cause::TasksEnded { .. } | Cause::Clear => false,
         };
-        in_order && !for_us && self.hand_over(row).await.is_ok()
+        let goes_on = !self.control.is_stopped();
+        in_order && !for_us && goes_on && self.hand_over(row).await.is_ok()
     }
 
     /// Answers everything owed with why it can't be answered.

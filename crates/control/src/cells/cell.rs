@@ -1,6 +1,7 @@
 //! A coordinator in its sandbox, and how it is launched.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use cloister_protocol::WorkspaceId;
 use cloister_protocol::link::WORKSPACE_PATH;
@@ -11,6 +12,7 @@ use super::ending::Owed;
 use super::{Doorway, LinkEnd};
 use crate::control::Control;
 use crate::error::ControlError;
+use crate::layout::WRITABLE_FOLDER;
 use crate::ports::{Access, Egress, Mount, OpenDoor, Principal, Role, Sandbox, SandboxSpec};
 
 /// A running coordinator.
@@ -25,6 +27,17 @@ pub(super) struct Cell {
     /// The newest of the rows that were.
     pub(super) newest: i64,
     _door: Box<dyn OpenDoor>,
+}
+
+/// The whole workspace to read, so that nothing in it can be replaced, renamed or made where it is
+/// missing; and the chats, which are the agent's own, on top of it.
+fn mounts(workspace: &Path) -> Vec<Mount> {
+    let inside = Path::new(WORKSPACE_PATH);
+    let chats = workspace.join(WRITABLE_FOLDER);
+    vec![
+        Mount { source: workspace.into(), target: inside.into(), access: Access::ReadOnly },
+        Mount { source: chats, target: inside.join(WRITABLE_FOLDER), access: Access::ReadWrite },
+    ]
 }
 
 impl Cell {
@@ -44,11 +57,7 @@ impl Cell {
             name,
             role: Role::Coordinator,
             workspace,
-            mounts: vec![Mount {
-                source: control.layout().workspace(workspace),
-                target: WORKSPACE_PATH.into(),
-                access: Access::ReadWrite,
-            }],
+            mounts: mounts(&control.layout().workspace(workspace)),
             door: socket,
             cwd: WORKSPACE_PATH.into(),
             limits: control.inner.parts.cells.coordinator_limits(),

@@ -53,6 +53,10 @@ impl Control {
         if ended.told.is_some() || !owed.told {
             self.note_turn(owed, &turn, usage, error);
         }
+        if !owed.told && error.is_none() {
+            // Nothing that was said before is in the chat's context any more.
+            self.store().history_cleared(owed.workspace, owed.chat).await?;
+        }
         if let Some(item) = ended.told {
             self.hub().say_stored(item);
         }

@@ -42,12 +42,13 @@ impl LinkSide for LinkSlot {
     fn refused(&self, refused: RefusedEgress) {
         self.control.hear_of_refusal(self.who, refused);
     }
-    fn gate(&self, _outward: Outward) -> BoxFuture<'_, Gated> {
-        Box::pin(std::future::ready(Gated::Go))
+
+    fn gate(&self, outward: Outward) -> BoxFuture<'_, Gated> {
+        Box::pin(self.control.gate_outward(self.who, outward))
     }
 
-    fn came_in(&self, _content: CameIn) -> BoxFuture<'_, Result<(), NotRecorded>> {
-        Box::pin(std::future::ready(Ok(())))
+    fn came_in(&self, content: CameIn) -> BoxFuture<'_, Result<(), NotRecorded>> {
+        Box::pin(self.control.content_came_in(self.who, content))
     }
 }
 

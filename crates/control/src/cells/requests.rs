@@ -1,5 +1,6 @@
 //! What a coordinator may ask of the control plane.
 
+use cloister_policy::engine::CellCall;
 use cloister_protocol::link::{Asked, Cause, Reply, Request};
 use cloister_protocol::{ErrorCode, TaskId, TaskState, WorkspaceId};
 use cloister_store::inbox::{InboxItem, InboxState, inbox_id};
@@ -7,6 +8,7 @@ use cloister_store::tasks::NewTask;
 
 use crate::control::Control;
 use crate::error::ControlError;
+use crate::gates::{Proposed, Proposing, mark_text};
 
 /// How many ended tasks a list still shows.
 const LISTED_TASKS: u32 = 20;
@@ -38,7 +40,10 @@ async fn try_answer(
 ) -> Result<Reply, ControlError> {
     let row = open_turn(control, workspace, request).await?;
     match &request.ask {
-        Asked::Delegate { title, instructions, risky, hosts, secrets: _ } => {
+        Asked::Delegate { title, instructions, risky, hosts, secrets } => {
+            let person = control.person_of(&row).await?;
+            control.require_of_turn(&row, person, CellCall::Delegate).await?;
+            let marks = control.words_of(&row, person).await?;
             let (words, files) = match row.cause {
                 Cause::Message { text, attachments, .. } => (text, attachments),
                 Cause::TasksEnded { .. } | Cause::Clear => (String::new(), Vec::new()),
@@ -50,6 +55,7 @@ async fn try_answer(
             let task = NewTask {
                 workspace,
                 chat: row.chat,
+                person,
                 parent: None,
                 turn: request.turn.as_ref().map(ToString::to_string).unwrap_or_default(),
                 title: title.clone(),
@@ -59,18 +65,23 @@ async fn try_answer(
                 plan_first,
                 budget: user.limits.task_budget,
                 hosts: crate::egress::checked_hosts(hosts.as_deref())?,
+                secrets: secrets.clone(),
+                marks: marks.iter().map(mark_text).collect(),
             };
             let task = control.new_task(task, &workspace.to_string(), request.id.as_str()).await?;
             Ok(Reply::Delegated { task: task.id, state: task.state })
         }
         Asked::ListTasks => {
             let tasks = control.store().tasks(workspace, LISTED_TASKS).await?;
+            let ids: Vec<TaskId> = tasks.iter().map(|task| task.id).collect();
+            control.store().told_in_chat(workspace, row.chat, &ids).await?;
             Ok(Reply::Tasks {
                 tasks: tasks.iter().map(cloister_store::tasks::Task::report).collect(),
             })
         }
         Asked::ShowTask { task } => {
             let task = own_task(control, workspace, *task).await?;
+            control.store().told_in_chat(workspace, row.chat, &[task.id]).await?;
             Ok(Reply::Tasks { tasks: vec![task.report()] })
         }
         Asked::CancelTasks { task } => {
@@ -82,6 +93,8 @@ async fn try_answer(
             Ok(Reply::Cancelled { tasks })
         }
         Asked::SendFile { path, name } => {
+            let person = control.person_of(&row).await?;
+            control.require_of_turn(&row, person, CellCall::SendFile).await?;
             let turn = request.turn.as_ref().map(ToString::to_string).unwrap_or_default();
             let file = crate::sending::FileToSend {
                 chat: (workspace, row.chat),
@@ -93,8 +106,20 @@ async fn try_answer(
             };
             Ok(Reply::Sent { file: control.send_file(file).await? })
         }
-        Asked::Propose { .. } => {
-            Err(ControlError::refused(ErrorCode::Refused, "nothing that lasts can be changed yet"))
+        Asked::Propose { what, path, text, why } => {
+            let proposing = Proposing { what: *what, path, text, why };
+            match control.propose_from_turn(&row, &proposing).await? {
+                Proposed::Kept { path } => Ok(Reply::Kept { path }),
+                // A turn does not wait for people.
+                Proposed::Asked(approval) => Err(ControlError::refused(
+                    ErrorCode::Refused,
+                    format!(
+                        "the person is asked ({}); it is written when they allow it",
+                        approval.id
+                    ),
+                )),
+                Proposed::Refused(reason) => Err(ControlError::refused(ErrorCode::Refused, reason)),
+            }
         }
         Asked::ProposePlan { .. } => Err(ControlError::refused(
             ErrorCode::BadRequest,

@@ -1,7 +1,9 @@
 //! The command table: what a person can say that no model needs to understand. Every surface has
 //! these, with `/` or `!`.
 
+mod questions;
 mod run;
+mod stop;
 
 /// A command and its help line.
 pub struct Command {
@@ -25,10 +27,15 @@ pub(crate) enum Verb {
     Clear,
     Approve,
     Deny,
+    Approvals,
+    Grants,
+    Revoke,
     Budget,
     Allow,
     Forbid,
     Network,
+    Stop,
+    Release,
 }
 
 const fn row(name: &'static str, usage: &'static str, help: &'static str, verb: Verb) -> Command {
@@ -48,8 +55,21 @@ pub const COMMANDS: &[Command] = &[
     row("clear", "/clear", "forget this conversation; the next message starts afresh", Verb::Clear),
     row("yes", "/yes", "allow what this chat's agent asks", Verb::Approve),
     row("no", "/no", "refuse what this chat's agent asks", Verb::Deny),
-    row("approve", "/approve A1", "allow the question with this id", Verb::Approve),
-    row("deny", "/deny A1", "refuse the question with this id", Verb::Deny),
+    row(
+        "approve",
+        "/approve [A1] [task | always]",
+        "allow what is asked: once, for its task, or always",
+        Verb::Approve,
+    ),
+    row(
+        "deny",
+        "/deny [A1] [stop]",
+        "refuse what is asked; stop ends its task as well",
+        Verb::Deny,
+    ),
+    row("approvals", "/approvals", "what waits for an answer, in full", Verb::Approvals),
+    row("grants", "/grants", "what you have allowed for longer than once", Verb::Grants),
+    row("revoke", "/revoke G1", "take back what you have allowed", Verb::Revoke),
     row(
         "budget",
         "/budget [USD]",
@@ -59,6 +79,18 @@ pub const COMMANDS: &[Command] = &[
     row("allow", "/allow HOST", "let your agent's tasks reach a host", Verb::Allow),
     row("forbid", "/forbid HOST", "take that back", Verb::Forbid),
     row("network", "/network", "where your agent's tasks may go", Verb::Network),
+    row(
+        "stop",
+        "/stop all [reason]",
+        "emergency: stop every agent here; for operators",
+        Verb::Stop,
+    ),
+    row(
+        "release",
+        "/release",
+        "let everything go on after /stop all; for overlords",
+        Verb::Release,
+    ),
 ];
 
 /// Whether a text is a command that must get through when messages do not: what helps against a flood,
@@ -72,6 +104,11 @@ pub(crate) fn is_urgent(text: &str) -> bool {
         | Verb::Cancel
         | Verb::Approve
         | Verb::Deny
+        | Verb::Approvals
+        | Verb::Grants
+        | Verb::Revoke
+        | Verb::Stop
+        | Verb::Release
         | Verb::Forbid => true,
         Verb::Retry
         | Verb::New

@@ -1,7 +1,7 @@
 //! Carrying out commands. Each answers with one text; a command that is repeated after a crash has
 //! no second effect.
 
-use cloister_protocol::{Answer, ApprovalId, End, ErrorCode, TaskId, TurnId, Usage};
+use cloister_protocol::{End, ErrorCode, TaskId, TurnId, Usage};
 use cloister_store::inbox::InboxItem;
 use cloister_store::tasks::Task;
 
@@ -80,11 +80,17 @@ impl Control {
                 self.clear_chat(row.workspace, row.chat, &row.id.to_string()).await?;
                 Ok("Cleared: the next message starts afresh. Files and memory stay.".to_owned())
             }
-            Verb::Approve => self.answer_question(row, &typed.rest, Answer::Allow).await,
-            Verb::Deny => self.answer_question(row, &typed.rest, Answer::Deny).await,
+            Verb::Approve | Verb::Deny => {
+                self.answer_question(row, verb == Verb::Approve, &typed.rest).await
+            }
+            Verb::Approvals => self.list_questions(row).await,
+            Verb::Grants => self.list_grants(row).await,
+            Verb::Revoke => self.revoke(row, &typed.rest).await,
             Verb::Budget => self.budget(row, &typed.rest).await,
             Verb::Allow => self.allow_host(row.workspace, &typed.rest, &who(row)).await,
             Verb::Forbid => self.forbid_host(row.workspace, &typed.rest, &who(row)).await,
+            Verb::Stop => self.stop_everything(row, &typed.rest).await,
+            Verb::Release => self.release_everything(row).await,
             Verb::Network => self.network(row.workspace).await,
         }
     }
@@ -93,7 +99,9 @@ impl Control {
         let user = self.store().user_of(row.workspace).await?;
         let open = self.store().open_tasks(row.workspace).await?;
         let questions = self.store().pending_approvals(row.workspace).await?;
-        let mut text = match open.len() {
+        let mut text =
+            if self.is_stopped() { format!("{}\n", self.stop_sentence()) } else { String::new() };
+        text += &match open.len() {
             0 => "Nothing is running.".to_owned(),
             1 => "1 task is open:".to_owned(),
             n => format!("{n} tasks are open:"),
@@ -166,40 +174,6 @@ impl Control {
             line(&mut text, &format!("{} {}{here}", chat.id, chat.title));
         }
         Ok(text)
-    }
-
-    async fn answer_question(
-        &self,
-        row: &InboxItem,
-        rest: &str,
-        answer: Answer,
-    ) -> Result<String, ControlError> {
-        let pending = self.store().pending_approvals(row.workspace).await?;
-        let id = if rest.is_empty() {
-            let here: Vec<_> =
-                pending.iter().filter(|question| question.chat == row.chat).collect();
-            match here.as_slice() {
-                [] => {
-                    return Err(ControlError::refused(
-                        ErrorCode::NotFound,
-                        "nothing waits for an answer here",
-                    ));
-                }
-                [one] => one.id,
-                several => {
-                    let ids: Vec<String> = several.iter().map(|q| q.id.to_string()).collect();
-                    return Err(ControlError::refused(
-                        ErrorCode::Conflict,
-                        format!("several questions wait ({}): say which one", ids.join(", ")),
-                    ));
-                }
-            }
-        } else {
-            rest.to_uppercase().parse::<ApprovalId>()?
-        };
-        let approval = self.answer_approval(row.workspace, id, answer, &who(row)).await?;
-        let word = if answer.is_allowing() { "allowed" } else { "refused" };
-        Ok(format!("{} {word}: {}", approval.id, approval.title))
     }
 
     async fn budget(&self, row: &InboxItem, rest: &str) -> Result<String, ControlError> {

@@ -5,6 +5,8 @@
 //! refusing links and mount crossings; what was opened is then judged by its descriptor. Nothing is
 //! checked by name and opened afterwards.
 
+mod inventory;
+mod listing;
 mod name;
 mod usage;
 
@@ -16,6 +18,7 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
+pub use inventory::Inventory;
 pub(crate) use name::is_invisible;
 pub use name::safe_name;
 pub use usage::Usage;
@@ -82,6 +85,12 @@ impl RelPath {
 
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The folders that it is in, the outermost first.
+    pub(crate) fn folders(&self) -> Vec<Self> {
+        let ends = self.0.match_indices('/').map(|(end, _)| end);
+        ends.filter_map(|end| self.0.get(..end)).map(|path| Self(path.to_owned())).collect()
     }
 
     pub fn file_name(&self) -> &str {
@@ -195,11 +204,10 @@ impl Tree {
         let (dir, name) = path.as_str().rsplit_once('/').unwrap_or((".", path.as_str()));
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let dir = self.open_beneath(&RelPath(dir.to_owned()), flags, Mode::empty())?;
-        let fresh = format!(".{name}.new");
-        match rustix::fs::unlinkat(&dir, &fresh, rustix::fs::AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => {}
-            Err(errno) => return Err(FileError::from_errno(path.as_str(), errno)),
-        }
+        // Its own name for each, as several may write the same file at once.
+        let mut number = [0; 8];
+        getrandom::fill(&mut number).map_err(|error| failed(io::Error::other(error)))?;
+        let fresh = format!(".{name}.{:016x}.new", u64::from_ne_bytes(number));
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(&dir, &fresh, flags, Mode::from_raw_mode(0o600))
@@ -221,6 +229,11 @@ impl Tree {
         )?;
         rustix::fs::unlinkat(&dir, name, rustix::fs::AtFlags::empty())
             .map_err(|errno| FileError::from_errno(path.as_str(), errno))
+    }
+
+    /// The regular files of the whole tree.
+    pub fn inventory(&self) -> io::Result<Inventory> {
+        inventory::take(&self.root)
     }
 
     /// What the whole tree takes on disk.

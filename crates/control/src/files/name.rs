@@ -42,8 +42,8 @@ pub(super) fn numbered(name: &str, number: u32) -> String {
 
 /// Whether people don't see the character, or see others in another order for it.
 pub(crate) fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}'
-        | '\u{FEFF}' | '\u{00AD}' | '\u{061C}' | '\u{E0000}'..='\u{E007F}' | '\u{FE00}'..='\u{FE0F}')
+    // Joiners and selectors have no use in a name that they would be missed for.
+    cloister_policy::is_hidden(c) || matches!(c, '\u{200C}' | '\u{200D}' | '\u{FE00}'..='\u{FE0F}')
 }
 
 fn clean_char(c: char) -> Option<char> {

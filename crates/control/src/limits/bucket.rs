@@ -12,17 +12,17 @@ const MAX_KEYS: usize = 10_000;
 /// How often it is looked which of them can be forgotten.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 /// A rate of nothing would be a wait without end.
-const SLOWEST: f64 = 0.001;
+const SLOWEST: f64 = 0.0001;
 
 /// A burst, and what comes back of it per second.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rate {
-    pub(super) burst: f64,
-    pub(super) per_s: f64,
+pub(crate) struct Rate {
+    pub(crate) burst: f64,
+    pub(crate) per_s: f64,
 }
 
 impl Rate {
-    pub(super) fn new(burst: u32, per_s: f64) -> Self {
+    pub(crate) fn new(burst: u32, per_s: f64) -> Self {
         let per_s = if per_s.is_finite() { per_s.max(SLOWEST) } else { SLOWEST };
         Self { burst: f64::from(burst.max(1)), per_s }
     }
@@ -43,7 +43,7 @@ impl Level {
 
 /// Buckets of one rate. A key that is not remembered has a full one.
 #[derive(Debug)]
-pub(super) struct Buckets<K> {
+pub(crate) struct Buckets<K> {
     rate: Rate,
     levels: Mutex<Levels<K>>,
 }
@@ -67,12 +67,12 @@ impl<K: Eq + Hash> Levels<K> {
 }
 
 impl<K: Eq + Hash> Buckets<K> {
-    pub(super) fn new(rate: Rate) -> Self {
+    pub(crate) fn new(rate: Rate) -> Self {
         Self { rate, levels: Mutex::new(Levels { of: HashMap::new(), swept_at: None }) }
     }
 
     /// Takes one, or says how long until there is one.
-    pub(super) fn take(&self, key: K, now: Instant) -> Result<(), Duration> {
+    pub(crate) fn take(&self, key: K, now: Instant) -> Result<(), Duration> {
         let rate = self.rate;
         let mut levels = self.levels.lock().unwrap_or_else(PoisonError::into_inner);
         if !levels.of.contains_key(&key) && !levels.has_room(rate, now) {
@@ -89,7 +89,7 @@ impl<K: Eq + Hash> Buckets<K> {
     }
 
     /// Gives one back that turned out not to be needed.
-    pub(super) fn give_back(&self, key: &K) {
+    pub(crate) fn give_back(&self, key: &K) {
         let mut levels = self.levels.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(level) = levels.of.get_mut(key) {
             level.tokens = (level.tokens + 1.0).min(self.rate.burst);

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use crate::control::Control;
 use crate::error::ControlError;
 use crate::options::LimitOptions;
-use bucket::{Buckets, Rate};
+pub(crate) use bucket::{Buckets, Rate};
 
 /// When somebody who has too many of something open may look again.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);

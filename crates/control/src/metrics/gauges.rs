@@ -22,6 +22,7 @@ pub(crate) struct Gauges {
     /// Free and whole bytes.
     pub(crate) disk: Option<(u64, u64)>,
     pub(crate) stopping: bool,
+    pub(crate) stopped: bool,
     pub(crate) started_at: f64,
 }
 
@@ -31,6 +32,7 @@ impl Gauges {
         to.gauge(names::RUNNING_EXECUTORS, count(self.running_executors));
         to.gauge(names::EXECUTOR_LIMIT, count(self.executor_limit));
         to.gauge(names::STOPPING, f64::from(u8::from(self.stopping)));
+        to.gauge(names::STOPPED, f64::from(u8::from(self.stopped)));
         to.gauge(names::SCRAPE_OK, f64::from(u8::from(self.pulse.is_some())));
         if let Some(pulse) = &self.pulse {
             self.expose_pulse(pulse, to);

@@ -45,6 +45,8 @@ pub(super) const UPTIME_SECONDS: Name =
     ("cloister_uptime_seconds", "Seconds since the control plane was started");
 
 // Read when they are asked for.
+pub(super) const STOPPED: Name =
+    ("cloister_emergency_stop", "1 while everything is stopped until released");
 pub(super) const UNANSWERED_MESSAGES: Name =
     ("cloister_unanswered_messages", "Messages that wait for an answer");
 pub(super) const OLDEST_UNANSWERED_SECONDS: Name =

@@ -123,6 +123,9 @@ pub trait CellBackend: Send + Sync + 'static {
     fn launch(&self, spec: SandboxSpec) -> BoxFuture<'_, Result<Box<dyn Sandbox>, LaunchError>>;
     /// Gives one file or directory (not what is in it) to the sandboxes of this workspace.
     fn adopt(&self, workspace: WorkspaceId, file: &std::fs::File) -> std::io::Result<()>;
+    /// Lets the sandboxes of this workspace read one file or directory (not what is in it) that stays
+    /// the control plane's own.
+    fn show(&self, workspace: WorkspaceId, file: &std::fs::File) -> std::io::Result<()>;
 }
 
 /// One thing `doctor` looked at.

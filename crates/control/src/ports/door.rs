@@ -33,6 +33,8 @@ pub enum Egress {
         only: Option<Vec<String>>,
         /// A plan waits for approval: nothing may be sent that could change something.
         reads_only: bool,
+        /// The secrets it may use, by name, if that is less than all of the user's.
+        secrets: Option<Vec<String>>,
     },
 }
 
@@ -53,10 +55,14 @@ pub struct Outward {
     pub method: String,
     pub to: Destination,
     pub query: Option<String>,
+    /// What the program put on it that reaches the other end, without the handles of secrets.
+    pub headers: Vec<(String, String)>,
     /// All of it: what is decided on is what is sent.
     pub body: Bytes,
     /// The secrets that would be put on it, by name.
     pub secrets: Vec<String>,
+    /// What is looked for, where this is a search at the platform's own provider.
+    pub search: Option<String>,
 }
 
 /// What the gate says to a request.

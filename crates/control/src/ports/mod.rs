@@ -3,6 +3,7 @@
 mod cell;
 mod door;
 mod upstream;
+mod witness;
 
 pub use cell::{
     Access, CellBackend, Check, CheckStatus, Exit, LaunchError, Limits, Mount, Role, Sandbox,
@@ -13,3 +14,4 @@ pub use door::{
     Outward, Principal, RefusedEgress,
 };
 pub use upstream::{ModelDefaults, Upstream};
+pub use witness::CheckpointWitness;

@@ -29,7 +29,10 @@ impl Control {
     /// Starts queued tasks as long as there is room for executors.
     pub(crate) async fn schedule_tasks(&self) {
         loop {
-            while self.inner.running().len() < self.inner.parts.cells.executors && !self.closing() {
+            while self.inner.running().len() < self.inner.parts.cells.executors
+                && !self.closing()
+                && !self.is_stopped()
+            {
                 match self.store().start_next().await {
                     Ok(Some(task)) if self.inner.running().contains_key(&task.id) => {
                         // Its last attempt is still being cleared away; that end signals.
@@ -63,8 +66,16 @@ impl Control {
         let control = self.clone();
         self.inner.tracker.spawn(async move {
             let id = task.id;
-            self::runner::run(&control, task, cancel).await;
+            // A stop looks at what runs after it is in force: this one is seen by it, or sees it.
+            if control.is_stopped() {
+                if let Err(error) = control.store().unstart(id).await {
+                    tracing::error!(%error, "a task could not be put back");
+                }
+            } else {
+                self::runner::run(&control, task, cancel).await;
+            }
             control.inner.running().remove(&id);
+            control.inner.gates.forget(id);
             control.inner.task_signal.notify_one();
         });
     }
@@ -125,6 +136,7 @@ impl Control {
         let again = NewTask {
             workspace: old.workspace,
             chat: old.chat,
+            person: old.person,
             parent: None,
             turn: old.turn,
             title: old.title,
@@ -134,6 +146,8 @@ impl Control {
             plan_first: old.plan_first,
             budget: self.store().user_of(old.workspace).await?.limits.task_budget,
             hosts: old.hosts,
+            secrets: old.secrets,
+            marks: self.store().task_content(id).await?.marks,
         };
         self.new_task(again, &format!("retry {id}"), key).await
     }
@@ -153,6 +167,7 @@ impl Control {
             sandbox.kill().await;
         }
         let Some(ended) = ended else { return Ok(false) };
+        self.inner.gates.forget_chat(ended.task.workspace, ended.task.chat);
         self.metrics().task_ended(ended.task.state.as_str());
         let ms = ended.task.ended_at.map(|at| at.saturating_sub(ended.task.created_at));
         tracing::info!(

@@ -1,5 +1,6 @@
 //! What an executor may ask of the control plane.
 
+use cloister_policy::engine::CellCall;
 use cloister_protocol::link::{Asked, Reply, Request};
 use cloister_protocol::{Answer, ErrorCode};
 use cloister_store::approvals::ApprovalState;
@@ -7,6 +8,7 @@ use cloister_store::tasks::{NewTask, Task};
 
 use crate::control::Control;
 use crate::error::ControlError;
+use crate::gates::{NewPlan, Proposed, Proposing};
 use crate::sending::FileToSend;
 
 /// How deep sub-tasks may nest, and how many one task may have.
@@ -50,10 +52,12 @@ async fn try_answer(
     match &request.ask {
         Asked::Delegate { title, instructions, .. } => {
             refuse_before_plan(plan_pending)?;
+            control.require_of_task(task, CellCall::Delegate).await?;
             sub_task(control, task, title, instructions, request).await
         }
         Asked::SendFile { path, name } => {
             refuse_before_plan(plan_pending)?;
+            control.require_of_task(task, CellCall::SendFile).await?;
             let file = FileToSend {
                 chat: (task.workspace, task.chat),
                 turn: format!("task-{}", task.id),
@@ -64,9 +68,15 @@ async fn try_answer(
             };
             Ok(Answered::Now(Reply::Sent { file: control.send_file(file).await? }))
         }
-        Asked::ProposePlan { plan } => propose(control, task, plan).await,
-        Asked::Propose { .. } => {
-            Err(ControlError::refused(ErrorCode::Refused, "nothing that lasts can be changed yet"))
+        Asked::ProposePlan { plan } => propose_plan(control, task, plan).await,
+        Asked::Propose { what, path, text, why } => {
+            refuse_before_plan(plan_pending)?;
+            let proposing = Proposing { what: *what, path, text, why };
+            match control.propose_from_task(task, &proposing).await? {
+                Proposed::Kept { path } => Ok(Answered::Now(Reply::Kept { path })),
+                Proposed::Asked(_) => Ok(Answered::Later),
+                Proposed::Refused(reason) => Err(ControlError::refused(ErrorCode::Refused, reason)),
+            }
         }
         Asked::ListTasks | Asked::ShowTask { .. } | Asked::CancelTasks { .. } => {
             Err(ControlError::refused(ErrorCode::Forbidden, "an executor sees its own task only"))
@@ -126,6 +136,7 @@ async fn sub_task(
     let child = NewTask {
         workspace: task.workspace,
         chat: task.chat,
+        person: task.person,
         parent: Some(task.id),
         turn: task.turn.clone(),
         title: title.to_owned(),
@@ -137,6 +148,9 @@ async fn sub_task(
         budget: task.budget,
         // A sub-task never goes further than its parent.
         hosts: task.hosts.clone(),
+        secrets: task.secrets.clone(),
+        // Its parent's come along by themselves.
+        marks: Vec::new(),
     };
     let child = control.new_task(child, &scope(task), request.id.as_str()).await?;
     if child.state.is_final() {
@@ -150,40 +164,23 @@ async fn sub_task(
     Ok(Answered::Now(Reply::Tasks { tasks: vec![child.report()] }))
 }
 
-async fn propose(control: &Control, task: &Task, plan: &str) -> Result<Answered, ControlError> {
+async fn propose_plan(
+    control: &Control,
+    task: &Task,
+    plan: &str,
+) -> Result<Answered, ControlError> {
     if plan.trim().is_empty() || plan.len() > MAX_PLAN_BYTES {
         return Err(ControlError::refused(
             ErrorCode::BadRequest,
             "a plan has 1 byte to 32 KiB of text",
         ));
     }
-    let title = format!("Plan for task {}: {}", task.id, task.title);
-    let asked = control.store().ask(task, &title, plan).await?;
-    if let Some(told) = asked.told {
-        control.hub().say_stored(told);
-    }
-    match asked.approval.state {
+    let approval = control.ask_for_plan(NewPlan { task, text: plan }).await?;
+    match approval.state {
         ApprovalState::Pending => Ok(Answered::Later),
         ApprovalState::Allowed => Ok(Answered::Now(Reply::Answered { answer: Answer::Allow })),
         ApprovalState::Denied | ApprovalState::Void => {
             Ok(Answered::Now(Reply::Answered { answer: Answer::Deny }))
         }
-    }
-}
-
-impl Control {
-    /// Answers an approval for a person of this workspace.
-    pub async fn answer_approval(
-        &self,
-        workspace: cloister_protocol::WorkspaceId,
-        id: cloister_protocol::ApprovalId,
-        answer: Answer,
-        by: &str,
-    ) -> Result<cloister_store::approvals::Approval, ControlError> {
-        let approval = self.store().answer(workspace, id, answer, by).await?;
-        let task = self.store().task(approval.task).await?;
-        self.tell_task(&task, "answered");
-        self.inner.task_signal.notify_one();
-        Ok(approval)
     }
 }

@@ -5,8 +5,11 @@ use std::time::Duration;
 
 use cloister_policy::Decision;
 use cloister_protocol::Level;
-use cloister_protocol::link::{CHAT_PATH, Downlink, Finish, Start, Step, Uplink};
+use cloister_protocol::link::{
+    CHAT_PATH, CallStatus, Downlink, Finish, Outcome, Start, Step, Uplink,
+};
 use cloister_protocol::{AgentFrame, TaskState, Todo, ToolCall, ToolResult, Update};
+use cloister_store::grants::Passing;
 use cloister_store::ledger::Journaled;
 use cloister_store::tasks::{Ending, Task};
 use tokio::sync::mpsc;
@@ -16,6 +19,7 @@ use super::requests::{self, Answered};
 use crate::cells::{Doorway, LinkEnd};
 use crate::control::Control;
 use crate::error::ControlError;
+use crate::gates::CallGate;
 use crate::ports::{Access, Egress, Exit, Mount, OpenDoor, Principal, Role, Sandbox, SandboxSpec};
 
 const CONNECT_TIME: Duration = Duration::from_secs(20);
@@ -34,8 +38,8 @@ enum Over {
     Refused(String),
     /// Cancelled, or the control plane stops.
     Stopped,
-    /// Its plan has been approved: to be launched again, with files it may change.
-    Approved,
+    /// People have answered, or a call was refused: to be launched again, from its ledger.
+    Again,
 }
 
 impl Over {
@@ -46,7 +50,7 @@ impl Over {
             Self::Died(_) => "died",
             Self::Refused(_) => "refused",
             Self::Stopped => "stopped",
-            Self::Approved => "approved",
+            Self::Again => "again",
         }
     }
 }
@@ -64,6 +68,13 @@ struct Attempt<'a> {
 }
 
 pub(super) async fn run(control: &Control, task: Task, cancel: CancellationToken) {
+    match control.end_if_stopped(&task).await {
+        Ok(false) => {}
+        Ok(true) => return,
+        Err(error) => {
+            tracing::error!(workspace = %task.workspace, task = %task.id, error = error.chain(), "it is not known whether a task may go on");
+        }
+    }
     let over = match launch(control, &task).await {
         Ok(mut attempt) => {
             if let Some(running) = control.inner.running().get_mut(&task.id) {
@@ -84,6 +95,11 @@ pub(super) async fn run(control: &Control, task: Task, cancel: CancellationToken
         }
     };
     control.clear_door(&sandbox_name(&task));
+    let over = match over {
+        // It died of the stop.
+        Over::Died(_) if control.is_stopped() => Over::Stopped,
+        over => over,
+    };
     if let Err(error) = settle(control, &task, over).await {
         tracing::error!(workspace = %task.workspace, task = %task.id, error = error.chain(), "the end of an attempt could not be stored");
     }
@@ -119,7 +135,12 @@ async fn settle(control: &Control, task: &Task, over: Over) -> Result<(), Contro
             // Whatever it waits for may have come between the question and here.
             control.tell_task(&control.store().task(task.id).await?, "");
         }
-        Over::Stopped | Over::Approved => control.store().requeue(task.id).await?,
+        // It was not its own doing: the attempt does not count.
+        Over::Stopped if control.is_stopped() => {
+            control.store().unstart(task.id).await?;
+            control.tell_task(&control.store().task(task.id).await?, "everything is stopped");
+        }
+        Over::Stopped | Over::Again => control.store().requeue(task.id).await?,
     }
     Ok(())
 }
@@ -139,26 +160,34 @@ fn sandbox_name(task: &Task) -> String {
 
 async fn launch<'a>(control: &'a Control, task: &'a Task) -> Result<Attempt<'a>, ControlError> {
     let user = control.store().user_of(task.workspace).await?;
-    let plan_pending = task.plan_first && !control.store().has_allowed(task.id).await?;
+    let plan_pending = task.plan_first && !control.store().has_allowed_plan(task.id).await?;
     control.prepare_workspace(task.workspace, vec![task.chat]).await?;
     let room = control.room(task.workspace).await?;
     let name = sandbox_name(task);
     let who = Principal { user: user.id, workspace: task.workspace, task: Some(task.id) };
-    let egress = Egress::Open { only: task.hosts.clone(), reads_only: plan_pending };
+    let egress = Egress::Open {
+        only: task.hosts.clone(),
+        reads_only: plan_pending,
+        secrets: task.secrets.clone(),
+    };
     let Doorway { socket, connections, door } = control.open_door(&name, who, egress)?;
     let layout = control.layout();
     // Whatever the agent believes: without an approved plan there is nothing it could change.
     let access = if plan_pending { Access::ReadOnly } else { Access::ReadWrite };
-    let mount = |source, target: &str| Mount { source, target: target.into(), access };
+    // What the person sent is theirs: nothing in the sandbox can spoil it before they said so.
+    let of_incoming =
+        if control.may_change_incoming(task).await? { access } else { Access::ReadOnly };
+    let mount = |source, target: &str, access| Mount { source, target: target.into(), access };
     let spec = SandboxSpec {
         name,
         role: Role::Executor,
         workspace: task.workspace,
         mounts: vec![
-            mount(layout.chat_files(task.workspace, task.chat), CHAT_PATH),
+            mount(layout.chat_files(task.workspace, task.chat), CHAT_PATH, access),
             mount(
                 layout.chat_incoming(task.workspace, task.chat),
                 &format!("{CHAT_PATH}/incoming"),
+                of_incoming,
             ),
         ],
         door: socket,
@@ -224,11 +253,15 @@ impl Attempt<'_> {
                 }
             };
             let Some(frame) = frame else { return Ok(None) };
+            if self.control.is_stopped() {
+                // Nothing is judged, let alone done: it is taken up where its ledger ends.
+                return Ok(Some(Over::Stopped));
+            }
             let answer = match frame {
                 Uplink::Hello { .. } => Some(Downlink::Start(self.start().await?)),
                 Uplink::Step { seq, step } => match self.journal(seq, step).await? {
-                    Ok(()) => Some(Downlink::Journaled { seq }),
-                    Err(reason) => return Ok(Some(Over::Refused(reason))),
+                    None => Some(Downlink::Journaled { seq }),
+                    Some(over) => return Ok(Some(over)),
                 },
                 Uplink::Todos { todos } => {
                     self.show_todos(todos);
@@ -248,7 +281,7 @@ impl Attempt<'_> {
                         .await
                     {
                         Answered::Now(_) if self.plan_was_approved().await? => {
-                            return Ok(Some(Over::Approved));
+                            return Ok(Some(Over::Again));
                         }
                         Answered::Now(reply) => {
                             Some(Downlink::Reply { id: request.id, result: reply })
@@ -274,7 +307,7 @@ impl Attempt<'_> {
 
     /// Approved since the launch; the request will be made again, and answered then.
     async fn plan_was_approved(&self) -> Result<bool, ControlError> {
-        Ok(self.plan_pending && self.control.store().has_allowed(self.task.id).await?)
+        Ok(self.plan_pending && self.control.store().has_allowed_plan(self.task.id).await?)
     }
 
     async fn start(&mut self) -> Result<Start, ControlError> {
@@ -290,35 +323,82 @@ impl Attempt<'_> {
             may_delegate: requests::may_delegate(task),
             max_steps: self.control.work().max_steps,
             ledger: self.ledger.clone(),
+            notes: self.control.notes_for(task).await?,
         })
     }
 
-    /// Puts a step into the ledger, or says why the task must not go on.
-    async fn journal(&mut self, seq: u32, step: Step) -> Result<Result<(), String>, ControlError> {
-        if let Step::Call { call } = &step
-            && let Some(tool) = self.tool_of(call)
-            && let Decision::Deny { reason } =
-                cloister_policy::may_call(Level::Executor, &tool, self.plan_pending)
-        {
-            return Ok(Err(format!("a step was refused: {reason}")));
+    /// Puts a step into the ledger; or says why the attempt is over.
+    async fn journal(&mut self, seq: u32, step: Step) -> Result<Option<Over>, ControlError> {
+        let at = usize::try_from(seq).unwrap_or(usize::MAX);
+        let known = self.ledger.get(at).is_some_and(|there| *there == step);
+        let passing = match &step {
+            // Said again after a lost connection: it has passed already.
+            Step::Call { .. } if known => Passing::default(),
+            Step::Call { call } => match self.gate_call(seq, call).await? {
+                Ok(passing) => passing,
+                Err(over) => return Ok(Some(over)),
+            },
+            Step::Answer { .. } | Step::Result { .. } => Passing::default(),
+        };
+        let ran = matches!(step, Step::Result { .. });
+        if let Some(over) = self.append(seq, step, passing).await? {
+            return Ok(Some(over));
         }
-        let stored = self.control.store().append_step(self.task.id, seq, &step).await?;
-        if stored == Journaled::Conflict {
-            return Ok(Err("its steps do not follow the ledger".to_owned()));
+        if ran && self.control.inner.gates.take_unanswered(self.task.id) {
+            // Something that this call wanted waits for a person, and so does the task from here on.
+            let waits = self.control.store().park(self.task.id).await?;
+            return Ok(Some(if waits { Over::Parked } else { Over::Again }));
+        }
+        Ok(None)
+    }
+
+    async fn append(
+        &mut self,
+        seq: u32,
+        step: Step,
+        passing: Passing,
+    ) -> Result<Option<Over>, ControlError> {
+        match self.control.store().append_step(self.task.id, seq, &step, passing).await? {
+            Journaled::Stored => {}
+            Journaled::GrantEnded => return Ok(Some(Over::Again)),
+            Journaled::Conflict => {
+                let reason = "its steps do not follow the ledger".to_owned();
+                return Ok(Some(Over::Refused(reason)));
+            }
         }
         self.show_step(&step);
         if usize::try_from(seq).is_ok_and(|seq| seq == self.ledger.len()) {
             self.ledger.push(step);
         }
-        Ok(Ok(()))
+        Ok(None)
     }
 
-    fn tool_of(&self, call: &str) -> Option<String> {
-        let answers = self.ledger.iter().rev().filter_map(|step| match step {
-            Step::Answer { calls, .. } => Some(calls),
-            Step::Call { .. } | Step::Result { .. } => None,
-        });
-        answers.flatten().find(|known| known.id == call).map(|known| known.name.clone())
+    /// Lets a call through; or says why the attempt is over.
+    async fn gate_call(
+        &mut self,
+        seq: u32,
+        call: &str,
+    ) -> Result<Result<Passing, Over>, ControlError> {
+        let Some(known) = self.call(call).cloned() else {
+            let reason = "a call was made that no answer of the model has".to_owned();
+            return Ok(Err(Over::Refused(reason)));
+        };
+        let allowed = cloister_policy::may_call(Level::Executor, &known.name, self.plan_pending);
+        if let Decision::Deny { reason } = allowed {
+            return Ok(Err(Over::Refused(format!("a step was refused: {reason}"))));
+        }
+        match self.control.gate_call(self.task.id, &known).await? {
+            CallGate::Run(passing) => Ok(Ok(passing)),
+            CallGate::Wait => Ok(Err(Over::Parked)),
+            CallGate::Stopped => Ok(Err(Over::Stopped)),
+            CallGate::Refuse { reason, passing } => {
+                // The executor believes that it may run: only one that starts from the ledger knows.
+                let outcome = Outcome { status: CallStatus::Refused, output: reason };
+                let result = Step::Result { call: known.id, outcome };
+                let over = self.append(seq, result, passing).await?;
+                Ok(Err(over.unwrap_or(Over::Again)))
+            }
+        }
     }
 
     fn show_step(&self, step: &Step) {
@@ -340,7 +420,7 @@ impl Attempt<'_> {
                 turn: None,
                 task: Some(self.task.id),
                 id: call.clone(),
-                ok: outcome.status == cloister_protocol::link::CallStatus::Ok,
+                ok: outcome.status == CallStatus::Ok,
                 output: outcome.output.chars().take(2000).collect(),
             })),
         }

@@ -121,6 +121,11 @@ impl Rule {
         Some(Self { path, ..Self::for_host(destination)? })
     }
 
+    /// The host it names, or the one above all that it names.
+    pub const fn host(&self) -> &Host {
+        &self.host
+    }
+
     pub fn allows(&self, destination: &Destination) -> bool {
         self.allows_origin(destination.scheme, &destination.host, destination.port)
             && self.allows_path(&destination.path)

@@ -13,6 +13,20 @@ use crate::egress;
 static DEFAULT: LazyLock<Engine> =
     LazyLock::new(|| Engine::new(&[]).unwrap_or_else(|errors| panic!("{errors}")));
 
+/// Policies that name entities of every kind that they can name.
+static SPELLED_OUT: LazyLock<Engine> = LazyLock::new(|| {
+    with(
+        "@id(\"a\") @reason(\"a\") forbid (principal == Executor::\"T2\", action, resource);
+         @id(\"b\") @reason(\"b\") forbid (principal is User, action, resource in Workspace::\"w2\");
+         @id(\"c\") permit (principal == User::\"u3\", action, resource);
+         @id(\"d\") @reason(\"d\") forbid (principal, action, resource == Tool::\"w1/x\");
+         @id(\"e\") @ask(\"middle\") @reason(\"e\") forbid (principal is Executor, action, resource)
+           when { principal.workspace == Workspace::\"w3\" && principal.user == User::\"u2\" };
+         @id(\"f\") @reason(\"f\") forbid (principal is Executor, action, resource is Model)
+           when { principal has context && principal.context == Context::\"w3/room-1\" };",
+    )
+});
+
 const CHAT: ChatId = ChatId::from_number(1);
 
 fn engine() -> &'static Engine {
@@ -118,7 +132,7 @@ fn every_request_fits_the_schema() {
         }
     }
     for request in &requests {
-        let checked = engine.judge(request, Some(&engine.schema));
+        let checked = engine.judge(request, &Sketch::of(request), Some(&engine.schema));
         if let Err(error) = checked {
             panic!("{request}: {error}: {:?}", std::error::Error::source(&error));
         }
@@ -488,33 +502,6 @@ fn an_operators_cases_are_run() {
     );
 }
 
-/// Prints how long a decision takes; asserts nothing, since machines differ.
-#[test]
-fn how_long_a_decision_takes() {
-    let engine = engine();
-    let anna =
-        person(1, &["member@workspace:w1", "admin@workspace:w2", "viewer@context:w3/general"]);
-    let cell =
-        executor(anna.clone(), Place { context: Some("dm".to_owned()), ..private() }, manifest());
-    let requests = [
-        Request::cell(&cell, &fetch(FetchKind::Writing), &cell.place, CALM),
-        Request::cell(&cell, &tool("bash", true, Rated::Middle), &cell.place, CALM),
-        Request::chat(&anna, ChatCall::SendMessage, &cell.place, CHAT),
-        Request::platform(&anna, PlatformCall::ReadStatus),
-    ];
-    for request in &requests {
-        let mut times: Vec<_> = (0..2000)
-            .map(|_| {
-                let start = std::time::Instant::now();
-                std::hint::black_box(engine.decide(request));
-                start.elapsed()
-            })
-            .collect();
-        times.sort();
-        println!("{request}: p50 {:?}, p99 {:?}", times[1000], times[1980]);
-    }
-}
-
 fn names() -> impl Strategy<Value = Names> {
     let some = proptest::collection::btree_set("[abx]", 0..3).prop_map(Names::Only);
     prop_oneof![Just(Names::All), some]
@@ -530,6 +517,19 @@ fn manifests() -> impl Strategy<Value = Manifest> {
             mailboxes,
         },
     )
+}
+
+fn lists() -> impl Strategy<Value = ContextLists> {
+    (names(), names(), names()).prop_map(|(tools, models, skills)| ContextLists {
+        tools,
+        models,
+        skills,
+    })
+}
+
+fn knowns() -> impl Strategy<Value = Known> {
+    (proptest::bool::weighted(0.1), any::<bool>(), any::<bool>())
+        .prop_map(|(stopped, plan_pending, untrusted)| Known { stopped, plan_pending, untrusted })
 }
 
 fn assignments() -> impl Strategy<Value = Assignment> {
@@ -558,26 +558,90 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_narrower_manifest_never_gains(wide in manifests(), more in manifests(), roles in people(1)) {
+    fn a_narrower_manifest_or_context_never_gains(
+        wide in (manifests(), lists()),
+        more in (manifests(), lists()),
+        more_roles in people(1),
+        known in knowns(),
+    ) {
         let engine = engine();
-        let narrow = more.inside(&wide);
+        let narrow = (more.0.inside(&wide.0), more.1.inside(&wide.1));
+        // Who may do nothing here would show nothing.
+        let member = Person { roles: [more_roles.roles, person(1, &["member@workspace:w1"]).roles].concat(), ..more_roles };
+        let mut allowed = 0;
         for ask in every_ask() {
-            let decide = |manifest: &Manifest| {
-                let cell = executor(roles.clone(), private(), manifest.clone());
-                width(&outcome(engine, &cell, &ask, CALM).0)
+            let decide = |(manifest, lists): &(Manifest, ContextLists)| {
+                let cell = executor(member.clone(), private(), manifest.clone());
+                let cell = Cell { lists: lists.clone(), ..cell };
+                width(&outcome(engine, &cell, &ask, known).0)
             };
-            prop_assert!(decide(&narrow) <= decide(&wide), "{ask:?}");
+            let (less, most) = (decide(&narrow), decide(&wide));
+            prop_assert!(less <= most, "{ask:?}");
+            allowed += u32::from(most > 0);
         }
+        prop_assert!(known.stopped || allowed > 0, "nothing was allowed: the comparison is empty");
     }
 
     #[test]
-    fn a_permission_for_one_never_widens_anothers(other in people(2), action in proptest::sample::select(&["content", "use", "manage", "rule"][..])) {
+    fn a_permission_for_one_never_widens_anothers(
+        other in people(2),
+        action in proptest::sample::select(&["content", "use", "observe", "operate", "manage", "rule"][..]),
+        ask in proptest::sample::select(&["coordinate", "execute", "propose"][..]),
+        known in knowns(),
+    ) {
         let engine = engine();
-        let text = format!("@id(\"for-one\") permit (principal == User::\"u1\", action in Action::\"{action}\", resource);");
-        let widened = with(&text);
+        let widened = with(&format!(
+            "@id(\"for-one\") permit (principal == User::\"u1\", action in Action::\"{action}\", resource);\n\
+             @id(\"for-ones-executors\") permit (principal is Executor, action in Action::\"{ask}\", resource) \
+               when {{ principal.user == User::\"u1\" }};\n\
+             @id(\"for-ones-coordinator\") permit (principal == Coordinator::\"w1\", action in Action::\"{ask}\", resource);",
+        ));
+        // It does widen the one's.
+        let one = person(1, &[]);
+        let wider = every_call(&one, &private()).iter().filter(|call| {
+            width(&widened.decide(call).outcome) > width(&engine.decide(call).outcome)
+        }).count();
+        prop_assert!(wider > 0);
         for place in [private(), community()] {
             for request in every_call(&other, &place) {
                 prop_assert_eq!(engine.decide(&request), widened.decide(&request));
+            }
+        }
+        for cell in [executor(other.clone(), community(), manifest()), coordinator(other, community())] {
+            for ask in every_ask() {
+                let request = Request::cell(&cell, &ask, &cell.place, known);
+                prop_assert_eq!(engine.decide(&request), widened.decide(&request));
+            }
+        }
+    }
+
+    /// What is remembered is what would be decided anew, also where policies spell names out.
+    #[test]
+    fn a_remembered_verdict_is_the_one_that_would_be_given(
+        someone in people(1),
+        numbers in proptest::collection::vec(1_u32..4, 6),
+        known in knowns(),
+    ) {
+        let at = |index: usize| numbers[index];
+        let person = Person { user: UserId::from_number(at(0)), ..someone };
+        let place = |workspace: u32, owner: u32, shared: bool| Place {
+            workspace: WorkspaceId::from_number(workspace),
+            ownership: if shared { Ownership::Community } else { Ownership::Private { owner: UserId::from_number(owner) } },
+            context: (workspace > 1).then(|| format!("room-{owner}")),
+            chat: None,
+        };
+        let here = place(at(1), at(2), at(3) > 2);
+        let elsewhere = place(at(4), at(5), false);
+        let task = TaskId::from_number(at(3));
+        let part = Part::Executor { task, manifest: manifest() };
+        let cell = Cell { part, ..coordinator(person.clone(), here.clone()) };
+        let mut requests = every_call(&person, &here);
+        for at in [&here, &elsewhere] {
+            requests.extend(every_ask().iter().map(|ask| Request::cell(&cell, ask, at, known)));
+        }
+        for engine in [&*DEFAULT, &*SPELLED_OUT] {
+            for request in &requests {
+                prop_assert_eq!(engine.decide(request), engine.decide_anew(request), "{}", request);
             }
         }
     }

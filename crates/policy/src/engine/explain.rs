@@ -39,6 +39,13 @@ impl Engine {
         Explanation { request: request.to_string(), verdict, decided, did_not_apply }
     }
 
+    /// Every policy in force, in the order of the files.
+    pub fn policies(&self) -> Vec<ShownPolicy> {
+        let mut ids: Vec<_> = self.meta.iter().map(|(id, meta)| (meta.rank, id)).collect();
+        ids.sort_unstable_by_key(|(rank, _)| *rank);
+        ids.into_iter().filter_map(|(_, id)| self.shown(id)).collect()
+    }
+
     fn shown(&self, id: &PolicyId) -> Option<ShownPolicy> {
         let meta = self.meta.get(id)?;
         let kind = match meta.kind {

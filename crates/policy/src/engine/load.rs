@@ -7,7 +7,9 @@ use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
-use cedar_policy::{Effect, Entity, Policy, PolicySet, Schema, ValidationMode, Validator};
+use cedar_policy::{
+    Effect, Entity, EntityUid, Policy, PolicySet, Schema, ValidationMode, Validator,
+};
 use miette::Diagnostic;
 
 use super::PolicyId;
@@ -109,6 +111,8 @@ pub(super) struct Loaded {
     pub(super) schema: Schema,
     pub(super) actions: HashMap<&'static str, KnownAction>,
     pub(super) meta: HashMap<PolicyId, Meta>,
+    /// Every entity that a policy spells out.
+    pub(super) literals: Vec<EntityUid>,
 }
 
 /// Parses the schema that ships with the program.
@@ -143,7 +147,9 @@ pub(super) fn load(sources: &[Source<'_>], names: &[&'static str]) -> Result<Loa
     for policy in asks.policies() {
         sort_in(&mut actions, &schema, policy, |relevant| &mut relevant.asks)?;
     }
-    Ok(Loaded { schema, actions, meta })
+    let literals = rules.policies().chain(asks.policies());
+    let literals = literals.flat_map(Policy::entity_literals).collect();
+    Ok(Loaded { schema, actions, meta, literals })
 }
 
 fn known_actions(

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 /// A list of names that limits, or no limit.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Names {
     All,
     Only(BTreeSet<String>),
@@ -35,7 +35,7 @@ impl Names {
 }
 
 /// What the context of a chat lets the agent use there.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ContextLists {
     pub tools: Names,
     pub models: Names,
@@ -57,7 +57,7 @@ impl ContextLists {
 
 /// What a skill, a tool or a task may touch. Its hosts are an `egress::Allowlist`, its paths the
 /// sandbox's mounts: both are enforced where they are, and are not repeated here.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Manifest {
     pub tools: Names,
     pub models: Names,

@@ -13,9 +13,11 @@
 //!
 //! Promises: the same request and policies give the same verdict; a policy that fails to evaluate
 //! denies, because Cedar would leave out a forbid that fails; a verdict names the policies it comes
-//! from.
+//! from. A verdict that was given before is given again without asking Cedar, to requests that no policy
+//! could tell apart (`sketch`); it goes with the engine.
 
 mod action;
+mod cache;
 mod cases;
 mod entities;
 mod explain;
@@ -23,8 +25,9 @@ mod load;
 mod manifest;
 mod place;
 mod request;
+mod sketch;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use cedar_policy::{Authorizer, Decision, Response, Schema};
@@ -41,9 +44,11 @@ pub use place::{Assignment, Ownership, ParseRoleError, Person, Place, Role, Scop
 pub use request::{Cell, CellAsk, FetchKind, Known, Part, Request};
 
 use crate::class::Class;
+use cache::Remembered;
 use entities::{Question, TranslateError, Types, translate};
 use load::{Kind, KnownAction, Loaded, Meta, Relevant};
 use request::Principal;
+use sketch::{Key, Sketch, Uid};
 
 /// The `@id` of a policy.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -88,6 +93,12 @@ impl Verdict {
     }
 }
 
+/// A verdict, and whether policies gave it: one that is owed to a failure is not remembered.
+enum Judged {
+    Decided(Verdict),
+    Failed(Verdict),
+}
+
 /// Decides, by a fixed set of policies. Changing policies is making another engine.
 pub struct Engine {
     authorizer: Authorizer,
@@ -95,6 +106,9 @@ pub struct Engine {
     schema: Schema,
     actions: HashMap<&'static str, KnownAction>,
     meta: HashMap<PolicyId, Meta>,
+    /// The entities that policies name.
+    spelled_out: HashSet<Uid>,
+    remembered: Remembered,
 }
 
 impl fmt::Debug for Engine {
@@ -113,8 +127,10 @@ impl Engine {
     /// These policies, and no default ones.
     pub fn with_policies(sources: &[Source<'_>]) -> Result<Self, PolicyErrors> {
         let types = Types::new().map_err(|error| load::one(load::SCHEMA_FILE, &error))?;
-        let Loaded { schema, actions, meta } = load::load(sources, &all_actions())?;
-        Ok(Self { authorizer: Authorizer::new(), types, schema, actions, meta })
+        let Loaded { schema, actions, meta, literals } = load::load(sources, &all_actions())?;
+        let spelled_out = literals.iter().filter_map(|uid| types.known(uid)).collect();
+        let (authorizer, remembered) = (Authorizer::new(), Remembered::default());
+        Ok(Self { authorizer, types, schema, actions, meta, spelled_out, remembered })
     }
 
     /// Whether an operator's policies could be used, and what is wrong if not.
@@ -123,20 +139,44 @@ impl Engine {
     }
 
     pub fn decide(&self, request: &Request) -> Verdict {
-        self.judge(request, None).unwrap_or_else(|error| cannot_be_judged(&error))
+        let sketch = Sketch::of(request);
+        let key = Key::of(request.action, &sketch, &self.spelled_out);
+        if let Some(verdict) = self.remembered.get(&key) {
+            return verdict;
+        }
+        match self.judge(request, &sketch, None) {
+            Ok(Judged::Decided(verdict)) => {
+                self.remembered.keep(key, &verdict);
+                verdict
+            }
+            Ok(Judged::Failed(verdict)) => verdict,
+            Err(error) => cannot_be_judged(&error),
+        }
+    }
+
+    /// The same, without looking whether it was decided before.
+    pub fn decide_anew(&self, request: &Request) -> Verdict {
+        self.judged(request, None)
     }
 
     /// The same, for what people type: checked against the schema on the way.
     fn decide_checked(&self, request: &Request) -> Verdict {
-        let judged = self.judge(request, Some(&self.schema));
-        judged.unwrap_or_else(|error| cannot_be_judged(&error))
+        self.judged(request, Some(&self.schema))
+    }
+
+    fn judged(&self, request: &Request, checked: Option<&Schema>) -> Verdict {
+        match self.judge(request, &Sketch::of(request), checked) {
+            Ok(Judged::Decided(verdict) | Judged::Failed(verdict)) => verdict,
+            Err(error) => cannot_be_judged(&error),
+        }
     }
 
     fn judge(
         &self,
         request: &Request,
+        sketch: &Sketch,
         checked: Option<&Schema>,
-    ) -> Result<Verdict, TranslateError> {
+    ) -> Result<Judged, TranslateError> {
         let action = self.actions.get(request.action);
         let action = action.ok_or(TranslateError::Action(request.action))?;
         let relevant = match &request.principal {
@@ -146,36 +186,36 @@ impl Engine {
                 Part::Executor { .. } => &action.of_executor,
             },
         };
-        let question = translate(&self.types, &action.entity, request, checked)?;
+        let question = translate(&self.types, &action.entity, sketch, checked)?;
         Ok(self.answer(request, relevant, &question))
     }
 
-    fn answer(&self, request: &Request, relevant: &Relevant, question: &Question) -> Verdict {
+    fn answer(&self, request: &Request, relevant: &Relevant, question: &Question) -> Judged {
         let Question { request: cedar, entities } = question;
         let ruled = self.authorizer.is_authorized(cedar, &relevant.rules, entities);
         if let Some(verdict) = failed(&ruled) {
-            return verdict;
+            return Judged::Failed(verdict);
         }
         let policies = self.determining(&ruled);
         if ruled.decision() == Decision::Deny {
             let reason = policies.first().and_then(|id| self.meta.get(id));
-            return match reason {
+            return Judged::Decided(match reason {
                 Some(meta) => Verdict::deny(meta.reason.clone(), policies),
                 None => Verdict::deny(format!("no policy allows {}", request.action), policies),
-            };
+            });
         }
         if relevant.asks.is_empty() {
-            return Verdict { outcome: Outcome::Allow, policies };
+            return Judged::Decided(Verdict { outcome: Outcome::Allow, policies });
         }
         let held = self.authorizer.is_authorized(cedar, &relevant.asks, entities);
         if let Some(verdict) = failed(&held) {
-            return verdict;
+            return Judged::Failed(verdict);
         }
         let asking = self.determining(&held);
-        match self.asked(&asking) {
+        Judged::Decided(match self.asked(&asking) {
             Some(outcome) => Verdict { outcome, policies: asking },
             None => Verdict { outcome: Outcome::Allow, policies },
-        }
+        })
     }
 
     /// The policies of a response, in the order of the files.

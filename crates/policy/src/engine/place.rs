@@ -160,7 +160,7 @@ impl fmt::Display for Assignment {
 }
 
 /// Someone we know, with every role they hold.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Person {
     pub user: UserId,
     pub roles: Vec<Assignment>,
@@ -174,7 +174,7 @@ pub enum Ownership {
 }
 
 /// Where something is: in a workspace, and more closely in a context or a chat of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
     pub workspace: WorkspaceId,
     pub ownership: Ownership,

@@ -17,14 +17,14 @@ use crate::class::{Class, Rated};
 use crate::egress;
 
 /// Which part of a cell asks.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
     Coordinator,
     Executor { task: TaskId, manifest: Manifest },
 }
 
 /// A part of a cell, the person it works for, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cell {
     pub part: Part,
     pub person: Person,
@@ -35,7 +35,7 @@ pub struct Cell {
 }
 
 /// What holds at the moment a cell asks, by the control plane's own records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Known {
     /// Everything is stopped until released.
     pub stopped: bool,
@@ -87,7 +87,7 @@ pub enum CellAsk {
     Propose(Proposal),
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Principal {
     User(Person),
     Cell(Box<Cell>),
@@ -102,7 +102,7 @@ pub(super) enum NamedKind {
     Mailbox,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Resource {
     Scope(Scope),
     Workspace(Place),
@@ -152,7 +152,7 @@ impl Resource {
 }
 
 /// What a policy may read about the request itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Facts {
     None,
     Role { role: Role, to_self: bool },
@@ -176,7 +176,7 @@ pub(super) const OTHER_ACTIONS: &[&str] = &[
 ];
 
 /// One question to the engine.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Request {
     pub(super) principal: Principal,
     pub(super) action: &'static str,

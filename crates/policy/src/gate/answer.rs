@@ -105,34 +105,66 @@ impl Ballot {
         Ok(self.settled())
     }
 
-    /// One denial denies; otherwise it takes as many people as are demanded, and the narrowest of
-    /// their answers counts.
     pub fn settled(&self) -> Settled {
-        let mut narrowest = None;
-        for (_, answer) in &self.answers {
-            let width = match answer {
-                Answer::Deny => return Settled::Denied { stop: false },
-                Answer::DenyAndStop => return Settled::Denied { stop: true },
-                Answer::Allow => 0,
-                Answer::AllowForTask => 1,
-                Answer::AllowAlways => 2,
-            };
-            narrowest = Some(narrowest.map_or(width, |other: u8| other.min(width)));
-        }
-        let given = u8::try_from(self.answers.len()).unwrap_or(u8::MAX);
-        match narrowest.filter(|_| given >= self.people) {
-            None => Settled::Waiting { people: self.people.saturating_sub(given) },
-            Some(width) => Settled::Allowed { reach: self.reach(width) },
+        match tally(self.people, &self.answers) {
+            Tally::Waiting { people } => Settled::Waiting { people },
+            Tally::Allowed(narrowest) => Settled::Allowed { reach: self.reach(narrowest) },
+            Tally::Denied { stop } => Settled::Denied { stop },
         }
     }
 
-    fn reach(&self, width: u8) -> Reach {
+    fn reach(&self, narrowest: Answer) -> Reach {
         let (task, effect) = (self.effect.asker.task, self.digest);
         let once = Reach::Once { task, effect };
-        match width {
-            0 => once,
-            1 => task.map_or(once, |task| Reach::Task { task, effect }),
-            _ => Template::of(&self.effect).map_or(once, |template| Reach::Always { template }),
+        match narrowest {
+            Answer::AllowForTask => task.map_or(once, |task| Reach::Task { task, effect }),
+            Answer::AllowAlways => {
+                Template::of(&self.effect).map_or(once, |template| Reach::Always { template })
+            }
+            Answer::Allow | Answer::Deny | Answer::DenyAndStop => once,
         }
+    }
+}
+
+/// What answers come to, apart from what they were about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tally {
+    /// This many people more must answer.
+    Waiting {
+        people: u8,
+    },
+    /// The narrowest of the answers.
+    Allowed(Answer),
+    Denied {
+        stop: bool,
+    },
+}
+
+/// One denial denies; otherwise it takes as many people as are demanded, and the narrowest of their
+/// answers counts. Each person counts once.
+pub fn tally(people: u8, answers: &[(UserId, Answer)]) -> Tally {
+    let mut narrowest: Option<(u8, Answer)> = None;
+    let mut given: Vec<UserId> = Vec::new();
+    for (user, answer) in answers {
+        let width = match answer {
+            Answer::Deny => return Tally::Denied { stop: false },
+            Answer::DenyAndStop => return Tally::Denied { stop: true },
+            Answer::Allow => 0,
+            Answer::AllowForTask => 1,
+            Answer::AllowAlways => 2,
+        };
+        if given.contains(user) {
+            continue;
+        }
+        given.push(*user);
+        if narrowest.is_none_or(|(other, _)| width < other) {
+            narrowest = Some((width, *answer));
+        }
+    }
+    let given = u8::try_from(given.len()).unwrap_or(u8::MAX);
+    let people = people.max(1);
+    match narrowest.filter(|_| given >= people) {
+        None => Tally::Waiting { people: people.saturating_sub(given) },
+        Some((_, answer)) => Tally::Allowed(answer),
     }
 }

@@ -30,6 +30,18 @@ impl Digest {
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
+
+    /// As it is written out: 64 hexadecimal digits.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut bytes = [0; 32];
+        if text.len() != 64 {
+            return None;
+        }
+        for (at, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok()?;
+        }
+        Some(Self(bytes)).filter(|digest| digest.to_string() == text)
+    }
 }
 
 impl fmt::Display for Digest {
@@ -186,6 +198,11 @@ impl Effect {
         canonical
             .option(address.as_ref(), |canonical, address| canonical.text(&address.to_string()));
         Digest(canonical.0.finalize().into())
+    }
+
+    /// One line: what kind of thing it is, and on what.
+    pub fn title(&self) -> String {
+        self.action.title()
     }
 
     /// The text of an approval. Values are indented, so that none can pass for a field of its own.

@@ -16,7 +16,7 @@ mod http;
 mod render;
 mod template;
 
-pub use answer::{AnswerError, Ballot, Settled, offered};
+pub use answer::{AnswerError, Ballot, Settled, Tally, offered, tally};
 pub use effect::{
     Action, Asker, Attachment, Digest, Effect, Mail, Rendered, Surroundings, TargetFile,
 };

@@ -24,11 +24,22 @@ const FORWARDED: &[&str] = &[
 pub struct Asked {
     addresses: BTreeSet<Address>,
     hosts: BTreeSet<Host>,
+    /// Those of what was asked now, not earlier: where something may be sent to.
+    targets: BTreeSet<Address>,
+    target_hosts: BTreeSet<Host>,
     recipients: BTreeSet<String>,
     /// `#room` and `@name`
     places: BTreeSet<String>,
     /// The words of each line, as written.
     lines: Vec<Vec<String>>,
+    /// The same by sentences, each with the hosts that it names.
+    sentences: Vec<Sentence>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Sentence {
+    words: Vec<String>,
+    hosts: BTreeSet<Host>,
 }
 
 impl Asked {
@@ -59,7 +70,44 @@ impl Asked {
         }
     }
 
+    /// What the person said earlier. It lets things be read and looked for; nothing is sent anywhere
+    /// because a place was named some time ago, for something else.
+    pub fn add_earlier(&mut self, text: &str) {
+        let earlier = Self::from_words(text);
+        self.addresses.extend(earlier.addresses);
+        self.hosts.extend(earlier.hosts);
+        self.lines.extend(earlier.lines);
+        self.sentences.extend(earlier.sentences);
+    }
+
+    /// Whether a message has parts that are somebody else's: quoted, fenced, forwarded, or more than
+    /// is looked through.
+    pub fn quotes_others(text: &str) -> bool {
+        let begins_a_quote = |line: &str| {
+            let line = line.trim_start();
+            let lower = line.to_lowercase();
+            line.starts_with('>')
+                || line.starts_with("```")
+                || line.starts_with("~~~")
+                || FORWARDED.iter().any(|start| lower.starts_with(start))
+        };
+        text.len() > MAX_TEXT_BYTES || text.lines().any(begins_a_quote)
+    }
+
     fn add_line(&mut self, line: &str) {
+        self.lines.push(words(line).map(str::to_owned).collect());
+        let mut rest = line;
+        while !rest.is_empty() {
+            // A full stop inside of a word, such as a host, ends nothing.
+            let ends = [". ", "! ", "? ", "; "].iter().filter_map(|end| rest.find(end)).min();
+            let (sentence, more) = rest.split_at(ends.map_or(rest.len(), |at| at + 2));
+            self.add_sentence(sentence);
+            rest = more;
+        }
+    }
+
+    fn add_sentence(&mut self, line: &str) {
+        let mut hosts = BTreeSet::new();
         let brackets = |c: char| c.is_whitespace() || "<>()[]{}\"'`«»“”‘’,;|".contains(c);
         for piece in line.split(brackets) {
             let piece = piece.trim_end_matches(['.', ':', '!', '?', '…']);
@@ -69,29 +117,41 @@ impl Asked {
             if let Some(recipient) = mail_address(piece.strip_prefix("mailto:").unwrap_or(piece)) {
                 self.recipients.insert(recipient);
             } else if let Some(address) = Address::parse(piece) {
-                self.hosts.insert(address.host.clone());
+                hosts.insert(address.host.clone());
+                self.targets.insert(address.clone());
                 self.addresses.insert(address);
             } else if let Some(address) = Address::parse(&format!("https://{piece}")) {
                 // `example.com/a`, written without a scheme. A file name looks like a host too, and
                 // is one that no rule allows.
                 if address.host.as_str().contains('.') && !piece.contains('@') {
-                    self.hosts.insert(address.host.clone());
+                    hosts.insert(address.host.clone());
+                    self.targets.insert(address.clone());
                     self.addresses.insert(address);
                 }
             }
         }
-        self.lines.push(words(line).map(str::to_owned).collect());
+        self.hosts.extend(hosts.iter().cloned());
+        self.target_hosts.extend(hosts.iter().cloned());
+        let words = words(line).map(str::to_owned).collect();
+        self.sentences.push(Sentence { words, hosts });
     }
 
     pub(super) fn names_address(&self, address: &Address) -> bool {
         self.addresses.contains(address)
     }
 
+    /// Whether what was asked now names this address.
+    pub(super) fn names_target(&self, address: &Address) -> bool {
+        self.targets.contains(address)
+    }
+
+    pub(super) fn names_target_host(&self, host: &Host) -> bool {
+        names(&self.target_hosts, host)
+    }
+
     /// Named as it is, or with or without `www.`; a name below it is another host.
     pub fn names_host(&self, host: &Host) -> bool {
-        let bare =
-            |host: &Host| host.as_str().strip_prefix("www.").unwrap_or(host.as_str()).to_owned();
-        self.hosts.contains(host) || self.hosts.iter().any(|named| bare(named) == bare(host))
+        names(&self.hosts, host)
     }
 
     pub(super) fn names_recipient(&self, recipient: &str) -> bool {
@@ -103,10 +163,10 @@ impl Asked {
         self.places.contains(place)
     }
 
-    /// Whether a text is words that the person wrote one after the other, as written or all in lower
-    /// case, with one plain separator between each two. Order, case and punctuation could each carry
-    /// a message of their own.
-    pub(super) fn has_phrase(&self, text: &str) -> bool {
+    /// Whether a text is words that the person wrote one after the other in a sentence that names the
+    /// host (none: in any), as written or all in lower case, with one plain separator between each
+    /// two. Order, case and punctuation could each carry a message of their own.
+    pub(super) fn has_phrase(&self, text: &str, to: Option<&Host>) -> bool {
         let is_separator = |c: char| matches!(c, ' ' | '-' | '_' | '/');
         let text = text.strip_prefix('/').unwrap_or(text);
         let text = text.strip_suffix('/').unwrap_or(text);
@@ -115,30 +175,37 @@ impl Asked {
         }
         let parts: Vec<&str> = text.split(is_separator).collect();
         let clean = |part: &&str| !part.is_empty() && part.chars().all(char::is_alphanumeric);
-        parts.iter().all(clean) && self.has_words(&parts)
+        let meant = |sentence: &&Sentence| to.is_none_or(|host| names(&sentence.hosts, host));
+        let mut sentences = self.sentences.iter().filter(meant);
+        parts.iter().all(clean) && sentences.any(|sentence| has_words(&sentence.words, &parts))
     }
 
     /// Whether a text has only words that the person wrote one after the other, however it is
     /// punctuated. For text that stays here.
     pub(super) fn has_saying(&self, text: &str) -> bool {
         let parts: Vec<&str> = words(text).collect();
-        !parts.is_empty() && self.has_words(&parts)
-    }
-
-    fn has_words(&self, parts: &[&str]) -> bool {
-        let lower = |word: &str| word.to_lowercase();
-        self.lines.iter().any(|line| {
-            line.windows(parts.len()).any(|window| {
-                let pairs = || window.iter().zip(parts);
-                pairs().all(|(said, part)| said == part)
-                    || pairs().all(|(said, part)| lower(said) == **part)
-            })
-        })
+        !parts.is_empty() && self.lines.iter().any(|line| has_words(line, &parts))
     }
 
     pub(super) fn addresses(&self) -> impl Iterator<Item = &Address> {
         self.addresses.iter()
     }
+}
+
+/// Whether words stand in a row, as written or all in lower case.
+fn has_words(said: &[String], parts: &[&str]) -> bool {
+    let lower = |word: &str| word.to_lowercase();
+    said.windows(parts.len()).any(|window| {
+        let pairs = || window.iter().zip(parts);
+        pairs().all(|(said, part)| said == part)
+            || pairs().all(|(said, part)| lower(said) == **part)
+    })
+}
+
+/// As it is, or with or without `www.`; a name below it is another host.
+fn names(hosts: &BTreeSet<Host>, host: &Host) -> bool {
+    let bare = |host: &Host| host.as_str().strip_prefix("www.").unwrap_or(host.as_str()).to_owned();
+    hosts.contains(host) || hosts.iter().any(|named| bare(named) == bare(host))
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {

@@ -19,6 +19,10 @@ pub enum Sink<'a> {
     Submit {
         to: &'a Address,
     },
+    /// A search of the web, at the provider of the platform.
+    Search {
+        words: &'a str,
+    },
     /// A message to people, by their mail addresses.
     Send {
         to: &'a [String],
@@ -70,6 +74,11 @@ impl TaskContext {
         Self { labels: words.join(files), asked, seen: Seen::default() }
     }
 
+    /// A task that goes on from what was recorded of it.
+    pub const fn resume(labels: Labels, asked: Asked, seen: Seen) -> Self {
+        Self { labels, asked, seen }
+    }
+
     /// A sub-task: its instructions come out of all that the parent has seen.
     pub fn sub_task(&self, files: &Labels) -> Self {
         let Self { labels, asked, seen } = self;
@@ -111,6 +120,11 @@ impl TaskContext {
     pub const fn labels(&self) -> &Labels {
         &self.labels
     }
+
+    /// The links and hosts that it was shown.
+    pub const fn seen(&self) -> &Seen {
+        &self.seen
+    }
 }
 
 /// Sinks.
@@ -122,14 +136,19 @@ impl TaskContext {
         let refusal = match sink {
             Sink::Deliver => None,
             Sink::Read { to } => self.read(to),
-            Sink::Submit { to } => (!self.asked.names_host(&to.host))
-                .then(|| format!("you did not name {} as a place to send to", to.host)),
+            // A host has many addresses, and what is sent may be anything: the person named this one.
+            Sink::Submit { to } => (!self.asked.names_target(to))
+                .then(|| format!("you did not name {:?} as a place to send to", to.to_string())),
+            Sink::Search { words } => {
+                let said = words.lines().count() == 1 && self.asked.has_phrase(words, None);
+                (!said).then(|| format!("you did not write {words:?}, which would be looked for"))
+            }
             Sink::Send { to } => self.send(to),
             Sink::Post { place } => {
                 (!self.asked.names_place(place)).then(|| format!("you did not name {place:?}"))
             }
             Sink::UseSecret { name, host } => {
-                let asked = self.asked.names_host(host);
+                let asked = self.asked.names_target_host(host);
                 (!asked).then(|| format!("you did not name {host}, where {name:?} would be used"))
             }
             Sink::Write { what, text } => (!self.asked.has_saying(text)).then(|| {
@@ -165,7 +184,7 @@ impl TaskContext {
         let query_fits = |known: Option<&str>| match &to.query {
             None => true,
             Some(query) if Some(query.as_str()) == known => true,
-            Some(query) => self.is_said(query),
+            Some(query) => self.is_said(query, &to.host),
         };
         let known = self.asked.addresses().chain(self.seen.links());
         let mut bases = known.filter(|known| known.same_origin(to));
@@ -173,22 +192,22 @@ impl TaskContext {
             let rest = to.path.strip_prefix(base.path.trim_end_matches('/'));
             let added = rest.filter(|rest| rest.is_empty() || rest.starts_with('/'));
             let same = base.path == to.path;
-            (same || added.is_some_and(|rest| self.is_path_said(rest)))
+            (same || added.is_some_and(|rest| self.is_path_said(rest, &to.host)))
                 && query_fits(same.then_some(base.query.as_deref()).flatten())
         };
         bases.any(extends)
-            || (to.is_usual_https() && self.is_path_said(&to.path) && query_fits(None))
+            || (to.is_usual_https() && self.is_path_said(&to.path, &to.host) && query_fits(None))
     }
 
-    fn is_path_said(&self, path: &str) -> bool {
-        decoded(path).is_some_and(|path| self.asked.has_phrase(&path))
+    fn is_path_said(&self, path: &str, to: &Host) -> bool {
+        decoded(path).is_some_and(|path| self.asked.has_phrase(&path, Some(to)))
     }
 
     /// `q=words of the person`
-    fn is_said(&self, pair: &str) -> bool {
+    fn is_said(&self, pair: &str, to: &Host) -> bool {
         const KEYS: &[&str] = &["q", "query", "search", "s", "term", "keyword", "text", "title"];
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let said = |value: String| !value.is_empty() && self.asked.has_phrase(&value);
+        let said = |value: String| !value.is_empty() && self.asked.has_phrase(&value, Some(to));
         KEYS.contains(&key) && decoded(value).is_some_and(said)
     }
 

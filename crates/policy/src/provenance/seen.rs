@@ -21,16 +21,25 @@ impl Seen {
         self.hosts.insert(host.clone());
     }
 
-    pub(super) fn visited(&self, host: &Host) -> bool {
+    pub fn visited(&self, host: &Host) -> bool {
         self.hosts.contains(host)
     }
 
-    pub(super) fn has_link(&self, address: &Address) -> bool {
+    pub fn has_link(&self, address: &Address) -> bool {
         self.links.contains(address)
     }
 
-    pub(super) fn links(&self) -> impl Iterator<Item = &Address> {
+    pub fn links(&self) -> impl Iterator<Item = &Address> {
         self.links.iter()
+    }
+
+    pub fn hosts(&self) -> impl Iterator<Item = &Host> {
+        self.hosts.iter()
+    }
+
+    /// A link that was recorded before.
+    pub fn link(&mut self, link: &str) {
+        self.add(Address::parse(link));
     }
 
     /// A page that was fetched: the links on it, whole or relative to where it was.

@@ -45,7 +45,7 @@ use std::collections::BTreeSet;
 
 use args::Args;
 use programs::{Judged, Rule, Runs, wrapper_hidden};
-use syntax::{MAX_DEPTH, Redirect, RedirectKind, Simple, Word};
+use syntax::{MAX_DEPTH, Redirect, RedirectKind, Simple, SyntaxError, Word};
 
 use crate::class::Rated;
 
@@ -67,6 +67,8 @@ pub struct Finding {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assessment {
     pub rated: Rated,
+    /// It was too long or too deeply nested to be read to its end.
+    pub cut_short: bool,
     pub findings: Vec<Finding>,
 }
 
@@ -80,17 +82,18 @@ impl Assessment {
 
 /// Judges a command line or script, as given to `bash -c`.
 pub fn assess(command: &str) -> Assessment {
-    let mut judge = Judge { findings: Vec::new(), full: false };
+    let mut judge = Judge { findings: Vec::new(), full: false, cut_short: false };
     judge.script(command, 0);
-    let Judge { findings, full } = judge;
+    let Judge { findings, full, cut_short } = judge;
     let worst = findings.iter().map(|finding| finding.rated).max().unwrap_or(Rated::Safe);
     let rated = if full { worst.max(Rated::Unknown) } else { worst };
-    Assessment { rated, findings }
+    Assessment { rated, cut_short, findings }
 }
 
 struct Judge {
     findings: Vec<Finding>,
     full: bool,
+    cut_short: bool,
 }
 
 /// What surrounds a command.
@@ -131,6 +134,7 @@ impl Judge {
             Err(error) => {
                 let command = text.chars().take(SHOWN_CHARS).collect();
                 let reason = error.to_string();
+                self.cut_short |= matches!(error, SyntaxError::TooLong | SyntaxError::TooDeep);
                 return self.add(Finding { command, rated: Rated::Unknown, reason });
             }
         };

@@ -1,12 +1,43 @@
 //! The admin API's types: what the CLI and the control plane say to each other.
 
+mod audit;
+pub mod clients;
+mod config;
+mod gates;
+mod people;
+mod personal;
+mod policies;
+mod secrets;
+mod stop;
+
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::frames::{Answer, TaskState};
 use crate::ids::{ApprovalId, ChatId, TaskId, UserName, WorkspaceId};
 use crate::link::Step;
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+pub use audit::{
+    AuditEntryProof, AuditEntryView, AuditExportPart, AuditFinding, AuditQuery, AuditRedacted,
+    AuditRedaction, AuditReport,
+};
+pub use config::{ConfigChange, ConfigDiff, ConfigQuery, ConfigRollback, ConfigRolledBack};
+pub use gates::{GrantDetail, GrantReach, GrantView};
+pub use people::{
+    AccountName, ContextChange, ContextLimits, ContextView, IdentityView, NameList, NewWorkspace,
+    PairingAnswer, PairingCode, PairingView, PersonView, RoleChange, RoleView, WorkspaceView,
+};
+pub use personal::{Erase, Erased, PersonalFilePart, PersonalInventory, PersonalRecords};
+pub use policies::{
+    PoliciesView, PolicyChecked, PolicyExplanation, PolicyFile, PolicyFiles, PolicyProblem,
+    PolicyQuestion, PolicyView,
+};
+pub use secrets::{
+    MasterRotated, NewSecret, SecretBinding, SecretForm, SecretRotation, SecretView,
+};
+pub use stop::{StopAll, StopView};
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewUser {
     pub name: UserName,
@@ -21,7 +52,7 @@ pub struct NewUser {
 }
 
 /// What of a user's limits is to change.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UserChange {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -34,7 +65,7 @@ pub struct UserChange {
     pub task_usd: Option<f64>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct UserView {
     pub name: UserName,
     pub workspace: WorkspaceId,
@@ -45,7 +76,7 @@ pub struct UserView {
     pub task_usd: f64,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewModel {
     pub name: String,
@@ -76,7 +107,7 @@ pub struct NewModel {
 }
 
 /// Where to ask which models there are.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelPlace {
     pub base_url: String,
@@ -85,7 +116,7 @@ pub struct ModelPlace {
 }
 
 /// Who the agent is and what it knows of the person: what `SOUL.md` and `USER.md` say.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Identity {
     /// Empty: it has none.
     pub agent_name: String,
@@ -97,7 +128,7 @@ pub struct Identity {
 }
 
 /// What of an identity is to change.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IdentityChange {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -111,7 +142,7 @@ pub struct IdentityChange {
 }
 
 /// A link with which a person comes in.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Invitation {
     pub user: UserName,
     /// The user was added by this invitation.
@@ -122,7 +153,7 @@ pub struct Invitation {
 }
 
 /// A key that can't print itself.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Key(String);
 
@@ -142,7 +173,7 @@ impl std::fmt::Debug for Key {
     }
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ModelView {
     pub name: String,
     pub base_url: String,
@@ -156,13 +187,13 @@ pub struct ModelView {
     pub levels: Vec<String>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Chain {
     pub models: Vec<String>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct BudgetView {
     pub user: UserName,
     pub daily_usd: f64,
@@ -172,7 +203,7 @@ pub struct BudgetView {
     pub usage: Vec<UsageView>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct UsageView {
     pub day: String,
     pub level: String,
@@ -183,7 +214,7 @@ pub struct UsageView {
     pub usd: f64,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct TaskView {
     pub id: TaskId,
     pub user: UserName,
@@ -203,7 +234,7 @@ pub struct TaskView {
 }
 
 /// A task with everything that is known of it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct TaskDetail {
     #[serde(flatten)]
     pub task: TaskView,
@@ -213,7 +244,7 @@ pub struct TaskDetail {
     pub ledger: Vec<Step>,
 }
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CancelTasks {
     /// One task; without it, every open task of the user.
@@ -221,12 +252,12 @@ pub struct CancelTasks {
     pub task: Option<TaskId>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Cancelled {
     pub cancelled: Vec<TaskId>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ChatView {
     pub id: ChatId,
     pub title: String,
@@ -234,7 +265,7 @@ pub struct ChatView {
     pub created_at: String,
 }
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChatChange {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -246,30 +277,63 @@ pub struct ChatChange {
     pub clear: bool,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Line {
     pub at: String,
     pub from: String,
     pub text: String,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// A question that waits for people, as exactly as they are asked it.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ApprovalView {
     pub id: ApprovalId,
     pub chat: ChatId,
-    pub task: TaskId,
+    /// None: the coordinator itself asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
     pub title: String,
     pub text: String,
+    /// Of exactly this, to be sent back with the answer.
+    #[serde(default)]
+    pub digest: String,
+    /// safe, middle, destructive or outward.
+    #[serde(default)]
+    pub class: String,
+    #[serde(default)]
+    pub reason: String,
+    #[serde(default)]
+    pub sources: Vec<String>,
+    #[serde(default)]
+    pub offered: Vec<Answer>,
+    /// How many different people must allow it.
+    #[serde(default)]
+    pub people: u8,
+    /// Who has answered so far.
+    #[serde(default)]
+    pub answers: Vec<GivenAnswer>,
+    #[serde(default)]
+    pub asked_at: String,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AnswerApproval {
+/// One person's answer to a question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GivenAnswer {
+    pub by: String,
     pub answer: Answer,
 }
 
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AnswerApproval {
+    pub answer: Answer,
+    /// Of what was seen: an answer to something else counts for nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+}
+
 /// Asks for a session: as the operator for a user, or with a one-time login token.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct NewSession {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<UserName>,
@@ -279,7 +343,7 @@ pub struct NewSession {
     pub ttl_s: Option<u64>,
 }
 
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Session {
     pub token: String,
     pub user: UserName,
@@ -296,7 +360,7 @@ impl std::fmt::Debug for Session {
 }
 
 /// What the control plane says of itself.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct StatusView {
     pub version: String,
     pub pid: u32,
@@ -315,7 +379,9 @@ pub struct StatusView {
 }
 
 /// How good something is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Judgement {
     #[default]
@@ -327,7 +393,7 @@ pub enum Judgement {
 }
 
 /// One thing that the operator should know.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct StatusLine {
     /// Stable: people and programs may rely on it.
     pub id: String,
@@ -340,7 +406,7 @@ pub struct StatusLine {
 }
 
 /// A complaint of the log and how often it came.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorLine {
     pub first_at: String,
     pub last_at: String,
@@ -353,7 +419,7 @@ pub struct ErrorLine {
 }
 
 /// The cell of a user, as it is now.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct CellView {
     /// A coordinator runs.
     pub live: bool,
@@ -363,12 +429,12 @@ pub struct CellView {
 }
 
 /// Where a user's tasks may go.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct EgressView {
     pub rules: Vec<EgressRuleView>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct EgressRuleView {
     pub rule: String,
     pub added_by: String,
@@ -378,7 +444,7 @@ pub struct EgressRuleView {
     pub broken: Option<String>,
 }
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EgressChange {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -388,7 +454,7 @@ pub struct EgressChange {
 }
 
 /// What a user's tasks moved to and from a host in a day.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct EgressUsageView {
     pub day: String,
     pub host: String,

@@ -238,6 +238,10 @@ impl CellBackend for NativeBackend {
     fn adopt(&self, workspace: WorkspaceId, file: &std::fs::File) -> std::io::Result<()> {
         adopt::adopt(self.0.uid_of(workspace), file)
     }
+
+    fn show(&self, workspace: WorkspaceId, file: &std::fs::File) -> std::io::Result<()> {
+        adopt::show(self.0.uid_of(workspace), file)
+    }
 }
 
 /// A sandbox whose agent runs.

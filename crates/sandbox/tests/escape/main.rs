@@ -30,6 +30,8 @@ mod refusal;
 #[cfg(test)]
 mod resources;
 #[cfg(test)]
+mod steering;
+#[cfg(test)]
 mod suite;
 
 use halves::in_halves;
@@ -37,6 +39,11 @@ use halves::in_halves;
 #[test]
 fn files_stay_closed() {
     in_halves("files_stay_closed", |suite| Box::pin(files::attack(suite)));
+}
+
+#[test]
+fn what_steers_the_agent_stays_as_it_is() {
+    in_halves("what_steers_the_agent_stays_as_it_is", |suite| Box::pin(steering::attack(suite)));
 }
 
 #[test]

@@ -618,8 +618,7 @@ fn processor_ms() -> u64 {
     ticks * 10
 }
 
-/// Prints what an entry costs, and how fast a million are verified. Run with optimisation:
-/// `CARGO_PROFILE_DEV_OPT_LEVEL=3 cargo nextest run -p cloister-store --run-ignored only --no-capture million`
+/// Prints what an entry costs, and how fast a million are verified: `make audit-bench`.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "a measurement"]
 async fn a_million_entries() {

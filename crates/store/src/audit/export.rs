@@ -18,6 +18,8 @@ use crate::db::Store;
 use crate::error::Tried;
 
 const PAGE: u64 = 4096;
+/// How a line with an entry begins.
+const ENTRY: &str = "{\"entry\"";
 
 /// That a checkpoint holds the chain's head.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +40,14 @@ pub enum ExportLine {
     Entry(Box<Record>),
 }
 
+/// Some lines of an export.
+#[derive(Clone, Debug)]
+pub struct ExportPart {
+    pub lines: Vec<String>,
+    /// The entry that the next part begins with; none: that was all.
+    pub next: Option<u64>,
+}
+
 impl Store {
     /// Writes a chain, with its proofs, as lines of JSON; returns how many entries.
     pub async fn export_audit(
@@ -46,32 +56,50 @@ impl Store {
         chain: Owner,
         out: &mut (dyn Write + Send),
     ) -> Result<u64, AuditError> {
+        let (mut first, mut entries) = (Some(1), 0);
+        while let Some(from) = first {
+            let part = self.export_audit_part(dir, chain, from).await?;
+            for line in part.lines {
+                entries += u64::from(line.starts_with(ENTRY));
+                writeln!(out, "{line}").map_err(file("written", "the export"))?;
+            }
+            first = part.next;
+        }
+        Ok(entries)
+    }
+
+    /// The part of an export that begins with an entry; the first one holds the proofs too.
+    pub async fn export_audit_part(
+        &self,
+        dir: &Path,
+        chain: Owner,
+        first: u64,
+    ) -> Result<ExportPart, AuditError> {
+        let mut lines = Vec::new();
+        // The proofs first: by then the entries that they sign for are there.
+        if first <= 1 {
+            let folder = dir.to_owned();
+            let (keys, proofs) = blocking(move || proofs(&folder, chain)).await?;
+            lines.push(line(&ExportLine::Chain(chain))?);
+            for key in keys.records() {
+                lines.push(line(&ExportLine::Key(Box::new(key.clone())))?);
+            }
+            for proof in proofs {
+                lines.push(line(&ExportLine::Proof(Box::new(proof)))?);
+            }
+        }
         let mut connection = self.reader().acquire().await.tried("read an audit chain")?;
         let last = tip_of(&mut connection, chain).await?.seq;
-        let folder = dir.to_owned();
-        let (keys, proofs) = blocking(move || proofs(&folder, chain)).await?;
-        let keys = keys.records().iter().cloned().map(|key| ExportLine::Key(Box::new(key)));
-        let proofs = proofs.into_iter().map(|proof| ExportLine::Proof(Box::new(proof)));
-        for line in std::iter::once(ExportLine::Chain(chain)).chain(keys).chain(proofs) {
-            write_line(out, &line)?;
+        let until = last.min(first.saturating_add(PAGE - 1));
+        for record in rows::read(&mut connection, chain, first, until).await? {
+            lines.push(line(&ExportLine::Entry(Box::new(record)))?);
         }
-        let mut first = 1;
-        while first <= last {
-            let page =
-                rows::read(&mut connection, chain, first, last.min(first + PAGE - 1)).await?;
-            for record in page {
-                write_line(out, &ExportLine::Entry(Box::new(record)))?;
-            }
-            first += PAGE;
-        }
-        Ok(last)
+        Ok(ExportPart { lines, next: (until < last).then_some(until + 1) })
     }
 }
 
-fn write_line(out: &mut (dyn Write + Send), line: &ExportLine) -> Result<(), AuditError> {
-    let mut text = serde_json::to_vec(line).map_err(|e| file("encoded", "the export")(e.into()))?;
-    text.push(b'\n');
-    out.write_all(&text).map_err(file("written", "the export"))
+fn line(line: &ExportLine) -> Result<String, AuditError> {
+    serde_json::to_string(line).map_err(|error| file("encoded", "the export")(error.into()))
 }
 
 fn proofs(dir: &Path, chain: Owner) -> Result<(KeyLog, Vec<Proof>), AuditError> {

@@ -1,5 +1,7 @@
 //! Taking content out of the audit, with the chain staying whole.
 
+use std::collections::BTreeMap;
+
 use cloister_vault::Owner;
 use sqlx::SqliteConnection;
 
@@ -12,6 +14,9 @@ use crate::error::{StoreError, Tried, corrupt};
 
 /// One entry names no more than this many ranges.
 const MOST_RANGES: usize = 1000;
+
+/// As many old entries are redacted at once; the rest is for the next time.
+const MOST_AT_ONCE: i64 = 10_000;
 
 /// What is to be redacted, by whom and why.
 #[derive(Clone, Debug)]
@@ -77,6 +82,37 @@ impl Sealer {
             }
         }
         Ok(erased)
+    }
+
+    /// Redacts the detail of entries recorded before a time, up to a number of them; returns how many.
+    pub async fn redact_older(
+        &mut self,
+        before: i64,
+        by: &str,
+        why: &str,
+    ) -> Result<u64, AuditError> {
+        let found: Vec<(String, i64)> = sqlx::query_as(
+            "SELECT chain, seq FROM audit_entries WHERE at < ? AND detail IS NOT NULL AND detail <> '' \
+             AND action NOT IN ('audit.redact', 'audit.erase') ORDER BY chain, seq LIMIT ?",
+        )
+        .bind(before)
+        .bind(MOST_AT_ONCE)
+        .fetch_all(self.store.reader())
+        .await
+        .tried("find old audit entries")?;
+        let mut chains: BTreeMap<Owner, Ranges> = BTreeMap::new();
+        for (chain, seq) in found {
+            chains.entry(owner(&chain)?).or_default().push(seq.unsigned_abs());
+        }
+        let mut redacted = 0;
+        for (chain, entries) in chains {
+            for entries in entries.chunks(MOST_RANGES) {
+                let (by, why) = (by.to_owned(), why.to_owned());
+                let extent = Extent::Detail;
+                redacted += self.redact(&Redaction { chain, entries, extent, by, why }).await?;
+            }
+        }
+        Ok(redacted)
     }
 
     /// Takes what was redacted out of segments; what was cut short is done again.

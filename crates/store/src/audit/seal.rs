@@ -296,23 +296,42 @@ impl Sealer {
         Ok(())
     }
 
-    /// Shows a witness every checkpoint it has not confirmed, in order; returns how many it took.
+    /// Shows a witness every checkpoint it has not confirmed.
     pub async fn deliver(&self, witness: &impl Witness) -> Result<u64, AuditError> {
+        self.store.deliver_checkpoints(&self.dir, witness).await
+    }
+
+    /// Takes a new signing key, which the present one vouches for.
+    pub async fn rotate_key(&mut self, by: &str) -> Result<PublicKey, AuditError> {
+        let key = self.signer.rotate(self.store.clock.now_ms())?;
+        let entry = Entry::new(by, "audit.key", key.id());
+        self.store.audit(entry).await?;
+        Ok(key)
+    }
+}
+
+impl Store {
+    /// Shows a witness every checkpoint it has not confirmed, in order; returns how many it took.
+    pub async fn deliver_checkpoints(
+        &self,
+        dir: &Path,
+        witness: &impl Witness,
+    ) -> Result<u64, AuditError> {
         let confirmed: Option<i64> =
             sqlx::query_scalar("SELECT number FROM audit_witnesses WHERE name = ?")
                 .bind(witness.name())
-                .fetch_optional(self.store.reader())
+                .fetch_optional(self.reader())
                 .await
                 .tried("find what a witness has")?;
         let confirmed = confirmed.unwrap_or(0).unsigned_abs();
-        let dir = self.dir.clone();
+        let dir = dir.to_owned();
         let waiting = blocking(move || after(&dir, confirmed)).await?;
         let mut taken = 0;
         for checkpoint in waiting {
             let number = checkpoint.statement.number;
-            let sent_at = self.store.clock.now_ms();
+            let sent_at = self.clock.now_ms();
             witness.keep(&Delivery { sent_at, checkpoint }).await?;
-            let mut tx = self.store.begin_one().await?;
+            let mut tx = self.begin_one().await?;
             sqlx::query(
                 "INSERT INTO audit_witnesses (name, number, at) VALUES (?, ?, ?) \
                  ON CONFLICT (name) DO UPDATE SET number = excluded.number, at = excluded.at",
@@ -327,14 +346,6 @@ impl Sealer {
             taken += 1;
         }
         Ok(taken)
-    }
-
-    /// Takes a new signing key, which the present one vouches for.
-    pub async fn rotate_key(&mut self, by: &str) -> Result<PublicKey, AuditError> {
-        let key = self.signer.rotate(self.store.clock.now_ms())?;
-        let entry = Entry::new(by, "audit.key", key.id());
-        self.store.audit(entry).await?;
-        Ok(key)
     }
 }
 

@@ -80,15 +80,38 @@ fn append(path: &Path, witnessed: &Witnessed) -> Result<(), AuditError> {
     kept.write_all(&line).and_then(|()| kept.sync_all()).map_err(file("written", path))
 }
 
-/// Reads what a witness kept, by number; the first of a number counts. A line that can't be read is left out.
+/// Reads what a witness kept, by number: a file of lines, or a folder of such files; the first of a number
+/// counts. A line that can't be read is left out.
 pub fn read(path: &Path) -> Result<BTreeMap<u64, Witnessed>, AuditError> {
-    let kept = std::fs::File::open(path).map_err(file("opened", path))?;
     let mut all = BTreeMap::new();
-    for line in BufReader::new(kept).split(b'\n') {
-        let line = line.map_err(file("read", path))?;
-        if let Ok(witnessed) = serde_json::from_slice::<Witnessed>(&line) {
-            all.entry(witnessed.delivery.checkpoint.statement.number).or_insert(witnessed);
+    let mut waiting = vec![path.to_owned()];
+    while let Some(path) = waiting.pop() {
+        if path.is_dir() {
+            let names = std::fs::read_dir(&path).map_err(file("listed", &path))?;
+            let names = names.collect::<Result<Vec<_>, _>>().map_err(file("listed", &path))?;
+            waiting.extend(names.into_iter().map(|name| name.path()));
+        } else {
+            read_lines(&path, &mut all)?;
         }
     }
     Ok(all)
+}
+
+fn read_lines(path: &Path, all: &mut BTreeMap<u64, Witnessed>) -> Result<(), AuditError> {
+    let kept = std::fs::File::open(path).map_err(file("opened", path))?;
+    for line in BufReader::new(kept).split(b'\n') {
+        let line = line.map_err(file("read", path))?;
+        if let Some(witnessed) = witnessed(&line) {
+            all.entry(witnessed.delivery.checkpoint.statement.number).or_insert(witnessed);
+        }
+    }
+    Ok(())
+}
+
+/// A witness that only stores what it is sent says nothing of its own clock.
+fn witnessed(line: &[u8]) -> Option<Witnessed> {
+    serde_json::from_slice(line).ok().or_else(|| {
+        let delivery: Delivery = serde_json::from_slice(line).ok()?;
+        Some(Witnessed { received_at: delivery.sent_at, delivery })
+    })
 }

@@ -6,7 +6,6 @@
 
 mod load;
 mod plan;
-mod random;
 mod script;
 mod verdict;
 
@@ -27,6 +26,7 @@ use tokio::time::{Instant, sleep, timeout};
 pub use plan::Victim;
 pub use verdict::Verdict;
 
+use crate::random;
 use crate::stack::{Stack, StackError, processes};
 use crate::{ModelServer, model_server::Received};
 use load::{Phase, Talker, Told};

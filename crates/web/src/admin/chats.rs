@@ -1,15 +1,29 @@
 //! Chats of a user.
 
 use axum::extract::State as Extract;
+use cloister_policy::engine::{ChatCall, WorkspaceCall};
 use cloister_protocol::admin::{ChatChange, ChatView, Line};
 use cloister_protocol::{ChatId, ErrorCode};
 use cloister_store::chats::Chat;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::route::{About, Route};
 use super::{Admin, time};
 use crate::reply::{Answer, Body, Failure, Path, Query, json};
 
 const MAX_TITLE_CHARS: usize = 80;
+
+pub(super) fn routes() -> Vec<Route> {
+    let all = "/admin/v1/users/{user}/chats";
+    let one = "/admin/v1/users/{user}/chats/{chat}";
+    vec![
+        Route::get(all, About::Workspace(WorkspaceCall::ListChats), list),
+        Route::post(all, About::Workspace(WorkspaceCall::CreateChat), add),
+        Route::get(one, About::Chat(ChatCall::Read), show),
+        Route::patch(one, About::Chat(ChatCall::Change), change),
+    ]
+}
 
 fn view(chat: Chat) -> ChatView {
     ChatView {
@@ -20,17 +34,14 @@ fn view(chat: Chat) -> ChatView {
     }
 }
 
-pub(super) async fn list(
-    Extract(admin): Extract<Admin>,
-    Path(name): Path<String>,
-) -> Answer<Vec<ChatView>> {
+async fn list(Extract(admin): Extract<Admin>, Path(name): Path<String>) -> Answer<Vec<ChatView>> {
     let user = super::user(&admin, &name).await?;
     admin.control.store().ensure_first_chat(user.workspace).await?;
     let chats = admin.control.store().chats(user.workspace).await?;
     json(chats.into_iter().map(view).collect())
 }
 
-pub(super) async fn add(
+async fn add(
     Extract(admin): Extract<Admin>,
     Path(name): Path<String>,
     Body(change): Body<ChatChange>,
@@ -41,8 +52,8 @@ pub(super) async fn add(
     json(view(admin.control.store().new_chat(user.workspace, &title, None).await?))
 }
 
-#[derive(Deserialize)]
-pub(super) struct Last {
+#[derive(Deserialize, JsonSchema)]
+struct Last {
     #[serde(default = "last_lines")]
     last: u32,
 }
@@ -52,7 +63,7 @@ fn last_lines() -> u32 {
 }
 
 /// The transcript of a chat.
-pub(super) async fn show(
+async fn show(
     Extract(admin): Extract<Admin>,
     Path((name, chat)): Path<(String, String)>,
     Query(Last { last }): Query<Last>,
@@ -69,7 +80,7 @@ pub(super) async fn show(
     )
 }
 
-pub(super) async fn change(
+async fn change(
     Extract(admin): Extract<Admin>,
     Path((name, chat)): Path<(String, String)>,
     Body(change): Body<ChatChange>,

@@ -2,14 +2,27 @@
 
 use axum::extract::State as Extract;
 use cloister_policy::egress::Rule;
+use cloister_policy::engine::{DomainCall, Request, WorkspaceCall};
 use cloister_protocol::admin::{EgressChange, EgressRuleView, EgressUsageView, EgressView};
 use cloister_store::users::User;
 
+use super::authorise::Asker;
+use super::route::{About, Route};
 use super::{Admin, time};
 use crate::reply::{Answer, Body, Failure, Path, json};
 
 /// How much of the usage is listed.
 const USAGE_ROWS: u32 = 200;
+
+pub(super) fn routes() -> Vec<Route> {
+    let rules = "/admin/v1/users/{user}/egress";
+    let usage_path = "/admin/v1/users/{user}/egress/usage";
+    vec![
+        Route::get(rules, About::Workspace(WorkspaceCall::ListEgressRules), show),
+        Route::patch(rules, About::Handler("allow_domain"), change),
+        Route::get(usage_path, About::Workspace(WorkspaceCall::ListEgressRules), usage),
+    ]
+}
 
 async fn view(admin: &Admin, user: &User) -> Result<EgressView, Failure> {
     let rules = admin.control.store().egress_rule_list(user.id).await?;
@@ -22,25 +35,24 @@ async fn view(admin: &Admin, user: &User) -> Result<EgressView, Failure> {
     Ok(EgressView { rules: rules.collect() })
 }
 
-pub(super) async fn show(
-    Extract(admin): Extract<Admin>,
-    Path(name): Path<String>,
-) -> Answer<EgressView> {
+async fn show(Extract(admin): Extract<Admin>, Path(name): Path<String>) -> Answer<EgressView> {
     let user = super::user(&admin, &name).await?;
     json(view(&admin, &user).await?)
 }
 
-pub(super) async fn change(
+async fn change(
     Extract(admin): Extract<Admin>,
+    asker: Asker,
     Path(name): Path<String>,
     Body(change): Body<EgressChange>,
 ) -> Answer<EgressView> {
     let user = super::user(&admin, &name).await?;
+    decide(&admin, &asker, &user, &change).await?;
     for rule in &change.allow {
-        admin.control.allow_egress(user.id, rule, "operator").await?;
+        admin.control.allow_egress(user.id, rule, asker.name()).await?;
     }
     for rule in &change.forbid {
-        if !admin.control.forbid_egress(user.id, rule, "operator").await? {
+        if !admin.control.forbid_egress(user.id, rule, asker.name()).await? {
             let message = format!("{rule} is not on the allowlist of {}", user.name);
             return Err(Failure::new(cloister_protocol::ErrorCode::NotFound, message)
                 .fix("`cloister egress list` shows what is"));
@@ -49,7 +61,30 @@ pub(super) async fn change(
     json(view(&admin, &user).await?)
 }
 
-pub(super) async fn usage(
+/// Each host is decided about by itself; a rule that names none is a setting like any other.
+async fn decide(
+    admin: &Admin,
+    asker: &Asker,
+    user: &User,
+    change: &EgressChange,
+) -> Result<(), Failure> {
+    let (person, place) = (asker.person(), admin.control.place(user.workspace).await?);
+    let settings = Request::workspace(person, WorkspaceCall::ChangeSettings, &place);
+    let allowed = change.allow.iter().map(|rule| (rule, DomainCall::Allow));
+    let forbidden = change.forbid.iter().map(|rule| (rule, DomainCall::Disallow));
+    if change.allow.is_empty() && change.forbid.is_empty() {
+        asker.require(&settings).await?;
+    }
+    for (rule, call) in allowed.chain(forbidden) {
+        match rule.parse::<Rule>() {
+            Ok(rule) => asker.require(&Request::domain(person, call, &place, rule.host())).await?,
+            Err(_unreadable) => asker.require(&settings).await?,
+        }
+    }
+    Ok(())
+}
+
+async fn usage(
     Extract(admin): Extract<Admin>,
     Path(name): Path<String>,
 ) -> Answer<Vec<EgressUsageView>> {

@@ -1,30 +1,51 @@
-//! The admin API: what the operator can see and change. It is served on a Unix socket that only the
-//! operator's account can open, and used in-process by a CLI that finds no control plane running.
+//! The admin API: what people who run things can see and change, one file per resource.
+//!
+//! It is served on a Unix socket that only the operator's account can open, and used in-process by a CLI
+//! that finds no control plane running. Every call is a line of `table`, and runs only once the policies
+//! have allowed it to whoever calls.
 
+mod audit;
+mod authorise;
 mod cells;
 mod chats;
+mod clients;
+mod config;
+mod describe;
 mod egress;
+mod grants;
 mod models;
+mod pairing;
 mod people;
+mod personal;
+mod policies;
+mod refusals;
+mod roles;
+pub(crate) mod route;
+mod secrets;
+mod sessions;
 mod status;
+mod stop;
 mod tasks;
 mod users;
+mod workspaces;
 
 use std::sync::Arc;
 
-use axum::extract::State as Extract;
-use axum::routing::{get, post, put};
 use axum::{Extension, Router};
 use cloister_control::Control;
 use cloister_control::ports::Upstream;
-use cloister_protocol::admin::{NewSession, Session};
 use cloister_store::StoreError;
 
 use crate::caller::Caller;
-use crate::reply::{Answer, Body, Failure, json};
-use crate::server::{operator_session, with_envelopes};
+use crate::mtls::Remote;
+use crate::reply::Failure;
+use crate::server::with_envelopes;
+use refusals::Refusals;
+use route::Route;
 
+pub use audit::report as audit_report;
 pub(crate) use chats::checked_title;
+pub(crate) use grants::number as grant_number;
 pub(crate) use people::invitation;
 pub(crate) use status::status;
 
@@ -34,73 +55,57 @@ pub(crate) struct Admin {
     control: Control,
     upstream: Arc<dyn Upstream>,
     url: String,
+    refusals: Refusals,
+    remote: Remote,
 }
 
 /// The admin API alone, for a command that finds no control plane running.
-pub fn admin_router(control: Control, upstream: Arc<dyn Upstream>) -> Router {
-    with_envelopes(admin_routes(control, upstream, String::new()).layer(Extension(Caller::Local)))
+pub fn admin_router(control: Control, upstream: Arc<dyn Upstream>, remote: Remote) -> Router {
+    let routes = admin_routes(control, upstream, String::new(), remote);
+    with_envelopes(routes.layer(Extension(Caller::Local)))
 }
 
-pub(crate) fn admin_routes(control: Control, upstream: Arc<dyn Upstream>, url: String) -> Router {
-    Router::new()
-        .route("/admin/v1/status", get(status::show))
-        .route("/admin/v1/sessions", post(new_session))
-        .route("/admin/v1/login", post(login))
-        .route("/admin/v1/users", get(users::list).post(users::add))
-        .route("/admin/v1/users/{user}", get(users::show).patch(users::change))
-        .route("/admin/v1/users/{user}/budget", get(users::budget))
-        .route(
-            "/admin/v1/users/{user}/identity",
-            get(people::identity).patch(people::write_identity),
-        )
-        .route("/admin/v1/invitations", post(people::invite))
-        .route("/admin/v1/users/{user}/egress", get(egress::show).patch(egress::change))
-        .route("/admin/v1/users/{user}/egress/usage", get(egress::usage))
-        .route("/admin/v1/users/{user}/cell", get(cells::show))
-        .route("/admin/v1/users/{user}/cell/stop", post(cells::stop))
-        .route("/admin/v1/users/{user}/chats", get(chats::list).post(chats::add))
-        .route("/admin/v1/users/{user}/chats/{chat}", get(chats::show).patch(chats::change))
-        .route("/admin/v1/users/{user}/approvals", get(tasks::approvals))
-        .route("/admin/v1/users/{user}/approvals/{approval}", post(tasks::answer))
-        .route("/admin/v1/users/{user}/tasks/cancel", post(tasks::cancel))
-        .route("/admin/v1/tasks", get(tasks::list))
-        .route("/admin/v1/tasks/{task}", get(tasks::show))
-        .route("/admin/v1/tasks/{task}/cancel", post(tasks::cancel_one))
-        .route("/admin/v1/tasks/{task}/retry", post(tasks::retry))
-        .route("/admin/v1/models", get(models::list).post(models::add))
-        .route("/admin/v1/models/ids", post(models::ids))
-        .route("/admin/v1/models/{model}", get(models::show).delete(models::remove))
-        .route("/admin/v1/models/{model}/test", post(models::test))
-        .route("/admin/v1/levels/{level}", put(models::use_chain))
-        .with_state(Admin { control, upstream, url })
+/// The admin API for a listener, which says who calls by a `Caller` on every request.
+pub(crate) fn admin_routes(
+    control: Control,
+    upstream: Arc<dyn Upstream>,
+    url: String,
+    remote: Remote,
+) -> Router {
+    let refusals = Refusals::default();
+    route::router(table(), &Admin { control, upstream, url, refusals, remote })
+}
+
+/// Every admin call, by resource.
+pub(crate) fn table() -> Vec<Route> {
+    std::iter::empty()
+        .chain(status::routes())
+        .chain(sessions::routes())
+        .chain(users::routes())
+        .chain(people::routes())
+        .chain(roles::routes())
+        .chain(pairing::routes())
+        .chain(workspaces::routes())
+        .chain(egress::routes())
+        .chain(cells::routes())
+        .chain(chats::routes())
+        .chain(tasks::routes())
+        .chain(grants::routes())
+        .chain(models::routes())
+        .chain(secrets::routes())
+        .chain(audit::routes())
+        .chain(personal::routes())
+        .chain(clients::routes())
+        .chain(policies::routes())
+        .chain(config::routes())
+        .chain(stop::routes())
+        .collect()
 }
 
 /// A time of the database, as people and programs read it.
 pub(crate) fn time(ms: i64) -> String {
     jiff::Timestamp::from_millisecond(ms)
         .map_or_else(|_out_of_range| ms.to_string(), |t| t.to_string())
-}
-
-async fn new_session(
-    Extract(admin): Extract<Admin>,
-    Body(asked): Body<NewSession>,
-) -> Answer<Session> {
-    json(operator_session(&admin.control, asked).await?)
-}
-
-/// A login link for a user.
-#[derive(serde::Serialize)]
-struct LoginUrl {
-    login_url: String,
-}
-
-async fn login(Extract(admin): Extract<Admin>, Body(asked): Body<NewSession>) -> Answer<LoginUrl> {
-    let name = asked.user.ok_or_else(|| {
-        Failure::new(cloister_protocol::ErrorCode::BadRequest, "say for which user")
-    })?;
-    let user = admin.control.store().user(&name).await?;
-    let (token, _) = crate::auth::new_login_token(&admin.control, &user).await?;
-    json(LoginUrl { login_url: format!("{}/login?token={token}", admin.url) })
 }
 
 /// The user of a path, by name.
@@ -114,3 +119,7 @@ async fn user(admin: &Admin, name: &str) -> Result<cloister_store::users::User, 
         other => Ok(other?),
     }
 }
+
+#[cfg(test)]
+#[path = "matrix_tests.rs"]
+mod matrix_tests;

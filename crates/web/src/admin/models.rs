@@ -3,15 +3,37 @@
 use std::io;
 
 use axum::extract::State as Extract;
+use cloister_policy::engine::{ModelCall, PlatformCall};
 use cloister_protocol::ErrorCode;
 use cloister_protocol::Level;
 use cloister_protocol::admin::{Chain, ModelPlace, ModelView, NewModel};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Admin;
+use super::route::{About, Route};
 use crate::reply::{Answer, Body, Failure, Path, json};
 
-pub(super) async fn list(Extract(admin): Extract<Admin>) -> Answer<Vec<ModelView>> {
+pub(super) fn routes() -> Vec<Route> {
+    let (all, one) = ("/admin/v1/models", "/admin/v1/models/{model}");
+    let model = About::Model;
+    vec![
+        Route::get(all, model(ModelCall::Show), list),
+        Route::post(all, model(ModelCall::Add), add),
+        // It calls an address that the body names, with a key: as much as adding it.
+        Route::post("/admin/v1/models/ids", model(ModelCall::Add), ids),
+        Route::get(one, model(ModelCall::Show), show),
+        Route::delete(one, model(ModelCall::Remove), remove),
+        Route::post("/admin/v1/models/{model}/test", model(ModelCall::Test), test),
+        Route::put(
+            "/admin/v1/levels/{level}",
+            About::Platform(PlatformCall::SetLevelModels),
+            use_chain,
+        ),
+    ]
+}
+
+async fn list(Extract(admin): Extract<Admin>) -> Answer<Vec<ModelView>> {
     let mut views = Vec::new();
     for model in admin.control.store().models().await? {
         views.push(admin.control.model_view(model).await?);
@@ -19,36 +41,24 @@ pub(super) async fn list(Extract(admin): Extract<Admin>) -> Answer<Vec<ModelView
     json(views)
 }
 
-pub(super) async fn show(
-    Extract(admin): Extract<Admin>,
-    Path(name): Path<String>,
-) -> Answer<ModelView> {
+async fn show(Extract(admin): Extract<Admin>, Path(name): Path<String>) -> Answer<ModelView> {
     let model = admin.control.store().model(&name).await?;
     json(admin.control.model_view(model).await?)
 }
 
-pub(super) async fn add(
-    Extract(admin): Extract<Admin>,
-    Body(new): Body<NewModel>,
-) -> Answer<ModelView> {
+async fn add(Extract(admin): Extract<Admin>, Body(new): Body<NewModel>) -> Answer<ModelView> {
     let connected = admin.control.connect_model(&*admin.upstream, new).await?;
     json(admin.control.model_view(connected.model).await?)
 }
 
 /// Which models an endpoint has.
-pub(super) async fn ids(
-    Extract(admin): Extract<Admin>,
-    Body(place): Body<ModelPlace>,
-) -> Answer<Vec<String>> {
+async fn ids(Extract(admin): Extract<Admin>, Body(place): Body<ModelPlace>) -> Answer<Vec<String>> {
     let base_url = cloister_control::base_url(&place.base_url)?;
     let ids = admin.upstream.model_ids(&base_url, place.key.as_ref()).await;
     json(ids.map_err(Failure::from)?)
 }
 
-pub(super) async fn remove(
-    Extract(admin): Extract<Admin>,
-    Path(name): Path<String>,
-) -> Answer<Removed> {
+async fn remove(Extract(admin): Extract<Admin>, Path(name): Path<String>) -> Answer<Removed> {
     admin.control.store().remove_model(&name).await?;
     let key = admin.control.layout().keys().join(&name);
     if let Err(error) = std::fs::remove_file(key)
@@ -59,33 +69,30 @@ pub(super) async fn remove(
     json(Removed { removed: name })
 }
 
-#[derive(Serialize)]
-pub(super) struct Removed {
+#[derive(Serialize, JsonSchema)]
+struct Removed {
     removed: String,
 }
 
-#[derive(Serialize)]
-pub(super) struct Tested {
+#[derive(Serialize, JsonSchema)]
+struct Tested {
     model: String,
     answer: String,
 }
 
-pub(super) async fn test(
-    Extract(admin): Extract<Admin>,
-    Path(name): Path<String>,
-) -> Answer<Tested> {
+async fn test(Extract(admin): Extract<Admin>, Path(name): Path<String>) -> Answer<Tested> {
     let model = admin.control.store().model(&name).await?;
     let answer = admin.upstream.probe(&model, None).await.map_err(Failure::from)?;
     json(Tested { model: name, answer })
 }
 
-#[derive(Serialize)]
-pub(super) struct ChainView {
+#[derive(Serialize, JsonSchema)]
+struct ChainView {
     level: Level,
     models: Vec<String>,
 }
 
-pub(super) async fn use_chain(
+async fn use_chain(
     Extract(admin): Extract<Admin>,
     Path(level): Path<String>,
     Body(chain): Body<Chain>,

@@ -2,37 +2,54 @@
 
 use axum::extract::State as Extract;
 use cloister_control::Control;
+use cloister_policy::engine::{PlatformCall, Request, WorkspaceCall};
 use cloister_protocol::UserName;
 use cloister_protocol::admin::{Identity, IdentityChange, Invitation, NewUser};
 use cloister_store::StoreError;
 
+use super::authorise::Asker;
+use super::route::{About, Route};
 use super::{Admin, time};
 use crate::auth;
 use crate::reply::{Answer, Body, Failure, Path, json};
 
-pub(super) async fn identity(
-    Extract(admin): Extract<Admin>,
-    Path(name): Path<String>,
-) -> Answer<Identity> {
+pub(super) fn routes() -> Vec<Route> {
+    let files = "/admin/v1/users/{user}/identity";
+    vec![
+        Route::get(files, About::Workspace(WorkspaceCall::ReadIdentity), identity),
+        Route::patch(files, About::Workspace(WorkspaceCall::ChangeIdentity), write_identity),
+        Route::post("/admin/v1/invitations", About::Platform(PlatformCall::InviteUser), invite),
+    ]
+}
+
+async fn identity(Extract(admin): Extract<Admin>, Path(name): Path<String>) -> Answer<Identity> {
     let user = super::user(&admin, &name).await?;
     json(admin.control.identity(user.workspace)?)
 }
 
-pub(super) async fn write_identity(
+async fn write_identity(
     Extract(admin): Extract<Admin>,
+    asker: Asker,
     Path(name): Path<String>,
     Body(change): Body<IdentityChange>,
 ) -> Answer<Identity> {
     let user = super::user(&admin, &name).await?;
-    let written = admin.control.write_identity(user.workspace, &change)?;
+    let written = admin.control.write_identity(user.workspace, &change, asker.name()).await?;
     admin.control.store().close_start(user.id).await?;
     json(written)
 }
 
-pub(super) async fn invite(
+async fn invite(
     Extract(admin): Extract<Admin>,
+    asker: Asker,
     Body(new): Body<NewUser>,
 ) -> Answer<Invitation> {
+    // A link for somebody who is there already lets its holder in as them.
+    if let Ok(known) = admin.control.store().user(&new.name).await {
+        let place = admin.control.place(known.workspace).await?;
+        let call = WorkspaceCall::OpenSessionFor;
+        asker.require(&Request::workspace(asker.person(), call, &place)).await?;
+    }
     let limits = super::users::limits_of(&admin.control, &new)?;
     json(invitation(&admin.control, &admin.url, &new.name, limits).await?)
 }

@@ -2,15 +2,21 @@
 
 use axum::extract::State as Extract;
 use cloister_control::{Control, RecentError, error_hint};
+use cloister_policy::engine::PlatformCall;
 use cloister_protocol::admin::{ErrorLine, Judgement, StatusView};
 
+use super::route::{About, Route};
 use super::{Admin, time};
 use crate::reply::{Answer, Failure, json};
 
 /// Complaints of the log that are shown.
 const SHOWN_ERRORS: usize = 10;
 
-pub(super) async fn show(Extract(admin): Extract<Admin>) -> Answer<StatusView> {
+pub(super) fn routes() -> Vec<Route> {
+    vec![Route::get("/admin/v1/status", About::Platform(PlatformCall::ReadStatus), show)]
+}
+
+async fn show(Extract(admin): Extract<Admin>) -> Answer<StatusView> {
     json(status(&admin.control, &admin.url).await?)
 }
 

@@ -4,21 +4,47 @@ use std::collections::HashMap;
 
 use axum::extract::State as Extract;
 use cloister_control::nano_to_usd;
+use cloister_policy::engine::{ChatCall, Request, WorkspaceCall};
 use cloister_protocol::admin::{
-    AnswerApproval, ApprovalView, CancelTasks, Cancelled, TaskDetail, TaskView,
+    AnswerApproval, ApprovalView, CancelTasks, Cancelled, GivenAnswer, TaskDetail, TaskView,
 };
 use cloister_protocol::{ApprovalId, TaskId, UserName};
+use cloister_store::approvals::Approval;
 use cloister_store::tasks::Task;
+use cloister_store::users::User;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::authorise::Asker;
+use super::route::{About, Route};
 use super::{Admin, time};
-use crate::reply::{Answer, Body, Path, Query, json};
+use crate::reply::{Answer, Body, Failure, Path, Query, json};
 
-/// Who answers or cancels through this API.
-const OPERATOR: &str = "the operator";
+pub(super) fn routes() -> Vec<Route> {
+    let (workspace, task) = (About::Workspace, About::Task);
+    let list_call = About::Handler(WorkspaceCall::ListTasks.as_str());
+    let answer_call = About::Handler("answer_approval");
+    vec![
+        Route::get(
+            "/admin/v1/users/{user}/approvals",
+            workspace(WorkspaceCall::ListApprovals),
+            approvals,
+        ),
+        Route::post("/admin/v1/users/{user}/approvals/{approval}", answer_call, answer),
+        Route::post(
+            "/admin/v1/users/{user}/tasks/cancel",
+            workspace(WorkspaceCall::CancelTasks),
+            cancel,
+        ),
+        Route::get("/admin/v1/tasks", list_call, list),
+        Route::get("/admin/v1/tasks/{task}", task(ChatCall::ShowTask), show),
+        Route::post("/admin/v1/tasks/{task}/cancel", task(ChatCall::CancelTask), cancel_one),
+        Route::post("/admin/v1/tasks/{task}/retry", task(ChatCall::RetryTask), retry),
+    ]
+}
 
-#[derive(Deserialize)]
-pub(super) struct Filter {
+#[derive(Deserialize, JsonSchema)]
+struct Filter {
     user: Option<String>,
     #[serde(default)]
     open: bool,
@@ -41,14 +67,12 @@ fn view(task: &Task, user: UserName) -> TaskView {
     }
 }
 
-pub(super) async fn list(
+async fn list(
     Extract(admin): Extract<Admin>,
+    asker: Asker,
     Query(filter): Query<Filter>,
 ) -> Answer<Vec<TaskView>> {
-    let users = match &filter.user {
-        Some(name) => vec![super::user(&admin, name).await?],
-        None => admin.control.store().users().await?,
-    };
+    let users = seen(&admin, &asker, filter.user.as_deref()).await?;
     let mut tasks = Vec::new();
     for user in users {
         let of_user = if filter.open {
@@ -62,10 +86,34 @@ pub(super) async fn list(
     json(tasks)
 }
 
-pub(super) async fn show(
-    Extract(admin): Extract<Admin>,
-    Path(id): Path<String>,
-) -> Answer<TaskDetail> {
+/// The users whose tasks the asker may list: the one that is named, or all of them.
+async fn seen(admin: &Admin, asker: &Asker, named: Option<&str>) -> Result<Vec<User>, Failure> {
+    let person = asker.person();
+    let call = WorkspaceCall::ListTasks;
+    if let Some(name) = named {
+        let user = asker.find_user(&name.parse()?).await?;
+        let place = admin.control.place(user.workspace).await?;
+        asker.require_of_user(&Request::workspace(person, call, &place), name, &place).await?;
+        return Ok(vec![user]);
+    }
+    let mut seen = Vec::new();
+    let mut refused = None;
+    for user in admin.control.store().users().await? {
+        let request = Request::workspace(person, call, &admin.control.place(user.workspace).await?);
+        if asker.may(&request) {
+            seen.push(user);
+        } else {
+            refused = Some(request);
+        }
+    }
+    match refused {
+        // Who may see nobody's is told so; who may see some is not told of the others.
+        Some(request) if seen.is_empty() => asker.require(&request).await.map(|()| seen),
+        _ => Ok(seen),
+    }
+}
+
+async fn show(Extract(admin): Extract<Admin>, Path(id): Path<String>) -> Answer<TaskDetail> {
     let id: TaskId = id.parse()?;
     let task = admin.control.store().task(id).await?;
     let user = admin.control.store().user_of(task.workspace).await?;
@@ -79,20 +127,19 @@ pub(super) async fn show(
     })
 }
 
-pub(super) async fn cancel_one(
+async fn cancel_one(
     Extract(admin): Extract<Admin>,
+    asker: Asker,
     Path(id): Path<String>,
 ) -> Answer<Cancelled> {
     let id: TaskId = id.parse()?;
     let task = admin.control.store().task(id).await?;
-    let cancelled = admin.control.cancel_tasks(task.workspace, Some(id), None, OPERATOR).await?;
+    let cancelled =
+        admin.control.cancel_tasks(task.workspace, Some(id), None, asker.shown()).await?;
     json(Cancelled { cancelled })
 }
 
-pub(super) async fn retry(
-    Extract(admin): Extract<Admin>,
-    Path(id): Path<String>,
-) -> Answer<TaskView> {
+async fn retry(Extract(admin): Extract<Admin>, Path(id): Path<String>) -> Answer<TaskView> {
     let id: TaskId = id.parse()?;
     // Each call is a wish of its own.
     let key = admin.control.store().clock.now().to_string();
@@ -101,43 +148,57 @@ pub(super) async fn retry(
     json(view(&task, user.name))
 }
 
-pub(super) async fn cancel(
+async fn cancel(
     Extract(admin): Extract<Admin>,
+    asker: Asker,
     Path(name): Path<String>,
     Body(asked): Body<CancelTasks>,
 ) -> Answer<Cancelled> {
     let user = super::user(&admin, &name).await?;
-    let cancelled = admin.control.cancel_tasks(user.workspace, asked.task, None, OPERATOR).await?;
+    let cancelled =
+        admin.control.cancel_tasks(user.workspace, asked.task, None, asker.shown()).await?;
     json(Cancelled { cancelled })
 }
 
-pub(super) async fn approvals(
+async fn approvals(
     Extract(admin): Extract<Admin>,
     Path(name): Path<String>,
 ) -> Answer<Vec<ApprovalView>> {
     let user = super::user(&admin, &name).await?;
     let pending = admin.control.store().pending_approvals(user.workspace).await?;
-    json(
-        pending
-            .into_iter()
-            .map(|approval| ApprovalView {
-                id: approval.id,
-                chat: approval.chat,
-                task: approval.task,
-                title: approval.title,
-                text: approval.text,
-            })
-            .collect(),
-    )
+    json(pending.into_iter().map(approval_view).collect())
 }
 
-pub(super) async fn answer(
+fn approval_view(approval: Approval) -> ApprovalView {
+    let answers = approval.answers.into_iter();
+    ApprovalView {
+        id: approval.id,
+        chat: approval.chat,
+        task: approval.task,
+        title: approval.title,
+        text: approval.text,
+        digest: approval.digest,
+        class: approval.class,
+        reason: approval.reason,
+        sources: approval.sources,
+        offered: approval.offered,
+        people: approval.people,
+        answers: answers.map(|given| GivenAnswer { by: given.by, answer: given.answer }).collect(),
+        asked_at: time(approval.asked_at),
+    }
+}
+
+async fn answer(
     Extract(admin): Extract<Admin>,
+    asker: Asker,
     Path((name, approval)): Path<(String, String)>,
     Body(asked): Body<AnswerApproval>,
 ) -> Answer<HashMap<&'static str, ApprovalId>> {
     let user = super::user(&admin, &name).await?;
     let id: ApprovalId = approval.parse()?;
-    admin.control.answer_approval(user.workspace, id, asked.answer, OPERATOR).await?;
+    let AnswerApproval { answer, digest } = asked;
+    let (by, digest) = (asker.user(), digest.as_deref());
+    let answered = admin.control.answer_approval(by, user.workspace, id, answer, digest).await;
+    asker.noted(answered).await?;
     json(HashMap::from([("answered", id)]))
 }

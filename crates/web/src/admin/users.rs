@@ -2,17 +2,32 @@
 
 use axum::extract::State as Extract;
 use cloister_control::{Control, nano_to_usd, usd_to_nano};
+use cloister_policy::engine::{PlatformCall, Request, WorkspaceCall};
 use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::{BudgetView, NewUser, UsageView, UserChange, UserView};
-use cloister_store::users::{User, UserLimits};
+use cloister_store::users::{AccountKind, User, UserLimits};
 
 use super::Admin;
+use super::authorise::Asker;
+use super::route::{About, Route};
 use crate::reply::{Answer, Body, Failure, Path, json};
 
 /// The largest quota that can be set, in MB: an exabyte is a typing mistake.
 const MAX_QUOTA_MB: u64 = 1 << 40;
 const MAX_EXECUTORS: u32 = 1000;
 const MAX_USD: f64 = 1e6;
+
+pub(super) fn routes() -> Vec<Route> {
+    let (all, one) = ("/admin/v1/users", "/admin/v1/users/{user}");
+    let workspace = About::Workspace;
+    vec![
+        Route::get(all, About::Platform(PlatformCall::ListUsers), list),
+        Route::post(all, About::Platform(PlatformCall::CreateUser), add),
+        Route::get(one, workspace(WorkspaceCall::ShowUser), show),
+        Route::patch(one, workspace(WorkspaceCall::ChangeLimits), change),
+        Route::get("/admin/v1/users/{user}/budget", workspace(WorkspaceCall::ReadBudget), budget),
+    ]
+}
 
 fn view(user: &User) -> UserView {
     UserView {
@@ -26,24 +41,24 @@ fn view(user: &User) -> UserView {
     }
 }
 
-pub(super) async fn list(Extract(admin): Extract<Admin>) -> Answer<Vec<UserView>> {
+async fn list(Extract(admin): Extract<Admin>) -> Answer<Vec<UserView>> {
     let users = admin.control.store().users().await?;
-    json(users.iter().map(view).collect())
+    let people = users.iter().filter(|user| user.kind == AccountKind::Person);
+    json(people.map(view).collect())
 }
 
-pub(super) async fn show(
-    Extract(admin): Extract<Admin>,
-    Path(name): Path<String>,
-) -> Answer<UserView> {
+async fn show(Extract(admin): Extract<Admin>, Path(name): Path<String>) -> Answer<UserView> {
     json(view(&super::user(&admin, &name).await?))
 }
 
-pub(super) async fn add(
+async fn add(
     Extract(admin): Extract<Admin>,
+    asker: Asker,
     Body(new): Body<NewUser>,
 ) -> Answer<UserView> {
     let limits = limits_of(&admin.control, &new)?;
-    let user = admin.control.store().add_user(&new.name, limits).await?;
+    let store = admin.control.store();
+    let user = store.add_account(&new.name, AccountKind::Person, limits, asker.name()).await?;
     admin.control.store().ensure_first_chat(user.workspace).await?;
     json(view(&user))
 }
@@ -59,12 +74,18 @@ pub(super) fn limits_of(control: &Control, new: &NewUser) -> Result<UserLimits, 
     changed(control.users().limits(), &change)
 }
 
-pub(super) async fn change(
+async fn change(
     Extract(admin): Extract<Admin>,
+    asker: Asker,
     Path(name): Path<String>,
     Body(change): Body<UserChange>,
 ) -> Answer<UserView> {
     let user = super::user(&admin, &name).await?;
+    if change.daily_usd.is_some() || change.task_usd.is_some() {
+        let place = admin.control.place(user.workspace).await?;
+        let call = WorkspaceCall::ChangeBudget;
+        asker.require(&Request::workspace(asker.person(), call, &place)).await?;
+    }
     let limits = changed(user.limits, &change)?;
     json(view(&admin.control.store().set_limits(&user.name, limits).await?))
 }
@@ -100,10 +121,7 @@ fn changed(mut limits: UserLimits, change: &UserChange) -> Result<UserLimits, Fa
     Ok(limits)
 }
 
-pub(super) async fn budget(
-    Extract(admin): Extract<Admin>,
-    Path(name): Path<String>,
-) -> Answer<BudgetView> {
+async fn budget(Extract(admin): Extract<Admin>, Path(name): Path<String>) -> Answer<BudgetView> {
     let user = super::user(&admin, &name).await?;
     let state = admin.control.store().budget_state(user.id).await?;
     let usage = admin.control.store().usage(Some(user.id), None).await?;

@@ -1,21 +1,31 @@
 //! The notice above the pages: that answers come from a script, and the offer of the guided start.
 
+use cloister_protocol::ChatId;
 use maud::{Markup, html};
 
 use super::session::Viewer;
 use crate::server::State;
 
-/// What this person should know before they write, if anything.
-pub(super) async fn for_viewer(state: &State, viewer: &Viewer) -> Option<Markup> {
+/// What this person should know before they write in this chat, if anything.
+pub(super) async fn for_viewer(state: &State, viewer: &Viewer, chat: ChatId) -> Option<Markup> {
     let scripted = scripted(state, viewer).await;
+    let elsewhere = questions_elsewhere(state, viewer, chat).await;
     let offered = state.control.store().offer_start(viewer.user.id).await.unwrap_or_else(|error| {
         tracing::error!(%error, "whether to offer the guided start could not be read");
         false
     });
-    if scripted.is_none() && !offered {
+    if scripted.is_none() && !offered && elsewhere == 0 {
         return None;
     }
     Some(html! {
+        @if elsewhere > 0 {
+            p {
+                a href="/approvals" {
+                    @if elsewhere == 1 { "A question waits" } @else { (elsewhere) " questions wait" }
+                }
+                " for your answer in other chats."
+            }
+        }
         @if let Some(scripted) = scripted { (scripted) }
         @if offered {
             p {
@@ -24,6 +34,17 @@ pub(super) async fn for_viewer(state: &State, viewer: &Viewer) -> Option<Markup>
             }
         }
     })
+}
+
+/// How many questions wait in other chats than this one.
+async fn questions_elsewhere(state: &State, viewer: &Viewer, chat: ChatId) -> usize {
+    match state.control.store().pending_approvals(viewer.workspace).await {
+        Ok(pending) => pending.iter().filter(|approval| approval.chat != chat).count(),
+        Err(error) => {
+            tracing::error!(%error, "the questions that wait could not be read");
+            0
+        }
+    }
 }
 
 /// The notice while the demo model answers; a person must not take a script for more than it is.

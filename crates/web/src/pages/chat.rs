@@ -53,11 +53,11 @@ pub(super) async fn show(
         Entry::Said(_) => None,
     });
     let after = shown.max().unwrap_or(told);
-    let now = now(&state, &viewer).await?;
+    let now = now(&state, &viewer, &history).await?;
     let mut tasks = store.open_tasks(viewer.workspace).await?;
     tasks.retain(|task| task.chat == chat.id);
     let view = View {
-        banner: super::banner::for_viewer(&state, &viewer).await,
+        banner: super::banner::for_viewer(&state, &viewer, chat.id).await,
         agent: state.control.agent_name(viewer.workspace),
         chats: store.chats(viewer.workspace).await?,
         message_id: random_token()
@@ -89,7 +89,7 @@ pub(super) async fn older(
     let chat = store.chat(viewer.workspace, chat.parse()?).await?;
     let cursor = Cursor { inbox, outbox };
     let history = store.history(viewer.workspace, chat.id, cursor, PAGE).await?;
-    let log = log(chat.id, &history, &now(&state, &viewer).await?);
+    let log = log(chat.id, &history, &now(&state, &viewer, &history).await?);
     if !wants_page(&headers) {
         return Ok(log);
     }
@@ -141,13 +141,16 @@ pub(super) async fn say(
     Ok(Redirect::to(&format!("/chats/{chat}#end")))
 }
 
-async fn now(state: &State, viewer: &Viewer) -> Result<Now, Failure> {
+/// What the entries of a page need to be shown as they stand.
+async fn now(state: &State, viewer: &Viewer, history: &HistoryPage) -> Result<Now, Failure> {
     let store = state.control.store();
-    let waiting = store.pending_approvals(viewer.workspace).await?;
-    Ok(Now {
-        waiting: waiting.iter().map(|approval| approval.id).collect(),
-        allowed: store.egress_rules(viewer.user.id).await?,
-    })
+    let mut now = Now { allowed: store.egress_rules(viewer.user.id).await?, ..Now::default() };
+    for entry in &history.entries {
+        if let Entry::Told(item) = entry {
+            now.look_up(store, &item.frame).await?;
+        }
+    }
+    Ok(now)
 }
 
 fn log(chat: ChatId, history: &HistoryPage, now: &Now) -> Markup {

@@ -1,21 +1,44 @@
 //! The entries of a conversation as HTML: the same for a page and for what arrives live.
 
+use std::collections::HashMap;
+
+use cloister_policy::legible;
 use cloister_protocol::link::Cause;
-use cloister_protocol::{AgentFrame, Ask, Attachment, End, SendFile, Update};
+use cloister_protocol::{AgentFrame, ApprovalId, Ask, Attachment, End, SendFile, Update};
+use cloister_store::approvals::Approval;
 use cloister_store::inbox::{InboxItem, InboxState};
 use cloister_store::tasks::Task;
+use cloister_store::{Store, StoreError};
 use maud::{Markup, html};
 
+use super::ask::{self, Back};
 use crate::admin::time;
 use crate::markdown;
 
 /// What decides how an old entry looks today.
 #[derive(Debug, Default)]
 pub(crate) struct Now {
-    /// The questions that still wait; none when they are not known to.
-    pub(crate) waiting: Vec<cloister_protocol::ApprovalId>,
+    /// The questions that were asked, as they stand.
+    pub(crate) approvals: HashMap<ApprovalId, Approval>,
     /// The rules of where to go that are there by now.
     pub(crate) allowed: Vec<String>,
+}
+
+impl Now {
+    /// Finds out how what a frame is about stands by now.
+    pub(crate) async fn look_up(
+        &mut self,
+        store: &Store,
+        frame: &AgentFrame,
+    ) -> Result<(), StoreError> {
+        let AgentFrame::Ask(ask) = frame else { return Ok(()) };
+        match store.approval(ask.approval).await {
+            Ok(approval) => drop(self.approvals.insert(approval.id, approval)),
+            Err(StoreError::NotFound { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
 }
 
 /// A person's message, and the place of its answer while there is none.
@@ -47,7 +70,7 @@ fn attached(files: &[Attachment]) -> Markup {
     html! {
         @if !files.is_empty() {
             ul.files aria-label="Files" {
-                @for file in files { li { span.file { (file.name) " " small { (size(file.size)) } } } }
+                @for file in files { li { span.file { (legible(&file.name)) " " small { (size(file.size)) } } } }
             }
         }
     }
@@ -58,9 +81,9 @@ pub(crate) fn told(frame: &AgentFrame, at: i64, now: &Now) -> Option<Markup> {
     match frame {
         AgentFrame::End(end) => Some(answer(end, at)),
         AgentFrame::SendFile(file) => Some(sent_file(file, at)),
-        AgentFrame::Ask(ask) => Some(question(ask, now.waiting.contains(&ask.approval))),
+        AgentFrame::Ask(ask) => Some(question(ask, now.approvals.get(&ask.approval))),
         AgentFrame::Update(Update::Notice { text }) => {
-            Some(html! { p.entry.notice role="note" { (text) } })
+            Some(html! { p.entry.notice role="note" { (legible(text)) } })
         }
         AgentFrame::Update(Update::Blocked { host, reason, allow, .. }) => {
             let is_new = |command: &&str| {
@@ -73,7 +96,8 @@ pub(crate) fn told(frame: &AgentFrame, at: i64, now: &Now) -> Option<Markup> {
             Update::Restart { .. }
             | Update::Task { .. }
             | Update::Progress { .. }
-            | Update::Todos { .. },
+            | Update::Todos { .. }
+            | Update::Answered { .. },
         )
         | AgentFrame::Accepted { .. }
         | AgentFrame::TextChunk(_)
@@ -98,40 +122,34 @@ fn sent_file(file: &SendFile, at: i64) -> Markup {
         article.entry.agent aria-label="File from the agent" {
             @if let Some(url) = &file.url {
                 a.file.card href=(url) download=(file.name) {
-                    span.name { (file.name) }
+                    span.name { (legible(&file.name)) }
                     small { (size(file.size)) " · Download" }
                 }
             } @else {
-                span.file.card { (file.name) }
+                span.file.card { (legible(&file.name)) }
             }
             (stamp(at))
         }
     }
 }
 
-fn question(ask: &Ask, waits: bool) -> Markup {
-    let title = format!("q-{}", ask.approval);
-    let task = ask.task.map(|task| task.to_string());
-    html! {
-        section.entry.ask data-approval=(ask.approval) data-task=[task] aria-labelledby=(title) {
-            h2 id=(title) { (ask.title) }
-            div.text.rich { (markdown::render(&ask.text)) }
-            @if waits {
-                div.row {
-                    button.primary type="button" data-answer-with="allow" { "Allow" }
-                    button type="button" data-answer-with="deny" { "Refuse" }
-                }
-            } @else {
-                p.hint { "Answered." }
+fn question(ask: &Ask, approval: Option<&Approval>) -> Markup {
+    match approval {
+        Some(approval) => ask::card(approval, Back::Chat),
+        // Nobody knows of it any more: there is nothing to answer.
+        None => html! {
+            section.entry.ask {
+                h2 { (legible(&ask.title)) }
+                pre.exact { (legible(&ask.text)) }
             }
-        }
+        },
     }
 }
 
 fn blocked(host: &str, reason: &str, allow: Option<&str>) -> Markup {
     html! {
         div.entry.notice.blocked role="note" {
-            p { strong { (host) } " was not reached: " (reason) }
+            p { strong { (legible(host)) } " was not reached: " (legible(reason)) }
             @if let Some(command) = allow {
                 button type="button" data-say=(command) { "Allow " (host) }
             }
@@ -144,7 +162,7 @@ pub(crate) fn task(task: &Task) -> Markup {
     html! {
         li.task data-task=(task.id) data-state=(task.state.as_str()) {
             div.head {
-                span.title { (task.title) }
+                span.title { (legible(&task.title)) }
                 span.state { (task.state.as_str()) }
                 button.small type="button" data-cancel=(task.id)
                     aria-label={ "Cancel " (task.title) } { "Cancel" }

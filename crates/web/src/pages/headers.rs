@@ -16,11 +16,13 @@ const CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-
 /// Nothing is said to other sites; our own forms must be able to say where they come from.
 const REFERRER: &str = "same-origin";
 
-const HEADERS: [(HeaderName, &str); 7] = [
+const HEADERS: [(HeaderName, &str); 8] = [
     (header::CONTENT_SECURITY_POLICY, CSP),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::REFERRER_POLICY, REFERRER),
     (header::X_FRAME_OPTIONS, "DENY"),
+    // A browser that looks up the hosts of links has told them something.
+    (header::X_DNS_PREFETCH_CONTROL, "off"),
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
     (

@@ -108,7 +108,7 @@ async fn redeem(
     store.ensure_first_chat(user.workspace).await?;
     let (session, _) = auth::new_session_token(&state.control, &user, Some(COOKIE_TTL_S)).await?;
     if let Some(before) = before {
-        store.end_session(&before.session).await?;
+        state.control.end_session(&before.session).await?;
     }
     let mut response = Redirect::to("/").into_response();
     response.headers_mut().insert(header::SET_COOKIE, set_cookie(state, &session));
@@ -120,7 +120,7 @@ pub(super) async fn logout(
     viewer: Option<Viewer>,
 ) -> Result<Response, Failure> {
     if let Some(viewer) = viewer {
-        state.control.store().end_session(&viewer.session).await?;
+        state.control.end_session(&viewer.session).await?;
     }
     let mut response = Redirect::to("/login").into_response();
     response.headers_mut().insert(header::SET_COOKIE, set_cookie(&state, ""));

@@ -4,12 +4,15 @@
 //! it; nothing is changed by a request that does not come from a page of ours; no page loads
 //! anything from elsewhere or runs a script that is not our file.
 
+mod approvals;
+pub(crate) mod ask;
 mod assets;
 mod banner;
 mod chat;
 mod chats;
 pub(crate) mod entries;
 mod forms;
+mod grants;
 mod headers;
 mod login;
 mod model;
@@ -37,6 +40,10 @@ pub(crate) fn routes(state: &State) -> Router<State> {
         .route("/chats/{chat}/message/{turn}", get(chat::message))
         .route("/chats/{chat}/rename", post(chats::rename))
         .route("/chats/{chat}/archive", post(chats::archive))
+        .route("/approvals", get(approvals::show))
+        .route("/approvals/{approval}", post(approvals::answer))
+        .route("/grants", get(grants::show))
+        .route("/grants/{grant}/revoke", post(grants::revoke))
         .route("/start", get(start::show).post(start::save))
         .route("/start/skip", post(start::skip))
         .route("/people", get(people::show))

@@ -5,6 +5,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
+use cloister_policy::engine::{PlatformCall, Request as Call, WorkspaceCall};
 use cloister_protocol::{ErrorCode, WorkspaceId};
 use cloister_store::tokens::token_hash;
 use cloister_store::users::User;
@@ -14,8 +15,6 @@ use crate::server::State;
 
 /// How long a browser stays logged in.
 pub(crate) const COOKIE_TTL_S: u64 = 30 * 24 * 3600;
-/// The user who runs this machine.
-const OPERATOR: u32 = 1;
 
 /// The person that a page is for.
 #[derive(Clone, Debug)]
@@ -24,12 +23,16 @@ pub(crate) struct Viewer {
     pub(crate) workspace: WorkspaceId,
     /// The hash under which the session is kept.
     pub(crate) session: String,
+    /// The policies let them make the agent of their workspace work.
+    uses: bool,
+    /// The policies let them change the platform's settings.
+    rules: bool,
 }
 
 impl Viewer {
     /// Whether this is the person who runs the machine.
     pub(crate) fn is_operator(&self) -> bool {
-        self.user.id.number() == OPERATOR
+        self.rules
     }
 
     /// Refuses whoever does not run this machine.
@@ -47,7 +50,15 @@ impl Viewer {
             return Ok(None);
         };
         let user = state.control.store().user_of(owner.workspace).await?;
-        Ok(Some(Self { user, workspace: owner.workspace, session }))
+        let person = state.control.person(user.id).await?;
+        let place = state.control.place(user.workspace).await?;
+        let may = |request: Call| state.control.require(&request).is_ok();
+        if !may(Call::workspace(&person, WorkspaceCall::ListChats, &place)) {
+            return Ok(None);
+        }
+        let uses = may(Call::workspace(&person, WorkspaceCall::CreateChat, &place));
+        let rules = may(Call::platform(&person, PlatformCall::ChangeSettings));
+        Ok(Some(Self { user, workspace: owner.workspace, session, uses, rules }))
     }
 }
 
@@ -57,6 +68,10 @@ impl FromRequestParts<State> for Viewer {
     /// A page sends who is not logged in to the login page; anything else says 401.
     async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Self, Response> {
         let found = Self::find(state, &parts.headers).await.map_err(IntoResponse::into_response)?;
+        if !is_reading(&parts.method) && found.as_ref().is_some_and(|viewer| !viewer.uses) {
+            let message = "you may look at this workspace, and change nothing in it";
+            return Err(Failure::new(ErrorCode::Forbidden, message).into_response());
+        }
         found.ok_or_else(|| {
             if wants_page(&parts.headers) {
                 return Redirect::to("/login").into_response();
@@ -77,6 +92,10 @@ impl OptionalFromRequestParts<State> for Viewer {
     ) -> Result<Option<Self>, Response> {
         Self::find(state, &parts.headers).await.map_err(IntoResponse::into_response)
     }
+}
+
+fn is_reading(method: &Method) -> bool {
+    [Method::GET, Method::HEAD].contains(method)
 }
 
 pub(super) fn wants_page(headers: &HeaderMap) -> bool {
@@ -152,8 +171,9 @@ pub(crate) async fn same_origin_only(
     request: Request,
     next: Next,
 ) -> Response {
-    let reads = [Method::GET, Method::HEAD].contains(request.method());
-    if !reads && let Err(refusal) = require_same_origin(&state, request.headers()) {
+    if !is_reading(request.method())
+        && let Err(refusal) = require_same_origin(&state, request.headers())
+    {
         return refusal.into_response();
     }
     next.run(request).await

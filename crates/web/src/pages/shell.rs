@@ -9,6 +9,8 @@ use super::session::Viewer;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Chat,
+    Approvals,
+    Grants,
     Start,
     People,
     Model,
@@ -18,8 +20,10 @@ pub(crate) enum Place {
 }
 
 /// What the navigation offers: where, its address and name, and whether it is for the operator.
-const PLACES: [(Place, &str, &str, bool); 5] = [
+const PLACES: [(Place, &str, &str, bool); 7] = [
     (Place::Chat, "/", "Chat", false),
+    (Place::Approvals, "/approvals", "Approvals", false),
+    (Place::Grants, "/grants", "Grants", false),
     (Place::Start, "/start", "Guided start", false),
     (Place::People, "/people", "People", true),
     (Place::Model, "/model", "Model", true),

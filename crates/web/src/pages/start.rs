@@ -52,10 +52,13 @@ pub(super) async fn save(
     let daily = filled.daily_usd.clone().unwrap_or_default();
     let saved = match budget(&viewer, filled.daily_usd.as_deref()) {
         Err(wrong) => Err(wrong),
-        Ok(budget) => match state.control.write_identity(viewer.workspace, &change) {
-            Ok(_) => Ok(budget),
-            Err(error) => Err(error.body()),
-        },
+        Ok(budget) => {
+            let by = viewer.user.name.as_str();
+            match state.control.write_identity(viewer.workspace, &change, by).await {
+                Ok(_) => Ok(budget),
+                Err(error) => Err(error.body()),
+            }
+        }
     };
     match saved {
         Ok(budget) => {

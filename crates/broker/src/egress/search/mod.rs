@@ -9,8 +9,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::BytesMut;
-use cloister_policy::egress::Host;
+use bytes::{Bytes, BytesMut};
+use cloister_control::ports::{ContentSource, Outward};
+use cloister_policy::egress::{Destination, Host, Scheme};
 use cloister_store::models::KeyRef;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,7 @@ use super::options::{SearchKind, SearchOptions};
 use super::outlet::Outlet;
 use super::stopped::{Denied, Failure, Stopped, shown};
 use crate::keys::{ApiKey, KeyError, KeyRing};
+use crate::secrets::Now;
 
 const MAX_QUERY_BYTES: usize = 1_024;
 const DEFAULT_COUNT: usize = 8;
@@ -41,7 +43,7 @@ pub(super) struct SearchRequest {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Found {
+struct Found {
     provider: &'static str,
     results: Vec<SearchResult>,
 }
@@ -219,7 +221,8 @@ async fn read_json<T: serde::de::DeserializeOwned>(
 }
 
 impl Outlet {
-    pub(super) async fn search(self: &Arc<Self>, asked: SearchRequest) -> Result<Found, Stopped> {
+    /// What was found, as JSON.
+    pub(super) async fn search(self: &Arc<Self>, asked: SearchRequest) -> Result<Bytes, Stopped> {
         self.gate().decide_search("web search")?;
         let Some(search) = &self.outside.search else {
             let reason = "no provider of searches is set up";
@@ -243,6 +246,9 @@ impl Outlet {
         })?;
         self.pace.wait().await;
         let host = search.host.as_str();
+        let now = self.secrets(host).await?;
+        self.refuse_handles(&now, "web search", query)?;
+        self.gate().ask(search.outward(query)).await?;
         let tally = Tally::new(self.meter(host).await?, search.host.clone());
         let bytes = u64::try_from(query.len()).unwrap_or(u64::MAX);
         tally.send(bytes).map_err(|over| over_budget(host, over))?;
@@ -251,7 +257,39 @@ impl Outlet {
         let results = search.ask(query, count).await.map_err(|error| {
             Failure::bad_gateway(format!("the search failed: {}", shown(&error.to_string())))
         })?;
-        Ok(Found { provider: search.provider.name(), results })
+        let found = Found { provider: search.provider.name(), results };
+        self.take_in(found, &now).await
+    }
+}
+
+impl Outlet {
+    /// Masks what was found and records that it comes in.
+    async fn take_in(&self, found: Found, now: &Now) -> Result<Bytes, Stopped> {
+        let json = serde_json::to_vec(&found).map_err(|error| {
+            Failure::bad_gateway(format!("what was found can't be told: {error}"))
+        })?;
+        let shown = self.shelf().masked(&now.mask, json.into(), "what a search found").await;
+        let source = ContentSource::Tool { name: "web_search".to_owned() };
+        self.gate().came_in(source, shown.clone()).await?;
+        Ok(shown)
+    }
+}
+
+impl Search {
+    /// A search as the gate sees it: a read whose address says what is looked for.
+    fn outward(&self, words: &str) -> Outward {
+        let query =
+            url::form_urlencoded::Serializer::new(String::new()).append_pair("q", words).finish();
+        let host = self.host.clone();
+        Outward {
+            method: "GET".to_owned(),
+            to: Destination { scheme: Scheme::Https, host, port: 443, path: "/".to_owned() },
+            query: Some(query),
+            headers: Vec::new(),
+            body: Bytes::new(),
+            secrets: Vec::new(),
+            search: Some(words.to_owned()),
+        }
     }
 }
 

@@ -467,8 +467,11 @@ async fn e46_exfiltration_through_an_allowed_host() {
 #[tokio::test]
 async fn e48_the_hosts_of_one_task_are_not_those_of_another() {
     let net = Net::new(&["http://a.test", "http://b.test"]).await;
-    let only =
-        |host: &str| Egress::Open { only: Some(vec![format!("http://{host}")]), reads_only: false };
+    let only = |host: &str| Egress::Open {
+        only: Some(vec![format!("http://{host}")]),
+        reads_only: false,
+        secrets: None,
+    };
     let first = net.open_with("first.sock", only("a.test"), None);
     let second = net.open_with("second.sock", only("b.test"), None);
     assert_eq!(first.client.get_plain("http://a.test/").await.status, 200);
@@ -477,11 +480,14 @@ async fn e48_the_hosts_of_one_task_are_not_those_of_another() {
     // No list of a task widens the user's, and one that can't be read gives nothing.
     let wide = net.open_with("wide.sock", only("c.test"), None);
     assert_refused(&wide.client.get_plain("http://c.test/").await, "no rule allows");
-    let broken =
-        Egress::Open { only: Some(vec!["http://a.test".into(), "*".into()]), reads_only: false };
+    let broken = Egress::Open {
+        only: Some(vec!["http://a.test".into(), "*".into()]),
+        reads_only: false,
+        secrets: None,
+    };
     let broken = net.open_with("broken.sock", broken, None);
     assert_refused(&broken.client.get_plain("http://a.test/").await, "can't be read");
-    let nothing = Egress::Open { only: Some(Vec::new()), reads_only: false };
+    let nothing = Egress::Open { only: Some(Vec::new()), reads_only: false, secrets: None };
     let nothing = net.open_with("nothing.sock", nothing, None);
     assert_refused(&nothing.client.get_plain("http://a.test/").await, "this task was given");
     assert_eq!(net.internet.resolved(), ["a.test", "b.test"]);

@@ -37,6 +37,7 @@ pub(crate) struct Seen {
     pub(crate) host: String,
     pub(crate) path: String,
     pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) body: Bytes,
 }
 
 pub(crate) struct Internet {
@@ -252,12 +253,45 @@ async fn answer(seen: &Mutex<Vec<Seen>>, request: Request<Incoming>) -> Response
     let read = body.collect().await.map(|body| body.to_bytes());
     let body = read.as_ref().map_or(0, Bytes::len);
     let method = parts.method.to_string();
-    seen.lock().unwrap().push(Seen { method, host: host.clone(), path: path.clone(), headers });
+    let all: Vec<String> = headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+    let said = format!("{path}\n{}\n", all.join("\n"));
+    let content = read.as_ref().map(Bytes::clone).unwrap_or_default();
+    let now = Seen { method, host: host.clone(), path: path.clone(), headers, body: content };
+    seen.lock().unwrap().push(now);
     if read.is_err() {
         return Response::new(Body::empty());
     }
     let (page, argument) = path.trim_start_matches('/').split_once('/').unwrap_or((&path, ""));
-    page_of(page, argument, &host, body).await
+    match page {
+        "echo" | "echo-slowly" | "echo-denied" | "echo-zipped" | "echo-elsewhere" | "echo-head" => {
+            echo(page, &said)
+        }
+        _ => page_of(page, argument, &host, body).await,
+    }
+}
+
+/// Pages that say back what they were asked with.
+fn echo(page: &str, said: &str) -> Response<Body> {
+    let response = Response::builder().header("content-type", "text/plain");
+    let body = Body::from(said.to_owned());
+    let one_line = said.replace('\n', " ");
+    let response = match page {
+        "echo-slowly" => {
+            let letters: Vec<Bytes> =
+                said.as_bytes().chunks(3).map(Bytes::copy_from_slice).collect();
+            let letters = stream::iter(letters).map(Ok::<_, Infallible>);
+            response.body(Body::from_stream(letters))
+        }
+        "echo-denied" => response.status(401).body(body),
+        "echo-zipped" => response.header("content-encoding", "gzip").body(body),
+        "echo-elsewhere" => {
+            let place = format!("https://b.test/?{}", one_line.replace(' ', "_"));
+            response.status(302).header("location", place).body(Body::empty())
+        }
+        "echo-head" => response.header("x-said", one_line).body(Body::from("ok")),
+        _ => response.body(body),
+    };
+    response.unwrap()
 }
 
 async fn page_of(page: &str, argument: &str, host: &str, body: usize) -> Response<Body> {

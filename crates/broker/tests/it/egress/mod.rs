@@ -3,8 +3,10 @@
 mod client;
 mod escapes;
 mod fetch;
+mod gate;
 mod internet;
 mod limits;
 mod proxy;
 mod search;
+mod secrets;
 mod world;

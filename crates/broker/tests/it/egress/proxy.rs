@@ -176,7 +176,7 @@ async fn a_closed_door_lets_nothing_out() {
 #[tokio::test]
 async fn before_a_plan_is_approved_only_reading_goes_out() {
     let net = Net::new(&["http://allowed.test"]).await;
-    let reading = Egress::Open { only: None, reads_only: true };
+    let reading = Egress::Open { only: None, reads_only: true, secrets: None };
     let door = net.open_with("reading.sock", reading, None);
     let mut tunnel =
         door.client.tunnel("allowed.test:443", Sni::Says("allowed.test")).await.unwrap();

@@ -80,7 +80,7 @@ async fn searxng_is_asked_and_its_answer_is_put_in_order() {
     assert_eq!(asked[0].0, "/search?format=json&q=a+b+%26+c");
     assert_eq!(net.audited("egress.open").await.len(), 1);
     // A task with hosts of its own was not given searches.
-    let only = Egress::Open { only: Some(vec!["a.test".into()]), reads_only: false };
+    let only = Egress::Open { only: Some(vec!["a.test".into()]), reads_only: false, secrets: None };
     let narrow = net.open_with("narrow.sock", only, None);
     assert_eq!(narrow.client.request("POST", "/search", r#"{"query":"x"}"#).await.status, 403);
 }

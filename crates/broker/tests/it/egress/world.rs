@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use cloister_broker::Options;
@@ -10,6 +11,9 @@ use cloister_control::ports::{
     RefusedEgress,
 };
 use cloister_protocol::TaskId;
+use cloister_store::secrets::NewSecret;
+use cloister_store::users::User;
+use cloister_vault::{Binding, Form, Owner, SecretValue};
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -38,12 +42,38 @@ pub(crate) struct OpenNet {
     pub(crate) door: Box<dyn OpenDoor>,
 }
 
+/// Control's side of a door: says what the test wants, and remembers what it heard.
 #[derive(Default)]
 pub(crate) struct Told {
     refusals: Mutex<Vec<RefusedEgress>>,
+    gated: Mutex<Vec<Outward>>,
+    came_in: Mutex<Vec<CameIn>>,
+    judge: Mutex<Option<Judge>>,
+    /// Nothing can be recorded.
+    forgetful: AtomicBool,
 }
 
+/// What the gate says to a request.
+type Judge = Box<dyn Fn(&Outward) -> Gated + Send>;
+
 impl Told {
+    /// The requests that the gate was asked about.
+    pub(crate) fn gated(&self) -> Vec<Outward> {
+        self.gated.lock().unwrap().clone()
+    }
+
+    pub(crate) fn came_in(&self) -> Vec<CameIn> {
+        self.came_in.lock().unwrap().clone()
+    }
+
+    pub(crate) fn judge(&self, judge: impl Fn(&Outward) -> Gated + Send + 'static) {
+        *self.judge.lock().unwrap() = Some(Box::new(judge));
+    }
+
+    pub(crate) fn forget_everything(&self) {
+        self.forgetful.store(true, Ordering::SeqCst);
+    }
+
     pub(crate) fn refusals(&self) -> Vec<RefusedEgress> {
         self.refusals.lock().unwrap().clone()
     }
@@ -59,17 +89,23 @@ impl LinkSide for Told {
     fn refused(&self, refused: RefusedEgress) {
         self.refusals.lock().unwrap().push(refused);
     }
-    fn gate(&self, _outward: Outward) -> BoxFuture<'_, Gated> {
-        Box::pin(std::future::ready(Gated::Go))
+
+    fn gate(&self, outward: Outward) -> BoxFuture<'_, Gated> {
+        let judge = self.judge.lock().unwrap();
+        let gated = judge.as_ref().map_or(Gated::Go, |judge| judge(&outward));
+        self.gated.lock().unwrap().push(outward);
+        Box::pin(std::future::ready(gated))
     }
 
-    fn came_in(&self, _content: CameIn) -> BoxFuture<'_, Result<(), NotRecorded>> {
-        Box::pin(std::future::ready(Ok(())))
+    fn came_in(&self, content: CameIn) -> BoxFuture<'_, Result<(), NotRecorded>> {
+        let lost = self.forgetful.load(Ordering::SeqCst);
+        self.came_in.lock().unwrap().push(content);
+        Box::pin(std::future::ready(if lost { Err(NotRecorded) } else { Ok(()) }))
     }
 }
 
 pub(crate) fn all() -> Egress {
-    Egress::Open { only: None, reads_only: false }
+    Egress::Open { only: None, reads_only: false, secrets: None }
 }
 
 /// Options under which a test can ask as fast as it likes.
@@ -123,6 +159,28 @@ impl Net {
         OpenNet { client: Client { socket }, told, door }
     }
 
+    /// A door of somebody else.
+    pub(crate) fn open_as(&self, name: &str, user: &User) -> OpenNet {
+        let socket: PathBuf = self.dir.path().join(name);
+        let who = Principal { user: user.id, workspace: user.workspace, task: None };
+        let told = Arc::new(Told::default());
+        let door = self.doors.open(socket.clone(), who, all(), Arc::clone(&told) as _).unwrap();
+        OpenNet { client: Client { socket }, told, door }
+    }
+
+    /// Gives the user a secret.
+    pub(crate) async fn secret(&self, name: &str, hosts: &[&str], form: Form, value: &str) {
+        let hosts = hosts.iter().map(|host| host.parse().unwrap()).collect();
+        let new = NewSecret {
+            owner: Owner::User(self.user.id),
+            name: name.parse().unwrap(),
+            binding: Binding::new(hosts, form).unwrap(),
+            value: SecretValue::from(value.to_owned()),
+            by: "test".to_owned(),
+        };
+        self.store.set_secret(&self.keys, new).await.unwrap();
+    }
+
     /// Audit entries of one action, oldest first, as (subject, detail).
     pub(crate) async fn audited(&self, action: &str) -> Vec<(String, String)> {
         let mut rows = self.store.audit_tail(1_000).await.unwrap();
@@ -136,8 +194,7 @@ impl Net {
     /// From now on nothing can be put into the audit trail.
     pub(crate) fn break_audit(&self) {
         let database = rusqlite::Connection::open(self.dir.path().join("cloister.db")).unwrap();
-        let broken =
-            "CREATE TRIGGER broken BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'no'); END";
+        let broken = "CREATE TRIGGER broken BEFORE INSERT ON audit_entries BEGIN SELECT RAISE(ABORT, 'no'); END";
         database.execute_batch(broken).unwrap();
     }
 
@@ -157,6 +214,13 @@ impl Net {
 }
 
 impl OpenNet {
+    /// The handle of a secret, as the sandbox is told.
+    pub(crate) async fn handle(&self, name: &str) -> String {
+        let listed = self.client.request("GET", "/secrets", "").await.json().await;
+        let found = listed.as_array().unwrap().iter().find(|secret| secret["name"] == name);
+        found.map(|secret| secret["handle"].as_str().unwrap().to_owned()).unwrap_or_default()
+    }
+
     /// The refusals as the agent reads them.
     pub(crate) async fn refusals(&self, after: u64) -> Value {
         self.client

@@ -61,11 +61,12 @@ impl Yard {
     async fn new(root: &Path) -> Result<Self, CliError> {
         let layout = wiring::create_layout(root)?;
         let store = Store::open(&layout.database()).await?;
-        let doors = DoorServer::new(cloister_broker::Options::new(layout.keys()), store)
+        let keys = wiring::unlock(&store, &layout).await?;
+        let doors = DoorServer::new(cloister_broker::Options::new(layout.keys()), store, keys)
             .map_err(|error| CliError::new(ErrorCode::Internal, error.to_string()))?;
         let backend = wiring::backend(&layout)?;
         let (workspace, chat) = (WorkspaceId::from_number(1), ChatId::from_number(1));
-        for file in layout.prepare(workspace, &[chat]).map_err(ControlError::from)? {
+        for file in layout.prepare(workspace, &[chat]).map_err(ControlError::from)?.given {
             let failed = "the workspace could not be given to the executor";
             backend.adopt(workspace, &file).map_err(CliError::io(failed))?;
         }

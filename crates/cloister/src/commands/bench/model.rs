@@ -165,6 +165,9 @@ async fn answer(
         lock(&seen).body = body;
     }
     let head = [(header::CONTENT_TYPE, "text/event-stream")];
+    if let Some(call) = called_for(&asked) {
+        return (head, call).into_response();
+    }
     if asked == BURN {
         return (head, burn()).into_response();
     }
@@ -213,6 +216,47 @@ fn piece(delta: &serde_json::Value, finish: Option<&str>) -> serde_json::Value {
     piece
 }
 
+/// A turn with one call of a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// One that the control plane answers without deciding or recording anything.
+    Free,
+    /// One that it decides about, and records; there is no such file, so nothing else happens.
+    Gated,
+}
+
+impl Step {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Free => "free",
+            Self::Gated => "gated",
+        }
+    }
+}
+
+/// Asks for a turn with one call of a tool.
+pub(super) fn step(step: Step, round: u64) -> String {
+    format!("Step {} {round}, please.", step.word())
+}
+
+/// The call that such a message asks for.
+fn called_for(words: &str) -> Option<String> {
+    let rest = words.strip_prefix("Step ")?;
+    let (word, number) = rest.split_once(' ')?;
+    let (name, arguments) = if word == Step::Gated.word() {
+        ("send_file", serde_json::json!({"path": format!("missing {number}")}))
+    } else {
+        ("list_tasks", serde_json::json!({}))
+    };
+    let call = serde_json::json!({
+        "index": 0,
+        "id": "step-0",
+        "type": "function",
+        "function": {"name": name, "arguments": arguments.to_string()},
+    });
+    Some(calls(&[call]))
+}
+
 /// An answer that hands the work to five executors.
 fn burn() -> String {
     let call = |index: usize| {
@@ -225,7 +269,11 @@ fn burn() -> String {
             "function": {"name": "delegate", "arguments": arguments.to_string()},
         })
     };
-    let calls: Vec<_> = (0..5).map(call).collect();
+    calls(&(0..5).map(call).collect::<Vec<_>>())
+}
+
+/// An answer that calls tools.
+fn calls(calls: &[serde_json::Value]) -> String {
     let delta = serde_json::json!({"tool_calls": calls});
     let (said, end) = (piece(&delta, None), piece(&serde_json::json!({}), Some("tool_calls")));
     format!("data: {said}\n\ndata: {end}\n\ndata: [DONE]\n\n")

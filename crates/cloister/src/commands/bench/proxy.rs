@@ -206,14 +206,15 @@ impl Yard {
         store.add_model(&row).await?;
         store.set_chain(Level::Coordinator, &[row.name]).await?;
         let options = cloister_broker::Options::new(layout.keys());
-        let doors =
-            DoorServer::with_network(options, store, Arc::new(Nearby)).map_err(|e| failed(&e))?;
+        let keys = wiring::unlock(&store, &layout).await?;
+        let doors = DoorServer::with_network(options, store, keys, Arc::new(Nearby))
+            .map_err(|e| failed(&e))?;
         let socket = layout
             .sandbox_run("bench")
             .map_err(CliError::io("the door could not be opened"))?
             .join("door.sock");
         let who = Principal { user: user.id, workspace: user.workspace, task: None };
-        let egress = Egress::Open { only: None, reads_only: false };
+        let egress = Egress::Open { only: None, reads_only: false, secrets: None };
         let door = doors
             .open(socket.clone(), who, egress, Arc::new(NoLink))
             .map_err(CliError::io("the door could not be opened"))?;

@@ -27,6 +27,8 @@ pub(super) enum Aim {
 pub(super) enum Unit {
     #[serde(rename = "ms")]
     Milliseconds,
+    #[serde(rename = "µs")]
+    Microseconds,
     #[serde(rename = "MiB")]
     Mebibytes,
     #[serde(rename = "kB")]
@@ -45,6 +47,7 @@ impl Unit {
     fn as_str(self) -> &'static str {
         match self {
             Self::Milliseconds => "ms",
+            Self::Microseconds => "µs",
             Self::Mebibytes => "MiB",
             Self::Kilobytes => "kB",
             Self::PerSecond => "/s",
@@ -84,6 +87,12 @@ impl Row {
         Self::new(id, what, Unit::Milliseconds, ms)
     }
 
+    /// What is too short to be told in milliseconds.
+    pub(super) fn micros(id: &str, what: &str, times: Vec<Duration>) -> Self {
+        let us = times.into_iter().map(|time| time.as_secs_f64() * 1e6).collect();
+        Self::new(id, what, Unit::Microseconds, us)
+    }
+
     pub(super) fn sizes(id: &str, what: &str, bytes: &[u64]) -> Self {
         #[expect(clippy::cast_precision_loss, reason = "shown to people, rounded anyway")]
         let mib = bytes.iter().map(|bytes| *bytes as f64 / f64::from(1 << 20)).collect();
@@ -93,6 +102,10 @@ impl Row {
     /// Something that is measured once, over a time.
     pub(super) fn single(id: &str, what: &str, unit: Unit, value: f64) -> Self {
         Self::new(id, what, unit, vec![value])
+    }
+
+    pub(super) fn p50(&self) -> f64 {
+        self.p50
     }
 
     pub(super) fn p95(&self) -> f64 {

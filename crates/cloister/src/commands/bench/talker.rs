@@ -41,7 +41,7 @@ impl Talker {
         user: UserName,
         chat: ChatId,
     ) -> Result<Self, CliError> {
-        let connection = Connection::open(plane.data(), plane.client(), user, chat).await?;
+        let connection = Connection::open(plane.client(), user, chat).await?;
         Ok(Self { connection, number: TALKERS.fetch_add(1, Ordering::Relaxed), said: 0 })
     }
 

@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::editor::{self, Printer, Typed};
+use super::questions::{Questions, Reading};
 use super::words;
 use super::wrap::Lines;
 use crate::client::Client;
@@ -89,6 +90,7 @@ pub(super) async fn converse(
         answers: HashMap::new(),
         open: Vec::new(),
         files: Vec::new(),
+        questions: Questions::default(),
         interrupted_at: None,
         lost: false,
     };
@@ -113,6 +115,8 @@ struct Conversation {
     open: Vec<TurnId>,
     /// The newest files that were not saved.
     files: Vec<SendFile>,
+    /// What waits for this person's answer.
+    questions: Questions,
     interrupted_at: Option<Instant>,
     /// It was said that the connection is lost.
     lost: bool,
@@ -195,13 +199,31 @@ impl Conversation {
             "/quit" | "/exit" => return Ok(Some(ExitCode::SUCCESS)),
             "/file" => self.send_file(rest.trim()).await?,
             "/save" => self.save_files(rest.trim()).await,
-            _ => {
-                // A line that went on after a backslash is one message.
-                let text = line.replace("\\\n", "\n");
-                self.connection.say(super::message(text, Vec::new())?);
-            }
+            _ => self.answer_or_say(line).await?,
         }
         Ok(None)
+    }
+
+    /// A line that answers a question goes there, anything else to the agent.
+    async fn answer_or_say(&mut self, line: &str) -> Result<(), CliError> {
+        match self.questions.read(line) {
+            Reading::Answer(answer) => {
+                if !self.connection.answer(answer).await {
+                    self.remark("(not connected: answer again in a moment)").await;
+                }
+                return Ok(());
+            }
+            Reading::Unclear(hint) => {
+                self.remark(&hint).await;
+                return Ok(());
+            }
+            Reading::Message(Some(hint)) => self.remark(&hint).await,
+            Reading::Message(None) => {}
+        }
+        // A line that went on after a backslash is one message.
+        let text = line.replace("\\\n", "\n");
+        self.connection.say(super::message(text, Vec::new())?);
+        Ok(())
     }
 
     async fn send_file(&mut self, rest: &str) -> Result<(), CliError> {
@@ -253,11 +275,15 @@ impl Conversation {
                 }
             }
             AgentFrame::Update(update) => {
+                self.questions.follow(&update);
                 if let Some(words) = words::of_update(&update) {
                     self.remark(&words).await;
                 }
             }
-            AgentFrame::Ask(ask) => self.print(&words::of_question(&ask)).await,
+            AgentFrame::Ask(ask) => {
+                let words = self.questions.ask(ask);
+                self.print(&words).await;
+            }
             AgentFrame::SendFile(file) => self.file(file).await,
             AgentFrame::End(end) => self.end(end).await,
             AgentFrame::Error(error) => {
@@ -278,6 +304,9 @@ impl Conversation {
         let new = || Answer { lines: Lines::new(width), begun: false };
         let answer = self.answers.entry(chunk.turn.clone()).or_insert_with(new);
         let lines = answer.lines.push(&harmless(&chunk.text));
+        if !lines.is_empty() {
+            self.questions.something_else_was_said();
+        }
         let begins = !answer.begun && !lines.is_empty();
         answer.begun |= begins;
         self.say(lines, begins).await;
@@ -285,6 +314,7 @@ impl Conversation {
 
     async fn end(&mut self, end: End) {
         self.open.retain(|turn| *turn != end.turn);
+        self.questions.something_else_was_said();
         if let Some(id) = &end.message {
             self.connection.is_answered(id.as_str());
         }

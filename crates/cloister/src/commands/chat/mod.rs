@@ -4,6 +4,7 @@
 mod editor;
 mod live;
 mod once;
+mod questions;
 mod stdin;
 mod words;
 mod wrap;
@@ -16,15 +17,14 @@ use cloister_protocol::{Attachment, Message, MessageId};
 
 use super::Context;
 use crate::args::Chat;
-use crate::client::Client;
 use crate::connection::Connection;
 use crate::output::CliError;
 use crate::terminal::stdout_is_terminal;
 
 pub(super) async fn run(context: Context, chat: Chat) -> Result<ExitCode, CliError> {
-    let client = Client::running(&context.data).await?;
+    let client = context.running().await?;
     let user = client.user(chat.user.user.as_ref()).await?;
-    let connection = Connection::open(&context.data, &client, user.clone(), chat.chat).await?;
+    let connection = Connection::open(&client, user.clone(), chat.chat).await?;
     let text = chat.text.join(" ");
     let said_something = !text.is_empty() || !chat.files.is_empty();
     let people = std::io::stdin().is_terminal() && stdout_is_terminal() && !context.output.json;

@@ -6,13 +6,15 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use cloister_protocol::{
-    AgentFrame, End, Message, MessageId, SendFile, TaskId, TaskState, TurnId, Update,
+    AgentFrame, ApprovalId, Ask, End, ErrorCode, Message, MessageId, SendFile, TaskId, TaskState,
+    TurnId, Update,
 };
 use tokio::time::Instant;
 
 use super::words;
+use crate::commands::ask;
 use crate::connection::Connection;
-use crate::output::{CliError, INTERRUPTED, Output};
+use crate::output::{CliError, INTERRUPTED, NOT_IN_TIME, Output, QUESTION_WAITS};
 
 pub(super) struct Talk {
     pub(super) output: Output,
@@ -35,6 +37,8 @@ struct Pending {
     tasks: HashSet<TaskId>,
     /// What became of them has been said, or there is nothing more to say.
     told: bool,
+    /// Questions that came since and are not answered.
+    asked: Vec<ApprovalId>,
 }
 
 impl Pending {
@@ -47,13 +51,31 @@ impl Pending {
             Update::Task { task, state: TaskState::Cancelled, .. } => {
                 self.told |= self.tasks.remove(task) && self.tasks.is_empty();
             }
+            Update::Answered { approval, left: 0, .. } => {
+                self.asked.retain(|asked| asked != approval);
+            }
             Update::Task { .. }
             | Update::Restart { .. }
             | Update::Notice { .. }
             | Update::Progress { .. }
             | Update::Blocked { .. }
-            | Update::Todos { .. } => {}
+            | Update::Todos { .. }
+            | Update::Answered { .. } => {}
         }
+    }
+}
+
+impl Pending {
+    /// What to say when a question is what is waited for.
+    fn waits(&self) -> Option<CliError> {
+        let ids: Vec<String> = self.asked.iter().map(ToString::to_string).collect();
+        let first = ids.first()?;
+        let message = format!("a question waits for an answer: {}", ids.join(", "));
+        let fix = format!(
+            "`cloister task approvals` shows it; `cloister task approve {first}` or `cloister task deny {first}` \
+             answers it, and the work goes on by itself"
+        );
+        Some(CliError::new(ErrorCode::Busy, message).fix(fix).exit(QUESTION_WAITS))
     }
 }
 
@@ -68,6 +90,7 @@ impl Talk {
             delegated: false,
             tasks: HashSet::new(),
             told: false,
+            asked: Vec::new(),
         };
         let end = tokio::select! {
             end = self.answer(&mut pending, message) => Some(end?),
@@ -89,12 +112,25 @@ impl Talk {
         let deadline = Instant::now() + self.timeout;
         self.connection.send(message, deadline).await?;
         loop {
-            let frame = self.connection.next(deadline).await?;
+            let frame = match self.connection.next(deadline).await {
+                Ok(frame) => frame,
+                Err(late) if late.exit == NOT_IN_TIME => {
+                    return Err(pending.waits().unwrap_or(late));
+                }
+                Err(error) => return Err(error),
+            };
             if self.output.json {
                 self.output.json_line(&frame)?;
             }
             self.take(pending, frame).await?;
             let waits = self.wait && pending.delegated && !pending.told;
+            // Who asked for one answer is not there to be asked: they are told how to answer.
+            if waits
+                && pending.end.is_some()
+                && let Some(question) = pending.waits()
+            {
+                return Err(question);
+            }
             if !waits && let Some(end) = pending.end.take() {
                 self.connection.answered();
                 return Ok(end);
@@ -117,7 +153,7 @@ impl Talk {
                 pending.follow(&update);
                 self.update(pending, &update)?;
             }
-            AgentFrame::Ask(ask) => self.remark(&words::of_question(&ask)),
+            AgentFrame::Ask(ask) => self.question(pending, &ask),
             AgentFrame::SendFile(file) => self.file(&file).await?,
             AgentFrame::End(end) => self.end(pending, end)?,
             AgentFrame::Error(error) if error.id.as_deref() == Some(pending.message.as_str()) => {
@@ -130,6 +166,14 @@ impl Talk {
             | AgentFrame::Error(_) => {}
         }
         Ok(())
+    }
+
+    fn question(&self, pending: &mut Pending, ask: &Ask) {
+        // What was asked before this message came is not about it.
+        if pending.turn.is_some() {
+            pending.asked.push(ask.approval);
+        }
+        self.remark(&ask::words(ask));
     }
 
     fn end(&mut self, pending: &mut Pending, end: End) -> Result<(), CliError> {

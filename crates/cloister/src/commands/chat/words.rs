@@ -1,6 +1,8 @@
 //! What the agent sends besides its answers, in words for a terminal.
 
-use cloister_protocol::{Ask, SendFile, TaskState, Update};
+use cloister_protocol::{Answer, ApprovalId, SendFile, TaskState, Update};
+
+use crate::commands::ask::deed;
 
 /// The note for an update, if it is worth one.
 pub(super) fn of_update(update: &Update) -> Option<String> {
@@ -13,6 +15,9 @@ pub(super) fn of_update(update: &Update) -> Option<String> {
             let allow = allow.as_ref().map(|command| format!(" Allow it with {command}"));
             Some(format!("[{host} was not reached: {reason}.{}]", allow.unwrap_or_default()))
         }
+        Update::Answered { approval, by, answer, left } => {
+            Some(answered(*approval, by, *answer, *left))
+        }
         Update::Restart { .. }
         | Update::Task { .. }
         | Update::Progress { .. }
@@ -20,9 +25,13 @@ pub(super) fn of_update(update: &Update) -> Option<String> {
     }
 }
 
-pub(super) fn of_question(ask: &Ask) -> String {
-    let id = ask.approval;
-    format!("{}\n{}\nAnswer with /yes or /no (or /approve {id}, /deny {id}).", ask.title, ask.text)
+fn answered(approval: ApprovalId, by: &str, answer: Answer, left: u8) -> String {
+    let more = match left {
+        0 => String::new(),
+        1 => "; one more person must answer".to_owned(),
+        more => format!("; {more} more people must answer"),
+    };
+    format!("[{approval}: {by} {}{more}]", deed(answer))
 }
 
 pub(super) fn of_file(file: &SendFile, how: &str) -> String {

@@ -1,0 +1,68 @@
+//! What of an answer is made known to control: where it came from, and the text in which links may be.
+
+use axum::http::{HeaderMap, header};
+use bytes::BytesMut;
+use cloister_control::ports::ContentSource;
+
+use super::gate::Gate;
+use super::stopped::Failure;
+
+/// Tells control of one answer: at its beginning, and of its text before its end is handed over.
+pub(super) struct Known {
+    url: String,
+    text: BytesMut,
+    /// How much of the text is told; none of what is no text.
+    room: usize,
+    told: bool,
+}
+
+impl Known {
+    /// To be called before the first byte is handed over; without it nothing is.
+    pub(super) async fn begin(
+        gate: &Gate,
+        url: String,
+        headers: &HeaderMap,
+        most: usize,
+    ) -> Result<Self, Failure> {
+        // Where an answer leads to is the first thing in it that may be followed.
+        let place = leads_to(&url, headers).unwrap_or_default();
+        gate.came_in(ContentSource::Web { url: url.clone() }, place.into()).await?;
+        let room = if is_text(headers) { most } else { 0 };
+        Ok(Self { url, text: BytesMut::new(), room, told: room == 0 })
+    }
+
+    /// Takes what is about to be handed over.
+    pub(super) async fn take(&mut self, gate: &Gate, data: &[u8]) -> Result<(), Failure> {
+        if self.told {
+            return Ok(());
+        }
+        let room = self.room - self.text.len();
+        self.text.extend_from_slice(data.get(..room.min(data.len())).unwrap_or_default());
+        if data.len() >= room { self.end(gate).await } else { Ok(()) }
+    }
+
+    /// Tells what has come; to be called before the end is handed over.
+    pub(super) async fn end(&mut self, gate: &Gate) -> Result<(), Failure> {
+        if std::mem::replace(&mut self.told, true) || self.text.is_empty() {
+            return Ok(());
+        }
+        let source = ContentSource::Web { url: std::mem::take(&mut self.url) };
+        gate.came_in(source, std::mem::take(&mut self.text).freeze()).await
+    }
+}
+
+/// The whole address that an answer leads to.
+fn leads_to(url: &str, headers: &HeaderMap) -> Option<String> {
+    let location = headers.get(header::LOCATION)?.to_str().ok()?;
+    let joined = url::Url::parse(url).ok()?.join(location).ok()?;
+    Some(joined.to_string())
+}
+
+/// What may hold links in the clear.
+fn is_text(headers: &HeaderMap) -> bool {
+    let value = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let encoded = !matches!(value(header::CONTENT_ENCODING), "" | "identity");
+    let kind = value(header::CONTENT_TYPE).to_ascii_lowercase();
+    let words = ["text/", "json", "xml", "javascript", "yaml", "x-www-form-urlencoded"];
+    !encoded && (kind.is_empty() || words.iter().any(|word| kind.contains(word)))
+}

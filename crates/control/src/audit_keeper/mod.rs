@@ -1,0 +1,241 @@
+//! Keeps the audit: closes segments, signs checkpoints, shows them to the witnesses, and takes out what has had
+//! its time. Entries themselves are written by whoever has the effect, in its own transaction.
+//!
+//! Promises: there is one sealer, opened at its first use; what fails is said once, and tried again.
+
+mod options;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use cloister_protocol::ErrorCode;
+use cloister_store::audit::export::ExportPart;
+use cloister_store::audit::record::Extent;
+use cloister_store::audit::witness::{Delivery, FileWitness, Witness};
+use cloister_store::audit::{AuditError, Erasure, Ranges, Redaction, Report, Sealer, Verification};
+use cloister_vault::Owner;
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+
+use crate::control::Control;
+use crate::error::ControlError;
+use crate::ports::CheckpointWitness;
+
+pub use options::{AuditOptions, S3Witness, SecretOptions, TwoSources};
+
+/// How long one witness may take for all that it lacks.
+const WITNESS_TIME: Duration = Duration::from_secs(30);
+/// How often old content is looked for.
+const REDACT_EVERY: Duration = Duration::from_secs(3600);
+
+/// What the keeper of the audit is built from.
+#[derive(Default)]
+pub struct AuditParts {
+    pub options: AuditOptions,
+    /// Those that are reached over the network.
+    pub witnesses: Vec<Arc<dyn CheckpointWitness>>,
+}
+
+/// The one sealer, and what it last could not do.
+#[derive(Default)]
+pub(crate) struct AuditKeeper {
+    sealer: tokio::sync::Mutex<Option<Sealer>>,
+    troubles: Mutex<Vec<String>>,
+    redacted_at: Mutex<Option<Instant>>,
+}
+
+impl AuditKeeper {
+    fn note(&self, troubles: Vec<String>) {
+        let mut known = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
+        for trouble in troubles.iter().filter(|trouble| !known.contains(trouble)) {
+            tracing::error!(trouble, "the audit is not kept as it should be");
+        }
+        *known = troubles;
+    }
+
+    /// What went wrong the last time that it was looked after.
+    pub(crate) fn troubles(&self) -> Vec<String> {
+        self.troubles.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether old content is to be looked for now.
+    fn redaction_is_due(&self) -> bool {
+        let mut last = self.redacted_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = last.is_none_or(|at| at.elapsed() >= REDACT_EVERY);
+        if due {
+            *last = Some(Instant::now());
+        }
+        due
+    }
+}
+
+/// A witness of another crate, as the store sees it.
+struct Shown<'a>(&'a dyn CheckpointWitness);
+
+impl Witness for Shown<'_> {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    async fn keep(&self, delivery: &Delivery) -> Result<(), AuditError> {
+        let number = delivery.checkpoint.statement.number;
+        let failed =
+            |problem| AuditError::Witness { name: self.0.name().to_owned(), number, problem };
+        let line = serde_json::to_vec(delivery).map_err(|error| failed(error.to_string()))?;
+        self.0.keep(number, &line).await.map_err(failed)
+    }
+}
+
+impl Control {
+    /// The folder of segments and checkpoints.
+    pub fn audit_dir(&self) -> PathBuf {
+        self.layout().root().join("audit")
+    }
+
+    /// Works with the one sealer, which is opened first if need be.
+    async fn with_sealer<T>(
+        &self,
+        work: impl AsyncFnOnce(&mut Sealer) -> Result<T, AuditError>,
+    ) -> Result<T, AuditError> {
+        let mut slot = self.inner.audit.sealer.lock().await;
+        let mut sealer = match slot.take() {
+            Some(sealer) => sealer,
+            None => {
+                let options = self.inner.parts.audit.options.seal();
+                let (sealer, repairs) =
+                    Sealer::open(self.store().clone(), &self.audit_dir(), options).await?;
+                for repair in repairs {
+                    tracing::warn!(what = repair.what, "the audit was put right after a stop");
+                }
+                sealer
+            }
+        };
+        let done = work(&mut sealer).await;
+        // After a failure it is opened anew, which takes up whatever was cut short.
+        if done.is_ok() {
+            *slot = Some(sealer);
+        }
+        done
+    }
+
+    /// Keeps the audit until the stop.
+    pub(crate) async fn keep_audit(&self) {
+        let mut ticks = interval(self.inner.parts.audit.options.checkpoint_every());
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                () = self.inner.stop.cancelled() => return,
+                _ = ticks.tick() => {}
+            }
+            let mut troubles = Vec::new();
+            if let Err(error) = self.redact_old().await {
+                troubles.push(ControlError::from(error).chain());
+            }
+            if let Err(error) = self.store().drop_expired_secrets().await {
+                troubles.push(ControlError::from(error).chain());
+            }
+            troubles.extend(self.seal_audit().await);
+            self.inner.audit.note(troubles);
+        }
+    }
+
+    /// Closes what is to be closed, signs what is new, and shows it to the witnesses; returns what went wrong.
+    pub async fn seal_audit(&self) -> Vec<String> {
+        let sealed = self.with_sealer(async |sealer| {
+            sealer.close_segments().await?;
+            sealer.checkpoint().await
+        });
+        let mut troubles = Vec::new();
+        if let Err(error) = sealed.await {
+            troubles.push(ControlError::from(error).chain());
+        }
+        let parts = &self.inner.parts.audit;
+        if let Some(path) = &parts.options.witness_file {
+            troubles.extend(self.show_to(&FileWitness::new(path)).await);
+        }
+        for witness in &parts.witnesses {
+            troubles.extend(self.show_to(&Shown(&**witness)).await);
+        }
+        troubles
+    }
+
+    async fn show_to(&self, witness: &impl Witness) -> Option<String> {
+        let dir = self.audit_dir();
+        let showing = self.store().deliver_checkpoints(&dir, witness);
+        match timeout(WITNESS_TIME, showing).await {
+            Ok(Ok(_taken)) => None,
+            Ok(Err(error)) => Some(ControlError::from(error).chain()),
+            Err(_late) => Some(format!("the witness {} did not answer in time", witness.name())),
+        }
+    }
+
+    /// Signs what the stop itself recorded.
+    pub async fn close_audit(&self, within: Duration) {
+        match timeout(within, self.seal_audit()).await {
+            Ok(troubles) => self.inner.audit.note(troubles),
+            Err(_late) => {
+                tracing::warn!("the newest audit entries are signed at the next start");
+            }
+        }
+    }
+
+    async fn redact_old(&self) -> Result<(), AuditError> {
+        let before = self.inner.parts.audit.options.redact_before(self.store().clock.now_ms());
+        let Some(before) = before.filter(|_| self.inner.audit.redaction_is_due()) else {
+            return Ok(());
+        };
+        let why = "older than [audit] redact_after_days";
+        let redacting =
+            async |sealer: &mut Sealer| sealer.redact_older(before, "platform", why).await;
+        let redacted = self.with_sealer(redacting).await?;
+        if redacted > 0 {
+            tracing::info!(entries = redacted, "old audit entries were redacted");
+        }
+        Ok(())
+    }
+
+    /// Takes content out of a chain, which stays whole.
+    pub async fn redact_audit(
+        &self,
+        chain: Owner,
+        entries: &str,
+        names_too: bool,
+        by: &str,
+        why: &str,
+    ) -> Result<u64, ControlError> {
+        let entries: Ranges = entries.parse().map_err(|error| {
+            ControlError::with_fix(
+                ErrorCode::BadRequest,
+                format!("{error}"),
+                "numbers and ranges look like 4,7-9",
+            )
+        })?;
+        let extent = if names_too { Extent::All } else { Extent::Detail };
+        let (by, why) = (by.to_owned(), why.to_owned());
+        let redaction = Redaction { chain, entries, extent, by, why };
+        Ok(self.with_sealer(async |sealer| sealer.redact(&redaction).await).await?)
+    }
+
+    pub(crate) async fn erase_audit(&self, erasure: &Erasure) -> Result<u64, ControlError> {
+        let erased = self.with_sealer(async |sealer| sealer.erase(erasure).await).await;
+        match erased {
+            // There was nothing to erase.
+            Err(AuditError::NoSuchEntries { .. }) => Ok(0),
+            erased => Ok(erased?),
+        }
+    }
+
+    /// Some lines of a chain that proves itself; what is new is signed first.
+    pub async fn export_audit(&self, chain: Owner, first: u64) -> Result<ExportPart, ControlError> {
+        if first <= 1 {
+            self.with_sealer(async |sealer| sealer.checkpoint().await).await?;
+        }
+        Ok(self.store().export_audit_part(&self.audit_dir(), chain, first).await?)
+    }
+
+    /// Verifies all of it, against what a witness kept too if its file is named.
+    pub async fn verify_audit(&self, witness: Option<PathBuf>) -> Result<Report, ControlError> {
+        let what = Verification { witness, ..Verification::of(&self.audit_dir()) };
+        Ok(self.store().verify_audit(&what).await?)
+    }
+}

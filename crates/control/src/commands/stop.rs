@@ -1,0 +1,56 @@
+//! The emergency stop, said in a chat by somebody who may.
+
+use cloister_policy::engine::{PlatformCall, Request};
+use cloister_protocol::ErrorCode;
+use cloister_store::inbox::InboxItem;
+
+use crate::control::Control;
+use crate::error::ControlError;
+
+impl Control {
+    pub(super) async fn stop_everything(
+        &self,
+        row: &InboxItem,
+        rest: &str,
+    ) -> Result<String, ControlError> {
+        let (what, reason) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        if what != "all" {
+            return Err(ControlError::with_fix(
+                ErrorCode::BadRequest,
+                "/stop all stops every agent of everybody here",
+                "to stop your own tasks: /cancel",
+            ));
+        }
+        let name = self.name_of_who_may(row, PlatformCall::EmergencyStop).await?;
+        let stopped = self.stop_all(&name, reason).await?;
+        let left = match stopped.left {
+            0 => String::new(),
+            left => format!(" {left} are not gone yet."),
+        };
+        Ok(format!(
+            "{} {} running tasks were ended and go on after /release.{left}",
+            self.stop_sentence(),
+            stopped.ended
+        ))
+    }
+
+    pub(super) async fn release_everything(&self, row: &InboxItem) -> Result<String, ControlError> {
+        let name = self.name_of_who_may(row, PlatformCall::EmergencyRelease).await?;
+        Ok(match self.release_all(&name).await? {
+            Some(_) => "Everything goes on.".to_owned(),
+            None => "Nothing was stopped.".to_owned(),
+        })
+    }
+
+    /// Who wrote it, if the policies let them do this.
+    async fn name_of_who_may(
+        &self,
+        row: &InboxItem,
+        call: PlatformCall,
+    ) -> Result<String, ControlError> {
+        let user = self.person_of(row).await?;
+        let person = self.person(user).await?;
+        self.require(&Request::platform(&person, call))?;
+        Ok(self.store().user_by_id(user).await?.name.to_string())
+    }
+}

@@ -1,0 +1,228 @@
+//! Answers of people, on whatever surface they came, and what they have granted.
+
+use cloister_policy::Class;
+use cloister_policy::engine::{Outcome, Request};
+use cloister_policy::gate::{Tally, tally};
+use cloister_protocol::admin::{GrantReach, GrantView};
+use cloister_protocol::{AgentFrame, Answer, ApprovalId, ErrorCode, Update, UserId, WorkspaceId};
+use cloister_store::StoreError;
+use cloister_store::answers::{AnswerRefused, Answered, Given, Standing};
+use cloister_store::approvals::{Approval, ApprovalKind, ApprovalState};
+use cloister_store::audit::Entry;
+use cloister_store::grants::{Grant, Reach};
+use cloister_store::tasks::Task;
+
+use crate::control::Control;
+use crate::error::ControlError;
+
+impl Control {
+    /// Takes a person's answer to a question of this workspace. `digest` is of what they saw, where
+    /// their surface has kept it.
+    pub async fn answer_approval(
+        &self,
+        by: UserId,
+        workspace: WorkspaceId,
+        id: ApprovalId,
+        answer: Answer,
+        digest: Option<&str>,
+    ) -> Result<Approval, ControlError> {
+        let name = self.store().user_by_id(by).await?.name;
+        let known = match self.store().approval(id).await {
+            Ok(approval) if approval.workspace == workspace => Some(approval),
+            Ok(_) | Err(StoreError::NotFound { .. }) => None,
+            Err(error) => return Err(error.into()),
+        };
+        if let Some(approval) = &known {
+            self.may_answer(by, approval, name.as_str()).await?;
+        }
+        let given = Given {
+            workspace,
+            id,
+            user: by,
+            by: name.to_string(),
+            answer,
+            digest: digest.map(str::to_owned),
+        };
+        let settle = |people, answers: &[(UserId, Answer)]| match tally(people, answers) {
+            Tally::Waiting { people } => Standing::Waiting { people },
+            Tally::Allowed(narrowest) => Standing::Allowed(narrowest),
+            Tally::Denied { stop: _ } => Standing::Denied,
+        };
+        match self.store().answer(&given, settle).await? {
+            Answered::Refused(refused) => Err(not_taken(id, refused)),
+            Answered::Taken { approval, standing } => {
+                self.after_answer(&given, &approval, standing).await?;
+                Ok(*approval)
+            }
+        }
+    }
+
+    /// Whether the policies let this person answer; a refusal is audited.
+    async fn may_answer(
+        &self,
+        by: UserId,
+        approval: &Approval,
+        name: &str,
+    ) -> Result<(), ControlError> {
+        let person = self.person(by).await?;
+        let place = self.place_of_chat(approval.workspace, approval.chat).await?;
+        // What can't be read is the most careful one.
+        let class: Class = approval.class.parse().unwrap_or(Class::Outward);
+        let own = approval.user == by;
+        let request = Request::answer(&person, &place, approval.chat, class, own);
+        let verdict = self.policies().engine().decide(&request);
+        let reason = match verdict.outcome {
+            Outcome::Allow => return Ok(()),
+            Outcome::Ask { reason, .. } | Outcome::Deny { reason } => reason,
+        };
+        let entry = Entry::new(name, "approval.refused", approval.id).with(&reason);
+        self.store().audit(entry.of_workspace(approval.workspace)).await?;
+        let message = format!("you may not answer {}: {reason}", approval.id);
+        Err(ControlError::refused(ErrorCode::Forbidden, message))
+    }
+
+    /// Tells who looks, wakes who waits, and carries out what the answer itself does.
+    async fn after_answer(
+        &self,
+        given: &Given,
+        approval: &Approval,
+        standing: Standing,
+    ) -> Result<(), ControlError> {
+        let left = match standing {
+            Standing::Waiting { people } => people,
+            Standing::Allowed(_) | Standing::Denied => 0,
+        };
+        let update = Update::Answered {
+            approval: approval.id,
+            by: given.by.clone(),
+            answer: given.answer,
+            left,
+        };
+        let chat = (approval.workspace, approval.chat);
+        self.hub().say(chat.0, chat.1, AgentFrame::Update(update), None);
+        if left > 0 {
+            return Ok(());
+        }
+        if approval.kind == ApprovalKind::Proposal && matches!(standing, Standing::Allowed(_)) {
+            self.apply_proposal(approval).await?;
+        }
+        self.inner.gates.answered();
+        if let Some(task) = approval.task {
+            if approval.stops_the_task() {
+                self.stop_task(approval.workspace, task, &given.by).await?;
+            } else {
+                self.tell_task(&self.store().task(task).await?, "answered");
+            }
+        }
+        self.inner.task_signal.notify_one();
+        Ok(())
+    }
+
+    /// Somebody wants it stopped; that it has ended by itself meanwhile is as good.
+    async fn stop_task(
+        &self,
+        workspace: WorkspaceId,
+        task: cloister_protocol::TaskId,
+        by: &str,
+    ) -> Result<(), ControlError> {
+        match self.cancel_tasks(workspace, Some(task), None, by).await {
+            Ok(_) => Ok(()),
+            Err(error) if error.code() == ErrorCode::NotFound => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Ends a task that somebody wants stopped, if a crash came between the answer and its end.
+    pub(crate) async fn end_if_stopped(&self, task: &Task) -> Result<bool, ControlError> {
+        let asked = self.store().approvals_of(task.id).await?;
+        let Some(by) = asked.iter().find(|approval| approval.stops_the_task()) else {
+            return Ok(false);
+        };
+        let by = by.answers.iter().find(|given| given.answer == Answer::DenyAndStop);
+        let by = by.map(|given| given.by.as_str()).unwrap_or_default();
+        self.stop_task(task.workspace, task.id, by).await?;
+        Ok(true)
+    }
+
+    /// Whether people have allowed a task to change what they sent: by a plan, or by something
+    /// destructive.
+    pub(crate) async fn may_change_incoming(&self, task: &Task) -> Result<bool, ControlError> {
+        let asked = self.store().approvals_of(task.id).await?;
+        Ok(asked.iter().any(|approval| {
+            let destroys = approval.class == Class::Destructive.as_str();
+            approval.state == ApprovalState::Allowed
+                && (approval.kind == ApprovalKind::Plan || destroys)
+        }))
+    }
+
+    /// What people have answered, for an executor that starts again.
+    pub(crate) async fn notes_for(&self, task: &Task) -> Result<Vec<String>, ControlError> {
+        let asked = self.store().approvals_of(task.id).await?;
+        // Calls that waited are made again by themselves, or have their refusal in the ledger.
+        let requests: Vec<&Approval> = asked
+            .iter()
+            .filter(|approval| approval.kind == ApprovalKind::Effect && approval.call.is_none())
+            .collect();
+        if requests.is_empty() {
+            return Ok(Vec::new());
+        }
+        let grants = self.store().live_grants(task.person, task.workspace, Some(task.id)).await?;
+        let left = |id| grants.iter().any(|grant| grant.approval == id);
+        let note = |approval: &&Approval| {
+            let said = match approval.state {
+                ApprovalState::Allowed if left(approval.id) => {
+                    "was allowed: do it again now, exactly as before"
+                }
+                ApprovalState::Allowed | ApprovalState::Void => return None,
+                ApprovalState::Denied => "was denied: do not try it again",
+                ApprovalState::Pending => "has not been answered yet: go on without it if you can",
+            };
+            Some(format!("- {} ({}) {said}", approval.id, approval.title))
+        };
+        Ok(requests.iter().filter_map(note).collect())
+    }
+
+    /// What is remembered of people's answers in a workspace.
+    pub async fn grants(&self, workspace: WorkspaceId) -> Result<Vec<GrantView>, ControlError> {
+        let grants = self.store().grants(workspace).await?;
+        Ok(grants.into_iter().map(grant_view).collect())
+    }
+
+    /// Takes back what was granted.
+    pub async fn revoke_grant(
+        &self,
+        workspace: WorkspaceId,
+        id: u32,
+        by: UserId,
+    ) -> Result<(), ControlError> {
+        let name = self.store().user_by_id(by).await?.name;
+        Ok(self.store().revoke_grant(workspace, id, name.as_str()).await?)
+    }
+}
+
+fn grant_view(grant: Grant) -> GrantView {
+    let since = jiff::Timestamp::from_millisecond(grant.created_at);
+    GrantView {
+        id: grant.id,
+        describes: grant.describes,
+        reach: match grant.reach {
+            Reach::Once => GrantReach::Once,
+            Reach::Task => GrantReach::Task,
+            Reach::Always => GrantReach::Always,
+        },
+        task: grant.task,
+        given_by: grant.given_by,
+        since: since.map_or_else(|_out_of_range| grant.created_at.to_string(), |t| t.to_string()),
+        approval: grant.approval,
+    }
+}
+
+fn not_taken(id: ApprovalId, refused: AnswerRefused) -> ControlError {
+    let code = match refused {
+        AnswerRefused::Unknown | AnswerRefused::Closed | AnswerRefused::Void => ErrorCode::NotFound,
+        AnswerRefused::Changed => ErrorCode::Conflict,
+        AnswerRefused::NotOffered => ErrorCode::BadRequest,
+        AnswerRefused::SamePerson => ErrorCode::Refused,
+    };
+    ControlError::with_fix(code, format!("{id}: {refused}"), "/approvals lists what waits")
+}

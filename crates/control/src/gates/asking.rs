@@ -1,0 +1,282 @@
+//! One decision: the policies' verdict, provenance and grants together, and the question to people
+//! that may come of it.
+
+use cloister_policy::engine::{Cell, CellAsk, CellCall, Known, Manifest, Names, Part, Request};
+use cloister_policy::gate::{
+    self, Decision, Digest, Effect, Grant, GrantId, Question, Reach, Template,
+};
+use cloister_policy::provenance::Flow;
+use cloister_protocol::{ChatId, ErrorCode, TaskId, UserId, WorkspaceId};
+use cloister_store::StoreError;
+use cloister_store::approvals::{Approval, ApprovalKind, NewApproval};
+use cloister_store::audit::Entry;
+use cloister_store::grants::{self, Passing};
+use cloister_store::inbox::InboxItem;
+use cloister_store::tasks::Task;
+
+use crate::control::Control;
+use crate::error::ControlError;
+
+/// A question that is longer than this could not be shown whole, and is not put to anyone.
+const MAX_SHOWN_BYTES: usize = 512 << 10;
+
+/// Something that a cell is about to do.
+pub(crate) struct Wanted {
+    pub(crate) effect: Effect,
+    pub(crate) ask: CellAsk,
+    pub(crate) flow: Flow,
+    pub(crate) plan_pending: bool,
+    /// It stands in a plan that the person has approved.
+    pub(crate) in_plan: bool,
+    /// What an answer leads to, besides a grant.
+    pub(crate) then: Then,
+}
+
+/// What waits for the answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// A request that a program made, to this host.
+    Request { host: String },
+    /// A call of the task's ledger, which is parked.
+    Call { id: String },
+    /// A lasting change, as JSON; a task is parked.
+    Proposal { json: String },
+}
+
+/// What was decided.
+pub(crate) enum Judged {
+    Pass(Passed),
+    /// People are asked; or were, and have answered meanwhile.
+    Asked(Box<Approval>),
+    Denied {
+        reason: String,
+    },
+}
+
+/// It may happen.
+#[derive(Debug, Default)]
+pub(crate) struct Passed {
+    /// By a person's answer, for once.
+    used_up: Option<u32>,
+    /// By a person's answer at all.
+    pub(crate) by_grant: Option<u32>,
+    /// By a plan that was approved.
+    by_plan: bool,
+}
+
+impl Passed {
+    /// Whether a person was asked about it.
+    pub(crate) const fn was_asked(&self) -> bool {
+        self.by_grant.is_some() || self.by_plan
+    }
+
+    /// The record of what passes.
+    pub(crate) fn into_passing(self, entries: Vec<Entry>) -> Passing {
+        Passing { entries, used_up: self.used_up.into_iter().collect() }
+    }
+}
+
+/// The manifest of a task.
+pub(crate) fn manifest_of(task: &Task) -> Manifest {
+    let secrets = task.secrets.as_ref().map_or(Names::All, |names| Names::only(names.clone()));
+    Manifest { secrets, ..Manifest::plain() }
+}
+
+impl Control {
+    /// A part of a cell, as the policies see it.
+    pub(crate) async fn cell(
+        &self,
+        part: Part,
+        person: UserId,
+        workspace: WorkspaceId,
+        chat: ChatId,
+    ) -> Result<Cell, ControlError> {
+        let person = self.person(person).await?;
+        let place = self.place_of_chat(workspace, chat).await?;
+        let lists = self.context_lists(workspace, chat).await?;
+        Ok(Cell { part, person, place, chat, lists })
+    }
+
+    pub(crate) async fn cell_of_task(&self, task: &Task) -> Result<Cell, ControlError> {
+        let part = Part::Executor { task: task.id, manifest: manifest_of(task) };
+        self.cell(part, task.person, task.workspace, task.chat).await
+    }
+
+    /// Refuses what the policies do not let an executor ask for about its chat.
+    pub(crate) async fn require_of_task(
+        &self,
+        task: &Task,
+        call: CellCall,
+    ) -> Result<(), ControlError> {
+        self.require_of_cell(&self.cell_of_task(task).await?, call)
+    }
+
+    /// The same for a coordinator in a turn.
+    pub(crate) async fn require_of_turn(
+        &self,
+        row: &InboxItem,
+        person: UserId,
+        call: CellCall,
+    ) -> Result<(), ControlError> {
+        let cell = self.cell(Part::Coordinator, person, row.workspace, row.chat).await?;
+        self.require_of_cell(&cell, call)
+    }
+
+    fn require_of_cell(&self, cell: &Cell, call: CellCall) -> Result<(), ControlError> {
+        let known = Known { stopped: self.is_stopped(), plan_pending: false, untrusted: false };
+        self.require(&Request::cell(cell, &CellAsk::Chat(call), &cell.place, known))
+    }
+
+    /// Decides, and asks people if they must be asked.
+    pub(crate) async fn judge(&self, cell: &Cell, wanted: &Wanted) -> Result<Judged, ControlError> {
+        // A call in the sandbox sends nothing by itself: that untrusted content is behind it makes a
+        // question more careful, and is none of its own.
+        let confined = matches!(wanted.ask, CellAsk::CallTool { confined: true, .. });
+        let known = Known {
+            stopped: self.is_stopped(),
+            plan_pending: wanted.plan_pending,
+            untrusted: matches!(wanted.flow, Flow::Ask { .. }) && !confined,
+        };
+        let request = Request::cell(cell, &wanted.ask, &cell.place, known);
+        let verdict = self.policies().engine().decide(&request);
+        // Most is simply allowed, and needs no look at what people have granted.
+        let mut decision = gate::decide(&wanted.effect, &[], &verdict, &wanted.flow);
+        let mut grants = Vec::new();
+        if let Decision::Ask(_) = decision {
+            let asker = &wanted.effect.asker;
+            grants = self.store().live_grants(asker.user, asker.workspace, asker.task).await?;
+            let known: Vec<Grant> = grants.iter().filter_map(as_policy).collect();
+            decision = gate::decide(&wanted.effect, &known, &verdict, &wanted.flow);
+        }
+        match decision {
+            Decision::Run(pass) => {
+                let grant = pass.spend(&wanted.effect).map_err(|changed| {
+                    ControlError::refused(ErrorCode::Refused, changed.to_string())
+                })?;
+                Ok(Judged::Pass(passed(grant, &grants)))
+            }
+            Decision::Deny { reason } => Ok(Judged::Denied { reason }),
+            Decision::Ask(question) if wanted.in_plan && question.people < 2 => {
+                Ok(Judged::Pass(Passed { by_plan: true, ..Passed::default() }))
+            }
+            Decision::Ask(question) => self.put(cell, wanted, *question).await,
+        }
+    }
+
+    /// Puts a question to people, once.
+    async fn put(
+        &self,
+        cell: &Cell,
+        wanted: &Wanted,
+        question: Question,
+    ) -> Result<Judged, ControlError> {
+        let Question { class, people, reason, sources, rendered, offered } = question;
+        if rendered.text.len() > MAX_SHOWN_BYTES {
+            let reason = format!(
+                "{reason}; and it is too long to be shown to a person whole: do it in smaller pieces"
+            );
+            return Ok(Judged::Denied { reason });
+        }
+        let asker = &wanted.effect.asker;
+        let template = Template::of(&wanted.effect);
+        let describes =
+            template.as_ref().map_or_else(|| rendered.title.clone(), Template::describe);
+        let template = template.and_then(|template| serde_json::to_string(&template).ok());
+        let mut new = NewApproval {
+            workspace: asker.workspace,
+            chat: cell.chat,
+            task: asker.task,
+            user: asker.user,
+            kind: ApprovalKind::Effect,
+            digest: rendered.digest,
+            class: class.as_str().to_owned(),
+            reason,
+            sources: sources.iter().map(ToString::to_string).collect(),
+            people,
+            offered,
+            title: rendered.title,
+            text: rendered.text,
+            describes,
+            template,
+            host: None,
+            call: None,
+            proposal: None,
+            park: false,
+        };
+        match &wanted.then {
+            Then::Request { host } => new.host = Some(host.clone()),
+            Then::Call { id } => {
+                new.call = Some(id.clone());
+                new.park = true;
+            }
+            Then::Proposal { json } => {
+                new.kind = ApprovalKind::Proposal;
+                new.proposal = Some(json.clone());
+                new.park = true;
+            }
+        }
+        match self.ask_people(new).await {
+            Ok(approval) => Ok(Judged::Asked(Box::new(approval))),
+            Err(ControlError::Store(flood @ StoreError::TooMany { .. })) => {
+                Ok(Judged::Denied { reason: flood.to_string() })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Stores a question and tells it, if it is a new one.
+    pub(super) async fn ask_people(&self, new: NewApproval) -> Result<Approval, ControlError> {
+        let asked = self.store().ask(new).await?;
+        if let Some(told) = asked.told {
+            self.hub().say_stored(told);
+        }
+        Ok(asked.approval)
+    }
+}
+
+/// What a person has said no to.
+pub(super) fn said_no(approval: &Approval) -> String {
+    format!("the person said no to this ({}): do not try it again", approval.id)
+}
+
+fn passed(grant: Option<GrantId>, grants: &[grants::Grant]) -> Passed {
+    let Some(GrantId(id)) = grant else { return Passed::default() };
+    let once = grants.iter().any(|grant| grant.id == id && grant.reach == grants::Reach::Once);
+    Passed { used_up: once.then_some(id), by_grant: Some(id), by_plan: false }
+}
+
+/// A stored grant as the policies know it; one that can't be read covers nothing.
+fn as_policy(grant: &grants::Grant) -> Option<Grant> {
+    let effect = Digest::parse(&grant.digest)?;
+    let reach = match grant.reach {
+        grants::Reach::Once => Reach::Once { task: grant.task, effect },
+        grants::Reach::Task => Reach::Task { task: grant.task?, effect },
+        grants::Reach::Always => {
+            Reach::Always { template: serde_json::from_str(grant.template.as_ref()?).ok()? }
+        }
+    };
+    Some(Grant {
+        id: GrantId(grant.id),
+        user: grant.user,
+        workspace: grant.workspace,
+        reach,
+        ended: false,
+    })
+}
+
+/// The entry that records what passes.
+pub(super) fn pass_entry(
+    workspace: WorkspaceId,
+    task: Option<TaskId>,
+    effect: &Effect,
+    passed: &Passed,
+) -> Entry {
+    let subject = task.map_or_else(|| workspace.to_string(), |task| task.to_string());
+    let by = match passed.by_grant {
+        Some(id) => format!(" by G{id}"),
+        None if passed.by_plan => " by an approved plan".to_owned(),
+        None => String::new(),
+    };
+    let detail = format!("{}{by} {}", effect.title(), effect.digest());
+    Entry::of_cell(workspace, "gate.pass", subject).with(detail)
+}

@@ -1,0 +1,191 @@
+//! Tool calls of executors, before they run.
+
+use cloister_policy::engine::CellAsk;
+use cloister_policy::gate::{Action, Effect, Reading, Surroundings, visible};
+use cloister_policy::provenance::Flow;
+use cloister_policy::{Rated, shell};
+use cloister_protocol::TaskId;
+use cloister_protocol::link::{CHAT_PATH, Call};
+use cloister_store::approvals::ApprovalState;
+use cloister_store::audit::Entry;
+use cloister_store::grants::Passing;
+use serde::Deserialize;
+
+use super::asking::{Then, pass_entry, said_no};
+use super::content::Live;
+use super::outward::asker;
+use super::{Judged, Wanted};
+use crate::control::Control;
+use crate::error::ControlError;
+
+/// How much of a call's arguments is in the audit trail.
+const NOTED_CHARS: usize = 200;
+/// How often a call is looked at again because an answer came meanwhile.
+const MAX_LOOKS: u32 = 4;
+
+/// What becomes of a call.
+pub(crate) enum CallGate {
+    /// It runs, once this is recorded with its step.
+    Run(Passing),
+    /// People are asked; the task waits, and its state says so.
+    Wait,
+    /// It does not run, and the model is told why.
+    Refuse { reason: String, passing: Passing },
+    /// Nothing runs now.
+    Stopped,
+}
+
+/// A tool call, as it is judged.
+struct Rating {
+    action: Action,
+    folder: &'static str,
+    risk: Rated,
+}
+
+impl Control {
+    /// Decides about one call of a task's ledger.
+    pub(crate) async fn gate_call(
+        &self,
+        id: TaskId,
+        call: &Call,
+    ) -> Result<CallGate, ControlError> {
+        let mut looks = 0;
+        loop {
+            if self.is_stopped() {
+                return Ok(CallGate::Stopped);
+            }
+            let (task, wanted) = {
+                let mut guard = self.live(id).await?;
+                let live = guard.get()?;
+                (live.task.clone(), wanted_by(live, call))
+            };
+            let cell = self.cell_of_task(&task).await?;
+            let note = Entry::of_cell(task.workspace, "tool.call", id).with(noted(call));
+            let refuse = |reason| {
+                let passing = Passing { entries: vec![note.clone()], used_up: Vec::new() };
+                Ok(CallGate::Refuse { reason, passing })
+            };
+            match self.judge(&cell, &wanted).await? {
+                Judged::Pass(passed) => {
+                    let asked = passed.was_asked();
+                    let pass = pass_entry(task.workspace, Some(id), &wanted.effect, &passed);
+                    let mut entries = vec![note];
+                    entries.extend(asked.then_some(pass));
+                    return Ok(CallGate::Run(passed.into_passing(entries)));
+                }
+                Judged::Denied { reason } => return refuse(reason),
+                Judged::Asked(approval) => match approval.state {
+                    ApprovalState::Pending => return Ok(CallGate::Wait),
+                    ApprovalState::Denied => return refuse(said_no(&approval)),
+                    ApprovalState::Void => return refuse("its task has ended".to_owned()),
+                    ApprovalState::Allowed => {}
+                },
+            }
+            looks += 1;
+            if looks >= MAX_LOOKS {
+                return refuse("it could not be decided; try it once more".to_owned());
+            }
+        }
+    }
+}
+
+fn wanted_by(live: &Live, call: &Call) -> Wanted {
+    let Live { task, context, plan_pending, plans } = live;
+    let Rating { action, folder, risk } = rate(call);
+    let in_plan = match &action {
+        Action::Command { text } => plans.iter().any(|plan| plan_has(plan, text)),
+        _ => false,
+    };
+    let ask = CellAsk::CallTool {
+        tool: call.name.clone(),
+        changes: cloister_policy::is_mutating(&call.name),
+        risk,
+        confined: true,
+    };
+    let flow = match risk {
+        Rated::Middle | Rated::Destructive | Rated::Outward if !context.labels().is_trusted() => {
+            Flow::Ask {
+                sources: context.labels().untrusted(),
+                reason: "content that is not yours is in this task".to_owned(),
+            }
+        }
+        Rated::Safe | Rated::Unknown | Rated::Middle | Rated::Destructive | Rated::Outward => {
+            Flow::Run
+        }
+    };
+    let surroundings = Surroundings { folder: folder.to_owned(), ..Surroundings::default() };
+    Wanted {
+        effect: Effect { action, surroundings, asker: asker(task, context) },
+        ask,
+        flow,
+        plan_pending: *plan_pending,
+        in_plan,
+        then: Then::Call { id: call.id.clone() },
+    }
+}
+
+/// What of a shell tool's arguments is its command.
+#[derive(Deserialize)]
+struct ShellArguments {
+    #[serde(alias = "cmd")]
+    command: String,
+}
+
+fn rate(call: &Call) -> Rating {
+    let tool = |risk| Rating {
+        action: Action::Tool { name: call.name.clone(), arguments: call.arguments.clone() },
+        folder: "",
+        risk,
+    };
+    match call.name.as_str() {
+        "bash" => match serde_json::from_str::<ShellArguments>(&call.arguments) {
+            Ok(ShellArguments { command }) => Rating {
+                risk: confined_risk(&shell::assess(&command)),
+                action: Action::Command { text: command },
+                folder: CHAT_PATH,
+            },
+            // The tool will not take them either.
+            Err(_unreadable) => tool(Rated::Unknown),
+        },
+        "python" => tool(Rated::Unknown),
+        // The other tools each do one thing, in the sandbox or by a request that is judged by itself.
+        _ => tool(Rated::Safe),
+    }
+}
+
+/// How risky a command is where the broker is the only way out. What is outward about it is held
+/// there, byte by byte as it would leave: asked here as well, one action would be two questions.
+fn confined_risk(assessment: &shell::Assessment) -> Rated {
+    // Nobody makes a command that long by accident; what is at its end is not known to be harmless.
+    if assessment.cut_short {
+        return Rated::Destructive;
+    }
+    if assessment.rated != Rated::Outward {
+        return assessment.rated;
+    }
+    let rated = assessment.findings.iter().map(|finding| finding.rated);
+    rated
+        .filter(|rated| *rated != Rated::Outward)
+        .max()
+        .unwrap_or(Rated::Unknown)
+        .max(Rated::Unknown)
+}
+
+/// Whether an approved plan, as it was shown, has this command: on lines of its own, or in backticks.
+pub(super) fn plan_has(plan: &str, command: &str) -> bool {
+    let command = visible(command.trim(), Reading::Prose);
+    if command.is_empty() {
+        return false;
+    }
+    let lines: Vec<&str> = plan.lines().map(str::trim).collect();
+    let wanted: Vec<&str> = command.lines().map(str::trim).collect();
+    let on_lines = lines.windows(wanted.len()).any(|window| window == wanted);
+    on_lines || plan.split('`').skip(1).step_by(2).any(|quoted| quoted.trim() == command)
+}
+
+/// A call in a few words.
+fn noted(call: &Call) -> String {
+    let arguments: String = call.arguments.chars().take(NOTED_CHARS).collect();
+    let more = if arguments.len() < call.arguments.len() { "…" } else { "" };
+    format!("{} {arguments}{more}", call.name)
+}

@@ -1,0 +1,330 @@
+//! What the control plane knows of the content of tasks and chats: recorded before it is handed over,
+//! read again after a restart.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use cloister_policy::provenance::{Address, Asked, Labels, Mark, Seen, TaskContext};
+use cloister_protocol::link::Cause;
+use cloister_protocol::{ChatId, TaskId, UserId, WorkspaceId};
+use cloister_store::approvals::{ApprovalKind, ApprovalState};
+use cloister_store::inbox::{InboxItem, inbox_id};
+use cloister_store::provenance::NewContent;
+use cloister_store::tasks::Task;
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+use super::{MAX_CHATS, lock};
+use crate::control::Control;
+use crate::error::ControlError;
+use crate::ports::{CameIn, ContentSource, NotRecorded, Principal};
+
+/// How many messages of a person, the one that led to a task included, say what they asked for.
+const OWN_MESSAGES: u32 = 10;
+
+/// A task that runs.
+pub(super) struct Live {
+    pub(super) task: Task,
+    pub(super) context: TaskContext,
+    pub(super) plan_pending: bool,
+    /// The plans that were approved, as the person saw them.
+    pub(super) plans: Vec<String>,
+}
+
+/// A running task, for one decision or record at a time.
+pub(super) struct LiveGuard(OwnedMutexGuard<Option<Live>>);
+
+impl LiveGuard {
+    /// None only before it is loaded.
+    pub(super) fn get(&mut self) -> Result<&mut Live, ControlError> {
+        let missing = || ControlError::Io {
+            what: "what is known of a task is missing".to_owned(),
+            source: std::io::ErrorKind::NotFound.into(),
+        };
+        self.0.as_mut().ok_or_else(missing)
+    }
+}
+
+/// A mark as the store keeps it.
+pub(crate) fn mark_text(mark: &Mark) -> String {
+    // A mark is plain data; if it could not be written it must not count as trusted.
+    serde_json::to_string(mark).unwrap_or_else(|_error| r#"{"from":"unrecorded"}"#.to_owned())
+}
+
+/// Marks as the store keeps them; one that can't be read is of unrecorded origin.
+pub(super) fn labels(marks: &[String]) -> Labels {
+    let read = |text: &String| serde_json::from_str(text).unwrap_or(Mark::Unrecorded);
+    marks.iter().map(read).collect()
+}
+
+impl Control {
+    /// What is known of a task, with what its chat's files say by now.
+    pub(super) async fn live(&self, id: TaskId) -> Result<LiveGuard, ControlError> {
+        let slot = {
+            let mut tasks = lock(&self.inner.gates.tasks);
+            match tasks.get(&id) {
+                Some(slot) => Arc::clone(slot),
+                None => {
+                    let slot = Arc::new(Mutex::new(None));
+                    // What is asked after the end of an attempt is not worth keeping.
+                    if self.inner.running().contains_key(&id) {
+                        tasks.insert(id, Arc::clone(&slot));
+                    }
+                    slot
+                }
+            }
+        };
+        let mut guard = slot.lock_owned().await;
+        if guard.is_none() {
+            *guard = Some(self.load(id).await?);
+        }
+        let mut guard = LiveGuard(guard);
+        let live = guard.get()?;
+        let files = self.files_of(live.task.workspace, live.task.chat).await?;
+        if !files.is_within(live.context.labels()) {
+            live.context.received(&files, "");
+        }
+        Ok(guard)
+    }
+
+    async fn load(&self, id: TaskId) -> Result<Live, ControlError> {
+        let task = self.store().task(id).await?;
+        let content = self.store().task_content(id).await?;
+        let mut seen = Seen::default();
+        for link in &content.links {
+            seen.link(link);
+        }
+        for host in content.hosts.iter().filter_map(|host| host.parse().ok()) {
+            seen.visit(&host);
+        }
+        let plans = self.approved_plans(&task).await?;
+        let mut asked = self.own_words(&task).await?;
+        plans.iter().for_each(|plan| asked.add(plan));
+        let plan_pending = task.plan_first && !self.store().has_allowed_plan(id).await?;
+        let context = TaskContext::resume(labels(&content.marks), asked, seen);
+        Ok(Live { task, context, plan_pending, plans })
+    }
+
+    /// The plans of a task and of those above it.
+    async fn approved_plans(&self, task: &Task) -> Result<Vec<String>, ControlError> {
+        let mut plans = Vec::new();
+        let mut next = Some(task.id);
+        while let Some(id) = next {
+            let asked = self.store().approvals_of(id).await?;
+            let approved = asked.into_iter().filter(|approval| {
+                approval.kind == ApprovalKind::Plan && approval.state == ApprovalState::Allowed
+            });
+            plans.extend(approved.map(|approval| approval.text));
+            next = if id == task.id { task.parent } else { self.store().task(id).await?.parent };
+        }
+        Ok(plans)
+    }
+
+    /// What the person whom a task works for wrote: the words that led to it, and what they said
+    /// before in this chat.
+    async fn own_words(&self, task: &Task) -> Result<Asked, ControlError> {
+        let mut asked = Asked::from_words(&task.request);
+        if let Some(up_to) = task.turn.strip_prefix("t-").and_then(inbox_id) {
+            let place = (task.workspace, task.chat);
+            for words in self.said_by(place, task.person, up_to).await? {
+                asked.add_earlier(&words);
+            }
+        }
+        Ok(asked)
+    }
+
+    async fn said_by(
+        &self,
+        (workspace, chat): (WorkspaceId, ChatId),
+        person: UserId,
+        up_to: i64,
+    ) -> Result<Vec<String>, ControlError> {
+        let name = self.store().user_by_id(person).await?.name;
+        let store = self.store();
+        let words = store.own_words(workspace, chat, up_to, name.as_str(), OWN_MESSAGES).await?;
+        // A command is for the control plane, and asks the agent for nothing.
+        Ok(words.into_iter().filter(|text| crate::commands::parse(text).is_none()).collect())
+    }
+
+    /// The labels of everything that a task of this chat can read there.
+    async fn files_of(&self, workspace: WorkspaceId, chat: ChatId) -> Result<Labels, ControlError> {
+        if let Some(known) = lock(&self.inner.gates.chats).get(&(workspace, chat)) {
+            return Ok(known.clone());
+        }
+        let before = self.inner.gates.marked.load(Ordering::SeqCst);
+        let content = self.store().chat_content(workspace, chat).await?;
+        let files = labels(&content.files);
+        let mut chats = lock(&self.inner.gates.chats);
+        // A mark that came meanwhile found nothing here to be added to.
+        if self.inner.gates.marked.load(Ordering::SeqCst) == before {
+            if chats.len() >= MAX_CHATS {
+                chats.clear();
+            }
+            chats.insert((workspace, chat), files.clone());
+        }
+        Ok(files)
+    }
+
+    /// What a coordinator works with in a chat: its history, and the files it can read.
+    pub(super) async fn chat_context(
+        &self,
+        row: &InboxItem,
+        person: UserId,
+    ) -> Result<TaskContext, ControlError> {
+        let content = self.store().chat_content(row.workspace, row.chat).await?;
+        let words: Labels = self.words_of(row, person).await?.into_iter().collect();
+        let all = words.join(&labels(&content.files)).join(&labels(&content.history));
+        let mut asked = Asked::default();
+        for words in self.said_by((row.workspace, row.chat), person, row.id).await? {
+            asked.add(&words);
+        }
+        Ok(TaskContext::resume(all, asked, Seen::default()))
+    }
+
+    /// Where the words that started a turn came from.
+    pub(crate) async fn words_of(
+        &self,
+        row: &InboxItem,
+        person: UserId,
+    ) -> Result<Vec<Mark>, ControlError> {
+        match &row.cause {
+            Cause::Message { from, text, attachments } => {
+                let own = self.store().user_by_id(person).await?.name.as_str() == from;
+                let author = if own { Mark::Own { user: person } } else { Mark::person(from) };
+                let quoted = Asked::quotes_others(text).then(|| Mark::person("someone you quoted"));
+                let files = attachments.iter().map(|file| Mark::file(&file.name));
+                Ok(std::iter::once(author).chain(quoted).chain(files).collect())
+            }
+            // What the reports carry is in the marks of the chat's history.
+            Cause::TasksEnded { .. } | Cause::Clear => Ok(vec![Mark::System]),
+        }
+    }
+
+    /// The person whom a turn works for.
+    pub(crate) async fn person_of(&self, row: &InboxItem) -> Result<UserId, ControlError> {
+        let author = match &row.cause {
+            Cause::Message { from, .. } => match from.parse() {
+                Ok(name) => self.store().user(&name).await.ok().map(|user| user.id),
+                Err(_no_name) => None,
+            },
+            Cause::TasksEnded { reports } => match reports.first() {
+                Some(report) => Some(self.store().task(report.task).await?.person),
+                None => None,
+            },
+            Cause::Clear => None,
+        };
+        match author {
+            Some(person) => Ok(person),
+            None => Ok(self.store().user_of(row.workspace).await?.id),
+        }
+    }
+
+    /// Records that content reaches a sandbox, before it does.
+    pub(crate) async fn content_came_in(
+        &self,
+        who: Principal,
+        content: CameIn,
+    ) -> Result<(), NotRecorded> {
+        // A coordinator has no way out, and so nothing comes in.
+        let Some(task) = who.task else { return Ok(()) };
+        self.record(task, &content).await.map_err(|error| {
+            tracing::error!(workspace = %who.workspace, %task, error = error.chain(), "where content came from could not be recorded");
+            NotRecorded
+        })
+    }
+
+    async fn record(&self, task: TaskId, content: &CameIn) -> Result<(), ControlError> {
+        let mut guard = self.live(task).await?;
+        let live = guard.get()?;
+        let text = String::from_utf8_lossy(&content.text);
+        // What this content alone adds, so that a page costs what is on it, whatever came before.
+        let labels_now = live.context.labels().clone();
+        let mut alone = TaskContext::resume(labels_now, Asked::default(), Seen::default());
+        take_in(&mut alone, &content.source, &text);
+        let new = what_is_new(&live.context, &alone);
+        if new.marks.is_empty() && new.links.is_empty() && new.hosts.is_empty() {
+            return Ok(());
+        }
+        self.store().record_content(task, &new).await?;
+        self.chat_files_marked(live.task.workspace, live.task.chat, &labels(&new.marks));
+        take_in(&mut live.context, &content.source, &text);
+        Ok(())
+    }
+
+    /// The task may come back to a host: a person has allowed it to go there.
+    pub(super) async fn person_allowed_host(
+        &self,
+        task: TaskId,
+        host: &cloister_policy::egress::Host,
+    ) -> Result<(), ControlError> {
+        let mut guard = self.live(task).await?;
+        let live = guard.get()?;
+        if live.context.seen().visited(host) {
+            return Ok(());
+        }
+        let new = NewContent { hosts: vec![host.to_string()], ..NewContent::default() };
+        self.store().record_content(task, &new).await?;
+        live.context.person_allowed(host);
+        Ok(())
+    }
+
+    /// A file from outside is about to be put into a chat, where every task of it can read it.
+    pub(crate) async fn file_comes_in(
+        &self,
+        workspace: WorkspaceId,
+        chat: ChatId,
+        name: &str,
+    ) -> Result<(), ControlError> {
+        let mark = Mark::file(name);
+        self.store().mark_chat_files(workspace, chat, &mark_text(&mark)).await?;
+        self.chat_files_marked(workspace, chat, &Labels::of(mark));
+        Ok(())
+    }
+
+    fn chat_files_marked(&self, workspace: WorkspaceId, chat: ChatId, marks: &Labels) {
+        let mut chats = lock(&self.inner.gates.chats);
+        self.inner.gates.marked.fetch_add(1, Ordering::SeqCst);
+        if let Some(files) = chats.get_mut(&(workspace, chat)) {
+            files.absorb(marks);
+        }
+    }
+
+    /// Something that all chats of a workspace read is about to hold content of this origin.
+    pub(super) async fn workspace_marked(
+        &self,
+        workspace: WorkspaceId,
+        origin: &Labels,
+    ) -> Result<(), ControlError> {
+        let marks: Vec<String> = origin.untrusted().iter().map(mark_text).collect();
+        if marks.is_empty() {
+            return Ok(());
+        }
+        self.store().mark_workspace(workspace, &marks).await?;
+        let mut chats = lock(&self.inner.gates.chats);
+        self.inner.gates.marked.fetch_add(1, Ordering::SeqCst);
+        chats.retain(|(of, _), _| *of != workspace);
+        Ok(())
+    }
+}
+
+fn take_in(context: &mut TaskContext, source: &ContentSource, text: &str) {
+    match source {
+        ContentSource::Web { url } => match Address::parse(url) {
+            Some(address) => context.fetched(&address, text),
+            None => context.received(&Labels::of(Mark::web(url)), text),
+        },
+        ContentSource::Tool { name } => context.received(&Labels::of(Mark::tool(name)), text),
+    }
+}
+
+/// What of `more` is not in what is known.
+fn what_is_new(known: &TaskContext, more: &TaskContext) -> NewContent {
+    let is_new = |mark: &&Mark| !Labels::of((*mark).clone()).is_within(known.labels());
+    let marks = more.labels().marks().filter(is_new);
+    let links = more.seen().links().filter(|link| !known.seen().has_link(link));
+    let hosts = more.seen().hosts().filter(|host| !known.seen().visited(host));
+    NewContent {
+        marks: marks.map(mark_text).collect(),
+        links: links.map(ToString::to_string).collect(),
+        hosts: hosts.map(ToString::to_string).collect(),
+    }
+}

@@ -1,0 +1,131 @@
+//! The gate before whatever leaves a sandbox or outlives it.
+//!
+//! Owns: what the control plane knows of each running task's content, when people are asked, what
+//! their answers cover, and the record of what passed. Promises: nothing that must be asked happens
+//! before it was answered, whatever is restarted; what passes is recorded before it happens, and not
+//! at all if that fails; content is marked before a sandbox gets it; an answer is bound to exactly
+//! what was seen.
+//!
+//! # What is decided where
+//!
+//! | what | when | if a person must be asked |
+//! |---|---|---|
+//! | a request to a host outside, and each secret on it | at the broker, before it leaves | the request is held for `[gates] hold_s`; then it is refused, and the task is parked after the call that made it |
+//! | a tool call of an executor | before its step is journaled | the task is parked; the call is made again after the answer |
+//! | a lasting change (memory, skills, schedules, settings, tools) | when it is proposed | a task is parked; a coordinator goes on, and the change is made when it is allowed |
+//! | a plan | when it is proposed | the task is parked |
+//!
+//! A parked task has no sandbox and no executor; others go on. Its executor starts again from the
+//! ledger when the answer has come, and is told of it.
+//!
+//! # Which tool calls still ask inside of a sandbox
+//!
+//! A tool call runs where the broker is the only way out, so most calls are harmless by construction.
+//! These still ask, because an honest executor should not do them unasked:
+//!
+//! - *destructive* commands (deleting, emptying, overwriting what the person sent, throwing commits
+//!   away): the files of the chat are the person's, and the one thing in the sandbox that outlives it;
+//! - *middle* commands (installs, settings): what is installed runs later with whatever the task then
+//!   holds; asked once, then remembered.
+//!
+//! *Outward* commands (push, publish, upload, mail) are not asked about as commands: the broker holds
+//! the request that they make, and shows exactly what would leave; asked twice, one action would be
+//! two questions. *Unknown* (code, programs that nobody has judged) runs: writing and running code is what an executor
+//! is for, what it sends out is held at the broker, what it spoils is its own chat's files. The tools
+//! that read, and those that write or edit a file in place, run. A command that stands in a plan which
+//! the person has approved, on lines of its own or in backticks, was approved with it.
+//!
+//! The order is: what the context allows, what the manifest allows, what the sandbox lets it do, the
+//! gate; and every call is in the audit trail, in the transaction of its step.
+
+mod answering;
+mod asking;
+mod calls;
+mod content;
+mod git;
+mod headers;
+mod outward;
+mod plans;
+mod proposals;
+mod waiting;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cloister_policy::provenance::Labels;
+use cloister_protocol::{ChatId, TaskId, WorkspaceId};
+use tokio::sync::watch;
+
+pub(crate) use asking::{Judged, Wanted};
+pub(crate) use calls::CallGate;
+pub(crate) use content::mark_text;
+pub(crate) use plans::NewPlan;
+pub(crate) use proposals::{Proposed, Proposing};
+
+use content::Live;
+
+/// The marks of so many chats are kept at hand; beyond that they are read again.
+const MAX_CHATS: usize = 4096;
+
+/// What the gates hold in memory. All of it can be read again from the store.
+pub(crate) struct Gates {
+    tasks: Mutex<HashMap<TaskId, Arc<tokio::sync::Mutex<Option<Live>>>>>,
+    /// The labels of the files of chats.
+    chats: Mutex<HashMap<(WorkspaceId, ChatId), Labels>>,
+    /// Counts the marks of chats, so that none is missed between reading them and keeping them.
+    marked: AtomicU64,
+    /// Tasks one of whose requests was refused because nobody has answered yet.
+    unanswered: Mutex<HashSet<TaskId>>,
+    /// Changes with every answer.
+    answers: watch::Sender<u64>,
+}
+
+impl Default for Gates {
+    fn default() -> Self {
+        Self {
+            tasks: Mutex::default(),
+            chats: Mutex::default(),
+            marked: AtomicU64::new(0),
+            unanswered: Mutex::default(),
+            answers: watch::channel(0).0,
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Gates {
+    /// An attempt at a task is over; the next one reads again what is recorded.
+    pub(crate) fn forget(&self, task: TaskId) {
+        lock(&self.tasks).remove(&task);
+        lock(&self.unanswered).remove(&task);
+    }
+
+    /// What is recorded of a chat has changed elsewhere.
+    pub(crate) fn forget_chat(&self, workspace: WorkspaceId, chat: ChatId) {
+        let mut chats = lock(&self.chats);
+        self.marked.fetch_add(1, Ordering::SeqCst);
+        chats.remove(&(workspace, chat));
+    }
+
+    /// A request of the task was refused for want of an answer.
+    fn note_unanswered(&self, task: TaskId) {
+        lock(&self.unanswered).insert(task);
+    }
+
+    /// Whether one was, since this was last asked.
+    pub(crate) fn take_unanswered(&self, task: TaskId) -> bool {
+        lock(&self.unanswered).remove(&task)
+    }
+
+    fn answered(&self) {
+        self.answers.send_modify(|count| *count = count.wrapping_add(1));
+    }
+}
+
+#[cfg(test)]
+#[path = "gates_tests.rs"]
+mod tests;

@@ -1,0 +1,49 @@
+//! Plans: what a task means to do, put to a person before it changes anything.
+
+use cloister_policy::Class;
+use cloister_policy::gate::{Reading, visible};
+use cloister_protocol::Answer;
+use cloister_store::approvals::{Approval, ApprovalKind, NewApproval};
+use cloister_store::tasks::Task;
+use sha2::{Digest, Sha256};
+
+use crate::control::Control;
+use crate::error::ControlError;
+
+/// A plan that a task proposes.
+pub(crate) struct NewPlan<'a> {
+    pub(crate) task: &'a Task,
+    pub(crate) text: &'a str,
+}
+
+impl Control {
+    /// Puts a plan to people and lets its task wait. The same plan again is the same question.
+    pub(crate) async fn ask_for_plan(&self, plan: NewPlan<'_>) -> Result<Approval, ControlError> {
+        let NewPlan { task, text } = plan;
+        let digest: String =
+            Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+        let title = format!("Plan for task {}: {}", task.id, task.title);
+        self.ask_people(NewApproval {
+            workspace: task.workspace,
+            chat: task.chat,
+            task: Some(task.id),
+            user: task.person,
+            kind: ApprovalKind::Plan,
+            digest,
+            class: Class::Middle.as_str().to_owned(),
+            reason: "a plan is put to you before anything is changed".to_owned(),
+            sources: Vec::new(),
+            people: 1,
+            offered: vec![Answer::Allow, Answer::Deny, Answer::DenyAndStop],
+            title: visible(&title, Reading::Prose),
+            text: visible(text, Reading::Prose),
+            describes: String::new(),
+            template: None,
+            host: None,
+            call: None,
+            proposal: None,
+            park: true,
+        })
+        .await
+    }
+}

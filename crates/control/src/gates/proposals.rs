@@ -1,0 +1,331 @@
+//! Proposals: lasting changes that an agent may ask for, and only the control plane makes.
+
+use std::io::Read;
+
+use cloister_policy::engine::{Cell, CellAsk, Proposal};
+use cloister_policy::gate::{Action, Asker, Effect, Surroundings, TargetFile};
+use cloister_policy::provenance::{Flow, Labels, Mark, Sink, TaskContext};
+use cloister_protocol::link::Lasting;
+use cloister_protocol::{ErrorCode, TaskId, UserId, WorkspaceId};
+use cloister_store::approvals::{Approval, ApprovalState};
+use cloister_store::grants::GrantEnded;
+use cloister_store::inbox::InboxItem;
+use cloister_store::tasks::Task;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::asking::{Then, pass_entry, said_no};
+use super::{Judged, Wanted};
+use crate::control::Control;
+use crate::error::ControlError;
+use crate::files::{FileError, RelPath};
+use crate::history::{VersionedChange, unified};
+
+/// The longest text of one such file.
+const MAX_TEXT_BYTES: usize = 64 << 10;
+const MAX_WHY_CHARS: usize = 1000;
+const MAX_NAME_BYTES: usize = 64;
+const MAX_DEPTH: usize = 4;
+
+/// A lasting change that is asked for.
+pub(crate) struct Proposing<'a> {
+    pub(crate) what: Lasting,
+    pub(crate) path: &'a str,
+    pub(crate) text: &'a str,
+    pub(crate) why: &'a str,
+}
+
+/// What became of it.
+pub(crate) enum Proposed {
+    Kept {
+        path: String,
+    },
+    /// People are asked; it is written when they allow it.
+    Asked(Box<Approval>),
+    Refused(String),
+}
+
+/// A proposal that waits, as it is stored.
+#[derive(Debug, Serialize, Deserialize)]
+struct Kept {
+    path: String,
+    text: String,
+    why: String,
+    /// What the file was when people were asked; nothing: it did not exist.
+    before: Option<String>,
+    /// Where its text came from.
+    origin: Labels,
+}
+
+/// Who proposes, and with what in mind.
+struct Proposer {
+    cell: Cell,
+    context: TaskContext,
+    person: UserId,
+    workspace: WorkspaceId,
+    task: Option<TaskId>,
+    plan_pending: bool,
+}
+
+impl Control {
+    /// A task proposes.
+    pub(crate) async fn propose_from_task(
+        &self,
+        task: &Task,
+        proposing: &Proposing<'_>,
+    ) -> Result<Proposed, ControlError> {
+        let (context, plan_pending) = {
+            let mut guard = self.live(task.id).await?;
+            let live = guard.get()?;
+            (live.context.clone(), live.plan_pending)
+        };
+        let proposer = Proposer {
+            cell: self.cell_of_task(task).await?,
+            context,
+            person: task.person,
+            workspace: task.workspace,
+            task: Some(task.id),
+            plan_pending,
+        };
+        self.propose(proposer, proposing).await
+    }
+
+    /// The coordinator proposes, in a turn.
+    pub(crate) async fn propose_from_turn(
+        &self,
+        row: &InboxItem,
+        proposing: &Proposing<'_>,
+    ) -> Result<Proposed, ControlError> {
+        let person = self.person_of(row).await?;
+        let part = cloister_policy::engine::Part::Coordinator;
+        let proposer = Proposer {
+            cell: self.cell(part, person, row.workspace, row.chat).await?,
+            context: self.chat_context(row, person).await?,
+            person,
+            workspace: row.workspace,
+            task: None,
+            plan_pending: false,
+        };
+        self.propose(proposer, proposing).await
+    }
+
+    async fn propose(
+        &self,
+        proposer: Proposer,
+        proposing: &Proposing<'_>,
+    ) -> Result<Proposed, ControlError> {
+        let path = checked_path(proposing.what, proposing.path)?;
+        check_text(proposing.text)?;
+        let now = self.current_text(proposer.workspace, &path)?;
+        if now.as_deref() == Some(proposing.text) {
+            return Ok(Proposed::Kept { path: path.as_str().to_owned() });
+        }
+        let sink =
+            Sink::Write { what: proposing.what, text: added(now.as_deref(), proposing.text) };
+        let flow = proposer.context.decide(&sink);
+        let kept = Kept {
+            path: path.as_str().to_owned(),
+            text: proposing.text.to_owned(),
+            why: proposing.why.chars().take(MAX_WHY_CHARS).collect(),
+            before: now.as_deref().map(sha256_hex),
+            origin: origin_of(&proposer, &flow),
+        };
+        let wanted = wanted(&proposer, proposing, &kept, now.as_deref(), flow)?;
+        let judged = self.judge(&proposer.cell, &wanted).await?;
+        match judged {
+            Judged::Denied { reason } => Ok(Proposed::Refused(reason)),
+            Judged::Asked(approval) => match approval.state {
+                ApprovalState::Pending => Ok(Proposed::Asked(approval)),
+                ApprovalState::Denied | ApprovalState::Void => {
+                    Ok(Proposed::Refused(said_no(&approval)))
+                }
+                ApprovalState::Allowed => {
+                    self.apply_proposal(&approval).await?;
+                    Ok(Proposed::Kept { path: kept.path })
+                }
+            },
+            Judged::Pass(passed) => {
+                let entry = pass_entry(proposer.workspace, proposer.task, &wanted.effect, &passed);
+                if let Err(GrantEnded) = self.store().pass(passed.into_passing(vec![entry])).await?
+                {
+                    return Ok(Proposed::Refused(GrantEnded.to_string()));
+                }
+                let author = self.store().user_by_id(proposer.person).await?.name;
+                let path = kept.path.clone();
+                self.write_kept(proposer.workspace, kept, author.to_string()).await?;
+                Ok(Proposed::Kept { path })
+            }
+        }
+    }
+
+    /// Writes what was allowed, unless the file is no longer what people saw. Done before, it does
+    /// nothing more.
+    pub(super) async fn apply_proposal(&self, approval: &Approval) -> Result<(), ControlError> {
+        if approval.applied_at.is_some() {
+            return Ok(());
+        }
+        let unreadable =
+            || ControlError::refused(ErrorCode::Internal, "the proposal can't be read");
+        let json = approval.proposal.as_ref().ok_or_else(unreadable)?;
+        let kept: Kept = serde_json::from_str(json).map_err(|_error| unreadable())?;
+        let path = RelPath::parse(&kept.path)?;
+        let now = self.current_text(approval.workspace, &path)?;
+        let done = now.as_deref() == Some(kept.text.as_str());
+        if !done && now.as_deref().map(sha256_hex) != kept.before {
+            self.store().proposal_applied(approval.id).await?;
+            let message = format!("{}: {} has changed since it was asked", approval.id, kept.path);
+            let fix = "it was left as it is; let the agent propose the change again";
+            return Err(ControlError::with_fix(ErrorCode::Conflict, message, fix));
+        }
+        if !done {
+            let by: Vec<&str> = approval.answers.iter().map(|given| given.by.as_str()).collect();
+            self.write_kept(approval.workspace, kept, by.join(" and ")).await?;
+        }
+        Ok(self.store().proposal_applied(approval.id).await?)
+    }
+
+    /// Writes what was allowed just before a stop.
+    pub(crate) async fn apply_allowed_proposals(&self) -> Result<(), ControlError> {
+        for approval in self.store().unapplied_proposals().await? {
+            if let Err(error) = self.apply_proposal(&approval).await {
+                tracing::warn!(approval = %approval.id, error = error.chain(), "an allowed change could not be made");
+            }
+        }
+        Ok(())
+    }
+
+    async fn write_kept(
+        &self,
+        workspace: WorkspaceId,
+        kept: Kept,
+        author: String,
+    ) -> Result<(), ControlError> {
+        let Kept { path, text, why, before: _, origin } = kept;
+        // Whoever reads the file from now on reads what it came from.
+        self.workspace_marked(workspace, &origin).await?;
+        self.write_versioned(VersionedChange { workspace, path, text, author, why }).await
+    }
+
+    fn current_text(
+        &self,
+        workspace: WorkspaceId,
+        path: &RelPath,
+    ) -> Result<Option<String>, ControlError> {
+        let failed = "the workspace could not be opened";
+        let tree = self.layout().tree(workspace).map_err(ControlError::io(failed))?;
+        let file = match tree.read(path) {
+            Ok(file) => file,
+            Err(FileError::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let mut text = String::new();
+        let most = 16 * MAX_TEXT_BYTES as u64;
+        let failed = format!("{} could not be read", path.as_str());
+        file.take(most).read_to_string(&mut text).map_err(ControlError::io(failed))?;
+        Ok(Some(text))
+    }
+}
+
+/// Words that provenance lets pass are the person's own; anything else is what the proposer has read.
+fn origin_of(proposer: &Proposer, flow: &Flow) -> Labels {
+    match flow {
+        Flow::Run => Labels::of(Mark::Own { user: proposer.person }),
+        Flow::Ask { .. } => proposer.context.labels().clone(),
+    }
+}
+
+fn wanted(
+    proposer: &Proposer,
+    proposing: &Proposing<'_>,
+    kept: &Kept,
+    now: Option<&str>,
+    flow: Flow,
+) -> Result<Wanted, ControlError> {
+    let diff = unified(&kept.path, now.map(str::as_bytes), Some(kept.text.as_bytes()));
+    let action = Action::Keep { what: proposing.what, path: kept.path.clone(), diff };
+    let target = TargetFile {
+        path: kept.path.clone(),
+        sha256: now.map(|text| Sha256::digest(text.as_bytes()).into()),
+    };
+    let json = serde_json::to_string(kept).map_err(|error| {
+        ControlError::refused(ErrorCode::BadRequest, format!("the text can't be kept: {error}"))
+    })?;
+    Ok(Wanted {
+        effect: Effect {
+            action,
+            surroundings: Surroundings { target: Some(target), ..Surroundings::default() },
+            asker: Asker {
+                user: proposer.person,
+                workspace: proposer.workspace,
+                task: proposer.task,
+                why: kept.why.clone(),
+                origin: proposer.context.labels().clone(),
+            },
+        },
+        ask: CellAsk::Propose(match proposing.what {
+            Lasting::Memory => Proposal::Memory,
+            Lasting::Skill => Proposal::Skill,
+            Lasting::Schedule => Proposal::Schedule,
+            Lasting::Config => Proposal::Config,
+            Lasting::Tool => Proposal::Tool,
+        }),
+        flow,
+        plan_pending: proposer.plan_pending,
+        in_plan: false,
+        then: Then::Proposal { json },
+    })
+}
+
+/// What a change adds at the end of a file; all of it, where it changes more.
+fn added<'a>(before: Option<&str>, after: &'a str) -> &'a str {
+    before.and_then(|before| after.strip_prefix(before)).unwrap_or(after)
+}
+
+fn sha256_hex(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Only the files that a kind of change is about.
+pub(super) fn checked_path(what: Lasting, path: &str) -> Result<RelPath, ControlError> {
+    let parts: Vec<&str> = path.split('/').collect();
+    let fits = match (what, parts.as_slice()) {
+        (Lasting::Memory, ["MEMORY.md"]) => true,
+        (Lasting::Memory, ["notes", folders @ .., file]) => {
+            folders.len() < MAX_DEPTH
+                && folders.iter().all(|name| is_name(name))
+                && file.strip_suffix(".md").is_some_and(is_name)
+        }
+        (Lasting::Config, ["SOUL.md" | "USER.md" | "HEARTBEAT.md"]) => true,
+        (Lasting::Skill, ["skills", name, "SKILL.md"]) | (Lasting::Tool, ["tools", name]) => {
+            is_name(name)
+        }
+        (Lasting::Schedule, ["schedules", file]) => file.strip_suffix(".md").is_some_and(is_name),
+        (
+            Lasting::Memory | Lasting::Config | Lasting::Skill | Lasting::Tool | Lasting::Schedule,
+            _,
+        ) => false,
+    };
+    if fits {
+        return Ok(RelPath::parse(path)?);
+    }
+    let shown: String = path.chars().take(100).collect();
+    Err(ControlError::with_fix(
+        ErrorCode::BadRequest,
+        format!("{shown:?} is no file for {}", what.as_str()),
+        "memory is MEMORY.md or notes/NAME.md; settings are SOUL.md, USER.md and HEARTBEAT.md; a skill is \
+         skills/NAME/SKILL.md, a schedule schedules/NAME.md, a tool tools/NAME",
+    ))
+}
+
+fn is_name(name: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+    !name.is_empty() && name.len() <= MAX_NAME_BYTES && name.bytes().all(plain)
+}
+
+fn check_text(text: &str) -> Result<(), ControlError> {
+    if text.len() > MAX_TEXT_BYTES || text.contains('\0') {
+        let message = format!("the text of such a file has at most {} KiB", MAX_TEXT_BYTES >> 10);
+        return Err(ControlError::refused(ErrorCode::TooLarge, message));
+    }
+    Ok(())
+}

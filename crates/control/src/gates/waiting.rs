@@ -1,0 +1,54 @@
+//! What waits for one person.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use cloister_policy::Class;
+use cloister_policy::engine::{Outcome, Person, Request, Scope};
+use cloister_protocol::{UserId, WorkspaceId};
+use cloister_store::approvals::Approval;
+
+use crate::control::Control;
+use crate::error::ControlError;
+
+/// As much of everybody's as one person is shown at once.
+const MOST: u32 = 500;
+
+impl Control {
+    /// Every question that this person may answer and has not, oldest first: those of their own
+    /// agent, and those of others as far as the policies let them.
+    pub async fn approvals_for(&self, user: UserId) -> Result<Vec<Approval>, ControlError> {
+        let person = self.person(user).await?;
+        let own = self.store().user_by_id(user).await?.workspace;
+        let pending = if answers_for_others(&person, own) {
+            self.store().pending_everywhere(MOST).await?
+        } else {
+            self.store().pending_approvals(own).await?
+        };
+        let mut waiting = Vec::new();
+        let mut places = HashMap::new();
+        for approval in pending {
+            if approval.answers.iter().any(|given| given.user == user) {
+                continue;
+            }
+            let chat = (approval.workspace, approval.chat);
+            let place = match places.entry(chat) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(unknown) => unknown.insert(self.place_of_chat(chat.0, chat.1).await?),
+            };
+            let class: Class = approval.class.parse().unwrap_or(Class::Outward);
+            let mine = approval.user == user;
+            let request = Request::answer(&person, place, approval.chat, class, mine);
+            if self.policies().engine().decide(&request).outcome == Outcome::Allow {
+                waiting.push(approval);
+            }
+        }
+        Ok(waiting)
+    }
+}
+
+/// Whether some role reaches beyond the person's own workspace: the others are spared the look at
+/// everybody's questions.
+fn answers_for_others(person: &Person, own: WorkspaceId) -> bool {
+    person.roles.iter().any(|role| role.scope != Scope::Workspace(own))
+}

@@ -1,0 +1,223 @@
+//! Contexts: what may be used in a chat. An inner context only takes away from those around it.
+
+use std::collections::{BTreeSet, HashMap};
+
+use cloister_policy::engine::{ContextLists, Names};
+use cloister_protocol::admin::{ContextChange, NameList};
+use cloister_protocol::{ChatId, ErrorCode, WorkspaceId};
+use cloister_store::contexts::{Context, Conversation, Lists, OUTERMOST};
+
+use crate::control::Control;
+use crate::error::ControlError;
+
+/// How deep contexts may lie in one another.
+const MAX_DEPTH: usize = 8;
+const MAX_NAME_BYTES: usize = 64;
+const MAX_PROMPT_BYTES: usize = 16 << 10;
+const MAX_NAMES: usize = 200;
+
+impl Control {
+    /// What may be used in a chat: what its context allows, narrowed by every one around it. A context
+    /// that is gone allows nothing.
+    pub async fn context_lists(
+        &self,
+        workspace: WorkspaceId,
+        chat: ChatId,
+    ) -> Result<ContextLists, ControlError> {
+        let contexts = self.store().contexts(workspace).await?;
+        let inner = self.store().context_of_chat(workspace, chat).await?;
+        Ok(effective(&contexts, inner.as_deref().unwrap_or(OUTERMOST)))
+    }
+
+    /// What a context of a workspace allows in the end.
+    pub async fn lists_of_context(
+        &self,
+        workspace: WorkspaceId,
+        name: &str,
+    ) -> Result<ContextLists, ControlError> {
+        Ok(effective(&self.store().contexts(workspace).await?, name))
+    }
+
+    /// What the agent is told in a chat beyond what it is always told: the prompts of its context and of
+    /// those around it, the outermost first.
+    pub async fn context_prompt(
+        &self,
+        workspace: WorkspaceId,
+        chat: ChatId,
+    ) -> Result<String, ControlError> {
+        let contexts = self.store().contexts(workspace).await?;
+        let inner = self.store().context_of_chat(workspace, chat).await?;
+        let around = around(&contexts, inner.as_deref().unwrap_or(OUTERMOST)).unwrap_or_default();
+        let prompts = around.iter().rev().map(|context| context.prompt.trim());
+        let prompts: Vec<&str> = prompts.filter(|prompt| !prompt.is_empty()).collect();
+        Ok(prompts.join("\n\n"))
+    }
+
+    /// Makes or changes a context.
+    pub async fn change_context(
+        &self,
+        workspace: WorkspaceId,
+        name: &str,
+        change: ContextChange,
+        by: &str,
+    ) -> Result<Context, ControlError> {
+        check_name(name)?;
+        let contexts = self.store().contexts(workspace).await?;
+        let before = contexts.iter().find(|context| context.name == name).cloned();
+        if change.new && before.is_some() {
+            let message = format!("there is a context {name} already");
+            let fix = "`cloister context set` changes it";
+            return Err(ControlError::with_fix(ErrorCode::Conflict, message, fix));
+        }
+        if !change.new && before.is_none() && name != OUTERMOST {
+            let message = format!("there is no context {name}");
+            let fix = "`cloister context add` makes one";
+            return Err(ControlError::with_fix(ErrorCode::NotFound, message, fix));
+        }
+        let changed = changed(before.unwrap_or_else(|| fresh(workspace, name)), change)?;
+        let mut after: Vec<Context> =
+            contexts.into_iter().filter(|context| context.name != name).collect();
+        after.push(changed.clone());
+        if around(&after, name).is_none() {
+            let message = format!(
+                "{} is no context around {name}: it is not there, inside of {name}, or too deep",
+                changed.inherits
+            );
+            return Err(ControlError::refused(ErrorCode::BadRequest, message));
+        }
+        Ok(self.store().put_context(&changed, by).await?)
+    }
+
+    pub async fn remove_context(
+        &self,
+        workspace: WorkspaceId,
+        name: &str,
+        by: &str,
+    ) -> Result<(), ControlError> {
+        let contexts = self.store().contexts(workspace).await?;
+        if let Some(inner) = contexts.iter().find(|context| context.inherits == name) {
+            let message = format!("the context {} is inside of {name}", inner.name);
+            let fix = format!("remove {} first, or put it elsewhere with --inherits", inner.name);
+            return Err(ControlError::with_fix(ErrorCode::Conflict, message, fix));
+        }
+        self.store().remove_context(workspace, name, by).await?;
+        self.access().changed();
+        Ok(())
+    }
+}
+
+fn fresh(workspace: WorkspaceId, name: &str) -> Context {
+    Context {
+        workspace,
+        name: name.to_owned(),
+        inherits: OUTERMOST.to_owned(),
+        prompt: String::new(),
+        lists: Lists::default(),
+        conversation: None,
+        chat: None,
+        created_at: 0,
+    }
+}
+
+/// A context and all around it, the innermost first; none if one of them is not there, or they lie in a
+/// ring.
+fn around<'a>(contexts: &'a [Context], name: &str) -> Option<Vec<&'a Context>> {
+    let by_name: HashMap<&str, &Context> =
+        contexts.iter().map(|context| (context.name.as_str(), context)).collect();
+    let mut found = Vec::new();
+    let mut name = name;
+    for _ in 0..MAX_DEPTH {
+        match by_name.get(name) {
+            Some(context) => found.push(*context),
+            // Without a row, the workspace as a whole limits nothing.
+            None if name == OUTERMOST => return Some(found),
+            None => return None,
+        }
+        if name == OUTERMOST {
+            return Some(found);
+        }
+        name = found.last()?.inherits.as_str();
+    }
+    None
+}
+
+fn effective(contexts: &[Context], name: &str) -> ContextLists {
+    let Some(around) = around(contexts, name) else {
+        let none = Names::none;
+        return ContextLists { tools: none(), models: none(), skills: none() };
+    };
+    around.iter().fold(ContextLists::UNLIMITED, |inner, context| inner.inside(&own(&context.lists)))
+}
+
+fn own(lists: &Lists) -> ContextLists {
+    let names = |list: &Option<Vec<String>>| match list {
+        None => Names::All,
+        Some(names) => Names::Only(names.iter().cloned().collect::<BTreeSet<_>>()),
+    };
+    ContextLists {
+        tools: names(&lists.tools),
+        models: names(&lists.models),
+        skills: names(&lists.skills),
+    }
+}
+
+fn changed(mut context: Context, change: ContextChange) -> Result<Context, ControlError> {
+    let refuse = |message: String| ControlError::refused(ErrorCode::BadRequest, message);
+    let ContextChange { inherits, prompt, tools, models, skills, surface, conversation, new: _ } =
+        change;
+    if let Some(inherits) = inherits {
+        context.inherits = inherits;
+    }
+    if let Some(prompt) = prompt {
+        if prompt.len() > MAX_PROMPT_BYTES {
+            return Err(refuse(format!("a prompt has at most {MAX_PROMPT_BYTES} bytes")));
+        }
+        context.prompt = prompt;
+    }
+    let lists = &mut context.lists;
+    for (list, change) in
+        [(&mut lists.tools, tools), (&mut lists.models, models), (&mut lists.skills, skills)]
+    {
+        match change {
+            None => {}
+            Some(NameList::All) => *list = None,
+            Some(NameList::Only(names)) if names.len() <= MAX_NAMES => *list = Some(names),
+            Some(NameList::Only(_)) => {
+                return Err(refuse(format!("a list has at most {MAX_NAMES} names")));
+            }
+        }
+    }
+    match (surface, conversation) {
+        (None, None) => {}
+        (Some(surface), Some(id)) if context.name != OUTERMOST => {
+            let there = super::account(&surface, &id, "")?;
+            context.conversation =
+                Some(Conversation { surface: there.surface, id: there.external_id });
+        }
+        (Some(_), Some(_)) => {
+            return Err(refuse("a conversation is a context of its own".to_owned()));
+        }
+        (Some(_), None) | (None, Some(_)) => {
+            return Err(refuse("a surface and a conversation there go together".to_owned()));
+        }
+    }
+    Ok(context)
+}
+
+fn check_name(name: &str) -> Result<(), ControlError> {
+    let fits = (1..=MAX_NAME_BYTES).contains(&name.len())
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_.".contains(&b));
+    if fits {
+        return Ok(());
+    }
+    let message = format!(
+        "a context's name is up to {MAX_NAME_BYTES} lower-case letters, digits, '-', '_' or '.'"
+    );
+    Err(ControlError::refused(ErrorCode::BadRequest, message))
+}
+
+#[cfg(test)]
+#[path = "contexts_tests.rs"]
+mod tests;

@@ -1,0 +1,277 @@
+//! Who someone is to the policies: the roles they hold, whose a workspace is, what its contexts allow,
+//! and how an account on a surface becomes a person's.
+//!
+//! Promises: a role or an identity that is taken away counts no more from the next decision on, and what
+//! it holds open is told to look again at once; a conversation leads to one workspace or to none.
+
+mod access;
+mod contexts;
+mod pairing;
+mod route;
+
+use cloister_policy::engine::{
+    Assignment, ChatCall, Outcome, Ownership, Person, Place, Request, WorkspaceCall,
+};
+use cloister_protocol::{ChatId, ErrorCode, UserId, UserName, WorkspaceId};
+use cloister_store::StoreError;
+use cloister_store::identities::Account;
+use cloister_store::roles::TakenRole;
+use cloister_store::users::{AccountKind, User};
+
+use crate::control::Control;
+use crate::error::ControlError;
+
+pub(crate) use access::Access;
+pub use access::AccessChanges;
+pub(crate) use pairing::Pairings;
+pub use route::{Heard, Route, Routed};
+
+/// The longest name of a surface, of an account there, and what of a display name is kept.
+const MAX_SURFACE_CHARS: usize = 32;
+const MAX_ACCOUNT_CHARS: usize = 255;
+const MAX_DISPLAY_CHARS: usize = 80;
+
+impl Control {
+    /// A user with every role they hold. A role that can't be read is held by nobody.
+    pub async fn person(&self, user: UserId) -> Result<Person, ControlError> {
+        let held = self.store().roles_of(user).await?;
+        let roles = held.into_iter().filter_map(|held| {
+            let text = format!("{}@{}", held.role, held.scope);
+            let assignment: Result<Assignment, _> = text.parse();
+            if assignment.is_err() {
+                tracing::warn!(%user, role = text, "a role can't be read and counts for nothing");
+            }
+            assignment.ok()
+        });
+        Ok(Person { user, roles: roles.collect() })
+    }
+
+    /// Where a workspace is, and whose.
+    pub async fn place(&self, workspace: WorkspaceId) -> Result<Place, ControlError> {
+        let account = self.store().user_of(workspace).await?;
+        Ok(Place::workspace(workspace, ownership(&account)))
+    }
+
+    /// Where a chat is: also in which context of its workspace.
+    pub async fn place_of_chat(
+        &self,
+        workspace: WorkspaceId,
+        chat: ChatId,
+    ) -> Result<Place, ControlError> {
+        let place = self.place(workspace).await?;
+        let context = self.store().context_of_chat(workspace, chat).await?;
+        Ok(Place { context, chat: Some(chat), ..place })
+    }
+
+    /// A workspace by its id or by the name of whose it is.
+    pub async fn find_workspace(&self, text: &str) -> Result<Option<User>, ControlError> {
+        let found = if let Ok(id) = text.parse::<WorkspaceId>() {
+            self.store().user_of(id).await
+        } else if let Ok(name) = text.parse::<UserName>() {
+            self.store().user(&name).await
+        } else {
+            return Ok(None);
+        };
+        match found {
+            Ok(account) => Ok(Some(account)),
+            Err(StoreError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Refuses what the policies do not let a user do in a chat.
+    pub async fn require_in_chat(
+        &self,
+        user: UserId,
+        call: ChatCall,
+        workspace: WorkspaceId,
+        chat: ChatId,
+    ) -> Result<(), ControlError> {
+        let person = self.person(user).await?;
+        let place = self.place_of_chat(workspace, chat).await?;
+        self.require(&Request::chat(&person, call, &place, chat))
+    }
+
+    /// The same for a workspace as a whole.
+    pub async fn require_in_workspace(
+        &self,
+        user: UserId,
+        call: WorkspaceCall,
+        workspace: WorkspaceId,
+    ) -> Result<(), ControlError> {
+        let person = self.person(user).await?;
+        let place = self.place(workspace).await?;
+        self.require(&Request::workspace(&person, call, &place))
+    }
+
+    /// Refuses a message of somebody who may not speak in its chat.
+    pub(crate) async fn require_speaker(
+        &self,
+        from: &UserName,
+        workspace: WorkspaceId,
+        chat: ChatId,
+    ) -> Result<(), ControlError> {
+        let user = self.store().user(from).await?.id;
+        self.require_in_chat(user, ChatCall::SendMessage, workspace, chat).await
+    }
+
+    /// Refuses what the policies do not allow, with their reason.
+    pub fn require(&self, request: &Request) -> Result<(), ControlError> {
+        let verdict = self.policies().engine().decide(request);
+        let reason = match verdict.outcome {
+            Outcome::Allow => return Ok(()),
+            Outcome::Ask { reason, .. } | Outcome::Deny { reason } => reason,
+        };
+        let by = verdict.policies.first().map(|id| format!(" (policy {id})")).unwrap_or_default();
+        Err(ControlError::refused(ErrorCode::Forbidden, format!("not allowed: {reason}{by}")))
+    }
+
+    /// Makes the account and workspace of a community. Someone must be there to run it.
+    pub async fn add_community(&self, name: &UserName, by: &str) -> Result<User, ControlError> {
+        if self.store().users().await?.is_empty() {
+            let message = "a community needs somebody who runs it";
+            let fix = "`cloister user add NAME` adds a user first";
+            return Err(ControlError::with_fix(ErrorCode::Conflict, message, fix));
+        }
+        let limits = self.users().limits();
+        let account = self.store().add_account(name, AccountKind::Community, limits, by).await?;
+        self.store().ensure_first_chat(account.workspace).await?;
+        Ok(account)
+    }
+
+    /// Gives a person a role; it counts from the next decision on.
+    pub async fn give_role(
+        &self,
+        user: &User,
+        assignment: &Assignment,
+        by: &str,
+    ) -> Result<bool, ControlError> {
+        require_person(user)?;
+        let (role, scope) = (assignment.role.as_str(), assignment.scope.to_string());
+        let new = self.store().give_role(user.id, role, &scope, by).await?;
+        self.access().changed();
+        Ok(new)
+    }
+
+    /// Takes a role away, and with it what it holds open.
+    pub async fn take_role(
+        &self,
+        user: &User,
+        assignment: &Assignment,
+        by: &str,
+    ) -> Result<(), ControlError> {
+        let (role, scope) = (assignment.role.as_str(), assignment.scope.to_string());
+        match self.store().take_role(user.id, role, &scope, by).await? {
+            TakenRole::Taken => {
+                self.access().changed();
+                Ok(())
+            }
+            TakenRole::NotHeld => {
+                let message = format!("{} does not hold {assignment}", user.name);
+                let fix = "`cloister role list` shows who holds what";
+                Err(ControlError::with_fix(ErrorCode::NotFound, message, fix))
+            }
+            TakenRole::LastOverlord => {
+                let message = format!("{} is the last overlord of the platform", user.name);
+                let fix = "give the role to somebody else first: \
+                           `cloister role give NAME overlord --scope platform`";
+                Err(ControlError::with_fix(ErrorCode::Conflict, message, fix))
+            }
+        }
+    }
+
+    /// Links an account on a surface to a person.
+    pub async fn link_identity(
+        &self,
+        user: &User,
+        account: &Account,
+        by: &str,
+    ) -> Result<(), ControlError> {
+        require_person(user)?;
+        Ok(self.store().link_identity(account, user.id, by).await?)
+    }
+
+    /// Unlinks an account: it is nobody's from now on.
+    pub async fn unlink_identity(
+        &self,
+        user: &User,
+        account: &Account,
+        by: &str,
+    ) -> Result<(), ControlError> {
+        let Account { surface, external_id, .. } = account;
+        self.store().unlink_identity(user.id, surface, external_id, by).await?;
+        self.access().changed();
+        Ok(())
+    }
+
+    /// Ends a session, and the sockets it holds open.
+    pub async fn end_session(&self, hash: &str) -> Result<(), ControlError> {
+        self.store().end_session(hash).await?;
+        self.access().changed();
+        Ok(())
+    }
+
+    /// Ends every session of a user, and voids their login links.
+    pub async fn end_sessions(&self, user: UserId) -> Result<u64, ControlError> {
+        let ended = self.store().end_sessions(user).await?;
+        self.access().changed();
+        Ok(ended)
+    }
+}
+
+fn ownership(account: &User) -> Ownership {
+    match account.kind {
+        AccountKind::Person => Ownership::Private { owner: account.id },
+        AccountKind::Community => Ownership::Community,
+    }
+}
+
+fn require_person(user: &User) -> Result<(), ControlError> {
+    match user.kind {
+        AccountKind::Person => Ok(()),
+        AccountKind::Community => {
+            let message = format!("{} is a community, and not a person", user.name);
+            let fix = "give its members a role in its scope instead";
+            Err(ControlError::with_fix(ErrorCode::BadRequest, message, fix))
+        }
+    }
+}
+
+/// An account as a surface or a person names it: its parts have a bound, and nothing in them can be
+/// taken for something else on a terminal.
+pub fn account(
+    surface: &str,
+    external_id: &str,
+    display_name: &str,
+) -> Result<Account, ControlError> {
+    let bad = |what: &str, most: usize| {
+        let message = format!("{what} is one word of 1 to {most} printable characters");
+        ControlError::refused(ErrorCode::BadRequest, message)
+    };
+    let is_word = |text: &str, most: usize| {
+        (1..=most).contains(&text.chars().count())
+            && !text.chars().any(|c| c.is_control() || c.is_whitespace() || is_invisible(c))
+    };
+    if !is_word(surface, MAX_SURFACE_CHARS) {
+        return Err(bad("a surface", MAX_SURFACE_CHARS));
+    }
+    if !is_word(external_id, MAX_ACCOUNT_CHARS) {
+        return Err(bad("the id of an account", MAX_ACCOUNT_CHARS));
+    }
+    let shown = display_name.chars().filter(|c| !c.is_control() && !is_invisible(*c));
+    Ok(Account {
+        surface: surface.to_owned(),
+        external_id: external_id.to_owned(),
+        display_name: shown.take(MAX_DISPLAY_CHARS).collect(),
+    })
+}
+
+/// Characters that turn or hide what is around them.
+fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}')
+}
+
+#[cfg(test)]
+#[path = "people_tests.rs"]
+mod tests;

@@ -1,0 +1,156 @@
+//! Pairing: someone on a surface gets a code, and who may link enters it.
+//!
+//! Whoever asks gets a code, known or not: the answer tells nothing about accounts. Asking is limited
+//! per account and in all, and so is entering wrong codes.
+
+use std::time::Duration;
+
+use cloister_policy::engine::Assignment;
+use cloister_protocol::{ErrorCode, UserId};
+use cloister_store::audit::Entry;
+use cloister_store::identities::Account;
+use cloister_store::pairing::{Pairing, code_hash};
+use cloister_store::users::User;
+use tokio::time::Instant;
+
+use crate::control::Control;
+use crate::error::ControlError;
+use crate::limits::{Buckets, Rate};
+
+/// 32 letters and digits that nobody mistakes for one another.
+const ALPHABET: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
+const CODE_CHARS: usize = 8;
+const LIFE: Duration = Duration::from_secs(10 * 60);
+
+/// What is asked and guessed, in memory: a restart forgets it, and that gives nobody more than a burst.
+#[derive(Debug)]
+pub(crate) struct Pairings {
+    asked_by: Buckets<(String, String)>,
+    asked: Buckets<()>,
+    wrong_by: Buckets<UserId>,
+    wrong: Buckets<()>,
+    /// Who was told how to pair.
+    pub(super) told: Buckets<(String, String)>,
+}
+
+impl Default for Pairings {
+    fn default() -> Self {
+        Self {
+            asked_by: Buckets::new(Rate::new(3, 1.0 / 60.0)),
+            asked: Buckets::new(Rate::new(60, 1.0)),
+            wrong_by: Buckets::new(Rate::new(5, 1.0 / 30.0)),
+            wrong: Buckets::new(Rate::new(50, 0.5)),
+            told: Buckets::new(Rate::new(1, 1.0 / 3600.0)),
+        }
+    }
+}
+
+impl Control {
+    /// A code for an account on a surface, to be entered by who may link it to a user.
+    pub async fn begin_pairing(
+        &self,
+        surface: &str,
+        external_id: &str,
+        display_name: &str,
+    ) -> Result<String, ControlError> {
+        let account = super::account(surface, external_id, display_name)?;
+        let key = (account.surface.clone(), account.external_id.clone());
+        let now = Instant::now();
+        let busy =
+            |wait| ControlError::busy("codes are asked for faster than they are given", wait);
+        let pairings = &self.inner.pairings;
+        pairings.asked_by.take(key.clone(), now).map_err(busy)?;
+        pairings.asked.take((), now).map_err(|wait| {
+            pairings.asked_by.give_back(&key);
+            busy(wait)
+        })?;
+        let code = new_code().map_err(ControlError::io("no code could be made"))?;
+        let life = i64::try_from(LIFE.as_millis()).unwrap_or(i64::MAX);
+        let expires_at = self.store().clock.now_ms().saturating_add(life);
+        self.store().add_pairing(&code_hash(&code), &account, expires_at).await?;
+        Ok(spelled(&code))
+    }
+
+    /// Whose code this is, for who is to decide about it.
+    pub async fn pairing(&self, typed: &str, by: (UserId, &str)) -> Result<Pairing, ControlError> {
+        let code = self.guess(typed, by.0)?;
+        match self.store().pairing(&code_hash(&code)).await? {
+            Some(pairing) => {
+                self.right(by.0);
+                Ok(pairing)
+            }
+            None => Err(self.wrong(by.1).await),
+        }
+    }
+
+    /// Uses a code up: its account is the user's from now on, with this role if one is given.
+    pub async fn answer_pairing(
+        &self,
+        typed: &str,
+        user: &User,
+        role: Option<&Assignment>,
+        by: (UserId, &str),
+    ) -> Result<Account, ControlError> {
+        super::require_person(user)?;
+        let code = self.guess(typed, by.0)?;
+        let role = role.map(|held| (held.role.as_str(), held.scope.to_string()));
+        let role = role.as_ref().map(|(role, scope)| (*role, scope.as_str()));
+        let hash = code_hash(&code);
+        match self.store().redeem_pairing(&hash, user.id, role, by.1).await? {
+            Some(pairing) => {
+                self.right(by.0);
+                self.access().changed();
+                Ok(pairing.account)
+            }
+            None => Err(self.wrong(by.1).await),
+        }
+    }
+
+    /// Every code that is entered counts as wrong until it turns out right.
+    fn guess(&self, typed: &str, by: UserId) -> Result<String, ControlError> {
+        let now = Instant::now();
+        let pairings = &self.inner.pairings;
+        let busy = |wait| ControlError::busy("wrong codes were entered too often", wait);
+        pairings.wrong_by.take(by, now).map_err(busy)?;
+        pairings.wrong.take((), now).map_err(|wait| {
+            pairings.wrong_by.give_back(&by);
+            busy(wait)
+        })?;
+        let code = typed.chars().filter(|c| !c.is_whitespace() && *c != '-');
+        // Longer than any code is as wrong as any other.
+        Ok(code.take(CODE_CHARS + 1).map(|c| c.to_ascii_uppercase()).collect())
+    }
+
+    fn right(&self, by: UserId) {
+        self.inner.pairings.wrong_by.give_back(&by);
+        self.inner.pairings.wrong.give_back(&());
+    }
+
+    /// One answer for every code that is no good, whatever the reason. What was typed is not recorded:
+    /// it may be a code with a slip in it.
+    async fn wrong(&self, by: &str) -> ControlError {
+        let entry = Entry::new(by, "pairing.wrong", "code");
+        if let Err(error) = self.store().audit(entry).await {
+            tracing::error!(%error, "a wrong pairing code could not be recorded");
+        }
+        let message = "the code is wrong, used or expired";
+        let fix = "codes are good for ten minutes; write `pair` again to get another";
+        ControlError::with_fix(ErrorCode::NotFound, message, fix)
+    }
+}
+
+fn new_code() -> std::io::Result<String> {
+    let mut bytes = [0u8; CODE_CHARS];
+    getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
+    // 32 divides 256: every letter is as likely.
+    let letters = bytes.iter().filter_map(|byte| ALPHABET.get(usize::from(byte % 32)));
+    Ok(letters.map(|letter| char::from(*letter)).collect())
+}
+
+/// In two halves, as people read it out.
+fn spelled(code: &str) -> String {
+    match code.split_at_checked(CODE_CHARS / 2) {
+        Some((first, second)) => format!("{first}-{second}"),
+        None => code.to_owned(),
+    }
+}

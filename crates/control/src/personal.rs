@@ -1,0 +1,127 @@
+//! All that is one person's: listed and read to be taken away, or erased.
+//!
+//! An erasure can be cut short anywhere and asked for again: whose it is, is forgotten last. What stays is that
+//! there was someone of this id, and the audit chain, without its content.
+
+use std::io::{Read, Seek, SeekFrom};
+use std::time::Duration;
+
+use cloister_protocol::ErrorCode;
+use cloister_protocol::admin::{Erased, PersonalInventory};
+use cloister_store::audit::Erasure;
+use cloister_store::users::User;
+use tokio::time::{Instant, sleep};
+
+use crate::control::Control;
+use crate::error::ControlError;
+use crate::files::RelPath;
+use crate::history::ConfigScope;
+
+/// How much of a file is read at once.
+const PIECE: u64 = 2 << 20;
+/// How long processes that are being ended may hold a workspace.
+const LET_GO: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+impl Control {
+    /// What there is of a person.
+    pub async fn personal_inventory(&self, user: &User) -> Result<PersonalInventory, ControlError> {
+        let records = self.store().personal_kinds().await?;
+        let failed = "the workspace could not be listed";
+        let tree = self.layout().tree(user.workspace).map_err(ControlError::io(failed))?;
+        let found = tokio::task::spawn_blocking(move || tree.inventory())
+            .await
+            .map_err(|error| ControlError::refused(ErrorCode::Internal, error.to_string()))?
+            .map_err(ControlError::io(failed))?;
+        Ok(PersonalInventory { records, files: found.files, left_out: found.left_out })
+    }
+
+    /// A piece of a file of their workspace, and where the next one begins.
+    pub fn personal_file(
+        &self,
+        user: &User,
+        path: &str,
+        from: u64,
+    ) -> Result<(Vec<u8>, Option<u64>), ControlError> {
+        let failed = || format!("{path:?} could not be read");
+        let tree = self.layout().tree(user.workspace).map_err(ControlError::io(failed()))?;
+        let mut file = tree.read(&RelPath::parse(path)?)?;
+        let mut piece = Vec::new();
+        file.seek(SeekFrom::Start(from))
+            .and_then(|_at| file.take(PIECE).read_to_end(&mut piece))
+            .map_err(ControlError::io(failed()))?;
+        let next = (piece.len() as u64 == PIECE).then(|| from.saturating_add(PIECE));
+        Ok((piece, next))
+    }
+
+    /// Erases a person: their cell, files, records and secrets, and what the audit says of them.
+    pub async fn erase_person(
+        &self,
+        user: &User,
+        by: &str,
+        why: &str,
+    ) -> Result<Erased, ControlError> {
+        let erasure = Erasure {
+            user: user.id,
+            names: self.names_of(user).await?,
+            by: by.to_owned(),
+            why: why.to_owned(),
+        };
+        // Nothing new begins.
+        self.store().end_sessions(user.id).await?;
+        self.cancel_tasks(user.workspace, None, None, "an erasure").await?;
+        self.stop_cell(user.workspace).await;
+        let objects = self.store().personal_objects(user.id).await?;
+        for object in &objects {
+            remove(|| std::fs::remove_file(self.layout().objects().join(object)))?;
+        }
+        self.remove_workspace(user).await?;
+        self.forget_versions(user).await?;
+        let mut audit_entries = self.erase_audit(&erasure).await?;
+        let records = self.store().erase_records(user.id, by).await?;
+        // What the erasure itself recorded.
+        audit_entries += self.erase_audit(&erasure).await?;
+        Ok(Erased { user: user.id.to_string(), records, audit_entries })
+    }
+
+    /// What the person is called in entries of the platform's chain.
+    async fn names_of(&self, user: &User) -> Result<Vec<String>, ControlError> {
+        let mut names = vec![user.name.to_string()];
+        for identity in self.store().identities_of(user.id).await? {
+            let account = identity.account;
+            names.push(format!("{} {}", account.surface, account.external_id));
+            names.extend([account.external_id, account.display_name]);
+        }
+        Ok(names)
+    }
+
+    /// Forgets what was versioned of the workspace.
+    async fn forget_versions(&self, user: &User) -> Result<(), ControlError> {
+        let (control, scope) = (self.clone(), ConfigScope::Workspace(user.workspace));
+        tokio::task::spawn_blocking(move || control.inner.history.forget(scope))
+            .await
+            .map_err(|error| ControlError::refused(ErrorCode::Internal, error.to_string()))?
+    }
+
+    /// Removes the workspace once nothing in it runs any more.
+    async fn remove_workspace(&self, user: &User) -> Result<(), ControlError> {
+        let deadline = Instant::now() + LET_GO;
+        loop {
+            let dir = self.layout().workspace(user.workspace);
+            match remove(|| std::fs::remove_dir_all(&dir)) {
+                Err(_held) if Instant::now() < deadline => sleep(LOOK_EVERY).await,
+                done => return done,
+            }
+        }
+    }
+}
+
+/// What is gone already needs no removing.
+fn remove(removal: impl FnOnce() -> std::io::Result<()>) -> Result<(), ControlError> {
+    match removal() {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(ControlError::io("a file could not be removed")(error))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}

@@ -1,0 +1,111 @@
+//! Secrets of people and of the platform, and the master key they are sealed under.
+
+use std::sync::Arc;
+
+use cloister_protocol::ErrorCode;
+use cloister_store::secrets::{MasterPlace, NewSecret, RotationDone, SecretInfo};
+use cloister_vault::{Binding, MasterKey, MasterSource, Owner, SecretName, SecretValue};
+
+use crate::control::Control;
+use crate::error::ControlError;
+
+/// How many secrets one owner may have.
+const MOST_SECRETS: usize = 500;
+/// The longest that an old value is still known.
+const LONGEST_GRACE_S: u64 = 30 * 24 * 3600;
+
+/// Where the settings say that the master key is, looked up each time: they may have been changed. The flag
+/// says whether they name the key that is to replace it.
+pub type MasterSettings = Arc<dyn Fn() -> Result<(MasterPlace, bool), ControlError> + Send + Sync>;
+
+impl Control {
+    /// Names and bindings of an owner's secrets, never values.
+    pub async fn secrets(&self, owner: Owner) -> Result<Vec<SecretInfo>, ControlError> {
+        Ok(self.store().secrets(owner).await?)
+    }
+
+    /// Sets a secret; what it was before is gone.
+    pub async fn set_secret(&self, new: NewSecret) -> Result<SecretInfo, ControlError> {
+        let there = self.store().secrets(new.owner).await?;
+        if there.len() >= MOST_SECRETS && there.iter().all(|secret| secret.name != new.name) {
+            let message = format!("{} has {MOST_SECRETS} secrets already", new.owner);
+            return Err(ControlError::with_fix(
+                ErrorCode::Conflict,
+                message,
+                "`cloister secret rm NAME` removes one",
+            ));
+        }
+        Ok(self.store().set_secret(self.keys(), new).await?)
+    }
+
+    /// Gives a secret a new value; the old one is still known for the time of grace.
+    pub async fn rotate_secret(
+        &self,
+        whose: (Owner, &SecretName),
+        value: SecretValue,
+        grace_s: u64,
+        by: &str,
+    ) -> Result<SecretInfo, ControlError> {
+        if grace_s > LONGEST_GRACE_S {
+            let message = format!("the time of grace is at most {LONGEST_GRACE_S} seconds");
+            return Err(ControlError::refused(ErrorCode::BadRequest, message));
+        }
+        let grace_ms = i64::try_from(grace_s.saturating_mul(1000)).unwrap_or(i64::MAX);
+        Ok(self.store().rotate_secret(self.keys(), whose, value, grace_ms, by).await?)
+    }
+
+    /// Changes where a secret may be used.
+    pub async fn rebind_secret(
+        &self,
+        whose: (Owner, &SecretName),
+        binding: Binding,
+        by: &str,
+    ) -> Result<SecretInfo, ControlError> {
+        Ok(self.store().rebind_secret(self.keys(), whose, binding, by).await?)
+    }
+
+    pub async fn remove_secret(
+        &self,
+        (owner, name): (Owner, &SecretName),
+        by: &str,
+    ) -> Result<(), ControlError> {
+        Ok(self.store().remove_secret(owner, name, by).await?)
+    }
+
+    /// Replaces the master key while all goes on: by the one that the settings name, or by a new one in the
+    /// same file. What was cut short goes on from where it was. Says what is to be changed in the settings.
+    pub async fn rotate_master(
+        &self,
+        by: &str,
+    ) -> Result<(RotationDone, Option<String>), ControlError> {
+        let _one_at_a_time = self.inner.rotating.lock().await;
+        let (place, named) = (self.inner.parts.master)()?;
+        match (&place.current, &place.incoming) {
+            (MasterSource::File(path), _) if !named => {
+                let done = self.store().rotate_master_file(self.keys(), path, by).await?;
+                Ok((done, None))
+            }
+            (_, Some(next)) if named => {
+                let key = self.load_master(next.clone()).await?;
+                let done = self.store().rotate_master_to(self.keys(), key, by).await?;
+                self.keys().drop_others();
+                let next = "in cloister.toml, under [secrets], give next_file or next_command the name \
+                            master_file or master_command, in the place of the one that is there";
+                Ok((done, Some(next.to_owned())))
+            }
+            (MasterSource::File(_) | MasterSource::Command(_), _) => Err(ControlError::with_fix(
+                ErrorCode::BadRequest,
+                "the master key comes from a command, and the settings name none to replace it",
+                "put next_command or next_file under [secrets] in cloister.toml, and try again",
+            )),
+        }
+    }
+
+    async fn load_master(&self, source: MasterSource) -> Result<MasterKey, ControlError> {
+        let loading = tokio::task::spawn_blocking(move || MasterKey::load(&source));
+        let loaded = loading.await.map_err(|error| {
+            ControlError::refused(ErrorCode::Internal, format!("the key was not read: {error}"))
+        })?;
+        Ok(loaded.map_err(cloister_store::secrets::SecretError::from)?)
+    }
+}

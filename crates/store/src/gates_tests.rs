@@ -1,0 +1,366 @@
+//! Approvals, grants and marks together, as the control plane uses them.
+
+use cloister_protocol::link::{Call, Step};
+use cloister_protocol::{
+    Answer, ApprovalId, ChatId, TaskId, TaskState, UserId, UserName, WorkspaceId,
+};
+
+use crate::answers::{AnswerRefused, Answered, Given, Standing};
+use crate::approvals::{Approval, ApprovalKind, ApprovalState, NewApproval};
+use crate::audit::Entry;
+use crate::db::Store;
+use crate::grants::{GrantEnded, Passing, Reach};
+use crate::ledger::Journaled;
+use crate::provenance::NewContent;
+use crate::tasks::{Ending, NewTask, Task};
+use crate::users::UserLimits;
+
+const CHAT: ChatId = ChatId::from_number(1);
+
+struct Setup {
+    dir: tempfile::TempDir,
+    store: Store,
+    user: UserId,
+    workspace: WorkspaceId,
+}
+
+async fn user(store: &Store, name: &str) -> (UserId, WorkspaceId) {
+    let limits = UserLimits { quota_bytes: 1, max_executors: 9, daily_budget: 1, task_budget: 1 };
+    let name: UserName = name.parse().unwrap();
+    let user = store.add_user(&name, limits).await.unwrap();
+    store.ensure_first_chat(user.workspace).await.unwrap();
+    (user.id, user.workspace)
+}
+
+async fn setup() -> Setup {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
+    let (user, workspace) = user(&store, "ada").await;
+    Setup { dir, store, user, workspace }
+}
+
+impl Setup {
+    async fn task(&self, name: &str, parent: Option<TaskId>, marks: &[&str]) -> Task {
+        let new = NewTask {
+            workspace: self.workspace,
+            chat: CHAT,
+            person: self.user,
+            parent,
+            turn: "t-m1".to_owned(),
+            title: name.to_owned(),
+            instructions: name.to_owned(),
+            request: String::new(),
+            files: Vec::new(),
+            plan_first: false,
+            budget: 1,
+            hosts: None,
+            secrets: None,
+            marks: marks.iter().map(|mark| (*mark).to_owned()).collect(),
+        };
+        self.store.delegate(new, "test", name).await.unwrap();
+        loop {
+            let started = self.store.start_next().await.unwrap().unwrap();
+            if started.title == name {
+                return started;
+            }
+        }
+    }
+
+    fn question(&self, task: &Task, digest: &str) -> NewApproval {
+        NewApproval {
+            workspace: self.workspace,
+            chat: CHAT,
+            task: Some(task.id),
+            user: self.user,
+            kind: ApprovalKind::Effect,
+            digest: digest.to_owned(),
+            class: "outward".to_owned(),
+            reason: "it sends".to_owned(),
+            sources: vec!["a page".to_owned()],
+            people: 1,
+            offered: Answer::ALL.to_vec(),
+            title: "send".to_owned(),
+            text: "all of it".to_owned(),
+            describes: "send anything there".to_owned(),
+            template: Some("{}".to_owned()),
+            host: None,
+            call: None,
+            proposal: None,
+            park: true,
+        }
+    }
+
+    async fn ask(&self, task: &Task, digest: &str) -> Approval {
+        self.store.ask(self.question(task, digest)).await.unwrap().approval
+    }
+
+    fn given(&self, id: ApprovalId, answer: Answer) -> Given {
+        let workspace = self.workspace;
+        Given { workspace, id, user: self.user, by: "ada".to_owned(), answer, digest: None }
+    }
+
+    async fn answer(&self, id: ApprovalId, answer: Answer) -> Answered {
+        self.store.answer(&self.given(id, answer), settle).await.unwrap()
+    }
+
+    async fn end(&self, task: &Task) {
+        let ending = Ending {
+            state: TaskState::Done,
+            result: String::new(),
+            not_shown: Vec::new(),
+            known_to_person: true,
+        };
+        self.store.end_task(task.id, ending).await.unwrap().unwrap();
+    }
+
+    async fn marks(&self, task: &Task) -> Vec<String> {
+        self.store.task_content(task.id).await.unwrap().marks
+    }
+
+    async fn state(&self, task: &Task) -> TaskState {
+        self.store.task(task.id).await.unwrap().state
+    }
+}
+
+fn settle(people: u8, answers: &[(UserId, Answer)]) -> Standing {
+    if answers.iter().any(|(_, answer)| !answer.is_allowing()) {
+        return Standing::Denied;
+    }
+    let given = u8::try_from(answers.len()).unwrap();
+    match answers.last() {
+        Some((_, answer)) if given >= people => Standing::Allowed(*answer),
+        _ => Standing::Waiting { people: people - given },
+    }
+}
+
+fn refused(answered: &Answered) -> AnswerRefused {
+    match answered {
+        Answered::Refused(refused) => *refused,
+        Answered::Taken { .. } => panic!("it was taken"),
+    }
+}
+
+fn content(mark: &str) -> NewContent {
+    NewContent { marks: vec![mark.to_owned()], ..NewContent::default() }
+}
+
+#[tokio::test]
+async fn a_question_is_asked_once_while_it_says_something() {
+    let setup = setup().await;
+    let task = setup.task("work", None, &[]).await;
+    let first = setup.store.ask(setup.question(&task, "d1")).await.unwrap();
+    assert!(first.told.is_some());
+    assert_eq!(setup.state(&task).await, TaskState::Waiting);
+    let again = setup.store.ask(setup.question(&task, "d1")).await.unwrap();
+    assert!(again.told.is_none());
+    assert_eq!(again.approval.id, first.approval.id);
+    assert_ne!(setup.ask(&task, "d2").await.id, first.approval.id, "one byte more is another one");
+
+    let id = first.approval.id;
+    assert!(matches!(setup.answer(id, Answer::Allow).await, Answered::Taken { .. }));
+    assert_eq!(setup.state(&task).await, TaskState::Queued);
+    let unused = setup.ask(&task, "d1").await;
+    assert_eq!((unused.id, unused.state), (id, ApprovalState::Allowed));
+    let [grant] =
+        &setup.store.live_grants(setup.user, setup.workspace, Some(task.id)).await.unwrap()[..]
+    else {
+        panic!("one grant")
+    };
+    assert_eq!(grant.reach, Reach::Once);
+    let passing = Passing { entries: Vec::new(), used_up: vec![grant.id] };
+    assert_eq!(setup.store.pass(passing.clone()).await.unwrap(), Ok(()));
+    assert_eq!(setup.store.pass(passing).await.unwrap(), Err(GrantEnded), "it was for once");
+    assert_ne!(setup.ask(&task, "d1").await.id, id, "used up, it has to be asked again");
+
+    let no = setup.ask(&task, "d3").await;
+    setup.answer(no.id, Answer::Deny).await;
+    assert_eq!(setup.ask(&task, "d3").await.id, no.id, "no stays no");
+}
+
+/// E63: what was answered, is not there, is somebody else's or was not offered counts for nothing, and is in
+/// the audit trail.
+#[tokio::test]
+async fn an_answer_that_does_not_fit_is_refused_and_noted() {
+    let setup = setup().await;
+    let task = setup.task("work", None, &[]).await;
+    let approval = setup.ask(&task, "d1").await;
+    let (mallory, elsewhere) = user(&setup.store, "mallory").await;
+    let foreign = Given {
+        workspace: elsewhere,
+        user: mallory,
+        by: "mallory".to_owned(),
+        ..setup.given(approval.id, Answer::Allow)
+    };
+    assert_eq!(
+        refused(&setup.store.answer(&foreign, settle).await.unwrap()),
+        AnswerRefused::Unknown
+    );
+    let stale = Given { digest: Some("d0".to_owned()), ..setup.given(approval.id, Answer::Allow) };
+    assert_eq!(refused(&setup.store.answer(&stale, settle).await.unwrap()), AnswerRefused::Changed);
+    let missing = ApprovalId::from_number(99);
+    assert_eq!(refused(&setup.answer(missing, Answer::Allow).await), AnswerRefused::Unknown);
+    assert_eq!(setup.state(&task).await, TaskState::Waiting);
+    setup.answer(approval.id, Answer::Deny).await;
+    assert_eq!(refused(&setup.answer(approval.id, Answer::Allow).await), AnswerRefused::Closed);
+    let narrow =
+        NewApproval { offered: vec![Answer::Allow, Answer::Deny], ..setup.question(&task, "d2") };
+    let narrow = setup.store.ask(narrow).await.unwrap().approval;
+    assert_eq!(
+        refused(&setup.answer(narrow.id, Answer::AllowAlways).await),
+        AnswerRefused::NotOffered
+    );
+    setup.end(&task).await;
+    assert_eq!(refused(&setup.answer(narrow.id, Answer::Allow).await), AnswerRefused::Void);
+    let trail = setup.store.audit_tail(100).await.unwrap();
+    let noted = trail.iter().filter(|row| row.action == "approval.refused");
+    assert_eq!(noted.count(), 6);
+    assert!(setup.store.grants(setup.workspace).await.unwrap().is_empty());
+}
+
+/// G1: where two people are demanded, one person is one.
+#[tokio::test]
+async fn two_people_are_two_people() {
+    let setup = setup().await;
+    let (bob, _) = user(&setup.store, "bob").await;
+    let task = setup.task("work", None, &[]).await;
+    let asked = NewApproval { people: 2, ..setup.question(&task, "d1") };
+    let id = setup.store.ask(asked).await.unwrap().approval.id;
+    let Answered::Taken { approval, standing } = setup.answer(id, Answer::Allow).await else {
+        panic!("refused")
+    };
+    assert_eq!(
+        (approval.state, standing),
+        (ApprovalState::Pending, Standing::Waiting { people: 1 })
+    );
+    assert_eq!(refused(&setup.answer(id, Answer::Allow).await), AnswerRefused::SamePerson);
+    assert_eq!(setup.state(&task).await, TaskState::Waiting);
+    let second = Given { user: bob, by: "bob".to_owned(), ..setup.given(id, Answer::Allow) };
+    let Answered::Taken { approval, .. } = setup.store.answer(&second, settle).await.unwrap()
+    else {
+        panic!("refused")
+    };
+    assert_eq!(approval.state, ApprovalState::Allowed);
+    let who: Vec<&str> = approval.answers.iter().map(|given| given.by.as_str()).collect();
+    assert_eq!(who, ["ada", "bob"]);
+}
+
+/// E65: what waits is there after a restart, and answered then.
+#[tokio::test]
+async fn a_question_outlives_the_control_plane() {
+    let setup = setup().await;
+    let task = setup.task("work", None, &[]).await;
+    let id = setup.ask(&task, "d1").await.id;
+    setup.store.close().await.unwrap();
+    let store = Store::open(&setup.dir.path().join("cloister.db")).await.unwrap();
+    store.requeue_running().await.unwrap();
+    assert_eq!(store.task(task.id).await.unwrap().state, TaskState::Waiting);
+    let [waiting] = &store.pending_approvals(setup.workspace).await.unwrap()[..] else {
+        panic!("one waits")
+    };
+    assert_eq!((waiting.id, waiting.sources.as_slice()), (id, &["a page".to_owned()][..]));
+    store.answer(&setup.given(id, Answer::AllowForTask), settle).await.unwrap();
+    let grants = store.live_grants(setup.user, setup.workspace, Some(task.id)).await.unwrap();
+    assert_eq!(grants.iter().map(|grant| grant.reach).collect::<Vec<_>>(), [Reach::Task]);
+}
+
+#[tokio::test]
+async fn what_was_granted_for_a_task_ends_with_it_and_always_until_revoked() {
+    let setup = setup().await;
+    let task = setup.task("work", None, &[]).await;
+    for (digest, answer) in [("d1", Answer::AllowForTask), ("d2", Answer::AllowAlways)] {
+        let id = setup.ask(&task, digest).await.id;
+        setup.answer(id, answer).await;
+    }
+    let other = setup.task("other", None, &[]).await;
+    let elsewhere = setup.store.live_grants(setup.user, setup.workspace, Some(other.id)).await;
+    assert_eq!(elsewhere.unwrap().len(), 1, "a task's own grant helps no other task");
+    setup.end(&task).await;
+    let left = setup.store.grants(setup.workspace).await.unwrap();
+    let [always] = &left[..] else { panic!("{left:?}") };
+    assert_eq!((always.reach, always.given_by.as_str()), (Reach::Always, "ada"));
+    let (_, foreign) = user(&setup.store, "bob").await;
+    assert!(setup.store.revoke_grant(foreign, always.id, "bob").await.is_err());
+    setup.store.revoke_grant(setup.workspace, always.id, "ada").await.unwrap();
+    assert!(setup.store.revoke_grant(setup.workspace, always.id, "ada").await.is_err());
+    assert!(setup.store.grants(setup.workspace).await.unwrap().is_empty());
+}
+
+/// T4: the record of a call is in the transaction of its step, and what it uses up is used once.
+#[tokio::test]
+async fn a_step_passes_with_its_record_or_not_at_all() {
+    let setup = setup().await;
+    let task = setup.task("work", None, &[]).await;
+    let id = setup.ask(&task, "d1").await.id;
+    setup.answer(id, Answer::Allow).await;
+    let grant = setup.store.grants(setup.workspace).await.unwrap()[0].id;
+    let calls = vec![Call { id: "c".into(), name: "bash".into(), arguments: "{}".into() }];
+    let answer = Step::Answer { text: String::new(), calls };
+    let store = &setup.store;
+    store.append_step(task.id, 0, &answer, Passing::default()).await.unwrap();
+    let call = Step::Call { call: "c".to_owned() };
+    let passing = || Passing {
+        entries: vec![Entry::of_cell(setup.workspace, "tool.call", task.id).with("bash")],
+        used_up: vec![grant],
+    };
+    let stored = store.append_step(task.id, 1, &call, passing()).await.unwrap();
+    assert_eq!(stored, Journaled::Stored);
+    let again = store.append_step(task.id, 1, &call, passing()).await.unwrap();
+    assert_eq!(again, Journaled::Stored, "the same step again is the same step");
+    let second = Step::Call { call: "d".to_owned() };
+    let ended = store.append_step(task.id, 2, &second, passing()).await.unwrap();
+    assert_eq!(ended, Journaled::GrantEnded);
+    assert_eq!(store.steps(task.id).await.unwrap().len(), 2);
+    let trail = store.audit_tail(100).await.unwrap();
+    assert_eq!(trail.iter().filter(|row| row.action == "tool.call").count(), 1);
+}
+
+/// E67, E68: marks go from a task to its chat's files at once, to later and sub-tasks, and from a sub-task to
+/// its parent; clearing the history leaves those of the files.
+#[tokio::test]
+async fn marks_spread_and_stay() {
+    let setup = setup().await;
+    let (web, own) = ("\"web\"", "\"own\"");
+    let reader = setup.task("reader", None, &[own]).await;
+    let beside = setup.task("beside", None, &[own]).await;
+    setup.store.record_content(reader.id, &content(web)).await.unwrap();
+    let chat = setup.store.chat_content(setup.workspace, CHAT).await.unwrap();
+    assert_eq!(chat.files, [web], "the file may be there before the task ends");
+    assert_eq!(setup.marks(&beside).await, [own]);
+    let child = setup.task("child", Some(reader.id), &[]).await;
+    assert_eq!(setup.marks(&child).await, [own, web]);
+    let tool = "\"tool\"";
+    setup.store.record_content(child.id, &content(tool)).await.unwrap();
+    setup.end(&child).await;
+    assert!(setup.marks(&reader).await.contains(&tool.to_owned()));
+    setup.end(&reader).await;
+    setup.store.history_cleared(setup.workspace, CHAT).await.unwrap();
+    let after = setup.task("after", None, &[own]).await;
+    assert_eq!(setup.marks(&after).await, [own, tool, web]);
+    let chat = setup.store.chat_content(setup.workspace, CHAT).await.unwrap();
+    assert!(chat.history.is_empty());
+    assert!(chat.files.len() >= 2);
+    // What everybody reads marks everybody.
+    setup.store.mark_workspace(setup.workspace, &["\"memory\"".to_owned()]).await.unwrap();
+    let elsewhere =
+        setup.store.chat_content(setup.workspace, ChatId::from_number(7)).await.unwrap();
+    assert_eq!(elsewhere.files, ["\"memory\""]);
+}
+
+#[tokio::test]
+async fn links_and_hosts_are_those_of_the_task_and_of_the_tasks_above_it() {
+    let setup = setup().await;
+    let parent = setup.task("parent", None, &[]).await;
+    let seen = NewContent {
+        links: vec!["https://a.test/1".to_owned(), "https://a.test/1".to_owned()],
+        hosts: vec!["a.test".to_owned()],
+        ..NewContent::default()
+    };
+    setup.store.record_content(parent.id, &seen).await.unwrap();
+    setup.store.record_content(parent.id, &seen).await.unwrap();
+    let child = setup.task("child", Some(parent.id), &[]).await;
+    let other = setup.task("other", None, &[]).await;
+    let known = setup.store.task_content(child.id).await.unwrap();
+    assert_eq!((known.links.len(), known.hosts.as_slice()), (1, &["a.test".to_owned()][..]));
+    let known = setup.store.task_content(other.id).await.unwrap();
+    assert!(known.links.is_empty() && known.hosts.is_empty());
+}

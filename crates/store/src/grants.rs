@@ -1,0 +1,221 @@
+//! Grants: what people have allowed and what is left of it.
+//!
+//! Promises: a grant for once is used up in the transaction that records the effect it lets through,
+//! so that no two effects pass by it; what has ended never comes back.
+
+use cloister_protocol::{ApprovalId, TaskId, UserId, WorkspaceId};
+use sqlx::{FromRow, SqliteConnection};
+
+use crate::audit;
+use crate::db::Store;
+use crate::error::{StoreError, Tried, corrupt, not_found};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    Once,
+    Task,
+    Always,
+}
+
+impl Reach {
+    const ALL: [Self; 3] = [Self::Once, Self::Task, Self::Always];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Once => "once",
+            Self::Task => "task",
+            Self::Always => "always",
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Grant {
+    pub id: u32,
+    /// Whose tasks it is for.
+    pub user: UserId,
+    pub workspace: WorkspaceId,
+    pub reach: Reach,
+    pub task: Option<TaskId>,
+    pub digest: String,
+    pub template: Option<String>,
+    pub describes: String,
+    pub approval: ApprovalId,
+    pub given_by: String,
+    pub created_at: i64,
+}
+
+#[derive(FromRow)]
+struct Row {
+    id: u32,
+    user_id: u32,
+    workspace_id: u32,
+    reach: String,
+    task_id: Option<u32>,
+    digest: String,
+    template: Option<String>,
+    describes: String,
+    approval_id: u32,
+    given_by: String,
+    created_at: i64,
+}
+
+const SELECT: &str = "SELECT id, user_id, workspace_id, reach, task_id, digest, template, describes, \
+     approval_id, given_by, created_at FROM grants WHERE ended_at IS NULL";
+
+impl Row {
+    fn into_grant(self) -> Result<Grant, StoreError> {
+        let reach = Reach::ALL.into_iter().find(|reach| reach.as_str() == self.reach);
+        Ok(Grant {
+            id: self.id,
+            user: UserId::from_number(self.user_id),
+            workspace: WorkspaceId::from_number(self.workspace_id),
+            reach: reach.ok_or_else(|| corrupt("grant", &self.reach))?,
+            task: self.task_id.map(TaskId::from_number),
+            digest: self.digest,
+            template: self.template,
+            describes: self.describes,
+            approval: ApprovalId::from_number(self.approval_id),
+            given_by: self.given_by,
+            created_at: self.created_at,
+        })
+    }
+}
+
+/// An effect that is about to happen: what is recorded, and the grants that it uses up.
+#[derive(Clone, Debug, Default)]
+pub struct Passing {
+    pub entries: Vec<audit::Entry>,
+    /// Grants for once. All of them must be left, or nothing passes.
+    pub used_up: Vec<u32>,
+}
+
+/// A grant that was to be used has ended meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a grant has ended meanwhile")]
+pub struct GrantEnded;
+
+impl Store {
+    /// The grants that are left for one task of a user, or for their coordinator.
+    pub async fn live_grants(
+        &self,
+        user: UserId,
+        workspace: WorkspaceId,
+        task: Option<TaskId>,
+    ) -> Result<Vec<Grant>, StoreError> {
+        let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(format!(
+            "{SELECT} AND workspace_id = ? AND user_id = ? AND (reach = 'always' OR task_id IS ?) ORDER BY id"
+        )))
+        .bind(workspace.number())
+        .bind(user.number())
+        .bind(task.map(TaskId::number))
+        .fetch_all(self.reader())
+        .await
+        .tried("look for grants")?;
+        rows.into_iter().map(Row::into_grant).collect()
+    }
+
+    /// Every grant of a workspace that is left.
+    pub async fn grants(&self, workspace: WorkspaceId) -> Result<Vec<Grant>, StoreError> {
+        let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(format!(
+            "{SELECT} AND workspace_id = ? ORDER BY id"
+        )))
+        .bind(workspace.number())
+        .fetch_all(self.reader())
+        .await
+        .tried("list grants")?;
+        rows.into_iter().map(Row::into_grant).collect()
+    }
+
+    /// Takes a grant back. One that has ended, or is of another workspace, is not found.
+    pub async fn revoke_grant(
+        &self,
+        workspace: WorkspaceId,
+        id: u32,
+        by: &str,
+    ) -> Result<(), StoreError> {
+        let now = self.clock.now_ms();
+        let mut tx = self.begin().await?;
+        let done = sqlx::query(
+            "UPDATE grants SET ended_at = ?, ended_by = ? \
+             WHERE id = ? AND workspace_id = ? AND ended_at IS NULL",
+        )
+        .bind(now)
+        .bind(by)
+        .bind(id)
+        .bind(workspace.number())
+        .execute(&mut *tx)
+        .await
+        .tried("revoke a grant")?;
+        if done.rows_affected() == 0 {
+            return Err(not_found("grant", format_args!("G{id}")));
+        }
+        let entry = audit::Entry::new(by, "grant.revoke", format_args!("G{id}"));
+        audit::record(&mut tx, now, entry.of_workspace(workspace)).await?;
+        tx.commit().await.tried("revoke a grant")
+    }
+
+    /// Records what is about to happen and uses up what it takes: before the effect, or it must not
+    /// happen.
+    pub async fn pass(&self, passing: Passing) -> Result<Result<(), GrantEnded>, StoreError> {
+        if passing.entries.is_empty() && passing.used_up.is_empty() {
+            return Ok(Ok(()));
+        }
+        let mut tx = self.begin().await?;
+        match pass_in(&mut tx, passing, self.clock.now_ms()).await? {
+            Ok(()) => {
+                tx.commit().await.tried("record an effect")?;
+                Ok(Ok(()))
+            }
+            Err(ended) => Ok(Err(ended)),
+        }
+    }
+}
+
+pub(crate) async fn pass_in(
+    tx: &mut SqliteConnection,
+    passing: Passing,
+    now: i64,
+) -> Result<Result<(), GrantEnded>, StoreError> {
+    for id in passing.used_up {
+        let done = sqlx::query(
+            "UPDATE grants SET ended_at = ?, ended_by = 'used up' \
+             WHERE id = ? AND reach = 'once' AND ended_at IS NULL",
+        )
+        .bind(now)
+        .bind(id)
+        .execute(&mut *tx)
+        .await
+        .tried("use a grant up")?;
+        if done.rows_affected() == 0 {
+            return Ok(Err(GrantEnded));
+        }
+    }
+    for entry in passing.entries {
+        audit::record(tx, now, entry).await?;
+    }
+    Ok(Ok(()))
+}
+
+/// The end of a task: what it asked is void, and what it was granted ends with it.
+pub(crate) async fn end_with_task(
+    tx: &mut SqliteConnection,
+    task: TaskId,
+    now: i64,
+) -> Result<(), StoreError> {
+    sqlx::query("UPDATE approvals SET state = 'void' WHERE task_id = ? AND state = 'pending'")
+        .bind(task.number())
+        .execute(&mut *tx)
+        .await
+        .tried("void the approvals of a task")?;
+    sqlx::query(
+        "UPDATE grants SET ended_at = ?, ended_by = 'end of the task' \
+         WHERE task_id = ? AND ended_at IS NULL",
+    )
+    .bind(now)
+    .bind(task.number())
+    .execute(&mut *tx)
+    .await
+    .tried("end the grants of a task")?;
+    Ok(())
+}

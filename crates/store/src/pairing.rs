@@ -1,0 +1,133 @@
+//! Pairing codes: short, single use, soon expired, kept as hashes.
+//!
+//! A code is found by its hash, so how long a look-up takes says nothing about any code.
+
+use cloister_protocol::UserId;
+use sha2::{Digest, Sha256};
+use sqlx::FromRow;
+
+use crate::audit;
+use crate::db::Store;
+use crate::error::{StoreError, Tried};
+use crate::identities::{self, Account};
+use crate::roles;
+
+/// Codes of one account that are good at the same time; the oldest gives way.
+const MOST_LIVE: i64 = 3;
+
+/// The hash under which a code is kept.
+pub fn code_hash(code: &str) -> String {
+    let mut hash = Sha256::new();
+    hash.update(b"cloister pairing\0");
+    hash.update(code.as_bytes());
+    hex::encode(hash.finalize())
+}
+
+/// Who asked to be paired.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pairing {
+    pub account: Account,
+    pub expires_at: i64,
+}
+
+#[derive(FromRow)]
+struct Row {
+    surface: String,
+    external_id: String,
+    display_name: String,
+    expires_at: i64,
+}
+
+impl From<Row> for Pairing {
+    fn from(row: Row) -> Self {
+        let Row { surface, external_id, display_name, expires_at } = row;
+        Self { account: Account { surface, external_id, display_name }, expires_at }
+    }
+}
+
+impl Store {
+    pub async fn add_pairing(
+        &self,
+        hash: &str,
+        account: &Account,
+        expires_at: i64,
+    ) -> Result<(), StoreError> {
+        let now = self.clock.now_ms();
+        let mut tx = self.begin().await?;
+        sqlx::query(
+            "DELETE FROM pairing_codes WHERE expires_at <= ?1 OR hash IN (SELECT hash FROM pairing_codes \
+             WHERE surface = ?2 AND external_id = ?3 ORDER BY created_at DESC LIMIT -1 OFFSET ?4)",
+        )
+        .bind(now)
+        .bind(&account.surface)
+        .bind(&account.external_id)
+        .bind(MOST_LIVE - 1)
+        .execute(&mut *tx)
+        .await
+        .tried("drop old pairing codes")?;
+        sqlx::query(
+            "INSERT INTO pairing_codes (hash, surface, external_id, display_name, created_at, expires_at) \
+             VALUES (?, ?, ?, ?, ?, ?)",
+        )
+        .bind(hash)
+        .bind(&account.surface)
+        .bind(&account.external_id)
+        .bind(&account.display_name)
+        .bind(now)
+        .bind(expires_at)
+        .execute(&mut *tx)
+        .await
+        .tried("keep a pairing code")?;
+        tx.commit().await.tried("keep a pairing code")
+    }
+
+    /// Whose code this is; it stays good.
+    pub async fn pairing(&self, hash: &str) -> Result<Option<Pairing>, StoreError> {
+        let row: Option<Row> = sqlx::query_as(
+            "SELECT surface, external_id, display_name, expires_at FROM pairing_codes \
+             WHERE hash = ? AND expires_at > ?",
+        )
+        .bind(hash)
+        .bind(self.clock.now_ms())
+        .fetch_optional(self.reader())
+        .await
+        .tried("look up a pairing code")?;
+        Ok(row.map(Pairing::from))
+    }
+
+    /// Uses the code up: links its account to the user and gives them the role, all at once. None if
+    /// the code is wrong, used or expired.
+    pub async fn redeem_pairing(
+        &self,
+        hash: &str,
+        user: UserId,
+        role: Option<(&str, &str)>,
+        by: &str,
+    ) -> Result<Option<Pairing>, StoreError> {
+        let now = self.clock.now_ms();
+        let mut tx = self.begin().await?;
+        let row: Option<Row> = sqlx::query_as(
+            "DELETE FROM pairing_codes WHERE hash = ? AND expires_at > ? \
+             RETURNING surface, external_id, display_name, expires_at",
+        )
+        .bind(hash)
+        .bind(now)
+        .fetch_optional(&mut *tx)
+        .await
+        .tried("use up a pairing code")?;
+        let Some(pairing) = row.map(Pairing::from) else { return Ok(None) };
+        identities::link(&mut tx, &pairing.account, user, (by, now)).await?;
+        if let Some((role, scope)) = role
+            && roles::insert(&mut tx, user, (role, scope), (by, now)).await?
+        {
+            let entry = audit::Entry::new(by, "role.give", format!("{role}@{scope}"));
+            audit::record(&mut tx, now, entry.of(user)).await?;
+        }
+        tx.commit().await.tried("use up a pairing code")?;
+        Ok(Some(pairing))
+    }
+}
+
+#[cfg(test)]
+#[path = "pairing_tests.rs"]
+mod tests;

@@ -1,0 +1,77 @@
+use super::*;
+use crate::users::UserLimits;
+
+const LATER: i64 = i64::MAX;
+
+async fn world() -> (tempfile::TempDir, Store, UserId, UserId) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
+    let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
+    let mut users = Vec::new();
+    for name in ["ada", "bob"] {
+        users.push(store.add_user(&name.parse().unwrap(), limits).await.unwrap().id);
+    }
+    (dir, store, users[0], users[1])
+}
+
+fn account(external_id: &str) -> Account {
+    Account {
+        surface: "matrix".into(),
+        external_id: external_id.into(),
+        display_name: "Ada, the operator".into(),
+    }
+}
+
+#[tokio::test]
+async fn a_code_links_once_and_gives_its_role() {
+    let (_dir, store, ada, bob) = world().await;
+    let hash = code_hash("ABCD2345");
+    store.add_pairing(&hash, &account("@x:example.org"), LATER).await.unwrap();
+    assert!(store.pairing(&code_hash("ABCD2346")).await.unwrap().is_none());
+    assert_eq!(store.pairing(&hash).await.unwrap().unwrap().account, account("@x:example.org"));
+
+    let role = Some(("viewer", "workspace:w1"));
+    let redeemed = store.redeem_pairing(&hash, bob, role, "ada").await.unwrap();
+    assert_eq!(redeemed.unwrap().account, account("@x:example.org"));
+    let linked = store.identity("matrix", "@x:example.org").await.unwrap().unwrap();
+    assert_eq!((linked.user, linked.linked_by.as_str()), (bob, "ada"));
+    let roles = store.roles_of(bob).await.unwrap();
+    assert!(roles.iter().any(|held| held.role == "viewer" && held.scope == "workspace:w1"));
+
+    assert_eq!(store.redeem_pairing(&hash, ada, None, "ada").await.unwrap(), None);
+    assert_eq!(store.identity("matrix", "@x:example.org").await.unwrap().unwrap().user, bob);
+}
+
+#[tokio::test]
+async fn an_account_of_one_person_is_not_linked_to_another() {
+    let (_dir, store, ada, bob) = world().await;
+    store.link_identity(&account("@x:example.org"), ada, "ada").await.unwrap();
+    let hash = code_hash("ABCD2345");
+    store.add_pairing(&hash, &account("@x:example.org"), LATER).await.unwrap();
+    let stolen = store.redeem_pairing(&hash, bob, None, "ada").await;
+    assert!(matches!(stolen, Err(StoreError::Exists { .. })), "{stolen:?}");
+    assert_eq!(store.identity("matrix", "@x:example.org").await.unwrap().unwrap().user, ada);
+    assert!(store.unlink_identity(bob, "matrix", "@x:example.org", "ada").await.is_err());
+    store.unlink_identity(ada, "matrix", "@x:example.org", "ada").await.unwrap();
+    assert!(store.identity("matrix", "@x:example.org").await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn expired_codes_and_those_beyond_the_newest_three_are_no_good() {
+    let (_dir, store, _ada, bob) = world().await;
+    store.add_pairing("expired", &account("@x:example.org"), 1).await.unwrap();
+    assert!(store.pairing("expired").await.unwrap().is_none());
+    assert!(store.redeem_pairing("expired", bob, None, "ada").await.unwrap().is_none());
+    for hash in ["a", "b", "c", "d"] {
+        store.add_pairing(hash, &account("@x:example.org"), LATER).await.unwrap();
+    }
+    store.add_pairing("other", &account("@y:example.org"), LATER).await.unwrap();
+    let mut live = Vec::new();
+    for hash in ["a", "b", "c", "d", "other"] {
+        if store.pairing(hash).await.unwrap().is_some() {
+            live.push(hash);
+        }
+    }
+    assert_eq!(live.len(), 4, "{live:?}");
+    assert!(live.contains(&"d") && live.contains(&"other"), "{live:?}");
+}

@@ -1,0 +1,204 @@
+//! All rows that are one person's, found by what they point to: to be taken away, or erased.
+//!
+//! A table belongs to people when its rows name a user, a workspace of theirs, a task or an approval in it, or
+//! an owner of secrets. Whoever adds a table has to do nothing; a test says which ones are the platform's.
+
+use cloister_protocol::UserId;
+use cloister_vault::Owner;
+use sqlx::SqliteConnection;
+
+use crate::audit;
+use crate::db::Store;
+use crate::error::{StoreError, Tried, corrupt, not_found};
+
+/// Records handed out at once.
+const PAGE: u64 = 500;
+/// The columns by which a row is someone's, and how.
+const BY: &[(&str, &str)] = &[
+    ("workspace_id", "workspace_id IN (SELECT id FROM workspaces WHERE user_id = ?1)"),
+    ("user_id", "user_id = ?1"),
+    (
+        "task_id",
+        "task_id IN (SELECT id FROM tasks WHERE workspace_id IN \
+         (SELECT id FROM workspaces WHERE user_id = ?1))",
+    ),
+    (
+        "approval_id",
+        "approval_id IN (SELECT id FROM approvals WHERE workspace_id IN \
+         (SELECT id FROM workspaces WHERE user_id = ?1))",
+    ),
+    ("owner", "owner = ?2"),
+];
+/// What requests were answered with is kept under the name of who asked.
+const REQUESTS: &str = "EXISTS (SELECT 1 FROM workspaces w WHERE w.user_id = ?1 AND \
+     (scope = 'w' || w.id OR scope = 'new-chat w' || w.id OR scope LIKE 'w' || w.id || '/%'))";
+
+/// A table with rows of people.
+#[derive(Clone, Debug)]
+struct Table {
+    name: String,
+    columns: Vec<String>,
+    /// Which rows are those of user ?1, who as an owner is ?2.
+    whose: String,
+}
+
+impl Table {
+    fn of(name: String, columns: Vec<String>) -> Option<Self> {
+        let whose = match name.as_str() {
+            "users" => "id = ?1".to_owned(),
+            "workspaces" => "user_id = ?1".to_owned(),
+            "requests" => REQUESTS.to_owned(),
+            // The chains have their own way to forget.
+            audit if audit.starts_with("audit_") => return None,
+            _ => {
+                let named = BY.iter().filter(|(column, _)| columns.iter().any(|c| c == column));
+                let clauses: Vec<&str> = named.map(|(_, clause)| *clause).collect();
+                if clauses.is_empty() {
+                    return None;
+                }
+                clauses.join(" OR ")
+            }
+        };
+        Some(Self { name, columns, whose })
+    }
+
+    /// Sealed values and the hashes that open something stay here.
+    fn shown(&self) -> String {
+        let shown = self.columns.iter().filter(|c| *c != "sealed" && !c.ends_with("hash"));
+        let pairs = shown.map(|column| {
+            format!("'{column}', CASE typeof({column}) WHEN 'blob' THEN lower(hex({column})) ELSE {column} END")
+        });
+        pairs.collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Store {
+    async fn personal_tables(&self) -> Result<Vec<Table>, StoreError> {
+        let rows: Vec<(String, String)> = sqlx::query_as(
+            "SELECT m.name, c.name FROM sqlite_master m JOIN pragma_table_info(m.name) c \
+             WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' \
+             AND m.name NOT LIKE '\\_sqlx%' ESCAPE '\\' ORDER BY m.name, c.cid",
+        )
+        .fetch_all(self.reader())
+        .await
+        .tried("list the tables")?;
+        let mut tables: Vec<(String, Vec<String>)> = Vec::new();
+        for (table, column) in rows {
+            match tables.last_mut() {
+                Some((name, columns)) if *name == table => columns.push(column),
+                _ => tables.push((table, vec![column])),
+            }
+        }
+        Ok(tables.into_iter().filter_map(|(name, columns)| Table::of(name, columns)).collect())
+    }
+
+    /// The kinds of records that there can be of a person.
+    pub async fn personal_kinds(&self) -> Result<Vec<String>, StoreError> {
+        let tables = self.personal_tables().await?;
+        Ok(tables.into_iter().map(|table| table.name).collect())
+    }
+
+    /// Records of one kind from a place on, and the place to go on from.
+    pub async fn personal_records(
+        &self,
+        user: UserId,
+        kind: &str,
+        from: u64,
+    ) -> Result<(Vec<serde_json::Value>, Option<u64>), StoreError> {
+        let tables = self.personal_tables().await?;
+        let table = tables.into_iter().find(|table| table.name == kind);
+        let table = table.ok_or_else(|| not_found("kind of record", kind))?;
+        let query = format!(
+            "SELECT json_object({}) FROM {} WHERE {} LIMIT ?3 OFFSET ?4",
+            table.shown(),
+            table.name,
+            table.whose
+        );
+        let rows: Vec<String> = sqlx::query_scalar(sqlx::AssertSqlSafe(query))
+            .bind(user.number())
+            .bind(Owner::User(user).to_string())
+            .bind(i64::try_from(PAGE).unwrap_or(i64::MAX))
+            .bind(i64::try_from(from).unwrap_or(i64::MAX))
+            .fetch_all(self.reader())
+            .await
+            .tried("read someone's records")?;
+        let next = (rows.len() as u64 == PAGE).then(|| from.saturating_add(PAGE));
+        let read = |row: String| serde_json::from_str(&row).map_err(|e| corrupt("record", e));
+        Ok((rows.into_iter().map(read).collect::<Result<_, _>>()?, next))
+    }
+
+    /// The objects that keep what was sent to a person.
+    pub async fn personal_objects(&self, user: UserId) -> Result<Vec<String>, StoreError> {
+        sqlx::query_scalar(
+            "SELECT id FROM artifacts WHERE workspace_id IN (SELECT id FROM workspaces WHERE user_id = ?)",
+        )
+        .bind(user.number())
+        .fetch_all(self.reader())
+        .await
+        .tried("list what was sent to someone")
+    }
+
+    /// Erases every record of a person, their data key with them; returns how many there were. The id is given
+    /// to nobody else.
+    pub async fn erase_records(&self, user: UserId, by: &str) -> Result<u64, StoreError> {
+        let tables = self.personal_tables().await?;
+        let mut tx = self.begin().await?;
+        sqlx::query("PRAGMA secure_delete = ON")
+            .execute(&mut *tx)
+            .await
+            .tried("overwrite what is deleted")?;
+        let erased = delete_all(&mut tx, user, tables).await?;
+        let entry = audit::Entry::new(by, "user.erase", user).with(format!("{erased} records"));
+        audit::record(&mut tx, self.clock.now_ms(), entry).await?;
+        tx.commit().await.tried("erase someone's records")?;
+        Ok(erased)
+    }
+}
+
+/// Deletes from one table after another; those that others still point to come again when these are empty.
+async fn delete_all(
+    tx: &mut SqliteConnection,
+    user: UserId,
+    mut tables: Vec<Table>,
+) -> Result<u64, StoreError> {
+    // What says whose the rest is goes last.
+    tables.sort_by_key(|table| match table.name.as_str() {
+        "users" => 4,
+        "workspaces" => 3,
+        "tasks" => 2,
+        "approvals" => 1,
+        _ => 0,
+    });
+    let mut erased = 0;
+    loop {
+        let before = tables.len();
+        let mut left = Vec::new();
+        let mut failed = None;
+        for table in tables {
+            let query = format!("DELETE FROM {} WHERE {}", table.name, table.whose);
+            let done = sqlx::query(sqlx::AssertSqlSafe(query))
+                .bind(user.number())
+                .bind(Owner::User(user).to_string())
+                .execute(&mut *tx)
+                .await;
+            match done {
+                Ok(done) => erased += done.rows_affected(),
+                Err(error) => {
+                    failed = Some(error);
+                    left.push(table);
+                }
+            }
+        }
+        match failed {
+            None => return Ok(erased),
+            Some(source) if left.len() == before => {
+                return Err(StoreError::Query { what: "erase someone's records", source });
+            }
+            Some(_) => tables = left,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "personal_tests.rs"]
+mod tests;

@@ -1,0 +1,158 @@
+use std::path::Path;
+
+use cloister_protocol::link::Cause;
+use cloister_protocol::{ChatId, UserName};
+use cloister_vault::{Binding, Form, Keyring, Owner};
+
+use super::*;
+use crate::audit::{Erasure, SealOptions, Sealer, Verification};
+use crate::inbox::{Inbound, MostOpen};
+use crate::secrets::{MasterPlace, NewSecret};
+use crate::tokens::TokenKind;
+use crate::users::{User, UserLimits};
+
+const CANARY: &str = "canary-5b1e-of-grace";
+
+/// Tables that say nothing of anyone.
+const OF_THE_PLATFORM: &[&str] =
+    &["master_keys", "model_chains", "models", "pairing_codes", "stops"];
+
+async fn store_with(dir: &Path, names: &[&str]) -> (Store, Vec<User>) {
+    let store = Store::open(&dir.join("cloister.db")).await.unwrap();
+    let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
+    let mut users = Vec::new();
+    for name in names {
+        let name: UserName = name.parse().unwrap();
+        let user = store.add_user(&name, limits).await.unwrap();
+        store.ensure_first_chat(user.workspace).await.unwrap();
+        users.push(user);
+    }
+    (store, users)
+}
+
+/// Something of everything.
+async fn live(store: &Store, keys: &Keyring, user: &User, words: &str) {
+    let inbound = Inbound {
+        source: "socket".to_owned(),
+        external_id: words.to_owned(),
+        workspace: user.workspace,
+        chat: ChatId::from_number(1),
+        cause: Cause::Message {
+            from: user.name.to_string(),
+            text: words.to_owned(),
+            attachments: Vec::new(),
+        },
+    };
+    store.take_message(inbound, MostOpen { in_workspace: 9, in_all: 9 }).await.unwrap();
+    store.rename_chat(user.workspace, ChatId::from_number(1), words).await.unwrap();
+    let hash = format!("hash of {words}");
+    store.add_token(TokenKind::Session, &hash, user.id, i64::MAX).await.unwrap();
+    store.allow_egress(user.id, "example.org", words).await.unwrap();
+    let form = Form::Query { name: "key".to_owned() };
+    let binding = Binding::new(vec!["example.org".parse().unwrap()], form).unwrap();
+    let new = NewSecret {
+        owner: Owner::User(user.id),
+        name: "key".parse().unwrap(),
+        binding,
+        value: words.to_owned().into(),
+        by: words.to_owned(),
+    };
+    store.set_secret(keys, new).await.unwrap();
+}
+
+/// O8: whoever adds a table is told here when its rows are nobody's.
+#[tokio::test]
+async fn every_table_is_someones_or_the_platforms() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, _) = store_with(dir.path(), &[]).await;
+    let kinds = store.personal_kinds().await.unwrap();
+    let all: Vec<String> = sqlx::query_scalar(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' \
+         AND name NOT LIKE '_sqlx%' AND name NOT LIKE 'audit_%' ORDER BY name",
+    )
+    .fetch_all(store.reader())
+    .await
+    .unwrap();
+    let nobodys: Vec<&String> = all.iter().filter(|table| !kinds.contains(table)).collect();
+    assert_eq!(nobodys, OF_THE_PLATFORM, "a table must name whose its rows are");
+}
+
+/// O8: what is handed out is the person's, all of it, and no key to anything.
+#[tokio::test]
+async fn records_of_one_person_are_theirs_alone_and_hold_no_keys() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, users) = store_with(dir.path(), &["ada", "grace"]).await;
+    let master = dir.path().join("master.key");
+    store.create_master(&master).await.unwrap();
+    let keys = store.unlock(&MasterPlace::file(&master)).await.unwrap();
+    live(&store, &keys, &users[0], "words of ada").await;
+    live(&store, &keys, &users[1], CANARY).await;
+    let mut all = String::new();
+    for kind in store.personal_kinds().await.unwrap() {
+        let (records, next) = store.personal_records(users[1].id, &kind, 0).await.unwrap();
+        assert_eq!(next, None);
+        all.push_str(&serde_json::to_string(&records).unwrap());
+    }
+    assert!(all.contains(CANARY) && all.contains("example.org"), "{all}");
+    assert!(!all.contains("words of ada"), "{all}");
+    assert!(!all.contains("hash of"), "{all}");
+    assert!(!all.contains("sealed"), "{all}");
+}
+
+/// O8: after an erasure no byte of it is in the database's files, others lost nothing, the chain is whole,
+/// and the id is given to nobody else.
+#[tokio::test]
+async fn an_erased_person_leaves_no_trace_but_a_whole_chain() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, users) = store_with(dir.path(), &["ada", "grace"]).await;
+    let master = dir.path().join("master.key");
+    store.create_master(&master).await.unwrap();
+    let keys = store.unlock(&MasterPlace::file(&master)).await.unwrap();
+    let (ada, grace) = (&users[0], &users[1]);
+    live(&store, &keys, ada, "words of ada").await;
+    live(&store, &keys, grace, CANARY).await;
+    let audit = dir.path().join("audit");
+    let options = SealOptions { segment_entries: 3, ..SealOptions::default() };
+    let (mut sealer, _) = Sealer::open(store.clone(), &audit, options).await.unwrap();
+    sealer.close_segments().await.unwrap();
+    sealer.checkpoint().await.unwrap().unwrap();
+
+    let names = vec!["grace".to_owned(), CANARY.to_owned()];
+    let (by, why) = ("u1".to_owned(), "asked for it".to_owned());
+    let erasure = Erasure { user: grace.id, names, by, why };
+    sealer.erase(&erasure).await.unwrap();
+    assert!(store.erase_records(grace.id, "u1").await.unwrap() >= 7);
+    sealer.erase(&erasure).await.unwrap();
+    sealer.checkpoint().await.unwrap();
+
+    let report = store.verify_audit(&Verification::of(&audit)).await.unwrap();
+    assert!(report.is_whole(), "{:#?}", report.findings);
+    assert!(store.user(&"grace".parse().unwrap()).await.is_err());
+    assert_eq!(store.secrets(Owner::User(grace.id)).await.unwrap(), []);
+    assert_eq!(store.secrets(Owner::User(ada.id)).await.unwrap().len(), 1);
+    let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
+    let again = store.add_user(&"grace".parse().unwrap(), limits).await.unwrap();
+    assert_ne!(again.id, grace.id);
+    drop(sealer);
+    store.close().await.unwrap();
+    assert_eq!(files_with(dir.path(), CANARY), Vec::<String>::new());
+}
+
+fn files_with(dir: &Path, needle: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut dirs = vec![dir.to_owned()];
+    while let Some(dir) = dirs.pop() {
+        for entry in std::fs::read_dir(&dir).unwrap().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                dirs.push(path);
+            } else {
+                let bytes = std::fs::read(&path).unwrap();
+                if bytes.windows(needle.len()).any(|window| window == needle.as_bytes()) {
+                    found.push(path.display().to_string());
+                }
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,135 @@
+//! Which roles people hold, as text: what a role and a scope mean is policy's to say.
+
+use cloister_protocol::{UserId, UserName};
+use sqlx::{FromRow, SqliteConnection};
+
+use crate::audit;
+use crate::db::Store;
+use crate::error::{StoreError, Tried, corrupt};
+
+/// A role that someone holds.
+#[derive(Clone, Debug, PartialEq, Eq, FromRow, serde::Serialize)]
+pub struct HeldRole {
+    pub role: String,
+    pub scope: String,
+    pub given_by: String,
+    pub given_at: i64,
+}
+
+/// What became of a role that was to be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TakenRole {
+    Taken,
+    NotHeld,
+    /// Without it nobody could rule the platform any more.
+    LastOverlord,
+}
+
+/// Gives a role as part of something greater; says whether it is new.
+pub(crate) async fn insert(
+    tx: &mut SqliteConnection,
+    user: UserId,
+    (role, scope): (&str, &str),
+    (by, now): (&str, i64),
+) -> Result<bool, StoreError> {
+    let given = sqlx::query(
+        "INSERT INTO roles (user_id, role, scope, given_by, given_at) VALUES (?, ?, ?, ?, ?) \
+         ON CONFLICT DO NOTHING",
+    )
+    .bind(user.number())
+    .bind(role)
+    .bind(scope)
+    .bind(by)
+    .bind(now)
+    .execute(&mut *tx)
+    .await
+    .tried("give a role")?;
+    Ok(given.rows_affected() > 0)
+}
+
+impl Store {
+    pub async fn roles_of(&self, user: UserId) -> Result<Vec<HeldRole>, StoreError> {
+        sqlx::query_as(
+            "SELECT role, scope, given_by, given_at FROM roles WHERE user_id = ? ORDER BY scope, role",
+        )
+        .bind(user.number())
+        .fetch_all(self.reader())
+        .await
+        .tried("read a user's roles")
+    }
+
+    /// Everyone's roles.
+    pub async fn all_roles(&self) -> Result<Vec<(UserName, HeldRole)>, StoreError> {
+        let rows: Vec<(String, String, String, String, i64)> = sqlx::query_as(
+            "SELECT u.name, r.role, r.scope, r.given_by, r.given_at FROM roles r \
+             JOIN users u ON u.id = r.user_id ORDER BY u.id, r.scope, r.role",
+        )
+        .fetch_all(self.reader())
+        .await
+        .tried("read all roles")?;
+        let held = rows.into_iter().map(|(name, role, scope, given_by, given_at)| {
+            let name = name.parse().map_err(|e| corrupt("user name", e))?;
+            Ok((name, HeldRole { role, scope, given_by, given_at }))
+        });
+        held.collect()
+    }
+
+    /// Gives a role; says whether it is new to them.
+    pub async fn give_role(
+        &self,
+        user: UserId,
+        role: &str,
+        scope: &str,
+        by: &str,
+    ) -> Result<bool, StoreError> {
+        let now = self.clock.now_ms();
+        let mut tx = self.begin().await?;
+        let new = insert(&mut tx, user, (role, scope), (by, now)).await?;
+        if new {
+            let entry = audit::Entry::new(by, "role.give", format!("{role}@{scope}"));
+            audit::record(&mut tx, now, entry.of(user)).await?;
+        }
+        tx.commit().await.tried("give a role")?;
+        Ok(new)
+    }
+
+    /// Takes a role away, unless it is the last overlord's.
+    pub async fn take_role(
+        &self,
+        user: UserId,
+        role: &str,
+        scope: &str,
+        by: &str,
+    ) -> Result<TakenRole, StoreError> {
+        let now = self.clock.now_ms();
+        let mut tx = self.begin().await?;
+        let taken = sqlx::query("DELETE FROM roles WHERE user_id = ? AND role = ? AND scope = ?")
+            .bind(user.number())
+            .bind(role)
+            .bind(scope)
+            .execute(&mut *tx)
+            .await
+            .tried("take a role")?;
+        if taken.rows_affected() == 0 {
+            return Ok(TakenRole::NotHeld);
+        }
+        let overlords: i64 = sqlx::query_scalar(
+            "SELECT count(*) FROM roles WHERE role = 'overlord' AND scope = 'platform'",
+        )
+        .fetch_one(&mut *tx)
+        .await
+        .tried("count the overlords")?;
+        if overlords == 0 {
+            // Dropping the transaction undoes it.
+            return Ok(TakenRole::LastOverlord);
+        }
+        let entry = audit::Entry::new(by, "role.take", format!("{role}@{scope}"));
+        audit::record(&mut tx, now, entry.of(user)).await?;
+        tx.commit().await.tried("take a role")?;
+        Ok(TakenRole::Taken)
+    }
+}
+
+#[cfg(test)]
+#[path = "roles_tests.rs"]
+mod tests;

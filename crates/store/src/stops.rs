@@ -1,0 +1,90 @@
+//! Emergency stops: who stopped everything, since when, and who let it go on.
+
+use sqlx::{FromRow, SqliteConnection};
+
+use crate::audit;
+use crate::db::Store;
+use crate::error::{StoreError, Tried};
+
+#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
+pub struct Stop {
+    pub id: i64,
+    pub stopped_by: String,
+    pub reason: String,
+    pub stopped_at: i64,
+}
+
+/// What became of a stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    Now(Stop),
+    /// It was in force already; that one stays as it is.
+    Before(Stop),
+}
+
+impl Stopped {
+    pub fn into_stop(self) -> Stop {
+        match self {
+            Self::Now(stop) | Self::Before(stop) => stop,
+        }
+    }
+}
+
+const OPEN: &str = "SELECT id, stopped_by, reason, stopped_at FROM stops WHERE released_at IS NULL";
+
+async fn open(connection: &mut SqliteConnection) -> Result<Option<Stop>, StoreError> {
+    sqlx::query_as(OPEN).fetch_optional(connection).await.tried("look whether all is stopped")
+}
+
+impl Store {
+    /// The stop that is in force.
+    pub async fn open_stop(&self) -> Result<Option<Stop>, StoreError> {
+        let open = sqlx::query_as(OPEN).fetch_optional(self.reader()).await;
+        open.tried("look whether all is stopped")
+    }
+
+    /// Records that everything is stopped.
+    pub async fn stop_all(&self, by: &str, reason: &str) -> Result<Stopped, StoreError> {
+        let now = self.clock.now_ms();
+        let mut tx = self.begin().await?;
+        if let Some(before) = open(&mut tx).await? {
+            return Ok(Stopped::Before(before));
+        }
+        let stop: Stop = sqlx::query_as(
+            "INSERT INTO stops (stopped_by, reason, stopped_at) VALUES (?, ?, ?) \
+             RETURNING id, stopped_by, reason, stopped_at",
+        )
+        .bind(by)
+        .bind(reason)
+        .bind(now)
+        .fetch_one(&mut *tx)
+        .await
+        .tried("stop everything")?;
+        let entry = audit::Entry::new(by, "platform.stop", format!("stop {}", stop.id));
+        audit::record(&mut tx, now, entry.with(reason)).await?;
+        tx.commit().await.tried("stop everything")?;
+        Ok(Stopped::Now(stop))
+    }
+
+    /// Records that everything may go on; none if nothing was stopped.
+    pub async fn release_all(&self, by: &str) -> Result<Option<Stop>, StoreError> {
+        let now = self.clock.now_ms();
+        let mut tx = self.begin().await?;
+        let Some(stop) = open(&mut tx).await? else { return Ok(None) };
+        sqlx::query("UPDATE stops SET released_by = ?, released_at = ? WHERE id = ?")
+            .bind(by)
+            .bind(now)
+            .bind(stop.id)
+            .execute(&mut *tx)
+            .await
+            .tried("release everything")?;
+        let entry = audit::Entry::new(by, "platform.release", format!("stop {}", stop.id));
+        audit::record(&mut tx, now, entry).await?;
+        tx.commit().await.tried("release everything")?;
+        Ok(Some(stop))
+    }
+}
+
+#[cfg(test)]
+#[path = "stops_tests.rs"]
+mod tests;

@@ -1,0 +1,379 @@
+//! The check before every admin call: who calls, what about, and what the policies say.
+//!
+//! Who calls is said by the listener (`Caller`), in whose workspace by the path. Whatever else a request
+//! claims about either, in its body, query or headers, is not looked at here. What a person may not even
+//! know of is answered as if it were not there.
+
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, RawPathParams, Request as HttpRequest, State as Extract};
+use axum::http::request::Parts;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use cloister_policy::engine::{
+    Assignment, Outcome, Person, Place, PlatformCall, PolicyId, Request, Role, Scope, Verdict,
+    WorkspaceCall,
+};
+use cloister_protocol::{ChatId, ErrorCode, TaskId, UserId, UserName};
+use cloister_store::StoreError;
+use cloister_store::audit::Entry;
+use cloister_store::users::{AccountKind, User};
+
+use super::Admin;
+use super::route::{About, Call};
+use crate::caller::Caller;
+use crate::reply::Failure;
+
+/// Whoever runs the machine acts as the first user.
+const FIRST_USER: u32 = 1;
+
+/// What stands before a handler.
+#[derive(Clone)]
+pub(super) struct Guard {
+    admin: Admin,
+    call: Arc<Call>,
+}
+
+impl Guard {
+    pub(super) fn new(admin: Admin, call: Call) -> Self {
+        Self { admin, call: Arc::new(call) }
+    }
+}
+
+pub(super) async fn authorise(
+    Extract(guard): Extract<Guard>,
+    params: RawPathParams,
+    mut request: HttpRequest,
+    next: Next,
+) -> Response {
+    let caller = request.extensions().get::<Caller>().copied();
+    match guard.admit(caller, &params).await {
+        Ok(asker) => {
+            request.extensions_mut().insert(asker);
+            next.run(request).await
+        }
+        Err(failure) => failure.into_response(),
+    }
+}
+
+/// Something that is found by its name in the path, and where it is.
+struct Target {
+    what: &'static str,
+    name: String,
+    place: Place,
+}
+
+impl Target {
+    fn hidden(&self) -> Failure {
+        not_there(self.what, &self.name)
+    }
+}
+
+/// Why there is nothing to decide about.
+enum NoTarget {
+    Missing { what: &'static str, name: String },
+    Failed(Failure),
+}
+
+fn missing(what: &'static str, name: impl ToString) -> NoTarget {
+    NoTarget::Missing { what, name: name.to_string() }
+}
+
+impl<E: Into<Failure>> From<E> for NoTarget {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// The same for what is not there and for what must not be known to be.
+fn not_there(what: &'static str, name: &str) -> Failure {
+    let failure = Failure::from(StoreError::NotFound { what, name: name.to_owned() }).refusal();
+    match what {
+        "user" => failure
+            .fix("`cloister user list` shows who there is, `cloister user add NAME` adds one"),
+        _ => failure,
+    }
+}
+
+impl Guard {
+    async fn admit(
+        &self,
+        caller: Option<Caller>,
+        params: &RawPathParams,
+    ) -> Result<Asker, Failure> {
+        let asker = self.asker(caller).await?;
+        let target = match self.target(params).await {
+            Ok(target) => target,
+            Err(NoTarget::Failed(failure)) => return Err(failure),
+            Err(NoTarget::Missing { what, name }) => return Err(asker.missing(what, &name).await),
+        };
+        match self.question(&asker.person, target.as_ref(), params)? {
+            Some(request) => asker.decide(&request, target.as_ref()).await?,
+            None => asker.see(target.as_ref()).await?,
+        }
+        Ok(asker)
+    }
+
+    async fn asker(&self, caller: Option<Caller>) -> Result<Asker, Failure> {
+        let (admin, call) = (self.admin.clone(), Arc::clone(&self.call));
+        let user = match caller {
+            Some(Caller::Local) => {
+                let overlord = Assignment { role: Role::Overlord, scope: Scope::Platform };
+                let person =
+                    Person { user: UserId::from_number(FIRST_USER), roles: vec![overlord] };
+                let name = "operator".to_owned();
+                return Ok(Asker { admin, call, person, name, local: true });
+            }
+            Some(Caller::User(user)) => user,
+            None => {
+                audit_refusal(&admin, &call, (None, "nobody"), "nobody is known to ask").await;
+                let nobody = Failure::new(ErrorCode::Unauthorized, "nobody is known to ask");
+                return Err(nobody.refusal());
+            }
+        };
+        match admin.control.store().user_by_id(user).await {
+            Ok(known) if known.kind == AccountKind::Person => {
+                let person = admin.control.person(user).await?;
+                let name = known.name.to_string();
+                Ok(Asker { admin, call, person, name, local: false })
+            }
+            Ok(_) | Err(StoreError::NotFound { .. }) => {
+                let why = "this person is not known any more";
+                audit_refusal(&admin, &call, (None, "nobody"), why).await;
+                Err(Failure::new(ErrorCode::Unauthorized, why).refusal())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Where the call is, by its path.
+    async fn target(&self, params: &RawPathParams) -> Result<Option<Target>, NoTarget> {
+        let control = &self.admin.control;
+        if let Some(name) = param(params, "user") {
+            return match control.store().user(&name.parse()?).await {
+                Ok(user) => {
+                    let place = control.place(user.workspace).await?;
+                    self.in_chat(params, Target { what: "user", name: name.to_owned(), place })
+                        .await
+                        .map(Some)
+                }
+                Err(StoreError::NotFound { .. }) => Err(missing("user", name)),
+                Err(error) => Err(error.into()),
+            };
+        }
+        if let Some(name) = param(params, "task") {
+            let id: TaskId = name.parse()?;
+            return match control.store().task(id).await {
+                Ok(task) => {
+                    let place = control.place_of_chat(task.workspace, task.chat).await?;
+                    Ok(Some(Target { what: "task", name: id.to_string(), place }))
+                }
+                Err(StoreError::NotFound { .. }) => Err(missing("task", id)),
+                Err(error) => Err(error.into()),
+            };
+        }
+        if let Some(name) = param(params, "workspace") {
+            return match control.find_workspace(name).await? {
+                Some(account) => {
+                    let place = control.place(account.workspace).await?;
+                    Ok(Some(Target { what: "workspace", name: name.to_owned(), place }))
+                }
+                None => Err(missing("workspace", name)),
+            };
+        }
+        Ok(None)
+    }
+
+    async fn in_chat(&self, params: &RawPathParams, target: Target) -> Result<Target, NoTarget> {
+        let Some(chat) = param(params, "chat") else { return Ok(target) };
+        let (workspace, chat): (_, ChatId) = (target.place.workspace, chat.parse()?);
+        let place = self.admin.control.place_of_chat(workspace, chat).await?;
+        Ok(Target { place, ..target })
+    }
+
+    /// The question to the policies; none if the handler asks it.
+    fn question(
+        &self,
+        person: &Person,
+        target: Option<&Target>,
+        params: &RawPathParams,
+    ) -> Result<Option<Request>, Failure> {
+        let path = self.call.path;
+        // A line of the table that does not fit its path is our mistake: nobody gets in by it.
+        let misdeclared = || {
+            tracing::error!(path, about = ?self.call.about, "the path does not name what the call is about");
+            Failure::new(ErrorCode::Internal, "this call can't be judged")
+        };
+        let place = || target.map(|target| &target.place).ok_or_else(misdeclared);
+        let named = |name| param(params, name).ok_or_else(misdeclared);
+        let chat = || place()?.chat.ok_or_else(misdeclared);
+        Ok(Some(match self.call.about {
+            About::Platform(call) => Request::platform(person, call),
+            About::Workspace(call) => Request::workspace(person, call, place()?),
+            About::Chat(call) | About::Task(call) => Request::chat(person, call, place()?, chat()?),
+            About::Context(call) => Request::context(person, call, place()?, named("context")?),
+            About::Secret(call) => Request::secret(person, call, place()?, named("secret")?),
+            About::Model(call) => {
+                Request::model(person, call, param(params, "model").unwrap_or_default())
+            }
+            About::Handler(_) => return Ok(None),
+        }))
+    }
+}
+
+fn param<'a>(params: &'a RawPathParams, name: &str) -> Option<&'a str> {
+    params.iter().find(|(key, _)| *key == name).map(|(_, value)| value)
+}
+
+/// Who makes this call; handlers have it once the call itself was allowed.
+#[derive(Clone)]
+pub(crate) struct Asker {
+    admin: Admin,
+    call: Arc<Call>,
+    person: Person,
+    name: String,
+    /// Whoever runs the machine, on its own socket.
+    local: bool,
+}
+
+impl Asker {
+    pub(crate) fn user(&self) -> UserId {
+        self.person.user
+    }
+
+    pub(crate) fn person(&self) -> &Person {
+        &self.person
+    }
+
+    /// How audit entries call them: a user's name, or `operator` for whoever runs the machine.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How people are told of them.
+    pub(crate) fn shown(&self) -> &str {
+        if self.local { "the operator" } else { &self.name }
+    }
+
+    /// Whether the policies allow this, without a word about it: for lists that show what one may see.
+    pub(crate) fn may(&self, request: &Request) -> bool {
+        self.verdict(request).outcome == Outcome::Allow
+    }
+
+    /// Asks for something more than the call itself, which only its body names.
+    pub(crate) async fn require(&self, request: &Request) -> Result<(), Failure> {
+        self.decide(request, None).await
+    }
+
+    /// The same, about a user who may have to stay unknown.
+    pub(crate) async fn require_of_user(
+        &self,
+        request: &Request,
+        name: &str,
+        place: &Place,
+    ) -> Result<(), Failure> {
+        let target = Target { what: "user", name: name.to_owned(), place: place.clone() };
+        self.decide(request, Some(&target)).await
+    }
+
+    /// The user that a body or a query names.
+    pub(crate) async fn find_user(&self, name: &UserName) -> Result<User, Failure> {
+        match self.admin.control.store().user(name).await {
+            Ok(user) => Ok(user),
+            Err(StoreError::NotFound { .. }) => Err(self.missing("user", name.as_str()).await),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// What is not there is refused with as much ado as what must not be known to be: how long an answer
+    /// takes tells them apart no more than its words.
+    async fn missing(&self, what: &'static str, name: &str) -> Failure {
+        if !self.may(&Request::platform(&self.person, PlatformCall::ListUsers)) {
+            self.refused(&format!("{what} {name} is not there")).await;
+        }
+        not_there(what, name)
+    }
+
+    /// Records it when control refused what this call asked of it.
+    pub(crate) async fn noted<T>(
+        &self,
+        done: Result<T, cloister_control::ControlError>,
+    ) -> Result<T, Failure> {
+        if let Err(error) = &done
+            && error.code() == ErrorCode::Forbidden
+        {
+            self.refused(&error.body().message).await;
+        }
+        Ok(done?)
+    }
+
+    fn verdict(&self, request: &Request) -> Verdict {
+        self.admin.control.policies().engine().decide(request)
+    }
+
+    async fn decide(&self, request: &Request, target: Option<&Target>) -> Result<(), Failure> {
+        let Verdict { outcome, policies } = self.verdict(request);
+        let reason = match outcome {
+            Outcome::Allow => return Ok(()),
+            Outcome::Deny { reason } => reason,
+            Outcome::Ask { reason, .. } => format!("a person would have to be asked: {reason}"),
+        };
+        let by = said_by(&policies);
+        self.refused(&format!("{request}: {reason}{by}")).await;
+        match target {
+            Some(target) if !self.sees(&target.place) => Err(target.hidden()),
+            _ => Err(Failure::new(ErrorCode::Forbidden, format!("not allowed: {reason}{by}"))
+                .fix("`cloister policy explain` says why; an admin can give you a role")),
+        }
+    }
+
+    /// A place that the handler decides about must be visible.
+    async fn see(&self, target: Option<&Target>) -> Result<(), Failure> {
+        match target {
+            Some(target) if !self.sees(&target.place) => {
+                let why = format!("{} {} is not theirs to see", target.what, target.name);
+                self.refused(&why).await;
+                Err(target.hidden())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether this person may know that a workspace exists.
+    fn sees(&self, place: &Place) -> bool {
+        [WorkspaceCall::ShowUser, WorkspaceCall::ListChats]
+            .into_iter()
+            .any(|call| self.may(&Request::workspace(&self.person, call, place)))
+    }
+
+    async fn refused(&self, why: &str) {
+        audit_refusal(&self.admin, &self.call, (Some(self.person.user), &self.name), why).await;
+    }
+}
+
+fn said_by(policies: &[PolicyId]) -> String {
+    policies.first().map(|id| format!(" (policy {id})")).unwrap_or_default()
+}
+
+/// Every refusal leaves an entry, until one caller makes a flood of them.
+async fn audit_refusal(admin: &Admin, call: &Call, by: (Option<UserId>, &str), why: &str) {
+    let (user, name) = by;
+    let Some(left_out) = admin.refusals.note(user) else { return };
+    let mut detail: String = format!("{}: {why}", call.about.action()).chars().take(500).collect();
+    if left_out > 0 {
+        detail.push_str(&format!("; {left_out} more before it were not recorded"));
+    }
+    let entry = Entry::new(name, "admin.refused", format!("{} {}", call.method, call.path));
+    if let Err(error) = admin.control.store().audit(entry.with(detail)).await {
+        tracing::error!(%error, "a refusal could not be recorded");
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Asker {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Failure> {
+        let asker = parts.extensions.get::<Self>().cloned();
+        asker.ok_or_else(|| Failure::new(ErrorCode::Unauthorized, "nobody is known to ask"))
+    }
+}

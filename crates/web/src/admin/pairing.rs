@@ -1,0 +1,54 @@
+//! Pairing codes: whose one is, and linking its account to a user. Codes come in bodies, which no log has.
+
+use axum::extract::State as Extract;
+use cloister_policy::engine::{PlatformCall, Request};
+use cloister_protocol::admin::{PairingAnswer, PairingCode, PairingView, PersonView};
+
+use super::authorise::Asker;
+use super::roles::{assignment, person_view, require_assign, require_not_above};
+use super::route::{About, Route};
+use super::{Admin, time};
+use crate::reply::{Answer, Body, json};
+
+pub(super) fn routes() -> Vec<Route> {
+    let about = About::Platform(PlatformCall::AnswerPairing);
+    vec![
+        Route::post("/admin/v1/pairings", about, show),
+        Route::post("/admin/v1/pairings/link", about, link),
+    ]
+}
+
+async fn show(
+    Extract(admin): Extract<Admin>,
+    asker: Asker,
+    Body(PairingCode { code }): Body<PairingCode>,
+) -> Answer<PairingView> {
+    let pairing = admin.control.pairing(&code, (asker.user(), asker.name())).await?;
+    json(PairingView {
+        surface: pairing.account.surface,
+        id: pairing.account.external_id,
+        display_name: pairing.account.display_name,
+        expires_at: time(pairing.expires_at),
+    })
+}
+
+async fn link(
+    Extract(admin): Extract<Admin>,
+    asker: Asker,
+    Body(answer): Body<PairingAnswer>,
+) -> Answer<PersonView> {
+    let user = asker.find_user(&answer.user).await?;
+    asker.require(&Request::platform(asker.person(), PlatformCall::LinkIdentity)).await?;
+    require_not_above(&admin, &asker, &user).await?;
+    let role = match &answer.role {
+        None => None,
+        Some(change) => {
+            let role = assignment(&admin, &user, change).await?;
+            require_assign(&asker, &user, &role).await?;
+            Some(role)
+        }
+    };
+    let by = (asker.user(), asker.name());
+    admin.control.answer_pairing(&answer.code, &user, role.as_ref(), by).await?;
+    json(person_view(&admin, &user).await?)
+}

@@ -1,0 +1,97 @@
+use cloister_protocol::{ApprovalId, ChatId, TaskId, UserId, WorkspaceId};
+use cloister_store::approvals::{ApprovalKind, GivenAnswer};
+
+use super::*;
+
+pub(crate) fn question(text: &str) -> Approval {
+    Approval {
+        id: ApprovalId::from_number(3),
+        workspace: WorkspaceId::from_number(1),
+        chat: ChatId::from_number(1),
+        task: Some(TaskId::from_number(5)),
+        user: UserId::from_number(1),
+        kind: ApprovalKind::Effect,
+        digest: "0123456789abcdef0123456789abcdef".to_owned(),
+        class: "outward".to_owned(),
+        reason: "it leaves this machine".to_owned(),
+        sources: vec!["the web page https://evil.example/".to_owned()],
+        people: 2,
+        offered: vec![Answer::Allow, Answer::Deny],
+        title: format!("send {text}"),
+        text: text.to_owned(),
+        describes: String::new(),
+        template: None,
+        host: None,
+        call: None,
+        proposal: None,
+        applied_at: None,
+        state: ApprovalState::Pending,
+        asked_at: 0,
+        answers: Vec::new(),
+    }
+}
+
+/// The tags of a piece of HTML.
+fn tags(html: &str) -> Vec<&str> {
+    html.split('<').skip(1).filter_map(|piece| piece.split_once('>')).map(|(tag, _)| tag).collect()
+}
+
+/// E62: a text of 100 kB with direction marks, escapes and look-alikes is shown whole, and shown.
+#[test]
+fn all_of_a_text_is_shown_and_nothing_of_it_hides() {
+    let evil = format!("echo ok{}\u{202e}\u{200b}\u{1b}[2Jrm -rf / # end", " ".repeat(100_000));
+    let shown = card(&question(&evil), Back::Chat).into_string();
+    assert!(shown.len() > 200_000, "the title and the text are whole");
+    assert!(shown.contains("⟨U+202E⟩⟨U+200B⟩⟨U+001B⟩[2Jrm -rf / # end"));
+    assert!(!shown.chars().any(cloister_policy::is_hidden));
+    assert!(shown.contains("0123456789ab…") && shown.contains("0123456789abcdef0123456789abcdef"));
+}
+
+/// E62, E69: what is asked is neither HTML nor Markdown, wherever it stands.
+#[test]
+fn what_is_asked_is_only_text() {
+    let evil = "<img src=x onerror=alert(1)>\" onclick=\"x **bold** ![i](https://evil.example/x) </pre><form>";
+    let mut approval = question(evil);
+    approval.reason = evil.to_owned();
+    approval.class = evil.to_owned();
+    approval.digest = evil.to_owned();
+    approval.sources = vec![evil.to_owned()];
+    approval.answers = vec![GivenAnswer {
+        user: UserId::from_number(1),
+        by: evil.to_owned(),
+        answer: Answer::Allow,
+    }];
+    let shown = card(&approval, Back::Chat).into_string();
+    for tag in tags(&shown) {
+        let name = tag.split(' ').next().unwrap_or_default();
+        assert!(!["img", "strong>bold", "a"].contains(&name), "<{tag}>");
+        assert!(!tag.contains("onclick=\""), "<{tag}>");
+    }
+    assert_eq!(shown.matches("<form").count(), 1, "{shown}");
+    assert!(shown.contains("**bold**"), "{shown}");
+}
+
+#[test]
+fn the_buttons_are_those_that_were_offered_and_send_the_digest() {
+    let mut approval = question("x");
+    let shown = card(&approval, Back::Approvals).into_string();
+    let values: Vec<&str> = shown
+        .split("name=\"answer\" value=\"")
+        .skip(1)
+        .filter_map(|piece| Some(piece.split_once('"')?.0))
+        .collect();
+    assert_eq!(values, ["allow", "deny"]);
+    assert!(shown.contains("name=\"digest\" value=\"0123456789abcdef0123456789abcdef\""));
+    assert!(!shown.contains("primary"), "nothing is suggested for what leaves the machine");
+    assert!(shown.contains("It takes 2 different people; 2 more must answer."), "{shown}");
+
+    approval.answers = vec![GivenAnswer {
+        user: UserId::from_number(1),
+        by: "alice".to_owned(),
+        answer: Answer::DenyAndStop,
+    }];
+    approval.state = ApprovalState::Denied;
+    let shown = card(&approval, Back::Approvals).into_string();
+    assert!(shown.contains("<strong>alice</strong> denied it and stopped the task."), "{shown}");
+    assert!(!shown.contains("<button") && !shown.contains("<form"), "{shown}");
+}

@@ -1,0 +1,222 @@
+//! A control plane on a temporary directory, without cells, for tests of who may do what.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use axum::Router;
+use cloister_control::layout::Layout;
+use cloister_control::ports::{
+    CellBackend, Check, Doors, Egress, LaunchError, LinkSide, ModelDefaults, OpenDoor, Principal,
+    Sandbox, SandboxSpec, Upstream,
+};
+use cloister_control::{AuditParts, Control, Metrics, Parts, Policies};
+use cloister_protocol::admin::Key;
+use cloister_protocol::{Answer, ApprovalId, ChatId, ErrorBody, ErrorCode, TaskId, WorkspaceId};
+use cloister_store::Store;
+use cloister_store::approvals::{ApprovalKind, NewApproval};
+use cloister_store::models::Model;
+use cloister_store::secrets::MasterPlace;
+use cloister_store::tasks::NewTask;
+use cloister_store::users::User;
+use futures_util::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+
+use crate::logins::LoginThrottle;
+use crate::mtls::{Remote, RemoteOptions};
+use crate::{Operator, State};
+
+/// Launches nothing, opens no door, knows no model.
+struct Nothing;
+
+impl CellBackend for Nothing {
+    fn name(&self) -> &'static str {
+        "nothing"
+    }
+
+    fn check(&self) -> BoxFuture<'_, Vec<Check>> {
+        Box::pin(async { Vec::new() })
+    }
+
+    fn sweep(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+
+    fn launch(&self, spec: SandboxSpec) -> BoxFuture<'_, Result<Box<dyn Sandbox>, LaunchError>> {
+        let reason = "there is no backend".to_owned();
+        Box::pin(async move { Err(LaunchError::Failed { name: spec.name, reason }) })
+    }
+
+    fn adopt(&self, _: WorkspaceId, _: &std::fs::File) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn show(&self, _: WorkspaceId, _: &std::fs::File) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Doors for Nothing {
+    fn open(
+        &self,
+        _: PathBuf,
+        _: Principal,
+        _: Egress,
+        _: Arc<dyn LinkSide>,
+    ) -> std::io::Result<Box<dyn OpenDoor>> {
+        Err(std::io::Error::other("there are no doors"))
+    }
+}
+
+/// The default policies, read once: that takes longer than all else in a world.
+fn policies() -> Policies {
+    static DEFAULT: OnceLock<Policies> = OnceLock::new();
+    DEFAULT.get_or_init(|| Policies::new(&[]).unwrap()).clone()
+}
+
+fn no_model() -> ErrorBody {
+    ErrorBody::new(ErrorCode::ModelUnavailable, "there are no models")
+}
+
+impl Upstream for Nothing {
+    fn defaults(&self, _: &str) -> ModelDefaults {
+        ModelDefaults { prompt_price: 1, completion_price: 1, max_output_tokens: 1 }
+    }
+
+    fn probe<'a>(
+        &'a self,
+        _: &'a Model,
+        _: Option<&'a Key>,
+    ) -> BoxFuture<'a, Result<String, ErrorBody>> {
+        Box::pin(async { Err(no_model()) })
+    }
+
+    fn model_ids<'a>(
+        &'a self,
+        _: &'a str,
+        _: Option<&'a Key>,
+    ) -> BoxFuture<'a, Result<Vec<String>, ErrorBody>> {
+        Box::pin(async { Err(no_model()) })
+    }
+}
+
+/// What a user has in a test: a chat, a task, a question that waits.
+#[derive(Clone, Debug)]
+pub(crate) struct Belongings {
+    pub(crate) user: User,
+    pub(crate) task: TaskId,
+    pub(crate) approval: ApprovalId,
+}
+
+pub(crate) struct World {
+    _dir: tempfile::TempDir,
+    pub(crate) state: State,
+}
+
+impl World {
+    pub(crate) async fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = Layout::new(dir.path());
+        layout.create().unwrap();
+        let store = Store::open(&layout.database()).await.unwrap();
+        let master = dir.path().join("master.key");
+        store.create_master(&master).await.unwrap();
+        let keys = store.unlock(&MasterPlace::file(&master)).await.unwrap();
+        let remote =
+            Remote::open(&dir.path().join("ca"), store.clone(), RemoteOptions::default()).unwrap();
+        let control = Control::new(Parts {
+            store,
+            layout,
+            cells: Default::default(),
+            users: Default::default(),
+            work: Default::default(),
+            limits: Default::default(),
+            backend: Arc::new(Nothing),
+            doors: Arc::new(Nothing),
+            metrics: Arc::new(Metrics::default()),
+            keys,
+            policies: policies(),
+            audit: AuditParts { options: Default::default(), witnesses: Vec::new() },
+            master: Arc::new(move || Ok((MasterPlace::file(&master), false))),
+            gates: Default::default(),
+        });
+        let state = State {
+            control,
+            operator: Operator::load(&dir.path().join("operator.token")).unwrap(),
+            stop: CancellationToken::new(),
+            url: "http://127.0.0.1:8484".to_owned(),
+            upstream: Arc::new(Nothing),
+            logins: LoginThrottle::default(),
+            remote,
+        };
+        Self { _dir: dir, state }
+    }
+
+    pub(crate) fn control(&self) -> &Control {
+        &self.state.control
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        self.control().store()
+    }
+
+    /// The admin API, without a listener that says who calls.
+    pub(crate) fn admin(&self) -> Router {
+        let State { control, upstream, url, remote, .. } = self.state.clone();
+        crate::admin::admin_routes(control, upstream, url, remote)
+    }
+
+    /// A user with something of everything.
+    pub(crate) async fn add(&self, name: &str) -> Belongings {
+        let limits = self.control().users().limits();
+        let user = self.store().add_user(&name.parse().unwrap(), limits).await.unwrap();
+        self.store().ensure_first_chat(user.workspace).await.unwrap();
+        let task = self.store().delegate(task_of(&user), "test", name).await.unwrap().id;
+        let asked = self.store().ask(question_of(&user, task)).await.unwrap();
+        Belongings { user, task, approval: asked.approval.id }
+    }
+}
+
+const C1: ChatId = ChatId::from_number(1);
+
+fn task_of(user: &User) -> NewTask {
+    NewTask {
+        workspace: user.workspace,
+        chat: C1,
+        person: user.id,
+        parent: None,
+        turn: "t-1".into(),
+        title: "a task".into(),
+        instructions: String::new(),
+        request: String::new(),
+        files: Vec::new(),
+        plan_first: false,
+        budget: 1,
+        hosts: None,
+        secrets: None,
+        marks: Vec::new(),
+    }
+}
+
+fn question_of(user: &User, task: TaskId) -> NewApproval {
+    NewApproval {
+        workspace: user.workspace,
+        chat: C1,
+        task: Some(task),
+        user: user.id,
+        kind: ApprovalKind::Effect,
+        digest: "0".repeat(64),
+        class: "outward".into(),
+        reason: "it sends something out".into(),
+        sources: Vec::new(),
+        people: 1,
+        offered: vec![Answer::Allow, Answer::Deny],
+        title: "a question".into(),
+        text: "send it?".into(),
+        describes: String::new(),
+        template: None,
+        host: None,
+        call: None,
+        proposal: None,
+        park: false,
+    }
+}
