@@ -40,11 +40,11 @@ fuzz: ## throw mutated bytes at every parser: SECONDS=60 (each) TARGET=markdown 
 	  $(CARGO) $(RUNNER) --locked --workspace fuzz_$(TARGET)
 
 chaos: ## kill everything at random and count what was lost: KILLS=50 SEED=
-	$(CARGO) build --locked $(BINS)
-	$(CARGO) run --locked -q -p cloister-testkit --bin chaos -- --kills $(KILLS) $(if $(SEED),--seed $(SEED))
+	$(CARGO) build --locked --workspace --bins
+	target/debug/chaos --kills $(KILLS) $(if $(SEED),--seed $(SEED))
 
 redteam: ## attack this build with a model that obeys whatever it reads: ONLY=part of an id
-	$(CARGO) build --locked $(BINS)
+	$(CARGO) build --locked --workspace --bins
 	target/debug/cloister redteam $(if $(ONLY),--only $(ONLY))
 
 bench: ## measure this machine

@@ -63,6 +63,9 @@ pub struct Trigger {
     pub id: MessageId,
     pub chat: ChatId,
     pub cause: Cause,
+    /// What the agent is told in this context beyond what it is always told.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub prompt: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use axum::http::StatusCode;
 use bytes::Bytes;
 use cloister_control::ports::Principal;
 use cloister_control::{Metrics, ModelCall};
-use cloister_protocol::Level;
+use cloister_policy::engine::Names;
+use cloister_protocol::{ErrorCode, Level};
 use cloister_store::Store;
 use cloister_store::models::Model;
 use tokio::sync::mpsc;
@@ -72,6 +74,8 @@ pub(crate) struct Call<'a> {
     pub(crate) metrics: &'a Metrics,
     pub(crate) who: Principal,
     pub(crate) level: Level,
+    /// What the context leaves of the chain.
+    pub(crate) allowed: Names,
     pub(crate) request: ChatRequest,
     pub(crate) sink: Sink,
 }
@@ -96,6 +100,14 @@ impl Call<'_> {
             .chain(self.level)
             .await
             .map_err(|e| Refusal::internal("read which models to use", &e))?;
+        let there_are_models = !chain.is_empty();
+        let chain: Vec<_> =
+            chain.iter().filter(|model| self.allowed.has(&model.name)).cloned().collect();
+        if there_are_models && chain.is_empty() {
+            let message = "the context of this chat allows none of the models in use";
+            return Err(Refusal::new(StatusCode::FORBIDDEN, ErrorCode::Forbidden, message)
+                .fix("`cloister context show` says which it allows."));
+        }
         let mut tried = Vec::new();
         for (place, model) in chain.iter().enumerate() {
             let is_last = place + 1 == chain.len();

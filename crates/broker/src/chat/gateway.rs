@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use cloister_control::Metrics;
 use cloister_control::ports::Principal;
+use cloister_policy::engine::Names;
 use cloister_protocol::Level;
 use cloister_protocol::admin::Key;
 use cloister_protocol::{ErrorBody, ErrorCode, Usage};
@@ -70,6 +71,7 @@ impl ModelGateway {
     pub(crate) fn call(
         &self,
         who: Principal,
+        allowed: Names,
         request: ChatRequest,
         permit: impl Send + 'static,
     ) -> mpsc::Receiver<Piece> {
@@ -86,6 +88,7 @@ impl ModelGateway {
                 metrics: &inner.metrics,
                 who,
                 level: level_of(who),
+                allowed,
                 request,
                 sink: Sink::new(pieces, inner.upstream.options().client_stall),
             };

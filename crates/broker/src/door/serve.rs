@@ -226,7 +226,7 @@ async fn chat(State(door): State<Arc<Door>>, request: Request) -> Result<Respons
     }
     drop(body);
     let stream = request.stream;
-    let pieces = door.gateway.call(door.who, request, permit);
+    let pieces = door.gateway.call(door.who, door.link.models().await, request, permit);
     let mut pieces = MaskedPieces::new(pieces, now.mask, Arc::clone(shelf));
     match pieces.recv().await {
         None => Err(Refusal::new(

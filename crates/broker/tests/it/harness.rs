@@ -10,6 +10,7 @@ use cloister_control::ports::{
     Attached, CameIn, Doors, Egress, Gated, LinkSide, NotRecorded, OpenDoor, Outward, Principal,
     RefusedEgress,
 };
+use cloister_policy::engine::Names;
 use cloister_protocol::Level;
 use cloister_protocol::link::{Downlink, Uplink};
 use cloister_protocol::{ChatId, ErrorBody, ErrorEnvelope, TaskId, UserName};
@@ -76,6 +77,10 @@ impl LinkSide for TestLink {
     fn refused(&self, _refused: RefusedEgress) {}
     fn gate(&self, _outward: Outward) -> BoxFuture<'_, Gated> {
         Box::pin(std::future::ready(Gated::Go))
+    }
+
+    fn models(&self) -> BoxFuture<'_, Names> {
+        Box::pin(std::future::ready(Names::All))
     }
 
     fn came_in(&self, _content: CameIn) -> BoxFuture<'_, Result<(), NotRecorded>> {

@@ -44,8 +44,11 @@ impl Chat {
     }
 
     async fn load(&self, asked: &str) -> Loaded {
-        let (workspace, cause) = (self.workspace(), message(asked));
-        self.on_db(move |db| load(db, &workspace, i64::MAX, &cause)).await
+        let (id, chat) = ("now".parse().unwrap(), ChatId::from_number(CHAT));
+        let prompt = "You are among gardeners.".to_owned();
+        let (workspace, trigger) =
+            (self.workspace(), Trigger { id, chat, cause: message(asked), prompt });
+        self.on_db(move |db| load(db, &workspace, i64::MAX, &trigger)).await
     }
 }
 
@@ -56,7 +59,7 @@ fn message(text: &str) -> Cause {
 fn past_turn(db: &ChatDb, cause: Cause, steps: &[Step], answered: &str) -> rusqlite::Result<()> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let id = format!("m{}", NUMBER.fetch_add(1, Ordering::Relaxed)).parse().unwrap();
-    let trigger = Trigger { id, chat: ChatId::from_number(CHAT), cause };
+    let trigger = Trigger { id, chat: ChatId::from_number(CHAT), cause, prompt: String::new() };
     let Accepted::Fresh { seq } = db.accept(&trigger)? else { panic!("it was there already") };
     for (n, step) in steps.iter().enumerate() {
         db.append(seq, &Recorded { n, step: step.clone(), usage: Usage::default() })?;

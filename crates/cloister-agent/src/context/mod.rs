@@ -9,7 +9,7 @@ mod window;
 
 use std::path::Path;
 
-use cloister_protocol::link::{Cause, Step};
+use cloister_protocol::link::{Cause, Step, Trigger};
 use cloister_protocol::{Attachment, End, Usage};
 
 use crate::journal::ChatDb;
@@ -50,7 +50,7 @@ pub(crate) fn load(
     db: &ChatDb,
     workspace: &Path,
     seq: i64,
-    cause: &Cause,
+    trigger: &Trigger,
 ) -> rusqlite::Result<Loaded> {
     let _snapshot = db.snapshot()?;
     let window = window::load(db, seq)?;
@@ -59,13 +59,17 @@ pub(crate) fn load(
         system.push_str("\n\n");
         system.push_str(&document);
     }
+    if !trigger.prompt.is_empty() {
+        system.push_str("\n\n# Where this conversation is\n");
+        system.push_str(&trigger.prompt);
+    }
     if let Some(summary) = &window.summary {
         system.push_str("\n\n# What was said before, in short\n");
         system.push_str(summary);
     }
     let mut messages = vec![ChatMessage::system(system)];
     messages.extend(window.messages);
-    messages.push(current(workspace, cause));
+    messages.push(current(workspace, &trigger.cause));
     Ok(Loaded {
         ended: db.ending(seq)?,
         messages,

@@ -150,7 +150,7 @@ impl Coordinator {
             let loaded = match (&accepted, &workspace) {
                 // What can't be read now is tried again by the turn, which says what is wrong.
                 (Accepted::Fresh { seq }, Some(workspace)) => {
-                    turn::load(db, workspace, *seq, &to_write.cause).ok().flatten().map(Box::new)
+                    turn::load(db, workspace, *seq, &to_write).ok().flatten().map(Box::new)
                 }
                 _ => None,
             };

@@ -4,7 +4,7 @@ use super::*;
 
 fn trigger(id: &str) -> Trigger {
     let cause = Cause::Message { from: "ann".into(), text: "hi".into(), attachments: Vec::new() };
-    Trigger { id: id.parse().unwrap(), chat: ChatId::from_number(1), cause }
+    Trigger { id: id.parse().unwrap(), chat: ChatId::from_number(1), cause, prompt: String::new() }
 }
 
 fn end(id: &str) -> End {

@@ -83,12 +83,12 @@ pub(crate) fn load(
     db: &ChatDb,
     workspace: &Path,
     seq: i64,
-    cause: &Cause,
+    trigger: &Trigger,
 ) -> rusqlite::Result<Option<Loaded>> {
-    match cause {
+    match &trigger.cause {
         Cause::Clear => Ok(None),
         Cause::Message { .. } | Cause::TasksEnded { .. } => {
-            context::load(db, workspace, seq, cause).map(Some)
+            context::load(db, workspace, seq, trigger).map(Some)
         }
     }
 }
@@ -103,9 +103,9 @@ pub(crate) async fn run(
     let loaded = match job.loaded.take() {
         Some(loaded) => Ok(Some(*loaded)),
         None => {
-            let (workspace, cause) = (desk.workspace.clone(), job.trigger.cause.clone());
+            let (workspace, trigger) = (desk.workspace.clone(), job.trigger.clone());
             let seq = job.seq;
-            let work = move |db: &_| load(db, &workspace, seq, &cause);
+            let work = move |db: &_| load(db, &workspace, seq, &trigger);
             desk.journal.with(job.trigger.chat, work).await
         }
     };

@@ -12,7 +12,7 @@ use crate::door::{Door, Link, PATIENCE};
 
 fn trigger(id: &str, chat: u32, cause: Cause) -> Downlink {
     let id: MessageId = id.parse().unwrap();
-    Downlink::Trigger(Trigger { id, chat: ChatId::from_number(chat), cause })
+    Downlink::Trigger(Trigger { id, chat: ChatId::from_number(chat), cause, prompt: String::new() })
 }
 
 fn says(id: &str, text: &str) -> Downlink {

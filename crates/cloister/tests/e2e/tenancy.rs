@@ -220,3 +220,20 @@ async fn roles_identities_and_contexts_are_managed_by_command() {
     let (_, gone) = world.failing(&["context", "show", "quiet", "--in", "bob"]).await;
     assert_eq!(gone.error.code, ErrorCode::NotFound);
 }
+
+/// I3: a context has its own prompt and its own models; what it does not allow is not asked.
+#[tokio::test]
+async fn a_context_has_its_own_prompt_and_models() {
+    let world = World::start().await;
+    let mut client = world.owner().await;
+    let prompt = "You are among gardeners.";
+    world.json(&["context", "set", "workspace", "--prompt", prompt]).await;
+    assert_eq!(client.say("hello").await.text, "echo: hello");
+    let asked = world.model.requests();
+    assert!(asked.last().unwrap().body.to_string().contains(prompt));
+
+    world.json(&["context", "set", "workspace", "--models", "none"]).await;
+    let refused = client.say("are you there?").await;
+    assert!(refused.text.contains("allows none of the models"), "{}", refused.text);
+    assert_eq!(world.model.requests().len(), asked.len());
+}

@@ -478,7 +478,8 @@ impl Actor {
     async fn hand_over(&mut self, row: InboxItem) -> Result<(), ControlError> {
         let (id, owed) = (row.id, Owed::of(&row));
         let waited = self.control.waited(row.received_at);
-        let trigger = Trigger { id: row.trigger()?, chat: row.chat, cause: row.cause };
+        let prompt = self.control.context_prompt(self.workspace, row.chat).await?;
+        let trigger = Trigger { id: row.trigger()?, chat: row.chat, cause: row.cause, prompt };
         let turn = TurnId::of_trigger(&trigger.id);
         let Some(cell) = &mut self.cell else { return Ok(()) };
         let Some(link) = &cell.link else { return Ok(()) };

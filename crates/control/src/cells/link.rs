@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use cloister_policy::engine::Names;
 use cloister_protocol::link::{Downlink, Uplink};
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
@@ -45,6 +46,10 @@ impl LinkSide for LinkSlot {
 
     fn gate(&self, outward: Outward) -> BoxFuture<'_, Gated> {
         Box::pin(self.control.gate_outward(self.who, outward))
+    }
+
+    fn models(&self) -> BoxFuture<'_, Names> {
+        Box::pin(self.control.models_of(self.who))
     }
 
     fn came_in(&self, content: CameIn) -> BoxFuture<'_, Result<(), NotRecorded>> {

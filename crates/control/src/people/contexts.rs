@@ -9,6 +9,7 @@ use cloister_store::contexts::{Context, Conversation, Lists, OUTERMOST};
 
 use crate::control::Control;
 use crate::error::ControlError;
+use crate::ports::Principal;
 
 /// How deep contexts may lie in one another.
 const MAX_DEPTH: usize = 8;
@@ -46,11 +47,32 @@ impl Control {
         chat: ChatId,
     ) -> Result<String, ControlError> {
         let contexts = self.store().contexts(workspace).await?;
+        if contexts.is_empty() {
+            return Ok(String::new());
+        }
         let inner = self.store().context_of_chat(workspace, chat).await?;
         let around = around(&contexts, inner.as_deref().unwrap_or(OUTERMOST)).unwrap_or_default();
         let prompts = around.iter().rev().map(|context| context.prompt.trim());
         let prompts: Vec<&str> = prompts.filter(|prompt| !prompt.is_empty()).collect();
         Ok(prompts.join("\n\n"))
+    }
+
+    /// The models that whoever is behind a door may use: those of its chat's context for a task; for a
+    /// coordinator, which talks in all chats, those of the outermost one. When that can't be read, none.
+    pub(crate) async fn models_of(&self, who: Principal) -> Names {
+        let lists = async {
+            match who.task {
+                Some(task) => {
+                    let task = self.store().task(task).await?;
+                    self.context_lists(task.workspace, task.chat).await
+                }
+                None => self.lists_of_context(who.workspace, OUTERMOST).await,
+            }
+        };
+        lists.await.map(|lists| lists.models).unwrap_or_else(|error| {
+            tracing::error!(workspace = %who.workspace, error = error.chain(), "the models of a context could not be read");
+            Names::none()
+        })
     }
 
     /// Makes or changes a context.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cloister_policy::egress::Destination;
+use cloister_policy::engine::Names;
 use cloister_protocol::link::{Downlink, Uplink};
 use cloister_protocol::{ApprovalId, TaskId, UserId, WorkspaceId};
 use futures_util::future::BoxFuture;
@@ -106,6 +107,8 @@ pub trait LinkSide: Send + Sync + 'static {
     /// Decides about one request: whether it may leave, or a person must be asked. Waits for an answer
     /// for as long as the settings say, no longer.
     fn gate(&self, outward: Outward) -> BoxFuture<'_, Gated>;
+    /// The models that this door may use now, by their names here.
+    fn models(&self) -> BoxFuture<'_, Names>;
     /// Records that content reaches the sandbox, before it does.
     fn came_in(&self, content: CameIn) -> BoxFuture<'_, Result<(), NotRecorded>>;
 }

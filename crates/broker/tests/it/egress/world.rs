@@ -10,6 +10,7 @@ use cloister_control::ports::{
     Attached, CameIn, Doors, Egress, Gated, LinkSide, NotRecorded, OpenDoor, Outward, Principal,
     RefusedEgress,
 };
+use cloister_policy::engine::Names;
 use cloister_protocol::TaskId;
 use cloister_store::secrets::NewSecret;
 use cloister_store::users::User;
@@ -95,6 +96,10 @@ impl LinkSide for Told {
         let gated = judge.as_ref().map_or(Gated::Go, |judge| judge(&outward));
         self.gated.lock().unwrap().push(outward);
         Box::pin(std::future::ready(gated))
+    }
+
+    fn models(&self) -> BoxFuture<'_, Names> {
+        Box::pin(std::future::ready(Names::All))
     }
 
     fn came_in(&self, content: CameIn) -> BoxFuture<'_, Result<(), NotRecorded>> {

@@ -11,6 +11,7 @@ use cloister_control::ports::{
     OpenDoor, Outward, Principal, RefusedEgress, Role, SandboxSpec,
 };
 use cloister_control::{CellOptions, ControlError};
+use cloister_policy::engine::Names;
 use cloister_protocol::link::{CHAT_PATH, Downlink, Uplink};
 use cloister_protocol::{ChatId, ErrorCode, TaskId, UserId, WorkspaceId};
 use cloister_sandbox::NativeBackend;
@@ -161,6 +162,10 @@ impl LinkSide for Links {
     fn refused(&self, _refused: RefusedEgress) {}
     fn gate(&self, _outward: Outward) -> BoxFuture<'_, Gated> {
         Box::pin(std::future::ready(Gated::Go))
+    }
+
+    fn models(&self) -> BoxFuture<'_, Names> {
+        Box::pin(std::future::ready(Names::All))
     }
 
     fn came_in(&self, _content: CameIn) -> BoxFuture<'_, Result<(), NotRecorded>> {

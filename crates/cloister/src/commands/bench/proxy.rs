@@ -18,6 +18,7 @@ use cloister_control::ports::{
     RefusedEgress,
 };
 use cloister_policy::egress::{AddressClass, Host};
+use cloister_policy::engine::Names;
 use cloister_protocol::Level;
 use cloister_store::Store;
 use cloister_store::models::{KeyRef, Model as ModelRow};
@@ -268,6 +269,10 @@ impl LinkSide for NoLink {
     fn refused(&self, _refused: RefusedEgress) {}
     fn gate(&self, _outward: Outward) -> BoxFuture<'_, Gated> {
         Box::pin(std::future::ready(Gated::Go))
+    }
+
+    fn models(&self) -> BoxFuture<'_, Names> {
+        Box::pin(std::future::ready(Names::All))
     }
 
     fn came_in(&self, _content: CameIn) -> BoxFuture<'_, Result<(), NotRecorded>> {
