@@ -220,7 +220,9 @@ async fn links_lead_to_where_people_reach_it() {
     up.args(["up", "--listen", "0.0.0.0:0", "--url", "https://cloister.example/"]);
     let mut up = up.spawn().unwrap();
     let mut lines = tokio::io::BufReader::new(up.stdout.take().unwrap()).lines();
-    let link = lines.next_line().await.unwrap().unwrap();
+    let Some(link) = lines.next_line().await.unwrap() else {
+        panic!("it did not start: {:?}", up.wait_with_output().await.unwrap());
+    };
     assert!(link.starts_with("https://cloister.example/login?token="), "{link}");
     let invited = run(cloister(&data).args(["invite", "zoe"])).await;
     let invited = String::from_utf8_lossy(&invited.stdout).into_owned();
