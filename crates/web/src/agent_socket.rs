@@ -44,6 +44,8 @@ const SEND_TIME: Duration = Duration::from_secs(20);
 const BUSY_DELAY: Duration = Duration::from_millis(20);
 /// Frames in a row that are no frames of ours before the socket closes.
 const MAX_BAD_FRAMES: u32 = 100;
+/// How far back a row may be that is told after a later one.
+const TOLD_LATE: i64 = 256;
 /// How many of the rows it was sent are remembered for one client.
 const MAX_SENT: usize = 4096;
 const ENDED: &str = "the session has ended";
@@ -142,7 +144,8 @@ impl Client {
     async fn converse(&mut self, socket: &mut WebSocket, after: Option<i64>) -> Result<(), Closed> {
         // Listen first, then read what is stored: nothing falls between.
         let mut said = self.control.hub().listen(self.workspace, self.chat);
-        let mut last_row = self.catch_up(socket, after).await?;
+        let began = self.catch_up(socket, after).await?;
+        let mut last_row = began;
         let mut ping = tokio::time::interval(PING_EVERY);
         let mut heard_at = Instant::now();
         loop {
@@ -150,13 +153,17 @@ impl Client {
                 heard = said.recv() => match heard {
                     Ok(Said { outbox, frame }) => {
                         if let Some(row) = outbox {
-                            if row <= last_row { continue; }
-                            last_row = row;
+                            // Two that were stored together can be told the other way round; what
+                            // went over this connection before is known by its row.
+                            last_row = last_row.max(row);
                         }
                         let at = self.control.store().clock.now_ms();
                         self.pass_on(socket, &frame, outbox.map(|row| Kept { row, at })).await?;
                     }
-                    Err(RecvError::Lagged(_)) => last_row = self.catch_up(socket, Some(last_row)).await?,
+                    Err(RecvError::Lagged(_)) => {
+                        let from = (last_row - TOLD_LATE).max(began);
+                        last_row = self.catch_up(socket, Some(from)).await?;
+                    }
                     Err(RecvError::Closed) => return Ok(()),
                 },
                 () = self.stop.cancelled() => {
