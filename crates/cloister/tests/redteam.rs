@@ -49,7 +49,7 @@ fn no_attack_succeeds_and_harmless_twins_finish_without_needless_questions() {
 #[test]
 fn the_same_attacks_succeed_when_the_person_allows_everything() {
     let part = "web-comment/exfil-query,file-incoming/exfil-post,web-text/delete-rm,\
-        sub-task/send-post,room-quoted/spend-post";
+        sub-task/send-post,room-quoted/spend-post,tool-output/persist-memory";
     let (success, report) = redteam(&["--gullible", "--only", part]).unwrap();
     assert!(!success);
     assert_eq!(report["attacks_succeeded"], part.split(',').count(), "{report:#}");

@@ -70,7 +70,7 @@ const WORDS: &[&str] = &[
 ];
 
 /// Tags that an answer may become, none of which runs or loads anything.
-const TAGS: &[&str] = &[
+pub(crate) const TAGS: &[&str] = &[
     "p",
     "br",
     "pre",

@@ -209,18 +209,21 @@ fn is_to_be_written() -> bool {
     std::env::var_os("CLOISTER_WRITE_MATRIX").is_some()
 }
 
-/// E71: every public route, with a session of everybody, is exactly what the matrix says.
-#[tokio::test]
-async fn e71_sessions_reach_what_the_matrix_says() {
-    let found = matrix().await;
+/// Compares a matrix with its reviewed file, or writes it when that was asked for.
+pub(crate) fn holds(file: &str, found: &str, what: &str) {
     if is_to_be_written() {
-        std::fs::write(FILE, found).unwrap();
-        return;
+        return std::fs::write(file, found).unwrap();
     }
-    let expected = std::fs::read_to_string(FILE).unwrap_or_default();
+    let expected = std::fs::read_to_string(file).unwrap_or_default();
     let differ = found.lines().zip(expected.lines()).find(|(found, expected)| found != expected);
     assert!(
         found == expected,
-        "who reaches what has changed; look at it, then `make matrix`. First: {differ:#?}"
+        "{what} has changed; look at it, then `make matrix`. First: {differ:#?}"
     );
+}
+
+/// E71: every public route, with a session of everybody, is exactly what the matrix says.
+#[tokio::test]
+async fn e71_sessions_reach_what_the_matrix_says() {
+    holds(FILE, &matrix().await, "who reaches what");
 }

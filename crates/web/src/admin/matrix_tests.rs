@@ -217,28 +217,10 @@ async fn matrix() -> String {
     text
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the file is written when the environment asks for it"
-)]
-fn is_to_be_written() -> bool {
-    std::env::var_os("CLOISTER_WRITE_MATRIX").is_some()
-}
-
 /// E71: every (role × call × own/other) pair, made for real, is exactly what the matrix says.
 #[tokio::test]
 async fn e71_every_call_is_decided_as_the_matrix_says() {
-    let found = matrix().await;
-    if is_to_be_written() {
-        std::fs::write(FILE, found).unwrap();
-        return;
-    }
-    let expected = std::fs::read_to_string(FILE).unwrap_or_default();
-    let differ = found.lines().zip(expected.lines()).find(|(found, expected)| found != expected);
-    assert!(
-        found == expected,
-        "who may do what has changed; look at it, then `make matrix`. First: {differ:#?}"
-    );
+    crate::session_matrix_tests::holds(FILE, &matrix().await, "who may do what");
 }
 
 async fn answer(scene: &Scene, method: &str, path: &str, body: Value) -> (StatusCode, Value) {
