@@ -7,6 +7,8 @@ SHELL := /bin/bash
 CARGO ?= cargo
 DATA  ?=
 KILLS ?= 50
+MATRIX_KILLS ?= 15
+ROOMS ?= 1000
 SEED  ?=
 ONLY  ?=
 
@@ -15,7 +17,7 @@ BINS := -p cloister -p cloister-agent -p cloister-sandbox --bins
 RUNNER := $(shell command -v cargo-nextest >/dev/null 2>&1 && echo "nextest run" || echo "test")
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 up: ## install what is missing, build, start; ends with a login link (DATA= chooses a directory)
 	@scripts/setup run
@@ -39,9 +41,11 @@ fuzz: ## throw mutated bytes at every parser: SECONDS=60 (each) TARGET=markdown 
 	CLOISTER_FUZZ_SECONDS=$(or $(SECONDS),60) $(if $(SEED),CLOISTER_FUZZ_SEED=$(SEED)) \
 	  $(CARGO) $(RUNNER) --locked --workspace fuzz_$(TARGET)
 
-chaos: ## kill everything at random and count what was lost: KILLS=50 SEED=
+chaos: ## kill everything at random and count what was lost: KILLS=50 MATRIX_KILLS=15 SEED=
+	@scripts/synapse
 	$(CARGO) build --locked --workspace --bins
 	target/debug/chaos --kills $(KILLS) $(if $(SEED),--seed $(SEED))
+	target/debug/chaos --matrix --kills $(MATRIX_KILLS) --users 3 --chats 2 $(if $(SEED),--seed $(SEED))
 
 redteam: ## attack this build with a model that obeys whatever it reads: ONLY=part of an id
 	$(CARGO) build --locked --workspace --bins
@@ -50,6 +54,12 @@ redteam: ## attack this build with a model that obeys whatever it reads: ONLY=pa
 bench: ## measure this machine
 	$(CARGO) build --release --locked $(BINS)
 	target/release/cloister bench
+
+matrix-bench: ## what we add to a real homeserver's own time, and what rooms cost: ROOMS=1000
+	@scripts/synapse
+	$(CARGO) build --release --locked $(BINS)
+	$(CARGO) build --release --locked -p cloister-testkit --bin matrix-bench
+	target/release/matrix-bench --rooms $(ROOMS)
 
 audit-bench: ## how fast a million audit entries are written, sealed and verified
 	$(CARGO) test --release --locked -p cloister-store --lib a_million_entries -- --ignored --nocapture
@@ -67,4 +77,4 @@ schema: ## write docs/protocol.schema.json from the types
 openapi: ## write docs/openapi.json from the table of admin calls
 	$(CARGO) run --locked -q -p cloister-web --example openapi > docs/openapi.json
 
-.PHONY: help up test escape fuzz chaos redteam bench audit-bench lint matrix schema openapi
+.PHONY: help up test escape fuzz chaos redteam bench matrix-bench audit-bench lint matrix schema openapi

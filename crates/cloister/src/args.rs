@@ -2,7 +2,9 @@
 
 mod admin;
 pub(crate) mod audit;
+mod bench;
 mod grant;
+pub(crate) mod matrix;
 mod people;
 mod platform;
 mod redteam;
@@ -15,6 +17,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use cloister_protocol::{ApprovalId, ChatId, TaskId, UserName};
 
 pub(crate) use admin::{Admin, Ca};
+pub(crate) use bench::{Bench, Leg};
 pub(crate) use grant::Grant;
 pub(crate) use people::{AccountOf, Context, ContextOf, In, Pair, Role, RoleOf, Workspace};
 pub(crate) use platform::{Config, Explain, Policy, Stop, Who};
@@ -81,6 +84,9 @@ pub(crate) enum Command {
     /// Show what was spent on models, and set how much may be
     #[command(subcommand)]
     Budget(Budget),
+    /// Let people reach their agents over Matrix: connect bot accounts, and see how they are doing
+    #[command(subcommand)]
+    Matrix(matrix::Matrix),
     /// Where a user's tasks may go on the network
     #[command(subcommand)]
     Egress(Egress),
@@ -497,66 +503,6 @@ pub(crate) enum Egress {
         #[command(flatten)]
         user: ForUser,
     },
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct Bench {
-    /// Fewer rounds, for a look
-    #[arg(long)]
-    pub(crate) quick: bool,
-    /// Only these, separated by commas
-    #[arg(long, value_delimiter = ',', value_name = "LEG")]
-    pub(crate) only: Vec<Leg>,
-    /// Cells that `density` launches [default: 1000, with --quick 50]
-    #[arg(long, value_name = "N")]
-    pub(crate) cells: Option<std::num::NonZeroUsize>,
-    /// So many rounds of everything, for tests
-    #[arg(long, hide = true, value_name = "N")]
-    pub(crate) rounds: Option<std::num::NonZeroUsize>,
-}
-
-/// A part of the bench.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Leg {
-    /// Warm turns beside direct calls
-    Turn,
-    /// Memory of an idle cell and the control plane
-    Memory,
-    /// Cells that a message launches
-    Cold,
-    /// Turns in long chats
-    History,
-    /// Launches of executors
-    Executor,
-    /// 64 sessions at once beside as many direct calls
-    Throughput,
-    /// Requests and model calls through a door
-    Proxy,
-    /// What decisions and the audit trail add
-    Gates,
-    /// The chat page
-    Page,
-    /// Quiet users beside one who floods and burns processor time
-    Fairness,
-    /// Many live cells
-    Density,
-}
-
-impl Leg {
-    pub(crate) const ALL: [Self; 11] = [
-        Self::Turn,
-        Self::Memory,
-        Self::Cold,
-        Self::History,
-        Self::Executor,
-        Self::Throughput,
-        Self::Proxy,
-        Self::Gates,
-        Self::Page,
-        Self::Fairness,
-        Self::Density,
-    ];
 }
 
 /// An amount of money: a finite number that is not negative.

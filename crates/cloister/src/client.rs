@@ -42,6 +42,7 @@ impl Client {
             built.control.clone(),
             built.upstream.clone(),
             built.remote.clone(),
+            built.surfaces.clone(),
         );
         Ok(Self::Local { router, _built: Box::new(built) })
     }
@@ -93,14 +94,34 @@ impl Client {
         self.call(Method::POST, path, Some(body)).await
     }
 
+    /// The same, for what may take longer than anything else.
+    pub(crate) async fn post_within<T: DeserializeOwned>(
+        &self,
+        patience: Duration,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<T, CliError> {
+        self.call_within(patience, Method::POST, path, Some(body)).await
+    }
+
     pub(crate) async fn call<T: DeserializeOwned>(
         &self,
         method: Method,
         path: &str,
         body: Option<&impl Serialize>,
     ) -> Result<T, CliError> {
+        self.call_within(PATIENCE, method, path, body).await
+    }
+
+    async fn call_within<T: DeserializeOwned>(
+        &self,
+        patience: Duration,
+        method: Method,
+        path: &str,
+        body: Option<&impl Serialize>,
+    ) -> Result<T, CliError> {
         let request = request(method, path, body)?;
-        let answer = tokio::time::timeout(PATIENCE, self.exchange(request)).await;
+        let answer = tokio::time::timeout(patience, self.exchange(request)).await;
         let (status, bytes) = answer.map_err(|late| internal(&late))??;
         read(status, &bytes)
     }

@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use cloister_control::{
-    AuditOptions, CellOptions, GateOptions, LimitOptions, SecretOptions, UserOptions, WorkOptions,
+    AuditOptions, CellOptions, GateOptions, LimitOptions, SecretOptions, SurfaceOptions,
+    UserOptions, WorkOptions,
 };
 use cloister_protocol::ErrorCode;
 use serde::Deserialize;
@@ -32,6 +33,8 @@ pub(crate) struct Config {
     pub(crate) audit: AuditOptions,
     pub(crate) admin: cloister_web::RemoteOptions,
     pub(crate) gates: GateOptions,
+    pub(crate) matrix: cloister_matrix::MatrixOptions,
+    pub(crate) surfaces: SurfaceOptions,
 }
 
 impl Config {

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use cloister_broker::{BuildError, DoorServer, ModelGateway};
 use cloister_control::layout::Layout;
-use cloister_control::ports::{ModelDefaults, Upstream};
+use cloister_control::ports::{ModelDefaults, SurfaceHost, SurfaceHosts, Upstream};
 use cloister_control::{
     AuditParts, Control, Metrics, Parts, Policies, SecretOptions, finish_interrupted_change,
 };
+use cloister_matrix::MatrixHost;
 use cloister_policy::engine::PolicyErrors;
 use cloister_protocol::admin::Key;
 use cloister_protocol::{ErrorBody, ErrorCode};
@@ -31,6 +32,8 @@ pub(crate) struct Built {
     pub(crate) egress: cloister_broker::EgressHandle,
     pub(crate) config: Config,
     pub(crate) remote: cloister_web::Remote,
+    /// Built and not started: that is for `up` alone.
+    pub(crate) surfaces: SurfaceHosts,
     /// Held as long as this process owns the data directory.
     _lock: File,
 }
@@ -76,6 +79,7 @@ pub(crate) async fn build_with(
         work: config.work.clone(),
         limits: config.limits.clone(),
         gates: config.gates.clone(),
+        surfaces: config.surfaces.clone(),
         backend: Arc::new(backend),
         doors: Arc::new(doors),
         metrics,
@@ -86,7 +90,15 @@ pub(crate) async fn build_with(
     });
     control.check_settings_with(Config::check);
     let upstream = Arc::new(Gateway(gateway.clone()));
-    Ok(Built { control, upstream, gateway, egress, config, remote, _lock: lock })
+    let surfaces = surfaces(&control, &config);
+    Ok(Built { control, upstream, gateway, egress, config, remote, surfaces, _lock: lock })
+}
+
+/// Every surface that connectors can be added to.
+fn surfaces(control: &Control, config: &Config) -> SurfaceHosts {
+    let data = control.layout().root().to_owned();
+    let matrix = MatrixHost::new(control.clone(), config.matrix.clone(), data);
+    SurfaceHosts::new(vec![matrix as Arc<dyn SurfaceHost>])
 }
 
 /// The keys of a data directory that has no settings of its own.

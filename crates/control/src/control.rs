@@ -20,7 +20,9 @@ use crate::hub::Hub;
 use crate::layout::Layout;
 use crate::limits::Limiter;
 use crate::metrics::Metrics;
-use crate::options::{CellOptions, GateOptions, LimitOptions, UserOptions, WorkOptions};
+use crate::options::{
+    CellOptions, GateOptions, LimitOptions, SurfaceOptions, UserOptions, WorkOptions,
+};
 use crate::people::{Access, Pairings};
 use crate::policies::Policies;
 use crate::ports::{CellBackend, Doors};
@@ -28,6 +30,7 @@ use crate::pulse::LastPulse;
 use crate::readiness::LastChecks;
 use crate::secrets::MasterSettings;
 use crate::stop::EmergencyStop;
+use crate::surfaces::Surfaces;
 use crate::tasks::Running;
 
 /// How long a stop waits for cells and executors to end by themselves.
@@ -44,6 +47,7 @@ pub struct Parts {
     pub work: WorkOptions,
     pub limits: LimitOptions,
     pub gates: GateOptions,
+    pub surfaces: SurfaceOptions,
     pub backend: Arc<dyn CellBackend>,
     pub doors: Arc<dyn Doors>,
     pub metrics: Arc<Metrics>,
@@ -79,6 +83,7 @@ pub(crate) struct Inner {
     pub(crate) history: History,
     pub(crate) settings_check: OnceLock<SettingsCheck>,
     pub(crate) stopped: EmergencyStop,
+    pub(crate) surfaces: Surfaces,
     /// Something may have become startable.
     pub(crate) task_signal: Notify,
     actors: Mutex<HashMap<WorkspaceId, mpsc::Sender<Poke>>>,
@@ -99,6 +104,7 @@ impl Control {
             history: History::new(parts.layout.clone()),
             settings_check: OnceLock::new(),
             stopped: EmergencyStop::default(),
+            surfaces: Surfaces::default(),
             parts,
             hub: Hub::default(),
             tracker: TaskTracker::new(),

@@ -7,7 +7,8 @@ use cloister_protocol::{
     Attachment, ChatId, ErrorCode, MAX_ATTACHMENTS, MAX_TEXT_BYTES, MessageId, TurnId, UserName,
     WorkspaceId,
 };
-use cloister_store::inbox::{Accepted, Inbound, InboxItem, MostOpen, Taken};
+use cloister_store::audit::Entry;
+use cloister_store::inbox::{Accepted, HeardIn, Inbound, InboxItem, MostOpen, Taken};
 use tokio::time::Instant;
 
 use crate::cells::Poke;
@@ -22,6 +23,9 @@ const USUAL_TURN: Duration = Duration::from_secs(10);
 /// The longest that anybody is told to wait.
 const LONGEST_WAIT: Duration = Duration::from_secs(120);
 
+/// What to do about an archived chat where there is no command line.
+const ARCHIVED_FIX: &str = "/archive undo opens it again, /new starts another";
+
 /// A message as a surface received it.
 #[derive(Clone, Debug)]
 pub struct IncomingMessage {
@@ -33,6 +37,8 @@ pub struct IncomingMessage {
     pub from: UserName,
     pub text: String,
     pub attachments: Vec<Attachment>,
+    /// The conversation it was written in; none: web or terminal.
+    pub heard_in: Option<HeardIn>,
 }
 
 /// A stored message.
@@ -80,16 +86,41 @@ impl Control {
                 text: message.text,
                 attachments,
             },
+            heard_in: message.heard_in,
         };
-        let item = match self.store().take_message(inbound, self.most_open(urgent)).await? {
+        let on_surface = inbound.heard_in.is_some();
+        let command = matches!(&inbound.cause, Cause::Message { text, .. } if commands::parse(text).is_some());
+        let again = command.then(|| inbound.clone());
+        let mut taken = self.store().take_message(inbound, self.most_open(urgent)).await?;
+        if let (Taken::Archived, Some(command)) = (&taken, again) {
+            taken = Taken::Stored(self.take_command(command).await?);
+        }
+        let item = match taken {
             Taken::Stored(Accepted { item, duplicate: true }) => return self.again(surface, &item),
             Taken::Stored(Accepted { item, duplicate: false }) => item,
+            Taken::Archived if on_surface => {
+                let (message, fix) = (format!("chat {} is archived", message.chat), ARCHIVED_FIX);
+                return Err(ControlError::with_fix(ErrorCode::Conflict, message, fix));
+            }
             not_taken => return Err(self.not_taken(surface, message.chat, &not_taken)),
         };
         self.metrics().accepted(surface, began.elapsed());
-        let turn = TurnId::of_trigger(&item.trigger()?);
+        let trigger = item.trigger()?;
+        let turn = TurnId::of_trigger(&trigger);
+        self.hub().taken(&item, trigger, turn.clone());
         self.poke(workspace, Poke::Stored(Box::new(item)));
         Ok(Receipt { turn, duplicate: false })
+    }
+
+    /// Takes a command in an archived chat: without it, who has but one conversation could not open another.
+    async fn take_command(&self, command: Inbound) -> Result<Accepted, ControlError> {
+        if let Cause::Message { from, .. } = &command.cause {
+            let entry = Entry::new(from, "message.in", command.chat)
+                .with(format!("a command by {} in an archived chat", command.source))
+                .of_workspace(command.workspace);
+            self.store().audit(entry).await?;
+        }
+        Ok(self.store().accept(command).await?)
     }
 
     /// The receipt of a message that was stored before.
@@ -148,6 +179,7 @@ impl Control {
             workspace,
             chat,
             cause: Cause::Clear,
+            heard_in: None,
         };
         self.store().accept(inbound).await?;
         self.poke(workspace, Poke::Inbox);

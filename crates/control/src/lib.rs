@@ -9,6 +9,7 @@ mod budgets;
 mod cells;
 mod commands;
 mod control;
+mod courier;
 mod egress;
 mod error;
 pub mod files;
@@ -33,11 +34,14 @@ mod secrets;
 mod sending;
 mod status;
 mod stop;
+mod surfaces;
 mod tasks;
+#[cfg(test)]
+mod test_world;
 mod uploads;
 
 pub use audit_keeper::{AuditOptions, AuditParts, S3Witness, SecretOptions, TwoSources};
-pub use commands::COMMANDS;
+pub use commands::{COMMANDS, spell_commands};
 pub use control::{Control, Parts};
 pub use error::ControlError;
 pub use history::{
@@ -49,13 +53,14 @@ pub use limits::Permit;
 pub use metrics::{CONTENT_TYPE, Exposition, LoggedLine, Metrics, ModelCall, RecentError};
 pub use models::{Connected, base_url};
 pub use options::{
-    CellOptions, GateOptions, LimitOptions, NANO, UserOptions, WorkOptions, nano_to_usd,
-    usd_to_nano,
+    CellOptions, GateOptions, LimitOptions, NANO, SurfaceOptions, UserOptions, WorkOptions,
+    nano_to_usd, usd_to_nano,
 };
-pub use people::{AccessChanges, Heard, Route, Routed, account};
+pub use people::{AccessChanges, Heard, Located, Route, Routed, Speaker, account};
 pub use policies::{CheckedPolicies, Policies, check_policy_files, read_policy_dir};
 pub use readiness::{Readiness, Ready};
 pub use secrets::MasterSettings;
 pub use status::error_hint;
 pub use stop::StoppedAll;
+pub use surfaces::{Attachment, ChatChanges, Health, Pressed};
 pub use uploads::{Download, Upload};

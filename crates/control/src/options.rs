@@ -154,6 +154,24 @@ impl Default for GateOptions {
     }
 }
 
+/// `[surfaces]` of the configuration.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SurfaceOptions {
+    /// What somebody is told whose account is nobody's here.
+    pub refusal: String,
+    /// Seconds until the same account is told again.
+    pub refusal_every_s: u64,
+}
+
+impl Default for SurfaceOptions {
+    fn default() -> Self {
+        let refusal = "I do not know you here yet. Write `pair` to get a code, and give it to whoever runs \
+                       this: they enter it with `cloister pair CODE`.";
+        Self { refusal: refusal.to_owned(), refusal_every_s: 86_400 }
+    }
+}
+
 /// `[limits]` of the configuration: what one person, and everybody together, may ask in a time.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]

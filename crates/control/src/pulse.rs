@@ -2,17 +2,22 @@
 
 use std::time::Duration;
 
+use cloister_protocol::admin::ConnectorState;
+use cloister_store::connectors::ConnectorLoad;
 use cloister_store::pulse::Pulse;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
 use crate::control::Control;
-use crate::metrics::{Exposition, Gauges};
+use crate::metrics::{Connectors, Exposition, Gauges};
+use crate::surfaces::Health;
 
 /// How long a reading is good for.
 const FRESH: Duration = Duration::from_secs(1);
 /// How long the database may take for one.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// The newest reading.
 #[derive(Debug, Default)]
@@ -61,7 +66,43 @@ impl Control {
         let mut text = Exposition::default();
         self.metrics().expose(&mut text);
         gauges.expose(&mut text);
+        if let Some(all) = self.connector_healths().await {
+            Connectors { all, now }.expose(&mut text);
+        }
         text.into_text()
+    }
+
+    /// Every connector, with how it is doing; none if the database did not answer in time.
+    pub(crate) async fn connector_healths(&self) -> Option<Vec<(ConnectorLoad, Option<Health>)>> {
+        let loads = match timeout(PATIENCE, self.store().connector_loads()).await {
+            Ok(Ok(loads)) => loads,
+            Ok(Err(error)) => {
+                tracing::error!(%error, "the database could not be read for the connectors");
+                return None;
+            }
+            Err(_late) => return None,
+        };
+        let with_health = |load: ConnectorLoad| {
+            let health = self.health_of(load.connector);
+            (load, health)
+        };
+        Some(loads.into_iter().map(with_health).collect())
+    }
+
+    /// Waits until connectors that are connected have told what there is to tell, and no longer than this.
+    pub async fn tell_the_rest(&self, most: Duration) {
+        let owes = |(load, health): &(ConnectorLoad, Option<Health>)| {
+            let connected = |health: &Health| health.state == ConnectorState::Connected;
+            load.waiting > 0 && health.as_ref().is_some_and(connected)
+        };
+        let told = async {
+            while self.connector_healths().await.is_some_and(|all| all.iter().any(owes)) {
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+        };
+        if timeout(most, told).await.is_err() {
+            tracing::info!("some of what people are to be told goes out after the next start");
+        }
     }
 
     /// Executors that run now.

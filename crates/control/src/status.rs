@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use cloister_protocol::Level;
-use cloister_protocol::admin::{Judgement, StatusLine};
+use cloister_protocol::admin::{ConnectorState, Judgement, StatusLine};
 use cloister_store::Dollars;
+use cloister_store::connectors::ConnectorLoad;
 use cloister_store::pulse::Pulse;
 use tokio::time::{Instant, timeout};
 
 use crate::control::Control;
 use crate::error::ControlError;
 use crate::readiness::LEAST_FREE;
+use crate::surfaces::Health;
 
 /// A message that waits this long, in seconds, deserves a look; or somebody.
 const OLD: i64 = 60;
@@ -46,6 +48,7 @@ impl Control {
                     .act("look at the disk (`df -h`, `dmesg`), then restart with `cloister up`"),
             ),
         }
+        lines.extend(self.connector_lines().await);
         lines.push(self.approval_line().await?);
         lines.push(self.audit_line());
         lines.extend(self.spender_lines().await?);
@@ -123,6 +126,31 @@ impl Control {
             Some(trouble) => line("audit", "Audit", format!("not kept as it should be: {trouble}"))
                 .act("`cloister audit verify` says what holds; the log has the cause"),
         }
+    }
+
+    async fn connector_lines(&self) -> Vec<StatusLine> {
+        let connectors = self.connector_healths().await.unwrap_or_default();
+        connectors.iter().map(|(load, health)| self.connector_line(load, health.as_ref())).collect()
+    }
+
+    fn connector_line(&self, load: &ConnectorLoad, health: Option<&Health>) -> StatusLine {
+        let ConnectorLoad { surface, account, conversations, waiting, .. } = load;
+        let state = health.map_or(ConnectorState::Starting, |health| health.state);
+        let mut value = format!("{}; {conversations} conversations", state.words());
+        let waited = load.oldest_waiting_at.map_or(0, |at| self.waited(at).as_secs());
+        if *waiting > 0 {
+            value.push_str(&format!(", {waiting} rows to be told, the oldest for {waited} s"));
+        }
+        if let Some(problem) = health.and_then(|health| health.problem.as_ref()) {
+            value.push_str(&format!(": {problem}"));
+        }
+        let waited = i64::try_from(waited).unwrap_or(i64::MAX);
+        let look = state == ConnectorState::Retrying || waited >= OLD;
+        let act = state == ConnectorState::LoggedOut || waited >= VERY_OLD;
+        let fix =
+            format!("`cloister {surface} status {account}` says what is wrong and what to do");
+        line(&format!("connector.{surface}.{account}"), &format!("Connector {account}"), value)
+            .judged(look, act, &fix)
     }
 
     async fn approval_line(&self) -> Result<StatusLine, ControlError> {
@@ -288,6 +316,7 @@ pub fn error_hint(message: &str) -> &'static str {
             "its message is tried again by itself; if it comes often, look at its memory limit",
         ),
         ("an executor", "it is tried again by itself; `cloister task show` has what it did"),
+        ("Matrix", "`cloister matrix status` says what is wrong and what to do"),
         ("model", "run `cloister model test NAME`"),
         ("database", "look at the disk: `df -h` and `dmesg`"),
         ("quota", "`cloister user list` shows who is over it"),

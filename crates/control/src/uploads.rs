@@ -25,6 +25,7 @@ pub struct Upload {
 }
 
 /// An artifact to be read.
+#[derive(Debug)]
 pub struct Download {
     pub name: String,
     pub mime: String,

@@ -98,6 +98,28 @@ impl Answer {
         }
     }
 
+    /// What it does, as an offer.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Allow => "allow once",
+            Self::AllowForTask => "allow for this task",
+            Self::AllowAlways => "always for this",
+            Self::Deny => "deny",
+            Self::DenyAndStop => "deny and stop the task",
+        }
+    }
+
+    /// What somebody did by it.
+    pub const fn deed(self) -> &'static str {
+        match self {
+            Self::Allow => "allowed it once",
+            Self::AllowForTask => "allowed it for this task",
+            Self::AllowAlways => "allowed it always",
+            Self::Deny => "denied it",
+            Self::DenyAndStop => "denied it and stopped the task",
+        }
+    }
+
     pub const fn is_allowing(self) -> bool {
         match self {
             Self::Allow | Self::AllowForTask | Self::AllowAlways => true,

@@ -5,7 +5,7 @@ use sqlx::{FromRow, SqliteConnection};
 
 use crate::db::Store;
 use crate::error::{StoreError, Tried, not_found};
-use crate::{audit, requests};
+use crate::{audit, conversations, requests};
 
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Chat {
@@ -48,9 +48,12 @@ impl Store {
         if let Some(key) = key
             && let Some(number) = requests::answered::<u32>(&mut tx, &scope, key).await?
         {
+            // What is answered may have been written a moment ago: from here on it can be read.
+            tx.commit().await.tried("make a chat")?;
             return self.chat(workspace, ChatId::from_number(number)).await;
         }
         let number = insert_chat(&mut tx, workspace, title, now).await?;
+        conversations::want_in_every_home(&mut tx, (workspace, number), now).await?;
         if let Some(key) = key {
             requests::remember(&mut tx, &scope, key, &number, now).await?;
         }
@@ -137,6 +140,45 @@ impl Store {
         tx.commit().await.tried("archive a chat")?;
         self.chat(workspace, chat).await
     }
+
+    /// Makes a chat that was lost again under its number; later chats get higher ones. Says whether it was
+    /// missing.
+    pub async fn restore_chat(
+        &self,
+        workspace: WorkspaceId,
+        chat: ChatId,
+        title: &str,
+    ) -> Result<bool, StoreError> {
+        let now = self.clock.now_ms();
+        let mut tx = self.begin().await?;
+        let moved = sqlx::query("UPDATE workspaces SET next_chat = max(next_chat, ?) WHERE id = ?")
+            .bind(chat.number().saturating_add(1))
+            .bind(workspace.number())
+            .execute(&mut *tx)
+            .await
+            .tried("move past a chat number")?;
+        if moved.rows_affected() == 0 {
+            return Err(not_found("workspace", workspace));
+        }
+        let made = sqlx::query(
+            "INSERT INTO chats (workspace_id, number, title, created_at) VALUES (?, ?, ?, ?) \
+             ON CONFLICT DO NOTHING",
+        )
+        .bind(workspace.number())
+        .bind(chat.number())
+        .bind(title)
+        .bind(now)
+        .execute(&mut *tx)
+        .await
+        .tried("restore a chat")?;
+        let missing = made.rows_affected() == 1;
+        if missing {
+            let entry = audit::Entry::new("control plane", "chat.restore", chat);
+            audit::record(&mut tx, now, entry.of_workspace(workspace)).await?;
+        }
+        tx.commit().await.tried("restore a chat")?;
+        Ok(missing)
+    }
 }
 
 pub(crate) async fn insert_chat(
@@ -163,3 +205,7 @@ pub(crate) async fn insert_chat(
         .tried("make a chat")?;
     Ok(number)
 }
+
+#[cfg(test)]
+#[path = "chats_tests.rs"]
+mod tests;

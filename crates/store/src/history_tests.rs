@@ -15,7 +15,10 @@ async fn chat_of(lines: usize) -> (tempfile::TempDir, Store, WorkspaceId, ChatId
             Cause::Message { from: "alice".into(), text: n.to_string(), attachments: vec![] };
         let external_id = format!("{}:{chat}:m{n}", user.workspace);
         let (source, workspace) = ("socket".to_owned(), user.workspace);
-        store.accept(Inbound { source, external_id, workspace, chat, cause }).await.unwrap();
+        store
+            .accept(Inbound { source, external_id, workspace, chat, cause, heard_in: None })
+            .await
+            .unwrap();
         let frame = AgentFrame::Update(Update::Notice { text: n.to_string() });
         store.notify((user.workspace, chat), &n.to_string(), &frame).await.unwrap();
     }

@@ -5,6 +5,7 @@ use cloister_protocol::{ChatId, MessageId, WorkspaceId};
 use sqlx::{FromRow, SqliteConnection};
 
 use crate::audit;
+use crate::conversations::ConversationId;
 use crate::db::Store;
 use crate::error::{StoreError, Tried, corrupt};
 
@@ -18,6 +19,16 @@ pub struct Inbound {
     pub workspace: WorkspaceId,
     pub chat: ChatId,
     pub cause: Cause,
+    /// Where on a surface it was heard; none: web, terminal, or the control plane itself.
+    pub heard_in: Option<HeardIn>,
+}
+
+/// The conversation that a message came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeardIn {
+    pub conversation: ConversationId,
+    /// What the surface wants to know again when it answers; its own business.
+    pub origin: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -29,6 +40,8 @@ pub struct InboxItem {
     pub cause: Cause,
     pub state: InboxState,
     pub received_at: i64,
+    /// Where on a surface it was heard; none: web, terminal, or the control plane itself.
+    pub conversation: Option<ConversationId>,
 }
 
 impl InboxItem {
@@ -63,10 +76,11 @@ pub(crate) struct Row {
     cause: String,
     state: String,
     received_at: i64,
+    conversation: Option<i64>,
 }
 
-pub(crate) const SELECT: &str =
-    "SELECT id, external_id, workspace_id, chat, cause, state, received_at FROM inbox";
+pub(crate) const SELECT: &str = "SELECT id, external_id, workspace_id, chat, cause, state, received_at, conversation \
+     FROM inbox";
 
 impl Row {
     pub(crate) fn into_item(self) -> Result<InboxItem, StoreError> {
@@ -84,6 +98,7 @@ impl Row {
             cause: serde_json::from_str(&self.cause).map_err(|e| corrupt("inbox cause", e))?,
             state,
             received_at: self.received_at,
+            conversation: self.conversation.map(ConversationId::from_number),
         })
     }
 }
@@ -115,14 +130,19 @@ pub struct MostOpen {
     pub in_all: i64,
 }
 
-/// One statement, so that a message costs one trip to the disk, and the checks hold at that moment.
+/// One trip to the writer, and the checks hold at that moment. What has no answer of its own goes from now on
+/// to where the person wrote last.
 const TAKE: &str = "\
-    INSERT INTO inbox (source, external_id, workspace_id, chat, cause, state, received_at) \
-    SELECT ?1, ?2, ?3, ?4, ?5, 'accepted', ?6 FROM chats \
+    INSERT INTO inbox (source, external_id, workspace_id, chat, cause, state, received_at, \
+                       conversation, origin) \
+    SELECT ?1, ?2, ?3, ?4, ?5, 'accepted', ?6, ?9, ?10 FROM chats \
     WHERE workspace_id = ?3 AND number = ?4 AND archived_at IS NULL \
       AND (SELECT count(*) FROM inbox WHERE workspace_id = ?3 AND state <> 'answered') < ?7 \
       AND (SELECT count(*) FROM inbox WHERE state <> 'answered') < ?8 \
-    ON CONFLICT (source, external_id) DO NOTHING RETURNING id";
+    ON CONFLICT (source, external_id) DO NOTHING RETURNING id; \
+    UPDATE chats SET last_conversation = ?9 \
+    WHERE changes() = 1 AND workspace_id = ?3 AND number = ?4 AND last_conversation IS NOT ?9; \
+    UPDATE conversations SET last_active_at = ?6 WHERE id = ?9";
 
 /// How many messages wait to be answered, and since when the oldest does.
 #[derive(Clone, Copy, Debug, FromRow)]
@@ -159,6 +179,8 @@ impl Store {
             .bind(now)
             .bind(most.in_workspace)
             .bind(most.in_all)
+            .bind(inbound.heard_in.as_ref().map(|heard| heard.conversation.number()))
+            .bind(inbound.heard_in.as_ref().and_then(|heard| heard.origin.as_deref()))
             .fetch_all(&mut *tx)
             .await
             .tried("store a message")?;
@@ -281,6 +303,7 @@ fn new_item(id: i64, inbound: Inbound, now: i64) -> InboxItem {
         cause: inbound.cause,
         state: InboxState::Accepted,
         received_at: now,
+        conversation: inbound.heard_in.map(|heard| heard.conversation),
     }
 }
 
@@ -291,8 +314,10 @@ pub(crate) async fn accept_in(
 ) -> Result<Accepted, StoreError> {
     let cause = serde_json::to_string(&inbound.cause).map_err(|e| corrupt("inbox cause", e))?;
     let inserted: Option<i64> = sqlx::query_scalar(
-        "INSERT INTO inbox (source, external_id, workspace_id, chat, cause, state, received_at) \
-         VALUES (?, ?, ?, ?, ?, 'accepted', ?) ON CONFLICT (source, external_id) DO NOTHING RETURNING id",
+        "INSERT INTO inbox (source, external_id, workspace_id, chat, cause, state, received_at, \
+                            conversation, origin) \
+         VALUES (?, ?, ?, ?, ?, 'accepted', ?, ?, ?) \
+         ON CONFLICT (source, external_id) DO NOTHING RETURNING id",
     )
     .bind(&inbound.source)
     .bind(&inbound.external_id)
@@ -300,6 +325,8 @@ pub(crate) async fn accept_in(
     .bind(inbound.chat.number())
     .bind(cause)
     .bind(now)
+    .bind(inbound.heard_in.as_ref().map(|heard| heard.conversation.number()))
+    .bind(inbound.heard_in.as_ref().and_then(|heard| heard.origin.as_deref()))
     .fetch_optional(&mut *tx)
     .await
     .tried("store a message")?;

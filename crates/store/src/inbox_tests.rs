@@ -33,6 +33,7 @@ impl Setup {
                 text: id.to_owned(),
                 attachments: Vec::new(),
             },
+            heard_in: None,
         };
         self.store.take_message(inbound, MOST_OPEN).await
     }

@@ -4,6 +4,7 @@ use cloister_protocol::{AgentFrame, ChatId, TurnId, WorkspaceId};
 use sqlx::{FromRow, SqliteConnection};
 
 use crate::audit;
+use crate::conversations::ConversationId;
 use crate::db::Store;
 use crate::error::{StoreError, Tried, corrupt};
 use crate::{inbox, tasks};
@@ -16,6 +17,8 @@ pub struct OutboxItem {
     pub turn: String,
     pub frame: AgentFrame,
     pub created_at: i64,
+    /// Where on a surface it is told; none: web or terminal.
+    pub conversation: Option<ConversationId>,
 }
 
 #[derive(FromRow)]
@@ -26,10 +29,11 @@ pub(crate) struct Row {
     turn: String,
     frame: String,
     created_at: i64,
+    conversation: Option<i64>,
 }
 
 pub(crate) const SELECT: &str =
-    "SELECT id, workspace_id, chat, turn, frame, created_at FROM outbox";
+    "SELECT id, workspace_id, chat, turn, frame, created_at, conversation FROM outbox";
 
 impl Row {
     pub(crate) fn into_item(self) -> Result<OutboxItem, StoreError> {
@@ -40,6 +44,7 @@ impl Row {
             turn: self.turn,
             frame: serde_json::from_str(&self.frame).map_err(|e| corrupt("outbox frame", e))?,
             created_at: self.created_at,
+            conversation: self.conversation.map(ConversationId::from_number),
         })
     }
 }
@@ -48,11 +53,23 @@ impl Row {
 const END_TURN: &str = "\
     UPDATE inbox SET state = 'answered', answered_at = ?1 \
       WHERE id = ?2 AND workspace_id = ?3 AND chat = ?4 AND state <> 'answered'; \
-    INSERT INTO outbox (workspace_id, chat, turn, seq, frame, created_at) \
+    INSERT INTO outbox (workspace_id, chat, turn, seq, frame, created_at, conversation) \
       SELECT ?3, ?4, ?5, (SELECT coalesce(max(seq) + 1, 0) FROM outbox \
-                          WHERE workspace_id = ?3 AND turn = ?5), ?6, ?1 \
-      WHERE changes() = 1 AND ?6 IS NOT NULL RETURNING id; \
-    SELECT EXISTS (SELECT 1 FROM tasks WHERE workspace_id = ?3 AND turn = ?5)";
+                          WHERE workspace_id = ?3 AND turn = ?5), ?6, ?1, \
+             (SELECT conversation FROM inbox WHERE id = ?2) \
+      WHERE changes() = 1 AND ?6 IS NOT NULL RETURNING id, conversation; \
+    SELECT EXISTS (SELECT 1 FROM tasks WHERE workspace_id = ?3 AND turn = ?5), NULL";
+
+/// Appends a row. What belongs to the turn of a message is told where that was written; everything else where
+/// the person was last active.
+const PUSH: &str = "\
+    INSERT INTO outbox (workspace_id, chat, turn, seq, frame, created_at, conversation) \
+    SELECT ?1, ?2, ?3, coalesce(max(seq) + 1, 0), ?4, ?5, \
+           CASE WHEN ?3 LIKE 't-m%' \
+                THEN (SELECT conversation FROM inbox WHERE id = CAST(substr(?3, 4) AS INTEGER)) \
+                ELSE (SELECT c.id FROM chats JOIN conversations c ON c.id = chats.last_conversation \
+                      WHERE chats.workspace_id = ?1 AND chats.number = ?2 AND c.broken IS NULL) END \
+    FROM outbox WHERE workspace_id = ?1 AND turn = ?3 RETURNING id, conversation";
 
 /// What storing the end of a turn did.
 #[derive(Debug)]
@@ -101,7 +118,7 @@ impl Store {
         let json = json.map_err(|e| corrupt("outbox frame", e))?;
         let mut tx = self.begin().await?;
         // The numbers are the row of what is told, if there is one, and whether the turn has tasks.
-        let numbers: Vec<i64> = sqlx::query_scalar(END_TURN)
+        let numbers: Vec<(i64, Option<i64>)> = sqlx::query_as(END_TURN)
             .bind(now)
             .bind(inbox_id)
             .bind(chat.0.number())
@@ -113,11 +130,11 @@ impl Store {
             .tried("store the end of a turn")?;
         let mut ended = TurnEnded { told: None, woke: None };
         let (told, has_tasks) = match numbers.as_slice() {
-            [row, has_tasks] => (Some(*row), *has_tasks == 1),
-            [has_tasks] => (None, *has_tasks == 1),
+            [row, (has_tasks, _)] => (Some(*row), *has_tasks == 1),
+            [(has_tasks, _)] => (None, *has_tasks == 1),
             _ => (None, false),
         };
-        if let (Some(id), Some(frame)) = (told, frame) {
+        if let (Some((id, conversation)), Some(frame)) = (told, frame) {
             let entry = audit::Entry::of_cell(chat.0, "message.out", chat.1)
                 .with(format!("{turn}, {}", audit::said(words(frame))));
             audit::record(&mut tx, now, entry).await?;
@@ -128,6 +145,7 @@ impl Store {
                 turn: turn.as_str().to_owned(),
                 frame: frame.clone(),
                 created_at: now,
+                conversation: conversation.map(ConversationId::from_number),
             });
         }
         if has_tasks {
@@ -162,14 +180,15 @@ impl Store {
         Ok(Some(item))
     }
 
-    /// Rows of a chat that no client has been sent yet.
+    /// Rows of a chat for web and terminal that no client has been sent yet.
     pub async fn undelivered(
         &self,
         workspace: WorkspaceId,
         chat: ChatId,
     ) -> Result<Vec<OutboxItem>, StoreError> {
         let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(format!(
-            "{SELECT} WHERE workspace_id = ? AND chat = ? AND delivered_at IS NULL ORDER BY id LIMIT 1000"
+            "{SELECT} WHERE workspace_id = ? AND chat = ? AND delivered_at IS NULL \
+             AND conversation IS NULL ORDER BY id LIMIT 1000"
         )))
         .bind(workspace.number())
         .bind(chat.number())
@@ -272,19 +291,15 @@ pub(crate) async fn push(
     now: i64,
 ) -> Result<OutboxItem, StoreError> {
     let json = serde_json::to_string(frame).map_err(|e| corrupt("outbox frame", e))?;
-    let id: i64 = sqlx::query_scalar(
-        "INSERT INTO outbox (workspace_id, chat, turn, seq, frame, created_at) \
-         SELECT ?1, ?2, ?3, coalesce(max(seq) + 1, 0), ?4, ?5 FROM outbox \
-         WHERE workspace_id = ?1 AND turn = ?3 RETURNING id",
-    )
-    .bind(chat.0.number())
-    .bind(chat.1.number())
-    .bind(turn)
-    .bind(json)
-    .bind(now)
-    .fetch_one(&mut *tx)
-    .await
-    .tried("store what a person is told")?;
+    let (id, conversation): (i64, Option<i64>) = sqlx::query_as(PUSH)
+        .bind(chat.0.number())
+        .bind(chat.1.number())
+        .bind(turn)
+        .bind(json)
+        .bind(now)
+        .fetch_one(&mut *tx)
+        .await
+        .tried("store what a person is told")?;
     Ok(OutboxItem {
         id,
         workspace: chat.0,
@@ -292,5 +307,6 @@ pub(crate) async fn push(
         turn: turn.to_owned(),
         frame: frame.clone(),
         created_at: now,
+        conversation: conversation.map(ConversationId::from_number),
     })
 }

@@ -32,6 +32,30 @@ const BY: &[(&str, &str)] = &[
 /// What requests were answered with is kept under the name of who asked.
 const REQUESTS: &str = "EXISTS (SELECT 1 FROM workspaces w WHERE w.user_id = ?1 AND \
      (scope = 'w' || w.id OR scope = 'new-chat w' || w.id OR scope LIKE 'w' || w.id || '/%'))";
+/// Tables whose rows are someone's by the conversation they are about, or by the account.
+const BY_CONVERSATION: &[(&str, &str)] = &[
+    (
+        "posts",
+        "conversation IN (SELECT c.id FROM conversations c JOIN workspaces w ON w.id = c.workspace_id \
+         WHERE w.user_id = ?1)",
+    ),
+    (
+        "waiting_events",
+        "EXISTS (SELECT 1 FROM conversations c JOIN workspaces w ON w.id = c.workspace_id \
+         WHERE w.user_id = ?1 AND c.connector_id = waiting_events.connector_id \
+           AND c.external_id = waiting_events.place)",
+    ),
+    (
+        "encrypted_places",
+        "place IN (SELECT c.external_id FROM conversations c JOIN workspaces w ON w.id = c.workspace_id \
+         WHERE w.user_id = ?1)",
+    ),
+    (
+        "strangers",
+        "EXISTS (SELECT 1 FROM identities i WHERE i.user_id = ?1 AND i.surface = strangers.surface \
+           AND i.external_id = strangers.external_id)",
+    ),
+];
 
 /// A table with rows of people.
 #[derive(Clone, Debug)]
@@ -50,6 +74,9 @@ impl Table {
             "requests" => REQUESTS.to_owned(),
             // The chains have their own way to forget.
             audit if audit.starts_with("audit_") => return None,
+            other if BY_CONVERSATION.iter().any(|(table, _)| *table == other) => {
+                BY_CONVERSATION.iter().find(|(table, _)| *table == other)?.1.to_owned()
+            }
             _ => {
                 let named = BY.iter().filter(|(column, _)| columns.iter().any(|c| c == column));
                 let clauses: Vec<&str> = named.map(|(_, clause)| *clause).collect();
@@ -166,7 +193,7 @@ async fn delete_all(
         "users" => 4,
         "workspaces" => 3,
         "tasks" => 2,
-        "approvals" => 1,
+        "approvals" | "conversations" | "identities" => 1,
         _ => 0,
     });
     let mut erased = 0;

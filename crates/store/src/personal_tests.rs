@@ -6,16 +6,27 @@ use cloister_vault::{Binding, Form, Keyring, Owner};
 
 use super::*;
 use crate::audit::{Erasure, SealOptions, Sealer, Verification};
+use crate::connectors::NewConnector;
+use crate::conversations::{ConversationKind, NewConversation};
+use crate::identities::Account;
 use crate::inbox::{Inbound, MostOpen};
 use crate::secrets::{MasterPlace, NewSecret};
 use crate::tokens::TokenKind;
 use crate::users::{User, UserLimits};
+use crate::waiting::{ToWait, WhyWaiting};
 
 const CANARY: &str = "canary-5b1e-of-grace";
 
 /// Tables that say nothing of anyone.
-const OF_THE_PLATFORM: &[&str] =
-    &["master_keys", "model_chains", "models", "pairing_codes", "stops"];
+const OF_THE_PLATFORM: &[&str] = &[
+    "connectors",
+    "master_keys",
+    "model_chains",
+    "models",
+    "pairing_codes",
+    "refused_events",
+    "stops",
+];
 
 async fn store_with(dir: &Path, names: &[&str]) -> (Store, Vec<User>) {
     let store = Store::open(&dir.join("cloister.db")).await.unwrap();
@@ -42,6 +53,7 @@ async fn live(store: &Store, keys: &Keyring, user: &User, words: &str) {
             text: words.to_owned(),
             attachments: Vec::new(),
         },
+        heard_in: None,
     };
     store.take_message(inbound, MostOpen { in_workspace: 9, in_all: 9 }).await.unwrap();
     store.rename_chat(user.workspace, ChatId::from_number(1), words).await.unwrap();
@@ -58,6 +70,40 @@ async fn live(store: &Store, keys: &Keyring, user: &User, words: &str) {
         by: words.to_owned(),
     };
     store.set_secret(keys, new).await.unwrap();
+    converse(store, user, words).await;
+}
+
+/// Something of everything that is kept about a person on a surface.
+async fn converse(store: &Store, user: &User, words: &str) {
+    let bot = NewConnector {
+        surface: "matrix".to_owned(),
+        account: "@bot:example.org".to_owned(),
+        address: "https://example.org".to_owned(),
+        settings: serde_json::json!({}),
+        by: "test".to_owned(),
+    };
+    let connector = store.put_connector(&bot).await.unwrap().id;
+    let account = Account {
+        surface: bot.surface,
+        external_id: words.to_owned(),
+        display_name: words.to_owned(),
+    };
+    assert!(store.tell_stranger(("matrix", words), 1).await.unwrap());
+    store.link_identity(&account, user.id, "test").await.unwrap();
+    let room = NewConversation {
+        connector,
+        external_id: Some(words.to_owned()),
+        chat: (user.workspace, ChatId::from_number(1)),
+        kind: ConversationKind::Room,
+        user: Some(user.id),
+    };
+    let room = store.put_conversation(&room).await.unwrap();
+    store.set_home(connector, user.id, Some(words)).await.unwrap();
+    store.begin_post(room.id, words, None).await.unwrap();
+    store.set_encrypted("matrix", words).await.unwrap();
+    let waits =
+        ToWait { connector, place: words, event: words, why: WhyWaiting::NoKey, sealed: None };
+    store.let_wait(waits).await.unwrap();
 }
 
 /// O8: whoever adds a table is told here when its rows are nobody's.

@@ -4,6 +4,7 @@ use cloister_protocol::link::{Cause, TaskReport};
 use cloister_protocol::{Attachment, ChatId, TaskId, TaskState, UserId, WorkspaceId};
 use sqlx::{FromRow, SqliteConnection};
 
+use crate::conversations;
 use crate::db::Store;
 use crate::error::{StoreError, Tried, corrupt, not_found};
 use crate::inbox::{self, Inbound, InboxItem};
@@ -461,6 +462,7 @@ pub(crate) async fn report_turn(
         workspace,
         chat: last.chat,
         cause: Cause::TasksEnded { reports: tasks.iter().map(Task::report).collect() },
+        heard_in: conversations::last_active(tx, (workspace, last.chat), inbox_id).await?,
     };
     Ok(Some(inbox::accept_in(tx, trigger, now).await?.item))
 }

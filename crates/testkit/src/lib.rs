@@ -2,8 +2,8 @@
 //!
 //! Owns: the model server, a provider that says what a test told it to say and checks what it is
 //! asked; the stack, the whole product started for a test; chaos, which kills it and counts;
-//! fuzz, which throws mutated bytes at a parser; the browser, a real one; the schema of the wire as
-//! text.
+//! fuzz, which throws mutated bytes at a parser; the browser, a real one; the homeserver, a real one
+//! too; the schema of the wire as text.
 
 pub mod browser;
 pub mod chaos;
@@ -11,7 +11,9 @@ pub mod fuzz;
 pub mod internet;
 pub mod model_server;
 mod random;
+pub mod rooms_bench;
 pub mod stack;
+pub mod synapse;
 
 pub use browser::{Browser, BrowserError, Page};
 pub use fuzz::Fuzz;

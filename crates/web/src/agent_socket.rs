@@ -391,6 +391,7 @@ impl Client {
             from: self.from.clone(),
             text: message.text,
             attachments: message.attachments,
+            heard_in: None,
         };
         let receipt = match self.control.receive(incoming).await {
             Ok(receipt) => receipt,

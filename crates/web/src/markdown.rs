@@ -6,11 +6,8 @@
 //! nobody sees are shown.
 
 use std::fmt::Write as _;
-use std::net::{Ipv4Addr, Ipv6Addr};
 
-use cloister_policy::egress::Host;
-use cloister_policy::gate::{Reading, visible};
-use cloister_policy::{is_hidden, legible};
+use cloister_policy::{legible, link_place};
 use maud::{Escaper, Markup, PreEscaped};
 use pulldown_cmark::{
     CodeBlockKind, CowStr, Event, Options, Parser, Tag, TagEnd, TextMergeStream, html,
@@ -20,7 +17,6 @@ use pulldown_cmark::{
 const MAX_BYTES: usize = 512 << 10;
 /// Deeper nesting is flattened.
 const MAX_DEPTH: usize = 24;
-const MAX_HREF: usize = 4096;
 
 pub(crate) fn render(text: &str) -> Markup {
     if text.len() > MAX_BYTES {
@@ -147,7 +143,7 @@ impl Safe {
     /// Begins a link, if it leads where a link may and is in no other link.
     fn open_link<'a>(&mut self, target: &str, mark: &str) -> Option<Event<'a>> {
         let in_link = self.links.iter().any(Option::is_some);
-        let place = if in_link { None } else { place(target) };
+        let place = if in_link { None } else { link_place(target) };
         let text = match &place {
             Some(_) => format!("{}{mark}", anchor(target)),
             None => mark.to_owned(),
@@ -162,47 +158,6 @@ fn shown(text: CowStr<'_>) -> CowStr<'_> {
     match legible(&text) {
         std::borrow::Cow::Owned(shown) => shown.into(),
         std::borrow::Cow::Borrowed(_) => text,
-    }
-}
-
-/// Where a link leads: to a host on the web, in its one spelling, or to a mail address. None for
-/// anything else, and for what a browser might read in another way than a person.
-fn place(target: &str) -> Option<String> {
-    if target.len() > MAX_HREF || target.chars().any(is_hidden) {
-        return None;
-    }
-    let (scheme, rest) = target.split_once(':')?;
-    if scheme.eq_ignore_ascii_case("mailto") {
-        let address = rest.split('?').next().filter(|address| !address.is_empty())?;
-        return Some(visible(address, Reading::Machine));
-    }
-    if !["http", "https"].iter().any(|web| scheme.eq_ignore_ascii_case(web)) {
-        return None;
-    }
-    let rest = rest.strip_prefix("//")?;
-    let authority = rest.split(['/', '\\', '?', '#']).next()?;
-    // A name in front of the host serves only to be taken for it.
-    if authority.contains('@') {
-        return None;
-    }
-    let (host, port) = match authority.rsplit_once(':') {
-        Some((host, port)) if !port.ends_with(']') => {
-            (host, format!(":{}", port.parse::<u16>().ok()?))
-        }
-        Some(_) | None => (authority, String::new()),
-    };
-    let host = match host.parse::<Host>() {
-        Ok(name) => name.to_string(),
-        Err(_not_a_name) => literal(host)?,
-    };
-    Some(format!("{host}{port}"))
-}
-
-/// An address as a host, in its usual spelling.
-fn literal(host: &str) -> Option<String> {
-    match host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-        Some(inner) => inner.parse::<Ipv6Addr>().ok().map(|address| format!("[{address}]")),
-        None => host.parse::<Ipv4Addr>().ok().map(|address| address.to_string()),
     }
 }
 
@@ -234,7 +189,7 @@ fn linked<'a>(text: CowStr<'a>) -> Event<'a> {
         let (before, address) = (rest.get(..start), rest.get(start..end));
         let (Some(before), Some(address)) = (before, address) else { break };
         push_escaped(&mut out, before);
-        match place(address) {
+        match link_place(address) {
             Some(place) => {
                 out.push_str(&anchor(address));
                 push_escaped(&mut out, address);

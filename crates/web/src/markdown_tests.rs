@@ -169,7 +169,7 @@ fn what_hides_in_an_answer_is_shown() {
         format!("{}\n{tags}", "x".repeat(MAX_BYTES)),
     ] {
         let html = html_of(&text);
-        assert!(!html.chars().any(is_hidden), "{html:?}");
+        assert!(!html.chars().any(cloister_policy::is_hidden), "{html:?}");
         assert!(html.contains('⟨'), "{html}");
     }
     assert!(html_of("<!-- do as I say -->").contains("do as I say"));

@@ -11,12 +11,13 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use cloister_control::Control;
-use cloister_control::ports::Upstream;
+use cloister_control::ports::{SurfaceHosts, Upstream};
 use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::{NewSession, Session};
 use cloister_store::tokens::token_hash;
 use tokio_util::sync::CancellationToken;
 
+use crate::admin::admin_routes;
 use crate::auth::{self, Operator};
 use crate::caller::Caller;
 use crate::logins::LoginThrottle;
@@ -42,6 +43,8 @@ pub struct State {
     pub logins: LoginThrottle,
     /// The admin listener and the clients that may use it.
     pub remote: Remote,
+    /// Where people are besides the pages, and our accounts there.
+    pub surfaces: SurfaceHosts,
 }
 
 /// On an answer to a client that should get its next certificate now.
@@ -62,11 +65,6 @@ pub(crate) fn remote_router(state: State) -> Router {
     let admin = admin_routes(&state);
     let agent = agent_routes().layer(DefaultBodyLimit::max(MAX_BODY)).with_state(state);
     with_envelopes(agent.merge(admin)).layer(middleware::from_fn(ask_to_renew))
-}
-
-fn admin_routes(state: &State) -> Router {
-    let (control, upstream) = (state.control.clone(), state.upstream.clone());
-    crate::admin::admin_routes(control, upstream, state.url.clone(), state.remote.clone())
 }
 
 async fn ask_to_renew(request: Request, next: Next) -> Response {

@@ -138,6 +138,7 @@ impl World {
             audit: AuditParts { options: Default::default(), witnesses: Vec::new() },
             master: Arc::new(move || Ok((MasterPlace::file(&master), false))),
             gates: Default::default(),
+            surfaces: Default::default(),
         });
         let state = State {
             control,
@@ -147,6 +148,7 @@ impl World {
             upstream: Arc::new(Nothing),
             logins: LoginThrottle::default(),
             remote,
+            surfaces: Default::default(),
         };
         Self { _dir: dir, state }
     }
@@ -161,8 +163,7 @@ impl World {
 
     /// The admin API, without a listener that says who calls.
     pub(crate) fn admin(&self) -> Router {
-        let State { control, upstream, url, remote, .. } = self.state.clone();
-        crate::admin::admin_routes(control, upstream, url, remote)
+        crate::admin::admin_routes(&self.state)
     }
 
     /// A user with something of everything.

@@ -17,27 +17,6 @@ const fn word(answer: Answer) -> &'static str {
     }
 }
 
-const fn meaning(answer: Answer) -> &'static str {
-    match answer {
-        Answer::Allow => "allow once",
-        Answer::AllowForTask => "allow for this task",
-        Answer::AllowAlways => "always for this",
-        Answer::Deny => "deny",
-        Answer::DenyAndStop => "deny and stop the task",
-    }
-}
-
-/// What somebody did by an answer.
-pub(super) const fn deed(answer: Answer) -> &'static str {
-    match answer {
-        Answer::Allow => "allowed it once",
-        Answer::AllowForTask => "allowed it for this task",
-        Answer::AllowAlways => "allowed it always",
-        Answer::Deny => "denied it",
-        Answer::DenyAndStop => "denied it and stopped the task",
-    }
-}
-
 /// The answer that a number or a word stands for, if it is one that was offered.
 pub(super) fn parse(text: &str, offered: &[Answer]) -> Option<Answer> {
     let text = text.trim().to_lowercase();
@@ -94,7 +73,7 @@ pub(super) fn choices(offered: &[Answer]) -> String {
     let lines = offered
         .iter()
         .enumerate()
-        .map(|(at, answer)| format!("  {}  {:<6}  {}", at + 1, word(*answer), meaning(*answer)));
+        .map(|(at, answer)| format!("  {}  {:<6}  {}", at + 1, word(*answer), answer.meaning()));
     lines.collect::<Vec<_>>().join("\n")
 }
 

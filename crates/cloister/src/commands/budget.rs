@@ -42,5 +42,6 @@ fn show(budget: &BudgetView) -> String {
             ]
         })
         .collect();
-    head + &table(&["DAY", "LEVEL", "MODEL", "CALLS", "TOKENS IN", "TOKENS OUT", "COST"], &rows)
+    let heads = ["DAY", "LEVEL", "MODEL", "CALLS", "TOKENS IN", "TOKENS OUT", "COST"];
+    format!("{head}{}", table(&heads, &rows))
 }

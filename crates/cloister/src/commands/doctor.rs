@@ -5,12 +5,15 @@ use std::process::ExitCode;
 use cloister_control::layout::Layout;
 use cloister_control::ports::{CellBackend, Check, CheckStatus};
 use cloister_control::{check_policy_files, read_policy_dir};
-use cloister_protocol::admin::{Judgement, StatusView, StopView};
+use cloister_protocol::admin::{ConnectorState, ConnectorView, Judgement, StatusView, StopView};
 
 use super::Context;
 use crate::client::connect;
 use crate::config::Config;
 use crate::output::CliError;
+
+/// Surfaces that have connectors.
+const SURFACES: [&str; 1] = ["matrix"];
 
 pub(super) async fn run(context: Context) -> Result<ExitCode, CliError> {
     let mut checks = vec![config(&context), data(&context), running(&context).await];
@@ -20,6 +23,7 @@ pub(super) async fn run(context: Context) -> Result<ExitCode, CliError> {
     checks.push(policies(&context));
     checks.extend(stopped(&context).await);
     checks.extend(safety(&context).await);
+    checks.extend(connectors(&context).await);
     let failed = checks.iter().any(|check| check.status == CheckStatus::Failed);
     context.output.result(&checks, || words(&checks))?;
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
@@ -163,6 +167,62 @@ async fn safety(context: &Context) -> Vec<Check> {
         Some(Check { fix: line.fix.clone(), ..check(id, status, line.value.clone()) })
     });
     found.collect()
+}
+
+/// One check per bot account; where nothing runs, what the database knows of them.
+async fn connectors(context: &Context) -> Vec<Check> {
+    let client = match context.running().await {
+        Ok(client) => client,
+        Err(_) if !context.data.join("cloister.db").exists() => return Vec::new(),
+        Err(_) => match context.client().await {
+            Ok(client) => client,
+            // What stands in the way has its own check.
+            Err(_) => return Vec::new(),
+        },
+    };
+    let runs = client.line().is_some();
+    let mut checks = Vec::new();
+    for surface in SURFACES {
+        let path = format!("/admin/v1/surfaces/{surface}/connectors");
+        let Ok(views) = client.get::<Vec<ConnectorView>>(&path).await else { continue };
+        checks.extend(views.iter().map(|view| connector(view, runs)));
+    }
+    checks
+}
+
+fn connector(view: &ConnectorView, runs: bool) -> Check {
+    let ConnectorView { surface, account, .. } = view;
+    let address = view.address.trim_end_matches('/');
+    let heard = || match view.last_heard_at {
+        Some(at) => format!("last heard at {}", crate::output::time(at)),
+        None => "not heard since the start".to_owned(),
+    };
+    let problem = view.problem.as_deref().unwrap_or("no reason is known");
+    let status_says = Some(format!("`cloister {surface} status {account}` says more"));
+    let (status, found, fix) = match view.state {
+        _ if !runs => {
+            let found = format!("{account} on {address}, with {} rooms", view.conversations);
+            (CheckStatus::Note, format!("{found}; it connects when the control plane runs"), None)
+        }
+        ConnectorState::Connected => {
+            (CheckStatus::Ok, format!("{account} is connected, {}", heard()), None)
+        }
+        ConnectorState::Starting => {
+            (CheckStatus::Note, format!("{account} is starting, {}", heard()), status_says)
+        }
+        ConnectorState::Retrying => {
+            let found =
+                format!("{account} can't reach {address} and tries again, {}: {problem}", heard());
+            (CheckStatus::Note, found, status_says)
+        }
+        ConnectorState::LoggedOut => {
+            let again = format!(
+                "`cloister {surface} add --homeserver {address} --user {account} …` logs it in again"
+            );
+            (CheckStatus::Failed, format!("{account} is logged out: {problem}"), Some(again))
+        }
+    };
+    Check { fix, ..check("surfaces.connector", status, found) }
 }
 
 fn quota() -> Check {

@@ -16,6 +16,8 @@ mod export;
 mod grant;
 mod init;
 mod invite;
+mod matrix;
+mod matrix_import;
 mod model;
 mod pair;
 mod plane;
@@ -147,6 +149,7 @@ pub(crate) async fn run(args: Args, output: Output) -> Result<ExitCode, CliError
         Command::Grant(grant) => grant::run(context, grant).await?,
         Command::Model(model) => model::run(context, model).await?,
         Command::Budget(budget) => budget::run(context, budget).await?,
+        Command::Matrix(matrix) => return matrix::run(context, matrix).await,
         Command::Egress(egress) => egress::run(context, egress).await?,
         Command::Secret(secret) => secret::run(context, secret).await?,
         Command::Audit(audit) => return audit::run(context, audit).await,

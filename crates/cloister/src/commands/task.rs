@@ -96,7 +96,7 @@ async fn approvals(context: Context, user: ForUser) -> Result<(), CliError> {
 fn waiting(view: &ApprovalView) -> String {
     let mut text = ask::words(&ask::of_view(view));
     for given in &view.answers {
-        text.push_str(&format!("\n  {} {}", given.by, ask::deed(given.answer)));
+        text.push_str(&format!("\n  {} {}", given.by, given.answer.deed()));
     }
     let id = view.id;
     text.push_str(&format!("\n  answer with `cloister task approve {id}"));
@@ -128,7 +128,7 @@ async fn answer(
     let path = format!("/admin/v1/users/{user}/approvals/{id}");
     let answered: serde_json::Value =
         client.post(&path, &AnswerApproval { answer, digest }).await?;
-    context.output.result(&answered, || format!("{id} answered: you {}", ask::deed(answer)))
+    context.output.result(&answered, || format!("{id} answered: you {}", answer.deed()))
 }
 
 fn show(detail: &TaskDetail) -> String {

@@ -25,6 +25,8 @@ use crate::wiring::{self, Built};
 
 /// The name of the first user when nobody said.
 const FIRST_USER: &str = "owner";
+/// How long what is ready has to get to the surfaces.
+const TELL_TIME: Duration = Duration::from_secs(3);
 /// How long open connections have after a stop.
 const CLOSE_TIME: Duration = Duration::from_secs(3);
 /// Connections beside the agent sockets: pages, files, commands.
@@ -70,12 +72,17 @@ pub(super) async fn run(context: Context, up: Up) -> Result<ExitCode, CliError> 
         upstream: built.upstream.clone(),
         logins: cloister_web::LoginThrottle::default(),
         remote: built.remote.clone(),
+        surfaces: built.surfaces.clone(),
     };
     let machines = listen_for_machines(&built).await?;
     let socket = admin_socket(built.control.layout().root())?;
     // Whoever reads that we have started may ask us to stop at once.
     let stop_asked = asked_to_stop()?;
     built.control.start().await?;
+    // Each account connects in the background: a homeserver that is down holds nothing up.
+    for surface in built.surfaces.all() {
+        surface.start().await?;
+    }
     let (token, _) = cloister_web::new_login_token(&built.control, &user).await?;
     say_started(&context, &url, &token)?;
 
@@ -125,6 +132,10 @@ async fn drain(
     tracing::info!("stopping: running turns may end first; asked once more, it stops at once");
     let orderly = async {
         built.control.drain().await;
+        built.control.tell_the_rest(TELL_TIME).await;
+        for surface in built.surfaces.all() {
+            surface.stop().await;
+        }
         built.control.shut_down().await;
         built.gateway.drain(CLOSE_TIME).await;
         built.egress.drain(CLOSE_TIME).await;

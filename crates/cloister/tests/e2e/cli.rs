@@ -42,6 +42,8 @@ const COMMANDS: &[&[&str]] = &[
     &["task", "list", "--user", "alice", "--open"],
     &["task", "cancel", "--all", "--user", "alice"],
     &["task", "approvals", "--user", "alice"],
+    &["matrix", "list"],
+    &["matrix", "status"],
     &["doctor"],
 ];
 

@@ -1,9 +1,15 @@
 //! The command table: what a person can say that no model needs to understand. Every surface has
 //! these, with `/` or `!`.
 
+mod about;
+mod chats;
 mod questions;
 mod run;
+mod spelling;
 mod stop;
+
+pub use spelling::spell_commands;
+pub(crate) use spelling::{nearest, prefix};
 
 /// A command and its help line.
 pub struct Command {
@@ -15,6 +21,7 @@ pub struct Command {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
+    Start,
     Help,
     Status,
     Tasks,
@@ -25,6 +32,7 @@ pub(crate) enum Verb {
     Rename,
     Archive,
     Clear,
+    Context,
     Approve,
     Deny,
     Approvals,
@@ -34,8 +42,89 @@ pub(crate) enum Verb {
     Allow,
     Forbid,
     Network,
+    Settings,
+    Pair,
     Stop,
     Release,
+}
+
+/// How commands stand together in `/help`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Group {
+    Chats,
+    Work,
+    Questions,
+    Limits,
+    You,
+    Operators,
+}
+
+impl Group {
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Chats, Self::Work, Self::Questions, Self::Limits, Self::You, Self::Operators];
+
+    pub(crate) const fn title(self) -> &'static str {
+        match self {
+            Self::Chats => "Chats",
+            Self::Work => "Work",
+            Self::Questions => "What is asked",
+            Self::Limits => "Limits",
+            Self::You => "You",
+            Self::Operators => "Operators",
+        }
+    }
+}
+
+impl Verb {
+    pub(crate) const fn group(self) -> Group {
+        match self {
+            Self::New
+            | Self::Chats
+            | Self::Rename
+            | Self::Archive
+            | Self::Clear
+            | Self::Context => Group::Chats,
+            Self::Status | Self::Tasks | Self::Cancel | Self::Retry => Group::Work,
+            Self::Approve | Self::Deny | Self::Approvals | Self::Grants | Self::Revoke => {
+                Group::Questions
+            }
+            Self::Budget | Self::Allow | Self::Forbid | Self::Network => Group::Limits,
+            Self::Start | Self::Help | Self::Settings | Self::Pair => Group::You,
+            Self::Stop | Self::Release => Group::Operators,
+        }
+    }
+
+    /// Whether it must get through when messages do not: what helps against a flood, or what a task waits
+    /// for.
+    const fn is_urgent(self) -> bool {
+        match self {
+            Self::Help
+            | Self::Status
+            | Self::Tasks
+            | Self::Cancel
+            | Self::Approve
+            | Self::Deny
+            | Self::Approvals
+            | Self::Grants
+            | Self::Revoke
+            | Self::Stop
+            | Self::Release
+            | Self::Forbid => true,
+            Self::Start
+            | Self::Retry
+            | Self::New
+            | Self::Chats
+            | Self::Rename
+            | Self::Archive
+            | Self::Clear
+            | Self::Context
+            | Self::Budget
+            | Self::Allow
+            | Self::Network
+            | Self::Settings
+            | Self::Pair => false,
+        }
+    }
 }
 
 const fn row(name: &'static str, usage: &'static str, help: &'static str, verb: Verb) -> Command {
@@ -43,18 +132,27 @@ const fn row(name: &'static str, usage: &'static str, help: &'static str, verb: 
 }
 
 pub const COMMANDS: &[Command] = &[
-    row("help", "/help", "what you can say", Verb::Help),
+    row("start", "/start", "who I am and how to begin", Verb::Start),
+    row("help", "/help [COMMAND]", "what you can say", Verb::Help),
+    row("settings", "/settings", "how you are set up, and what changes it", Verb::Settings),
+    row("pair", "/pair", "a code that links your account here to a user", Verb::Pair),
+    row("new", "/new [title]", "start another chat", Verb::New),
+    row("chats", "/chats", "list your chats, and where each is shown", Verb::Chats),
+    row("rename", "/rename TITLE", "name this chat", Verb::Rename),
+    row("archive", "/archive [C1] [undo]", "put a chat away, or take it out again", Verb::Archive),
+    row("clear", "/clear", "forget this conversation; the next message starts afresh", Verb::Clear),
+    row(
+        "context",
+        "/context",
+        "which chat this is, its limits, and how much is in it",
+        Verb::Context,
+    ),
     row("status", "/status", "what is going on", Verb::Status),
     row("tasks", "/tasks", "the tasks of this workspace", Verb::Tasks),
     row("cancel", "/cancel [T1 | all]", "stop one task, or every task of this chat", Verb::Cancel),
     row("retry", "/retry T1", "try a task again that failed or was cancelled", Verb::Retry),
-    row("new", "/new [title]", "start another chat", Verb::New),
-    row("chats", "/chats", "list your chats", Verb::Chats),
-    row("rename", "/rename TITLE", "name this chat", Verb::Rename),
-    row("archive", "/archive", "put this chat away", Verb::Archive),
-    row("clear", "/clear", "forget this conversation; the next message starts afresh", Verb::Clear),
-    row("yes", "/yes", "allow what this chat's agent asks", Verb::Approve),
-    row("no", "/no", "refuse what this chat's agent asks", Verb::Deny),
+    row("yes", "/yes", "allow what you are asked in this chat", Verb::Approve),
+    row("no", "/no", "refuse what you are asked in this chat", Verb::Deny),
     row(
         "approve",
         "/approve [A1] [task | always]",
@@ -93,33 +191,9 @@ pub const COMMANDS: &[Command] = &[
     ),
 ];
 
-/// Whether a text is a command that must get through when messages do not: what helps against a flood,
-/// or what a task waits for.
+/// Whether a text is a command that must get through when messages do not.
 pub(crate) fn is_urgent(text: &str) -> bool {
-    let verb = parse(text).and_then(|typed| typed.verb);
-    verb.is_some_and(|verb| match verb {
-        Verb::Help
-        | Verb::Status
-        | Verb::Tasks
-        | Verb::Cancel
-        | Verb::Approve
-        | Verb::Deny
-        | Verb::Approvals
-        | Verb::Grants
-        | Verb::Revoke
-        | Verb::Stop
-        | Verb::Release
-        | Verb::Forbid => true,
-        Verb::Retry
-        | Verb::New
-        | Verb::Chats
-        | Verb::Rename
-        | Verb::Archive
-        | Verb::Clear
-        | Verb::Budget
-        | Verb::Allow
-        | Verb::Network => false,
-    })
+    parse(text).and_then(|typed| typed.verb).is_some_and(Verb::is_urgent)
 }
 
 /// A command as it was typed.

@@ -1,10 +1,10 @@
 //! Commands about what people are asked and what they have allowed.
 
-use cloister_policy::engine::{Request, WorkspaceCall};
-use cloister_protocol::{Answer, ApprovalId, ErrorCode, UserId};
+use cloister_protocol::{Answer, ApprovalId, ErrorCode};
 use cloister_store::approvals::{Approval, ApprovalState};
 use cloister_store::inbox::InboxItem;
 
+use super::run::Here;
 use crate::control::Control;
 use crate::error::ControlError;
 
@@ -16,6 +16,7 @@ impl Control {
     pub(super) async fn answer_question(
         &self,
         row: &InboxItem,
+        here: &Here,
         allow: bool,
         rest: &str,
     ) -> Result<String, ControlError> {
@@ -34,12 +35,12 @@ impl Control {
             };
         }
         let question = match id {
-            Some(id) => id,
-            None => self.only_question(row).await?,
+            Some(id) => self.named_question(row, here, id).await?,
+            None => self.only_question(row, here).await?,
         };
         // Who types a command has been shown the question, and means the one with this id.
-        let by = self.person_of(row).await?;
-        let approval = self.answer_approval(by, row.workspace, question, answer, None).await?;
+        let answered = self.answer_approval(here.by, row.workspace, question, answer, None).await;
+        let approval = answered?;
         let word = match (approval.state, answer.is_allowing()) {
             (ApprovalState::Pending, _) => "waits for another person",
             (ApprovalState::Allowed | ApprovalState::Denied | ApprovalState::Void, true) => {
@@ -52,28 +53,63 @@ impl Control {
         Ok(format!("{} {word}: {}", approval.id, approval.title))
     }
 
-    /// The one question that waits in this chat.
-    async fn only_question(&self, row: &InboxItem) -> Result<ApprovalId, ControlError> {
+    /// The one question that waits for this person in this chat. One that somebody else's work waits for is
+    /// answered by its id, and never by a mere yes.
+    async fn only_question(
+        &self,
+        row: &InboxItem,
+        here: &Here,
+    ) -> Result<ApprovalId, ControlError> {
         let pending = self.store().pending_approvals(row.workspace).await?;
-        let here: Vec<_> = pending.iter().filter(|question| question.chat == row.chat).collect();
-        match here.as_slice() {
-            [] => {
+        let in_chat = pending.iter().filter(|question| question.chat == row.chat);
+        let (own, others): (Vec<_>, Vec<_>) =
+            in_chat.partition(|question| question.user == here.by);
+        match (own.as_slice(), others.as_slice()) {
+            ([one], _) => Ok(one.id),
+            ([], []) => {
                 Err(ControlError::refused(ErrorCode::NotFound, "nothing waits for an answer here"))
             }
-            [one] => Ok(one.id),
-            several => {
-                let ids: Vec<String> = several.iter().map(|q| q.id.to_string()).collect();
-                Err(ControlError::refused(
-                    ErrorCode::Conflict,
-                    format!("several questions wait ({}): say which one", ids.join(", ")),
-                ))
-            }
+            ([], others) => Err(ControlError::with_fix(
+                ErrorCode::NotFound,
+                format!("nothing of yours waits here; of others: {}", ids(others)),
+                "who may answer for others says which: /approve A1, /deny A1",
+            )),
+            (several, _) => Err(ControlError::with_fix(
+                ErrorCode::Conflict,
+                format!("several questions wait ({}): say which one", ids(several)),
+                format!("such as /approve {0} or /deny {0}", first(several)),
+            )),
         }
     }
 
-    pub(super) async fn list_questions(&self, row: &InboxItem) -> Result<String, ControlError> {
-        self.require_here(row, WorkspaceCall::ListApprovals).await?;
-        let pending = self.store().pending_approvals(row.workspace).await?;
+    /// A question that is named. Where others read along, only what was asked there.
+    async fn named_question(
+        &self,
+        row: &InboxItem,
+        here: &Here,
+        id: ApprovalId,
+    ) -> Result<ApprovalId, ControlError> {
+        if here.is_shared() {
+            let pending = self.store().pending_approvals(row.workspace).await?;
+            let asked_here = |question: &Approval| question.id == id && question.chat == row.chat;
+            if !pending.iter().any(asked_here) {
+                let message = format!("{id} does not wait for an answer in this conversation");
+                let fix = "/approvals lists what does";
+                return Err(ControlError::with_fix(ErrorCode::NotFound, message, fix));
+            }
+        }
+        Ok(id)
+    }
+
+    pub(super) async fn list_questions(
+        &self,
+        row: &InboxItem,
+        here: &Here,
+    ) -> Result<String, ControlError> {
+        let mut pending = self.store().pending_approvals(row.workspace).await?;
+        if here.is_shared() {
+            pending.retain(|question| question.chat == row.chat);
+        }
         if pending.is_empty() {
             return Ok("Nothing waits for an answer.".to_owned());
         }
@@ -83,8 +119,11 @@ impl Control {
         Ok(format!("{}{more}", shown.join("\n\n")))
     }
 
-    pub(super) async fn list_grants(&self, row: &InboxItem) -> Result<String, ControlError> {
-        self.require_here(row, WorkspaceCall::ListGrants).await?;
+    pub(super) async fn list_grants(
+        &self,
+        row: &InboxItem,
+        here: &Here,
+    ) -> Result<String, ControlError> {
         let grants = self.grants(row.workspace).await?;
         if grants.is_empty() {
             return Ok("You have allowed nothing for longer than once.".to_owned());
@@ -94,31 +133,30 @@ impl Control {
             format!("G{}: {} ({words}; {} by {by})", grant.id, grant.describes, grant.approval)
         });
         let lines: Vec<String> = lines.collect();
-        Ok(format!("{}\n/revoke G1 takes one back.", lines.join("\n")))
+        Ok(format!("{}\n{}revoke G1 takes one back.", lines.join("\n"), here.sign()))
     }
 
-    pub(super) async fn revoke(&self, row: &InboxItem, rest: &str) -> Result<String, ControlError> {
-        let by = self.require_here(row, WorkspaceCall::RevokeGrant).await?;
+    pub(super) async fn revoke(
+        &self,
+        row: &InboxItem,
+        here: &Here,
+        rest: &str,
+    ) -> Result<String, ControlError> {
         let number = rest.trim_start_matches(['G', 'g']).parse::<u32>().map_err(|error| {
             let message = format!("{rest:?} is no grant: {error}");
             ControlError::with_fix(ErrorCode::BadRequest, message, "/grants lists them")
         })?;
-        self.revoke_grant(row.workspace, number, by).await?;
+        self.revoke_grant(row.workspace, number, here.by).await?;
         Ok(format!("G{number} is revoked: it is asked about again."))
     }
+}
 
-    /// Refuses what the policies do not let the writer do; else says who they are.
-    async fn require_here(
-        &self,
-        row: &InboxItem,
-        call: WorkspaceCall,
-    ) -> Result<UserId, ControlError> {
-        let by = self.person_of(row).await?;
-        let person = self.person(by).await?;
-        let place = self.place_of_chat(row.workspace, row.chat).await?;
-        self.require(&Request::workspace(&person, call, &place))?;
-        Ok(by)
-    }
+fn ids(questions: &[&Approval]) -> String {
+    questions.iter().map(|question| question.id.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+fn first(questions: &[&Approval]) -> String {
+    questions.first().map(|question| question.id.to_string()).unwrap_or_default()
 }
 
 fn question(approval: &Approval) -> String {

@@ -1,17 +1,40 @@
 //! Carrying out commands. Each answers with one text; a command that is repeated after a crash has
 //! no second effect.
 
-use cloister_protocol::{End, ErrorCode, TaskId, TurnId, Usage};
+use cloister_policy::egress::Rule;
+use cloister_policy::engine::{ChatCall, DomainCall, Person, Place, Request, WorkspaceCall};
+use cloister_protocol::{End, ErrorCode, TaskId, TurnId, Usage, UserId};
+use cloister_store::conversations::{Conversation, ConversationKind};
 use cloister_store::inbox::InboxItem;
 use cloister_store::tasks::Task;
 
-use super::{COMMANDS, Typed, Verb};
+use super::{Typed, Verb, nearest, prefix, spell_commands};
 use crate::control::Control;
 use crate::error::ControlError;
 use crate::options::usd_to_nano;
 
-/// The longest chat title.
-const MAX_TITLE_CHARS: usize = 80;
+/// Who typed a command, and where.
+pub(super) struct Here {
+    pub(super) by: UserId,
+    pub(super) person: Person,
+    pub(super) place: Place,
+    /// None: web or terminal.
+    pub(super) conversation: Option<Conversation>,
+    /// Empty: web or terminal.
+    pub(super) surface: String,
+}
+
+impl Here {
+    /// Whether others read along.
+    pub(super) fn is_shared(&self) -> bool {
+        self.conversation.as_ref().is_some_and(|c| c.kind == ConversationKind::Shared)
+    }
+
+    /// What commands begin with there.
+    pub(super) fn sign(&self) -> char {
+        prefix(&self.surface)
+    }
+}
 
 impl Control {
     /// Carries out a command and ends its turn.
@@ -20,7 +43,25 @@ impl Control {
         row: &InboxItem,
         typed: Typed,
     ) -> Result<(), ControlError> {
-        let (text, error) = match self.answer_command(row, &typed).await {
+        let (text, error) = self.said_to(row, &typed).await?;
+        let end = End {
+            turn: TurnId::of_trigger(&row.trigger()?),
+            message: None,
+            text,
+            usage: Usage::default(),
+            error,
+        };
+        self.finish_turn(&crate::cells::Owed::of(row), end).await
+    }
+
+    /// What is answered to a command.
+    pub(super) async fn said_to(
+        &self,
+        row: &InboxItem,
+        typed: &Typed,
+    ) -> Result<(String, Option<ErrorCode>), ControlError> {
+        let here = self.here(row).await?;
+        Ok(match self.answer_command(row, &here, typed).await {
             Ok(text) => (text, None),
             Err(error) => {
                 let body = error.body();
@@ -32,73 +73,156 @@ impl Control {
                     );
                 }
                 let fix = body.fix.map(|fix| format!("\n{fix}")).unwrap_or_default();
-                (format!("/{}: {}{fix}", typed.name, body.message), Some(body.code))
+                let text = format!("{}{}: {}{fix}", here.sign(), typed.name, body.message);
+                (spell_commands(&here.surface, &text).into_owned(), Some(body.code))
             }
-        };
-        let end = End {
-            turn: TurnId::of_trigger(&row.trigger()?),
-            message: None,
-            text,
-            usage: Usage::default(),
-            error,
-        };
-        self.finish_turn(&crate::cells::Owed::of(row), end).await
+        })
     }
 
-    async fn answer_command(&self, row: &InboxItem, typed: &Typed) -> Result<String, ControlError> {
-        let Some(verb) = typed.verb else {
-            return Err(ControlError::with_fix(
-                ErrorCode::BadRequest,
-                "there is no such command",
-                "/help lists them",
-            ));
+    async fn here(&self, row: &InboxItem) -> Result<Here, ControlError> {
+        let by = self.person_of(row).await?;
+        let conversation = match row.conversation {
+            Some(id) => self.store().conversation_by_id(id).await?,
+            None => None,
         };
+        let surface = match &conversation {
+            Some(conversation) => self.store().surface_of(conversation.id).await?,
+            None => None,
+        };
+        Ok(Here {
+            by,
+            person: self.person(by).await?,
+            place: self.place_of_chat(row.workspace, row.chat).await?,
+            conversation,
+            surface: surface.unwrap_or_default(),
+        })
+    }
+
+    async fn answer_command(
+        &self,
+        row: &InboxItem,
+        here: &Here,
+        typed: &Typed,
+    ) -> Result<String, ControlError> {
+        let Some(verb) = typed.verb else {
+            let fix = match nearest(&typed.name) {
+                Some(name) => format!("did you mean /{name}? /help lists them all"),
+                None => "/help lists them".to_owned(),
+            };
+            let message = "there is no such command";
+            return Err(ControlError::with_fix(ErrorCode::BadRequest, message, fix));
+        };
+        self.may_command(row, here, verb)?;
+        let rest = typed.rest.as_str();
         match verb {
-            Verb::Help => Ok(help()),
-            Verb::Status => self.status(row).await,
-            Verb::Tasks => self.list_tasks(row).await,
-            Verb::Cancel => self.cancel(row, &typed.rest).await,
-            Verb::Retry => self.retry(row, &typed.rest).await,
-            Verb::New => self.new_chat(row, &typed.rest).await,
-            Verb::Chats => self.list_chats(row).await,
-            Verb::Rename => {
-                let title = title(&typed.rest);
-                if title.is_empty() {
-                    return Err(ControlError::refused(
-                        ErrorCode::BadRequest,
-                        "say the new title: /rename TITLE",
-                    ));
-                }
-                let chat = self.store().rename_chat(row.workspace, row.chat, &title).await?;
-                Ok(format!("{} is now “{}”.", chat.id, chat.title))
-            }
-            Verb::Archive => {
-                let chat = self.store().archive_chat(row.workspace, row.chat, true).await?;
-                Ok(format!("{} is archived. Its files and history stay.", chat.id))
-            }
+            Verb::Start => self.welcome(here.by, &here.surface).await,
+            Verb::Help => super::about::help(rest, here),
+            Verb::Settings => self.settings(row, here).await,
+            Verb::Pair => self.pair(here).await,
+            Verb::Context => self.context(row, here).await,
+            Verb::Status => self.status(row, here).await,
+            Verb::Tasks => self.list_tasks(row, here).await,
+            Verb::Cancel => self.cancel(row, here, rest).await,
+            Verb::Retry => self.retry(row, here, rest).await,
+            Verb::New => self.new_chat_command(row, here, rest).await,
+            Verb::Chats => self.list_chats(row, here).await,
+            Verb::Rename => self.rename_command(row, here, rest).await,
+            Verb::Archive => self.archive_command(row, here, rest).await,
             Verb::Clear => {
                 self.clear_chat(row.workspace, row.chat, &row.id.to_string()).await?;
                 Ok("Cleared: the next message starts afresh. Files and memory stay.".to_owned())
             }
-            Verb::Approve | Verb::Deny => {
-                self.answer_question(row, verb == Verb::Approve, &typed.rest).await
+            Verb::Approve => self.answer_question(row, here, true, rest).await,
+            Verb::Deny => self.answer_question(row, here, false, rest).await,
+            Verb::Approvals => self.list_questions(row, here).await,
+            Verb::Grants => self.list_grants(row, here).await,
+            Verb::Revoke => self.revoke(row, here, rest).await,
+            Verb::Budget => self.budget(row, rest).await,
+            Verb::Allow | Verb::Forbid | Verb::Network | Verb::Stop | Verb::Release => {
+                let text = self.about_everything(row, here, verb, rest).await?;
+                Ok(spell_commands(&here.surface, &text).into_owned())
             }
-            Verb::Approvals => self.list_questions(row).await,
-            Verb::Grants => self.list_grants(row).await,
-            Verb::Revoke => self.revoke(row, &typed.rest).await,
-            Verb::Budget => self.budget(row, &typed.rest).await,
-            Verb::Allow => self.allow_host(row.workspace, &typed.rest, &who(row)).await,
-            Verb::Forbid => self.forbid_host(row.workspace, &typed.rest, &who(row)).await,
-            Verb::Stop => self.stop_everything(row, &typed.rest).await,
-            Verb::Release => self.release_everything(row).await,
-            Verb::Network => self.network(row.workspace).await,
         }
     }
 
-    async fn status(&self, row: &InboxItem) -> Result<String, ControlError> {
+    /// What reaches beyond a chat.
+    async fn about_everything(
+        &self,
+        row: &InboxItem,
+        here: &Here,
+        verb: Verb,
+        rest: &str,
+    ) -> Result<String, ControlError> {
+        let by = who(row);
+        if verb == Verb::Allow {
+            self.may_change_host(here, DomainCall::Allow, rest)?;
+            self.allow_host(row.workspace, rest, &by).await
+        } else if verb == Verb::Forbid {
+            self.may_change_host(here, DomainCall::Disallow, rest)?;
+            self.forbid_host(row.workspace, rest, &by).await
+        } else if verb == Verb::Stop {
+            self.stop_everything(row, rest).await
+        } else if verb == Verb::Release {
+            self.release_everything(row).await
+        } else {
+            self.network(row.workspace).await
+        }
+    }
+
+    /// Refuses what the policies do not let the writer do there. Who may speak in a community's room may not
+    /// do everything in its workspace.
+    fn may_command(&self, row: &InboxItem, here: &Here, verb: Verb) -> Result<(), ControlError> {
+        let workspace = |call| Request::workspace(&here.person, call, &here.place);
+        let chat = |call| Request::chat(&here.person, call, &here.place, row.chat);
+        let request = match verb {
+            Verb::Status | Verb::Tasks => workspace(WorkspaceCall::ListTasks),
+            Verb::Cancel => chat(ChatCall::CancelTask),
+            Verb::Retry => chat(ChatCall::RetryTask),
+            Verb::New => workspace(WorkspaceCall::CreateChat),
+            Verb::Chats => workspace(WorkspaceCall::ListChats),
+            Verb::Rename | Verb::Archive | Verb::Clear => chat(ChatCall::Change),
+            Verb::Context => chat(ChatCall::Read),
+            Verb::Approvals => workspace(WorkspaceCall::ListApprovals),
+            Verb::Grants => workspace(WorkspaceCall::ListGrants),
+            Verb::Revoke => workspace(WorkspaceCall::RevokeGrant),
+            Verb::Budget => workspace(WorkspaceCall::ReadBudget),
+            Verb::Network => workspace(WorkspaceCall::ListEgressRules),
+            // About the writer alone, or decided where it is known what exactly is meant.
+            Verb::Start
+            | Verb::Help
+            | Verb::Settings
+            | Verb::Pair
+            | Verb::Approve
+            | Verb::Deny
+            | Verb::Allow
+            | Verb::Forbid
+            | Verb::Stop
+            | Verb::Release => return Ok(()),
+        };
+        self.require(&request)
+    }
+
+    fn may_change_host(
+        &self,
+        here: &Here,
+        call: DomainCall,
+        rule: &str,
+    ) -> Result<(), ControlError> {
+        let (person, place) = (&here.person, &here.place);
+        self.require(&match rule.parse::<Rule>() {
+            Ok(rule) => Request::domain(person, call, place, rule.host()),
+            Err(_unreadable) => Request::workspace(person, WorkspaceCall::ChangeSettings, place),
+        })
+    }
+
+    async fn status(&self, row: &InboxItem, here: &Here) -> Result<String, ControlError> {
         let user = self.store().user_of(row.workspace).await?;
-        let open = self.store().open_tasks(row.workspace).await?;
-        let questions = self.store().pending_approvals(row.workspace).await?;
+        let mut open = self.store().open_tasks(row.workspace).await?;
+        let mut questions = self.store().pending_approvals(row.workspace).await?;
+        if here.is_shared() {
+            open.retain(|task| task.chat == row.chat);
+            questions.retain(|question| question.chat == row.chat);
+        }
         let mut text =
             if self.is_stopped() { format!("{}\n", self.stop_sentence()) } else { String::new() };
         text += &match open.len() {
@@ -122,8 +246,11 @@ impl Control {
         Ok(text)
     }
 
-    async fn list_tasks(&self, row: &InboxItem) -> Result<String, ControlError> {
-        let tasks = self.store().tasks(row.workspace, 20).await?;
+    async fn list_tasks(&self, row: &InboxItem, here: &Here) -> Result<String, ControlError> {
+        let mut tasks = self.store().tasks(row.workspace, 20).await?;
+        if here.is_shared() {
+            tasks.retain(|task| task.chat == row.chat);
+        }
         if tasks.is_empty() {
             return Ok("There are no tasks yet.".to_owned());
         }
@@ -131,10 +258,15 @@ impl Control {
         Ok(lines.join("\n"))
     }
 
-    async fn cancel(&self, row: &InboxItem, rest: &str) -> Result<String, ControlError> {
+    async fn cancel(
+        &self,
+        row: &InboxItem,
+        here: &Here,
+        rest: &str,
+    ) -> Result<String, ControlError> {
         let one = match rest {
             "" | "all" => None,
-            id => Some(task_id(id)?),
+            id => Some(self.task_here(row, here, id, ChatCall::CancelTask).await?.id),
         };
         let by = format!("{} in {}", who(row), row.chat);
         let chat = one.is_none().then_some(row.chat);
@@ -148,32 +280,39 @@ impl Control {
         })
     }
 
-    async fn retry(&self, row: &InboxItem, rest: &str) -> Result<String, ControlError> {
-        let id = task_id(rest)?;
-        if self.store().task(id).await?.workspace != row.workspace {
-            return Err(ControlError::refused(
-                ErrorCode::NotFound,
-                format!("there is no task {id}"),
-            ));
-        }
+    async fn retry(
+        &self,
+        row: &InboxItem,
+        here: &Here,
+        rest: &str,
+    ) -> Result<String, ControlError> {
+        let id = self.task_here(row, here, rest, ChatCall::RetryTask).await?.id;
         let task = self.retry_task(id, &row.id.to_string()).await?;
         Ok(format!("{id} is tried again as {}.", task.id))
     }
 
-    async fn new_chat(&self, row: &InboxItem, rest: &str) -> Result<String, ControlError> {
-        let key = row.id.to_string();
-        let chat = self.store().new_chat(row.workspace, &title(rest), Some(&key)).await?;
-        Ok(format!("{} is open.", chat.id))
-    }
-
-    async fn list_chats(&self, row: &InboxItem) -> Result<String, ControlError> {
-        let chats = self.store().chats(row.workspace).await?;
-        let mut text = String::new();
-        for chat in chats.iter().filter(|chat| !chat.archived) {
-            let here = if chat.id == row.chat { " (here)" } else { "" };
-            line(&mut text, &format!("{} {}{here}", chat.id, chat.title));
+    /// A task of this workspace, and where others read along of this chat, that the writer may do this to.
+    async fn task_here(
+        &self,
+        row: &InboxItem,
+        here: &Here,
+        text: &str,
+        call: ChatCall,
+    ) -> Result<Task, ControlError> {
+        let id = task_id(text)?;
+        let unknown =
+            || ControlError::refused(ErrorCode::NotFound, format!("there is no task {id}"));
+        let task = match self.store().task(id).await {
+            Ok(task) if task.workspace == row.workspace => task,
+            Ok(_) | Err(cloister_store::StoreError::NotFound { .. }) => return Err(unknown()),
+            Err(error) => return Err(error.into()),
+        };
+        if here.is_shared() && task.chat != row.chat {
+            return Err(unknown());
         }
-        Ok(text)
+        let place = self.place_of_chat(task.workspace, task.chat).await?;
+        self.require(&Request::chat(&here.person, call, &place, task.chat))?;
+        Ok(task)
     }
 
     async fn budget(&self, row: &InboxItem, rest: &str) -> Result<String, ControlError> {
@@ -199,15 +338,7 @@ impl Control {
     }
 }
 
-fn help() -> String {
-    let mut text = "Just write what you want. Commands:".to_owned();
-    for command in COMMANDS {
-        line(&mut text, &format!("{}: {}", command.usage, command.help));
-    }
-    text
-}
-
-fn line(text: &mut String, line: &str) {
+pub(super) fn line(text: &mut String, line: &str) {
     if !text.is_empty() {
         text.push('\n');
     }
@@ -221,15 +352,6 @@ fn task_line(task: &Task) -> String {
 fn task_id(text: &str) -> Result<TaskId, ControlError> {
     let number = text.trim_start_matches(['T', 't', '#']);
     Ok(format!("T{number}").parse()?)
-}
-
-fn title(text: &str) -> String {
-    text.chars()
-        .filter(|c| !c.is_control())
-        .take(MAX_TITLE_CHARS)
-        .collect::<String>()
-        .trim()
-        .to_owned()
 }
 
 fn who(row: &InboxItem) -> String {

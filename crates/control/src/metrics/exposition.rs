@@ -39,6 +39,20 @@ impl Exposition {
         }
     }
 
+    /// A gauge that differs in the values of several labels.
+    pub(super) fn gauges_by<const N: usize>(
+        &mut self,
+        name: Name,
+        labels: [&str; N],
+        values: &[([&str; N], f64)],
+    ) {
+        self.family(name, Kind::Gauge);
+        for (texts, value) in values {
+            let pairs: Vec<(&str, &str)> = labels.into_iter().zip(texts.iter().copied()).collect();
+            self.sample(name.0, &pairs, *value);
+        }
+    }
+
     pub(super) fn counter(&mut self, name: Name, value: f64) {
         self.family(name, Kind::Counter);
         self.sample(name.0, &[], value);

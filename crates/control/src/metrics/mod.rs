@@ -6,6 +6,7 @@
 //! Own code, not a client library: the common one writes another format, brings a registry and has no
 //! window over the last minutes, which the operator's status needs.
 
+mod connectors;
 mod errors;
 mod exposition;
 mod gauges;
@@ -22,6 +23,7 @@ use tokio::time::Instant;
 
 use crate::ports::Role;
 
+pub(crate) use connectors::Connectors;
 use errors::RecentErrors;
 pub use errors::{LoggedLine, RecentError};
 pub use exposition::{CONTENT_TYPE, Exposition};
@@ -57,6 +59,11 @@ pub struct Metrics {
     spend_nano: Counters<2>,
     budget_refusals: Counters<1>,
     egress: Counters<2>,
+    connector_errors: Counters<2>,
+    posts: Counters<1>,
+    post_edits: Counters<1>,
+    post_waits: Counters<1>,
+    post_failures: Counters<2>,
     events: Counters<1>,
     errors: RecentErrors,
     recent_turns: Recent,
@@ -88,6 +95,11 @@ impl Default for Metrics {
             spend_nano: Counters::default(),
             budget_refusals: Counters::default(),
             egress: Counters::default(),
+            connector_errors: Counters::default(),
+            posts: Counters::default(),
+            post_edits: Counters::default(),
+            post_waits: Counters::default(),
+            post_failures: Counters::default(),
             events: Counters::default(),
             errors: RecentErrors::default(),
             recent_turns: Recent::default(),
@@ -215,6 +227,31 @@ impl Metrics {
         self.egress.increment([if allowed { "allowed" } else { "refused" }, reason]);
     }
 
+    /// A request of a connector to its server failed; `kind` is one of a few words.
+    pub fn connector_error(&self, surface: &str, kind: &'static str) {
+        self.connector_errors.increment([surface, kind]);
+    }
+
+    /// A surface has taken a message.
+    pub(crate) fn posted(&self, surface: &str) {
+        self.posts.increment([surface]);
+    }
+
+    /// A surface has taken an edit of a message.
+    pub(crate) fn edited(&self, surface: &str) {
+        self.post_edits.increment([surface]);
+    }
+
+    /// A surface asked to wait.
+    pub(crate) fn asked_to_wait(&self, surface: &str) {
+        self.post_waits.increment([surface]);
+    }
+
+    /// A surface has not taken something; `reason` is one of a few words.
+    pub(crate) fn not_posted(&self, surface: &str, reason: &'static str) {
+        self.post_failures.increment([surface, reason]);
+    }
+
     /// A line of the log that somebody should read.
     pub fn logged(&self, line: LoggedLine) {
         self.events.increment([line.level]);
@@ -290,6 +327,11 @@ impl Metrics {
         to.counters(names::SPEND_USD, ["level", "model"], &self.spend_nano, 1e-9);
         to.counters(names::BUDGET_REFUSALS, ["budget"], &self.budget_refusals, 1.0);
         to.counters(names::EGRESS_DECISIONS, ["outcome", "reason"], &self.egress, 1.0);
+        to.counters(names::CONNECTOR_ERRORS, ["surface", "kind"], &self.connector_errors, 1.0);
+        to.counters(names::POSTS, ["surface"], &self.posts, 1.0);
+        to.counters(names::POST_EDITS, ["surface"], &self.post_edits, 1.0);
+        to.counters(names::POST_WAITS, ["surface"], &self.post_waits, 1.0);
+        to.counters(names::POST_FAILURES, ["surface", "reason"], &self.post_failures, 1.0);
     }
 }
 

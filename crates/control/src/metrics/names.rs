@@ -41,6 +41,15 @@ pub(super) const BUDGET_REFUSALS: Name =
     ("cloister_budget_refusals_total", "Model calls refused for want of budget");
 pub(super) const EGRESS_DECISIONS: Name =
     ("cloister_egress_decisions_total", "Requests to go out, and what was decided");
+pub(super) const CONNECTOR_ERRORS: Name =
+    ("cloister_connector_errors_total", "Requests of connectors that failed, by kind");
+pub(super) const POSTS: Name = ("cloister_posts_total", "Messages that were posted on a surface");
+pub(super) const POST_EDITS: Name =
+    ("cloister_post_edits_total", "Edits of messages that were posted on a surface");
+pub(super) const POST_WAITS: Name =
+    ("cloister_post_waits_total", "Times that a surface asked to wait before something is sent");
+pub(super) const POST_FAILURES: Name =
+    ("cloister_post_failures_total", "Messages and edits that a surface did not take, by reason");
 pub(super) const UPTIME_SECONDS: Name =
     ("cloister_uptime_seconds", "Seconds since the control plane was started");
 
@@ -63,6 +72,16 @@ pub(super) const OUTBOX_ROWS: Name =
 pub(super) const USERS: Name = ("cloister_users", "Users");
 pub(super) const WORKSPACES_OVER_QUOTA: Name =
     ("cloister_workspaces_over_quota", "Workspaces over their quota");
+pub(super) const CONNECTOR_STATE: Name =
+    ("cloister_connector_state", "1 for the state that a connector is in");
+pub(super) const CONNECTOR_HEARD_SECONDS: Name =
+    ("cloister_connector_last_heard_seconds", "How long ago a connector's server last answered");
+pub(super) const CONNECTOR_CONVERSATIONS: Name =
+    ("cloister_connector_conversations", "Conversations that show a chat");
+pub(super) const CONNECTOR_WAITING: Name =
+    ("cloister_connector_waiting_rows", "Rows of the outbox that wait to be told there");
+pub(super) const CONNECTOR_OLDEST_WAITING: Name =
+    ("cloister_connector_oldest_waiting_seconds", "How long the oldest of them has waited");
 pub(super) const SPEND_TODAY_USD: Name =
     ("cloister_spend_today_usd", "Dollars that were booked today (UTC)");
 pub(super) const RESERVED_USD: Name =

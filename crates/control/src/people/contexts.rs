@@ -96,6 +96,7 @@ impl Control {
             let fix = "`cloister context add` makes one";
             return Err(ControlError::with_fix(ErrorCode::NotFound, message, fix));
         }
+        let was = before.as_ref().and_then(|context| context.conversation.clone());
         let changed = changed(before.unwrap_or_else(|| fresh(workspace, name)), change)?;
         let mut after: Vec<Context> =
             contexts.into_iter().filter(|context| context.name != name).collect();
@@ -107,7 +108,11 @@ impl Control {
             );
             return Err(ControlError::refused(ErrorCode::BadRequest, message));
         }
-        Ok(self.store().put_context(&changed, by).await?)
+        let put = self.store().put_context(&changed, by).await?;
+        if let Some(was) = was.filter(|was| put.conversation.as_ref() != Some(was)) {
+            self.disconnect(&was).await?;
+        }
+        Ok(put)
     }
 
     pub async fn remove_context(
@@ -122,8 +127,13 @@ impl Control {
             let fix = format!("remove {} first, or put it elsewhere with --inherits", inner.name);
             return Err(ControlError::with_fix(ErrorCode::Conflict, message, fix));
         }
+        let removed = contexts.into_iter().find(|context| context.name == name);
         self.store().remove_context(workspace, name, by).await?;
+        if let Some(was) = removed.and_then(|context| context.conversation) {
+            self.disconnect(&was).await?;
+        }
         self.access().changed();
+        self.chats_changed();
         Ok(())
     }
 }

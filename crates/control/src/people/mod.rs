@@ -24,7 +24,7 @@ use crate::error::ControlError;
 pub(crate) use access::Access;
 pub use access::AccessChanges;
 pub(crate) use pairing::Pairings;
-pub use route::{Heard, Route, Routed};
+pub use route::{Heard, Located, Route, Routed, Speaker};
 
 /// The longest name of a surface, of an account there, and what of a display name is kept.
 const MAX_SURFACE_CHARS: usize = 32;

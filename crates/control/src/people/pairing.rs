@@ -29,8 +29,6 @@ pub(crate) struct Pairings {
     asked: Buckets<()>,
     wrong_by: Buckets<UserId>,
     wrong: Buckets<()>,
-    /// Who was told how to pair.
-    pub(super) told: Buckets<(String, String)>,
 }
 
 impl Default for Pairings {
@@ -40,7 +38,6 @@ impl Default for Pairings {
             asked: Buckets::new(Rate::new(60, 1.0)),
             wrong_by: Buckets::new(Rate::new(5, 1.0 / 30.0)),
             wrong: Buckets::new(Rate::new(50, 0.5)),
-            told: Buckets::new(Rate::new(1, 1.0 / 3600.0)),
         }
     }
 }

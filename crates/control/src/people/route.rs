@@ -5,9 +5,10 @@
 //! somewhere leads nowhere.
 
 use cloister_policy::engine::{ChatCall, Ownership, Request};
-use cloister_protocol::{ChatId, UserId, WorkspaceId};
-use cloister_store::contexts::{Context, Conversation};
-use tokio::time::Instant;
+use cloister_protocol::{ChatId, UserId, UserName, WorkspaceId};
+use cloister_store::connectors::ConnectorId;
+use cloister_store::contexts::{self, Context};
+use cloister_store::conversations::{Conversation, ConversationKind, NewConversation};
 
 use crate::control::Control;
 use crate::error::ControlError;
@@ -51,10 +52,40 @@ pub enum Route {
     },
 }
 
-const UNKNOWN: &str = "I do not know you here yet. Write `pair` to get a code, and give it to whoever runs \
-                       this: they enter it with `cloister pair CODE`.";
-const NOT_HERE: &str = "I do not take messages in this conversation. Whoever runs this can connect it with \
-                        `cloister context add`.";
+/// Who speaks in a conversation of a connector, and which chat it shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Speaker {
+    pub user: UserId,
+    pub name: UserName,
+    pub workspace: WorkspaceId,
+    pub chat: ChatId,
+    pub conversation: Conversation,
+}
+
+/// What a connector is to do with something it heard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Located {
+    To(Box<Speaker>),
+    /// The account is nobody's; what to say to it, unless it was told.
+    Stranger {
+        tell: Option<String>,
+    },
+    /// The person is known, and may not speak there; what to say, unless it was said lately.
+    NotHere {
+        tell: Option<String>,
+    },
+}
+
+/// Where it leads, or what to say about that it leads nowhere.
+type Leads = Result<Routed, &'static str>;
+
+const NOT_CONNECTED: &str = "I do not take messages in this conversation. Whoever runs this can connect it \
+                             with `cloister context add`.";
+const NOT_A_MEMBER: &str = "I may not take your messages in this conversation. Whoever runs this can give you \
+                            a role here with `cloister role give`.";
+const OTHERS_READ_ALONG: &str = "Others read along in this conversation, and what you have with me is yours \
+                                 alone. Write to me where the two of us are by ourselves.";
+const NOT_YOURS: &str = "This conversation is somebody else's. Write to me directly.";
 
 impl Control {
     /// Where a message of this account, heard there, goes.
@@ -65,55 +96,160 @@ impl Control {
         heard: Heard<'_>,
     ) -> Result<Route, ControlError> {
         let Some(identity) = self.store().identity(surface, external_id).await? else {
-            return Ok(self.refuse(surface, external_id, UNKNOWN));
+            return Ok(Route::Refused { text: self.refusal(surface, external_id).await? });
         };
+        Ok(match self.leads(identity.user, (surface, heard), None).await? {
+            Ok(routed) => Route::To(routed),
+            Err(words) => Route::Refused { text: self.not_here(surface, heard.id(), words) },
+        })
+    }
+
+    /// Who speaks and to which chat, for something that a connector heard in one of its conversations. One
+    /// that leads somewhere is known from then on.
+    pub async fn locate(
+        &self,
+        connector: ConnectorId,
+        surface: &str,
+        sender: &str,
+        heard: Heard<'_>,
+    ) -> Result<Located, ControlError> {
+        let Some(identity) = self.store().identity(surface, sender).await? else {
+            return Ok(Located::Stranger { tell: self.refusal(surface, sender).await? });
+        };
+        let known = self.store().conversation(connector, heard.id()).await?;
+        let routed = match self.leads(identity.user, (surface, heard), known.as_ref()).await? {
+            Ok(routed) => routed,
+            Err(words) => {
+                return Ok(Located::NotHere { tell: self.not_here(surface, heard.id(), words) });
+            }
+        };
+        let conversation = self.put_in_place(connector, heard, known, &routed).await?;
+        let Routed { user, workspace, chat, context: _ } = routed;
+        let name = self.store().user_by_id(user).await?.name;
+        Ok(Located::To(Box::new(Speaker { user, name, workspace, chat, conversation })))
+    }
+
+    /// What an operator connected comes first, then what the conversation is known to show.
+    async fn leads(
+        &self,
+        user: UserId,
+        (surface, heard): (&str, Heard<'_>),
+        known: Option<&Conversation>,
+    ) -> Result<Leads, ControlError> {
         let id = heard.id().to_owned();
-        let conversation = Conversation { surface: surface.to_owned(), id };
-        let routed = match (self.store().context_of(&conversation).await?, heard) {
-            (Some(context), heard) => self.routed_to_context(identity.user, context, heard).await?,
-            (None, Heard::Direct(_)) => self.routed_home(identity.user).await?,
-            (None, Heard::Shared(_)) => None,
-        };
-        Ok(routed.map_or_else(|| self.refuse(surface, external_id, NOT_HERE), Route::To))
+        let there = contexts::Conversation { surface: surface.to_owned(), id };
+        if let Some(context) = self.store().context_of(&there).await? {
+            return self.leads_to_context(user, context, heard).await;
+        }
+        match (known.map(|known| (known.kind, known)), heard) {
+            (Some((ConversationKind::Room | ConversationKind::Door, known)), heard) => {
+                let chat = (known.workspace, known.chat);
+                self.leads_to_chat(user, chat, None, heard).await
+            }
+            // Its context is gone.
+            (Some((ConversationKind::Shared, _)), _) | (None, Heard::Shared(_)) => {
+                Ok(Err(NOT_CONNECTED))
+            }
+            (None, Heard::Direct(_)) => self.leads_home(user, heard).await,
+        }
     }
 
     /// Into the context that a conversation is, if this person may speak there.
-    async fn routed_to_context(
+    async fn leads_to_context(
         &self,
         user: UserId,
         context: Context,
         heard: Heard<'_>,
-    ) -> Result<Option<Routed>, ControlError> {
-        let (workspace, Some(chat)) = (context.workspace, context.chat) else { return Ok(None) };
+    ) -> Result<Leads, ControlError> {
+        let (workspace, Some(chat)) = (context.workspace, context.chat) else {
+            return Ok(Err(NOT_CONNECTED));
+        };
+        self.leads_to_chat(user, (workspace, chat), Some(context.name), heard).await
+    }
+
+    async fn leads_to_chat(
+        &self,
+        user: UserId,
+        (workspace, chat): (WorkspaceId, ChatId),
+        context: Option<String>,
+        heard: Heard<'_>,
+    ) -> Result<Leads, ControlError> {
         let place = self.place_of_chat(workspace, chat).await?;
-        // What is a person's own is never told where others read along.
-        let private = matches!(place.ownership, Ownership::Private { .. });
-        if private && matches!(heard, Heard::Shared(_)) {
-            return Ok(None);
+        if let Ownership::Private { owner } = place.ownership {
+            // What is a person's own is never told where others read along, and to nobody else, whatever
+            // they may do elsewhere.
+            if owner != user {
+                return Ok(Err(NOT_YOURS));
+            }
+            if matches!(heard, Heard::Shared(_)) {
+                return Ok(Err(OTHERS_READ_ALONG));
+            }
         }
         let person = self.person(user).await?;
         let request = Request::chat(&person, ChatCall::SendMessage, &place, chat);
         if self.require(&request).is_err() {
-            return Ok(None);
+            return Ok(Err(NOT_A_MEMBER));
         }
-        Ok(Some(Routed { user, workspace, chat, context: Some(context.name) }))
+        Ok(Ok(Routed { user, workspace, chat, context }))
     }
 
     /// Into the person's own workspace.
-    async fn routed_home(&self, user: UserId) -> Result<Option<Routed>, ControlError> {
+    async fn leads_home(&self, user: UserId, heard: Heard<'_>) -> Result<Leads, ControlError> {
         let workspace = self.store().user_by_id(user).await?.workspace;
         let chat = ChatId::from_number(FIRST_CHAT);
-        if self.require_in_chat(user, ChatCall::SendMessage, workspace, chat).await.is_err() {
-            return Ok(None);
+        let leads = self.leads_to_chat(user, (workspace, chat), None, heard).await?;
+        if leads.is_ok() {
+            self.store().ensure_first_chat(workspace).await?;
         }
-        self.store().ensure_first_chat(workspace).await?;
-        Ok(Some(Routed { user, workspace, chat, context: None }))
+        Ok(leads)
     }
 
-    /// Says the same to the same account once an hour at most.
-    fn refuse(&self, surface: &str, external_id: &str, text: &str) -> Route {
-        let key = (surface.to_owned(), external_id.to_owned());
-        let told = self.inner.pairings.told.take(key, Instant::now());
-        Route::Refused { text: told.is_ok().then(|| text.to_owned()) }
+    /// The conversation, as it is known from now on. One that showed another chat is forgotten first: what
+    /// was still to be told of that is not told to whoever reads here now.
+    async fn put_in_place(
+        &self,
+        connector: ConnectorId,
+        heard: Heard<'_>,
+        known: Option<Conversation>,
+        routed: &Routed,
+    ) -> Result<Conversation, ControlError> {
+        match known {
+            Some(known) if (known.workspace, known.chat) == (routed.workspace, routed.chat) => {
+                return Ok(known);
+            }
+            Some(known) => self.store().forget_conversation(known.id).await?,
+            None => {}
+        }
+        let (kind, user) = match self.place(routed.workspace).await?.ownership {
+            Ownership::Private { owner } => (ConversationKind::Door, Some(owner)),
+            Ownership::Community => (ConversationKind::Shared, None),
+        };
+        let new = NewConversation {
+            connector,
+            external_id: Some(heard.id().to_owned()),
+            chat: (routed.workspace, routed.chat),
+            kind,
+            user,
+        };
+        Ok(self.store().put_conversation(&new).await?)
+    }
+
+    /// A context no longer is the conversation that it was: what is still to be told is not told there.
+    pub(super) async fn disconnect(
+        &self,
+        conversation: &contexts::Conversation,
+    ) -> Result<(), ControlError> {
+        let store = self.store();
+        for connector in store.connectors(&conversation.surface).await? {
+            let known = store.conversation(connector.id, &conversation.id).await?;
+            if let Some(known) = known.filter(|known| known.kind == ConversationKind::Shared) {
+                store.forget_conversation(known.id).await?;
+            }
+        }
+        Ok(())
     }
 }
+
+#[cfg(test)]
+#[path = "route_tests.rs"]
+mod tests;

@@ -2,6 +2,8 @@
 
 mod cell;
 mod door;
+mod hosts;
+mod surface;
 mod upstream;
 mod witness;
 
@@ -13,5 +15,7 @@ pub use door::{
     Attached, CameIn, ContentSource, Doors, Egress, Gated, LinkSide, NotRecorded, OpenDoor,
     Outward, Principal, RefusedEgress,
 };
+pub use hosts::SurfaceHosts;
+pub use surface::{Manners, Posting, Recipient, SendError, Surface, SurfaceHost};
 pub use upstream::{ModelDefaults, Upstream};
 pub use witness::CheckpointWitness;

@@ -45,9 +45,11 @@ actions! {
         ReadPolicies = "read_policies",
         ExplainPolicy = "explain_policy",
         ReadSettings = "read_platform_settings",
+        ListConnectors = "list_connectors",
         EmergencyStop = "emergency_stop",
         ReadMetrics = "read_metrics",
         SetLevelModels = "set_level_models",
+        ReconcileConnector = "reconcile_connector",
         CreateUser = "create_user",
         InviteUser = "invite_user",
         AnswerPairing = "answer_pairing",
@@ -67,6 +69,7 @@ actions! {
         RevokeAdmin = "revoke_admin",
         ConfigureWitness = "configure_witness",
         ManageBackups = "manage_backups",
+        ManageConnectors = "manage_connectors",
         PruneAudit = "prune_audit",
     }
 

@@ -3,6 +3,7 @@
 mod audit;
 pub mod clients;
 mod config;
+mod connectors;
 mod gates;
 mod people;
 mod personal;
@@ -22,6 +23,10 @@ pub use audit::{
     AuditRedaction, AuditReport,
 };
 pub use config::{ConfigChange, ConfigDiff, ConfigQuery, ConfigRollback, ConfigRolledBack};
+pub use connectors::{
+    AddConnector, AddedConnector, ConnectorState, ConnectorView, Credential, ReconcileReport,
+    ResetConnector, ResetMode, ResetReport, Skipped,
+};
 pub use gates::{GrantDetail, GrantReach, GrantView};
 pub use people::{
     AccountName, ContextChange, ContextLimits, ContextView, IdentityView, NameList, NewWorkspace,

@@ -81,6 +81,7 @@ impl World {
                 text: id.to_owned(),
                 attachments: Vec::new(),
             },
+            heard_in: None,
         };
         self.store.take_message(inbound, MostOpen { in_workspace: 9, in_all: 9 }).await
     }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
+use cloister_testkit::chaos::rooms::{self, RoomsOptions, RoomsOutcome};
 use cloister_testkit::chaos::{self, Options, Outcome};
 
 /// Runs a scripted load of many users and chats on the real programs, kills (SIGKILL) the control
@@ -16,6 +17,9 @@ use cloister_testkit::chaos::{self, Options, Outcome};
 #[derive(Parser)]
 #[command(name = "chaos")]
 struct Arguments {
+    /// Talk in rooms of a real Matrix homeserver instead, and kill the control plane alone
+    #[arg(long)]
+    matrix: bool,
     /// How many processes to kill
     #[arg(long, default_value_t = 50)]
     kills: usize,
@@ -35,6 +39,9 @@ struct Arguments {
 #[tokio::main]
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    if arguments.matrix {
+        return Box::pin(on_matrix(&arguments)).await;
+    }
     let options = Options {
         seed: arguments.seed.unwrap_or_else(any_seed),
         kills: arguments.kills,
@@ -56,6 +63,49 @@ async fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The same in rooms: users are people, chats are rooms.
+async fn on_matrix(arguments: &Arguments) -> ExitCode {
+    let options = RoomsOptions {
+        seed: arguments.seed.unwrap_or_else(any_seed),
+        kills: arguments.kills,
+        people: arguments.users,
+        rooms: arguments.chats,
+        time: Duration::from_secs(arguments.minutes * 60),
+        drain: Duration::from_secs(120),
+    };
+    match Box::pin(rooms::run(options)).await {
+        Ok(outcome) => {
+            if tell_rooms(&outcome).is_ok() && outcome.verdict.holds() {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            }
+        }
+        Err(error) => {
+            writeln!(std::io::stderr().lock(), "chaos: matrix seed={}: {error}", options.seed).ok();
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn tell_rooms(outcome: &RoomsOutcome) -> std::io::Result<()> {
+    let mut stderr = std::io::stderr().lock();
+    if !outcome.verdict.holds() {
+        let RoomsOptions { seed, kills, people, rooms, .. } = outcome.options;
+        for problem in &outcome.verdict.problems {
+            writeln!(stderr, "{problem}")?;
+        }
+        if let Some(kept) = &outcome.kept {
+            writeln!(stderr, "data and log are in {}", kept.display())?;
+        }
+        writeln!(
+            stderr,
+            "again: target/debug/chaos --matrix --seed {seed} --kills {kills} --users {people} --chats {rooms}"
+        )?;
+    }
+    writeln!(std::io::stdout().lock(), "{outcome}")
 }
 
 /// Short enough to type.

@@ -6,6 +6,7 @@
 
 mod load;
 mod plan;
+pub mod rooms;
 mod script;
 mod verdict;
 

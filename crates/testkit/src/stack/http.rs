@@ -32,6 +32,16 @@ impl Response {
 
 pub(super) async fn request(
     address: &str,
+    what: (&str, &str),
+    token: Option<&str>,
+    body: Vec<u8>,
+) -> Result<Response, StackError> {
+    request_within(REQUEST_TIME, address, what, token, body).await
+}
+
+pub(crate) async fn request_within(
+    time: Duration,
+    address: &str,
     (method, path): (&str, &str),
     token: Option<&str>,
     body: Vec<u8>,
@@ -41,7 +51,7 @@ pub(super) async fn request(
         path: path.to_owned(),
         reason,
     };
-    match timeout(REQUEST_TIME, exchange(address, (method, path), token, body)).await {
+    match timeout(time, exchange(address, (method, path), token, body)).await {
         Ok(Ok(response)) => Ok(response),
         Ok(Err(error)) => Err(failed(error.to_string())),
         Err(elapsed) => Err(failed(elapsed.to_string())),

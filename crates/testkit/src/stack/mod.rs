@@ -4,7 +4,7 @@
 //! plane's log is shown. Works as root and as an ordinary user.
 
 mod client;
-mod http;
+pub(crate) mod http;
 pub mod processes;
 mod programs;
 

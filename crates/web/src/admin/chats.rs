@@ -49,7 +49,7 @@ async fn add(
     let user = super::user(&admin, &name).await?;
     admin.control.store().ensure_first_chat(user.workspace).await?;
     let title = change.title.as_deref().map(checked_title).transpose()?.unwrap_or_default();
-    json(view(admin.control.store().new_chat(user.workspace, &title, None).await?))
+    json(view(admin.control.new_chat(user.workspace, &title, None).await?))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -87,16 +87,16 @@ async fn change(
 ) -> Answer<ChatView> {
     let user = super::user(&admin, &name).await?;
     let id: ChatId = chat.parse()?;
-    let store = admin.control.store();
-    let mut chat = store.chat(user.workspace, id).await?;
+    let control = &admin.control;
+    let mut chat = control.store().chat(user.workspace, id).await?;
     if let Some(title) = change.title.as_deref() {
-        chat = store.rename_chat(user.workspace, id, &checked_title(title)?).await?;
+        chat = control.rename_chat(user.workspace, id, &checked_title(title)?).await?;
     }
     if let Some(archived) = change.archived {
-        chat = store.archive_chat(user.workspace, id, archived).await?;
+        chat = control.archive_chat(user.workspace, id, archived).await?;
     }
     if change.clear {
-        admin.control.clear_chat_now(user.workspace, id).await?;
+        control.clear_chat_now(user.workspace, id).await?;
     }
     json(view(chat))
 }

@@ -10,6 +10,7 @@ mod cells;
 mod chats;
 mod clients;
 mod config;
+mod connectors;
 mod describe;
 mod egress;
 mod grants;
@@ -33,13 +34,13 @@ use std::sync::Arc;
 
 use axum::{Extension, Router};
 use cloister_control::Control;
-use cloister_control::ports::Upstream;
+use cloister_control::ports::{SurfaceHosts, Upstream};
 use cloister_store::StoreError;
 
 use crate::caller::Caller;
 use crate::mtls::Remote;
 use crate::reply::Failure;
-use crate::server::with_envelopes;
+use crate::server::{State, with_envelopes};
 use refusals::Refusals;
 use route::Route;
 
@@ -57,23 +58,26 @@ pub(crate) struct Admin {
     url: String,
     refusals: Refusals,
     remote: Remote,
+    surfaces: SurfaceHosts,
 }
 
 /// The admin API alone, for a command that finds no control plane running.
-pub fn admin_router(control: Control, upstream: Arc<dyn Upstream>, remote: Remote) -> Router {
-    let routes = admin_routes(control, upstream, String::new(), remote);
-    with_envelopes(routes.layer(Extension(Caller::Local)))
+pub fn admin_router(
+    control: Control,
+    upstream: Arc<dyn Upstream>,
+    remote: Remote,
+    surfaces: SurfaceHosts,
+) -> Router {
+    let (url, refusals) = (String::new(), Refusals::default());
+    let admin = Admin { control, upstream, url, refusals, remote, surfaces };
+    with_envelopes(route::router(table(), &admin).layer(Extension(Caller::Local)))
 }
 
 /// The admin API for a listener, which says who calls by a `Caller` on every request.
-pub(crate) fn admin_routes(
-    control: Control,
-    upstream: Arc<dyn Upstream>,
-    url: String,
-    remote: Remote,
-) -> Router {
+pub(crate) fn admin_routes(state: &State) -> Router {
+    let State { control, upstream, url, remote, surfaces, .. } = state.clone();
     let refusals = Refusals::default();
-    route::router(table(), &Admin { control, upstream, url, refusals, remote })
+    route::router(table(), &Admin { control, upstream, url, refusals, remote, surfaces })
 }
 
 /// Every admin call, by resource.
@@ -98,6 +102,7 @@ pub(crate) fn table() -> Vec<Route> {
         .chain(clients::routes())
         .chain(policies::routes())
         .chain(config::routes())
+        .chain(connectors::routes())
         .chain(stop::routes())
         .collect()
 }

@@ -38,17 +38,6 @@ pub(super) const fn label(answer: Answer) -> &'static str {
     }
 }
 
-/// What somebody did by an answer.
-pub(super) const fn deed(answer: Answer) -> &'static str {
-    match answer {
-        Answer::Allow => "allowed it once",
-        Answer::AllowForTask => "allowed it for this task",
-        Answer::AllowAlways => "allowed it always",
-        Answer::Deny => "denied it",
-        Answer::DenyAndStop => "denied it and stopped the task",
-    }
-}
-
 /// The card of a question as it stands now.
 pub(crate) fn card(approval: &Approval, back: Back) -> Markup {
     let heading = format!("q-{}", approval.id);
@@ -104,7 +93,7 @@ fn standing(approval: &Approval) -> Markup {
     let left = approval.people.saturating_sub(given);
     html! {
         @for given in answers {
-            p.hint { strong { (given.by) } " " (deed(given.answer)) "." }
+            p.hint { strong { (given.by) } " " (given.answer.deed()) "." }
         }
         @match approval.state {
             ApprovalState::Pending => {

@@ -136,6 +136,7 @@ pub(super) async fn say(
         from: viewer.user.name,
         text,
         attachments: Vec::new(),
+        heard_in: None,
     };
     state.control.receive(message).await?;
     Ok(Redirect::to(&format!("/chats/{chat}#end")))

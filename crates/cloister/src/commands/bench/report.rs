@@ -152,7 +152,7 @@ impl Row {
             }
         };
         let before = self.aim.take().map(|before| format!("{before}, ")).unwrap_or_default();
-        self.aim = Some(before + &words);
+        self.aim = Some(before + words.as_str());
         self.met = Some(self.met.unwrap_or(true) && met);
         self
     }

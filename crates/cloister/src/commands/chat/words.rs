@@ -2,8 +2,6 @@
 
 use cloister_protocol::{Answer, ApprovalId, SendFile, TaskState, Update};
 
-use crate::commands::ask::deed;
-
 /// The note for an update, if it is worth one.
 pub(super) fn of_update(update: &Update) -> Option<String> {
     match update {
@@ -31,7 +29,7 @@ fn answered(approval: ApprovalId, by: &str, answer: Answer, left: u8) -> String 
         1 => "; one more person must answer".to_owned(),
         more => format!("; {more} more people must answer"),
     };
-    format!("[{approval}: {by} {}{more}]", deed(answer))
+    format!("[{approval}: {by} {}{more}]", answer.deed())
 }
 
 pub(super) fn of_file(file: &SendFile, how: &str) -> String {

@@ -139,7 +139,7 @@ impl Run {
         if let Some(later) = goal.later {
             let reference = format!(" (ref {}.{})", self.number, self.turns.len());
             self.turns.push(Said {
-                words: self.filled(later.words) + &reference,
+                words: self.filled(later.words) + reference.as_str(),
                 steps: later.steps.iter().map(|call| self.step(call)).collect(),
                 ..Said::default()
             });

@@ -1,0 +1,246 @@
+//! One message: written down, sent under its key, and then written down as sent.
+//!
+//! Killed between any two of these, the same key is sent again; a platform that remembers keys answers with
+//! the message that is there. Where the platform does not remember keys, nobody can know whether it arrived:
+//! it is sent again after a notice that says so, for a person can ignore a repetition but not miss an answer
+//! that they never saw.
+
+use std::time::Duration;
+
+use cloister_store::StoreError;
+use cloister_store::audit::Entry;
+use cloister_store::conversations::Conversation;
+use cloister_store::outbox::OutboxItem;
+use cloister_store::posts::Post;
+use tokio::sync::SemaphorePermit;
+use tokio::time::timeout;
+
+use super::render::{self, Says};
+use super::worker::Worker;
+use crate::error::ControlError;
+use crate::metrics::Metrics;
+use crate::ports::{Posting, Recipient, SendError};
+
+const MAY_BE_A_REPETITION: &str =
+    "I was interrupted while sending what follows. If you have it already, ignore it.";
+
+/// Why telling stopped.
+#[derive(Debug)]
+pub(super) enum Halt {
+    /// It may work later.
+    Later(SendError),
+    Store(StoreError),
+    /// The conversation is gone.
+    Gone(String),
+    /// This will never be taken.
+    Refused(String),
+    /// The courier stops.
+    Stopped,
+}
+
+impl From<StoreError> for Halt {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<SendError> for Halt {
+    fn from(error: SendError) -> Self {
+        match error {
+            SendError::Wait(_) | SendError::Unreachable(_) => Self::Later(error),
+            SendError::Gone(why) => Self::Gone(why),
+            SendError::Refused(why) => Self::Refused(why),
+        }
+    }
+}
+
+/// Where something is told, and which row it is.
+#[derive(Debug)]
+pub(super) struct Telling<'a> {
+    pub(super) to: Recipient,
+    pub(super) row: &'a OutboxItem,
+}
+
+/// A message that is there.
+#[derive(Debug)]
+pub(super) struct There {
+    pub(super) message: String,
+    /// It was posted just now for the first time, so it says what was meant.
+    pub(super) fresh: bool,
+}
+
+impl Worker {
+    /// Posts a message once, whatever was killed before.
+    pub(super) async fn post_once(
+        &self,
+        telling: &Telling<'_>,
+        key: &str,
+        says: &Says,
+    ) -> Result<There, Halt> {
+        let conversation = self.conversation;
+        let store = self.control.store();
+        let posting = self.posting(telling, says).await?;
+        let before = store.begin_post(conversation, key, Some(telling.row.id)).await?;
+        if let Some(Post { external_id: Some(message), .. }) = before {
+            return Ok(There { message, fresh: false });
+        }
+        if before.is_some() && !self.surface.manners().remembers_keys {
+            self.announce_repetition(&telling.to, key).await?;
+        }
+        let sent = self.post(&telling.to, key, &posting).await;
+        if before.is_none() {
+            self.take_back(key, &sent).await?;
+        }
+        let message = sent?;
+        store.finish_post(conversation, key, &message).await?;
+        Ok(There { message, fresh: before.is_none() })
+    }
+
+    /// Forgets a post that certainly did not get there.
+    pub(super) async fn take_back(
+        &self,
+        key: &str,
+        sent: &Result<String, Halt>,
+    ) -> Result<(), StoreError> {
+        let surely_not = match sent {
+            Ok(_) | Err(Halt::Later(SendError::Unreachable(_)) | Halt::Store(_)) => false,
+            Err(Halt::Later(_) | Halt::Gone(_) | Halt::Refused(_) | Halt::Stopped) => true,
+        };
+        if surely_not {
+            self.control.store().forget_post(self.conversation, key).await?;
+        }
+        Ok(())
+    }
+
+    /// Says once that what follows may have been sent before.
+    async fn announce_repetition(&self, to: &Recipient, key: &str) -> Result<(), Halt> {
+        let key = format!("{key}/again");
+        let store = self.control.store();
+        if store.begin_post(self.conversation, &key, None).await?.is_some() {
+            return Ok(());
+        }
+        let posting = Posting::Notice { markdown: MAY_BE_A_REPETITION.to_owned() };
+        let sent = self.post(to, &key, &posting).await;
+        self.take_back(&key, &sent).await?;
+        store.finish_post(self.conversation, &key, &sent?).await?;
+        Ok(())
+    }
+
+    /// What a part is for the surface. A file is opened each time it is tried.
+    async fn posting(&self, telling: &Telling<'_>, says: &Says) -> Result<Posting, Halt> {
+        Ok(match says {
+            Says::Answer { markdown, .. } => {
+                Posting::Answer { markdown: markdown.clone(), unfinished: false }
+            }
+            Says::Notice(markdown) => Posting::Notice { markdown: markdown.clone() },
+            Says::Question(ask) => self.question(ask).await?,
+            Says::File { artifact, file } => {
+                match self.control.download(telling.row.workspace, artifact).await {
+                    Ok(download) => Posting::File(download),
+                    Err(ControlError::Store(error @ StoreError::Query { .. })) => {
+                        return Err(error.into());
+                    }
+                    Err(error) => {
+                        let conversation = self.conversation.number();
+                        let error = error.chain();
+                        tracing::warn!(
+                            conversation,
+                            error,
+                            "a file to be sent could not be opened"
+                        );
+                        Posting::Notice { markdown: render::file_is_gone(file) }
+                    }
+                }
+            }
+        })
+    }
+
+    pub(super) async fn post(
+        &self,
+        to: &Recipient,
+        key: &str,
+        posting: &Posting,
+    ) -> Result<String, Halt> {
+        let Some(_permit) = self.permit().await else { return Err(Halt::Stopped) };
+        let patience = self.patience(posting);
+        let sent = timeout(patience, self.surface.post(to, key, posting)).await;
+        let sent = sent.unwrap_or_else(|_late| Err(no_answer(patience)));
+        self.count(&sent, |metrics, surface| metrics.posted(surface));
+        Ok(sent?)
+    }
+
+    pub(super) async fn edit(
+        &self,
+        to: &Recipient,
+        key: &str,
+        message: &str,
+        posting: &Posting,
+    ) -> Result<(), Halt> {
+        let Some(_permit) = self.permit().await else { return Err(Halt::Stopped) };
+        let patience = self.patience(posting);
+        let sent = timeout(patience, self.surface.edit(to, key, message, posting)).await;
+        let sent = sent.unwrap_or_else(|_late| Err(no_answer(patience)));
+        self.count(&sent, |metrics, surface| metrics.edited(surface));
+        Ok(sent?)
+    }
+
+    /// The right to send one thing; none when the courier stops.
+    async fn permit(&self) -> Option<SemaphorePermit<'_>> {
+        if self.stop.is_cancelled() {
+            return None;
+        }
+        tokio::select! {
+            biased;
+            () = self.stop.cancelled() => None,
+            permit = self.sends.acquire() => permit.ok(),
+        }
+    }
+
+    /// How long a surface may take for something.
+    fn patience(&self, posting: &Posting) -> Duration {
+        let upload = match posting {
+            // As slow as 64 kB in a second.
+            Posting::File(file) => Duration::from_secs(file.size >> 16),
+            Posting::Answer { .. } | Posting::Notice { .. } | Posting::Question { .. } => {
+                Duration::ZERO
+            }
+        };
+        self.pace.call + upload
+    }
+
+    fn count<T>(&self, sent: &Result<T, SendError>, good: impl FnOnce(&Metrics, &'static str)) {
+        let (metrics, surface) = (self.control.metrics(), self.surface.name());
+        match sent {
+            Ok(_) => good(metrics, surface),
+            Err(SendError::Wait(_)) => metrics.asked_to_wait(surface),
+            Err(SendError::Unreachable(_)) => metrics.not_posted(surface, "unreachable"),
+            Err(SendError::Gone(_)) => metrics.not_posted(surface, "gone"),
+            Err(SendError::Refused(_)) => metrics.not_posted(surface, "refused"),
+        }
+    }
+
+    /// Keeps that nothing can be sent to a conversation any more.
+    pub(super) async fn break_off(
+        &self,
+        place: &Conversation,
+        why: &str,
+    ) -> Result<(), StoreError> {
+        self.control.store().set_broken(self.conversation, Some(why)).await?;
+        let name = place.external_id.as_deref().unwrap_or_default();
+        let entry = Entry::new(self.surface.name(), "conversation.broken", name);
+        self.control.store().audit(entry.with(why).of_workspace(place.workspace)).await?;
+        tracing::warn!(
+            surface = self.surface.name(),
+            connector = place.connector.number(),
+            conversation = self.conversation.number(),
+            chat = %place.chat,
+            reason = why,
+            "a conversation is gone; what is to be told there waits until it is back"
+        );
+        Ok(())
+    }
+}
+
+fn no_answer(within: Duration) -> SendError {
+    SendError::Unreachable(format!("no answer within {} s", within.as_secs()))
+}

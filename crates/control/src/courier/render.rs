@@ -1,0 +1,232 @@
+//! From a row of the outbox to the messages that tell it, each with the key that names it for ever.
+//!
+//! A key depends on the row alone: for an answer on its turn, so that what was shown while it was being
+//! written is the same message. What is told to nobody becomes no message: progress and states of tasks are
+//! for who looks at the moment, and how a task ended is told by the turn that it wakes.
+
+use cloister_policy::legible;
+use cloister_protocol::{AgentFrame, Ask, SendFile, Update};
+use cloister_store::outbox::OutboxItem;
+use cloister_store::posts::question_key;
+
+use super::split::{Limit, split};
+use crate::ports::Manners;
+
+/// What a question's message has besides its texts: headings, what can be answered.
+const QUESTION_FRAME: usize = 800;
+
+/// Notices that could not be told for so long are not told any more.
+const STALE_MS: i64 = 7 * 24 * 60 * 60 * 1000;
+
+/// One message of a row.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub(super) key: String,
+    pub(super) says: Says,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Says {
+    /// A part of an answer; the first may have been shown before, unfinished.
+    Answer {
+        markdown: String,
+        first: bool,
+    },
+    Notice(String),
+    Question(Box<Ask>),
+    File {
+        artifact: String,
+        file: SendFile,
+    },
+}
+
+impl Part {
+    /// What is to be told of it, in a few words, where it can't be shown.
+    pub(super) fn noun(&self) -> String {
+        match &self.says {
+            Says::Answer { .. } => "An answer".to_owned(),
+            Says::Notice(_) => "A notice".to_owned(),
+            Says::Question(ask) => format!("The question {}", ask.approval),
+            Says::File { file, .. } => format!("The file {}", code(&file.name)),
+        }
+    }
+}
+
+/// The key of a part of an answer.
+pub(super) fn answer_key(turn: &str, number: usize) -> String {
+    format!("{turn}/{number}")
+}
+
+pub(super) fn limit_of(manners: &Manners) -> Limit {
+    Limit { longest: manners.longest, measure: manners.measure }
+}
+
+/// The messages of a row, in order.
+pub(super) fn parts_of(row: &OutboxItem, manners: &Manners) -> Vec<Part> {
+    let limit = limit_of(manners);
+    match &row.frame {
+        AgentFrame::End(end) => answer(&row.turn, &end.text, &limit),
+        AgentFrame::Ask(ask) => question(row.id, ask, &limit),
+        AgentFrame::SendFile(file) => file_part(row, file, manners),
+        AgentFrame::Update(Update::Notice { text }) => notices(row.id, text, &limit),
+        AgentFrame::Update(Update::Blocked { host, reason, allow, .. }) => {
+            notices(row.id, &blocked(host, reason, allow.as_deref()), &limit)
+        }
+        AgentFrame::Error(error) => notices(row.id, &error.message, &limit),
+        AgentFrame::Update(
+            Update::Restart { .. }
+            | Update::Task { .. }
+            | Update::Progress { .. }
+            | Update::Todos { .. }
+            | Update::Answered { .. },
+        )
+        | AgentFrame::Accepted { .. }
+        | AgentFrame::TextChunk(_)
+        | AgentFrame::ToolCall(_)
+        | AgentFrame::ToolResult(_) => Vec::new(),
+    }
+}
+
+/// Whether a row answers nothing, and is so old that nobody wants to know.
+pub(super) fn is_stale(row: &OutboxItem, now_ms: i64) -> bool {
+    let answers_nothing = matches!(
+        row.frame,
+        AgentFrame::Update(Update::Notice { .. } | Update::Blocked { .. }) | AgentFrame::Error(_)
+    );
+    answers_nothing && now_ms.saturating_sub(row.created_at) > STALE_MS
+}
+
+/// What takes the place of an answer that was shown and came to nothing.
+pub(super) fn no_answer(key: String) -> Part {
+    Part { key, says: Says::Answer { markdown: "*There is no answer.*".to_owned(), first: true } }
+}
+
+fn answer(turn: &str, text: &str, limit: &Limit) -> Vec<Part> {
+    let pieces = split(text, limit).into_iter().filter(|piece| !piece.is_blank());
+    let part = |(number, piece): (usize, super::split::Piece<'_>)| Part {
+        key: answer_key(turn, number),
+        says: Says::Answer { markdown: piece.markdown(), first: number == 0 },
+    };
+    pieces.enumerate().map(part).collect()
+}
+
+fn blocked(host: &str, reason: &str, allow: Option<&str>) -> String {
+    let mut text = format!("{} was not reached: {}", code(host), legible(reason));
+    if let Some(command) = allow {
+        // Some programs keep what begins with a slash to themselves.
+        let command =
+            command.strip_prefix('/').map_or(command.to_owned(), |rest| format!("!{rest}"));
+        text.push_str(&format!("\n\nTo allow it, write {}.", code(&command)));
+    }
+    text
+}
+
+fn notices(row: i64, text: &str, limit: &Limit) -> Vec<Part> {
+    let pieces = split(text, limit).into_iter().filter(|piece| !piece.is_blank());
+    let part = |(number, piece): (usize, super::split::Piece<'_>)| Part {
+        key: format!("o{row}/{number}"),
+        says: Says::Notice(piece.markdown()),
+    };
+    pieces.enumerate().map(part).collect()
+}
+
+/// A question in one message if it fits; else what is asked comes first, verbatim and whole, and the question
+/// itself has the end of it.
+fn question(row: i64, ask: &Ask, limit: &Limit) -> Vec<Part> {
+    let measure = |text: &str| (limit.measure)(text);
+    let mut ask = ask.clone();
+    let mut before = Vec::new();
+    let around = |ask: &Ask| {
+        let sources: usize = ask.sources.iter().map(|source| measure(source) + 4).sum();
+        measure(&ask.title) + measure(&ask.reason) + sources + QUESTION_FRAME.min(limit.longest / 4)
+    };
+    if around(&ask) > limit.longest / 2 {
+        let sources = std::mem::take(&mut ask.sources).join("\n");
+        let reason = std::mem::take(&mut ask.reason);
+        before.push(format!("{}\n{reason}\n{sources}", ask.title));
+        ask.title = ask.title.chars().take(limit.longest / 8).collect();
+    }
+    let room = limit.longest.saturating_sub(around(&ask)).max(limit.longest / 4);
+    if measure(&ask.text) > room {
+        let smaller = Limit { longest: room, measure: limit.measure };
+        let mut pieces = split_verbatim(&ask.text, &smaller);
+        ask.text = pieces.pop().unwrap_or_default();
+        before.extend(pieces);
+    }
+    let mut parts: Vec<Part> = Vec::new();
+    for text in before {
+        let says = format!("{} asks, and this belongs to the question:\n\n", ask.approval);
+        let added = measure(&says) + measure(&marks_around(&text)) * 2 + 3;
+        let longest = limit.longest.saturating_sub(added).max(limit.longest / 4);
+        for piece in split_verbatim(&text, &Limit { longest, measure: limit.measure }) {
+            let markdown = format!("{says}{}", fenced(&piece));
+            parts.push(Part {
+                key: format!("o{row}/{}", parts.len()),
+                says: Says::Notice(markdown),
+            });
+        }
+    }
+    parts.push(Part { key: question_key(row), says: Says::Question(Box::new(ask)) });
+    parts
+}
+
+/// Pieces of a text that is not Markdown.
+fn split_verbatim(text: &str, limit: &Limit) -> Vec<String> {
+    split(text, limit).into_iter().map(|piece| piece.text.to_owned()).collect()
+}
+
+/// A text as a block of code that nothing in it can end.
+fn fenced(text: &str) -> String {
+    let marks = marks_around(text);
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    format!("{marks}\n{text}{end}{marks}")
+}
+
+fn marks_around(text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    "`".repeat(longest.max(2) + 1)
+}
+
+fn file_part(row: &OutboxItem, file: &SendFile, manners: &Manners) -> Vec<Part> {
+    let key = format!("o{}/0", row.id);
+    let artifact = file.url.as_deref().and_then(|url| url.rsplit('/').next());
+    let says = match artifact {
+        Some(artifact) if file.size <= manners.largest_file => {
+            Says::File { artifact: artifact.to_owned(), file: file.clone() }
+        }
+        Some(_) => Says::Notice(format!(
+            "{} ({}) is larger than the {} that can be sent here. It can be downloaded from {} on the web page.",
+            code(&file.name),
+            size(file.size),
+            size(manners.largest_file),
+            row.chat,
+        )),
+        None => Says::Notice(file_is_gone(file)),
+    };
+    vec![Part { key, says }]
+}
+
+/// What is said in the place of a file that is not there any more.
+pub(super) fn file_is_gone(file: &SendFile) -> String {
+    format!("{} was to be sent, but can't be opened any more.", code(&file.name))
+}
+
+/// A text as code, on one line, with nothing hidden in it.
+pub(super) fn code(text: &str) -> String {
+    let shown = legible(text).replace('`', "'").replace(['\n', '\r'], " ");
+    format!("`{shown}`")
+}
+
+/// A size as people read it.
+fn size(bytes: u64) -> String {
+    const MEGABYTE: u64 = 1 << 20;
+    match bytes {
+        0..1024 => format!("{bytes} bytes"),
+        1024..MEGABYTE => format!("{} kB", bytes / 1024),
+        _ => format!("{}.{} MB", bytes / MEGABYTE, bytes % MEGABYTE * 10 / MEGABYTE),
+    }
+}
+
+#[cfg(test)]
+#[path = "render_tests.rs"]
+mod tests;

@@ -1,0 +1,170 @@
+//! Answers that are shown while they are being written: posted after a short while, then edited.
+//!
+//! Best effort: it is skipped when the connector is busy, gets slower when the surface asks to, gives up when
+//! something is refused, and never stands in the way of the end, which replaces all of it.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::time::Duration;
+
+use cloister_store::conversations::Conversation;
+use cloister_store::posts::Post;
+use sha2::{Digest, Sha256};
+use tokio::time::Instant;
+
+use super::desk::{Desk, Turn};
+use super::posting::Halt;
+use super::render::{answer_key, limit_of};
+use super::split;
+use super::worker::Worker;
+use crate::ports::{Posting, Recipient, SendError};
+
+/// What was shown of the answers that are being written here.
+#[derive(Debug, Default)]
+pub(super) struct Streams {
+    shown: BTreeMap<i64, Shown>,
+}
+
+#[derive(Debug)]
+struct Shown {
+    origin: Option<String>,
+    /// None: nothing yet.
+    message: Option<String>,
+    /// What the message says.
+    text: String,
+    /// Of the text that it shows or was to show; 0: none.
+    version: u64,
+    next: Instant,
+    every: Duration,
+    given_up: bool,
+}
+
+impl Shown {
+    fn nothing(origin: Option<String>, every: Duration) -> Self {
+        Self {
+            origin,
+            message: None,
+            text: String::new(),
+            version: 0,
+            next: Instant::now(),
+            every,
+            given_up: false,
+        }
+    }
+}
+
+impl Streams {
+    /// The turn whose answer is to be shown next, and when.
+    pub(super) fn next(&mut self, desk: &Desk, first_after: Duration) -> Option<(i64, Instant)> {
+        self.shown.retain(|row, _| desk.turns().iter().any(|turn| turn.row == *row));
+        let due = desk.turns().iter().filter(|turn| turn.is_legible()).filter_map(|turn| {
+            let since = turn.text_since? + first_after;
+            let at = match self.shown.get(&turn.row) {
+                None => since,
+                Some(shown) if shown.given_up || shown.version == turn.version => return None,
+                Some(shown) => shown.next,
+            };
+            Some((turn.row, at))
+        });
+        due.min_by_key(|(_, at)| *at)
+    }
+}
+
+impl Worker {
+    /// Shows what there is of an answer.
+    pub(super) async fn show_unfinished(
+        &self,
+        place: &Conversation,
+        row: i64,
+        streams: &mut Streams,
+    ) {
+        let turn = self.desk.borrow().turns().iter().find(|turn| turn.row == row).cloned();
+        let (Some(turn), Some(least)) = (turn, self.surface.manners().edit_every) else { return };
+        let shown = match streams.shown.entry(row) {
+            Entry::Occupied(before) => before.into_mut(),
+            Entry::Vacant(none) => {
+                let origin = self.origin_of(row).await.unwrap_or_default();
+                none.insert(Shown::nothing(origin, least))
+            }
+        };
+        if self.sends.available_permits() == 0 {
+            shown.next = Instant::now() + shown.every;
+            return;
+        }
+        shown.version = turn.version;
+        match self.show(place, &turn, shown).await {
+            Ok(()) => shown.every = shown.every.mul_f64(0.9).max(least),
+            Err(Halt::Later(why)) => {
+                let asked = if let SendError::Wait(asked) = why { asked } else { Duration::ZERO };
+                shown.every = (shown.every * 2).min(self.pace.slowest_edit).max(asked);
+                // It is tried again even if nothing is added.
+                shown.version = 0;
+            }
+            Err(Halt::Stopped) => {}
+            Err(halt) => {
+                let conversation = self.conversation.number();
+                tracing::debug!(conversation, ?halt, "an answer is not shown before its end");
+                shown.given_up = true;
+            }
+        }
+        shown.next = Instant::now() + shown.every;
+    }
+
+    async fn show(&self, place: &Conversation, turn: &Turn, shown: &mut Shown) -> Result<(), Halt> {
+        let text = split::first(&turn.text, &limit_of(&self.surface.manners()));
+        let to = Recipient { conversation: place.clone(), origin: shown.origin.clone() };
+        let key = answer_key(&format!("t-m{}", turn.row), 0);
+        let posting = Posting::Answer { markdown: text.clone(), unfinished: true };
+        let message = match &shown.message {
+            Some(message) => message.clone(),
+            None => {
+                let (message, fresh) = self.show_first(&to, &key, &posting).await?;
+                shown.message = Some(message.clone());
+                if fresh {
+                    shown.text = text;
+                    return Ok(());
+                }
+                message
+            }
+        };
+        if shown.text != text {
+            let key = format!("{key}/{}", fingerprint(&text));
+            self.edit(&to, &key, &message, &posting).await?;
+            shown.text = text;
+        }
+        Ok(())
+    }
+
+    /// The message of an unfinished answer, and whether it says what was meant.
+    async fn show_first(
+        &self,
+        to: &Recipient,
+        key: &str,
+        posting: &Posting,
+    ) -> Result<(String, bool), Halt> {
+        let store = self.control.store();
+        let before = store.begin_post(self.conversation, key, None).await?;
+        match &before {
+            Some(Post { outbox_id: Some(_), .. }) => {
+                return Err(Halt::Refused("its end is being told".to_owned()));
+            }
+            Some(Post { external_id: Some(message), .. }) => return Ok((message.clone(), false)),
+            Some(_) if !self.surface.manners().remembers_keys => {
+                return Err(Halt::Refused("it is not known what was shown".to_owned()));
+            }
+            Some(_) | None => {}
+        }
+        let sent = self.post(to, key, posting).await;
+        if before.is_none() {
+            self.take_back(key, &sent).await?;
+        }
+        let message = sent?;
+        store.finish_post(self.conversation, key, &message).await?;
+        Ok((message, before.is_none()))
+    }
+}
+
+/// Names an edit by what it says.
+fn fingerprint(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}

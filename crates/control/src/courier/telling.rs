@@ -1,0 +1,182 @@
+//! Rows of the outbox, told in order, each once.
+
+use cloister_protocol::AgentFrame;
+use cloister_store::conversations::Conversation;
+use cloister_store::inbox::inbox_id;
+use cloister_store::outbox::OutboxItem;
+
+use super::posting::{Halt, Telling};
+use super::render::{self, Part, Says};
+use super::worker::Worker;
+use crate::ports::{Posting, Recipient};
+
+impl Worker {
+    /// Tells everything that is to be told here.
+    pub(super) async fn tell_rows(&self, place: &Conversation) -> Result<(), Halt> {
+        loop {
+            let rows = self.control.store().to_tell(self.conversation).await?;
+            if rows.is_empty() {
+                return Ok(());
+            }
+            for row in rows {
+                if self.stop.is_cancelled() {
+                    return Err(Halt::Stopped);
+                }
+                self.tell_row(place, &row).await?;
+                if let AgentFrame::End(_) = row.frame
+                    && let Some(turn) = turn_row(&row.turn)
+                {
+                    self.desk.send_modify(|desk| desk.ended(turn));
+                }
+            }
+        }
+    }
+
+    async fn tell_row(&self, place: &Conversation, row: &OutboxItem) -> Result<(), Halt> {
+        let parts = self.parts_of(row).await?;
+        if let Some(first) = parts.first() {
+            let to = Recipient { conversation: place.clone(), origin: self.origin(row).await? };
+            let telling = Telling { to, row };
+            let started = first.key.clone();
+            for part in parts {
+                match self.tell_part(&telling, &part).await {
+                    Ok(()) => {}
+                    Err(Halt::Refused(why)) => {
+                        self.tell_instead(&telling, &started, &part, &why).await?;
+                        break;
+                    }
+                    Err(halt) => return Err(halt),
+                }
+            }
+        }
+        Ok(self.control.store().mark_delivered(&[row.id]).await?)
+    }
+
+    /// The messages of a row, as things are now.
+    async fn parts_of(&self, row: &OutboxItem) -> Result<Vec<Part>, Halt> {
+        if render::is_stale(row, self.control.store().clock.now_ms()) {
+            return Ok(Vec::new());
+        }
+        let mut parts = render::parts_of(row, &self.surface.manners());
+        if let (AgentFrame::End(_), []) = (&row.frame, parts.as_slice()) {
+            // An answer that was shown and came to nothing must not look unfinished for ever.
+            let key = render::answer_key(&row.turn, 0);
+            let shown = self.control.store().post(self.conversation, &key).await?;
+            parts.extend(shown.map(|_| render::no_answer(key)));
+        }
+        Ok(parts)
+    }
+
+    async fn tell_part(&self, telling: &Telling<'_>, part: &Part) -> Result<(), Halt> {
+        match &part.says {
+            Says::Answer { first: true, .. } => self.tell_first_part(telling, part).await,
+            Says::Question(_) => self.ask(telling, part).await,
+            Says::Answer { .. } | Says::Notice(_) | Says::File { .. } => {
+                self.post_once(telling, &part.key, &part.says).await.map(drop)
+            }
+        }
+    }
+
+    /// The beginning of an answer: in the place of what was shown of it while it was being written.
+    async fn tell_first_part(&self, telling: &Telling<'_>, part: &Part) -> Result<(), Halt> {
+        let (store, here) = (self.control.store(), self.conversation);
+        let end_key = format!("{}/end", part.key);
+        // That it was shown unfinished is kept under the key of the edit, before the post says of which row
+        // it is: afterwards that could not be told from a post that never was unfinished.
+        let edit = match store.post(here, &part.key).await? {
+            None => None,
+            Some(shown) if shown.outbox_id.is_none() => {
+                store.begin_post(here, &end_key, Some(telling.row.id)).await?;
+                store.post(here, &end_key).await?
+            }
+            Some(_) => store.post(here, &end_key).await?,
+        };
+        let Some(edit) = edit else {
+            return self.post_once(telling, &part.key, &part.says).await.map(drop);
+        };
+        if edit.external_id.is_some() {
+            return Ok(());
+        }
+        let there = self.post_once(telling, &part.key, &part.says).await?;
+        let Says::Answer { markdown, .. } = &part.says else { return Ok(()) };
+        let posting = Posting::Answer { markdown: markdown.clone(), unfinished: false };
+        let message = match self.edit(&telling.to, &end_key, &there.message, &posting).await {
+            Ok(()) => there.message,
+            Err(Halt::Refused(why)) => {
+                tracing::warn!(
+                    surface = self.surface.name(),
+                    conversation = here.number(),
+                    reason = why,
+                    "an unfinished answer could not be replaced; it is posted anew"
+                );
+                self.post_once(telling, &format!("{}/anew", part.key), &part.says).await?.message
+            }
+            Err(halt) => return Err(halt),
+        };
+        Ok(store.finish_post(here, &end_key, &message).await?)
+    }
+
+    /// Says that something can't be shown, in the place of what is left of a row.
+    async fn tell_instead(
+        &self,
+        telling: &Telling<'_>,
+        started: &str,
+        part: &Part,
+        why: &str,
+    ) -> Result<(), Halt> {
+        tracing::warn!(
+            surface = self.surface.name(),
+            conversation = self.conversation.number(),
+            row = telling.row.id,
+            reason = why,
+            "something could not be shown on a surface"
+        );
+        let text = format!(
+            "{} could not be shown here ({}). It is in {} on the web page.",
+            part.noun(),
+            render::code(&why.chars().take(200).collect::<String>()),
+            telling.row.chat,
+        );
+        let key = format!("{started}/instead");
+        match self.post_once(telling, &key, &Says::Notice(text)).await {
+            // Nothing more can be done; the row must not hold up the others.
+            Ok(_) | Err(Halt::Refused(_)) => Ok(()),
+            Err(halt) => Err(halt),
+        }
+    }
+
+    /// What the surface wanted to know again of the message that led to a row.
+    async fn origin(&self, row: &OutboxItem) -> Result<Option<String>, Halt> {
+        let turn = match (turn_row(&row.turn), &row.frame) {
+            (Some(turn), _) => Some(turn),
+            (None, AgentFrame::Ask(ask)) => self.turn_of_task(ask.task).await?,
+            (None, _) => None,
+        };
+        match turn {
+            Some(turn) => self.origin_of(turn).await,
+            None => Ok(None),
+        }
+    }
+
+    pub(super) async fn origin_of(&self, turn: i64) -> Result<Option<String>, Halt> {
+        let found = self.control.store().origin_of_turn(turn).await?;
+        Ok(found.and_then(|(place, origin)| origin.filter(|_| place == Some(self.conversation))))
+    }
+
+    async fn turn_of_task(
+        &self,
+        task: Option<cloister_protocol::TaskId>,
+    ) -> Result<Option<i64>, Halt> {
+        let Some(task) = task else { return Ok(None) };
+        match self.control.store().task(task).await {
+            Ok(task) => Ok(turn_row(&task.turn)),
+            Err(cloister_store::StoreError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// The inbox row that a turn answers.
+pub(super) fn turn_row(turn: &str) -> Option<i64> {
+    inbox_id(turn.strip_prefix("t-")?)
+}

@@ -1,0 +1,139 @@
+//! The port of the surfaces: how control speaks where people are, and how an operator connects it there.
+//!
+//! A surface renders and sends; what is said, to whom and whether at all is decided before it is asked. What
+//! it hears it hands over before it acknowledges it to the outside.
+
+use std::time::Duration;
+
+use cloister_protocol::admin::{
+    AddConnector, AddedConnector, ConnectorView, ReconcileReport, ResetMode, ResetReport,
+};
+use cloister_protocol::{Answer, Ask};
+use cloister_store::connectors::ConnectorId;
+use cloister_store::conversations::Conversation;
+use futures_util::future::BoxFuture;
+
+use crate::error::ControlError;
+use crate::uploads::Download;
+
+/// One bot account that is connected. Control hands it what is to be told, conversation by conversation and
+/// in order; it never has to queue.
+pub trait Surface: Send + Sync + 'static {
+    /// Its name, as the inbox and identities know it: matrix, telegram …
+    fn name(&self) -> &'static str;
+    fn connector(&self) -> ConnectorId;
+    fn manners(&self) -> Manners;
+    /// Posts one message and says which it is. The same key again is the same message: where the platform can
+    /// tell, it is not posted twice, and the id is that of the first.
+    fn post<'a>(
+        &'a self,
+        to: &'a Recipient,
+        key: &'a str,
+        post: &'a Posting,
+    ) -> BoxFuture<'a, Result<String, SendError>>;
+    /// Puts a posting in the place of what a message said. The key names this edit and what it says.
+    fn edit<'a>(
+        &'a self,
+        to: &'a Recipient,
+        key: &'a str,
+        message: &'a str,
+        post: &'a Posting,
+    ) -> BoxFuture<'a, Result<(), SendError>>;
+    /// Shows that an answer is being written, or is no longer. Control repeats it while it lasts.
+    fn typing<'a>(&'a self, to: &'a Recipient, typing: bool) -> BoxFuture<'a, ()>;
+}
+
+/// Where something is to be said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recipient {
+    pub conversation: Conversation,
+    /// What the surface wanted to know again: the message it answers, a thread. Its own business.
+    pub origin: Option<String>,
+}
+
+/// How a surface wants to be spoken to.
+#[derive(Clone, Copy, Debug)]
+pub struct Manners {
+    /// The most of one message, as `measure` counts.
+    pub longest: usize,
+    pub measure: fn(&str) -> usize,
+    /// The least time between two edits of a message that is being written; none: it can't be edited.
+    pub edit_every: Option<Duration>,
+    /// How long an indicator of typing lasts.
+    pub typing_lasts: Duration,
+    /// The largest file that can be sent.
+    pub largest_file: u64,
+    /// Whether the platform itself takes the same key for the same message. Where it does not, what was being
+    /// posted when everything was killed is posted again, and says that it may be a repetition.
+    pub remembers_keys: bool,
+}
+
+/// One message, as the surface is to render it.
+#[derive(Debug)]
+pub enum Posting {
+    /// An answer or a part of it; `unfinished`: it is still being written.
+    Answer {
+        markdown: String,
+        unfinished: bool,
+    },
+    /// Something the person should know that answers nothing: a notice, a task's state.
+    Notice {
+        markdown: String,
+    },
+    /// A question; `settled`: how it was answered, and by whom.
+    Question {
+        ask: Ask,
+        settled: Option<(Answer, String)>,
+    },
+    File(Download),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    /// Too fast; after this long it may be tried again.
+    #[error("the surface asks to wait {} ms", .0.as_millis())]
+    Wait(Duration),
+    /// It may work later. Whether it got there is not known.
+    #[error("the surface could not be reached: {0}")]
+    Unreachable(String),
+    /// The conversation is gone: left, blocked, deleted.
+    #[error("nothing can be sent there: {0}")]
+    Gone(String),
+    /// This will never be taken.
+    #[error("the surface refuses it: {0}")]
+    Refused(String),
+}
+
+/// A surface with all its connectors, for who administers it.
+pub trait SurfaceHost: Send + Sync + 'static {
+    fn name(&self) -> &'static str;
+    /// Connects every known connector, each in the background. Returns at once.
+    fn start(&self) -> BoxFuture<'_, Result<(), ControlError>>;
+    /// Logs in and connects. Nothing is kept of one that can't log in.
+    fn add<'a>(
+        &'a self,
+        new: AddConnector,
+        by: &'a str,
+    ) -> BoxFuture<'a, Result<AddedConnector, ControlError>>;
+    fn list(&self) -> BoxFuture<'_, Result<Vec<ConnectorView>, ControlError>>;
+    /// Logs out and forgets the account; conversations on the server stay as they are.
+    fn remove<'a>(
+        &'a self,
+        account: &'a str,
+        by: &'a str,
+    ) -> BoxFuture<'a, Result<(), ControlError>>;
+    /// Compares what is known with what the server has, and mends what is known.
+    fn reconcile<'a>(
+        &'a self,
+        account: &'a str,
+    ) -> BoxFuture<'a, Result<ReconcileReport, ControlError>>;
+    fn reset<'a>(
+        &'a self,
+        account: &'a str,
+        mode: ResetMode,
+        dry_run: bool,
+        by: &'a str,
+    ) -> BoxFuture<'a, Result<ResetReport, ControlError>>;
+    /// Disconnects everything, within a few seconds.
+    fn stop(&self) -> BoxFuture<'_, ()>;
+}

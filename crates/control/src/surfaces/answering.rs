@@ -1,0 +1,50 @@
+//! Answers that are pressed, not typed: a reaction, a button.
+
+use cloister_policy::engine::Ownership;
+use cloister_protocol::{AgentFrame, Answer, ErrorCode};
+use cloister_store::approvals::Approval;
+use cloister_store::conversations::ConversationId;
+
+use crate::control::Control;
+use crate::error::ControlError;
+
+/// A reaction to, or a button on, a message of ours.
+#[derive(Clone, Copy, Debug)]
+pub struct Pressed<'a> {
+    pub surface: &'a str,
+    /// Whose account pressed it, as the surface vouches for.
+    pub by: &'a str,
+    pub conversation: ConversationId,
+    /// The message, as the surface names it.
+    pub message: &'a str,
+    pub answer: Answer,
+}
+
+impl Control {
+    /// Answers the question that a message of ours asks, as the person whose account pressed it; none if the
+    /// message asks nothing. Who may not answer it is refused.
+    pub async fn press(&self, pressed: Pressed<'_>) -> Result<Option<Approval>, ControlError> {
+        let told = self.store().told_by(pressed.conversation, pressed.message).await?;
+        let Some((workspace, AgentFrame::Ask(ask))) = told.map(|row| (row.workspace, row.frame))
+        else {
+            return Ok(None);
+        };
+        let Some(identity) = self.store().identity(pressed.surface, pressed.by).await? else {
+            return Err(ControlError::refused(ErrorCode::Forbidden, "you are not known here"));
+        };
+        // In a person's own conversation nobody presses for them, whatever they may do elsewhere.
+        if let Ownership::Private { owner } = self.place(workspace).await?.ownership
+            && owner != identity.user
+        {
+            let message = "what is asked here is asked of somebody else";
+            return Err(ControlError::refused(ErrorCode::Forbidden, message));
+        }
+        let digest = Some(ask.digest.as_str()).filter(|digest| !digest.is_empty());
+        let by = identity.user;
+        self.answer_approval(by, workspace, ask.approval, pressed.answer, digest).await.map(Some)
+    }
+}
+
+#[cfg(test)]
+#[path = "answering_tests.rs"]
+mod tests;

@@ -1,0 +1,125 @@
+//! What control keeps about surfaces while it runs: which connectors are attached, how each is doing, and the
+//! signal that chats must be shown differently. What must not be lost is in the database.
+
+mod answering;
+mod onboarding;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cloister_protocol::admin::{ConnectorState, ReconcileReport};
+use cloister_store::connectors::ConnectorId;
+use tokio::sync::watch;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+pub use answering::Pressed;
+
+use crate::control::Control;
+use crate::courier;
+use crate::ports::Surface;
+
+/// How a connector is doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Health {
+    pub surface: &'static str,
+    pub state: ConnectorState,
+    pub problem: Option<String>,
+    /// When the server last answered, in Unix milliseconds.
+    pub last_heard_at: Option<i64>,
+    pub reconciled: Option<ReconcileReport>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Surfaces {
+    health: Mutex<HashMap<ConnectorId, Health>>,
+    /// Held by the courier of a connector.
+    couriers: Mutex<HashMap<ConnectorId, Arc<tokio::sync::Mutex<()>>>>,
+    chats: watch::Sender<u64>,
+    telling: onboarding::Telling,
+}
+
+impl Default for Surfaces {
+    fn default() -> Self {
+        Self {
+            health: Mutex::default(),
+            couriers: Mutex::default(),
+            chats: watch::channel(0).0,
+            telling: Default::default(),
+        }
+    }
+}
+
+impl Surfaces {
+    fn health(&self) -> MutexGuard<'_, HashMap<ConnectorId, Health>> {
+        self.health.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the courier of a connector holds while it works.
+    pub(crate) fn alone(&self, connector: ConnectorId) -> Arc<tokio::sync::Mutex<()>> {
+        let mut couriers = self.couriers.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(couriers.entry(connector).or_default())
+    }
+}
+
+/// A connector that is told what people are to be told. Dropped, it is told nothing more.
+#[derive(Debug)]
+pub struct Attachment {
+    _stop: DropGuard,
+}
+
+/// Says when chats were made, renamed or archived, and conversations may have to show it.
+#[derive(Debug)]
+pub struct ChatChanges(watch::Receiver<u64>);
+
+impl ChatChanges {
+    pub async fn next(&mut self) {
+        if self.0.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+impl Control {
+    /// From now on the connector is handed what is to be told in its conversations, beginning with what was
+    /// left over.
+    pub fn attach(&self, surface: Arc<dyn Surface>) -> Attachment {
+        let stop = self.inner.stop.child_token();
+        let work = courier::carry(self.clone(), surface, stop.clone());
+        self.inner.tracker.spawn(work);
+        Attachment { _stop: stop.drop_guard() }
+    }
+
+    /// Rooms may have to be made, renamed or put away.
+    pub fn chats_changed(&self) {
+        self.inner.surfaces.chats.send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    pub fn chat_changes(&self) -> ChatChanges {
+        ChatChanges(self.inner.surfaces.chats.subscribe())
+    }
+
+    pub fn report_health(&self, connector: ConnectorId, health: Health) {
+        self.inner.surfaces.health().insert(connector, health);
+    }
+
+    pub fn forget_health(&self, connector: ConnectorId) {
+        self.inner.surfaces.health().remove(&connector);
+    }
+
+    pub fn health_of(&self, connector: ConnectorId) -> Option<Health> {
+        self.inner.surfaces.health().get(&connector).cloned()
+    }
+
+    /// How every connector is doing.
+    pub fn healths(&self) -> Vec<(ConnectorId, Health)> {
+        let health = self.inner.surfaces.health();
+        let mut all: Vec<_> = health.iter().map(|(id, health)| (*id, health.clone())).collect();
+        all.sort_by_key(|(id, _)| *id);
+        all
+    }
+
+    /// Stops when the control plane does.
+    pub fn stop_token(&self) -> CancellationToken {
+        self.inner.stop.child_token()
+    }
+}

@@ -1,0 +1,129 @@
+//! First words: to strangers, to people whose conversation leads nowhere, and to who has just arrived.
+//!
+//! Promises: the same stranger is told once in the time that is set, also across restarts, and all of them
+//! together at a bounded rate; a stranger costs no model call and no workspace.
+
+use cloister_protocol::UserId;
+use tokio::time::Instant;
+
+use crate::commands;
+use crate::control::Control;
+use crate::error::ControlError;
+use crate::limits::{Buckets, Rate};
+use crate::people::account;
+
+/// What was said lately, in memory. What must outlive a restart is in the database.
+#[derive(Debug)]
+pub(crate) struct Telling {
+    /// Refusals of strangers over one surface.
+    strangers: Buckets<String>,
+    /// What a conversation that leads nowhere was told.
+    not_here: Buckets<(String, String)>,
+    /// Anything else that is worth saying now and then.
+    once: Buckets<String>,
+}
+
+impl Default for Telling {
+    fn default() -> Self {
+        Self {
+            strangers: Buckets::new(Rate::new(30, 0.2)),
+            not_here: Buckets::new(Rate::new(1, 1.0 / 3600.0)),
+            once: Buckets::new(Rate::new(1, 1.0 / 60.0)),
+        }
+    }
+}
+
+impl Control {
+    fn telling(&self) -> &Telling {
+        &self.inner.surfaces.telling
+    }
+
+    /// What to say to an account that is nobody's, unless it was told.
+    pub(crate) async fn refusal(
+        &self,
+        surface: &str,
+        external_id: &str,
+    ) -> Result<Option<String>, ControlError> {
+        // What can't be an account's id is not worth remembering.
+        let Ok(stranger) = account(surface, external_id, "") else { return Ok(None) };
+        let strangers = &self.telling().strangers;
+        if strangers.take(stranger.surface.clone(), Instant::now()).is_err() {
+            return Ok(None);
+        }
+        let options = &self.inner.parts.surfaces;
+        let every = i64::try_from(options.refusal_every_s.saturating_mul(1000)).unwrap_or(i64::MAX);
+        let who = (stranger.surface.as_str(), stranger.external_id.as_str());
+        let told = self.store().tell_stranger(who, every).await?;
+        if !told {
+            strangers.give_back(&stranger.surface);
+        }
+        Ok(told.then(|| options.refusal.clone()))
+    }
+
+    /// What to say where somebody known may not speak, unless it was said lately.
+    pub(crate) fn not_here(
+        &self,
+        surface: &str,
+        conversation: &str,
+        words: &str,
+    ) -> Option<String> {
+        let key = (surface.to_owned(), conversation.to_owned());
+        self.telling().not_here.take(key, Instant::now()).is_ok().then(|| words.to_owned())
+    }
+
+    /// Whether to say something that would otherwise be said again and again: true once a minute per key.
+    pub fn once_a_while(&self, key: &str) -> bool {
+        self.telling().once.take(key.to_owned(), Instant::now()).is_ok()
+    }
+
+    /// Whether a stranger asks for a code.
+    pub fn asks_to_pair(text: &str) -> bool {
+        let text = text.trim();
+        text.strip_prefix(['/', '!']).unwrap_or(text).eq_ignore_ascii_case("pair")
+    }
+
+    /// The answer to who asks for a code; none if they asked too often and were told so.
+    pub async fn pairing_words(
+        &self,
+        surface: &str,
+        external_id: &str,
+        display_name: &str,
+    ) -> Option<String> {
+        match self.begin_pairing(surface, external_id, display_name).await {
+            Ok(code) => Some(format!(
+                "Your code is **{code}**. Give it to whoever runs this: they enter it with \
+                 `cloister pair {code}`, and see which account it is for. It is good once, for ten minutes."
+            )),
+            Err(error) => {
+                tracing::warn!(surface, error = error.chain(), "no pairing code was given");
+                let key = format!("pair {surface} {external_id}");
+                let body = error.body();
+                let fix = body.fix.map(|fix| format!("; {fix}")).unwrap_or_default();
+                self.once_a_while(&key).then(|| format!("No code now: {}{fix}.", body.message))
+            }
+        }
+    }
+
+    /// Who the agent is and how to begin, for who has just arrived on a surface.
+    pub async fn welcome(&self, user: UserId, surface: &str) -> Result<String, ControlError> {
+        let user = self.store().user_by_id(user).await?;
+        let p = commands::prefix(surface);
+        let agent = self.agent_name(user.workspace);
+        let agent =
+            agent.map_or_else(|| "your agent".to_owned(), |name| format!("{name}, your agent"));
+        Ok(format!(
+            "Hello {}. I am {agent}. Just write what you want to have done: I answer here, work in the \
+             background, and tell you when something is done or needs you.\n\n\
+             - `{p}new [title]` starts another chat, `{p}chats` lists them, `{p}rename TITLE` names this one\n\
+             - `{p}status` says what is going on, `{p}tasks` lists tasks, `{p}cancel 3` stops one\n\
+             - `{p}yes` or `{p}no` answers what I ask here, `{p}approvals` shows all that waits\n\
+             - `{p}clear` starts this chat afresh, `{p}archive` puts it away\n\
+             - `{p}settings` shows how you are set up, `{p}help` lists everything",
+            user.name
+        ))
+    }
+}
+
+#[cfg(test)]
+#[path = "onboarding_tests.rs"]
+mod tests;

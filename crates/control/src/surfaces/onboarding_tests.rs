@@ -1,0 +1,43 @@
+use crate::Control;
+use crate::test_world::World;
+
+/// X2: a welcome names the commands as they are typed on that surface.
+#[tokio::test]
+async fn a_welcome_names_the_commands_as_they_are_typed_there() {
+    let world = World::new().await;
+    let matrix = world.control.welcome(world.ada.id, "matrix").await.unwrap();
+    assert!(matrix.starts_with("Hello ada."), "{matrix}");
+    for command in ["!new", "!chats", "!yes", "!no", "!cancel", "!clear", "!help", "!settings"] {
+        assert!(matrix.contains(&format!("`{command}")), "{command} in {matrix}");
+    }
+    let web = world.control.welcome(world.ada.id, "web").await.unwrap();
+    assert!(web.contains("`/new") && !web.contains("`!"), "{web}");
+}
+
+/// I2: who asks for a code gets one, and a flood of asking is answered once.
+#[tokio::test]
+async fn who_asks_for_codes_again_and_again_is_answered_a_few_times() {
+    let world = World::new().await;
+    for asks in ["pair", " Pair ", "!pair", "/PAIR"] {
+        assert!(Control::asks_to_pair(asks), "{asks}");
+    }
+    for talk in ["pair me", "repair", "", "!"] {
+        assert!(!Control::asks_to_pair(talk), "{talk}");
+    }
+    let mut answers = Vec::new();
+    for _ in 0..20 {
+        let words = world.control.pairing_words("matrix", "@eve:example.org", "Eve").await;
+        answers.extend(words);
+    }
+    assert_eq!(answers.len(), 4, "three codes, and once that it is too often: {answers:?}");
+    assert!(answers.iter().take(3).all(|words| words.contains("`cloister pair ")), "{answers:?}");
+    assert!(answers.last().unwrap().contains("try again in"), "{answers:?}");
+}
+
+#[tokio::test]
+async fn a_flood_is_answered_once_in_a_while() {
+    let world = World::new().await;
+    let said = (0..50).filter(|_| world.control.once_a_while("busy 1")).count();
+    assert_eq!(said, 1);
+    assert!(world.control.once_a_while("busy 2"), "another conversation is told on its own");
+}

@@ -1,0 +1,277 @@
+//! A control plane on a temporary directory, without cells, for tests of what surfaces rely on.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use cloister_protocol::admin::ContextChange;
+use cloister_protocol::link::Cause;
+use cloister_protocol::{Answer, ApprovalId, ChatId, UserId, WorkspaceId};
+use cloister_store::Store;
+use cloister_store::approvals::{ApprovalKind, NewApproval};
+use cloister_store::connectors::{Connector, NewConnector};
+use cloister_store::conversations::{Conversation, ConversationKind, NewConversation};
+use cloister_store::inbox::{HeardIn, Inbound, InboxItem};
+use cloister_store::secrets::MasterPlace;
+use cloister_store::tasks::NewTask;
+use cloister_store::users::User;
+use futures_util::future::BoxFuture;
+
+use crate::layout::Layout;
+use crate::people::{Heard, Located, Speaker};
+use crate::ports::{
+    CellBackend, Check, Doors, Egress, LaunchError, LinkSide, OpenDoor, Principal, Sandbox,
+    SandboxSpec,
+};
+use crate::{AuditParts, Control, Metrics, Parts, Policies, SurfaceOptions};
+
+pub(crate) const C1: ChatId = ChatId::from_number(1);
+
+/// Launches nothing, opens no door.
+struct Nothing;
+
+impl CellBackend for Nothing {
+    fn name(&self) -> &'static str {
+        "nothing"
+    }
+
+    fn check(&self) -> BoxFuture<'_, Vec<Check>> {
+        Box::pin(async { Vec::new() })
+    }
+
+    fn sweep(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+
+    fn launch(&self, spec: SandboxSpec) -> BoxFuture<'_, Result<Box<dyn Sandbox>, LaunchError>> {
+        let reason = "there is no backend".to_owned();
+        Box::pin(async move { Err(LaunchError::Failed { name: spec.name, reason }) })
+    }
+
+    fn adopt(&self, _: WorkspaceId, _: &std::fs::File) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn show(&self, _: WorkspaceId, _: &std::fs::File) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Doors for Nothing {
+    fn open(
+        &self,
+        _: PathBuf,
+        _: Principal,
+        _: Egress,
+        _: Arc<dyn LinkSide>,
+    ) -> std::io::Result<Box<dyn OpenDoor>> {
+        Err(std::io::Error::other("there are no doors"))
+    }
+}
+
+/// The default policies, read once: that takes longer than all else in a world.
+fn policies() -> Policies {
+    static DEFAULT: OnceLock<Policies> = OnceLock::new();
+    DEFAULT.get_or_init(|| Policies::new(&[]).unwrap()).clone()
+}
+
+/// Root runs it; Ada and Bob are people with an account on Matrix; the club is a community.
+pub(crate) struct World {
+    dir: tempfile::TempDir,
+    pub(crate) control: Control,
+    pub(crate) root: User,
+    pub(crate) ada: User,
+    pub(crate) bob: User,
+    pub(crate) club: User,
+    pub(crate) connector: Connector,
+}
+
+pub(crate) const ADA: &str = "@ada:example.org";
+pub(crate) const BOB: &str = "@bob:example.org";
+/// The club's room, once `World::club_room` was called.
+pub(crate) const CLUB: &str = "!club:example.org";
+
+impl World {
+    pub(crate) async fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let control = open(&dir, SurfaceOptions::default(), true).await;
+        let store = control.store();
+        let [root, ada, bob] =
+            [add(&control, "root").await, add(&control, "ada").await, add(&control, "bob").await];
+        let club = control.add_community(&"book-club".parse().unwrap(), "root").await.unwrap();
+        for (user, id) in [(&ada, ADA), (&bob, BOB)] {
+            let account = crate::account("matrix", id, "anybody").unwrap();
+            control.link_identity(user, &account, "root").await.unwrap();
+        }
+        let new = NewConnector {
+            surface: "matrix".into(),
+            account: "@cloister:example.org".into(),
+            address: "https://example.org".into(),
+            settings: serde_json::json!({}),
+            by: "root".into(),
+        };
+        let connector = store.put_connector(&new).await.unwrap();
+        Self { dir, control, root, ada, bob, club, connector }
+    }
+
+    /// The same data after a restart, with other settings.
+    pub(crate) async fn restarted(self, surfaces: SurfaceOptions) -> Self {
+        let control = open(&self.dir, surfaces, false).await;
+        Self { control, ..self }
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        self.control.store()
+    }
+
+    pub(crate) async fn role(&self, user: &User, role: &str) {
+        let held = format!("{role}@workspace:{}", self.club.workspace).parse().unwrap();
+        self.control.give_role(user, &held, "root").await.unwrap();
+    }
+
+    /// Makes a room a context of the club.
+    pub(crate) async fn club_room(&self, name: &str, room: &str) {
+        let change = ContextChange {
+            surface: Some("matrix".into()),
+            conversation: Some(room.into()),
+            new: true,
+            ..ContextChange::default()
+        };
+        self.control.change_context(self.club.workspace, name, change, "root").await.unwrap();
+    }
+
+    pub(crate) async fn locate(&self, sender: &str, heard: Heard<'_>) -> Located {
+        self.control.locate(self.connector.id, "matrix", sender, heard).await.unwrap()
+    }
+
+    /// Who speaks and where, for something that must lead somewhere.
+    pub(crate) async fn speaker(&self, sender: &str, heard: Heard<'_>) -> Speaker {
+        match self.locate(sender, heard).await {
+            Located::To(speaker) => *speaker,
+            nowhere => panic!("{sender} in {heard:?} leads nowhere: {nowhere:?}"),
+        }
+    }
+
+    /// A room that was made for a chat of somebody.
+    pub(crate) async fn room_of(&self, user: &User, chat: ChatId, id: &str) -> Conversation {
+        let new = NewConversation {
+            connector: self.connector.id,
+            external_id: Some(id.to_owned()),
+            chat: (user.workspace, chat),
+            kind: ConversationKind::Room,
+            user: Some(user.id),
+        };
+        self.store().put_conversation(&new).await.unwrap()
+    }
+
+    /// A message as it was stored; none: on the web.
+    pub(crate) async fn stored(
+        &self,
+        (workspace, chat): (WorkspaceId, ChatId),
+        from: &User,
+        text: &str,
+        conversation: Option<&Conversation>,
+    ) -> InboxItem {
+        static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let inbound = Inbound {
+            source: "test".into(),
+            external_id: format!("{workspace}:{chat}:x{number}"),
+            workspace,
+            chat,
+            cause: Cause::Message {
+                from: from.name.to_string(),
+                text: text.into(),
+                attachments: Vec::new(),
+            },
+            heard_in: conversation
+                .map(|conversation| HeardIn { conversation: conversation.id, origin: None }),
+        };
+        self.store().accept(inbound).await.unwrap().item
+    }
+
+    /// A question that waits in a chat, for what somebody's task wants.
+    pub(crate) async fn asked(
+        &self,
+        workspace: WorkspaceId,
+        chat: ChatId,
+        user: UserId,
+        class: &str,
+    ) -> ApprovalId {
+        let task = NewTask {
+            workspace,
+            chat,
+            person: user,
+            parent: None,
+            turn: format!("t-{user}-{chat}"),
+            title: "a task".into(),
+            instructions: String::new(),
+            request: String::new(),
+            files: Vec::new(),
+            plan_first: false,
+            budget: 1,
+            hosts: None,
+            secrets: None,
+            marks: Vec::new(),
+        };
+        static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let key = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed).to_string();
+        let task = self.store().delegate(task, "test", &key).await.unwrap().id;
+        let question = NewApproval {
+            workspace,
+            chat,
+            task: Some(task),
+            user,
+            kind: ApprovalKind::Effect,
+            digest: "0".repeat(64),
+            class: class.into(),
+            reason: "it sends something out".into(),
+            sources: Vec::new(),
+            people: 1,
+            offered: vec![Answer::Allow, Answer::Deny],
+            title: "a question".into(),
+            text: "send it?".into(),
+            describes: String::new(),
+            template: None,
+            host: None,
+            call: None,
+            proposal: None,
+            park: false,
+        };
+        self.store().ask(question).await.unwrap().approval.id
+    }
+}
+
+async fn add(control: &Control, name: &str) -> User {
+    let limits = control.users().limits();
+    let user = control.store().add_user(&name.parse().unwrap(), limits).await.unwrap();
+    control.store().ensure_first_chat(user.workspace).await.unwrap();
+    user
+}
+
+async fn open(dir: &tempfile::TempDir, surfaces: SurfaceOptions, new: bool) -> Control {
+    let layout = Layout::new(dir.path());
+    layout.create().unwrap();
+    let store = Store::open(&layout.database()).await.unwrap();
+    let master = dir.path().join("master.key");
+    if new {
+        store.create_master(&master).await.unwrap();
+    }
+    let keys = store.unlock(&MasterPlace::file(&master)).await.unwrap();
+    Control::new(Parts {
+        store,
+        layout,
+        cells: Default::default(),
+        users: Default::default(),
+        work: Default::default(),
+        limits: Default::default(),
+        gates: Default::default(),
+        surfaces,
+        backend: Arc::new(Nothing),
+        doors: Arc::new(Nothing),
+        metrics: Arc::new(Metrics::default()),
+        keys,
+        policies: policies(),
+        audit: AuditParts { options: Default::default(), witnesses: Vec::new() },
+        master: Arc::new(move || Ok((MasterPlace::file(&master), false))),
+    })
+}

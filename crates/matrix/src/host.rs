@@ -1,0 +1,408 @@
+//! The surface as a whole: every account of ours on Matrix, and what an operator does with them.
+
+mod view;
+
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use cloister_control::ports::SurfaceHost;
+use cloister_control::{Control, ControlError};
+use cloister_protocol::ErrorCode;
+use cloister_protocol::admin::{
+    AddConnector, AddedConnector, ConnectorView, Credential, Key, ReconcileReport, ResetMode,
+    ResetReport,
+};
+use cloister_store::StoreError;
+use cloister_store::connectors::{Connector, ConnectorId, NewConnector};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::SURFACE;
+use crate::bot::{Bot, BotSettings};
+use crate::options::MatrixOptions;
+use crate::session::address;
+use crate::session::credentials::Credentials;
+use crate::session::login::{self, LoggedIn};
+use crate::sync::{Account, note_reconciled};
+
+/// How long an account may take to stop.
+const STOP_TIME: Duration = Duration::from_secs(5);
+/// The pause after a failure of our own making.
+const AFTER_PANIC: Duration = Duration::from_secs(30);
+
+/// Every account of ours on Matrix.
+pub struct MatrixHost {
+    control: Control,
+    options: MatrixOptions,
+    data: PathBuf,
+    running: Mutex<HashMap<ConnectorId, Running>>,
+    /// Accounts are added and removed one at a time.
+    changing: tokio::sync::Mutex<()>,
+    /// What was asked for goes on when the asker has gone.
+    errands: TaskTracker,
+    itself: std::sync::Weak<Self>,
+}
+
+/// An account that is connected, or tries to be.
+#[derive(Clone)]
+struct Running {
+    stop: CancellationToken,
+    tracker: TaskTracker,
+    bot: Arc<OnceLock<Arc<Bot>>>,
+}
+
+impl Running {
+    async fn end(self) {
+        self.stop.cancel();
+        self.tracker.close();
+        if tokio::time::timeout(STOP_TIME, self.tracker.wait()).await.is_err() {
+            tracing::warn!(late = self.tracker.len(), "a Matrix account did not stop in time");
+        }
+    }
+}
+
+impl MatrixHost {
+    /// What it keeps on disk is under `data`.
+    pub fn new(control: Control, options: MatrixOptions, data: PathBuf) -> Arc<Self> {
+        Arc::new_cyclic(|itself| Self {
+            control,
+            options,
+            data,
+            running: Mutex::default(),
+            changing: tokio::sync::Mutex::default(),
+            errands: TaskTracker::new(),
+            itself: itself.clone(),
+        })
+    }
+
+    fn running(&self) -> MutexGuard<'_, HashMap<ConnectorId, Running>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn account(&self, connector: Connector, running: &Running) -> Account {
+        Account {
+            control: self.control.clone(),
+            options: self.options.clone(),
+            data: self.data.clone(),
+            connector,
+            stop: running.stop.clone(),
+            tracker: running.tracker.clone(),
+            bot: Arc::clone(&running.bot),
+        }
+    }
+
+    /// Connects an account in the background.
+    fn connect(&self, connector: Connector) {
+        let id = connector.id;
+        let running = Running {
+            stop: self.control.stop_token(),
+            tracker: TaskTracker::new(),
+            bot: Arc::default(),
+        };
+        let account = self.account(connector, &running);
+        // What was said of an earlier device is not true of this one.
+        self.control.forget_health(id);
+        running.tracker.spawn(async move {
+            while AssertUnwindSafe(Box::pin(account.run())).catch_unwind().await.is_err() {
+                tracing::error!("a Matrix account failed; it is connected anew");
+                tokio::select! {
+                    () = account.stop.cancelled() => return,
+                    () = tokio::time::sleep(AFTER_PANIC) => {}
+                }
+            }
+        });
+        self.running().insert(id, running);
+    }
+
+    async fn disconnect(&self, id: ConnectorId) -> Option<Arc<Bot>> {
+        let running = self.running().remove(&id)?;
+        let bot = running.bot.get().cloned();
+        running.end().await;
+        bot
+    }
+
+    async fn connector(&self, account: &str) -> Result<Connector, ControlError> {
+        let found = self.control.store().connector(SURFACE, account.trim()).await;
+        found.map_err(|error| match error {
+            StoreError::NotFound { .. } => ControlError::with_fix(
+                ErrorCode::NotFound,
+                format!("there is no Matrix account {account}"),
+                "`cloister matrix list` shows what there is",
+            ),
+            other => other.into(),
+        })
+    }
+
+    /// The account to work with; one that can't be opened knows nothing and reaches nothing.
+    async fn bot(&self, connector: &Connector) -> Result<Arc<Bot>, ControlError> {
+        let running = self.running().get(&connector.id).cloned();
+        if let Some(bot) = running.as_ref().and_then(|running| running.bot.get()) {
+            return Ok(Arc::clone(bot));
+        }
+        let idle = Running {
+            stop: CancellationToken::new(),
+            tracker: TaskTracker::new(),
+            bot: Arc::default(),
+        };
+        let client = login::bare_client(&connector.address, &self.options).await?;
+        Ok(Arc::new(self.account(connector.clone(), &idle).bot_of(client, String::new())))
+    }
+
+    /// Runs what must not stop half way to its end, whether or not the asker waits.
+    async fn see_through<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(Arc<Self>) -> BoxFuture<'static, Result<T, ControlError>>,
+    ) -> Result<T, ControlError> {
+        let gone =
+            || ControlError::refused(ErrorCode::ShuttingDown, "the control plane is stopping");
+        let itself = self.itself.upgrade().ok_or_else(gone)?;
+        let done = self.errands.spawn(work(itself)).await;
+        done.unwrap_or_else(|error| {
+            let message = format!("it was not done: {error}");
+            Err(ControlError::refused(ErrorCode::Internal, message))
+        })
+    }
+
+    async fn add_account(
+        &self,
+        new: AddConnector,
+        by: String,
+    ) -> Result<AddedConnector, ControlError> {
+        let _one_at_a_time = self.changing.lock().await;
+        let account = address::account_id(&new.account)?;
+        let there = match self.control.store().connector(SURFACE, account.as_str()).await {
+            Ok(connector) => Some(connector),
+            Err(StoreError::NotFound { .. }) => None,
+            Err(error) => return Err(error.into()),
+        };
+        let earlier = match &there {
+            Some(connector) => Credentials::open(&self.control, connector.id).await?,
+            None => None,
+        };
+        if let (Some(connector), Some(earlier)) = (&there, &earlier)
+            && is_same_session(&new, earlier)
+            && login::store_is_there(earlier, &self.data).await
+        {
+            return self.come_back(connector.clone(), &new, earlier, &by).await;
+        }
+        let logged_in =
+            Box::pin(login::log_in(&new, earlier.as_ref(), &self.data, &self.options)).await?;
+        let connector = self.keep(&new, &logged_in, there.as_ref(), &by).await?;
+        if let Some(earlier) = earlier {
+            self.replace_device(&connector, &earlier).await;
+        }
+        let recovery_key = logged_in.new_recovery_key.clone().map(Key::new);
+        drop(logged_in);
+        self.connect(connector.clone());
+        let view = self.first_look(&connector).await?;
+        Ok(AddedConnector { view, recovery_key })
+    }
+
+    /// Writes a new account down; one that can't be is logged out again.
+    async fn keep(
+        &self,
+        new: &AddConnector,
+        logged_in: &LoggedIn,
+        there: Option<&Connector>,
+        by: &str,
+    ) -> Result<Connector, ControlError> {
+        let kept = self.write_down(new, logged_in, by).await;
+        if kept.is_err() {
+            login::log_out(&logged_in.client).await;
+            login::remove_store(&self.data, &logged_in.credentials.store).await;
+            if there.is_none()
+                && let Ok(connector) = self.control.store().connector(SURFACE, &new.account).await
+            {
+                self.control.store().remove_connector(connector.id, by).await?;
+            }
+        }
+        kept
+    }
+
+    async fn write_down(
+        &self,
+        new: &AddConnector,
+        logged_in: &LoggedIn,
+        by: &str,
+    ) -> Result<Connector, ControlError> {
+        let (homeserver, credentials) = (&logged_in.homeserver, &logged_in.credentials);
+        let connector = self.row(new, homeserver, &credentials.device_id, by).await?;
+        credentials.keep(&self.control, connector.id, homeserver, by).await?;
+        if connector.position.is_none() {
+            let store = self.control.store();
+            store.set_position(connector.id, &logged_in.position).await?;
+        }
+        Ok(connector)
+    }
+
+    async fn row(
+        &self,
+        new: &AddConnector,
+        homeserver: &str,
+        device_id: &str,
+        by: &str,
+    ) -> Result<Connector, ControlError> {
+        let settings = BotSettings { encrypted: new.encrypted, device_id: device_id.to_owned() };
+        let settings = serde_json::to_value(settings).unwrap_or_default();
+        let row = NewConnector {
+            surface: SURFACE.to_owned(),
+            account: new.account.trim().to_owned(),
+            address: homeserver.to_owned(),
+            settings,
+            by: by.to_owned(),
+        };
+        Ok(self.control.store().put_connector(&row).await?)
+    }
+
+    /// The same device once more, with the settings given now.
+    async fn come_back(
+        &self,
+        connector: Connector,
+        new: &AddConnector,
+        earlier: &Credentials,
+        by: &str,
+    ) -> Result<AddedConnector, ControlError> {
+        self.disconnect(connector.id).await;
+        let connector = self.row(new, &connector.address, &earlier.device_id, by).await?;
+        self.connect(connector.clone());
+        let view = self.first_look(&connector).await?;
+        Ok(AddedConnector { view, recovery_key: None })
+    }
+
+    /// Ends the device that an account had before.
+    async fn replace_device(&self, connector: &Connector, earlier: &Credentials) {
+        let client = match self.disconnect(connector.id).await {
+            Some(bot) => Some(bot.client.clone()),
+            None => {
+                let place = (connector.address.as_str(), connector.account.as_str());
+                login::restore(place, earlier, &self.data, &self.options).await.ok()
+            }
+        };
+        if let Some(client) = client {
+            login::log_out(&client).await;
+        }
+        login::remove_store(&self.data, &earlier.store).await;
+    }
+
+    async fn remove_account(&self, account: String, by: String) -> Result<(), ControlError> {
+        let _one_at_a_time = self.changing.lock().await;
+        let connector = self.connector(&account).await?;
+        let credentials = Credentials::open(&self.control, connector.id).await?;
+        match &credentials {
+            Some(credentials) => self.replace_device(&connector, credentials).await,
+            None => drop(self.disconnect(connector.id).await),
+        }
+        Credentials::forget(&self.control, connector.id, &by).await?;
+        self.control.store().remove_connector(connector.id, &by).await?;
+        self.control.forget_health(connector.id);
+        Ok(())
+    }
+
+    /// Connects what is known and clears away what a kill in the midst of a login left.
+    async fn start_all(&self) -> Result<(), ControlError> {
+        let connectors = self.control.store().connectors(SURFACE).await?;
+        let mut stores = Vec::new();
+        let mut all_known = true;
+        for connector in connectors {
+            match Credentials::open(&self.control, connector.id).await {
+                Ok(credentials) => stores.extend(credentials.map(|known| known.store)),
+                Err(_) => all_known = false,
+            }
+            self.connect(connector);
+        }
+        if all_known {
+            login::sweep_stores(&self.data, &stores).await;
+        }
+        Ok(())
+    }
+}
+
+/// Whether this is the token that the account is connected with already.
+fn is_same_session(new: &AddConnector, earlier: &Credentials) -> bool {
+    match &new.credential {
+        Credential::Token(token) => token.expose().trim() == earlier.access_token,
+        Credential::Password(_) => false,
+    }
+}
+
+impl SurfaceHost for MatrixHost {
+    fn name(&self) -> &'static str {
+        SURFACE
+    }
+
+    fn start(&self) -> BoxFuture<'_, Result<(), ControlError>> {
+        self.start_all().boxed()
+    }
+
+    fn add<'a>(
+        &'a self,
+        new: AddConnector,
+        by: &'a str,
+    ) -> BoxFuture<'a, Result<AddedConnector, ControlError>> {
+        let by = by.to_owned();
+        self.see_through(|host| async move { host.add_account(new, by).await }.boxed()).boxed()
+    }
+
+    fn list(&self) -> BoxFuture<'_, Result<Vec<ConnectorView>, ControlError>> {
+        async {
+            let mut views = Vec::new();
+            for connector in self.control.store().connectors(SURFACE).await? {
+                views.push(self.view(&connector).await?);
+            }
+            Ok(views)
+        }
+        .boxed()
+    }
+
+    fn remove<'a>(
+        &'a self,
+        account: &'a str,
+        by: &'a str,
+    ) -> BoxFuture<'a, Result<(), ControlError>> {
+        let (account, by) = (account.to_owned(), by.to_owned());
+        self.see_through(|host| async move { host.remove_account(account, by).await }.boxed())
+            .boxed()
+    }
+
+    fn reconcile<'a>(
+        &'a self,
+        account: &'a str,
+    ) -> BoxFuture<'a, Result<ReconcileReport, ControlError>> {
+        async move {
+            let connector = self.connector(account).await?;
+            let report = Box::pin(self.bot(&connector).await?.reconcile()).await?;
+            note_reconciled(&self.control, connector.id, report.clone());
+            Ok(report)
+        }
+        .boxed()
+    }
+
+    fn reset<'a>(
+        &'a self,
+        account: &'a str,
+        mode: ResetMode,
+        dry_run: bool,
+        by: &'a str,
+    ) -> BoxFuture<'a, Result<ResetReport, ControlError>> {
+        async move {
+            let connector = self.connector(account).await?;
+            let bot = self.bot(&connector).await?;
+            Box::pin(bot.reset(mode, dry_run, by)).await
+        }
+        .boxed()
+    }
+
+    fn stop(&self) -> BoxFuture<'_, ()> {
+        async {
+            let running: Vec<Running> =
+                self.running().drain().map(|(_, running)| running).collect();
+            futures_util::future::join_all(running.into_iter().map(Running::end)).await;
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,109 @@
+//! What a person changes afterwards: edits and redactions of their own messages.
+//!
+//! What is stored is not rewritten: it was read, and is on record. An edit is said again as a correction; a
+//! redaction ends a turn that still runs.
+
+use cloister_control::ControlError;
+use cloister_protocol::TurnId;
+use cloister_protocol::link::Cause;
+use cloister_store::inbox::InboxState;
+use matrix_sdk::Room;
+use matrix_sdk::ruma::{EventId, OwnedEventId};
+
+use super::heard::Seen;
+use super::messages::Handed;
+use super::{MINUTE, Outcome, text};
+use crate::SURFACE;
+use crate::bot::Bot;
+use crate::outgoing::Origin;
+
+impl Bot {
+    pub(super) async fn take_edit(
+        &self,
+        room: &Room,
+        seen: &Seen,
+        of: &EventId,
+        words: &str,
+    ) -> Result<Outcome, ControlError> {
+        let Some(speaker) = self.speaker(room, seen, "").await? else { return Ok(Outcome::Done) };
+        if self.stored(&speaker, &seen.id).await?.is_some() {
+            return Ok(Outcome::Done);
+        }
+        let earlier = self.stored(&speaker, of).await?;
+        if let Some(Cause::Message { from, text: before, .. }) = earlier.as_ref().map(|e| &e.cause)
+            && (from != speaker.name.as_str() || says_the_same(before, words))
+        {
+            return Ok(Outcome::Done);
+        }
+        if text::is_command(words) {
+            let words = "I do not take commands from an edit: send it as a message of its own.";
+            self.tell(room, "edited-command", MINUTE, words).await;
+            return Ok(Outcome::Done);
+        }
+        let (text, thread) = match &earlier {
+            Some(item) => {
+                let origin = self.control.store().origin_of_turn(item.id).await?;
+                let origin = origin.and_then(|(_, origin)| origin);
+                let text = format!("(correction of an earlier message) {words}");
+                (text, origin.and_then(|origin| thread_of(&origin)))
+            }
+            // Not taken when it was written: before we came, or refused. Now it is.
+            None if self.is_own(room, seen, of).await => (words.to_owned(), None),
+            None => return Ok(Outcome::Done),
+        };
+        let (event, thread, attachments) = (&*seen.id, thread.as_ref(), Vec::new());
+        let handed = Handed { speaker: &speaker, event, thread, text, attachments };
+        match self.hand_over(handed).await {
+            Ok(()) => Ok(Outcome::Done),
+            Err(error) => self.not_taken(room, seen, error).await,
+        }
+    }
+
+    /// Whether an event is not known to be somebody else's than who edits it.
+    async fn is_own(&self, room: &Room, seen: &Seen, of: &EventId) -> bool {
+        let earlier = self.fetch_event(room, of).await;
+        let sender = earlier.ok().and_then(|event| event.sender());
+        sender.is_none_or(|sender| sender == seen.sender)
+    }
+
+    /// Ends the turn of a message that its writer took back, if it still runs; one that waits is forgotten.
+    pub(super) async fn take_redaction(
+        &self,
+        room: &Room,
+        seen: &Seen,
+        of: &EventId,
+    ) -> Result<(), ControlError> {
+        let place = room.room_id().as_str();
+        let store = self.control.store();
+        let Some(identity) = store.identity(SURFACE, seen.sender.as_str()).await? else {
+            return Ok(());
+        };
+        let Some(conversation) = store.conversation(self.id(), place).await? else {
+            return Ok(());
+        };
+        store.stop_waiting(self.id(), place, of.as_str()).await?;
+        let id = text::message_id(of)?;
+        let (workspace, chat) = (conversation.workspace, conversation.chat);
+        let stored = store.stored_before(SURFACE, &format!("{workspace}:{chat}:{id}")).await?;
+        let Some(item) = stored.filter(|item| item.state != InboxState::Answered) else {
+            return Ok(());
+        };
+        let name = store.user_by_id(identity.user).await?.name;
+        if matches!(&item.cause, Cause::Message { from, .. } if from == name.as_str()) {
+            self.control.cancel_turn(workspace, TurnId::of_trigger(&item.trigger()?));
+        }
+        Ok(())
+    }
+}
+
+/// The thread that a message was written in, as it was kept.
+fn thread_of(origin: &str) -> Option<OwnedEventId> {
+    serde_json::from_str::<Origin>(origin).ok()?.thread?.parse().ok()
+}
+
+/// Whether the words are those that were stored, which may have a quote before them.
+fn says_the_same(stored: &str, words: &str) -> bool {
+    let stored = stored.trim_end();
+    let words = words.trim_end();
+    stored == words || stored.strip_suffix(words).is_some_and(|before| before.ends_with("\n\n"))
+}

@@ -1,0 +1,160 @@
+//! A message becomes a turn: quoted what it replies to, with its file, in the chat of its room.
+
+use cloister_control::{ControlError, IncomingMessage, Speaker};
+use cloister_protocol::{Attachment, MessageId};
+use cloister_store::inbox::{HeardIn, InboxItem};
+use cloister_store::waiting::WhyWaiting;
+use matrix_sdk::Room;
+use matrix_sdk::deserialized_responses::TimelineEvent;
+use matrix_sdk::ruma::{EventId, OwnedEventId};
+
+use super::files::{self, NotFetched};
+use super::heard::{Heard, Said, Seen};
+use super::{Outcome, text};
+use crate::SURFACE;
+use crate::bot::Bot;
+use crate::outgoing::Origin;
+
+/// What is handed over of a message.
+pub(super) struct Handed<'a> {
+    pub(super) speaker: &'a Speaker,
+    pub(super) event: &'a EventId,
+    pub(super) thread: Option<&'a OwnedEventId>,
+    pub(super) text: String,
+    pub(super) attachments: Vec<Attachment>,
+}
+
+impl Bot {
+    pub(super) async fn take_message(
+        &self,
+        room: &Room,
+        seen: &Seen,
+        said: &Said,
+    ) -> Result<Outcome, ControlError> {
+        let Some(speaker) = self.speaker(room, seen, &said.text).await? else {
+            return Ok(Outcome::Done);
+        };
+        // What is stored needs no file fetched for it again, and no quote.
+        if self.stored(&speaker, &seen.id).await?.is_some() {
+            return Ok(Outcome::Done);
+        }
+        let mut attachments = Vec::new();
+        if let Some(file) = &said.file {
+            match self.fetch(&speaker, file).await {
+                Ok(attachment) => attachments.push(attachment),
+                Err(NotFetched::Passing { why, patience }) => {
+                    tracing::debug!(room = %room.room_id(), event = %seen.id, why, "a file could not be fetched");
+                    if self.incoming.patience_left(seen.id.as_str(), patience) {
+                        return Ok(Outcome::Later(WhyWaiting::NoFile));
+                    }
+                    tracing::warn!(room = %room.room_id(), event = %seen.id, why, "a file is given up");
+                    return self.not_taken(room, seen, files::given_up(&file.name)).await;
+                }
+                Err(NotFetched::Never(words)) => {
+                    self.speak(room, &format!("file-{}", seen.id), &words).await;
+                    return Ok(Outcome::Done);
+                }
+                Err(NotFetched::Control(error)) => return self.not_taken(room, seen, error).await,
+            }
+        }
+        let mut words = said.text.clone();
+        if let Some(earlier) = said.reply_to.as_ref().filter(|_| !text::is_command(&words)) {
+            let quote = self.quote(room, earlier).await;
+            words = format!("{quote}\n\n{words}");
+        }
+        let handed = Handed {
+            speaker: &speaker,
+            event: &seen.id,
+            thread: said.thread.as_ref(),
+            text: words,
+            attachments,
+        };
+        match self.hand_over(handed).await {
+            Ok(()) => {
+                self.asked_for_chats(&said.text, speaker.user).await;
+                Ok(Outcome::Done)
+            }
+            Err(error) => self.not_taken(room, seen, error).await,
+        }
+    }
+
+    pub(super) async fn hand_over(&self, handed: Handed<'_>) -> Result<(), ControlError> {
+        let Handed { speaker, event, thread, text, attachments } = handed;
+        let origin = Origin { event: event.to_string(), thread: thread.map(ToString::to_string) };
+        let message = IncomingMessage {
+            surface: SURFACE,
+            workspace: speaker.workspace,
+            chat: speaker.chat,
+            id: text::message_id(event)?,
+            from: speaker.name.clone(),
+            text,
+            attachments,
+            heard_in: Some(HeardIn {
+                conversation: speaker.conversation.id,
+                origin: Some(origin.to_json()),
+            }),
+        };
+        self.control.receive(message).await?;
+        Ok(())
+    }
+
+    /// What was stored of an event, if it was.
+    pub(super) async fn stored(
+        &self,
+        speaker: &Speaker,
+        event: &EventId,
+    ) -> Result<Option<InboxItem>, ControlError> {
+        let id: MessageId = text::message_id(event)?;
+        let external_id = format!("{}:{}:{id}", speaker.workspace, speaker.chat);
+        Ok(self.control.store().stored_before(SURFACE, &external_id).await?)
+    }
+
+    /// The message that is replied to, from this room and no other, as somebody's words.
+    async fn quote(&self, room: &Room, earlier: &EventId) -> String {
+        let unread = || text::quoted("in reply to a message that I can't read", "");
+        let Ok(event) = self.fetch_event(room, earlier).await else { return unread() };
+        let Some(seen) = super::seen(&event) else { return unread() };
+        let whose = if Some(&*seen.sender) == self.client.user_id() {
+            "in reply to what you (the agent) wrote".to_owned()
+        } else {
+            format!("in reply to {}", text::short(seen.sender.as_str(), 120))
+        };
+        match &seen.heard {
+            Heard::Said(Said { text, file: None, .. }) => text::quoted(&whose, text),
+            Heard::Said(Said { text, file: Some(file), .. }) => {
+                text::quoted(&whose, &format!("(file {})\n{text}", file.name))
+            }
+            _ => text::quoted(&whose, ours(&event).as_deref().unwrap_or("(no text)")),
+        }
+    }
+
+    /// An event of a room, decrypted if it can be.
+    pub(super) async fn fetch_event(
+        &self,
+        room: &Room,
+        id: &EventId,
+    ) -> Result<TimelineEvent, NotThere> {
+        let fetched = tokio::time::timeout(self.options.request_timeout(), room.event(id, None));
+        let Ok(fetched) = fetched.await else { return Err(NotThere::Now) };
+        fetched.map_err(|error| {
+            tracing::debug!(room = %room.room_id(), %error, "an event could not be fetched");
+            let status = error.as_client_api_error().map(|error| error.status_code.as_u16());
+            if matches!(status, Some(403 | 404)) { NotThere::Ever } else { NotThere::Now }
+        })
+    }
+}
+
+/// Why an event can't be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NotThere {
+    /// The homeserver does not answer.
+    Now,
+    /// The homeserver does not have it, or not for us.
+    Ever,
+}
+
+/// The text of a notice: what we say ourselves is one, and is no message to us.
+fn ours(event: &TimelineEvent) -> Option<String> {
+    let json: serde_json::Value = serde_json::from_str(event.raw().json().get()).ok()?;
+    Some(text::clean(json.pointer("/content/body")?.as_str()?))
+}

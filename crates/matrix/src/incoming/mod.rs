@@ -1,0 +1,304 @@
+//! From Matrix events to messages: nothing is acknowledged before it is stored.
+//!
+//! Who speaks is the account that the homeserver vouches for and, where a room is encrypted, whose session
+//! the words were encrypted with. What can't be taken at once is written down and taken later, in order.
+
+mod changes;
+mod devices;
+mod files;
+mod heard;
+mod messages;
+mod private;
+mod reactions;
+mod speakers;
+mod text;
+mod waiting;
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use cloister_control::ports::SendError;
+use cloister_control::{ControlError, spell_commands};
+use cloister_protocol::ErrorCode;
+use cloister_store::waiting::{ToWait, WhyWaiting};
+use matrix_sdk::Room;
+use matrix_sdk::deserialized_responses::{
+    TimelineEvent, TimelineEventKind, VerificationLevel, VerificationState,
+};
+use tokio::sync::Notify;
+
+use crate::bot::Bot;
+use heard::{Heard, Seen};
+pub(crate) use private::OTHERS_HERE;
+
+const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(60 * 60);
+/// When the homeserver is asked again what it could not be asked now.
+const ASK_AGAIN: Duration = Duration::from_secs(5);
+/// How many things that were said are remembered, not to say them again.
+const MOST_REMEMBERED: usize = 10_000;
+/// The longest that a sentence is held back because the homeserver asks for it.
+const LONGEST_PAUSE: Duration = Duration::from_secs(3);
+
+/// What this part remembers of an account while it runs.
+#[derive(Default)]
+pub(crate) struct Memory {
+    /// What was done last when, in Unix milliseconds.
+    last: Mutex<HashMap<String, i64>>,
+    /// How much patience was had with the file of an event.
+    patience: Mutex<HashMap<String, u32>>,
+    /// Something may be taken now that waited.
+    changed: Notify,
+    /// One at a time works through what waits.
+    working: tokio::sync::Mutex<()>,
+}
+
+impl Memory {
+    /// Keys came, or something new waits.
+    pub(crate) fn wake(&self) {
+        self.changed.notify_one();
+    }
+
+    /// Whether this was not done for so long; from now on it was.
+    fn first_in(&self, key: String, every: Duration, now: i64) -> bool {
+        let every = i64::try_from(every.as_millis()).unwrap_or(i64::MAX);
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.get(&key).is_some_and(|at| (at.saturating_add(every)) > now && *at <= now) {
+            return false;
+        }
+        if last.len() >= MOST_REMEMBERED {
+            last.clear();
+        }
+        last.insert(key, now);
+        true
+    }
+
+    /// Takes from the patience with the file of an event; whether there is any left.
+    fn patience_left(&self, event: &str, costs: u32) -> bool {
+        let mut patience = self.patience.lock().unwrap_or_else(PoisonError::into_inner);
+        if patience.len() >= MOST_REMEMBERED {
+            patience.clear();
+        }
+        let had = patience.entry(event.to_owned()).or_default();
+        *had = had.saturating_add(costs);
+        let left = *had < files::PATIENCE;
+        if !left {
+            patience.remove(event);
+        }
+        left
+    }
+}
+
+/// What became of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// It is stored, answered, or nothing to us.
+    Done,
+    /// It is to be taken later.
+    Later(WhyWaiting),
+}
+
+impl Bot {
+    /// Takes one event of a joined room. Ok: all that must be stored is stored. An error may pass, and the
+    /// same event is to be handed over again.
+    pub(crate) async fn take_event(
+        &self,
+        room: &Room,
+        event: &TimelineEvent,
+    ) -> Result<(), ControlError> {
+        let Some(seen) = seen(event) else {
+            tracing::debug!(room = %room.room_id(), "an event could not be read");
+            return Ok(());
+        };
+        let own = Some(&*seen.sender) == self.client.user_id();
+        // A Space has a name and members, and nothing is said in it.
+        let mute = room.is_space() && !matches!(seen.heard, Heard::Renamed { .. } | Heard::Moved);
+        if own || mute {
+            return Ok(());
+        }
+        if let TimelineEventKind::UnableToDecrypt { event: sealed, .. } = &event.kind {
+            return self.wait(room, &seen, WhyWaiting::NoKey, Some(sealed.json().get())).await;
+        }
+        if self.is_forged(room, event, &seen).await? {
+            return Ok(());
+        }
+        let place = room.room_id().as_str();
+        let after_others = match &seen.heard {
+            Heard::Said(said) if said.file.is_some() => Some(WhyWaiting::NoFile),
+            Heard::Said(said) if text::is_command(&said.text) => None,
+            Heard::Said(_) | Heard::Edited { .. } => {
+                let waits = self.control.store().waits_in(self.id(), place).await?;
+                waits.then_some(WhyWaiting::Busy)
+            }
+            _ => None,
+        };
+        let outcome = match after_others {
+            // Whoever is not known here gets no file fetched, and nothing kept.
+            Some(why) if self.may_wait(room, &seen).await? => Outcome::Later(why),
+            Some(_) | None => Box::pin(self.take(room, &seen)).await?,
+        };
+        match outcome {
+            Outcome::Done => Ok(()),
+            Outcome::Later(why) => self.wait(room, &seen, why, None).await,
+        }
+    }
+
+    /// Does what an event asks for.
+    async fn take(&self, room: &Room, seen: &Seen) -> Result<Outcome, ControlError> {
+        match &seen.heard {
+            Heard::Said(said) => return self.take_message(room, seen, said).await,
+            Heard::Edited { of, text } => return self.take_edit(room, seen, of, text).await,
+            Heard::Unusable(what) => self.cannot_use(room, seen, what).await?,
+            Heard::Reacted { to, with } => self.take_reaction(room, seen, to, with).await?,
+            Heard::Redacted { of } => self.take_redaction(room, seen, of).await?,
+            Heard::Renamed { name } => self.room_renamed(room, name, &seen.sender).await?,
+            Heard::Moved => self.somebody_moved(room).await?,
+            Heard::Nothing => {}
+        }
+        Ok(Outcome::Done)
+    }
+
+    /// Whether words are not taken because they may not be the sender's own.
+    async fn is_forged(
+        &self,
+        room: &Room,
+        event: &TimelineEvent,
+        seen: &Seen,
+    ) -> Result<bool, ControlError> {
+        let Some(why) = doubt(&event.kind, &seen.heard, self.is_sealed(room).await?) else {
+            return self.is_of_doubtful_device(room, event, seen).await;
+        };
+        tracing::warn!(room = %room.room_id(), event = %seen.id, "a message of uncertain origin was not taken");
+        if self.knows(&seen.sender).await? {
+            self.tell(room, "forged", HOUR, why).await;
+        }
+        Ok(true)
+    }
+
+    /// Whether a room is encrypted, or ever was.
+    async fn is_sealed(&self, room: &Room) -> Result<bool, ControlError> {
+        let sealed = self.seals(room).await;
+        sealed.map_err(|error| ControlError::busy(error.to_string(), ASK_AGAIN))
+    }
+
+    async fn cannot_use(&self, room: &Room, seen: &Seen, what: &str) -> Result<(), ControlError> {
+        if self.speaker(room, seen, "").await?.is_some() {
+            let words = format!(
+                "I can't do anything with {what}. Write to me, or send a file, a picture or a voice message."
+            );
+            self.tell(room, "unusable", MINUTE, &words).await;
+        }
+        Ok(())
+    }
+
+    /// Keeps an event for later, or says that too many wait.
+    async fn wait(
+        &self,
+        room: &Room,
+        seen: &Seen,
+        why: WhyWaiting,
+        sealed: Option<&str>,
+    ) -> Result<(), ControlError> {
+        let place = room.room_id().as_str();
+        let event = seen.id.as_str();
+        let waits = ToWait { connector: self.id(), place, event, why, sealed };
+        if self.control.store().let_wait(waits).await? {
+            self.incoming.wake();
+        } else if why != WhyWaiting::NoKey {
+            // Who writes what can't be read has been told already, long ago.
+            let words = "Too many of your messages wait already: I did not take the last ones. Send them \
+                         again in a few minutes.";
+            self.tell(room, "too-many", MINUTE, words).await;
+        }
+        Ok(())
+    }
+
+    /// Says something in a room, unless it was said there so lately.
+    async fn tell(&self, room: &Room, topic: &str, every: Duration, words: &str) {
+        let now = self.control.store().clock.now_ms();
+        if !self.incoming.first_in(format!("{topic} {}", room.room_id()), every, now) {
+            return;
+        }
+        let every = i64::try_from(every.as_millis()).unwrap_or(i64::MAX).max(1);
+        self.speak(room, &format!("{topic}-{}", now / every), words).await;
+    }
+
+    /// Says something in a room. That it could not be said is no reason to take the event again.
+    async fn speak(&self, room: &Room, key: &str, words: &str) {
+        let mut said = self.say(room, key, words).await;
+        if let Err(SendError::Wait(pause)) = &said {
+            tokio::time::sleep((*pause).min(LONGEST_PAUSE)).await;
+            said = self.say(room, key, words).await;
+        }
+        if let Err(error) = said {
+            tracing::warn!(room = %room.room_id(), %error, "something could not be said in a room");
+        }
+    }
+
+    /// What an error means for an event: it waits, it is given up and the person told, or it is tried again.
+    async fn not_taken(
+        &self,
+        room: &Room,
+        seen: &Seen,
+        error: ControlError,
+    ) -> Result<Outcome, ControlError> {
+        if matches!(error, ControlError::Busy { .. }) {
+            let body = error.body();
+            let words =
+                format!("{}. Your message waits, and is taken when there is room.", body.message);
+            self.tell(room, "busy", HOUR, &words).await;
+            return Ok(Outcome::Later(WhyWaiting::Busy));
+        }
+        match error.code() {
+            ErrorCode::Internal => return Err(error),
+            // It passes: an event is never skipped for it.
+            ErrorCode::ShuttingDown => return Err(ControlError::busy(error.to_string(), MINUTE)),
+            code => {
+                let body = error.body();
+                let fix = body.fix.map(|fix| format!(" ({fix})")).unwrap_or_default();
+                let words = format!("I did not take that: {}{fix}.", body.message);
+                let words = spell_commands(crate::SURFACE, &words);
+                if self.control.once_a_while(&format!("matrix {} {code:?}", room.room_id())) {
+                    self.speak(room, &format!("not-taken-{}", seen.id), &words).await;
+                }
+            }
+        }
+        Ok(Outcome::Done)
+    }
+}
+
+const NOT_CERTAIN: &str = "I did not take a message here: it is not certain who wrote it. If you have set up your \
+     keys anew, verify me again from your app, then send it again.";
+const IN_THE_CLEAR: &str = "This room is encrypted, and a message came in the clear: I did not take it. Send it again \
+     with an app that encrypts.";
+
+/// Why words may not be the sender's own: they were encrypted by somebody else, or came in the clear where the
+/// room is encrypted. A homeserver could write such things; who sends them is told.
+fn doubt(kind: &TimelineEventKind, heard: &Heard, encrypted: bool) -> Option<&'static str> {
+    let speaks = matches!(heard, Heard::Said(_) | Heard::Edited { .. } | Heard::Unusable(_));
+    match kind {
+        TimelineEventKind::Decrypted(decrypted) => {
+            match &decrypted.encryption_info.verification_state {
+                VerificationState::Unverified(
+                    VerificationLevel::MismatchedSender | VerificationLevel::VerificationViolation,
+                ) => Some(NOT_CERTAIN),
+                VerificationState::Verified | VerificationState::Unverified(_) => None,
+            }
+        }
+        TimelineEventKind::PlainText { .. } => (speaks && encrypted).then_some(IN_THE_CLEAR),
+        TimelineEventKind::UnableToDecrypt { .. } => None,
+    }
+}
+
+/// What an event says.
+fn seen(event: &TimelineEvent) -> Option<Seen> {
+    let json = serde_json::from_str(event.raw().json().get()).ok()?;
+    let mut seen = Seen::read(&json)?;
+    seen.sealed = matches!(event.kind, TimelineEventKind::Decrypted(_));
+    Some(seen)
+}
+
+#[cfg(test)]
+#[path = "incoming_tests.rs"]
+mod tests;

@@ -1,0 +1,106 @@
+//! Who speaks, and to which chat: by the account and the room, never by a display name.
+
+use std::time::Duration;
+
+use cloister_control::{Control, ControlError, Heard as Where, Located, Speaker};
+use cloister_store::conversations::{Conversation, ConversationKind};
+use matrix_sdk::Room;
+use matrix_sdk::ruma::UserId;
+
+use super::HOUR;
+use super::heard::{Heard, Seen};
+use crate::SURFACE;
+use crate::bot::Bot;
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+impl Bot {
+    /// Who speaks there, if it is somebody whose words are taken. Everybody else is told so, once in a while.
+    pub(super) async fn speaker(
+        &self,
+        room: &Room,
+        seen: &Seen,
+        words: &str,
+    ) -> Result<Option<Box<Speaker>>, ControlError> {
+        let sender = seen.sender.as_str();
+        let known = self.known_room(room).await?;
+        let alone = match &known {
+            Some(conversation) if is_private(conversation) => {
+                self.keep_private(room, conversation).await?
+            }
+            Some(_) => false,
+            None => self.alone_with(room, &seen.sender).await?,
+        };
+        let place = room.room_id().as_str();
+        let heard = if alone { Where::Direct(place) } else { Where::Shared(place) };
+        match self.control.locate(self.id(), SURFACE, sender, heard).await? {
+            Located::To(speaker) => {
+                if known.is_none() && speaker.conversation.kind == ConversationKind::Door {
+                    let words = format!(
+                        "I did not know this room, and nothing in it says which chat it belonged to. From now \
+                         on it shows your chat {}. `!chats` lists all of them.",
+                        speaker.chat
+                    );
+                    self.tell(room, "unknown-room", DAY, &words).await;
+                }
+                Ok(Some(speaker))
+            }
+            Located::Stranger { tell } => {
+                let key = format!("stranger-{}", seen.id);
+                let answer = if Control::asks_to_pair(words) {
+                    self.control.pairing_words(SURFACE, sender, sender).await
+                } else {
+                    tell
+                };
+                if let Some(answer) = answer {
+                    self.speak(room, &key, &answer).await;
+                }
+                Ok(None)
+            }
+            Located::NotHere { tell } => {
+                if let Some(tell) = tell {
+                    self.speak(room, &format!("not-here-{}", seen.id), &tell).await;
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// Whether an event may wait to be looked at later: its sender is somebody we know, in a room we know.
+    pub(super) async fn may_wait(&self, room: &Room, seen: &Seen) -> Result<bool, ControlError> {
+        let words = match &seen.heard {
+            Heard::Said(said) => said.text.as_str(),
+            _ => "",
+        };
+        Ok(self.speaker(room, seen, words).await?.is_some())
+    }
+
+    /// The conversation that a room is; one that nobody knows is repaired, once in a while.
+    async fn known_room(&self, room: &Room) -> Result<Option<Conversation>, ControlError> {
+        let place = room.room_id().as_str();
+        let known = self.control.store().conversation(self.id(), place).await?;
+        let now = self.control.store().clock.now_ms();
+        if known.is_none() && self.incoming.first_in(format!("repair {place}"), HOUR, now) {
+            return self.repair_room(room).await;
+        }
+        Ok(known)
+    }
+
+    /// Whether nobody but this person and us is in a room, or invited to it.
+    async fn alone_with(&self, room: &Room, person: &UserId) -> Result<bool, ControlError> {
+        let there = self.members(room).await?;
+        let us = self.client.user_id();
+        Ok(there.iter().all(|member| member == person || Some(&**member) == us))
+    }
+
+    /// Whether an account belongs to somebody.
+    pub(super) async fn knows(&self, account: &UserId) -> Result<bool, ControlError> {
+        Ok(self.control.store().identity(SURFACE, account.as_str()).await?.is_some())
+    }
+}
+
+/// Whether a conversation is between one person and the agent alone.
+pub(super) fn is_private(conversation: &Conversation) -> bool {
+    conversation.user.is_some()
+        && matches!(conversation.kind, ConversationKind::Room | ConversationKind::Door)
+}

@@ -1,0 +1,214 @@
+//! What could not be taken at once: events without a key, files to be fetched, and whatever came after them.
+
+use std::time::Duration;
+
+use cloister_control::ControlError;
+use cloister_store::waiting::{WaitingEvent, WhyWaiting};
+use futures_util::StreamExt;
+use futures_util::stream;
+use matrix_sdk::Room;
+use matrix_sdk::deserialized_responses::{
+    TimelineEvent, TimelineEventKind, UnableToDecryptReason, WithheldCode,
+};
+use matrix_sdk::ruma::events::room::encrypted::OriginalSyncRoomEncryptedEvent;
+use matrix_sdk::ruma::serde::Raw;
+use matrix_sdk::ruma::{EventId, RoomId};
+
+use super::messages::NotThere;
+use super::{HOUR, Outcome};
+use crate::bot::Bot;
+
+/// How often it is looked anyway.
+const LOOK_EVERY: Duration = Duration::from_secs(30);
+/// How soon after something waits for less load it is looked again.
+const LOOK_SOON: Duration = Duration::from_secs(2);
+/// How soon a file that could not be fetched is tried again.
+const FETCH_AGAIN: Duration = Duration::from_secs(5);
+/// How many rooms are worked on at the same time.
+const ROOMS_AT_ONCE: usize = 4;
+/// How long anything waits at most.
+const AT_LAST_MS: i64 = 3 * 24 * 60 * 60 * 1000;
+
+impl Bot {
+    /// Takes what waits, as soon as it can be. Does not end.
+    pub(crate) async fn take_waiting(&self) {
+        loop {
+            let pause = match self.retry_undecrypted().await {
+                Ok(()) => self.next_look().await,
+                Err(error) => {
+                    tracing::error!(error = error.chain(), "what waits could not be looked at");
+                    LOOK_EVERY
+                }
+            };
+            tokio::select! {
+                () = self.incoming.changed.notified() => {}
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+    }
+
+    /// How long a key may take before the person is told what to do.
+    fn key_wait_ms(&self) -> i64 {
+        i64::try_from(self.options.key_wait_s).unwrap_or(i64::MAX).saturating_mul(1000)
+    }
+
+    async fn next_look(&self) -> Duration {
+        let waits = self.control.store().waiting_events(self.id()).await.unwrap_or_default();
+        let pause = |waiting: &WaitingEvent| match waiting.why {
+            WhyWaiting::NoKey if waiting.told => LOOK_EVERY,
+            WhyWaiting::NoKey => {
+                LOOK_EVERY.min(Duration::from_secs(self.options.key_wait_s.max(1)))
+            }
+            WhyWaiting::Busy => LOOK_SOON,
+            WhyWaiting::NoFile => FETCH_AGAIN,
+        };
+        waits.iter().map(pause).min().unwrap_or(LOOK_EVERY)
+    }
+
+    /// Goes once through what waits: room by room, in the order in which it came.
+    pub(crate) async fn retry_undecrypted(&self) -> Result<(), ControlError> {
+        let Ok(_alone) = self.incoming.working.try_lock() else {
+            return Ok(());
+        };
+        let waits = self.control.store().waiting_events(self.id()).await?;
+        let mut rooms: Vec<(String, Vec<WaitingEvent>)> = Vec::new();
+        for waiting in waits {
+            match rooms.iter_mut().find(|(place, _)| *place == waiting.place) {
+                Some((_, events)) => events.push(waiting),
+                None => rooms.push((waiting.place.clone(), vec![waiting])),
+            }
+        }
+        stream::iter(rooms)
+            .for_each_concurrent(ROOMS_AT_ONCE, |(place, events)| async move {
+                Box::pin(self.retry_room(&place, events)).await;
+            })
+            .await;
+        Ok(())
+    }
+
+    async fn retry_room(&self, place: &str, events: Vec<WaitingEvent>) {
+        let room = <&RoomId>::try_from(place).ok().and_then(|id| self.client.get_room(id));
+        // What can be read keeps its order: after one that must wait, the others do.
+        let mut held_up = false;
+        for waiting in events {
+            if held_up && waiting.why != WhyWaiting::NoKey {
+                continue;
+            }
+            let outcome = match &room {
+                Some(room) => self.retry(room, &waiting).await,
+                // We are there no longer, or do not know it yet.
+                None => Ok(self.later_or_never(&waiting)),
+            };
+            let store = self.control.store();
+            let kept = match outcome {
+                Ok(Outcome::Done) => {
+                    store.stop_waiting(self.id(), place, &waiting.event).await.map(drop)
+                }
+                Ok(Outcome::Later(WhyWaiting::NoKey)) => Ok(()),
+                Ok(Outcome::Later(_)) => {
+                    held_up = true;
+                    Ok(())
+                }
+                Err(error) => {
+                    held_up = true;
+                    tracing::warn!(
+                        place,
+                        error = error.chain(),
+                        "an event that waits could not be taken"
+                    );
+                    Ok(())
+                }
+            };
+            if let Err(error) = kept {
+                tracing::error!(place, %error, "an event that waited could not be let go");
+                return;
+            }
+        }
+    }
+
+    /// Tries to take an event that waits. One that is given up is done with, and the person told.
+    async fn retry(&self, room: &Room, waiting: &WaitingEvent) -> Result<Outcome, ControlError> {
+        let event = match self.waiting_event(room, waiting).await {
+            Ok(event) => event,
+            Err(NotThere::Now) => return Ok(self.later_or_never(waiting)),
+            Err(NotThere::Ever) => return Ok(Outcome::Done),
+        };
+        if let TimelineEventKind::UnableToDecrypt { utd_info, .. } = &event.kind {
+            if self.age_ms(waiting) > self.key_wait_ms() && !waiting.told {
+                self.tell(room, "no-key", HOUR, what_to_do(&utd_info.reason)).await;
+                self.control.store().told_that_it_waits(waiting.id).await?;
+            }
+            return Ok(self.later_or_never(waiting));
+        }
+        let Some(seen) = super::seen(&event) else { return Ok(Outcome::Done) };
+        if self.is_forged(room, &event, &seen).await? {
+            return Ok(Outcome::Done);
+        }
+        Box::pin(self.take(room, &seen)).await
+    }
+
+    fn age_ms(&self, waiting: &WaitingEvent) -> i64 {
+        self.control.store().clock.now_ms().saturating_sub(waiting.since)
+    }
+
+    /// It waits on, if it has not waited for days.
+    fn later_or_never(&self, waiting: &WaitingEvent) -> Outcome {
+        if self.age_ms(waiting) > AT_LAST_MS {
+            tracing::warn!(place = waiting.place, event = waiting.event, "an event is given up");
+            return Outcome::Done;
+        }
+        Outcome::Later(waiting.why)
+    }
+
+    /// The event itself: decrypted if it can be by now, else fetched again.
+    async fn waiting_event(
+        &self,
+        room: &Room,
+        waiting: &WaitingEvent,
+    ) -> Result<TimelineEvent, NotThere> {
+        if let Some(sealed) = &waiting.sealed {
+            let raw = Raw::<OriginalSyncRoomEncryptedEvent>::from_json_string(sealed.clone());
+            let raw = raw.map_err(|unread| never(&unread))?;
+            let opened = room.decrypt_event(&raw, None).await;
+            return opened.map_err(|error| not_now(&error));
+        }
+        let id = <&EventId>::try_from(waiting.event.as_str());
+        self.fetch_event(room, id.map_err(|unread| never(&unread))?).await
+    }
+}
+
+fn never(error: &dyn std::error::Error) -> NotThere {
+    tracing::warn!(%error, "an event that waited can't be read");
+    NotThere::Ever
+}
+
+fn not_now(error: &dyn std::error::Error) -> NotThere {
+    tracing::warn!(%error, "an event that waits could not be decrypted");
+    NotThere::Now
+}
+
+/// What a person can do so that their message can be read.
+fn what_to_do(reason: &UnableToDecryptReason) -> &'static str {
+    match reason {
+        UnableToDecryptReason::MissingMegolmSession { withheld_code: Some(code) } => match code {
+            WithheldCode::Unverified => {
+                "I could not read your message: your app gives its keys to verified devices alone. Open my \
+                 profile, choose *Verify*, compare the emoji, then send it again."
+            }
+            WithheldCode::Blacklisted => {
+                "I could not read your message: your app has blocked my device. Unblock it in my profile, \
+                 then send it again."
+            }
+            _ => NO_KEY,
+        },
+        _ => NO_KEY,
+    }
+}
+
+const NO_KEY: &str = "I could not read your message: your device has not shared its key with me. Open the app that \
+     you wrote it with and leave it open for a minute; I read it when the key comes. Or send it again. If it \
+     keeps happening, open my profile and choose *Verify*.";
+
+#[cfg(test)]
+#[path = "waiting_tests.rs"]
+mod tests;

@@ -1,0 +1,280 @@
+//! Markdown of agents, as the HTML that Matrix clients show.
+//!
+//! What an agent writes is not trusted. Only tags that are written here come out, of those that the Matrix
+//! specification lists, each closed and none nested deeper than clients take. HTML in the text is shown as
+//! text; a link leads only to the web or a mail address and says to which; an image is a link that a person
+//! must follow (a picture that loads by itself tells its server whatever the agent put into its address).
+//! Characters that nobody sees are shown.
+
+use std::fmt::Write as _;
+
+use cloister_policy::{legible, link_place};
+use pulldown_cmark::{
+    CodeBlockKind, Event, HeadingLevel, LinkType, Options, Parser, Tag, TextMergeStream,
+};
+
+/// The specification lets clients refuse what is nested deeper than 100.
+pub(super) const MAX_DEPTH: usize = 40;
+/// A longer rendering is not sent: the event would not fit.
+const MAX_BYTES: usize = 40 << 10;
+const MAX_LANGUAGE: usize = 32;
+
+/// A text as HTML.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Rendered {
+    /// There is nothing in it that a plain text would not show as well.
+    Plain,
+    Html(String),
+    TooLong,
+}
+
+pub(super) fn render(markdown: &str) -> Rendered {
+    if markdown.len() > MAX_BYTES {
+        return Rendered::TooLong;
+    }
+    let options =
+        Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    let mut writer = Writer::default();
+    for event in TextMergeStream::new(Parser::new_ext(markdown, options)) {
+        writer.event(event);
+        if writer.out.len() > MAX_BYTES {
+            return Rendered::TooLong;
+        }
+    }
+    let html = writer.finish();
+    let mut plain = String::from("<p>");
+    push_text(&mut plain, markdown.trim());
+    plain.push_str("</p>");
+    if html == plain { Rendered::Plain } else { Rendered::Html(html) }
+}
+
+/// Text with nothing hidden in it and nothing in it a tag.
+pub(super) fn push_text(out: &mut String, text: &str) {
+    for c in legible(text).chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            _ => out.push(c),
+        }
+    }
+}
+
+/// What was begun, and how it ends.
+enum Open {
+    /// The closing tags, and how many they are.
+    Tags(&'static str, usize),
+    /// A link, and what is said after it.
+    Link(Option<String>),
+    /// Not shown as a block; its text is, on a line of its own.
+    Flat,
+    /// Not shown; its text is.
+    Nothing,
+}
+
+#[derive(Default)]
+struct Writer {
+    out: String,
+    open: Vec<Open>,
+    depth: usize,
+    in_link: bool,
+}
+
+impl Writer {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => {
+                let open = self.start(tag);
+                self.open.push(open);
+            }
+            Event::End(_) => self.end(),
+            Event::Text(text) => push_text(&mut self.out, &text),
+            Event::Html(text) | Event::InlineHtml(text) => {
+                for (at, line) in text.trim_end_matches('\n').split('\n').enumerate() {
+                    if at > 0 {
+                        self.out.push_str("<br>");
+                    }
+                    push_text(&mut self.out, line);
+                }
+                if text.ends_with('\n') {
+                    self.out.push_str("<br>");
+                }
+            }
+            Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
+                self.out.push_str("<code>");
+                push_text(&mut self.out, &text);
+                self.out.push_str("</code>");
+            }
+            Event::FootnoteReference(name) => push_text(&mut self.out, &name),
+            // People break lines where they want them broken.
+            Event::SoftBreak | Event::HardBreak => self.out.push_str("<br>"),
+            Event::Rule => self.out.push_str("<hr>"),
+            Event::TaskListMarker(done) => self.out.push_str(if done { "☑ " } else { "☐ " }),
+        }
+    }
+
+    fn start(&mut self, tag: Tag<'_>) -> Open {
+        match tag {
+            Tag::Paragraph | Tag::HtmlBlock => self.block("<p>", "</p>"),
+            Tag::Heading { level, .. } => {
+                let (opening, closing) = heading(level);
+                self.block(opening, closing)
+            }
+            Tag::BlockQuote(_) => self.block("<blockquote>", "</blockquote>"),
+            Tag::CodeBlock(kind) => self.code_block(&kind),
+            Tag::List(None) => self.block("<ul>", "</ul>"),
+            Tag::List(Some(1)) => self.block("<ol>", "</ol>"),
+            Tag::List(Some(first)) => {
+                self.block(&format!("<ol start=\"{}\">", first.min(999_999_999)), "</ol>")
+            }
+            Tag::Item if self.is_in(&["</ul>", "</ol>"]) => self.block("<li>", "</li>"),
+            Tag::Table(_) => self.block("<table>", "</table>"),
+            Tag::TableHead if self.is_in(&["</table>"]) => {
+                self.tags("<thead><tr>", "</tr></thead>", 2)
+            }
+            Tag::TableRow if self.is_in(&["</table>"]) => self.tags("<tr>", "</tr>", 1),
+            Tag::TableCell if self.is_in(&["</tr></thead>"]) => self.tags("<th>", "</th>", 1),
+            Tag::TableCell if self.is_in(&["</tr>"]) => self.tags("<td>", "</td>", 1),
+            Tag::Item | Tag::TableHead | Tag::TableRow => Open::Flat,
+            Tag::TableCell => {
+                self.out.push(' ');
+                Open::Nothing
+            }
+            Tag::Emphasis => self.inline("<em>", "</em>"),
+            Tag::Strong => self.inline("<strong>", "</strong>"),
+            Tag::Strikethrough => self.inline("<del>", "</del>"),
+            Tag::Link { link_type, dest_url, .. } => self.link(&dest_url, link_type),
+            Tag::Image { link_type, dest_url, .. } => {
+                let open = self.link(&dest_url, link_type);
+                self.out.push_str("Image: ");
+                open
+            }
+            Tag::FootnoteDefinition(_)
+            | Tag::DefinitionList
+            | Tag::DefinitionListTitle
+            | Tag::DefinitionListDefinition
+            | Tag::Superscript
+            | Tag::Subscript
+            | Tag::MetadataBlock(_) => Open::Nothing,
+        }
+    }
+
+    fn end(&mut self) {
+        match self.open.pop() {
+            Some(Open::Tags(closing, tags)) => {
+                self.depth = self.depth.saturating_sub(tags);
+                self.out.push_str(closing);
+            }
+            Some(Open::Link(told)) => {
+                self.depth = self.depth.saturating_sub(1);
+                self.in_link = false;
+                self.out.push_str("</a>");
+                if let Some(place) = told {
+                    self.out.push_str(" (");
+                    push_text(&mut self.out, &place);
+                    self.out.push(')');
+                }
+            }
+            Some(Open::Flat) => self.out.push_str("<br>"),
+            Some(Open::Nothing) | None => {}
+        }
+    }
+
+    /// Whatever is still open ends, as it began.
+    fn finish(mut self) -> String {
+        while !self.open.is_empty() {
+            self.end();
+        }
+        self.out
+    }
+
+    /// Whether the innermost thing that is open is shown as one of these.
+    fn is_in(&self, closings: &[&str]) -> bool {
+        matches!(self.open.last(), Some(Open::Tags(closing, _)) if closings.contains(closing))
+    }
+
+    fn tags(&mut self, opening: &str, closing: &'static str, tags: usize) -> Open {
+        self.depth += tags;
+        self.out.push_str(opening);
+        Open::Tags(closing, tags)
+    }
+
+    /// What stands inside a table's row or a list's item begins only where there is room for all of it.
+    fn block(&mut self, opening: &str, closing: &'static str) -> Open {
+        if self.depth + 8 > MAX_DEPTH {
+            return Open::Flat;
+        }
+        self.tags(opening, closing, 1)
+    }
+
+    fn inline(&mut self, opening: &str, closing: &'static str) -> Open {
+        if self.depth + 3 > MAX_DEPTH {
+            return Open::Nothing;
+        }
+        self.tags(opening, closing, 1)
+    }
+
+    fn code_block(&mut self, kind: &CodeBlockKind<'_>) -> Open {
+        if self.depth + 8 > MAX_DEPTH {
+            return Open::Flat;
+        }
+        let mut opening = String::from("<pre><code>");
+        if let CodeBlockKind::Fenced(info) = kind
+            && let Some(language) = language(info)
+        {
+            opening.clear();
+            // Writing to a string does not fail.
+            write!(opening, "<pre><code class=\"language-{language}\">").ok();
+        }
+        self.tags(&opening, "</code></pre>", 2)
+    }
+
+    /// Begins a link, if it leads where a link may and is in no other link.
+    fn link(&mut self, target: &str, kind: LinkType) -> Open {
+        let place =
+            if self.in_link || self.depth + 2 > MAX_DEPTH { None } else { link_place(target) };
+        let Some(place) = place else { return Open::Nothing };
+        self.in_link = true;
+        self.depth += 1;
+        self.out.push_str("<a href=\"");
+        push_text(&mut self.out, target);
+        self.out.push_str("\">");
+        // An address that is its own text needs no second telling, as long as its letters can't be mistaken.
+        let told = match kind {
+            LinkType::Autolink | LinkType::Email => !target.is_ascii(),
+            LinkType::Inline
+            | LinkType::Reference
+            | LinkType::ReferenceUnknown
+            | LinkType::Collapsed
+            | LinkType::CollapsedUnknown
+            | LinkType::Shortcut
+            | LinkType::ShortcutUnknown
+            | LinkType::WikiLink { .. } => true,
+        };
+        Open::Link(told.then_some(place))
+    }
+}
+
+const fn heading(level: HeadingLevel) -> (&'static str, &'static str) {
+    match level {
+        HeadingLevel::H1 => ("<h1>", "</h1>"),
+        HeadingLevel::H2 => ("<h2>", "</h2>"),
+        HeadingLevel::H3 => ("<h3>", "</h3>"),
+        HeadingLevel::H4 => ("<h4>", "</h4>"),
+        HeadingLevel::H5 => ("<h5>", "</h5>"),
+        HeadingLevel::H6 => ("<h6>", "</h6>"),
+    }
+}
+
+/// The language that a fence names, if it looks like one.
+fn language(info: &str) -> Option<&str> {
+    let word = info.split([' ', ',', '{']).next().filter(|word| !word.is_empty())?;
+    let fine = |c: char| c.is_ascii_alphanumeric() || "+-_.#".contains(c);
+    (word.len() <= MAX_LANGUAGE && word.chars().all(fine)).then_some(word)
+}
+
+#[cfg(test)]
+#[path = "html_tests.rs"]
+mod tests;

@@ -1,0 +1,142 @@
+//! The content of messages: plain text, HTML beside it, what it answers, and how it takes another's place.
+
+use cloister_control::ports::Recipient;
+use cloister_policy::legible;
+use cloister_store::conversations::ConversationKind;
+use matrix_sdk::ruma::events::Mentions;
+use matrix_sdk::ruma::events::relation::{InReplyTo, Replacement, Reply, Thread};
+use matrix_sdk::ruma::events::room::message::{
+    MessageType, NoticeMessageEventContent, Relation, RoomMessageEventContent,
+    RoomMessageEventContentWithoutRelation, TextMessageEventContent,
+};
+use matrix_sdk::ruma::{EventId, OwnedEventId};
+use serde::{Deserialize, Serialize};
+
+use super::html::{Rendered, render};
+
+/// The most of one message, as [`measure`] counts. An event has at most 64 KiB, a third of that goes to the
+/// encoding of the ciphertext, and both forms of a text are in it.
+pub(super) const LONGEST: usize = 16 << 10;
+/// How much of an edit is repeated for clients that know no edits.
+const MAX_FALLBACK: usize = 1 << 10;
+
+/// What is kept with a message of a person, to be known again when it is answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Origin {
+    /// The message's event.
+    pub(crate) event: String,
+    /// The event that began the thread it is in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) thread: Option<String>,
+}
+
+impl Origin {
+    pub(crate) fn to_json(&self) -> String {
+        serde_json::json!({ "event": self.event, "thread": self.thread }).to_string()
+    }
+}
+
+/// Both forms of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Written {
+    pub(super) body: String,
+    pub(super) html: Option<String>,
+}
+
+impl Written {
+    pub(super) fn from_markdown(markdown: &str) -> Self {
+        let body = match markdown.trim() {
+            "" => "…".to_owned(),
+            _ => legible(markdown).into_owned(),
+        };
+        let html = match render(markdown) {
+            Rendered::Html(html) => Some(html),
+            Rendered::Plain | Rendered::TooLong => None,
+        };
+        Self { body, html }
+    }
+
+    pub(super) fn text(self) -> MessageType {
+        MessageType::Text(match self.html {
+            Some(html) => TextMessageEventContent::html(self.body, html),
+            None => TextMessageEventContent::plain(self.body),
+        })
+    }
+
+    pub(super) fn notice(self) -> MessageType {
+        MessageType::Notice(match self.html {
+            Some(html) => NoticeMessageEventContent::html(self.body, html),
+            None => NoticeMessageEventContent::plain(self.body),
+        })
+    }
+}
+
+/// How much of a message a text takes: the longer of its two forms, as JSON.
+pub(super) fn measure(markdown: &str) -> usize {
+    let body = json_bytes(&legible(markdown));
+    if body > LONGEST {
+        return body;
+    }
+    match render(markdown) {
+        Rendered::Plain => body,
+        Rendered::Html(html) => body.max(json_bytes(&html)),
+        Rendered::TooLong => LONGEST + markdown.len().max(1),
+    }
+}
+
+pub(super) fn json_bytes(text: &str) -> usize {
+    text.chars()
+        .map(|c| match c {
+            '"' | '\\' | '\n' | '\r' | '\t' => 2,
+            c if c < ' ' => 6,
+            c => c.len_utf8(),
+        })
+        .sum()
+}
+
+/// A message with what it answers. It mentions nobody: what an agent writes rings no bell by itself.
+pub(super) fn message(to: &Recipient, kind: MessageType) -> RoomMessageEventContent {
+    let mut content = RoomMessageEventContent::new(kind).add_mentions(Mentions::new());
+    content.relates_to = relation(to);
+    content
+}
+
+pub(super) fn plain(kind: MessageType) -> RoomMessageEventContent {
+    RoomMessageEventContent::new(kind).add_mentions(Mentions::new())
+}
+
+fn relation(to: &Recipient) -> Option<Relation<RoomMessageEventContentWithoutRelation>> {
+    let origin: Origin = serde_json::from_str(to.origin.as_deref()?).ok()?;
+    let event = EventId::parse(&origin.event).ok()?;
+    if let Some(root) = origin.thread.and_then(|root| EventId::parse(root).ok()) {
+        return Some(Relation::Thread(Thread::plain(root, event)));
+    }
+    match to.conversation.kind {
+        // Where several people write, an answer says to whom.
+        ConversationKind::Shared => Some(Relation::Reply(Reply::new(InReplyTo::new(event)))),
+        ConversationKind::Room | ConversationKind::Door => None,
+    }
+}
+
+/// A message in the place of an earlier one.
+pub(super) fn replacement(of: OwnedEventId, kind: MessageType) -> RoomMessageEventContent {
+    let mut fallback = String::from("* ");
+    for c in kind.body().chars() {
+        if fallback.len() >= MAX_FALLBACK {
+            fallback.push('…');
+            break;
+        }
+        fallback.push(c);
+    }
+    let fallback = Written { body: fallback, html: None };
+    let fallback =
+        if matches!(kind, MessageType::Notice(_)) { fallback.notice() } else { fallback.text() };
+    let mut content = plain(fallback);
+    let new = RoomMessageEventContentWithoutRelation::new(kind).add_mentions(Mentions::new());
+    content.relates_to = Some(Relation::Replacement(Replacement::new(of, new)));
+    content
+}
+
+#[cfg(test)]
+#[path = "messages_tests.rs"]
+pub(super) mod tests;

@@ -1,0 +1,192 @@
+//! From what is to be told to Matrix events.
+//!
+//! Promises: a key is one event, also after a kill (its transaction id is made of nothing else); a text can
+//! neither run nor load anything in a client; every request ends within a bounded time.
+
+mod files;
+mod html;
+mod messages;
+mod questions;
+mod send;
+mod thumbnails;
+
+use std::time::Duration;
+
+use cloister_control::ports::{Manners, Posting, Recipient, SendError, Surface};
+use cloister_store::connectors::ConnectorId;
+use cloister_store::conversations::ConversationKind;
+use futures_util::future::BoxFuture;
+use matrix_sdk::Room;
+use matrix_sdk::ruma::EventId;
+use matrix_sdk::ruma::api::client::typing::create_typing_event::v3::{
+    Request as TypingRequest, Typing, TypingInfo,
+};
+use matrix_sdk::ruma::events::room::message::MessageType;
+use tokio::sync::Semaphore;
+
+pub(crate) use messages::Origin;
+pub(crate) use questions::{Touch, answer_of};
+
+use crate::bot::Bot;
+use messages::Written;
+use send::Act;
+
+const TYPING_LASTS: Duration = Duration::from_secs(25);
+/// As long as an indicator that helps nobody may hold something up.
+const TYPING_WAITS: Duration = Duration::from_secs(5);
+/// How many files are in memory at once.
+const FILES_AT_ONCE: usize = 2;
+
+/// What this part remembers of an account while it runs.
+pub(crate) struct Memory {
+    files: Semaphore,
+    pub(crate) verifications: crate::session::verification::Running,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self { files: Semaphore::new(FILES_AT_ONCE), verifications: Default::default() }
+    }
+}
+
+impl Surface for Bot {
+    fn name(&self) -> &'static str {
+        crate::SURFACE
+    }
+
+    fn connector(&self) -> ConnectorId {
+        self.id()
+    }
+
+    fn manners(&self) -> Manners {
+        Manners {
+            longest: messages::LONGEST,
+            measure: messages::measure,
+            edit_every: Some(Duration::from_millis(self.options.edit_every_ms)),
+            typing_lasts: TYPING_LASTS,
+            largest_file: self.largest_file(),
+            remembers_keys: true,
+        }
+    }
+
+    fn post<'a>(
+        &'a self,
+        to: &'a Recipient,
+        key: &'a str,
+        post: &'a Posting,
+    ) -> BoxFuture<'a, Result<String, SendError>> {
+        Box::pin(async move {
+            let room = self.room_of(to).await?;
+            let event = match post {
+                Posting::Answer { markdown, unfinished: _ } => {
+                    let kind = Written::from_markdown(markdown).text();
+                    self.post_message(&room, to, key, kind).await?
+                }
+                Posting::Notice { markdown } => {
+                    let kind = Written::from_markdown(markdown).notice();
+                    self.post_message(&room, to, key, kind).await?
+                }
+                Posting::Question { ask, settled } => {
+                    self.post_question(&room, to, key, (ask, settled.as_ref())).await?
+                }
+                Posting::File(file) => self.post_file(&room, to, key, file).await?,
+            };
+            Ok(event.to_string())
+        })
+    }
+
+    fn edit<'a>(
+        &'a self,
+        to: &'a Recipient,
+        key: &'a str,
+        message: &'a str,
+        post: &'a Posting,
+    ) -> BoxFuture<'a, Result<(), SendError>> {
+        Box::pin(async move {
+            let of = EventId::parse(message)
+                .map_err(|error| SendError::Refused(format!("{message} is no event: {error}")))?;
+            let room = self.room_of(to).await?;
+            let kind = match post {
+                Posting::Answer { markdown, unfinished: _ } => {
+                    Written::from_markdown(markdown).text()
+                }
+                Posting::Notice { markdown } => Written::from_markdown(markdown).notice(),
+                Posting::Question { ask, settled } => {
+                    let touch = self.touch_in(&room).await?;
+                    questions::write(ask, settled.as_ref(), touch).text()
+                }
+                Posting::File(_) => {
+                    return Err(SendError::Refused(
+                        "a file can't take a message's place".to_owned(),
+                    ));
+                }
+            };
+            let transaction = self.transaction(to.conversation.id, Act::Edit, key);
+            self.send(&room, transaction, messages::replacement(of, kind)).await?;
+            Ok(())
+        })
+    }
+
+    fn typing<'a>(&'a self, to: &'a Recipient, typing: bool) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let room = to.conversation.external_id.as_deref().and_then(|id| id.try_into().ok());
+            let (Some(room), Some(me)) = (room, self.client.user_id()) else { return };
+            let typing =
+                if typing { Typing::Yes(TypingInfo::new(TYPING_LASTS)) } else { Typing::No };
+            let request = TypingRequest::new(me.to_owned(), room, typing);
+            let sending = self.client.send(request).with_request_config(self.once());
+            match tokio::time::timeout(TYPING_WAITS, sending.into_future()).await {
+                Ok(Ok(_)) | Err(_) => {}
+                Ok(Err(error)) => tracing::debug!(%error, "typing could not be shown"),
+            }
+        })
+    }
+}
+
+impl Bot {
+    /// Says a sentence in a room, once per key. It is a notice, so that two programs never talk each other
+    /// into a loop.
+    pub(crate) async fn say(
+        &self,
+        room: &Room,
+        key: &str,
+        markdown: &str,
+    ) -> Result<(), SendError> {
+        let content = messages::plain(Written::from_markdown(markdown).notice());
+        let transaction = self.transaction_in(room.room_id(), key);
+        self.send(room, transaction, content).await?;
+        Ok(())
+    }
+
+    /// The room of a conversation, if what is for its person may be said there.
+    async fn room_of(&self, to: &Recipient) -> Result<Room, SendError> {
+        let Some(id) = &to.conversation.external_id else {
+            return Err(SendError::Unreachable("the room is not made yet".to_owned()));
+        };
+        let room = self.room_to_write(id).await?;
+        match to.conversation.kind {
+            ConversationKind::Shared => {}
+            ConversationKind::Room | ConversationKind::Door => {
+                let others = self
+                    .others_in(&room, &to.conversation)
+                    .await
+                    .map_err(|error| SendError::Unreachable(error.to_string()))?;
+                if !others.is_empty() {
+                    return Err(SendError::Gone(crate::incoming::OTHERS_HERE.to_owned()));
+                }
+            }
+        }
+        Ok(room)
+    }
+
+    async fn post_message(
+        &self,
+        room: &Room,
+        to: &Recipient,
+        key: &str,
+        kind: MessageType,
+    ) -> Result<matrix_sdk::ruma::OwnedEventId, SendError> {
+        let transaction = self.transaction(to.conversation.id, Act::Post, key);
+        self.send(room, transaction, messages::message(to, kind)).await
+    }
+}

@@ -1,0 +1,162 @@
+//! What people do to their rooms: they leave, come back and rename them.
+
+use cloister_control::ControlError;
+use cloister_protocol::UserId as Whose;
+use cloister_store::conversations::{Conversation, ConversationKind};
+use matrix_sdk::ruma::{OwnedRoomId, UserId};
+use matrix_sdk::{Room, RoomMemberships};
+
+use super::graph::{NOT_IN_IT, PERSON_LEFT};
+use super::naming::title_in;
+use super::server::is_refusal;
+use crate::bot::Bot;
+
+/// How long somebody who left is not invited again.
+const INVITE_EVERY_MS: i64 = 24 * 60 * 60 * 1000;
+/// Between why a room is out of use and when its person was last invited back.
+const INVITED_AT: &str = "; invited back at ";
+
+impl Bot {
+    /// Somebody left a room that this account is in. A chat's room stays, for who comes back; a door without a
+    /// person is closed.
+    pub(crate) async fn member_left(&self, room: &Room) -> Result<(), ControlError> {
+        let store = self.control.store();
+        let Some(row) = store.conversation(self.id(), room.room_id().as_str()).await? else {
+            return self.stranger_left(room).await;
+        };
+        if row.broken.is_some() || self.is_there(room, &row, RoomMemberships::ACTIVE).await? {
+            return Ok(());
+        }
+        match row.kind {
+            ConversationKind::Room => store.set_broken(row.id, Some(PERSON_LEFT)).await?,
+            ConversationKind::Door | ConversationKind::Shared => {
+                self.leave(room).await?;
+                store.forget_conversation(row.id).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the person of a conversation is in its room; of a shared one, whether anybody is.
+    async fn is_there(
+        &self,
+        room: &Room,
+        row: &Conversation,
+        which: RoomMemberships,
+    ) -> Result<bool, ControlError> {
+        let others = self.others_who(room, which).await?;
+        let Some(user) = row.user else { return Ok(!others.is_empty()) };
+        let owner = self.owner(user).await?;
+        let accounts = owner.map(|owner| owner.accounts).unwrap_or_default();
+        Ok(accounts.iter().any(|account| others.iter().any(|other| other == account.as_str())))
+    }
+
+    /// Rooms whose person came back are used again.
+    pub(super) async fn welcome_back(&self) -> Result<(), ControlError> {
+        let store = self.control.store();
+        for row in store.conversations(self.id()).await? {
+            let id = row.external_id.as_deref().and_then(|id| id.parse::<OwnedRoomId>().ok());
+            if has_left(&row)
+                && let Some(room) = id.and_then(|id| self.client.get_room(&id))
+            {
+                self.came_back(&room, &row).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Uses a room again whose person came back.
+    pub(crate) async fn came_back(
+        &self,
+        room: &Room,
+        row: &Conversation,
+    ) -> Result<(), ControlError> {
+        if has_left(row)
+            && self.is_there(room, row, RoomMemberships::JOIN).await?
+            && self.keep_private(room, row).await?
+        {
+            self.control.store().set_broken(row.id, None).await?;
+        }
+        Ok(())
+    }
+
+    /// Who asks what chats there are wants to find them: they are invited back to what they left.
+    pub(crate) async fn asked_for_chats(&self, text: &str, user: Whose) {
+        let text = text.trim();
+        let asked =
+            text.strip_prefix(['/', '!']).is_some_and(|word| word.eq_ignore_ascii_case("chats"));
+        if !asked {
+            return;
+        }
+        if let Err(error) = self.invite_back(user).await {
+            tracing::warn!(%user, error = error.chain(), "a person could not be invited back");
+        }
+    }
+
+    /// Invites a person back to the rooms of theirs that they left, each once a day at most.
+    async fn invite_back(&self, user: Whose) -> Result<(), ControlError> {
+        let store = self.control.store();
+        let now = store.clock.now_ms();
+        let Some(owner) = self.owner(user).await? else { return Ok(()) };
+        for row in store.conversations(self.id()).await? {
+            let theirs = row.user == Some(user) && row.kind == ConversationKind::Room;
+            let why = row.broken.as_deref().filter(|_| theirs && has_left(&row));
+            let id = row.external_id.as_deref().and_then(|id| id.parse::<OwnedRoomId>().ok());
+            let (Some(why), Some(id)) = (why, id) else { continue };
+            let last = why.split_once(INVITED_AT).and_then(|(_, at)| at.parse::<i64>().ok());
+            let archived = store.chat(row.workspace, row.chat).await?.archived;
+            if archived || last.is_some_and(|at| now.saturating_sub(at) < INVITE_EVERY_MS) {
+                continue;
+            }
+            // Noted first: a kill invites once too few, not once too many.
+            let why = format!("{PERSON_LEFT}{INVITED_AT}{now}");
+            store.set_broken(row.id, Some(&why)).await?;
+            for account in &owner.accounts {
+                match self.invite(&id, account).await {
+                    Ok(()) => {}
+                    Err(error) if is_refusal(&error) => {
+                        store.set_broken(row.id, Some(NOT_IN_IT)).await?;
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A person gave their room another name: that is the chat's title from now on.
+    pub(crate) async fn room_renamed(
+        &self,
+        room: &Room,
+        name: &str,
+        sender: &UserId,
+    ) -> Result<(), ControlError> {
+        let store = self.control.store();
+        if sender == self.own_id()? {
+            return Ok(());
+        }
+        let Some(row) = store.conversation(self.id(), room.room_id().as_str()).await? else {
+            return Ok(());
+        };
+        let person = self.person(sender.as_str()).await?.map(|person| person.user);
+        if row.kind != ConversationKind::Room || person.is_none() || person != row.user {
+            return Ok(());
+        }
+        // An older event of a room that is called something else by now.
+        if room.name().unwrap_or_default() != name {
+            return Ok(());
+        }
+        let (title, archived) = title_in(name, row.chat);
+        if store.chat(row.workspace, row.chat).await?.title != title {
+            store.rename_chat(row.workspace, row.chat, &title).await?;
+        }
+        // What they called it stays as it is: nothing is to be renamed here.
+        store.set_shown(row.id, &title, archived || row.shown_archived).await?;
+        self.control.chats_changed();
+        Ok(())
+    }
+}
+
+fn has_left(row: &Conversation) -> bool {
+    row.broken.as_deref().is_some_and(|why| why.starts_with(PERSON_LEFT))
+}

@@ -1,0 +1,170 @@
+//! Making the rooms show the chats: whatever the database wants and the server does not have yet.
+//!
+//! Each step is looked for before it is done, and what is shown is written down last: a kill anywhere is mended
+//! by the next run.
+
+use cloister_control::ControlError;
+use cloister_store::conversations::{Conversation, ConversationKind, NewConversation, ToMend};
+use futures_util::FutureExt;
+use matrix_sdk::ruma::{OwnedRoomId, RoomId};
+use serde_json::json;
+
+use super::graph::{FIRST_CHAT, NOT_IN_IT};
+use super::making::Owner;
+use super::naming::{room_name, title_in};
+use super::server::is_refusal;
+use crate::SURFACE;
+use crate::bot::Bot;
+
+const ARCHIVED_TOPIC: &str =
+    "This chat is archived: its files and history stay. Open it again from another chat.";
+
+impl Bot {
+    /// Makes, renames and puts away rooms as the database wants it; lets in who is known by now, and leaves
+    /// where nobody is left. One failure does not keep the rest from being mended.
+    pub(crate) async fn mend_rooms(&self) -> Result<(), ControlError> {
+        let mut worst = Ok(());
+        let mut note = |done: Result<(), ControlError>| {
+            if done.is_err() {
+                worst = done;
+            }
+        };
+        note(self.tend_strangers().await);
+        note(self.tend_doors().await);
+        for item in self.control.store().conversations_to_mend(self.id()).await? {
+            if self.control.stopping() {
+                break;
+            }
+            let mended = self.mend(&item).await;
+            if let Err(error) = &mended {
+                let chat = format!("{} {}", item.conversation.workspace, item.conversation.chat);
+                tracing::warn!(chat, error = error.chain(), "a room does not show its chat yet");
+            }
+            note(mended);
+        }
+        note(self.point_from_doors().await);
+        note(self.welcome_back().await);
+        worst
+    }
+
+    async fn mend(&self, item: &ToMend) -> Result<(), ControlError> {
+        let _making = self.rooms.making.lock().await;
+        let store = self.control.store();
+        // Somebody else may have been faster.
+        let Some(row) = store.conversation_by_id(item.conversation.id).await? else {
+            return Ok(());
+        };
+        let Some(user) = row.user else { return Ok(()) };
+        let Some(owner) = self.owner(user).await? else {
+            tracing::debug!(%user, "a room is wanted by somebody without an account here");
+            return Ok(());
+        };
+        let home = self.ensure_home(&owner).await?;
+        let row = match row.external_id {
+            Some(_) => row,
+            None => {
+                let room = self.ensure_room(&row, &item.title, &owner, &home).await?;
+                let new = NewConversation {
+                    connector: self.id(),
+                    external_id: Some(room.to_string()),
+                    chat: (row.workspace, row.chat),
+                    kind: ConversationKind::Room,
+                    user: Some(user),
+                };
+                store.put_conversation(&new).await?
+            }
+        };
+        let Some(id) = row.external_id.as_ref().and_then(|id| id.parse::<OwnedRoomId>().ok())
+        else {
+            return Ok(());
+        };
+        match self.show(&row, item, (&id, &home), &owner).await {
+            Err(error) if is_refusal(&error) && !self.joined_ids().await?.contains(&id) => {
+                tracing::warn!(room = %id, "this account is no longer in a room of its own");
+                store.set_broken(row.id, Some(NOT_IN_IT)).await?;
+                Ok(())
+            }
+            shown => shown,
+        }
+    }
+
+    /// Has a room show its chat: its name, its place in the Space, who is in it.
+    async fn show(
+        &self,
+        row: &Conversation,
+        item: &ToMend,
+        (room, home): (&RoomId, &RoomId),
+        owner: &Owner,
+    ) -> Result<(), ControlError> {
+        let ToMend { title, archived, .. } = item;
+        if row.shown_title.as_deref() != Some(title) || row.shown_archived != *archived {
+            self.name(room, row, title, *archived).await?;
+        }
+        if row.shown_title.is_none() || row.shown_archived != *archived {
+            self.put_into(home, room, row, *archived).await?;
+        }
+        if row.shown_archived != *archived {
+            let topic = json!({"topic": if *archived { ARCHIVED_TOPIC } else { "" }});
+            self.set(room, ("m.room.topic", ""), &topic).await?;
+        }
+        if row.shown_title.is_none() {
+            self.let_into_home(home, owner).await?;
+            self.invite_all(room, owner).await?;
+            if row.chat == FIRST_CHAT {
+                self.welcome_in(room, owner).await?;
+            }
+        }
+        self.control.store().set_shown(row.id, title, *archived).await?;
+        Ok(())
+    }
+
+    /// Names a room. One that was never shown may be called so from its first moment.
+    async fn name(
+        &self,
+        room: &RoomId,
+        row: &Conversation,
+        title: &str,
+        archived: bool,
+    ) -> Result<(), ControlError> {
+        let kept = self.client.get_room(room).and_then(|room| room.name());
+        let is_so = |now: String| title_in(&now, row.chat) == (title.to_owned(), archived);
+        // What the last sync kept is not what was shown since.
+        if row.shown_title.is_none() && kept.is_some_and(is_so) {
+            return Ok(());
+        }
+        let name = room_name(row.chat, title, archived);
+        self.set(room, ("m.room.name", ""), &json!({"name": name})).await
+    }
+
+    /// Puts a room among the others of its person, in the order of chats; or takes it out.
+    pub(super) async fn put_into(
+        &self,
+        home: &RoomId,
+        room: &RoomId,
+        row: &Conversation,
+        archived: bool,
+    ) -> Result<(), ControlError> {
+        let child = if archived {
+            json!({})
+        } else {
+            let order = format!("{:09}", row.chat.number());
+            json!({"via": [self.server()?], "order": order, "suggested": true})
+        };
+        self.set(home, ("m.space.child", room.as_str()), &child).await
+    }
+
+    async fn welcome_in(&self, room: &RoomId, owner: &Owner) -> Result<(), ControlError> {
+        let words = self.control.welcome(owner.user, SURFACE).await?;
+        let room = self.room(room).await?;
+        self.say_surely(&room, "welcome", &words).await
+    }
+
+    pub(super) async fn set(
+        &self,
+        room: &RoomId,
+        event: (&str, &str),
+        content: &serde_json::Value,
+    ) -> Result<(), ControlError> {
+        self.patiently(|| self.set_state(room, event, content).boxed()).await
+    }
+}

@@ -1,0 +1,50 @@
+//! Spaces and rooms: made once, found again, compared with the server.
+//!
+//! Owns: the mark in each room that says whose it is, a person's Space and the rooms of their chats, who is let
+//! in and who is sent away. Promises: rooms are made for what the database wants, and only after looking
+//! whether the server has them; a comparison with the server makes and leaves no room.
+
+mod decide;
+mod graph;
+mod making;
+mod members;
+mod mend;
+mod naming;
+mod onboarding;
+mod ownership;
+mod reconcile;
+mod repair;
+mod reset;
+mod seeing;
+mod server;
+mod strangers;
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use matrix_sdk::ruma::OwnedRoomId;
+
+use graph::Seen;
+
+/// The most rooms that are remembered for having no place here.
+const MOST_REMEMBERED: usize = 4096;
+
+/// What this part remembers of an account while it runs.
+#[derive(Default)]
+pub(crate) struct Memory {
+    /// Rooms are made, compared and left by one at a time.
+    making: tokio::sync::Mutex<()>,
+    /// Rooms without a place here that carry our mark: what is looked through before a room is made.
+    unplaced: Mutex<HashMap<OwnedRoomId, Option<Seen>>>,
+}
+
+impl Memory {
+    fn unplaced(&self) -> MutexGuard<'_, HashMap<OwnedRoomId, Option<Seen>>> {
+        self.unplaced.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was learned about rooms may be wrong by now.
+    fn forget(&self) {
+        self.unplaced().clear();
+    }
+}

@@ -1,0 +1,210 @@
+//! Comparing what is known here with the rooms that the server has. Makes and leaves no room.
+
+use std::collections::HashSet;
+
+use cloister_control::ControlError;
+use cloister_protocol::admin::{ReconcileReport, Skipped};
+use cloister_protocol::{UserId, WorkspaceId};
+use cloister_store::StoreError;
+use cloister_store::contexts;
+use cloister_store::conversations::NewConversation;
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
+use matrix_sdk::ruma::RoomId;
+use tokio::time::Instant;
+
+use super::decide::decide;
+use super::graph::{Change, Known, KnownChat, Person, Plan, Scope, Seen};
+use super::ownership::Claim;
+use crate::SURFACE;
+use crate::bot::Bot;
+
+/// How many changes are written side by side; the database commits them together.
+const AT_ONCE: usize = 32;
+/// In a larger room, not everybody is looked up.
+const MOST_LOOKED_UP: usize = 50;
+
+impl Bot {
+    /// Rebuilds what is known of Spaces and rooms from what the server has.
+    pub(crate) async fn reconcile(&self) -> Result<ReconcileReport, ControlError> {
+        let began = Instant::now();
+        let _making = self.rooms.making.lock().await;
+        self.rooms.forget();
+        let joined = self.patiently(|| self.joined_ids().boxed()).await?;
+        let (seen, unseen) = self.see_all(&joined).await;
+        let joined: HashSet<String> = joined.iter().map(ToString::to_string).collect();
+        let known = self.known(&seen).await?;
+        let plan = decide(&seen, &joined, &known, Scope::Everything);
+        self.carry_out(&plan).await?;
+        self.close_shared(&plan, &seen).await?;
+        let report = report(plan, joined.len(), unseen, began);
+        tracing::debug!(
+            account = self.connector.account,
+            looked_at = report.looked_at,
+            restored = report.restored.len(),
+            repaired = report.repaired.len(),
+            skipped = report.skipped.len(),
+            conflicts = report.conflicts.len(),
+            took_ms = report.took_ms,
+            "compared what is known with the server's rooms"
+        );
+        Ok(report)
+    }
+
+    /// What is known here of everything that the rooms touch.
+    pub(super) async fn known(&self, seen: &[Seen]) -> Result<Known, ControlError> {
+        let store = self.control.store();
+        let mut known = Known {
+            conversations: store.conversations(self.id()).await?,
+            homes: store.homes(self.id()).await?.into_iter().collect(),
+            ..Known::default()
+        };
+        let mut workspaces: HashSet<WorkspaceId> =
+            known.conversations.iter().map(|row| row.workspace).collect();
+        for account in accounts(seen) {
+            if let Some(person) = self.person(&account).await? {
+                workspaces.insert(person.workspace);
+                known.people.insert(account, person);
+            }
+        }
+        for room in seen {
+            match &room.claim {
+                Claim::Chat(claim) => {
+                    workspaces.insert(claim.workspace);
+                }
+                Claim::None => self.look_for_context(&room.room, &mut known).await?,
+                Claim::Foreign { .. } | Claim::Unreadable | Claim::Home(_) => {}
+            }
+        }
+        for workspace in workspaces {
+            match store.user_of(workspace).await {
+                Ok(_) => known.workspaces.insert(workspace),
+                Err(StoreError::NotFound { .. }) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            for chat in store.chats(workspace).await? {
+                let known_chat = KnownChat { title: chat.title };
+                known.chats.insert((workspace, chat.id), known_chat);
+            }
+        }
+        Ok(known)
+    }
+
+    /// Whose account it is.
+    pub(super) async fn person(&self, account: &str) -> Result<Option<Person>, ControlError> {
+        let store = self.control.store();
+        let Some(identity) = store.identity(SURFACE, account).await? else { return Ok(None) };
+        let user: UserId = identity.user;
+        let workspace = store.user_by_id(user).await?.workspace;
+        Ok(Some(Person { user, workspace }))
+    }
+
+    async fn look_for_context(&self, room: &str, known: &mut Known) -> Result<(), ControlError> {
+        let conversation =
+            contexts::Conversation { surface: SURFACE.to_owned(), id: room.to_owned() };
+        let context = self.control.store().context_of(&conversation).await?;
+        if let Some((workspace, chat)) =
+            context.and_then(|found| Some((found.workspace, found.chat?)))
+        {
+            known.contexts.insert(room.to_owned(), (workspace, chat));
+        }
+        Ok(())
+    }
+
+    /// Writes down what was decided, what makes way first.
+    pub(super) async fn carry_out(&self, plan: &Plan) -> Result<(), ControlError> {
+        for phase in plan.changes.chunk_by(|a, b| a.order() == b.order()) {
+            let changes: Vec<BoxFuture<'_, Result<(), ControlError>>> =
+                phase.iter().map(|change| self.change(change).boxed()).collect();
+            let changes = stream::iter(changes).buffer_unordered(AT_ONCE);
+            changes.try_collect::<()>().await?;
+        }
+        if plan.changes.iter().any(|change| matches!(change, Change::Retitle { .. })) {
+            self.control.chats_changed();
+        }
+        Ok(())
+    }
+
+    /// Closes what was placed as one person's own and has others in it.
+    pub(super) async fn close_shared(
+        &self,
+        plan: &Plan,
+        seen: &[Seen],
+    ) -> Result<(), ControlError> {
+        for change in &plan.changes {
+            let Change::Place { room, user: Some(_), .. } = change else { continue };
+            let crowded = seen.iter().any(|seen| seen.room == *room && seen.members.len() > 1);
+            let Ok(id) = RoomId::parse(room) else { continue };
+            let known = self.control.store().conversation(self.id(), room).await?;
+            if let (true, Some(row), Some(room)) = (crowded, known, self.client.get_room(&id)) {
+                self.keep_private(&room, &row).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn change(&self, change: &Change) -> Result<(), ControlError> {
+        let store = self.control.store();
+        match change {
+            Change::Forget(id) => store.forget_conversation(*id).await?,
+            Change::RestoreChat { chat, title } => {
+                store.restore_chat(chat.0, chat.1, title).await?;
+            }
+            Change::Place { room, chat, kind, user } => {
+                let new = NewConversation {
+                    connector: self.id(),
+                    external_id: Some(room.clone()),
+                    chat: *chat,
+                    kind: *kind,
+                    user: *user,
+                };
+                store.put_conversation(&new).await?;
+            }
+            Change::Show { room, title, archived } => {
+                if let Some(row) = store.conversation(self.id(), room).await? {
+                    store.set_shown(row.id, title, *archived).await?;
+                }
+            }
+            Change::Retitle { chat, title } => {
+                store.rename_chat(chat.0, chat.1, title).await?;
+            }
+            Change::Mark { room, broken } => {
+                if let Some(row) = store.conversation(self.id(), room).await? {
+                    store.set_broken(row.id, *broken).await?;
+                }
+            }
+            Change::Home { user, room } => {
+                store.set_home(self.id(), *user, room.as_deref()).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The accounts that matter for what the rooms claim.
+fn accounts(seen: &[Seen]) -> HashSet<String> {
+    let mut accounts = HashSet::new();
+    for room in seen {
+        match &room.claim {
+            Claim::Chat(claim) => accounts.insert(claim.user.to_string()),
+            Claim::Home(claim) => accounts.insert(claim.user.to_string()),
+            Claim::None | Claim::Foreign { .. } | Claim::Unreadable => false,
+        };
+        accounts.extend(room.members.iter().take(MOST_LOOKED_UP).cloned());
+    }
+    accounts
+}
+
+fn report(plan: Plan, looked_at: usize, unseen: Vec<Skipped>, began: Instant) -> ReconcileReport {
+    let mut skipped = plan.skipped;
+    skipped.extend(unseen);
+    skipped.sort_by(|a, b| a.room.cmp(&b.room));
+    ReconcileReport {
+        looked_at: u64::try_from(looked_at).unwrap_or(u64::MAX),
+        restored: plan.restored,
+        repaired: plan.repaired,
+        skipped,
+        conflicts: plan.conflicts,
+        took_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+    }
+}

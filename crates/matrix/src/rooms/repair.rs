@@ -1,0 +1,43 @@
+//! One room that nobody knows: looked at on the server, and placed if it is ours.
+
+use std::collections::HashSet;
+
+use cloister_control::ControlError;
+use cloister_store::conversations::Conversation;
+use matrix_sdk::Room;
+
+use super::decide::decide;
+use super::graph::Scope;
+use crate::bot::Bot;
+
+impl Bot {
+    /// Places a room by what its mark on the server says, by the same rules as a comparison of all. None: it
+    /// has no place here.
+    pub(crate) async fn repair_room(
+        &self,
+        room: &Room,
+    ) -> Result<Option<Conversation>, ControlError> {
+        let _making = self.rooms.making.lock().await;
+        let store = self.control.store();
+        let place = room.room_id().as_str();
+        if let Some(known) = store.conversation(self.id(), place).await? {
+            return Ok(Some(known));
+        }
+        let seen = [self.see_there(room.room_id()).await?];
+        let joined: HashSet<String> =
+            self.client.joined_rooms().iter().map(|room| room.room_id().to_string()).collect();
+        let known = self.known(&seen).await?;
+        let plan = decide(&seen, &joined, &known, Scope::OneRoom);
+        self.carry_out(&plan).await?;
+        self.close_shared(&plan, &seen).await?;
+        let repaired = store.conversation(self.id(), place).await?;
+        for reason in plan.skipped.iter().chain(&plan.conflicts) {
+            tracing::info!(room = place, why = reason.why, "a room nobody knows was not placed");
+        }
+        if repaired.is_some() {
+            tracing::info!(room = place, "a room that was not known was placed by its mark");
+            self.control.chats_changed();
+        }
+        Ok(repaired)
+    }
+}

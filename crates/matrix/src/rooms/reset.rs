@@ -1,0 +1,122 @@
+//! Forgetting everything about the rooms of an account, here or on the server too.
+
+use cloister_control::ControlError;
+use cloister_protocol::admin::{ResetMode, ResetReport, Skipped};
+use cloister_store::conversations::Conversation;
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt, stream};
+use matrix_sdk::ruma::{OwnedRoomId, RoomId};
+
+use super::graph::Seen;
+use super::ownership::Claim;
+use crate::bot::Bot;
+
+/// How many rooms are left side by side.
+const AT_ONCE: usize = 4;
+
+const FOUND_AGAIN: &str = "The server keeps every room and Space: the next start, or `cloister matrix \
+     reconcile`, finds them again by their mark. Use --mode server-leave-forget to be rid of them.";
+const PEOPLE_STAY: &str = "People stay in the rooms until they leave them in their own clients; a room is gone \
+     when nobody is left in it.";
+const SPACE_STAYS: &str =
+    "The Space “Cloister” leaves a person's list only when they leave it themselves.";
+const HISTORY_STAYS: &str = "What was said in encrypted rooms stays readable on devices that have the keys, and \
+     on no others.";
+const ACCOUNT_STAYS: &str = "The account itself, its devices and its key backup stay: `cloister matrix rm` logs \
+     out; deleting the account is the homeserver's business.";
+
+impl Bot {
+    /// Forgets Spaces, rooms and what was posted; chats and files stay. A dry run says what would be.
+    pub(crate) async fn reset(
+        &self,
+        mode: ResetMode,
+        dry_run: bool,
+        by: &str,
+    ) -> Result<ResetReport, ControlError> {
+        let _making = self.rooms.making.lock().await;
+        let store = self.control.store();
+        let rows = store.conversations(self.id()).await?;
+        let homes = store.homes(self.id()).await?;
+        let mut report = ResetReport { dry_run, ..ResetReport::default() };
+        match mode {
+            ResetMode::LocalOnly => report.by_hand.push(FOUND_AGAIN.to_owned()),
+            ResetMode::ServerLeaveForget => {
+                self.leave_all(&mut report).await?;
+                let words = [PEOPLE_STAY, SPACE_STAYS, HISTORY_STAYS, ACCOUNT_STAYS];
+                report.by_hand.extend(words.map(str::to_owned));
+            }
+        }
+        report.forgotten = rows.iter().map(described).collect();
+        let home = |(user, room): &(_, String)| format!("the Space of {user} in {room}");
+        report.forgotten.extend(homes.iter().map(home));
+        if dry_run {
+            return Ok(report);
+        }
+        self.rooms.forget();
+        if report.failed.is_empty() {
+            store.forget_conversations(self.id(), by).await?;
+            return Ok(report);
+        }
+        // What could not be left stays known, so that it can be tried again.
+        let failed = |room: &str| report.failed.iter().any(|failed| failed.room == room);
+        let kept = |row: &&Conversation| row.external_id.as_deref().is_some_and(failed);
+        report.forgotten.clear();
+        for row in rows.iter().filter(|row| !kept(row)) {
+            store.forget_conversation(row.id).await?;
+            report.forgotten.push(described(row));
+        }
+        for pair in homes.iter().filter(|(_, room)| !report.failed.iter().any(|f| f.room == *room))
+        {
+            store.set_home(self.id(), pair.0, None).await?;
+            report.forgotten.push(home(pair));
+        }
+        Ok(report)
+    }
+
+    /// Leaves every room of ours: those with our mark, and those that are known.
+    async fn leave_all(&self, report: &mut ResetReport) -> Result<(), ControlError> {
+        let placed = self.placed().await?;
+        let joined = self.patiently(|| self.joined_ids().boxed()).await?;
+        let (seen, unseen) = self.see_all(&joined).await;
+        report.failed = unseen;
+        let ours = seen.iter().filter(|seen| {
+            matches!(seen.claim, Claim::Chat(_) | Claim::Home(_)) || placed.contains(&seen.room)
+        });
+        // Spaces last: until then a person finds their rooms in them.
+        let mut ours: Vec<_> = ours.collect();
+        ours.sort_by_key(|seen| seen.space);
+        if report.dry_run {
+            report.left = ours.iter().map(|seen| seen.room.clone()).collect();
+            return Ok(());
+        }
+        let leave = |seen: &'_ Seen| {
+            let room = seen.room.clone();
+            async move { (room.clone(), self.leave_by_id(&room).await) }.boxed()
+        };
+        let leaves: Vec<BoxFuture<'_, _>> = ours.into_iter().map(leave).collect();
+        let mut leaves = stream::iter(leaves).buffered(AT_ONCE);
+        while let Some((room, left)) = leaves.next().await {
+            match left {
+                Ok(()) => report.left.push(room),
+                Err(error) => {
+                    report.failed.push(Skipped { room, why: error.chain() });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn leave_by_id(&self, room: &str) -> Result<(), ControlError> {
+        let id: OwnedRoomId = RoomId::parse(room).map_err(|error| {
+            let bad = std::io::Error::new(std::io::ErrorKind::InvalidData, error);
+            ControlError::io("a room's id can't be read")(bad)
+        })?;
+        let room = self.room(&id).await?;
+        self.patiently(|| self.leave(&room).boxed()).await
+    }
+}
+
+fn described(row: &Conversation) -> String {
+    let place = row.external_id.as_deref().unwrap_or("a room that was still to be made");
+    format!("{} of {} in {place}", row.chat, row.workspace)
+}

@@ -1,0 +1,91 @@
+//! Rooms of people nobody is linked to: kept for a day so that they can ask for a code there, few at a time,
+//! and never given to a model.
+
+use cloister_control::ControlError;
+use matrix_sdk::Room;
+use matrix_sdk::ruma::OwnedUserId;
+use matrix_sdk::ruma::events::RoomAccountDataEventType;
+use serde_json::json;
+
+use super::server::{failed, raw};
+use crate::bot::Bot;
+
+/// What this account notes for itself about such a room, with since when.
+const WAITING: &str = "dev.cloister.stranger";
+const MOST_ROOMS: usize = 50;
+const KEPT_MS: i64 = 24 * 60 * 60 * 1000;
+
+impl Bot {
+    /// Notes that a room is kept for a stranger.
+    pub(super) async fn keep_for_pairing(&self, room: &Room) -> Result<(), ControlError> {
+        let since = json!({"since": self.control.store().clock.now_ms()});
+        let kind = RoomAccountDataEventType::from(WAITING);
+        let kept = room.set_account_data_raw(kind, raw(&since)?).await;
+        kept.map(drop).map_err(failed("a note about a room could not be kept"))
+    }
+
+    /// Lets in who was linked meanwhile; leaves rooms that were kept long enough, or that nobody is in.
+    pub(super) async fn tend_strangers(&self) -> Result<(), ControlError> {
+        let placed = self.placed().await?;
+        let mut kept = Vec::new();
+        for room in self.client.joined_rooms() {
+            if placed.contains(room.room_id().as_str()) || room.is_space() {
+                continue;
+            }
+            match self.tend_unplaced(&room).await {
+                Ok(Some(since)) => kept.push((since, room)),
+                Ok(None) => {}
+                Err(error) => {
+                    let room = room.room_id();
+                    tracing::warn!(%room, error = error.chain(), "a room without a place was not looked after");
+                }
+            }
+        }
+        kept.sort_by_key(|(since, _)| *since);
+        let too_many = kept.len().saturating_sub(MOST_ROOMS);
+        for (_, room) in kept.iter().take(too_many) {
+            self.leave(room).await?;
+        }
+        Ok(())
+    }
+
+    /// Since when the room is kept for a stranger, if it still is.
+    async fn tend_unplaced(&self, room: &Room) -> Result<Option<i64>, ControlError> {
+        if !room.is_state_fully_synced() || self.marked(room.room_id()).await?.is_some() {
+            return Ok(None);
+        }
+        let others = self.others(room).await?;
+        if let [other] = others.as_slice()
+            && let Some(person) = self.person(other).await?
+            && let Ok(account) = other.parse::<OwnedUserId>()
+        {
+            if self.is_direct(room, &account).await? {
+                self.open_door(room, person).await?;
+            }
+            return Ok(None);
+        }
+        let Some(since) = self.kept_since(room).await? else { return Ok(None) };
+        let now = self.control.store().clock.now_ms();
+        if others.is_empty() || now.saturating_sub(since) > KEPT_MS {
+            self.leave(room).await?;
+            return Ok(None);
+        }
+        Ok(Some(since))
+    }
+
+    async fn kept_since(&self, room: &Room) -> Result<Option<i64>, ControlError> {
+        let note = room.account_data(RoomAccountDataEventType::from(WAITING)).await;
+        let note = note.map_err(failed("a note about a room could not be read"))?;
+        let content =
+            note.and_then(|note| note.get_field::<serde_json::Value>("content").ok().flatten());
+        Ok(content.and_then(|content| content.get("since").and_then(serde_json::Value::as_i64)))
+    }
+
+    /// Leaves a stranger's room that nobody else is in any more.
+    pub(super) async fn stranger_left(&self, room: &Room) -> Result<(), ControlError> {
+        if self.kept_since(room).await?.is_some() && self.others(room).await?.is_empty() {
+            self.leave(room).await?;
+        }
+        Ok(())
+    }
+}

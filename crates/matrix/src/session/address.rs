@@ -1,0 +1,91 @@
+//! Where a homeserver is and whom an operator means there: checked before anything is tried.
+
+use cloister_control::ControlError;
+use cloister_protocol::ErrorCode;
+use matrix_sdk::reqwest::Url;
+use matrix_sdk::ruma::{OwnedServerName, OwnedUserId, UserId};
+
+use super::fault::in_short;
+use super::login::builder;
+use crate::options::MatrixOptions;
+
+/// Where an operator says that the homeserver is.
+pub(super) enum Address {
+    Url(Url),
+    ServerName(OwnedServerName),
+}
+
+pub(super) fn bad(message: impl Into<String>, fix: &str) -> ControlError {
+    ControlError::with_fix(ErrorCode::BadRequest, message, fix)
+}
+
+pub(super) fn server_failed(what: &str, why: impl std::fmt::Display) -> ControlError {
+    ControlError::with_fix(
+        ErrorCode::Refused,
+        format!("{what}: {why}"),
+        "check the address and that the homeserver is up, then try again",
+    )
+}
+
+impl Address {
+    pub(super) fn parse(text: &str) -> Result<Self, ControlError> {
+        const FIX: &str =
+            "give its address, such as https://matrix.example.org, or the server's name";
+        let text = text.trim();
+        if !text.contains("://") {
+            let name = OwnedServerName::try_from(text).map_err(|error| {
+                bad(format!("{text:?} is neither an address nor a server's name: {error}"), FIX)
+            })?;
+            return Ok(Self::ServerName(name));
+        }
+        let url = Url::parse(text)
+            .map_err(|error| bad(format!("{text:?} is not an address: {error}"), FIX))?;
+        let plain = url.username().is_empty() && url.password().is_none();
+        if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() || !plain {
+            return Err(bad(format!("{text:?} is not the address of a homeserver"), FIX));
+        }
+        Ok(Self::Url(url))
+    }
+}
+
+/// Whether what goes there can be read on the way.
+pub(crate) fn goes_in_the_clear(homeserver: &str) -> bool {
+    let Ok(url) = Url::parse(homeserver) else { return false };
+    let host = url.host_str().unwrap_or_default();
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let loopback = host == "localhost"
+        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    url.scheme() == "http" && !loopback
+}
+
+pub(crate) fn account_id(account: &str) -> Result<OwnedUserId, ControlError> {
+    UserId::parse(account.trim()).map_err(|error| {
+        bad(
+            format!("{account:?} is not an account: {error}"),
+            "give it in full, such as @cloister:example.org",
+        )
+    })
+}
+
+/// The address of what answers as a homeserver.
+pub(super) async fn find_homeserver(
+    address: &Address,
+    options: &MatrixOptions,
+) -> Result<String, ControlError> {
+    let (builder, named) = match address {
+        Address::Url(url) => (builder(options).homeserver_url(url.as_str()), url.to_string()),
+        Address::ServerName(name) => (builder(options).server_name(name), name.to_string()),
+    };
+    let found = builder
+        .build()
+        .await
+        .map_err(|error| server_failed(&format!("no homeserver was found at {named}"), error))?;
+    found.server_versions().await.map_err(|error| {
+        server_failed(&format!("{named} does not answer as a homeserver"), in_short(&error))
+    })?;
+    Ok(found.homeserver().as_str().trim_end_matches('/').to_owned())
+}
+
+#[cfg(test)]
+#[path = "address_tests.rs"]
+mod tests;

@@ -1,0 +1,28 @@
+use super::*;
+
+#[test]
+fn credentials_do_not_print() {
+    let store = NewStore::random().expect("random numbers");
+    let token = "syt_a_token".to_owned();
+    let credentials =
+        Credentials::new(&store, token, "DEVICE".to_owned(), Some("EsTc recovery".to_owned()));
+    let printed = format!("{credentials:?}");
+    assert!(printed.contains("DEVICE"), "{printed}");
+    for secret in ["syt_a_token", "EsTc", &hex::encode(store.key())] {
+        assert!(!printed.contains(secret), "{printed}");
+    }
+    assert_eq!(&credentials.store_key().expect("a key"), store.key());
+}
+
+#[test]
+fn credentials_are_bound_to_their_homeserver() {
+    for (homeserver, host) in [
+        ("https://matrix.example.org", "matrix.example.org"),
+        ("http://127.0.0.1:8008", "127.0.0.1:8008"),
+        ("http://[::1]:8008", "homeserver.invalid"),
+    ] {
+        let binding = binding(homeserver).expect("a binding");
+        let hosts: Vec<String> = binding.hosts().iter().map(ToString::to_string).collect();
+        assert_eq!(hosts, [host]);
+    }
+}

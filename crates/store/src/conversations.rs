@@ -1,0 +1,490 @@
+//! Conversations: which room, channel, thread or direct conversation shows which chat, and what keeps a
+//! person's conversations together.
+
+use cloister_protocol::{ChatId, UserId, WorkspaceId};
+use sqlx::{FromRow, SqliteConnection};
+
+use crate::audit;
+use crate::connectors::ConnectorId;
+use crate::db::Store;
+use crate::error::{StoreError, Tried, corrupt};
+use crate::inbox::HeardIn;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ConversationId(i64);
+
+impl ConversationId {
+    pub const fn from_number(number: i64) -> Self {
+        Self(number)
+    }
+
+    pub const fn number(self) -> i64 {
+        self.0
+    }
+}
+
+/// What a conversation is there for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConversationKind {
+    /// Made for its chat.
+    Room,
+    /// Where a person found the agent first; shows their first chat.
+    Door,
+    /// A community's: others read along.
+    Shared,
+}
+
+impl ConversationKind {
+    const ALL: [Self; 3] = [Self::Room, Self::Door, Self::Shared];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Room => "room",
+            Self::Door => "door",
+            Self::Shared => "shared",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conversation {
+    pub id: ConversationId,
+    pub connector: ConnectorId,
+    /// None: wanted, and not made yet.
+    pub external_id: Option<String>,
+    pub workspace: WorkspaceId,
+    pub chat: ChatId,
+    pub kind: ConversationKind,
+    /// Whom it was made for.
+    pub user: Option<UserId>,
+    /// The title that the surface shows now.
+    pub shown_title: Option<String>,
+    pub shown_archived: bool,
+    /// Why nothing can be sent there any more.
+    pub broken: Option<String>,
+}
+
+/// A conversation whose chat is not shown as it is: to be made, renamed or put away.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToMend {
+    pub conversation: Conversation,
+    pub title: String,
+    pub archived: bool,
+}
+
+#[derive(FromRow)]
+struct Row {
+    id: i64,
+    connector_id: i64,
+    external_id: Option<String>,
+    workspace_id: u32,
+    chat: u32,
+    kind: String,
+    user_id: Option<u32>,
+    shown_title: Option<String>,
+    shown_archived: bool,
+    broken: Option<String>,
+}
+
+#[derive(FromRow)]
+struct MendRow {
+    #[sqlx(flatten)]
+    row: Row,
+    title: String,
+    archived: bool,
+}
+
+impl Row {
+    fn into_conversation(self) -> Result<Conversation, StoreError> {
+        let kind = ConversationKind::ALL.into_iter().find(|kind| kind.as_str() == self.kind);
+        Ok(Conversation {
+            id: ConversationId(self.id),
+            connector: ConnectorId::from_number(self.connector_id),
+            external_id: self.external_id,
+            workspace: WorkspaceId::from_number(self.workspace_id),
+            chat: ChatId::from_number(self.chat),
+            kind: kind.ok_or_else(|| corrupt("kind of conversation", &self.kind))?,
+            user: self.user_id.map(UserId::from_number),
+            shown_title: self.shown_title,
+            shown_archived: self.shown_archived,
+            broken: self.broken,
+        })
+    }
+}
+
+const COLUMNS: &str = "c.id, c.connector_id, c.external_id, c.workspace_id, c.chat, c.kind, c.user_id, \
+     c.shown_title, c.shown_archived, c.broken";
+
+/// What is to be put in place.
+#[derive(Clone, Debug)]
+pub struct NewConversation {
+    pub connector: ConnectorId,
+    /// None: it is to be made.
+    pub external_id: Option<String>,
+    pub chat: (WorkspaceId, ChatId),
+    pub kind: ConversationKind,
+    pub user: Option<UserId>,
+}
+
+impl Store {
+    /// Puts a conversation in place. A chat has one room per connector, and a room one chat: what is there is
+    /// answered with, and gets the external id if it had none.
+    pub async fn put_conversation(
+        &self,
+        new: &NewConversation,
+    ) -> Result<Conversation, StoreError> {
+        let now = self.clock.now_ms();
+        let mut tx = self.begin().await?;
+        let there = existing(&mut tx, new).await?;
+        let id = match there {
+            Some(id) => {
+                sqlx::query(
+                    "UPDATE conversations SET external_id = coalesce(external_id, ?2), broken = NULL \
+                     WHERE id = ?1",
+                )
+                .bind(id)
+                .bind(&new.external_id)
+                .execute(&mut *tx)
+                .await
+                .tried("keep a conversation")?;
+                id
+            }
+            None => insert(&mut tx, new, now).await?,
+        };
+        let query = format!("SELECT {COLUMNS} FROM conversations c WHERE id = ?");
+        let row: Row = sqlx::query_as(sqlx::AssertSqlSafe(query))
+            .bind(id)
+            .fetch_one(&mut *tx)
+            .await
+            .tried("keep a conversation")?;
+        tx.commit().await.tried("keep a conversation")?;
+        row.into_conversation()
+    }
+
+    /// Wants a room for every chat of a person that is not archived and has none, on one connector.
+    pub async fn want_rooms(
+        &self,
+        connector: ConnectorId,
+        user: UserId,
+        workspace: WorkspaceId,
+    ) -> Result<(), StoreError> {
+        let mut tx = self.begin_one().await?;
+        sqlx::query(
+            "INSERT INTO conversations (connector_id, workspace_id, chat, kind, user_id, last_active_at, \
+                                        created_at) \
+             SELECT ?1, chats.workspace_id, chats.number, 'room', ?2, ?4, ?4 FROM chats \
+             WHERE chats.workspace_id = ?3 AND chats.archived_at IS NULL AND chats.context IS NULL \
+               AND NOT EXISTS (SELECT 1 FROM conversations c WHERE c.connector_id = ?1 AND c.kind = 'room' \
+                               AND c.workspace_id = chats.workspace_id AND c.chat = chats.number)",
+        )
+        .bind(connector.number())
+        .bind(user.number())
+        .bind(workspace.number())
+        .bind(self.clock.now_ms())
+        .execute(&mut *tx)
+        .await
+        .tried("want rooms")?;
+        tx.commit().await.tried("want rooms")
+    }
+
+    pub async fn conversation(
+        &self,
+        connector: ConnectorId,
+        external_id: &str,
+    ) -> Result<Option<Conversation>, StoreError> {
+        let query = format!(
+            "SELECT {COLUMNS} FROM conversations c WHERE connector_id = ? AND external_id = ?"
+        );
+        let row: Option<Row> = sqlx::query_as(sqlx::AssertSqlSafe(query))
+            .bind(connector.number())
+            .bind(external_id)
+            .fetch_optional(self.reader())
+            .await
+            .tried("find a conversation")?;
+        row.map(Row::into_conversation).transpose()
+    }
+
+    pub async fn conversation_by_id(
+        &self,
+        id: ConversationId,
+    ) -> Result<Option<Conversation>, StoreError> {
+        let query = format!("SELECT {COLUMNS} FROM conversations c WHERE id = ?");
+        let row: Option<Row> = sqlx::query_as(sqlx::AssertSqlSafe(query))
+            .bind(id.0)
+            .fetch_optional(self.reader())
+            .await
+            .tried("find a conversation")?;
+        row.map(Row::into_conversation).transpose()
+    }
+
+    pub async fn conversations(
+        &self,
+        connector: ConnectorId,
+    ) -> Result<Vec<Conversation>, StoreError> {
+        let query =
+            format!("SELECT {COLUMNS} FROM conversations c WHERE connector_id = ? ORDER BY id");
+        let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(query))
+            .bind(connector.number())
+            .fetch_all(self.reader())
+            .await
+            .tried("list conversations")?;
+        rows.into_iter().map(Row::into_conversation).collect()
+    }
+
+    /// When something was last heard in each conversation of a connector, in Unix milliseconds: from then on
+    /// something may have been missed.
+    pub async fn last_heard(
+        &self,
+        connector: ConnectorId,
+    ) -> Result<Vec<(String, i64)>, StoreError> {
+        sqlx::query_as(
+            "SELECT c.external_id, coalesce(max(i.received_at), c.created_at) FROM conversations c \
+             LEFT JOIN inbox i ON i.workspace_id = c.workspace_id AND i.chat = c.chat \
+               AND i.conversation = c.id \
+             WHERE c.connector_id = ? AND c.external_id IS NOT NULL GROUP BY c.id ORDER BY c.id",
+        )
+        .bind(connector.number())
+        .fetch_all(self.reader())
+        .await
+        .tried("find when conversations were last heard")
+    }
+
+    /// Rooms whose chat is not shown as it is.
+    pub async fn conversations_to_mend(
+        &self,
+        connector: ConnectorId,
+    ) -> Result<Vec<ToMend>, StoreError> {
+        let query = format!(
+            "SELECT {COLUMNS}, chats.title AS title, chats.archived_at IS NOT NULL AS archived \
+             FROM conversations c JOIN chats ON chats.workspace_id = c.workspace_id \
+               AND chats.number = c.chat \
+             WHERE c.connector_id = ? AND c.kind = 'room' AND c.broken IS NULL \
+               AND (c.external_id IS NULL AND chats.archived_at IS NULL \
+                 OR c.external_id IS NOT NULL AND (c.shown_title IS NOT chats.title \
+                   OR c.shown_archived <> (chats.archived_at IS NOT NULL))) ORDER BY c.id"
+        );
+        let rows: Vec<MendRow> = sqlx::query_as(sqlx::AssertSqlSafe(query))
+            .bind(connector.number())
+            .fetch_all(self.reader())
+            .await
+            .tried("list conversations to mend")?;
+        let mend = |found: MendRow| {
+            let conversation = found.row.into_conversation()?;
+            Ok(ToMend { conversation, title: found.title, archived: found.archived })
+        };
+        rows.into_iter().map(mend).collect()
+    }
+
+    /// The surface shows the chat so from now on.
+    pub async fn set_shown(
+        &self,
+        id: ConversationId,
+        title: &str,
+        archived: bool,
+    ) -> Result<(), StoreError> {
+        let mut tx = self.begin_one().await?;
+        sqlx::query("UPDATE conversations SET shown_title = ?, shown_archived = ? WHERE id = ?")
+            .bind(title)
+            .bind(archived)
+            .bind(id.0)
+            .execute(&mut *tx)
+            .await
+            .tried("keep what a conversation shows")?;
+        tx.commit().await.tried("keep what a conversation shows")
+    }
+
+    /// Nothing can be sent there any more, or (none) it can again.
+    pub async fn set_broken(
+        &self,
+        id: ConversationId,
+        why: Option<&str>,
+    ) -> Result<(), StoreError> {
+        let mut tx = self.begin_one().await?;
+        sqlx::query("UPDATE conversations SET broken = ? WHERE id = ?")
+            .bind(why)
+            .bind(id.0)
+            .execute(&mut *tx)
+            .await
+            .tried("mark a conversation")?;
+        tx.commit().await.tried("mark a conversation")
+    }
+
+    /// Forgets a conversation. The chat stays.
+    pub async fn forget_conversation(&self, id: ConversationId) -> Result<(), StoreError> {
+        let mut tx = self.begin().await?;
+        for forget in [
+            "UPDATE chats SET last_conversation = NULL WHERE last_conversation = ?",
+            "UPDATE outbox SET conversation = NULL WHERE delivered_at IS NULL AND conversation = ?",
+            "UPDATE inbox SET conversation = NULL, origin = NULL WHERE conversation = ?",
+            "DELETE FROM posts WHERE conversation = ?",
+            "DELETE FROM conversations WHERE id = ?",
+        ] {
+            let done = sqlx::query(forget).bind(id.0).execute(&mut *tx).await;
+            done.tried("forget a conversation")?;
+        }
+        tx.commit().await.tried("forget a conversation")
+    }
+
+    /// Forgets everything that is known of a connector's conversations and homes. The chats stay.
+    pub async fn forget_conversations(
+        &self,
+        connector: ConnectorId,
+        by: &str,
+    ) -> Result<(), StoreError> {
+        let mut tx = self.begin().await?;
+        for forget in [
+            "UPDATE chats SET last_conversation = NULL WHERE last_conversation IN \
+             (SELECT id FROM conversations WHERE connector_id = ?)",
+            "UPDATE outbox SET conversation = NULL WHERE delivered_at IS NULL AND conversation IN \
+             (SELECT id FROM conversations WHERE connector_id = ?)",
+            "DELETE FROM posts WHERE conversation IN \
+             (SELECT id FROM conversations WHERE connector_id = ?)",
+            "DELETE FROM conversations WHERE connector_id = ?",
+            "DELETE FROM homes WHERE connector_id = ?",
+        ] {
+            let done = sqlx::query(forget).bind(connector.number()).execute(&mut *tx).await;
+            done.tried("forget the conversations of a connector")?;
+        }
+        let entry = audit::Entry::new(by, "connector.reset", connector);
+        audit::record(&mut tx, self.clock.now_ms(), entry).await?;
+        tx.commit().await.tried("forget the conversations of a connector")
+    }
+
+    /// What keeps a person's conversations together there.
+    pub async fn home(
+        &self,
+        connector: ConnectorId,
+        user: UserId,
+    ) -> Result<Option<String>, StoreError> {
+        sqlx::query_scalar("SELECT external_id FROM homes WHERE connector_id = ? AND user_id = ?")
+            .bind(connector.number())
+            .bind(user.number())
+            .fetch_optional(self.reader())
+            .await
+            .tried("find a home")
+    }
+
+    pub async fn homes(&self, connector: ConnectorId) -> Result<Vec<(UserId, String)>, StoreError> {
+        let rows: Vec<(u32, String)> = sqlx::query_as(
+            "SELECT user_id, external_id FROM homes WHERE connector_id = ? ORDER BY user_id",
+        )
+        .bind(connector.number())
+        .fetch_all(self.reader())
+        .await
+        .tried("list homes")?;
+        Ok(rows.into_iter().map(|(user, id)| (UserId::from_number(user), id)).collect())
+    }
+
+    /// Keeps a home, in the place of the one that was known (none: it is forgotten).
+    pub async fn set_home(
+        &self,
+        connector: ConnectorId,
+        user: UserId,
+        external_id: Option<&str>,
+    ) -> Result<(), StoreError> {
+        let now = self.clock.now_ms();
+        let mut tx = self.begin_one().await?;
+        let query = match external_id {
+            Some(id) => sqlx::query(
+                "INSERT INTO homes (connector_id, user_id, external_id, created_at) VALUES (?, ?, ?, ?) \
+                 ON CONFLICT DO UPDATE SET external_id = excluded.external_id",
+            )
+            .bind(connector.number())
+            .bind(user.number())
+            .bind(id)
+            .bind(now),
+            None => sqlx::query("DELETE FROM homes WHERE connector_id = ? AND user_id = ?")
+                .bind(connector.number())
+                .bind(user.number()),
+        };
+        query.execute(&mut *tx).await.tried("keep a home")?;
+        tx.commit().await.tried("keep a home")
+    }
+}
+
+async fn existing(
+    tx: &mut SqliteConnection,
+    new: &NewConversation,
+) -> Result<Option<i64>, StoreError> {
+    let found: Option<i64> = sqlx::query_scalar(
+        "SELECT id FROM conversations WHERE connector_id = ?1 AND (external_id = ?2 \
+         OR ?5 = 'room' AND kind = 'room' AND workspace_id = ?3 AND chat = ?4) \
+         ORDER BY external_id IS NOT ?2 LIMIT 1",
+    )
+    .bind(new.connector.number())
+    .bind(&new.external_id)
+    .bind(new.chat.0.number())
+    .bind(new.chat.1.number())
+    .bind(new.kind.as_str())
+    .fetch_optional(&mut *tx)
+    .await
+    .tried("find a conversation")?;
+    Ok(found)
+}
+
+async fn insert(
+    tx: &mut SqliteConnection,
+    new: &NewConversation,
+    now: i64,
+) -> Result<i64, StoreError> {
+    sqlx::query_scalar(
+        "INSERT INTO conversations (connector_id, external_id, workspace_id, chat, kind, user_id, \
+         last_active_at, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7) RETURNING id",
+    )
+    .bind(new.connector.number())
+    .bind(&new.external_id)
+    .bind(new.chat.0.number())
+    .bind(new.chat.1.number())
+    .bind(new.kind.as_str())
+    .bind(new.user.map(UserId::number))
+    .bind(now)
+    .fetch_one(&mut *tx)
+    .await
+    .tried("keep a conversation")
+}
+
+/// A new chat is to be shown wherever its person has a home.
+pub(crate) async fn want_in_every_home(
+    tx: &mut SqliteConnection,
+    (workspace, chat): (WorkspaceId, u32),
+    now: i64,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "INSERT INTO conversations (connector_id, workspace_id, chat, kind, user_id, last_active_at, \
+                                    created_at) \
+         SELECT homes.connector_id, ?1, ?2, 'room', homes.user_id, ?3, ?3 \
+         FROM homes JOIN workspaces ON workspaces.user_id = homes.user_id WHERE workspaces.id = ?1",
+    )
+    .bind(workspace.number())
+    .bind(chat)
+    .bind(now)
+    .execute(&mut *tx)
+    .await
+    .tried("want rooms for a chat")?;
+    Ok(())
+}
+
+/// Where the person was last active in a chat; with what an earlier message of that conversation had the
+/// surface remember, so that what it led to is told in the same thread.
+pub(crate) async fn last_active(
+    tx: &mut SqliteConnection,
+    chat: (WorkspaceId, ChatId),
+    earlier_inbox_id: i64,
+) -> Result<Option<HeardIn>, StoreError> {
+    let found: Option<(i64, Option<String>)> = sqlx::query_as(
+        "SELECT c.id, (SELECT origin FROM inbox WHERE id = ?3 AND conversation = c.id) \
+         FROM chats JOIN conversations c ON c.id = chats.last_conversation \
+         WHERE chats.workspace_id = ?1 AND chats.number = ?2 AND c.broken IS NULL",
+    )
+    .bind(chat.0.number())
+    .bind(chat.1.number())
+    .bind(earlier_inbox_id)
+    .fetch_optional(&mut *tx)
+    .await
+    .tried("find where a person was last active")?;
+    Ok(found.map(|(id, origin)| HeardIn { conversation: ConversationId(id), origin }))
+}
+
+#[cfg(test)]
+#[path = "conversations_tests.rs"]
+mod tests;

@@ -1,0 +1,177 @@
+use cloister_protocol::{AgentFrame, Update};
+
+use super::*;
+use crate::connectors::NewConnector;
+use crate::users::UserLimits;
+
+const C1: ChatId = ChatId::from_number(1);
+
+struct World {
+    _dir: tempfile::TempDir,
+    store: Store,
+    workspace: WorkspaceId,
+    user: UserId,
+    connector: ConnectorId,
+}
+
+async fn world() -> World {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
+    let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
+    let ada = store.add_user(&"ada".parse().unwrap(), limits).await.unwrap();
+    store.ensure_first_chat(ada.workspace).await.unwrap();
+    let bot = NewConnector {
+        surface: "matrix".into(),
+        account: "@bot:a".into(),
+        address: "https://a".into(),
+        settings: serde_json::json!({}),
+        by: "ada".into(),
+    };
+    let connector = store.put_connector(&bot).await.unwrap().id;
+    World { _dir: dir, store, workspace: ada.workspace, user: ada.id, connector }
+}
+
+impl World {
+    fn conversation(&self, kind: ConversationKind, id: Option<&str>) -> NewConversation {
+        NewConversation {
+            connector: self.connector,
+            external_id: id.map(str::to_owned),
+            chat: (self.workspace, C1),
+            kind,
+            user: Some(self.user),
+        }
+    }
+
+    async fn put(&self, kind: ConversationKind, id: Option<&str>) -> Conversation {
+        self.store.put_conversation(&self.conversation(kind, id)).await.unwrap()
+    }
+
+    async fn to_mend(&self) -> Vec<(Option<String>, String, bool)> {
+        let mend = self.store.conversations_to_mend(self.connector).await.unwrap();
+        mend.into_iter().map(|m| (m.conversation.external_id, m.title, m.archived)).collect()
+    }
+}
+
+/// X2, X4: a chat has one room per account, however often and at once it is put in place.
+#[tokio::test]
+async fn rooms_that_race_are_one_row() {
+    let world = world().await;
+    let wanted = world.conversation(ConversationKind::Room, None);
+    let made = world.conversation(ConversationKind::Room, Some("!a"));
+    let mut puts = tokio::task::JoinSet::new();
+    for n in 0..20 {
+        let (store, new) = (world.store.clone(), if n % 2 == 0 { &wanted } else { &made }.clone());
+        puts.spawn(async move { store.put_conversation(&new).await.unwrap().id });
+    }
+    let ids = puts.join_all().await;
+    assert!(ids.windows(2).all(|pair| pair.first() == pair.last()), "{ids:?}");
+    let all = world.store.conversations(world.connector).await.unwrap();
+    let [one] = all.as_slice() else { panic!("{all:?}") };
+    assert_eq!(one.external_id.as_deref(), Some("!a"), "what was wanted is what was made");
+    let another = world.put(ConversationKind::Room, Some("!b")).await;
+    assert_eq!(another.external_id.as_deref(), Some("!a"), "a second room of a chat is not taken");
+}
+
+#[tokio::test]
+async fn a_conversation_shows_one_chat() {
+    let world = world().await;
+    let door = world.put(ConversationKind::Door, Some("!dm")).await;
+    let again = world.put(ConversationKind::Room, Some("!dm")).await;
+    assert_eq!((again.id, again.kind), (door.id, ConversationKind::Door));
+    let room = world.put(ConversationKind::Room, Some("!room")).await;
+    assert_ne!(room.id, door.id, "a chat has a door and a room");
+    world.store.set_broken(room.id, Some("left")).await.unwrap();
+    let found = world.store.conversation(world.connector, "!room").await.unwrap().unwrap();
+    assert_eq!(found.broken.as_deref(), Some("left"));
+    let mended = world.put(ConversationKind::Room, Some("!room")).await;
+    assert_eq!((mended.id, mended.broken), (room.id, None), "what is put in place works again");
+}
+
+/// X4: what the surface does not show as it is, and nothing else, is to be mended.
+#[tokio::test]
+async fn what_is_not_shown_as_it_is_is_to_be_mended() {
+    let world = world().await;
+    let workspace = world.workspace;
+    let room = world.put(ConversationKind::Room, None).await;
+    assert_eq!(world.to_mend().await, [(None, String::new(), false)], "to be made");
+    world.store.archive_chat(workspace, C1, true).await.unwrap();
+    assert!(world.to_mend().await.is_empty(), "a room of an archived chat is not made");
+    world.store.archive_chat(workspace, C1, false).await.unwrap();
+    world.put(ConversationKind::Room, Some("!a")).await;
+    world.store.set_shown(room.id, "", false).await.unwrap();
+    assert!(world.to_mend().await.is_empty(), "shown as it is");
+    world.store.rename_chat(workspace, C1, "Taxes").await.unwrap();
+    assert_eq!(world.to_mend().await, [(Some("!a".into()), "Taxes".into(), false)]);
+    world.store.archive_chat(workspace, C1, true).await.unwrap();
+    world.store.set_shown(room.id, "Taxes", false).await.unwrap();
+    assert_eq!(world.to_mend().await, [(Some("!a".into()), "Taxes".into(), true)]);
+    world.store.set_broken(room.id, Some("left")).await.unwrap();
+    assert!(world.to_mend().await.is_empty(), "nothing can be done there");
+    world.put(ConversationKind::Door, Some("!dm")).await;
+    assert!(world.to_mend().await.is_empty(), "a person's own conversation is left as it is");
+}
+
+#[tokio::test]
+async fn a_forgotten_conversation_tells_on_the_web() {
+    let world = world().await;
+    let door = world.put(ConversationKind::Door, Some("!dm")).await;
+    let inbound = crate::inbox::Inbound {
+        source: "matrix".into(),
+        external_id: "1".into(),
+        workspace: world.workspace,
+        chat: C1,
+        cause: cloister_protocol::link::Cause::Message {
+            from: "ada".into(),
+            text: "hi".into(),
+            attachments: Vec::new(),
+        },
+        heard_in: Some(HeardIn { conversation: door.id, origin: None }),
+    };
+    let most = crate::inbox::MostOpen { in_workspace: 9, in_all: 9 };
+    world.store.take_message(inbound, most).await.unwrap();
+    let frame = AgentFrame::Update(Update::Notice { text: "x".into() });
+    world.store.notify((world.workspace, C1), "x", &frame).await.unwrap().unwrap();
+    assert_eq!(world.store.to_tell(door.id).await.unwrap().len(), 1);
+    world.store.forget_conversation(door.id).await.unwrap();
+    assert_eq!(world.store.undelivered(world.workspace, C1).await.unwrap().len(), 1);
+    let owed = world.store.unanswered(world.workspace).await.unwrap();
+    assert_eq!(owed.first().unwrap().conversation, None, "it is answered on the web");
+}
+
+#[tokio::test]
+async fn a_home_is_kept_until_it_is_replaced() {
+    let world = world().await;
+    let (connector, user) = (world.connector, world.user);
+    assert_eq!(world.store.home(connector, user).await.unwrap(), None);
+    for home in ["!one", "!two"] {
+        world.store.set_home(connector, user, Some(home)).await.unwrap();
+        assert_eq!(world.store.homes(connector).await.unwrap(), [(user, home.to_owned())]);
+    }
+    world.store.set_home(connector, user, None).await.unwrap();
+    assert!(world.store.homes(connector).await.unwrap().is_empty());
+}
+
+/// X2: who comes to a surface finds a room for each of their chats, and each new chat gets one in every home.
+#[tokio::test]
+async fn every_chat_of_a_person_is_wanted_as_a_room_once() {
+    let world = world().await;
+    let (store, workspace) = (&world.store, world.workspace);
+    store.new_chat(workspace, "before", None).await.unwrap();
+    let archived = store.new_chat(workspace, "put away", None).await.unwrap();
+    store.archive_chat(workspace, archived.id, true).await.unwrap();
+    assert!(world.to_mend().await.is_empty(), "nobody came yet");
+
+    for _ in 0..2 {
+        store.want_rooms(world.connector, world.user, workspace).await.unwrap();
+    }
+    let title = |titles: &[&str]| titles.iter().map(|t| (None, (*t).to_owned(), false)).collect();
+    let expected: Vec<_> = title(&["", "before"]);
+    assert_eq!(world.to_mend().await, expected);
+
+    store.set_home(world.connector, world.user, Some("!space")).await.unwrap();
+    for _ in 0..2 {
+        store.new_chat(workspace, "after", Some("once")).await.unwrap();
+    }
+    let expected: Vec<_> = title(&["", "before", "after"]);
+    assert_eq!(world.to_mend().await, expected);
+}

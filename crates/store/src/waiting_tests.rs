@@ -1,0 +1,73 @@
+use super::*;
+use crate::connectors::NewConnector;
+
+const HERE: &str = "!here:test";
+const THERE: &str = "!there:test";
+
+async fn setup() -> (tempfile::TempDir, Store, ConnectorId) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
+    let new = NewConnector {
+        surface: "matrix".into(),
+        account: "@bot:test".into(),
+        address: "http://localhost".into(),
+        settings: serde_json::json!({}),
+        by: "root".into(),
+    };
+    let connector = store.put_connector(&new).await.unwrap().id;
+    (dir, store, connector)
+}
+
+fn wait<'a>(connector: ConnectorId, place: &'a str, event: &'a str, why: WhyWaiting) -> ToWait<'a> {
+    ToWait { connector, place, event, why, sealed: None }
+}
+
+/// X1: what could not be taken yet is taken later, in the order in which it came, and once.
+#[tokio::test]
+async fn events_wait_in_order_and_once() {
+    let (_dir, store, connector) = setup().await;
+    for event in ["$1", "$2", "$1"] {
+        assert!(store.let_wait(wait(connector, HERE, event, WhyWaiting::Busy)).await.unwrap());
+    }
+    assert!(store.let_wait(wait(connector, THERE, "$3", WhyWaiting::NoKey)).await.unwrap());
+    let order: Vec<String> =
+        store.waiting_events(connector).await.unwrap().into_iter().map(|row| row.event).collect();
+    assert_eq!(order, ["$1", "$2", "$3"]);
+    assert!(store.waits_in(connector, HERE).await.unwrap());
+    assert!(!store.waits_in(connector, THERE).await.unwrap(), "a missing key holds nothing up");
+    assert!(store.stop_waiting(connector, HERE, "$1").await.unwrap());
+    assert!(store.stop_waiting(connector, HERE, "$2").await.unwrap());
+    assert!(!store.stop_waiting(connector, HERE, "$2").await.unwrap());
+    assert!(!store.waits_in(connector, HERE).await.unwrap());
+}
+
+/// X11: one room's flood fills its own part alone.
+#[tokio::test]
+async fn a_flood_of_one_room_is_bounded() {
+    let (_dir, store, connector) = setup().await;
+    for n in 0..MOST_WAITING {
+        let event = format!("${n}");
+        assert!(store.let_wait(wait(connector, HERE, &event, WhyWaiting::Busy)).await.unwrap());
+    }
+    assert!(!store.let_wait(wait(connector, HERE, "$more", WhyWaiting::Busy)).await.unwrap());
+    assert!(store.let_wait(wait(connector, HERE, "$0", WhyWaiting::NoFile)).await.unwrap());
+    assert!(store.let_wait(wait(connector, THERE, "$more", WhyWaiting::Busy)).await.unwrap());
+    assert!(store.let_wait(wait(connector, HERE, "$sealed", WhyWaiting::NoKey)).await.unwrap());
+}
+
+/// What waited for an account is forgotten with it.
+#[tokio::test]
+async fn what_waits_goes_with_its_connector() {
+    let (_dir, store, connector) = setup().await;
+    let sealed = ToWait {
+        sealed: Some("{\"type\":\"m.room.encrypted\"}"),
+        ..wait(connector, HERE, "$1", WhyWaiting::NoKey)
+    };
+    store.let_wait(sealed).await.unwrap();
+    let row = store.waiting_events(connector).await.unwrap().remove(0);
+    assert!(row.sealed.is_some() && !row.told);
+    store.told_that_it_waits(row.id).await.unwrap();
+    assert!(store.waiting_events(connector).await.unwrap().remove(0).told);
+    store.remove_connector(connector, "root").await.unwrap();
+    assert!(store.waiting_events(connector).await.unwrap().is_empty());
+}

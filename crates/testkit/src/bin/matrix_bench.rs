@@ -1,0 +1,44 @@
+//! `make matrix-bench`: what the product adds to a real homeserver's own time, and what rooms cost.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::Parser;
+use cloister_testkit::rooms_bench::{self, Plan};
+
+/// Measures the product on Matrix, on this machine, against a real Synapse.
+///
+/// Beside every delay stands the same of a client that does nothing but repeat what it hears, on the same
+/// homeserver in the same run. It asserts nothing: it says what it found.
+#[derive(Parser)]
+#[command(name = "matrix-bench")]
+struct Arguments {
+    /// Rooms for the legs about memory and reconciliation; 0 leaves them out
+    #[arg(long, default_value_t = 1000)]
+    rooms: usize,
+    /// Rooms that are active at once in the leg about many
+    #[arg(long, default_value_t = 100)]
+    active: usize,
+    /// Messages of each leg about delay
+    #[arg(long, default_value_t = 300)]
+    messages: usize,
+    /// Messages a second of everybody together
+    #[arg(long, default_value_t = 4.0)]
+    per_second: f64,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let Arguments { rooms, active, messages, per_second } = Arguments::parse();
+    let plan = Plan { rooms, active, messages, per_second };
+    let tell = |row: &dyn std::fmt::Display| {
+        writeln!(std::io::stdout().lock(), "{row}").ok();
+    };
+    match Box::pin(rooms_bench::run(&plan, &tell)).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            writeln!(std::io::stderr().lock(), "matrix-bench: {error}").ok();
+            ExitCode::FAILURE
+        }
+    }
+}
