@@ -109,7 +109,7 @@ async fn everything_of_a_chat_or_a_user_is_cancelled_at_once() {
     world.add_user("mallory").await;
     let mut stranger = world.client("mallory", 1).await;
     let answer = stranger.say("/cancel T3").await;
-    assert!(answer.error.is_some() && answer.text.contains("no open task T3"), "{}", answer.text);
+    assert!(answer.error.is_some() && answer.text.contains("no task T3"), "{}", answer.text);
     assert_eq!(world.count_tasks(TaskState::Running).await, 2);
     // All of the user.
     let cancelled = world.json(&["task", "cancel", "--all"]).await;
