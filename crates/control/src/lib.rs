@@ -41,7 +41,7 @@ mod test_world;
 mod uploads;
 
 pub use audit_keeper::{AuditOptions, AuditParts, S3Witness, SecretOptions, TwoSources};
-pub use commands::{COMMANDS, spell_commands};
+pub use commands::{COMMANDS, is_urgent, spell_commands};
 pub use control::{Control, Parts};
 pub use error::ControlError;
 pub use history::{

@@ -205,6 +205,22 @@ impl Store {
         tx.commit().await.tried("keep how far a connector has read")
     }
 
+    /// A stranger was not told after all.
+    pub async fn forget_stranger(
+        &self,
+        surface: &str,
+        external_id: &str,
+    ) -> Result<(), StoreError> {
+        let mut tx = self.begin_one().await?;
+        sqlx::query("DELETE FROM strangers WHERE surface = ? AND external_id = ?")
+            .bind(surface)
+            .bind(external_id)
+            .execute(&mut *tx)
+            .await
+            .tried("forget a stranger")?;
+        tx.commit().await.tried("forget a stranger")
+    }
+
     /// Whether a stranger is to be told that they are not known: they were not, for this long.
     pub async fn tell_stranger(
         &self,

@@ -1,7 +1,9 @@
-use cloister_protocol::{AgentFrame, Update};
+use cloister_protocol::link::Cause;
+use cloister_protocol::{AgentFrame, TurnId, Update};
 
 use super::*;
 use crate::connectors::NewConnector;
+use crate::inbox::Inbound;
 use crate::users::UserLimits;
 
 const C1: ChatId = ChatId::from_number(1);
@@ -174,4 +176,41 @@ async fn every_chat_of_a_person_is_wanted_as_a_room_once() {
     }
     let expected: Vec<_> = title(&["", "before", "after"]);
     assert_eq!(world.to_mend().await, expected);
+}
+
+/// X4: what is known of a room is lost while a turn runs; its answer goes to the room that shows the chat then,
+/// and to the web where there is none.
+#[tokio::test]
+async fn an_answer_finds_its_way_when_its_conversation_was_forgotten() {
+    let world = world().await;
+    let (store, workspace) = (&world.store, world.workspace);
+    for (message, found_again) in [("one", true), ("two", false)] {
+        let room = world.put(ConversationKind::Room, Some("!a")).await;
+        let inbound = Inbound {
+            source: "matrix".to_owned(),
+            external_id: message.to_owned(),
+            workspace,
+            chat: C1,
+            cause: Cause::Message {
+                from: "ada".to_owned(),
+                text: message.to_owned(),
+                attachments: Vec::new(),
+            },
+            heard_in: Some(HeardIn { conversation: room.id, origin: None }),
+        };
+        let item = store.accept(inbound).await.unwrap().item;
+        store.forget_conversations(world.connector, "ada").await.unwrap();
+        let again = if found_again {
+            Some(world.put(ConversationKind::Room, Some("!a")).await.id)
+        } else {
+            None
+        };
+        let turn = TurnId::of_trigger(&item.trigger().unwrap());
+        let frame = AgentFrame::Update(Update::Notice { text: "done".to_owned() });
+        let ended = store.end_turn(item.id, (workspace, C1), &turn, Some(&frame)).await.unwrap();
+        assert_eq!(ended.told.unwrap().conversation, again);
+        if let Some(room) = again {
+            store.forget_conversation(room).await.unwrap();
+        }
+    }
 }

@@ -49,14 +49,19 @@ impl Row {
     }
 }
 
-/// Three statements in one trip to the writer; the later ones do nothing unless the first did something.
+/// Three statements in one trip to the writer; the later ones do nothing unless the first did something. Where
+/// the message's conversation was forgotten since, the chat's own room is told.
 const END_TURN: &str = "\
     UPDATE inbox SET state = 'answered', answered_at = ?1 \
       WHERE id = ?2 AND workspace_id = ?3 AND chat = ?4 AND state <> 'answered'; \
     INSERT INTO outbox (workspace_id, chat, turn, seq, frame, created_at, conversation) \
       SELECT ?3, ?4, ?5, (SELECT coalesce(max(seq) + 1, 0) FROM outbox \
                           WHERE workspace_id = ?3 AND turn = ?5), ?6, ?1, \
-             (SELECT conversation FROM inbox WHERE id = ?2) \
+             (SELECT coalesce(c.id, r.id) FROM inbox i \
+                LEFT JOIN conversations c ON c.id = i.conversation \
+                LEFT JOIN conversations r ON r.workspace_id = ?3 AND r.chat = ?4 AND r.kind = 'room' \
+                                         AND r.broken IS NULL \
+              WHERE i.id = ?2 AND i.conversation IS NOT NULL LIMIT 1) \
       WHERE changes() = 1 AND ?6 IS NOT NULL RETURNING id, conversation; \
     SELECT EXISTS (SELECT 1 FROM tasks WHERE workspace_id = ?3 AND turn = ?5), NULL";
 
@@ -66,7 +71,11 @@ const PUSH: &str = "\
     INSERT INTO outbox (workspace_id, chat, turn, seq, frame, created_at, conversation) \
     SELECT ?1, ?2, ?3, coalesce(max(seq) + 1, 0), ?4, ?5, \
            CASE WHEN ?3 LIKE 't-m%' \
-                THEN (SELECT conversation FROM inbox WHERE id = CAST(substr(?3, 4) AS INTEGER)) \
+                THEN (SELECT coalesce(c.id, r.id) FROM inbox i \
+                        LEFT JOIN conversations c ON c.id = i.conversation \
+                        LEFT JOIN conversations r ON r.workspace_id = ?1 AND r.chat = ?2 \
+                                                 AND r.kind = 'room' AND r.broken IS NULL \
+                      WHERE i.id = CAST(substr(?3, 4) AS INTEGER) AND i.conversation IS NOT NULL LIMIT 1) \
                 ELSE (SELECT c.id FROM chats JOIN conversations c ON c.id = chats.last_conversation \
                       WHERE chats.workspace_id = ?1 AND chats.number = ?2 AND c.broken IS NULL) END \
     FROM outbox WHERE workspace_id = ?1 AND turn = ?3 RETURNING id, conversation";

@@ -121,7 +121,7 @@ impl Store {
     ) -> Result<Vec<WaitingEvent>, StoreError> {
         let rows: Vec<Row> = sqlx::query_as(
             "SELECT id, place, event, why, sealed, since, told FROM waiting_events \
-             WHERE connector_id = ? ORDER BY id LIMIT ?",
+             WHERE connector_id = ? ORDER BY why = 'key', id LIMIT ?",
         )
         .bind(connector.number())
         .bind(MOST_LISTED)

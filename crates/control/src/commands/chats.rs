@@ -147,6 +147,16 @@ impl Control {
             let on = if on.is_empty() { String::new() } else { format!(" [{}]", on.join("; ")) };
             line(&mut text, &format!("{} {}{on}{here}", chat.id, chat.title));
         }
+        let away = chats.iter().filter(|chat| chat.archived);
+        let away = away.filter(|chat| !here.is_shared() || chat.id == row.chat);
+        let away: Vec<String> = away.map(|chat| chat.id.to_string()).collect();
+        if let Some(one) = away.first() {
+            let (list, sign) = (away.join(", "), here.sign());
+            line(
+                &mut text,
+                &format!("Archived: {list}. {sign}archive {one} undo opens one again."),
+            );
+        }
         Ok(text)
     }
 

@@ -192,7 +192,7 @@ pub const COMMANDS: &[Command] = &[
 ];
 
 /// Whether a text is a command that must get through when messages do not.
-pub(crate) fn is_urgent(text: &str) -> bool {
+pub fn is_urgent(text: &str) -> bool {
     parse(text).and_then(|typed| typed.verb).is_some_and(Verb::is_urgent)
 }
 

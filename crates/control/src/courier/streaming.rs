@@ -83,7 +83,10 @@ impl Worker {
         let shown = match streams.shown.entry(row) {
             Entry::Occupied(before) => before.into_mut(),
             Entry::Vacant(none) => {
-                let origin = self.origin_of(row).await.unwrap_or_default();
+                // Without it the same message could be posted as two.
+                let Ok(origin) = self.origin_of(row).await else {
+                    return tokio::time::sleep(self.pace.first_retry).await;
+                };
                 none.insert(Shown::nothing(origin, least))
             }
         };

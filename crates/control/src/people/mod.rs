@@ -188,7 +188,9 @@ impl Control {
         by: &str,
     ) -> Result<(), ControlError> {
         require_person(user)?;
-        Ok(self.store().link_identity(account, user.id, by).await?)
+        self.store().link_identity(account, user.id, by).await?;
+        self.access().changed();
+        Ok(())
     }
 
     /// Unlinks an account: it is nobody's from now on.

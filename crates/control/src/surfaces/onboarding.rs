@@ -60,6 +60,15 @@ impl Control {
         Ok(told.then(|| options.refusal.clone()))
     }
 
+    /// What a stranger was to be told could not be said: it is said when they come again.
+    pub async fn take_back_refusal(
+        &self,
+        surface: &str,
+        external_id: &str,
+    ) -> Result<(), ControlError> {
+        Ok(self.store().forget_stranger(surface, external_id).await?)
+    }
+
     /// What to say where somebody known may not speak, unless it was said lately.
     pub(crate) fn not_here(
         &self,

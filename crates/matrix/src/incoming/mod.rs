@@ -74,6 +74,11 @@ impl Memory {
         true
     }
 
+    /// It was not done after all.
+    fn not_yet(&self, key: &str) {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+    }
+
     /// Takes from the patience with the file of an event; whether there is any left.
     fn patience_left(&self, event: &str, costs: u32) -> bool {
         let mut patience = self.patience.lock().unwrap_or_else(PoisonError::into_inner);
@@ -126,7 +131,8 @@ impl Bot {
         let place = room.room_id().as_str();
         let after_others = match &seen.heard {
             Heard::Said(said) if said.file.is_some() => Some(WhyWaiting::NoFile),
-            Heard::Said(said) if text::is_command(&said.text) => None,
+            // What helps against a flood goes ahead; what changes the chat comes after what was said before it.
+            Heard::Said(said) if cloister_control::is_urgent(&said.text) => None,
             Heard::Said(_) | Heard::Edited { .. } => {
                 let waits = self.control.store().waits_in(self.id(), place).await?;
                 waits.then_some(WhyWaiting::Busy)

@@ -34,7 +34,13 @@ impl Bot {
         let place = room.room_id().as_str();
         let heard = if alone { Where::Direct(place) } else { Where::Shared(place) };
         match self.control.locate(self.id(), SURFACE, sender, heard).await? {
-            Located::To(speaker) => {
+            Located::To(mut speaker) => {
+                // Who is heard there can be told something there.
+                let broken = speaker.conversation.broken.as_deref();
+                if broken.is_some_and(|why| why != super::OTHERS_HERE) {
+                    self.control.store().set_broken(speaker.conversation.id, None).await?;
+                    speaker.conversation.broken = None;
+                }
                 if known.is_none() && speaker.conversation.kind == ConversationKind::Door {
                     let words = format!(
                         "I did not know this room, and nothing in it says which chat it belonged to. From now \
@@ -80,8 +86,14 @@ impl Bot {
         let place = room.room_id().as_str();
         let known = self.control.store().conversation(self.id(), place).await?;
         let now = self.control.store().clock.now_ms();
-        if known.is_none() && self.incoming.first_in(format!("repair {place}"), HOUR, now) {
-            return self.repair_room(room).await;
+        let repair = format!("repair {place}");
+        if known.is_none() && self.incoming.first_in(repair.clone(), HOUR, now) {
+            let repaired = self.repair_room(room).await;
+            // Only that it has no place is remembered: what went wrong is tried again.
+            if !matches!(repaired, Ok(None)) {
+                self.incoming.not_yet(&repair);
+            }
+            return repaired;
         }
         Ok(known)
     }

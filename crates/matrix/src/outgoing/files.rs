@@ -61,7 +61,8 @@ impl Bot {
             Some(picture) => self.image(name, source, (picture, size), encrypted).await?,
             None => plain_kind(name, source, (mime, size)),
         };
-        self.post_message(room, to, key, kind).await
+        let what = format!("{} {}", file.name, file.size);
+        self.post_message(room, to, (key, &what), kind).await
     }
 
     /// Reads a file and, if it is a picture, looks at it; away from what others wait for.

@@ -79,12 +79,13 @@ impl Surface for Bot {
             let room = self.room_of(to).await?;
             let event = match post {
                 Posting::Answer { markdown, unfinished: _ } => {
+                    // What it says changes while it is being written.
                     let kind = Written::from_markdown(markdown).text();
-                    self.post_message(&room, to, key, kind).await?
+                    self.post_message(&room, to, (key, ""), kind).await?
                 }
                 Posting::Notice { markdown } => {
                     let kind = Written::from_markdown(markdown).notice();
-                    self.post_message(&room, to, key, kind).await?
+                    self.post_message(&room, to, (key, markdown), kind).await?
                 }
                 Posting::Question { ask, settled } => {
                     self.post_question(&room, to, key, (ask, settled.as_ref())).await?
@@ -121,7 +122,7 @@ impl Surface for Bot {
                     ));
                 }
             };
-            let transaction = self.transaction(to.conversation.id, Act::Edit, key);
+            let transaction = self.transaction(to, Act::Edit, key, message);
             self.send(&room, transaction, messages::replacement(of, kind)).await?;
             Ok(())
         })
@@ -183,10 +184,10 @@ impl Bot {
         &self,
         room: &Room,
         to: &Recipient,
-        key: &str,
+        (key, what): (&str, &str),
         kind: MessageType,
     ) -> Result<matrix_sdk::ruma::OwnedEventId, SendError> {
-        let transaction = self.transaction(to.conversation.id, Act::Post, key);
+        let transaction = self.transaction(to, Act::Post, key, what);
         self.send(room, transaction, messages::message(to, kind)).await
     }
 }

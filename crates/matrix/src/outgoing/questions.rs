@@ -207,7 +207,9 @@ impl Bot {
         (ask, settled): (&Ask, Option<&(Answer, String)>),
     ) -> Result<OwnedEventId, SendError> {
         let touch = self.touch_in(room).await?;
-        let event = self.post_message(room, to, key, write(ask, settled, touch).text()).await?;
+        let event = self
+            .post_message(room, to, (key, &ask.digest), write(ask, settled, touch).text())
+            .await?;
         if settled.is_none() {
             let mut counting = ask.offered.clone();
             counting.retain(|answer| touch.counts(*answer));
@@ -236,7 +238,7 @@ impl Bot {
         for answer in answers {
             let with = reaction_of(*answer);
             loop {
-                let transaction = self.transaction(to.conversation.id, Act::React(with), key);
+                let transaction = self.transaction(to, Act::React(with), key, event.as_str());
                 let annotation = Annotation::new(event.clone(), with.to_owned());
                 let content = ReactionEventContent::new(annotation);
                 match self.send(room, transaction, content).await {

@@ -3,8 +3,7 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use cloister_control::ports::SendError;
-use cloister_store::conversations::ConversationId;
+use cloister_control::ports::{Recipient, SendError};
 use matrix_sdk::config::RequestConfig;
 use matrix_sdk::media::MediaError;
 use matrix_sdk::ruma::api::client::membership::joined_rooms;
@@ -41,18 +40,23 @@ impl Act<'_> {
 }
 
 impl Bot {
-    /// The transaction id of one event in a conversation; the same for the same key, always.
+    /// The transaction id of one event in a conversation; the same for the same key, always. Keys count rows, and
+    /// begin again where an older database is put back: what is answered and `what` is said tell such a row from
+    /// the one that had its number before.
     pub(super) fn transaction(
         &self,
-        conversation: ConversationId,
+        to: &Recipient,
         act: Act<'_>,
         key: &str,
+        what: &str,
     ) -> OwnedTransactionId {
         transaction(&[
             &self.id().number().to_string(),
-            &conversation.number().to_string(),
+            &to.conversation.id.number().to_string(),
             &act.word(),
             key,
+            to.origin.as_deref().unwrap_or_default(),
+            what,
         ])
     }
 

@@ -229,6 +229,19 @@ impl Bot {
                 return self.let_in(room, inviter, person).await;
             }
         };
+        let told = self.tell_stranger(room, inviter, &words).await;
+        if told.is_err() {
+            self.control.take_back_refusal(SURFACE, inviter.as_str()).await?;
+        }
+        told
+    }
+
+    async fn tell_stranger(
+        &self,
+        room: &Room,
+        inviter: &UserId,
+        words: &str,
+    ) -> Result<(), ControlError> {
         if !self.enter(room).await? {
             return Ok(());
         }
@@ -236,7 +249,7 @@ impl Bot {
             return self.turn_away(room).await;
         }
         self.keep_for_pairing(room).await?;
-        self.say_surely(room, "stranger", &words).await
+        self.say_surely(room, "stranger", words).await
     }
 }
 
