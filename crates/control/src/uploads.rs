@@ -78,6 +78,18 @@ impl Control {
         })
     }
 
+    /// Removes a file that came with a message which was not taken.
+    pub fn discard_upload(&self, workspace: WorkspaceId, file: &Attachment) {
+        let removed = RelPath::parse(&file.path).map_err(ControlError::from).and_then(|path| {
+            let failed = "the workspace could not be opened";
+            let tree = self.layout().tree(workspace).map_err(ControlError::io(failed))?;
+            Ok(tree.remove(&path)?)
+        });
+        if let Err(error) = removed {
+            tracing::warn!(%workspace, error = error.chain(), "a file that nobody needs stays");
+        }
+    }
+
     /// Opens an artifact of this workspace.
     pub async fn download(
         &self,

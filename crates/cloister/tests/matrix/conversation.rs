@@ -95,13 +95,18 @@ async fn an_answer_streams_into_one_message_and_can_be_cancelled() {
     assert_eq!(whole.event_id, partial.event_id, "edited, not posted again");
     assert!(whole.edits >= 1);
     assert_eq!(count(&ann, &c1, "one two"), 1);
+    // What is replied to is all of it, not what was shown at first.
+    ann.reply(&c1, &whole.event_id, "what came after three?", false).await;
+    ann.wait_for_words(&c1, "what came after three?").await;
+    let asked = world.model.requests().last().map(|request| request.last_user_text());
+    assert!(asked.is_some_and(|asked| asked.contains("> one two three four")));
 
     let (reply, steps) = Reply::text("this goes on for ever").chunks(5).stepped();
     world.model.enqueue(reply);
     steps.allow(2);
     ann.say(&c1, "talk").await;
     ann.wait_for(&c1, "a part", |post| post.text.starts_with("this")).await;
-    ann.say(&c1, "!cancel").await;
+    ann.ask(&c1, "!cancel", "I stop what I was saying").await;
     assert!(world.model.wait_for_abandoned(1, PATIENCE).await, "the call is given up");
     ann.ask(&c1, "and now?", "echo: and now?").await;
 }

@@ -149,7 +149,12 @@ pub const COMMANDS: &[Command] = &[
     ),
     row("status", "/status", "what is going on", Verb::Status),
     row("tasks", "/tasks", "the tasks of this workspace", Verb::Tasks),
-    row("cancel", "/cancel [T1 | all]", "stop one task, or every task of this chat", Verb::Cancel),
+    row(
+        "cancel",
+        "/cancel [T1 | all]",
+        "stop one task, or everything that runs in this chat",
+        Verb::Cancel,
+    ),
     row("retry", "/retry T1", "try a task again that failed or was cancelled", Verb::Retry),
     row("yes", "/yes", "allow what you are asked in this chat", Verb::Approve),
     row("no", "/no", "refuse what you are asked in this chat", Verb::Deny),

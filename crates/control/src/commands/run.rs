@@ -5,7 +5,7 @@ use cloister_policy::egress::Rule;
 use cloister_policy::engine::{ChatCall, DomainCall, Person, Place, Request, WorkspaceCall};
 use cloister_protocol::{End, ErrorCode, TaskId, TurnId, Usage, UserId};
 use cloister_store::conversations::{Conversation, ConversationKind};
-use cloister_store::inbox::InboxItem;
+use cloister_store::inbox::{InboxItem, InboxState};
 use cloister_store::tasks::Task;
 
 use super::{Typed, Verb, nearest, prefix, spell_commands};
@@ -270,14 +270,29 @@ impl Control {
         };
         let by = format!("{} in {}", who(row), row.chat);
         let chat = one.is_none().then_some(row.chat);
+        let stopped = one.is_none() && self.cancel_turns_before(row).await?;
         let cancelled = self.cancel_tasks(row.workspace, one, chat, &by).await?;
         Ok(match cancelled.as_slice() {
+            [] if stopped => "I stop what I was saying.".to_owned(),
             [] => "Nothing was running here.".to_owned(),
             ids => {
                 let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
                 format!("Cancelled: {}.", ids.join(", "))
             }
         })
+    }
+
+    /// Stops the answers that are being written in this chat; whether there were any.
+    async fn cancel_turns_before(&self, row: &InboxItem) -> Result<bool, ControlError> {
+        let mut stopped = false;
+        for earlier in self.store().unanswered(row.workspace).await? {
+            let runs = earlier.state == InboxState::Journaled && earlier.chat == row.chat;
+            if runs && earlier.id < row.id {
+                self.cancel_turn(row.workspace, TurnId::of_trigger(&earlier.trigger()?));
+                stopped = true;
+            }
+        }
+        Ok(stopped)
     }
 
     async fn retry(

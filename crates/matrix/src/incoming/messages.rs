@@ -1,8 +1,9 @@
 //! A message becomes a turn: quoted what it replies to, with its file, in the chat of its room.
 
 use cloister_control::{ControlError, IncomingMessage, Speaker};
-use cloister_protocol::{Attachment, MessageId};
+use cloister_protocol::{AgentFrame, Attachment, MessageId};
 use cloister_store::inbox::{HeardIn, InboxItem};
+use cloister_store::outbox::OutboxItem;
 use cloister_store::waiting::WhyWaiting;
 use matrix_sdk::Room;
 use matrix_sdk::deserialized_responses::TimelineEvent;
@@ -67,14 +68,20 @@ impl Bot {
             event: &seen.id,
             thread: said.thread.as_ref(),
             text: words,
-            attachments,
+            attachments: attachments.clone(),
         };
         match self.hand_over(handed).await {
             Ok(()) => {
                 self.asked_for_chats(&said.text, speaker.user).await;
                 Ok(Outcome::Done)
             }
-            Err(error) => self.not_taken(room, seen, error).await,
+            Err(error) => {
+                // It is fetched again when the message is tried again.
+                for file in &attachments {
+                    self.control.discard_upload(speaker.workspace, file);
+                }
+                self.not_taken(room, seen, error).await
+            }
         }
     }
 
@@ -119,12 +126,30 @@ impl Bot {
         } else {
             format!("in reply to {}", text::short(seen.sender.as_str(), 120))
         };
+        if let Some(answer) = self.answer_told_by(room, earlier).await {
+            return text::quoted(&whose, &answer);
+        }
         match &seen.heard {
             Heard::Said(Said { text, file: None, .. }) => text::quoted(&whose, text),
             Heard::Said(Said { text, file: Some(file), .. }) => {
                 text::quoted(&whose, &format!("(file {})\n{text}", file.name))
             }
             _ => text::quoted(&whose, ours(&event).as_deref().unwrap_or("(no text)")),
+        }
+    }
+
+    /// The answer that begins with a message of ours, whole: the event itself holds what was shown first.
+    async fn answer_told_by(&self, room: &Room, event: &EventId) -> Option<String> {
+        let store = self.control.store();
+        let here = store.conversation(self.id(), room.room_id().as_str()).await.ok()??;
+        let first = |row: &OutboxItem| format!("{}/0", row.turn);
+        let row = store.told_by(here.id, event.as_str()).await.ok()??;
+        let post = store.post(here.id, &first(&row)).await.ok()??;
+        match row.frame {
+            AgentFrame::End(end) if post.external_id.as_deref() == Some(event.as_str()) => {
+                Some(end.text)
+            }
+            _ => None,
         }
     }
 
