@@ -125,7 +125,7 @@ async fn help_is_short_grouped_and_spelled_for_its_surface() {
     assert!(help.contains("!new [title]") && !help.contains(" /"), "{help}");
     assert_eq!(
         matrix.gets("!help cancel").await,
-        "!cancel [T1 | all]: stop one task, or every task of this chat"
+        "!cancel [T1 | all]: stop one task, or everything that runs in this chat"
     );
     assert!(matrix.is_refused("!help cancle").await.contains("!help cancel"));
     assert_eq!(
