@@ -19,6 +19,7 @@ pub mod egress;
 mod error;
 pub mod grants;
 pub mod history;
+mod homes;
 pub mod identities;
 pub mod inbox;
 pub mod ledger;

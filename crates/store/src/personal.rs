@@ -74,10 +74,11 @@ impl Table {
             "requests" => REQUESTS.to_owned(),
             // The chains have their own way to forget.
             audit if audit.starts_with("audit_") => return None,
-            other if BY_CONVERSATION.iter().any(|(table, _)| *table == other) => {
-                BY_CONVERSATION.iter().find(|(table, _)| *table == other)?.1.to_owned()
-            }
-            _ => {
+            other => {
+                if let Some((_, clause)) = BY_CONVERSATION.iter().find(|(table, _)| *table == other)
+                {
+                    return Some(Self { columns, whose: (*clause).to_owned(), name });
+                }
                 let named = BY.iter().filter(|(column, _)| columns.iter().any(|c| c == column));
                 let clauses: Vec<&str> = named.map(|(_, clause)| *clause).collect();
                 if clauses.is_empty() {

@@ -38,7 +38,7 @@ impl Bot {
         self.carry_out(&plan).await?;
         self.close_shared(&plan, &seen).await?;
         let report = report(plan, joined.len(), unseen, began);
-        tracing::debug!(
+        tracing::info!(
             account = self.connector.account,
             looked_at = report.looked_at,
             restored = report.restored.len(),

@@ -338,16 +338,6 @@ impl Connection<'_> {
             () = self.stop.cancelled() => return Err(Ended::Stopped),
             report = reconciling => report.map_err(|error| self.trouble(&error))?,
         };
-        let (restored, repaired) = (report.restored.len(), report.repaired.len());
-        let conflicts = report.conflicts.len();
-        tracing::info!(
-            account = self.account.connector.account,
-            looked_at = report.looked_at,
-            restored,
-            repaired,
-            conflicts,
-            "compared with the homeserver's rooms"
-        );
         self.standing.reconciled(report);
         if let Ok(most) = self.bot.client.load_or_fetch_max_upload_size().await {
             // It was set by an earlier connection.
