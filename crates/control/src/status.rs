@@ -23,6 +23,8 @@ const VERY_SLOW: Duration = Duration::from_secs(1);
 /// How long sizes may be measured for one status; what is not measured by then is left out.
 const MEASURE_TIME: Duration = Duration::from_secs(1);
 const SPENDERS: u32 = 3;
+/// Less room than this is little on a large disk too.
+const LITTLE_FREE: u64 = 16 << 30;
 /// Percent of a budget at which it is worth a look.
 const NEARLY: i64 = 80;
 
@@ -214,8 +216,8 @@ impl Control {
             bytes >> 20
         );
         Ok(line("disk", "Disk", value).judged(
-            free < size / 10,
-            free < LEAST_FREE || free < size / 50,
+            free < (size / 10).min(LITTLE_FREE),
+            free < LEAST_FREE,
             "make room where the data directory is, or lower quotas (`cloister user set NAME --quota-mb MB`)",
         ))
     }
