@@ -7,7 +7,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 DATA  ?=
 KILLS ?= 50
-MATRIX_KILLS ?= 15
+SURFACE_KILLS ?= 12
 ROOMS ?= 1000
 SEED  ?=
 ONLY  ?=
@@ -41,11 +41,13 @@ fuzz: ## throw mutated bytes at every parser: SECONDS=60 (each) TARGET=markdown 
 	CLOISTER_FUZZ_SECONDS=$(or $(SECONDS),60) $(if $(SEED),CLOISTER_FUZZ_SEED=$(SEED)) \
 	  $(CARGO) $(RUNNER) --locked --workspace fuzz_$(TARGET)
 
-chaos: ## kill everything at random and count what was lost: KILLS=50 MATRIX_KILLS=15 SEED=
+chaos: ## kill everything at random and count what was lost: KILLS=50 SURFACE_KILLS=12 SEED=
 	@scripts/synapse
 	$(CARGO) build --locked --workspace --bins
 	target/debug/chaos --kills $(KILLS) $(if $(SEED),--seed $(SEED))
-	target/debug/chaos --matrix --kills $(MATRIX_KILLS) --users 3 --chats 2 $(if $(SEED),--seed $(SEED))
+	for surface in matrix telegram discord; do \
+	  target/debug/chaos --$$surface --kills $(SURFACE_KILLS) --users 3 --chats 2 $(if $(SEED),--seed $(SEED)); \
+	done
 
 redteam: ## attack this build with a model that obeys whatever it reads: ONLY=part of an id
 	$(CARGO) build --locked --workspace --bins

@@ -1,14 +1,17 @@
 //! What can be typed.
 
+mod address;
 mod admin;
 pub(crate) mod audit;
 mod bench;
+pub(crate) mod discord;
 mod grant;
 pub(crate) mod matrix;
 mod people;
 mod platform;
 mod redteam;
 pub(crate) mod secret;
+pub(crate) mod telegram;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -87,6 +90,12 @@ pub(crate) enum Command {
     /// Let people reach their agents over Matrix: connect bot accounts, and see how they are doing
     #[command(subcommand)]
     Matrix(matrix::Matrix),
+    /// Let people reach their agents over Telegram: connect bots, and see how they are doing
+    #[command(subcommand)]
+    Telegram(telegram::Telegram),
+    /// Let people reach their agents over Discord: connect bots, and see how they are doing
+    #[command(subcommand)]
+    Discord(discord::Discord),
     /// Where a user's tasks may go on the network
     #[command(subcommand)]
     Egress(Egress),

@@ -1,6 +1,7 @@
 //! The admin API's client: over the line to a running control plane, here or on another machine, or
 //! in-process when none runs.
 
+use std::io::ErrorKind as Kind;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,6 +53,11 @@ impl Client {
         let socket = socket_path(data);
         match connect(&socket).await {
             Ok(_) => Ok(Self::Running(Line::Socket(socket))),
+            // It is there, and too busy or not ours to talk to.
+            Err(error) if matches!(error.kind(), Kind::WouldBlock | Kind::PermissionDenied) => {
+                let failed = format!("the control plane on {} was not reached", data.display());
+                Err(CliError::io(failed)(error).exit(UNAVAILABLE))
+            }
             Err(_) => Err(CliError::new(
                 ErrorCode::NotFound,
                 format!("no control plane runs on {}", data.display()),

@@ -34,6 +34,8 @@ pub(crate) struct Config {
     pub(crate) admin: cloister_web::RemoteOptions,
     pub(crate) gates: GateOptions,
     pub(crate) matrix: cloister_matrix::MatrixOptions,
+    pub(crate) telegram: cloister_surfaces::telegram::TelegramOptions,
+    pub(crate) discord: cloister_surfaces::discord::DiscordOptions,
     pub(crate) surfaces: SurfaceOptions,
 }
 

@@ -26,9 +26,10 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// Says every request and every sync, and calls answers errors that are none; what it means for a connector
-/// we say ourselves. A filter that names it hears it all the same.
-const TALKATIVE: &str = "matrix_sdk=off";
+/// These say every request and every sync, and call answers errors that are none; what it means for a connector
+/// we say ourselves. A filter that names one hears it all the same.
+const TALKATIVE: &str =
+    "matrix_sdk=off,twilight_gateway=off,twilight_http=off,twilight_http_ratelimiting=off";
 
 /// Logs from here on, as the environment filters it.
 pub(crate) fn init(format: LogFormat, metrics: Arc<Metrics>) -> Result<(), CliError> {

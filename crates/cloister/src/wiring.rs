@@ -17,6 +17,8 @@ use cloister_protocol::{ErrorBody, ErrorCode};
 use cloister_sandbox::NativeBackend;
 use cloister_store::Store;
 use cloister_store::models::Model;
+use cloister_surfaces::discord::DiscordHost;
+use cloister_surfaces::telegram::TelegramHost;
 use cloister_vault::Keyring;
 use futures_util::future::BoxFuture;
 
@@ -98,7 +100,9 @@ pub(crate) async fn build_with(
 fn surfaces(control: &Control, config: &Config) -> SurfaceHosts {
     let data = control.layout().root().to_owned();
     let matrix = MatrixHost::new(control.clone(), config.matrix.clone(), data);
-    SurfaceHosts::new(vec![matrix as Arc<dyn SurfaceHost>])
+    let telegram = TelegramHost::new(control.clone(), config.telegram.clone());
+    let discord = DiscordHost::new(control.clone(), config.discord.clone());
+    SurfaceHosts::new(vec![matrix as Arc<dyn SurfaceHost>, telegram, discord])
 }
 
 /// The keys of a data directory that has no settings of its own.

@@ -140,6 +140,8 @@ impl Control {
         self.inner.tracker.spawn(async move { quota.watch_quotas().await });
         let keeper = self.clone();
         self.inner.tracker.spawn(async move { keeper.keep_audit().await });
+        let hubs = self.clone();
+        self.inner.tracker.spawn(async move { hubs.keep_admin_hubs().await });
         self.inner.task_signal.notify_one();
         Ok(())
     }

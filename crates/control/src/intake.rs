@@ -8,6 +8,7 @@ use cloister_protocol::{
     WorkspaceId,
 };
 use cloister_store::audit::Entry;
+use cloister_store::conversations::{Conversation, ConversationKind};
 use cloister_store::inbox::{Accepted, HeardIn, Inbound, InboxItem, MostOpen, Taken};
 use tokio::time::Instant;
 
@@ -17,6 +18,7 @@ use crate::control::Control;
 use crate::error::ControlError;
 use crate::files::RelPath;
 use crate::limits::{Knock, URGENT_HEADROOM};
+use crate::people::Speaker;
 
 /// What a turn is taken to last when none has ended lately.
 const USUAL_TURN: Duration = Duration::from_secs(10);
@@ -64,10 +66,10 @@ impl Control {
         check_size(&message)?;
         let workspace = message.workspace;
         let urgent = commands::is_urgent(&message.text);
-        let external_id = format!("{workspace}:{}:{}", message.chat, message.id);
+        let external_id = self.known_as(&message).await?;
         if let Err(too_much) = self.inner.limiter.message(Knock { surface, workspace, urgent }) {
             return match self.store().stored_before(surface, &external_id).await? {
-                Some(item) => self.again(surface, &item),
+                Some(item) => self.again(surface, &item).await,
                 None => {
                     self.metrics().refused(surface, too_much.reason);
                     Err(too_much.into())
@@ -96,7 +98,9 @@ impl Control {
             taken = Taken::Stored(self.take_command(command).await?);
         }
         let item = match taken {
-            Taken::Stored(Accepted { item, duplicate: true }) => return self.again(surface, &item),
+            Taken::Stored(Accepted { item, duplicate: true }) => {
+                return self.again(surface, &item).await;
+            }
             Taken::Stored(Accepted { item, duplicate: false }) => item,
             Taken::Archived if on_surface => {
                 let (message, fix) = (format!("chat {} is archived", message.chat), ARCHIVED_FIX);
@@ -105,6 +109,7 @@ impl Control {
             not_taken => return Err(self.not_taken(surface, message.chat, &not_taken)),
         };
         self.metrics().accepted(surface, began.elapsed());
+        self.turn_door_now(&item).await?;
         let trigger = item.trigger()?;
         let turn = TurnId::of_trigger(&trigger);
         self.hub().taken(&item, trigger, turn.clone());
@@ -123,9 +128,46 @@ impl Control {
         Ok(self.store().accept(command).await?)
     }
 
+    /// What the inbox knows a message by. A door may show another chat when the same message comes again, so
+    /// there it is known by the conversation.
+    async fn known_as(&self, message: &IncomingMessage) -> Result<String, ControlError> {
+        let door = match &message.heard_in {
+            Some(heard) => self.store().conversation_by_id(heard.conversation).await?,
+            None => None,
+        };
+        let door = door.filter(|found| found.kind == ConversationKind::Door);
+        Ok(match door {
+            Some(door) => known_in_door(&door, &message.id),
+            None => known_in_chat(message.workspace, message.chat, &message.id),
+        })
+    }
+
+    /// What was stored of a message of a surface, if it was.
+    pub async fn stored_message(
+        &self,
+        surface: &str,
+        speaker: &Speaker,
+        id: &MessageId,
+    ) -> Result<Option<InboxItem>, ControlError> {
+        let conversation = &speaker.conversation;
+        if conversation.kind == ConversationKind::Door {
+            let key = known_in_door(conversation, id);
+            if let Some(item) = self.store().stored_before(surface, &key).await? {
+                return Ok(Some(item));
+            }
+        }
+        let key = known_in_chat(speaker.workspace, speaker.chat, id);
+        Ok(self.store().stored_before(surface, &key).await?)
+    }
+
     /// The receipt of a message that was stored before.
-    fn again(&self, surface: &'static str, item: &InboxItem) -> Result<Receipt, ControlError> {
+    async fn again(
+        &self,
+        surface: &'static str,
+        item: &InboxItem,
+    ) -> Result<Receipt, ControlError> {
         self.metrics().duplicate(surface);
+        self.turn_door_now(item).await?;
         self.poke(item.workspace, Poke::Inbox);
         Ok(Receipt { turn: TurnId::of_trigger(&item.trigger()?), duplicate: true })
     }
@@ -258,6 +300,14 @@ fn check_size(message: &IncomingMessage) -> Result<(), ControlError> {
         return Err(ControlError::refused(ErrorCode::BadRequest, "the message is empty"));
     }
     Ok(())
+}
+
+fn known_in_chat(workspace: WorkspaceId, chat: ChatId, id: &MessageId) -> String {
+    format!("{workspace}:{chat}:{id}")
+}
+
+fn known_in_door(door: &Conversation, id: &MessageId) -> String {
+    format!("{}:door{}:{id}", door.workspace, door.id.number())
 }
 
 /// The id that the client gave a message, from its inbox row.

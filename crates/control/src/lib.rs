@@ -37,11 +37,13 @@ mod stop;
 mod surfaces;
 mod tasks;
 #[cfg(test)]
+mod test_telegram;
+#[cfg(test)]
 mod test_world;
 mod uploads;
 
 pub use audit_keeper::{AuditOptions, AuditParts, S3Witness, SecretOptions, TwoSources};
-pub use commands::{COMMANDS, is_urgent, spell_commands};
+pub use commands::{COMMANDS, MenuItem, is_urgent, menu, spell_commands};
 pub use control::{Control, Parts};
 pub use error::ControlError;
 pub use history::{
@@ -62,5 +64,9 @@ pub use readiness::{Readiness, Ready};
 pub use secrets::MasterSettings;
 pub use status::error_hint;
 pub use stop::StoppedAll;
-pub use surfaces::{Attachment, ChatChanges, Health, Pressed};
+pub use surfaces::{
+    Attachment, Button, ButtonDone, ChatChanges, Choice, ChoiceKind, Health, MOST_BUTTONS, Press,
+    Pressed, PressedButton,
+};
+pub use surfaces::{credentials, hosting, words};
 pub use uploads::{Download, Upload};

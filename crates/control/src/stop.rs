@@ -88,6 +88,10 @@ impl Control {
             // Whoever was being answered is told.
             self.poke(workspace, Poke::Inbox);
         }
+        if is_new {
+            let text = format!("{} `cloister release` lets it go on.", self.stop_sentence());
+            self.tell_all_hubs(&format!("stop-{}", stop.id), &text).await;
+        }
         Ok(StoppedAll { stop, ended, left: self.inner.running().len() })
     }
 
@@ -122,6 +126,10 @@ impl Control {
         self.inner.stopped.set(None);
         if released.is_some() {
             tracing::warn!(by, "everything goes on");
+        }
+        if let Some(stop) = &released {
+            let text = format!("Everything goes on: released by {by}.");
+            self.tell_all_hubs(&format!("release-{}", stop.id), &text).await;
         }
         for workspace in self.store().workspaces_with_unanswered().await? {
             self.poke(workspace, Poke::Inbox);

@@ -197,6 +197,18 @@ impl World {
         user: UserId,
         class: &str,
     ) -> ApprovalId {
+        self.asked_of(1, workspace, chat, user, class).await
+    }
+
+    /// The same, where so many people must allow it.
+    pub(crate) async fn asked_of(
+        &self,
+        people: u8,
+        workspace: WorkspaceId,
+        chat: ChatId,
+        user: UserId,
+        class: &str,
+    ) -> ApprovalId {
         let task = NewTask {
             workspace,
             chat,
@@ -226,7 +238,7 @@ impl World {
             class: class.into(),
             reason: "it sends something out".into(),
             sources: Vec::new(),
-            people: 1,
+            people,
             offered: vec![Answer::Allow, Answer::Deny],
             title: "a question".into(),
             text: "send it?".into(),

@@ -6,21 +6,21 @@ use cloister_protocol::{Attachment, ChatId, ErrorCode, WorkspaceId};
 
 use crate::control::Control;
 use crate::error::ControlError;
-use crate::files::{RelPath, Tree};
+use crate::files::{RelPath, Tree, Unnamed};
 use crate::limits::Permit;
 
-/// A file that is being taken in. Dropped unfinished, it is removed.
+/// A file that is being taken in. It has no name before it is whole: dropped unfinished or killed on the way,
+/// nothing of it is there.
 pub struct Upload {
     control: Control,
     tree: Tree,
     workspace: WorkspaceId,
-    path: RelPath,
-    file: std::fs::File,
+    wanted: String,
+    file: Unnamed,
     written: u64,
     limit: u64,
     /// Why a larger file is refused.
     over: ErrorCode,
-    finished: bool,
     _permit: Permit,
 }
 
@@ -62,18 +62,17 @@ impl Control {
         }
         self.file_comes_in(workspace, chat, name).await?;
         let dir = RelPath::parse(&format!("chats/{chat}/incoming"))?;
-        let (file, path) = tree.create_unique(&dir, name)?;
+        let file = tree.create_unnamed(&dir)?;
         let upload_limit = self.work().max_upload_mb << 20;
         Ok(Upload {
             control: self.clone(),
             tree,
             workspace,
-            path,
+            wanted: name.to_owned(),
             file,
             written: 0,
             limit: upload_limit.min(room),
             over: if room < upload_limit { ErrorCode::OverQuota } else { ErrorCode::TooLarge },
-            finished: false,
             _permit: permit,
         })
     }
@@ -121,34 +120,27 @@ impl Upload {
                 ),
             });
         }
-        self.file.write_all(bytes).map_err(ControlError::io("an upload could not be written"))
+        let written = self.file.file.write_all(bytes);
+        written.map_err(ControlError::io("an upload could not be written"))
     }
 
     /// Keeps the file.
     pub fn finish(mut self) -> Result<Attachment, ControlError> {
         let failed = "an upload could not be kept";
-        self.file.sync_all().map_err(ControlError::io(failed))?;
-        self.control
-            .backend()
-            .adopt(self.workspace, &self.file)
-            .map_err(ControlError::io(failed))?;
-        self.finished = true;
+        self.file.file.sync_all().map_err(ControlError::io(failed))?;
+        let path = self.file.name(&self.wanted)?;
+        if let Err(error) = self.control.backend().adopt(self.workspace, &self.file.file) {
+            if let Err(error) = self.tree.remove(&path) {
+                tracing::warn!(%error, "an upload that could not be kept could not be removed");
+            }
+            return Err(ControlError::io(failed)(error));
+        }
         Ok(Attachment {
-            path: self.path.as_str().to_owned(),
-            name: self.path.file_name().to_owned(),
-            mime: mime_of(self.path.file_name()),
+            path: path.as_str().to_owned(),
+            name: path.file_name().to_owned(),
+            mime: mime_of(path.file_name()),
             size: self.written,
         })
-    }
-}
-
-impl Drop for Upload {
-    fn drop(&mut self) {
-        if !self.finished
-            && let Err(error) = self.tree.remove(&self.path)
-        {
-            tracing::warn!(%error, "an unfinished upload could not be removed");
-        }
     }
 }
 
@@ -159,3 +151,7 @@ pub(crate) fn over_quota() -> ControlError {
         "delete files you no longer need (the agent can), or ask the operator for a larger quota",
     )
 }
+
+#[cfg(test)]
+#[path = "uploads_tests.rs"]
+mod tests;

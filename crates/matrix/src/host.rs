@@ -2,12 +2,10 @@
 
 mod view;
 
-use std::collections::HashMap;
-use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
+use cloister_control::hosting::{Bots, Connections, Place};
 use cloister_control::ports::SurfaceHost;
 use cloister_control::{Control, ControlError};
 use cloister_protocol::ErrorCode;
@@ -30,127 +28,76 @@ use crate::session::credentials::Credentials;
 use crate::session::login::{self, LoggedIn};
 use crate::sync::{Account, note_reconciled};
 
-/// How long an account may take to stop.
-const STOP_TIME: Duration = Duration::from_secs(5);
-/// The pause after a failure of our own making.
-const AFTER_PANIC: Duration = Duration::from_secs(30);
-
 /// Every account of ours on Matrix.
 pub struct MatrixHost {
     control: Control,
     options: MatrixOptions,
     data: PathBuf,
-    running: Mutex<HashMap<ConnectorId, Running>>,
-    /// Accounts are added and removed one at a time.
-    changing: tokio::sync::Mutex<()>,
-    /// What was asked for goes on when the asker has gone.
-    errands: TaskTracker,
+    connections: Connections,
+    bots: Bots<Bot>,
     itself: std::sync::Weak<Self>,
-}
-
-/// An account that is connected, or tries to be.
-#[derive(Clone)]
-struct Running {
-    stop: CancellationToken,
-    tracker: TaskTracker,
-    bot: Arc<OnceLock<Arc<Bot>>>,
-}
-
-impl Running {
-    async fn end(self) {
-        self.stop.cancel();
-        self.tracker.close();
-        if tokio::time::timeout(STOP_TIME, self.tracker.wait()).await.is_err() {
-            tracing::warn!(late = self.tracker.len(), "a Matrix account did not stop in time");
-        }
-    }
 }
 
 impl MatrixHost {
     /// What it keeps on disk is under `data`.
     pub fn new(control: Control, options: MatrixOptions, data: PathBuf) -> Arc<Self> {
         Arc::new_cyclic(|itself| Self {
+            connections: Connections::new(control.clone()),
+            bots: Bots::default(),
             control,
             options,
             data,
-            running: Mutex::default(),
-            changing: tokio::sync::Mutex::default(),
-            errands: TaskTracker::new(),
             itself: itself.clone(),
         })
     }
 
-    fn running(&self) -> MutexGuard<'_, HashMap<ConnectorId, Running>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn account(&self, connector: Connector, running: &Running) -> Account {
+    fn account(
+        &self,
+        connector: Connector,
+        bot: Place<Bot>,
+        (stop, tracker): (CancellationToken, TaskTracker),
+    ) -> Account {
         Account {
             control: self.control.clone(),
             options: self.options.clone(),
             data: self.data.clone(),
             connector,
-            stop: running.stop.clone(),
-            tracker: running.tracker.clone(),
-            bot: Arc::clone(&running.bot),
+            stop,
+            tracker,
+            bot,
         }
     }
 
     /// Connects an account in the background.
     fn connect(&self, connector: Connector) {
         let id = connector.id;
-        let running = Running {
-            stop: self.control.stop_token(),
-            tracker: TaskTracker::new(),
-            bot: Arc::default(),
-        };
-        let account = self.account(connector, &running);
-        // What was said of an earlier device is not true of this one.
-        self.control.forget_health(id);
-        running.tracker.spawn(async move {
-            while AssertUnwindSafe(Box::pin(account.run())).catch_unwind().await.is_err() {
-                tracing::error!("a Matrix account failed; it is connected anew");
-                tokio::select! {
-                    () = account.stop.cancelled() => return,
-                    () = tokio::time::sleep(AFTER_PANIC) => {}
-                }
-            }
+        let place = self.bots.place(id);
+        let idle = (CancellationToken::new(), TaskTracker::new());
+        let account = self.account(connector, place, idle);
+        self.connections.run(id, move |stop, tracker| {
+            let account = Account { stop, tracker, ..account.clone() };
+            async move { account.run().await }
         });
-        self.running().insert(id, running);
     }
 
     async fn disconnect(&self, id: ConnectorId) -> Option<Arc<Bot>> {
-        let running = self.running().remove(&id)?;
-        let bot = running.bot.get().cloned();
-        running.end().await;
-        bot
+        self.connections.end(id).await;
+        self.bots.take(id)
     }
 
     async fn connector(&self, account: &str) -> Result<Connector, ControlError> {
-        let found = self.control.store().connector(SURFACE, account.trim()).await;
-        found.map_err(|error| match error {
-            StoreError::NotFound { .. } => ControlError::with_fix(
-                ErrorCode::NotFound,
-                format!("there is no Matrix account {account}"),
-                "`cloister matrix list` shows what there is",
-            ),
-            other => other.into(),
-        })
+        self.control.connector_of(SURFACE, account).await
     }
 
     /// The account to work with; one that can't be opened knows nothing and reaches nothing.
     async fn bot(&self, connector: &Connector) -> Result<Arc<Bot>, ControlError> {
-        let running = self.running().get(&connector.id).cloned();
-        if let Some(bot) = running.as_ref().and_then(|running| running.bot.get()) {
-            return Ok(Arc::clone(bot));
+        if let Some(bot) = self.bots.get(connector.id) {
+            return Ok(bot);
         }
-        let idle = Running {
-            stop: CancellationToken::new(),
-            tracker: TaskTracker::new(),
-            bot: Arc::default(),
-        };
+        let idle = (CancellationToken::new(), TaskTracker::new());
+        let account = self.account(connector.clone(), Place::default(), idle);
         let client = login::bare_client(&connector.address, &self.options).await?;
-        Ok(Arc::new(self.account(connector.clone(), &idle).bot_of(client, String::new())))
+        Ok(Arc::new(account.bot_of(client, String::new())))
     }
 
     /// Runs what must not stop half way to its end, whether or not the asker waits.
@@ -161,11 +108,7 @@ impl MatrixHost {
         let gone =
             || ControlError::refused(ErrorCode::ShuttingDown, "the control plane is stopping");
         let itself = self.itself.upgrade().ok_or_else(gone)?;
-        let done = self.errands.spawn(work(itself)).await;
-        done.unwrap_or_else(|error| {
-            let message = format!("it was not done: {error}");
-            Err(ControlError::refused(ErrorCode::Internal, message))
-        })
+        self.connections.see_through(work(itself)).await
     }
 
     async fn add_account(
@@ -173,7 +116,7 @@ impl MatrixHost {
         new: AddConnector,
         by: String,
     ) -> Result<AddedConnector, ControlError> {
-        let _one_at_a_time = self.changing.lock().await;
+        let _one_at_a_time = self.connections.one_at_a_time().await;
         let account = address::account_id(&new.account)?;
         let there = match self.control.store().connector(SURFACE, account.as_str()).await {
             Ok(connector) => Some(connector),
@@ -290,7 +233,7 @@ impl MatrixHost {
     }
 
     async fn remove_account(&self, account: String, by: String) -> Result<(), ControlError> {
-        let _one_at_a_time = self.changing.lock().await;
+        let _one_at_a_time = self.connections.one_at_a_time().await;
         let connector = self.connector(&account).await?;
         let credentials = Credentials::open(&self.control, connector.id).await?;
         match &credentials {
@@ -398,11 +341,6 @@ impl SurfaceHost for MatrixHost {
     }
 
     fn stop(&self) -> BoxFuture<'_, ()> {
-        async {
-            let running: Vec<Running> =
-                self.running().drain().map(|(_, running)| running).collect();
-            futures_util::future::join_all(running.into_iter().map(Running::end)).await;
-        }
-        .boxed()
+        self.connections.end_all().boxed()
     }
 }

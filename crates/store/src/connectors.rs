@@ -237,7 +237,8 @@ impl Store {
         .fetch_optional(self.reader())
         .await
         .tried("look for a stranger")?;
-        if told_at.is_some_and(|at| at > now.saturating_sub(every_ms)) {
+        // A time that is still to come was told by a clock that went back since.
+        if told_at.is_some_and(|at| at > now.saturating_sub(every_ms) && at <= now) {
             return Ok(false);
         }
         let mut tx = self.begin().await?;
@@ -250,7 +251,7 @@ impl Store {
             .tried("forget strangers")?;
         let told = sqlx::query(
             "INSERT INTO strangers (surface, external_id, told_at) VALUES (?1, ?2, ?3) \
-             ON CONFLICT DO UPDATE SET told_at = ?3 WHERE told_at <= ?3 - ?4",
+             ON CONFLICT DO UPDATE SET told_at = ?3 WHERE told_at <= ?3 - ?4 OR told_at > ?3",
         )
         .bind(surface)
         .bind(external_id)

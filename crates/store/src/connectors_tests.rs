@@ -127,8 +127,13 @@ async fn what_a_removed_account_was_to_tell_is_told_on_the_web() {
     let frame = AgentFrame::Update(Update::Notice { text: "answer".into() });
     let ended = world.store.end_turn(open, (world.workspace, C1), &turn, Some(&frame)).await;
     assert_eq!(ended.unwrap().told.unwrap().conversation, None);
+    assert_eq!(world.store.undelivered(world.workspace, C1).await.unwrap().len(), 2);
+    // What answers nothing goes to what is left.
     world.notice("later").await;
-    assert_eq!(world.store.undelivered(world.workspace, C1).await.unwrap().len(), 3);
+    assert_eq!(world.store.to_tell(other.id).await.unwrap().len(), 2);
+    world.store.remove_connector(stays, "ada").await.unwrap();
+    world.notice("last").await;
+    assert_eq!(world.store.undelivered(world.workspace, C1).await.unwrap().len(), 5);
 }
 
 /// X9: a stranger is told once in a time, also after a restart, which forgets nothing of it.

@@ -212,7 +212,7 @@ async fn chat_of(tx: &mut SqliteConnection, context: &Context) -> Result<Option<
     Ok(chat.flatten())
 }
 
-async fn place_chat(
+pub(crate) async fn place_chat(
     tx: &mut SqliteConnection,
     workspace: WorkspaceId,
     chat: u32,

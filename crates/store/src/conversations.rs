@@ -27,7 +27,7 @@ impl ConversationId {
 pub enum ConversationKind {
     /// Made for its chat.
     Room,
-    /// Where a person found the agent first; shows their first chat.
+    /// Where a person found the agent; shows one of their chats at a time, the first to begin with.
     Door,
     /// A community's: others read along.
     Shared,
@@ -370,7 +370,7 @@ async fn existing(
     Ok(found)
 }
 
-async fn insert(
+pub(crate) async fn insert(
     tx: &mut SqliteConnection,
     new: &NewConversation,
     now: i64,
@@ -401,7 +401,8 @@ pub(crate) async fn want_in_every_home(
         "INSERT INTO conversations (connector_id, workspace_id, chat, kind, user_id, last_active_at, \
                                     created_at) \
          SELECT homes.connector_id, ?1, ?2, 'room', homes.user_id, ?3, ?3 \
-         FROM homes JOIN workspaces ON workspaces.user_id = homes.user_id WHERE workspaces.id = ?1",
+         FROM homes JOIN workspaces ON workspaces.user_id = homes.user_id WHERE workspaces.id = ?1 \
+         ON CONFLICT DO NOTHING",
     )
     .bind(workspace.number())
     .bind(chat)
@@ -412,18 +413,39 @@ pub(crate) async fn want_in_every_home(
     Ok(())
 }
 
-/// Where the person was last active in a chat; with what an earlier message of that conversation had the
+/// Where something of a chat (?2 of the workspace ?1) is told that answers nothing. For a private workspace that
+/// is the connector where its person was last active in any chat, or another if nothing of that is left: the
+/// conversation there that shows this one, or else a door. Who was last active on the web sees everything there:
+/// what they used for this chat before is told as well. A community is told where this chat was last spoken in.
+/// Where nothing can be sent now, and there is nothing else, it waits until something can.
+macro_rules! last_place {
+    () => {
+        "coalesce( \
+           (SELECT c.id FROM workspaces w JOIN users u ON u.id = w.user_id AND u.kind = 'person' \
+              LEFT JOIN conversations l ON l.id = w.last_conversation \
+              JOIN conversations c ON c.workspace_id = w.id AND (c.chat = ?2 OR c.kind = 'door') \
+                AND c.external_id IS NOT NULL \
+            WHERE w.id = ?1 AND w.last_conversation IS NOT NULL \
+            ORDER BY c.broken IS NULL DESC, c.connector_id IS l.connector_id DESC, c.chat = ?2 DESC, c.id IS l.id DESC, \
+                     c.last_active_at DESC LIMIT 1), \
+           (SELECT c.id FROM chats JOIN conversations c ON c.id = chats.last_conversation \
+            WHERE chats.workspace_id = ?1 AND chats.number = ?2))"
+    };
+}
+pub(crate) use last_place;
+
+/// Where the person was last active, for something of a chat; with what an earlier message of that conversation had the
 /// surface remember, so that what it led to is told in the same thread.
 pub(crate) async fn last_active(
     tx: &mut SqliteConnection,
     chat: (WorkspaceId, ChatId),
     earlier_inbox_id: i64,
 ) -> Result<Option<HeardIn>, StoreError> {
-    let found: Option<(i64, Option<String>)> = sqlx::query_as(
+    let found: Option<(i64, Option<String>)> = sqlx::query_as(concat!(
         "SELECT c.id, (SELECT origin FROM inbox WHERE id = ?3 AND conversation = c.id) \
-         FROM chats JOIN conversations c ON c.id = chats.last_conversation \
-         WHERE chats.workspace_id = ?1 AND chats.number = ?2 AND c.broken IS NULL",
-    )
+         FROM conversations c WHERE c.id = ",
+        last_place!()
+    ))
     .bind(chat.0.number())
     .bind(chat.1.number())
     .bind(earlier_inbox_id)

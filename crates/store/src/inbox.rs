@@ -142,6 +142,9 @@ const TAKE: &str = "\
     ON CONFLICT (source, external_id) DO NOTHING RETURNING id; \
     UPDATE chats SET last_conversation = ?9 \
     WHERE changes() = 1 AND workspace_id = ?3 AND number = ?4 AND last_conversation IS NOT ?9; \
+    UPDATE workspaces SET last_conversation = ?9 \
+    WHERE id = ?3 AND last_conversation IS NOT ?9 \
+      AND EXISTS (SELECT 1 FROM inbox WHERE source = ?1 AND external_id = ?2 AND received_at = ?6); \
     UPDATE conversations SET last_active_at = ?6 WHERE id = ?9";
 
 /// How many messages wait to be answered, and since when the oldest does.

@@ -4,17 +4,20 @@
 //! has returned is on disk; a method that changes several things changes them in one transaction; no
 //! other crate opens this database.
 
+pub mod admin_hub;
 pub mod answers;
 pub mod approvals;
 pub mod artifacts;
 pub mod audit;
 mod budget;
+pub mod buttons;
 pub mod chats;
 mod clock;
 pub mod connectors;
 pub mod contexts;
 pub mod conversations;
 mod db;
+pub mod doors;
 pub mod egress;
 mod error;
 pub mod grants;
@@ -24,6 +27,7 @@ pub mod identities;
 pub mod inbox;
 pub mod ledger;
 pub mod models;
+mod moving;
 pub mod outbox;
 pub mod pairing;
 mod personal;

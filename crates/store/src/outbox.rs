@@ -4,7 +4,7 @@ use cloister_protocol::{AgentFrame, ChatId, TurnId, WorkspaceId};
 use sqlx::{FromRow, SqliteConnection};
 
 use crate::audit;
-use crate::conversations::ConversationId;
+use crate::conversations::{ConversationId, last_place};
 use crate::db::Store;
 use crate::error::{StoreError, Tried, corrupt};
 use crate::{inbox, tasks};
@@ -67,7 +67,8 @@ const END_TURN: &str = "\
 
 /// Appends a row. What belongs to the turn of a message is told where that was written; everything else where
 /// the person was last active.
-const PUSH: &str = "\
+const PUSH: &str = concat!(
+    "\
     INSERT INTO outbox (workspace_id, chat, turn, seq, frame, created_at, conversation) \
     SELECT ?1, ?2, ?3, coalesce(max(seq) + 1, 0), ?4, ?5, \
            CASE WHEN ?3 LIKE 't-m%' \
@@ -76,9 +77,11 @@ const PUSH: &str = "\
                         LEFT JOIN conversations r ON r.workspace_id = ?1 AND r.chat = ?2 \
                                                  AND r.kind = 'room' AND r.broken IS NULL \
                       WHERE i.id = CAST(substr(?3, 4) AS INTEGER) AND i.conversation IS NOT NULL LIMIT 1) \
-                ELSE (SELECT c.id FROM chats JOIN conversations c ON c.id = chats.last_conversation \
-                      WHERE chats.workspace_id = ?1 AND chats.number = ?2 AND c.broken IS NULL) END \
-    FROM outbox WHERE workspace_id = ?1 AND turn = ?3 RETURNING id, conversation";
+                ELSE ",
+    last_place!(),
+    " END \
+    FROM outbox WHERE workspace_id = ?1 AND turn = ?3 RETURNING id, conversation"
+);
 
 /// What storing the end of a turn did.
 #[derive(Debug)]
@@ -189,7 +192,8 @@ impl Store {
         Ok(Some(item))
     }
 
-    /// Rows of a chat for web and terminal that no client has been sent yet.
+    /// Rows of a chat for web and terminal that no client has been sent yet, and those that wait where nothing can
+    /// be sent now.
     pub async fn undelivered(
         &self,
         workspace: WorkspaceId,
@@ -197,7 +201,8 @@ impl Store {
     ) -> Result<Vec<OutboxItem>, StoreError> {
         let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(format!(
             "{SELECT} WHERE workspace_id = ? AND chat = ? AND delivered_at IS NULL \
-             AND conversation IS NULL ORDER BY id LIMIT 1000"
+             AND (conversation IS NULL OR conversation IN \
+                  (SELECT id FROM conversations WHERE broken IS NOT NULL)) ORDER BY id LIMIT 1000"
         )))
         .bind(workspace.number())
         .bind(chat.number())

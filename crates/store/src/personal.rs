@@ -35,6 +35,11 @@ const REQUESTS: &str = "EXISTS (SELECT 1 FROM workspaces w WHERE w.user_id = ?1 
 /// Tables whose rows are someone's by the conversation they are about, or by the account.
 const BY_CONVERSATION: &[(&str, &str)] = &[
     (
+        "outbox",
+        "workspace_id IN (SELECT id FROM workspaces WHERE user_id = ?1) \
+         OR id IN (SELECT outbox_id FROM mirrors WHERE user_id = ?1)",
+    ),
+    (
         "posts",
         "conversation IN (SELECT c.id FROM conversations c JOIN workspaces w ON w.id = c.workspace_id \
          WHERE w.user_id = ?1)",
@@ -194,7 +199,7 @@ async fn delete_all(
         "users" => 4,
         "workspaces" => 3,
         "tasks" => 2,
-        "approvals" | "conversations" | "identities" => 1,
+        "approvals" | "conversations" | "identities" | "mirrors" => 1,
         _ => 0,
     });
     let mut erased = 0;

@@ -173,6 +173,39 @@ impl Store {
         .tried("find a post")
     }
 
+    /// Since when, in Unix milliseconds, it is not known whether a post got there; none: it is known, or nothing
+    /// was tried.
+    pub async fn in_doubt_since(
+        &self,
+        conversation: ConversationId,
+        key: &str,
+    ) -> Result<Option<i64>, StoreError> {
+        sqlx::query_scalar(
+            "SELECT created_at FROM posts WHERE conversation = ? AND key = ? AND external_id IS NULL",
+        )
+        .bind(conversation.number())
+        .bind(key)
+        .fetch_optional(self.reader())
+        .await
+        .tried("find since when a post is in doubt")
+    }
+
+    /// Whether a message on a surface is known as one of ours.
+    pub async fn is_posted(
+        &self,
+        conversation: ConversationId,
+        external_id: &str,
+    ) -> Result<bool, StoreError> {
+        sqlx::query_scalar(
+            "SELECT EXISTS (SELECT 1 FROM posts WHERE conversation = ? AND external_id = ?)",
+        )
+        .bind(conversation.number())
+        .bind(external_id)
+        .fetch_one(self.reader())
+        .await
+        .tried("find a post")
+    }
+
     /// Takes back what `begin_post` wrote down: it is known that nothing got there.
     pub async fn forget_post(
         &self,

@@ -4,7 +4,7 @@ use cloister_protocol::{ChatId, UserId, WorkspaceId};
 
 use crate::chats::{self, Chat};
 use crate::connectors::ConnectorId;
-use crate::conversations::{ConversationId, ConversationKind};
+use crate::conversations::{ConversationId, ConversationKind, last_place};
 use crate::db::Store;
 use crate::error::{StoreError, Tried};
 use crate::requests;
@@ -101,18 +101,17 @@ impl Store {
         .tried("find the surface of a conversation")
     }
 
-    /// The surface where the person was last active in a chat; none: web or terminal.
+    /// The surface where something of a chat is told that answers nothing; none: web or terminal.
     pub async fn last_surface(
         &self,
         workspace: WorkspaceId,
         chat: ChatId,
     ) -> Result<Option<String>, StoreError> {
-        sqlx::query_scalar(
-            "SELECT connectors.surface FROM chats \
-             JOIN conversations c ON c.id = chats.last_conversation AND c.broken IS NULL \
-             JOIN connectors ON connectors.id = c.connector_id \
-             WHERE chats.workspace_id = ? AND chats.number = ?",
-        )
+        sqlx::query_scalar(concat!(
+            "SELECT connectors.surface FROM conversations c \
+             JOIN connectors ON connectors.id = c.connector_id WHERE c.id = ",
+            last_place!()
+        ))
         .bind(workspace.number())
         .bind(chat.number())
         .fetch_optional(self.reader())

@@ -131,6 +131,39 @@ impl Store {
         rows.into_iter().map(Row::into_event).collect()
     }
 
+    /// Where something waits that can be read.
+    pub async fn waiting_places(&self, connector: ConnectorId) -> Result<Vec<String>, StoreError> {
+        sqlx::query_scalar(
+            "SELECT place FROM waiting_events WHERE connector_id = ? AND why <> 'key' \
+             GROUP BY place ORDER BY min(id) LIMIT ?",
+        )
+        .bind(connector.number())
+        .bind(MOST_LISTED)
+        .fetch_all(self.reader())
+        .await
+        .tried("list where events wait")
+    }
+
+    /// The first of what waits in one place and can be read, oldest first.
+    pub async fn first_waiting(
+        &self,
+        connector: ConnectorId,
+        place: &str,
+        most: u32,
+    ) -> Result<Vec<WaitingEvent>, StoreError> {
+        let rows: Vec<Row> = sqlx::query_as(
+            "SELECT id, place, event, why, sealed, since, told FROM waiting_events \
+             WHERE connector_id = ? AND place = ? AND why <> 'key' ORDER BY id LIMIT ?",
+        )
+        .bind(connector.number())
+        .bind(place)
+        .bind(most)
+        .fetch_all(self.reader())
+        .await
+        .tried("list events that wait")?;
+        rows.into_iter().map(Row::into_event).collect()
+    }
+
     /// Whether something waits there that can be read: what comes after it must wait as well.
     pub async fn waits_in(&self, connector: ConnectorId, place: &str) -> Result<bool, StoreError> {
         sqlx::query_scalar(

@@ -71,3 +71,17 @@ async fn what_waits_goes_with_its_connector() {
     store.remove_connector(connector, "root").await.unwrap();
     assert!(store.waiting_events(connector).await.unwrap().is_empty());
 }
+
+/// X1: a conversation's waiting events are read in their order without reading everybody else's.
+#[tokio::test]
+async fn what_waits_is_read_place_by_place() {
+    let (_dir, store, connector) = setup().await;
+    for event in ["1", "2", "3"] {
+        assert!(store.let_wait(wait(connector, HERE, event, WhyWaiting::NoFile)).await.unwrap());
+    }
+    assert!(store.let_wait(wait(connector, THERE, "4", WhyWaiting::Busy)).await.unwrap());
+    assert!(store.let_wait(wait(connector, "!sealed", "5", WhyWaiting::NoKey)).await.unwrap());
+    assert_eq!(store.waiting_places(connector).await.unwrap(), [HERE, THERE]);
+    let first = store.first_waiting(connector, HERE, 2).await.unwrap();
+    assert_eq!(first.iter().map(|row| row.event.as_str()).collect::<Vec<_>>(), ["1", "2"]);
+}

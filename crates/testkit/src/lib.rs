@@ -3,10 +3,11 @@
 //! Owns: the model server, a provider that says what a test told it to say and checks what it is
 //! asked; the stack, the whole product started for a test; chaos, which kills it and counts;
 //! fuzz, which throws mutated bytes at a parser; the browser, a real one; the homeserver, a real one
-//! too; the schema of the wire as text.
+//! too; a Telegram and a Discord for tests; the schema of the wire as text.
 
 pub mod browser;
 pub mod chaos;
+pub mod discord;
 pub mod fuzz;
 pub mod internet;
 pub mod model_server;
@@ -14,6 +15,7 @@ mod random;
 pub mod rooms_bench;
 pub mod stack;
 pub mod synapse;
+pub mod telegram;
 
 pub use browser::{Browser, BrowserError, Page};
 pub use fuzz::Fuzz;

@@ -21,7 +21,7 @@ fn metadata() -> Value {
 fn may_see() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
     let control_and_below = ["control", "store", "vault", "policy", "protocol"];
     let web = ["control", "store", "vault", "policy", "pki", "protocol"];
-    let table: [(&str, &[&str]); 13] = [
+    let table: [(&str, &[&str]); 14] = [
         ("protocol", &[]),
         ("policy", &["protocol"]),
         ("vault", &["protocol"]),
@@ -31,12 +31,13 @@ fn may_see() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("broker", &control_and_below),
         ("sandbox", &["control", "protocol"]),
         ("matrix", &control_and_below),
+        ("surfaces", &control_and_below),
         ("web", &web),
         (
             "cloister",
             &[
                 "broker", "control", "matrix", "pki", "policy", "protocol", "sandbox", "store",
-                "vault", "web",
+                "surfaces", "vault", "web",
             ],
         ),
         ("cloister-agent", &["protocol"]),

@@ -12,6 +12,7 @@ mod connections;
 #[cfg(test)]
 mod fuzz_tests;
 mod health;
+mod hooks;
 mod host;
 mod logins;
 mod markdown;

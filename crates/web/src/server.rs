@@ -24,7 +24,7 @@ use crate::logins::LoginThrottle;
 use crate::mtls::{Behind, Remote};
 use crate::peer::Peer;
 use crate::reply::{Answer, Body, Failure, json};
-use crate::{agent_socket, chat_files, health, host, metrics};
+use crate::{agent_socket, chat_files, health, hooks, host, metrics};
 
 /// The largest JSON body.
 const MAX_BODY: usize = 1 << 20;
@@ -83,7 +83,9 @@ fn public_routes(state: State) -> Router {
         .merge(crate::pages::routes(&state))
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .layer(middleware::from_fn_with_state(state.clone(), host::ours_only))
-        .with_state(state)
+        .with_state(state.clone())
+        // A platform knows us by whatever name it was given, and has a secret instead of a session.
+        .merge(hooks::routes(&state.control, &state.surfaces))
 }
 
 /// The agent socket and files, for whoever has a session.

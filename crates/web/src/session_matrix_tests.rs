@@ -33,7 +33,7 @@ const HEAD: &str = "\
 ";
 
 /// What is for everybody: it says nothing of anybody, or takes a token of its own.
-const OPEN: [&str; 8] = [
+const OPEN: [&str; 9] = [
     "/healthz",
     "/readyz",
     "/metrics",
@@ -42,12 +42,15 @@ const OPEN: [&str; 8] = [
     "/invite",
     "/logout",
     "/static/{file}",
+    "/hooks/{surface}/{name}",
 ];
 
 /// The public routes, as the sources declare them.
 fn routes() -> Vec<(&'static str, &'static str)> {
     let mut found = Vec::new();
-    for source in [include_str!("server.rs"), include_str!("pages/mod.rs")] {
+    for source in
+        [include_str!("server.rs"), include_str!("pages/mod.rs"), include_str!("hooks.rs")]
+    {
         for declared in source.split(".route(").skip(1) {
             let path = declared.split('"').nth(1).unwrap();
             for (method, word) in [("GET", "get("), ("POST", "post(")] {
@@ -144,6 +147,8 @@ impl Sessions {
             "{grant}" => "1".to_owned(),
             "{turn}" => "t-1".to_owned(),
             "{file}" => "app.css".to_owned(),
+            "{surface}" => "telegram".to_owned(),
+            "{name}" => "bot".to_owned(),
             part if part.starts_with('{') => panic!("say what {part} is, for the matrix"),
             part => part.to_owned(),
         });

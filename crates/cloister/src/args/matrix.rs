@@ -118,17 +118,7 @@ fn account(text: &str) -> Result<String, String> {
 /// An address that starts with http:// or https:// and names a host, and nothing that could be a secret.
 fn homeserver(text: &str) -> Result<String, String> {
     let expected = "expected the homeserver's address, such as https://matrix.example.org";
-    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-    let rest = rest.ok_or(expected)?;
-    let host = rest.split(['/', ':']).next().unwrap_or_default();
-    let bracketed = rest.starts_with('[') && rest.contains(']');
-    if host.is_empty() && !bracketed
-        || rest.contains(['@', '?', '#', '\\'])
-        || rest.contains(char::is_whitespace)
-    {
-        return Err(expected.to_owned());
-    }
-    Ok(text.trim_end_matches('/').to_owned())
+    super::address::checked(text, &["https://", "http://"]).ok_or_else(|| expected.to_owned())
 }
 
 #[cfg(test)]

@@ -126,6 +126,6 @@ pub(crate) struct ContextOf {
     #[arg(long, value_name = "SURFACE", requires = "conversation")]
     pub(crate) surface: Option<String>,
     /// The room, channel, thread or direct conversation that it is
-    #[arg(long, value_name = "ID", requires = "surface")]
+    #[arg(long, value_name = "ID", requires = "surface", allow_hyphen_values = true)]
     pub(crate) conversation: Option<String>,
 }

@@ -7,13 +7,10 @@ use cloister_control::ports::{CellBackend, Check, CheckStatus};
 use cloister_control::{check_policy_files, read_policy_dir};
 use cloister_protocol::admin::{ConnectorState, ConnectorView, Judgement, StatusView, StopView};
 
-use super::Context;
+use super::{Context, connectors as surfaces};
 use crate::client::connect;
 use crate::config::Config;
 use crate::output::CliError;
-
-/// Surfaces that have connectors.
-const SURFACES: [&str; 1] = ["matrix"];
 
 pub(super) async fn run(context: Context) -> Result<ExitCode, CliError> {
     let mut checks = vec![config(&context), data(&context), running(&context).await];
@@ -182,26 +179,27 @@ async fn connectors(context: &Context) -> Vec<Check> {
     };
     let runs = client.line().is_some();
     let mut checks = Vec::new();
-    for surface in SURFACES {
-        let path = format!("/admin/v1/surfaces/{surface}/connectors");
+    for surface in surfaces::ALL {
+        let path = surface.connectors();
         let Ok(views) = client.get::<Vec<ConnectorView>>(&path).await else { continue };
-        checks.extend(views.iter().map(|view| connector(view, runs)));
+        checks.extend(views.iter().map(|view| connector(surface, view, runs)));
     }
     checks
 }
 
-fn connector(view: &ConnectorView, runs: bool) -> Check {
-    let ConnectorView { surface, account, .. } = view;
+fn connector(surface: surfaces::Surface, view: &ConnectorView, runs: bool) -> Check {
+    let account = &view.account;
     let address = view.address.trim_end_matches('/');
     let heard = || match view.last_heard_at {
         Some(at) => format!("last heard at {}", crate::output::time(at)),
         None => "not heard since the start".to_owned(),
     };
     let problem = view.problem.as_deref().unwrap_or("no reason is known");
-    let status_says = Some(format!("`cloister {surface} status {account}` says more"));
+    let status_says = Some(format!("`cloister {} status {account}` says more", surface.name));
     let (status, found, fix) = match view.state {
         _ if !runs => {
-            let found = format!("{account} on {address}, with {} rooms", view.conversations);
+            let there = format!("{} {}", view.conversations, surface.places);
+            let found = format!("{account} on {address}, with {there}");
             (CheckStatus::Note, format!("{found}; it connects when the control plane runs"), None)
         }
         ConnectorState::Connected => {
@@ -216,9 +214,7 @@ fn connector(view: &ConnectorView, runs: bool) -> Check {
             (CheckStatus::Note, found, status_says)
         }
         ConnectorState::LoggedOut => {
-            let again = format!(
-                "`cloister {surface} add --homeserver {address} --user {account} …` logs it in again"
-            );
+            let again = format!("`{}` connects it again", surface.connect_again(account));
             (CheckStatus::Failed, format!("{account} is logged out: {problem}"), Some(again))
         }
     };

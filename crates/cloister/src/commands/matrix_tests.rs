@@ -1,6 +1,9 @@
-use cloister_protocol::admin::{AddedConnector, ReconcileReport, ResetReport, Skipped};
+use cloister_protocol::admin::{
+    AddedConnector, ConnectorState, ConnectorView, Key, ReconcileReport, ResetReport, Skipped,
+};
 
 use super::*;
+use crate::commands::connectors::report as shared;
 
 fn view(state: ConnectorState) -> ConnectorView {
     ConnectorView {
@@ -24,29 +27,8 @@ fn view(state: ConnectorState) -> ConnectorView {
 }
 
 #[test]
-fn an_account_becomes_one_part_of_a_path() {
-    let path = path("@cloister/../models?x=#1 %:example.org");
-    assert_eq!(
-        path,
-        "/admin/v1/surfaces/matrix/connectors/@cloister%2F..%2Fmodels%3Fx%3D%231%20%25:example.org"
-    );
-}
-
-#[test]
-fn only_what_leaves_this_machine_in_the_clear_is_warned_of() {
-    for safe in
-        ["https://example.org", "http://127.0.0.1:8008", "http://localhost", "http://[::1]:1/"]
-    {
-        assert!(!is_open_to_listeners(safe), "{safe}");
-    }
-    for open in ["http://example.org", "http://10.0.0.1:8008", "http://localhost.example.org"] {
-        assert!(is_open_to_listeners(open), "{open}");
-    }
-}
-
-#[test]
 fn status_says_state_facts_and_the_last_comparison() {
-    let words = report::status(&[view(ConnectorState::Connected)], true);
+    let words = shared::status(MATRIX, &[view(ConnectorState::Connected)], true);
     assert_eq!(
         words,
         "@bot:example.org on https://matrix.example.org: connected\n  \
@@ -58,7 +40,7 @@ fn status_says_state_facts_and_the_last_comparison() {
          restored: C2 in !b:example.org\n  \
          skipped: !x:example.org: not ours\n"
     );
-    let out = report::status(&[view(ConnectorState::LoggedOut)], true);
+    let out = shared::status(MATRIX, &[view(ConnectorState::LoggedOut)], true);
     assert!(out.contains("logged out") && out.contains("cloister matrix add"), "{out}");
 }
 

@@ -9,7 +9,9 @@ mod budget;
 mod chat;
 mod chats;
 mod config_history;
+mod connectors;
 mod context;
+mod discord;
 mod doctor;
 mod egress;
 mod export;
@@ -30,6 +32,7 @@ mod secret;
 mod status;
 mod stop;
 mod task;
+mod telegram;
 pub(crate) mod up;
 mod user;
 
@@ -150,6 +153,8 @@ pub(crate) async fn run(args: Args, output: Output) -> Result<ExitCode, CliError
         Command::Model(model) => model::run(context, model).await?,
         Command::Budget(budget) => budget::run(context, budget).await?,
         Command::Matrix(matrix) => return matrix::run(context, matrix).await,
+        Command::Telegram(telegram) => return telegram::run(context, telegram).await,
+        Command::Discord(discord) => return discord::run(context, discord).await,
         Command::Egress(egress) => egress::run(context, egress).await?,
         Command::Secret(secret) => secret::run(context, secret).await?,
         Command::Audit(audit) => return audit::run(context, audit).await,

@@ -194,8 +194,8 @@ async fn events_out_of_order_are_all_answered() {
     }
 }
 
-/// The token is revoked: no hammering, the operator is told what to do, and adding the account again picks
-/// up what was said meanwhile.
+/// The token is revoked: no hammering, the operator is told what to do, and once the account is added again
+/// it is heard again.
 #[tokio::test]
 async fn a_revoked_token_needs_an_operator() {
     let (world, ann, c1) = met().await;

@@ -109,7 +109,7 @@ impl Control {
         line(
             &mut text,
             &format!(
-                "What ends in the background is told where you last wrote in its chat; for {}: {pushes}.",
+                "What ends in the background or needs you is told where you last were; for {}: {pushes}.",
                 row.chat
             ),
         );

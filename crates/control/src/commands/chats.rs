@@ -1,17 +1,32 @@
 //! Commands about chats, and the changes of chats that every surface has to show.
 
 use cloister_policy::engine::{ChatCall, Request, WorkspaceCall};
+use cloister_protocol::link::Cause;
 use cloister_protocol::{ChatId, ErrorCode, WorkspaceId};
 use cloister_store::chats::Chat;
 use cloister_store::conversations::ConversationKind;
-use cloister_store::inbox::InboxItem;
+use cloister_store::inbox::{InboxItem, InboxState};
 
+use super::Verb;
 use super::run::{Here, line};
 use crate::control::Control;
 use crate::error::ControlError;
 
 /// The longest chat title.
 const MAX_TITLE_CHARS: usize = 80;
+
+/// How chats are shown on a surface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shows {
+    /// Each in a room.
+    Rooms,
+    /// Each in a topic of the person's conversation.
+    Topics,
+    /// One at a time, in the conversation itself.
+    One,
+    /// Others read along: each in a topic or thread that people open.
+    Threads,
+}
 
 impl Control {
     /// Makes a chat for web and terminal.
@@ -63,12 +78,137 @@ impl Control {
             let chat = self.new_chat(row.workspace, &title(rest), Some(&key)).await?;
             return Ok(format!("{} is open.", chat.id));
         };
-        let room = (conversation.connector, here.by);
-        let chat = self.store().new_chat_with_room(row.workspace, &title(rest), &key, room).await?;
+        let shows = self.shows_chats(here).await?;
+        let chat = match shows {
+            Shows::One => {
+                let door = conversation.id;
+                self.store().new_chat_in_door(row.workspace, &title(rest), &key, door).await?
+            }
+            Shows::Rooms | Shows::Topics => {
+                let room = (conversation.connector, here.by);
+                self.store().new_chat_with_room(row.workspace, &title(rest), &key, room).await?
+            }
+            Shows::Threads => {
+                let message = "a chat in this conversation is a topic or thread of it";
+                let fix = "open one, and write to me there";
+                return Err(ControlError::with_fix(ErrorCode::BadRequest, message, fix));
+            }
+        };
         self.chats_changed();
-        let named =
-            if chat.title.is_empty() { String::new() } else { format!(" “{}”", chat.title) };
-        Ok(format!("{}{named}: its room is being opened, and you are invited to it.", chat.id))
+        let sign = here.sign();
+        let coming = match shows {
+            Shows::One => format!(
+                "is shown here from now on, and takes what you write. {sign}chats goes back to another."
+            ),
+            Shows::Rooms => "its room is being opened, and you are invited to it.".to_owned(),
+            Shows::Topics | Shows::Threads => "a topic is being opened for it.".to_owned(),
+        };
+        let colon = if shows == Shows::One { "" } else { ":" };
+        Ok(format!("{}{colon} {coming}", named(&chat)))
+    }
+
+    /// `/chats C1`
+    pub(super) async fn show_chat_command(
+        &self,
+        row: &InboxItem,
+        here: &Here,
+        rest: &str,
+    ) -> Result<String, ControlError> {
+        let id: ChatId = rest.to_uppercase().parse()?;
+        let unknown = || {
+            let fix = "/chats lists them";
+            ControlError::with_fix(ErrorCode::NotFound, format!("there is no chat {id}"), fix)
+        };
+        if here.is_shared() && id != row.chat {
+            return Err(unknown());
+        }
+        let chat = match self.store().chat(row.workspace, id).await {
+            Ok(chat) => chat,
+            Err(cloister_store::StoreError::NotFound { .. }) => return Err(unknown()),
+            Err(error) => return Err(error.into()),
+        };
+        let place = self.place_of_chat(row.workspace, id).await?;
+        self.require(&Request::chat(&here.person, ChatCall::Read, &place, id))?;
+        let Some(door) = here.conversation.as_ref() else {
+            let shown = self.shown_on(row.workspace, &chat, here).await?;
+            return Ok(format!("{}{shown}. It is opened from the list of chats.", named(&chat)));
+        };
+        if self.shows_chats(here).await? != Shows::One {
+            let shown = self.shown_on(row.workspace, &chat, here).await?;
+            return Ok(format!(
+                "{}{shown} has a conversation of its own: write there.",
+                named(&chat)
+            ));
+        }
+        self.store().show_in_door(door.id, id, &row.id.to_string()).await?;
+        let sign = here.sign();
+        let archived = if chat.archived {
+            format!(" It is archived: {sign}archive undo opens it again.")
+        } else {
+            String::new()
+        };
+        Ok(format!(
+            "{} is shown here from now on, and takes what you write.{archived}",
+            named(&chat)
+        ))
+    }
+
+    async fn shown_on(
+        &self,
+        workspace: WorkspaceId,
+        chat: &Chat,
+        here: &Here,
+    ) -> Result<String, ControlError> {
+        if here.is_shared() {
+            return Ok(String::new());
+        }
+        let shown = self.store().shown_chats(workspace).await?;
+        let on: Vec<String> = shown
+            .into_iter()
+            .filter(|shown| shown.chat == chat.id)
+            .map(|shown| shown.surface)
+            .collect();
+        Ok(if on.is_empty() { String::new() } else { format!(" [{}]", on.join("; ")) })
+    }
+
+    /// How the chats of who writes are shown where they write.
+    pub(super) async fn shows_chats(&self, here: &Here) -> Result<Shows, ControlError> {
+        let Some(conversation) = &here.conversation else { return Ok(Shows::Rooms) };
+        // Matrix opens a room for every chat, also before what keeps them together is there.
+        if here.surface == "matrix" {
+            return Ok(Shows::Rooms);
+        }
+        Ok(match conversation.kind {
+            ConversationKind::Shared => Shows::Threads,
+            ConversationKind::Room => Shows::Topics,
+            ConversationKind::Door => {
+                match self.store().home(conversation.connector, here.by).await? {
+                    Some(_) => Shows::Topics,
+                    None => Shows::One,
+                }
+            }
+        })
+    }
+
+    /// What turns a door has its effect before the next message is looked at, which is for the chat that is
+    /// shown by then. The command itself says so later, and does nothing twice.
+    pub(crate) async fn turn_door_now(&self, row: &InboxItem) -> Result<(), ControlError> {
+        let Cause::Message { text, .. } = &row.cause else { return Ok(()) };
+        let Some(typed) = super::parse(text) else { return Ok(()) };
+        let turns = matches!(typed.verb, Some(Verb::New))
+            || matches!(typed.verb, Some(Verb::Chats)) && !typed.rest.is_empty();
+        if !turns || row.conversation.is_none() || row.state == InboxState::Answered {
+            return Ok(());
+        }
+        let here = self.here(row).await?;
+        let is_door = here.conversation.as_ref().is_some_and(|c| c.kind == ConversationKind::Door);
+        if is_door && self.shows_chats(&here).await? == Shows::One {
+            // What can't be done is said by the command.
+            if let Err(error) = self.answer_command(row, &here, &typed).await {
+                tracing::debug!(error = error.chain(), "a door is not turned");
+            }
+        }
+        Ok(())
     }
 
     /// `/rename TITLE`
@@ -136,6 +276,7 @@ impl Control {
         let chats = self.store().chats(row.workspace).await?;
         let shown = self.store().shown_chats(row.workspace).await?;
         let mut text = String::new();
+        let one = self.shows_chats(here).await? == Shows::One;
         let listed = |chat: &&Chat| !chat.archived && (!here.is_shared() || chat.id == row.chat);
         for chat in chats.iter().filter(listed) {
             let here = if chat.id == row.chat { " (here)" } else { "" };
@@ -156,6 +297,10 @@ impl Control {
                 &mut text,
                 &format!("Archived: {list}. {sign}archive {one} undo opens one again."),
             );
+        }
+        if one {
+            let sign = here.sign();
+            line(&mut text, &format!("{sign}chats C1 shows one here, {sign}new opens another."));
         }
         Ok(text)
     }
@@ -180,7 +325,16 @@ impl Control {
     }
 }
 
-fn title(text: &str) -> String {
+/// A chat by its number and name.
+fn named(chat: &Chat) -> String {
+    match chat.title.as_str() {
+        "" => chat.id.to_string(),
+        title => format!("{} “{title}”", chat.id),
+    }
+}
+
+/// A title as it is kept.
+pub(crate) fn title(text: &str) -> String {
     text.chars()
         .filter(|c| !c.is_control())
         .take(MAX_TITLE_CHARS)
@@ -188,3 +342,7 @@ fn title(text: &str) -> String {
         .trim()
         .to_owned()
 }
+
+#[cfg(test)]
+#[path = "doors_tests.rs"]
+mod tests;

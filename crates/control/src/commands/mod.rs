@@ -3,11 +3,14 @@
 
 mod about;
 mod chats;
+mod offering;
 mod questions;
 mod run;
 mod spelling;
 mod stop;
+mod tasks;
 
+pub(crate) use chats::title;
 pub use spelling::spell_commands;
 pub(crate) use spelling::{nearest, prefix};
 
@@ -25,6 +28,7 @@ pub(crate) enum Verb {
     Help,
     Status,
     Tasks,
+    Task,
     Cancel,
     Retry,
     New,
@@ -44,6 +48,7 @@ pub(crate) enum Verb {
     Network,
     Settings,
     Pair,
+    AdminChannel,
     Stop,
     Release,
 }
@@ -84,13 +89,13 @@ impl Verb {
             | Self::Archive
             | Self::Clear
             | Self::Context => Group::Chats,
-            Self::Status | Self::Tasks | Self::Cancel | Self::Retry => Group::Work,
+            Self::Status | Self::Tasks | Self::Task | Self::Cancel | Self::Retry => Group::Work,
             Self::Approve | Self::Deny | Self::Approvals | Self::Grants | Self::Revoke => {
                 Group::Questions
             }
             Self::Budget | Self::Allow | Self::Forbid | Self::Network => Group::Limits,
             Self::Start | Self::Help | Self::Settings | Self::Pair => Group::You,
-            Self::Stop | Self::Release => Group::Operators,
+            Self::AdminChannel | Self::Stop | Self::Release => Group::Operators,
         }
     }
 
@@ -122,7 +127,9 @@ impl Verb {
             | Self::Allow
             | Self::Network
             | Self::Settings
-            | Self::Pair => false,
+            | Self::Pair
+            | Self::Task
+            | Self::AdminChannel => false,
         }
     }
 }
@@ -135,9 +142,15 @@ pub const COMMANDS: &[Command] = &[
     row("start", "/start", "who I am and how to begin", Verb::Start),
     row("help", "/help [COMMAND]", "what you can say", Verb::Help),
     row("settings", "/settings", "how you are set up, and what changes it", Verb::Settings),
+    row("config", "/config", "the same as /settings", Verb::Settings),
     row("pair", "/pair", "a code that links your account here to a user", Verb::Pair),
     row("new", "/new [title]", "start another chat", Verb::New),
-    row("chats", "/chats", "list your chats, and where each is shown", Verb::Chats),
+    row(
+        "chats",
+        "/chats [C1]",
+        "list your chats and where each is shown, or show one",
+        Verb::Chats,
+    ),
     row("rename", "/rename TITLE", "name this chat", Verb::Rename),
     row("archive", "/archive [C1] [undo]", "put a chat away, or take it out again", Verb::Archive),
     row("clear", "/clear", "forget this conversation; the next message starts afresh", Verb::Clear),
@@ -149,6 +162,7 @@ pub const COMMANDS: &[Command] = &[
     ),
     row("status", "/status", "what is going on", Verb::Status),
     row("tasks", "/tasks", "the tasks of this workspace", Verb::Tasks),
+    row("task", "/task TEXT | T1", "start a task at once, or show one in full", Verb::Task),
     row(
         "cancel",
         "/cancel [T1 | all]",
@@ -183,6 +197,12 @@ pub const COMMANDS: &[Command] = &[
     row("forbid", "/forbid HOST", "take that back", Verb::Forbid),
     row("network", "/network", "where your agent's tasks may go", Verb::Network),
     row(
+        "admin-channel",
+        "/admin-channel enable | disable",
+        "have operators told here what they should know; for who manages connectors",
+        Verb::AdminChannel,
+    ),
+    row(
         "stop",
         "/stop all [reason]",
         "emergency: stop every agent here; for operators",
@@ -196,6 +216,29 @@ pub const COMMANDS: &[Command] = &[
     ),
 ];
 
+/// A command as a surface may offer it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MenuItem {
+    /// As it is typed after the sign: small letters, digits and `_`.
+    pub name: &'static str,
+    pub usage: &'static str,
+    pub help: &'static str,
+}
+
+/// The commands that a surface may offer, in the order of `/help`.
+pub fn menu() -> impl Iterator<Item = MenuItem> {
+    let of_group =
+        |group: Group| COMMANDS.iter().filter(move |command| command.verb.group() == group);
+    Group::ALL.into_iter().flat_map(of_group).map(|command| MenuItem {
+        name: match command.name {
+            "admin-channel" => "admin_channel",
+            plain => plain,
+        },
+        usage: command.usage,
+        help: command.help,
+    })
+}
+
 /// Whether a text is a command that must get through when messages do not.
 pub fn is_urgent(text: &str) -> bool {
     parse(text).and_then(|typed| typed.verb).is_some_and(Verb::is_urgent)
@@ -208,22 +251,20 @@ pub(crate) struct Typed {
     pub(crate) rest: String,
 }
 
-/// The command in a message, if it is one: a single line that starts with `/` or `!` and a word. A
-/// path such as `/etc/hosts` is no command.
+/// The command in a message, if it is one: a single line that starts with `/` or `!` and a word, in which `_`
+/// stands for `-`. A path such as `/etc/hosts` is no command.
 pub(crate) fn parse(text: &str) -> Option<Typed> {
     let line = text.trim();
     let body = line.strip_prefix(['/', '!'])?;
-    if line.contains('\n') {
-        return None;
-    }
     let (name, rest) = body.split_once(char::is_whitespace).unwrap_or((body, ""));
+    let name = name.to_ascii_lowercase().replace('_', "-");
+    let verb = COMMANDS.iter().find(|command| command.name == name).map(|command| command.verb);
     let word =
         !name.is_empty() && name.len() <= 24 && name.bytes().all(|b| b.is_ascii_alphabetic());
-    if !word {
+    // Only what is to be done may take several lines.
+    if verb.is_none() && !word || line.contains('\n') && verb != Some(Verb::Task) {
         return None;
     }
-    let name = name.to_ascii_lowercase();
-    let verb = COMMANDS.iter().find(|command| command.name == name).map(|command| command.verb);
     Some(Typed { name, verb, rest: rest.trim().to_owned() })
 }
 

@@ -3,11 +3,11 @@
 
 use cloister_policy::egress::Rule;
 use cloister_policy::engine::{ChatCall, DomainCall, Person, Place, Request, WorkspaceCall};
-use cloister_protocol::{End, ErrorCode, TaskId, TurnId, Usage, UserId};
+use cloister_protocol::{End, ErrorCode, TurnId, Usage, UserId};
 use cloister_store::conversations::{Conversation, ConversationKind};
-use cloister_store::inbox::{InboxItem, InboxState};
-use cloister_store::tasks::Task;
+use cloister_store::inbox::InboxItem;
 
+use super::tasks::task_line;
 use super::{Typed, Verb, nearest, prefix, spell_commands};
 use crate::control::Control;
 use crate::error::ControlError;
@@ -79,7 +79,7 @@ impl Control {
         })
     }
 
-    async fn here(&self, row: &InboxItem) -> Result<Here, ControlError> {
+    pub(super) async fn here(&self, row: &InboxItem) -> Result<Here, ControlError> {
         let by = self.person_of(row).await?;
         let conversation = match row.conversation {
             Some(id) => self.store().conversation_by_id(id).await?,
@@ -98,7 +98,7 @@ impl Control {
         })
     }
 
-    async fn answer_command(
+    pub(super) async fn answer_command(
         &self,
         row: &InboxItem,
         here: &Here,
@@ -122,10 +122,12 @@ impl Control {
             Verb::Context => self.context(row, here).await,
             Verb::Status => self.status(row, here).await,
             Verb::Tasks => self.list_tasks(row, here).await,
+            Verb::Task => self.task_command(row, here, rest).await,
             Verb::Cancel => self.cancel(row, here, rest).await,
             Verb::Retry => self.retry(row, here, rest).await,
             Verb::New => self.new_chat_command(row, here, rest).await,
-            Verb::Chats => self.list_chats(row, here).await,
+            Verb::Chats if rest.is_empty() => self.list_chats(row, here).await,
+            Verb::Chats => self.show_chat_command(row, here, rest).await,
             Verb::Rename => self.rename_command(row, here, rest).await,
             Verb::Archive => self.archive_command(row, here, rest).await,
             Verb::Clear => {
@@ -138,7 +140,12 @@ impl Control {
             Verb::Grants => self.list_grants(row, here).await,
             Verb::Revoke => self.revoke(row, here, rest).await,
             Verb::Budget => self.budget(row, rest).await,
-            Verb::Allow | Verb::Forbid | Verb::Network | Verb::Stop | Verb::Release => {
+            Verb::Allow
+            | Verb::Forbid
+            | Verb::Network
+            | Verb::AdminChannel
+            | Verb::Stop
+            | Verb::Release => {
                 let text = self.about_everything(row, here, verb, rest).await?;
                 Ok(spell_commands(&here.surface, &text).into_owned())
             }
@@ -160,6 +167,8 @@ impl Control {
         } else if verb == Verb::Forbid {
             self.may_change_host(here, DomainCall::Disallow, rest)?;
             self.forbid_host(row.workspace, rest, &by).await
+        } else if verb == Verb::AdminChannel {
+            self.admin_channel(here.by, here.conversation.as_ref(), rest).await
         } else if verb == Verb::Stop {
             self.stop_everything(row, rest).await
         } else if verb == Verb::Release {
@@ -171,11 +180,17 @@ impl Control {
 
     /// Refuses what the policies do not let the writer do there. Who may speak in a community's room may not
     /// do everything in its workspace.
-    fn may_command(&self, row: &InboxItem, here: &Here, verb: Verb) -> Result<(), ControlError> {
+    pub(super) fn may_command(
+        &self,
+        row: &InboxItem,
+        here: &Here,
+        verb: Verb,
+    ) -> Result<(), ControlError> {
         let workspace = |call| Request::workspace(&here.person, call, &here.place);
         let chat = |call| Request::chat(&here.person, call, &here.place, row.chat);
         let request = match verb {
             Verb::Status | Verb::Tasks => workspace(WorkspaceCall::ListTasks),
+            Verb::Task => chat(ChatCall::SendMessage),
             Verb::Cancel => chat(ChatCall::CancelTask),
             Verb::Retry => chat(ChatCall::RetryTask),
             Verb::New => workspace(WorkspaceCall::CreateChat),
@@ -196,6 +211,7 @@ impl Control {
             | Verb::Deny
             | Verb::Allow
             | Verb::Forbid
+            | Verb::AdminChannel
             | Verb::Stop
             | Verb::Release => return Ok(()),
         };
@@ -246,90 +262,6 @@ impl Control {
         Ok(text)
     }
 
-    async fn list_tasks(&self, row: &InboxItem, here: &Here) -> Result<String, ControlError> {
-        let mut tasks = self.store().tasks(row.workspace, 20).await?;
-        if here.is_shared() {
-            tasks.retain(|task| task.chat == row.chat);
-        }
-        if tasks.is_empty() {
-            return Ok("There are no tasks yet.".to_owned());
-        }
-        let lines: Vec<String> = tasks.iter().map(task_line).collect();
-        Ok(lines.join("\n"))
-    }
-
-    async fn cancel(
-        &self,
-        row: &InboxItem,
-        here: &Here,
-        rest: &str,
-    ) -> Result<String, ControlError> {
-        let one = match rest {
-            "" | "all" => None,
-            id => Some(self.task_here(row, here, id, ChatCall::CancelTask).await?.id),
-        };
-        let by = format!("{} in {}", who(row), row.chat);
-        let chat = one.is_none().then_some(row.chat);
-        let stopped = one.is_none() && self.cancel_turns_before(row).await?;
-        let cancelled = self.cancel_tasks(row.workspace, one, chat, &by).await?;
-        Ok(match cancelled.as_slice() {
-            [] if stopped => "I stop what I was saying.".to_owned(),
-            [] => "Nothing was running here.".to_owned(),
-            ids => {
-                let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
-                format!("Cancelled: {}.", ids.join(", "))
-            }
-        })
-    }
-
-    /// Stops the answers that are being written in this chat; whether there were any.
-    async fn cancel_turns_before(&self, row: &InboxItem) -> Result<bool, ControlError> {
-        let mut stopped = false;
-        for earlier in self.store().unanswered(row.workspace).await? {
-            let runs = earlier.state == InboxState::Journaled && earlier.chat == row.chat;
-            if runs && earlier.id < row.id {
-                self.cancel_turn(row.workspace, TurnId::of_trigger(&earlier.trigger()?));
-                stopped = true;
-            }
-        }
-        Ok(stopped)
-    }
-
-    async fn retry(
-        &self,
-        row: &InboxItem,
-        here: &Here,
-        rest: &str,
-    ) -> Result<String, ControlError> {
-        let id = self.task_here(row, here, rest, ChatCall::RetryTask).await?.id;
-        let task = self.retry_task(id, &row.id.to_string()).await?;
-        Ok(format!("{id} is tried again as {}.", task.id))
-    }
-
-    /// A task of this workspace, and where others read along of this chat, that the writer may do this to.
-    async fn task_here(
-        &self,
-        row: &InboxItem,
-        here: &Here,
-        text: &str,
-        call: ChatCall,
-    ) -> Result<Task, ControlError> {
-        let id = task_id(text)?;
-        let unknown =
-            || ControlError::refused(ErrorCode::NotFound, format!("there is no task {id}"));
-        let task = match self.store().task(id).await {
-            Ok(task) if task.workspace == row.workspace => task,
-            Ok(_) | Err(cloister_store::StoreError::NotFound { .. }) => return Err(unknown()),
-            Err(error) => return Err(error.into()),
-        };
-        if here.is_shared() && task.chat != row.chat {
-            return Err(unknown());
-        }
-        let place = self.place_of_chat(task.workspace, task.chat).await?;
-        self.require(&Request::chat(&here.person, call, &place, task.chat))?;
-        Ok(task)
-    }
-
     async fn budget(&self, row: &InboxItem, rest: &str) -> Result<String, ControlError> {
         let mut user = self.store().user_of(row.workspace).await?;
         if !rest.is_empty() {
@@ -360,16 +292,7 @@ pub(super) fn line(text: &mut String, line: &str) {
     text.push_str(line);
 }
 
-fn task_line(task: &Task) -> String {
-    format!("{} {} ({}, {})", task.id, task.title, task.state.as_str(), task.chat)
-}
-
-fn task_id(text: &str) -> Result<TaskId, ControlError> {
-    let number = text.trim_start_matches(['T', 't', '#']);
-    Ok(format!("T{number}").parse()?)
-}
-
-fn who(row: &InboxItem) -> String {
+pub(super) fn who(row: &InboxItem) -> String {
     match &row.cause {
         cloister_protocol::link::Cause::Message { from, .. } => from.clone(),
         cloister_protocol::link::Cause::TasksEnded { .. }

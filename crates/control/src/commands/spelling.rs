@@ -41,11 +41,12 @@ fn with_sign(text: &str, sign: char) -> String {
 }
 
 fn begins_with_command(text: &str) -> bool {
-    let end = text.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(text.len());
+    let of_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let end = text.find(|c: char| !of_word(c)).unwrap_or(text.len());
     let (Some(word), rest) = (text.get(..end), text.get(end..).unwrap_or_default()) else {
         return false;
     };
-    !rest.starts_with(['/', '_', '-']) && COMMANDS.iter().any(|command| command.name == word)
+    !rest.starts_with('/') && COMMANDS.iter().any(|command| command.name == word)
 }
 
 /// The command that somebody who typed this may have meant.

@@ -13,6 +13,8 @@ use super::*;
 use crate::ports::SendError;
 use crate::test_world::{C1, World};
 
+#[path = "door_tests.rs"]
+mod doors;
 #[path = "kill_tests.rs"]
 mod kills;
 #[path = "stream_tests.rs"]

@@ -2,15 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use cloister_store::connectors::ConnectorId;
-use cloister_store::conversations::ConversationId;
+use cloister_store::conversations::{Conversation, ConversationId};
 use futures_util::future::BoxFuture;
 use tokio::sync::Notify;
 
-use crate::ports::{Manners, Posting, Recipient, SendError, Surface};
+use crate::ports::{Manners, Posting, Recipient, SendError, Streaming, Surface};
+
+const EDITS: Streaming = Streaming::Edits { every: Duration::from_millis(10) };
 
 /// The longest message it takes.
 pub(super) const LONGEST: usize = 200;
@@ -23,6 +26,8 @@ pub(super) struct Message {
     pub(super) text: String,
     pub(super) origin: Option<String>,
     pub(super) edits: usize,
+    /// The labels of its buttons.
+    pub(super) buttons: Vec<String>,
 }
 
 /// Where everything is killed: in which call, and whether what it was handed got there.
@@ -38,6 +43,8 @@ type Judge = Box<dyn FnMut(&str, &str) -> Option<SendError> + Send>;
 pub(super) struct Seen {
     pub(super) messages: Vec<Message>,
     edit_keys: BTreeSet<(ConversationId, String)>,
+    /// What was shown without being a message.
+    pub(super) drafts: Vec<String>,
     pub(super) calls: usize,
     pub(super) typing: BTreeMap<ConversationId, bool>,
     pub(super) typing_calls: usize,
@@ -50,6 +57,9 @@ pub(super) struct Seen {
 pub(super) struct Fake {
     connector: ConnectorId,
     manners: Manners,
+    streaming: Streaming,
+    /// After a draft was refused, answers are shown by edits.
+    edits_instead: AtomicBool,
     takes: Duration,
     seen: Mutex<Seen>,
     pub(super) killed: Notify,
@@ -60,13 +70,29 @@ impl Fake {
         let manners = Manners {
             longest: LONGEST,
             measure: str::len,
-            edit_every: Some(Duration::from_millis(10)),
             typing_lasts: Duration::from_millis(300),
             largest_file: 100,
             remembers_keys: true,
         };
-        let seen = Mutex::default();
-        Self { connector, manners, takes: Duration::ZERO, seen, killed: Notify::new() }
+        Self {
+            connector,
+            manners,
+            streaming: EDITS,
+            edits_instead: AtomicBool::new(false),
+            takes: Duration::ZERO,
+            seen: Mutex::default(),
+            killed: Notify::new(),
+        }
+    }
+
+    pub(super) fn streams(mut self, streaming: Streaming) -> Self {
+        self.streaming = streaming;
+        self
+    }
+
+    /// From now on it shows answers by edits.
+    pub(super) fn edit_instead(&self) {
+        self.edits_instead.store(true, Ordering::Relaxed);
     }
 
     pub(super) fn forgetful(mut self) -> Self {
@@ -150,11 +176,20 @@ impl Fake {
     }
 }
 
+fn buttons_of(posting: &Posting) -> Vec<String> {
+    match posting {
+        Posting::Answer { buttons, .. } | Posting::Notice { buttons, .. } => {
+            buttons.iter().map(|button| button.label.clone()).collect()
+        }
+        Posting::Question { .. } | Posting::File(_) => Vec::new(),
+    }
+}
+
 fn text_of(posting: &Posting) -> String {
     match posting {
-        Posting::Answer { markdown, unfinished: true } => format!("unfinished: {markdown}"),
-        Posting::Answer { markdown, unfinished: false } => markdown.clone(),
-        Posting::Notice { markdown } => format!("notice: {markdown}"),
+        Posting::Answer { markdown, unfinished: true, .. } => format!("unfinished: {markdown}"),
+        Posting::Answer { markdown, unfinished: false, .. } => markdown.clone(),
+        Posting::Notice { markdown, .. } => format!("notice: {markdown}"),
         Posting::Question { ask, settled: None } => format!("question: {}", ask.text),
         Posting::Question { ask, settled: Some((answer, by)) } => {
             format!("settled: {} {} {by}", ask.text, answer.as_str())
@@ -180,6 +215,10 @@ impl Surface for Fake {
         self.manners
     }
 
+    fn streaming(&self, _: &Conversation) -> Streaming {
+        if self.edits_instead.load(Ordering::Relaxed) { EDITS } else { self.streaming }
+    }
+
     fn post<'a>(
         &'a self,
         to: &'a Recipient,
@@ -194,8 +233,9 @@ impl Surface for Fake {
             let there = seen.messages.iter().position(same).filter(|_| remembers);
             let number = there.unwrap_or_else(|| {
                 let (key, text) = (key.to_owned(), text_of(post));
-                let origin = to.origin.clone();
-                seen.messages.push(Message { conversation, key, text, origin, edits: 0 });
+                let (origin, buttons) = (to.origin.clone(), buttons_of(post));
+                let message = Message { conversation, key, text, origin, edits: 0, buttons };
+                seen.messages.push(message);
                 seen.messages.len() - 1
             });
             format!("${number}")
@@ -218,10 +258,21 @@ impl Surface for Fake {
                 let message = seen.messages.get_mut(number).unwrap();
                 assert_eq!(message.conversation, conversation);
                 message.text = text_of(post);
+                message.buttons = buttons_of(post);
                 message.edits += 1;
             }
         };
         Box::pin(self.call(to, key, act))
+    }
+
+    fn draft<'a>(
+        &'a self,
+        to: &'a Recipient,
+        key: &'a str,
+        post: &'a Posting,
+    ) -> BoxFuture<'a, Result<(), SendError>> {
+        let act = move |seen: &mut Seen| seen.drafts.push(text_of(post));
+        Box::pin(async move { self.call(to, &format!("{key}/draft"), act).await })
     }
 
     fn typing<'a>(&'a self, to: &'a Recipient, typing: bool) -> BoxFuture<'a, ()> {

@@ -130,6 +130,7 @@ struct Courier {
 impl Courier {
     async fn run(mut self) {
         let mut overheard = self.control.hub().overhear();
+        let mut chats = self.control.chat_changes();
         let mut looks = tokio::time::interval(self.pace.look_every);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let stop = self.stop.clone();
@@ -144,6 +145,8 @@ impl Courier {
                     Err(RecvError::Lagged(_)) => self.look_everywhere().await,
                     Err(RecvError::Closed) => break,
                 },
+                // A conversation may have been made, or be back.
+                () = chats.next() => self.look_everywhere().await,
                 _ = looks.tick() => self.look_everywhere().await,
             }
         }

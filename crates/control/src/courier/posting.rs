@@ -119,7 +119,8 @@ impl Worker {
         if store.begin_post(self.conversation, &key, None).await?.is_some() {
             return Ok(());
         }
-        let posting = Posting::Notice { markdown: MAY_BE_A_REPETITION.to_owned() };
+        let markdown = MAY_BE_A_REPETITION.to_owned();
+        let posting = Posting::Notice { markdown, buttons: Vec::new() };
         let sent = self.post(to, &key, &posting).await;
         self.take_back(&key, &sent).await?;
         store.finish_post(self.conversation, &key, &sent?).await?;
@@ -129,10 +130,14 @@ impl Worker {
     /// What a part is for the surface. A file is opened each time it is tried.
     async fn posting(&self, telling: &Telling<'_>, says: &Says) -> Result<Posting, Halt> {
         Ok(match says {
-            Says::Answer { markdown, .. } => {
-                Posting::Answer { markdown: markdown.clone(), unfinished: false }
+            Says::Answer { markdown, buttons, .. } => Posting::Answer {
+                markdown: markdown.clone(),
+                unfinished: false,
+                buttons: buttons.clone(),
+            },
+            Says::Notice { markdown, buttons } => {
+                Posting::Notice { markdown: markdown.clone(), buttons: buttons.clone() }
             }
-            Says::Notice(markdown) => Posting::Notice { markdown: markdown.clone() },
             Says::Question(ask) => self.question(ask).await?,
             Says::File { artifact, file } => {
                 match self.control.download(telling.row.workspace, artifact).await {
@@ -148,7 +153,8 @@ impl Worker {
                             error,
                             "a file to be sent could not be opened"
                         );
-                        Posting::Notice { markdown: render::file_is_gone(file) }
+                        let markdown = render::file_is_gone(file);
+                        Posting::Notice { markdown, buttons: Vec::new() }
                     }
                 }
             }
@@ -179,6 +185,21 @@ impl Worker {
         let Some(_permit) = self.permit().await else { return Err(Halt::Stopped) };
         let patience = self.patience(posting);
         let sent = timeout(patience, self.surface.edit(to, key, message, posting)).await;
+        let sent = sent.unwrap_or_else(|_late| Err(no_answer(patience)));
+        self.count(&sent, |metrics, surface| metrics.edited(surface));
+        Ok(sent?)
+    }
+
+    /// Shows what there is of an answer, without a message.
+    pub(super) async fn draft(
+        &self,
+        to: &Recipient,
+        key: &str,
+        posting: &Posting,
+    ) -> Result<(), Halt> {
+        let Some(_permit) = self.permit().await else { return Err(Halt::Stopped) };
+        let patience = self.patience(posting);
+        let sent = timeout(patience, self.surface.draft(to, key, posting)).await;
         let sent = sent.unwrap_or_else(|_late| Err(no_answer(patience)));
         self.count(&sent, |metrics, surface| metrics.edited(surface));
         Ok(sent?)
@@ -237,6 +258,7 @@ impl Worker {
             reason = why,
             "a conversation is gone; what is to be told there waits until it is back"
         );
+        self.control.chats_changed();
         Ok(())
     }
 }

@@ -4,13 +4,16 @@
 //! written is the same message. What is told to nobody becomes no message: progress and states of tasks are
 //! for who looks at the moment, and how a task ended is told by the turn that it wakes.
 
+use std::borrow::Cow;
+
 use cloister_policy::legible;
-use cloister_protocol::{AgentFrame, Ask, SendFile, Update};
+use cloister_protocol::{AgentFrame, Ask, ChatId, SendFile, Update};
 use cloister_store::outbox::OutboxItem;
 use cloister_store::posts::question_key;
 
 use super::split::{Limit, split};
 use crate::ports::Manners;
+use crate::surfaces::Button;
 
 /// What a question's message has besides its texts: headings, what can be answered.
 const QUESTION_FRAME: usize = 800;
@@ -31,8 +34,13 @@ pub(super) enum Says {
     Answer {
         markdown: String,
         first: bool,
+        /// What can be pressed below it: with the last part alone.
+        buttons: Vec<Button>,
     },
-    Notice(String),
+    Notice {
+        markdown: String,
+        buttons: Vec<Button>,
+    },
     Question(Box<Ask>),
     File {
         artifact: String,
@@ -40,12 +48,26 @@ pub(super) enum Says {
     },
 }
 
+impl Says {
+    pub(super) fn notice(markdown: String) -> Self {
+        Self::Notice { markdown, buttons: Vec::new() }
+    }
+}
+
 impl Part {
+    /// Puts buttons below it, where it can have some.
+    pub(super) fn offer(&mut self, offered: Vec<Button>) {
+        match &mut self.says {
+            Says::Answer { buttons, .. } | Says::Notice { buttons, .. } => *buttons = offered,
+            Says::Question(_) | Says::File { .. } => {}
+        }
+    }
+
     /// What is to be told of it, in a few words, where it can't be shown.
     pub(super) fn noun(&self) -> String {
         match &self.says {
             Says::Answer { .. } => "An answer".to_owned(),
-            Says::Notice(_) => "A notice".to_owned(),
+            Says::Notice { .. } => "A notice".to_owned(),
             Says::Question(ask) => format!("The question {}", ask.approval),
             Says::File { file, .. } => format!("The file {}", code(&file.name)),
         }
@@ -61,18 +83,78 @@ pub(super) fn limit_of(manners: &Manners) -> Limit {
     Limit { longest: manners.longest, measure: manners.measure }
 }
 
-/// The messages of a row, in order.
-pub(super) fn parts_of(row: &OutboxItem, manners: &Manners) -> Vec<Part> {
-    let limit = limit_of(manners);
-    match &row.frame {
-        AgentFrame::End(end) => answer(&row.turn, &end.text, &limit),
-        AgentFrame::Ask(ask) => question(row.id, ask, &limit),
-        AgentFrame::SendFile(file) => file_part(row, file, manners),
-        AgentFrame::Update(Update::Notice { text }) => notices(row.id, text, &limit),
-        AgentFrame::Update(Update::Blocked { host, reason, allow, .. }) => {
-            notices(row.id, &blocked(host, reason, allow.as_deref()), &limit)
+/// What is said before what belongs to another chat than the one that is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Heading(String);
+
+impl Heading {
+    pub(super) fn of(chat: ChatId, title: &str) -> Self {
+        let title = legible(title).replace(['\n', '\r'], " ");
+        Self(match title.trim() {
+            "" => chat.to_string(),
+            title => format!("{chat} · {title}"),
+        })
+    }
+
+    /// A text with its heading, if it has one.
+    pub(super) fn over<'a>(heading: Option<&Self>, text: &'a str) -> Cow<'a, str> {
+        match heading {
+            Some(heading) if !text.trim().is_empty() => {
+                Cow::Owned(format!("{}\n\n{text}", heading.markdown()))
+            }
+            Some(_) | None => Cow::Borrowed(text),
         }
-        AgentFrame::Error(error) => notices(row.id, &error.message, &limit),
+    }
+
+    /// As Markdown, in which a title is nothing but its letters.
+    fn markdown(&self) -> String {
+        let mut bold = String::from("**");
+        for c in self.0.chars() {
+            if "*_`[]<>\\~|#".contains(c) {
+                bold.push('\\');
+            }
+            bold.push(c);
+        }
+        bold.push_str("**");
+        bold
+    }
+}
+
+/// The messages of a row, in order.
+pub(super) fn parts_of(
+    row: &OutboxItem,
+    manners: &Manners,
+    heading: Option<&Heading>,
+) -> Vec<Part> {
+    let limit = limit_of(manners);
+    let headed = |text: &str| Heading::over(heading, text).into_owned();
+    match &row.frame {
+        AgentFrame::End(end) => answer(&row.turn, &headed(&end.text), &limit),
+        AgentFrame::Ask(ask) => {
+            let mut ask = ask.clone();
+            if let Some(Heading(heading)) = heading {
+                ask.title = format!("{heading}: {}", ask.title);
+            }
+            question(row.id, &ask, &limit)
+        }
+        AgentFrame::SendFile(file) => {
+            let mut parts = file_part(row, file, manners);
+            if let Some(heading) = heading {
+                let says = Says::notice(heading.markdown());
+                parts.insert(0, Part { key: format!("o{}/heading", row.id), says });
+            }
+            parts
+        }
+        AgentFrame::Update(Update::Notice { text }) => notices(row.id, &headed(text), &limit),
+        AgentFrame::Update(Update::Blocked { host, reason, allow, .. }) => {
+            let text = blocked(host, reason, allow.as_deref());
+            let mut parts = notices(row.id, &headed(&text), &limit);
+            if let (Some(last), Some(command)) = (parts.last_mut(), allow) {
+                last.offer(vec![Button::command("Allow it", command)]);
+            }
+            parts
+        }
+        AgentFrame::Error(error) => notices(row.id, &headed(&error.message), &limit),
         AgentFrame::Update(
             Update::Restart { .. }
             | Update::Task { .. }
@@ -98,14 +180,15 @@ pub(super) fn is_stale(row: &OutboxItem, now_ms: i64) -> bool {
 
 /// What takes the place of an answer that was shown and came to nothing.
 pub(super) fn no_answer(key: String) -> Part {
-    Part { key, says: Says::Answer { markdown: "*There is no answer.*".to_owned(), first: true } }
+    let markdown = "*There is no answer.*".to_owned();
+    Part { key, says: Says::Answer { markdown, first: true, buttons: Vec::new() } }
 }
 
 fn answer(turn: &str, text: &str, limit: &Limit) -> Vec<Part> {
     let pieces = split(text, limit).into_iter().filter(|piece| !piece.is_blank());
     let part = |(number, piece): (usize, super::split::Piece<'_>)| Part {
         key: answer_key(turn, number),
-        says: Says::Answer { markdown: piece.markdown(), first: number == 0 },
+        says: Says::Answer { markdown: piece.markdown(), first: number == 0, buttons: Vec::new() },
     };
     pieces.enumerate().map(part).collect()
 }
@@ -125,7 +208,7 @@ fn notices(row: i64, text: &str, limit: &Limit) -> Vec<Part> {
     let pieces = split(text, limit).into_iter().filter(|piece| !piece.is_blank());
     let part = |(number, piece): (usize, super::split::Piece<'_>)| Part {
         key: format!("o{row}/{number}"),
-        says: Says::Notice(piece.markdown()),
+        says: Says::notice(piece.markdown()),
     };
     pieces.enumerate().map(part).collect()
 }
@@ -162,7 +245,7 @@ fn question(row: i64, ask: &Ask, limit: &Limit) -> Vec<Part> {
             let markdown = format!("{says}{}", fenced(&piece));
             parts.push(Part {
                 key: format!("o{row}/{}", parts.len()),
-                says: Says::Notice(markdown),
+                says: Says::notice(markdown),
             });
         }
     }
@@ -194,14 +277,14 @@ fn file_part(row: &OutboxItem, file: &SendFile, manners: &Manners) -> Vec<Part> 
         Some(artifact) if file.size <= manners.largest_file => {
             Says::File { artifact: artifact.to_owned(), file: file.clone() }
         }
-        Some(_) => Says::Notice(format!(
+        Some(_) => Says::notice(format!(
             "{} ({}) is larger than the {} that can be sent here. It can be downloaded from {} on the web page.",
             code(&file.name),
             size(file.size),
             size(manners.largest_file),
             row.chat,
         )),
-        None => Says::Notice(file_is_gone(file)),
+        None => Says::notice(file_is_gone(file)),
     };
     vec![Part { key, says }]
 }

@@ -8,7 +8,6 @@ fn manners() -> Manners {
     Manners {
         longest: 1000,
         measure: str::len,
-        edit_every: Some(Duration::from_secs(1)),
         typing_lasts: Duration::from_secs(20),
         largest_file: 5 << 20,
         remembers_keys: true,
@@ -31,13 +30,13 @@ fn told(frame: AgentFrame) -> Vec<(String, String)> {
     let said = |part: Part| {
         let text = match part.says {
             Says::Answer { markdown, .. } => format!("answer {markdown}"),
-            Says::Notice(markdown) => format!("notice {markdown}"),
+            Says::Notice { markdown, .. } => format!("notice {markdown}"),
             Says::Question(ask) => format!("question {} {}", ask.title, ask.text),
             Says::File { artifact, .. } => format!("file {artifact}"),
         };
         (part.key, text)
     };
-    parts_of(&row(frame), &manners()).into_iter().map(said).collect()
+    parts_of(&row(frame), &manners(), None).into_iter().map(said).collect()
 }
 
 fn end(text: &str) -> AgentFrame {
@@ -123,12 +122,12 @@ fn a_short_question_is_one_message() {
 #[test]
 fn a_long_question_is_told_whole_before_it_is_asked() {
     let text: String = (0..400).map(|n| format!("line {n} ``` **x**\n")).collect();
-    let parts = parts_of(&row(AgentFrame::Ask(ask(&text))), &manners());
+    let parts = parts_of(&row(AgentFrame::Ask(ask(&text))), &manners(), None);
     let (last, before) = parts.split_last().unwrap();
     let Says::Question(asked) = &last.says else { panic!("{last:?}") };
     let mut whole = String::new();
     for part in before {
-        let Says::Notice(markdown) = &part.says else { panic!("{part:?}") };
+        let Says::Notice { markdown, .. } = &part.says else { panic!("{part:?}") };
         assert!(markdown.len() <= 1000, "{}", markdown.len());
         assert!(markdown.contains("A7") && markdown.contains("\n````\n"), "{markdown}");
         let verbatim = markdown.split("````").nth(1).unwrap();
@@ -145,7 +144,7 @@ fn a_long_question_is_told_whole_before_it_is_asked() {
 fn a_question_with_endless_sources_fits() {
     let mut ask = ask("do it");
     ask.sources = (0..100).map(|n| format!("https://example.org/{n}")).collect();
-    let parts = parts_of(&row(AgentFrame::Ask(ask)), &manners());
+    let parts = parts_of(&row(AgentFrame::Ask(ask)), &manners(), None);
     let text: String = parts.iter().map(|part| format!("{:?}", part.says)).collect();
     assert!((0..100).all(|n| text.contains(&format!("https://example.org/{n}"))));
 }
@@ -173,4 +172,23 @@ fn old_notices_are_not_told_but_old_answers_and_questions_are() {
     for frame in [end("hello"), AgentFrame::Ask(ask("x")), file(1)] {
         assert!(!is_stale(&row(frame), 365 * day));
     }
+}
+
+/// X5: what belongs to another chat than the one shown says so first, in whatever way it is told.
+#[test]
+fn a_heading_is_before_whatever_is_told() {
+    let heading = Heading::of(ChatId::from_number(2), "Taxes\n2026");
+    let under = |frame: AgentFrame| parts_of(&row(frame), &manners(), Some(&heading));
+    let notice = AgentFrame::Update(Update::Notice { text: "done".into() });
+    let told = under(notice);
+    let [Part { says: Says::Notice { markdown, .. }, .. }] = told.as_slice() else {
+        panic!("{told:?}")
+    };
+    assert_eq!(markdown, "**C2 · Taxes 2026**\n\ndone");
+    let asked = under(AgentFrame::Ask(ask("send it?")));
+    let [Part { says: Says::Question(asked), .. }] = asked.as_slice() else { panic!("{asked:?}") };
+    assert!(asked.title.starts_with("C2 · Taxes 2026: "), "{}", asked.title);
+    assert_eq!(asked.text, "send it?", "what is asked is asked as it is");
+    let nothing = AgentFrame::Update(Update::Notice { text: " ".into() });
+    assert!(under(nothing).is_empty(), "a heading alone is nothing");
 }

@@ -52,7 +52,7 @@ fn settled(ask: &Ask, approval: &Approval) -> Option<Posting> {
         let title = render::code(&ask.title);
         let markdown =
             format!("{}: {title} needs no answer any more. Its task has ended.", ask.approval);
-        return Some(Posting::Notice { markdown });
+        return Some(Posting::Notice { markdown, buttons: Vec::new() });
     };
     let of = given.iter().filter(|given| given.answer.is_allowing() == answer.is_allowing());
     let by = of.map(|given| given.by.as_str()).collect::<Vec<_>>().join(", ");
@@ -97,7 +97,8 @@ impl Worker {
         let store = self.control.store();
         let Some(approval) = known(&self.control, id).await? else { return Ok(()) };
         let Some(row) = asked_by(&self.control, &approval).await? else { return Ok(()) };
-        let parts = render::parts_of(&row, &self.surface.manners());
+        let heading = self.heading(place, (row.workspace, row.chat)).await?;
+        let parts = render::parts_of(&row, &self.surface.manners(), heading.as_ref());
         let Some(Part { says: Says::Question(ask), .. }) = parts.last() else { return Ok(()) };
         let Some(posting) = settled(ask, &approval) else { return Ok(()) };
         let asked = store.post(self.conversation, &question_key(row.id)).await?;
@@ -107,15 +108,13 @@ impl Worker {
         if before.is_some_and(|edit| edit.external_id.is_some()) {
             return Ok(());
         }
-        if self.surface.manners().edit_every.is_some() {
-            let to = Recipient { conversation: place.clone(), origin: None };
-            match self.edit(&to, &key, &message, &posting).await {
-                Ok(()) => {}
-                Err(Halt::Refused(why)) => {
-                    tracing::warn!(approval = %id, reason = why, "a settled question could not be edited");
-                }
-                Err(halt) => return Err(halt),
+        let to = Recipient { conversation: place.clone(), origin: None };
+        match self.edit(&to, &key, &message, &posting).await {
+            Ok(()) => {}
+            Err(Halt::Refused(why)) => {
+                tracing::warn!(approval = %id, reason = why, "a settled question could not be edited");
             }
+            Err(halt) => return Err(halt),
         }
         Ok(store.finish_post(self.conversation, &key, &message).await?)
     }

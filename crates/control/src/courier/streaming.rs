@@ -1,4 +1,5 @@
-//! Answers that are shown while they are being written: posted after a short while, then edited.
+//! Answers that are shown while they are being written: posted after a short while, then edited; or as drafts,
+//! which are no messages, so that the end is one.
 //!
 //! Best effort: it is skipped when the connector is busy, gets slower when the surface asks to, gives up when
 //! something is refused, and never stands in the way of the end, which replaces all of it.
@@ -7,17 +8,19 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::time::Duration;
 
+use cloister_protocol::{ChatId, WorkspaceId};
 use cloister_store::conversations::Conversation;
+use cloister_store::inbox::InboxItem;
 use cloister_store::posts::Post;
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
 use super::desk::{Desk, Turn};
 use super::posting::Halt;
-use super::render::{answer_key, limit_of};
+use super::render::{Heading, answer_key, limit_of};
 use super::split;
 use super::worker::Worker;
-use crate::ports::{Posting, Recipient, SendError};
+use crate::ports::{Posting, Recipient, SendError, Streaming};
 
 /// What was shown of the answers that are being written here.
 #[derive(Debug, Default)]
@@ -28,6 +31,8 @@ pub(super) struct Streams {
 #[derive(Debug)]
 struct Shown {
     origin: Option<String>,
+    /// The chat that the answer belongs to.
+    chat: (WorkspaceId, ChatId),
     /// None: nothing yet.
     message: Option<String>,
     /// What the message says.
@@ -40,9 +45,10 @@ struct Shown {
 }
 
 impl Shown {
-    fn nothing(origin: Option<String>, every: Duration) -> Self {
+    fn nothing(of: &InboxItem, origin: Option<String>, every: Duration) -> Self {
         Self {
             origin,
+            chat: (of.workspace, of.chat),
             message: None,
             text: String::new(),
             version: 0,
@@ -79,23 +85,33 @@ impl Worker {
         streams: &mut Streams,
     ) {
         let turn = self.desk.borrow().turns().iter().find(|turn| turn.row == row).cloned();
-        let (Some(turn), Some(least)) = (turn, self.surface.manners().edit_every) else { return };
+        let Some(turn) = turn else { return };
+        let streaming = self.surface.streaming(place);
+        let least = streaming.every().unwrap_or_default();
         let shown = match streams.shown.entry(row) {
             Entry::Occupied(before) => before.into_mut(),
             Entry::Vacant(none) => {
                 // Without it the same message could be posted as two.
-                let Ok(origin) = self.origin_of(row).await else {
+                let Ok((of, origin)) = self.asked_by(row).await else {
                     return tokio::time::sleep(self.pace.first_retry).await;
                 };
-                none.insert(Shown::nothing(origin, least))
+                none.insert(Shown::nothing(&of, origin, least))
             }
         };
+        if streaming == Streaming::Off {
+            shown.given_up = true;
+            return;
+        }
         if self.sends.available_permits() == 0 {
             shown.next = Instant::now() + shown.every;
             return;
         }
         shown.version = turn.version;
-        match self.show(place, &turn, shown).await {
+        let done = match streaming {
+            Streaming::Drafts { .. } => self.show_draft(place, &turn, shown).await,
+            Streaming::Edits { .. } | Streaming::Off => self.show(place, &turn, shown).await,
+        };
+        match done {
             Ok(()) => shown.every = shown.every.mul_f64(0.9).max(least),
             Err(Halt::Later(why)) => {
                 let asked = if let SendError::Wait(asked) = why { asked } else { Duration::ZERO };
@@ -104,6 +120,10 @@ impl Worker {
                 shown.version = 0;
             }
             Err(Halt::Stopped) => {}
+            // It may show edits where it shows no drafts.
+            Err(Halt::Refused(_)) if self.surface.streaming(place) != streaming => {
+                shown.version = 0;
+            }
             Err(halt) => {
                 let conversation = self.conversation.number();
                 tracing::debug!(conversation, ?halt, "an answer is not shown before its end");
@@ -113,11 +133,49 @@ impl Worker {
         shown.next = Instant::now() + shown.every;
     }
 
-    async fn show(&self, place: &Conversation, turn: &Turn, shown: &mut Shown) -> Result<(), Halt> {
-        let text = split::first(&turn.text, &limit_of(&self.surface.manners()));
+    /// The message of a turn, and what the surface wanted to know again of it.
+    async fn asked_by(&self, row: i64) -> Result<(InboxItem, Option<String>), Halt> {
+        let of = self.control.store().inbox_item(row).await?;
+        let of = of.ok_or_else(|| Halt::Refused("its message is gone".to_owned()))?;
+        Ok((of, self.origin_of(row).await?))
+    }
+
+    /// What is shown of an answer now, as it will begin.
+    async fn text_so_far(
+        &self,
+        place: &Conversation,
+        turn: &Turn,
+        shown: &Shown,
+    ) -> Result<String, Halt> {
+        let heading = self.heading(place, shown.chat).await?;
+        let text = Heading::over(heading.as_ref(), &turn.text);
+        Ok(split::first(&text, &limit_of(&self.surface.manners())))
+    }
+
+    /// Shows it as a draft: nothing of that is kept, and the end is posted as if nothing had been shown.
+    async fn show_draft(
+        &self,
+        place: &Conversation,
+        turn: &Turn,
+        shown: &mut Shown,
+    ) -> Result<(), Halt> {
+        let text = self.text_so_far(place, turn, shown).await?;
+        if shown.text == text {
+            return Ok(());
+        }
         let to = Recipient { conversation: place.clone(), origin: shown.origin.clone() };
         let key = answer_key(&format!("t-m{}", turn.row), 0);
-        let posting = Posting::Answer { markdown: text.clone(), unfinished: true };
+        let posting = unfinished(&text);
+        self.draft(&to, &key, &posting).await?;
+        shown.text = text;
+        Ok(())
+    }
+
+    async fn show(&self, place: &Conversation, turn: &Turn, shown: &mut Shown) -> Result<(), Halt> {
+        let text = self.text_so_far(place, turn, shown).await?;
+        let to = Recipient { conversation: place.clone(), origin: shown.origin.clone() };
+        let key = answer_key(&format!("t-m{}", turn.row), 0);
+        let posting = unfinished(&text);
         let message = match &shown.message {
             Some(message) => message.clone(),
             None => {
@@ -165,6 +223,10 @@ impl Worker {
         store.finish_post(self.conversation, key, &message).await?;
         Ok((message, before.is_none()))
     }
+}
+
+fn unfinished(text: &str) -> Posting {
+    Posting::Answer { markdown: text.to_owned(), unfinished: true, buttons: Vec::new() }
 }
 
 /// Names an edit by what it says.

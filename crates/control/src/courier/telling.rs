@@ -1,14 +1,18 @@
 //! Rows of the outbox, told in order, each once.
 
-use cloister_protocol::AgentFrame;
-use cloister_store::conversations::Conversation;
-use cloister_store::inbox::inbox_id;
+use cloister_protocol::link::Cause;
+use cloister_protocol::{AgentFrame, ChatId, WorkspaceId};
+use cloister_store::StoreError;
+use cloister_store::conversations::{Conversation, ConversationKind};
+use cloister_store::inbox::{InboxItem, inbox_id};
 use cloister_store::outbox::OutboxItem;
 
 use super::posting::{Halt, Telling};
-use super::render::{self, Part, Says};
+use super::render::{self, Heading, Part, Says};
 use super::worker::Worker;
+use crate::commands;
 use crate::ports::{Posting, Recipient};
+use crate::surfaces::Button;
 
 impl Worker {
     /// Tells everything that is to be told here.
@@ -33,7 +37,7 @@ impl Worker {
     }
 
     async fn tell_row(&self, place: &Conversation, row: &OutboxItem) -> Result<(), Halt> {
-        let parts = self.parts_of(row).await?;
+        let parts = self.parts_of(place, row).await?;
         if let Some(first) = parts.first() {
             let to = Recipient { conversation: place.clone(), origin: self.origin(row).await? };
             let telling = Telling { to, row };
@@ -53,11 +57,20 @@ impl Worker {
     }
 
     /// The messages of a row, as things are now.
-    async fn parts_of(&self, row: &OutboxItem) -> Result<Vec<Part>, Halt> {
+    async fn parts_of(&self, place: &Conversation, row: &OutboxItem) -> Result<Vec<Part>, Halt> {
         if render::is_stale(row, self.control.store().clock.now_ms()) {
             return Ok(Vec::new());
         }
-        let mut parts = render::parts_of(row, &self.surface.manners());
+        let commanded = self.commanded(row).await?;
+        let heading = match commanded {
+            // What a command did is said where it was typed, whatever is shown there since.
+            Some(_) => None,
+            None => self.heading(place, (row.workspace, row.chat)).await?,
+        };
+        let mut parts = render::parts_of(row, &self.surface.manners(), heading.as_ref());
+        if let (Some(command), Some(last)) = (&commanded, parts.last_mut()) {
+            last.offer(self.offered(command).await);
+        }
         if let (AgentFrame::End(_), []) = (&row.frame, parts.as_slice()) {
             // An answer that was shown and came to nothing must not look unfinished for ever.
             let key = render::answer_key(&row.turn, 0);
@@ -67,11 +80,54 @@ impl Worker {
         Ok(parts)
     }
 
+    /// The command that a row answers, if it does.
+    async fn commanded(&self, row: &OutboxItem) -> Result<Option<InboxItem>, Halt> {
+        let (AgentFrame::End(_), Some(turn)) = (&row.frame, turn_row(&row.turn)) else {
+            return Ok(None);
+        };
+        let message = self.control.store().inbox_item(turn).await?;
+        let is_command = |item: &InboxItem| match &item.cause {
+            Cause::Message { text, .. } => commands::parse(text).is_some(),
+            Cause::TasksEnded { .. } | Cause::Clear => false,
+        };
+        Ok(message.filter(is_command))
+    }
+
+    /// What can be pressed below the answer to a command. It is told without, if that can't be found out.
+    async fn offered(&self, command: &InboxItem) -> Vec<Button> {
+        self.control.buttons_below(command).await.unwrap_or_else(|error| {
+            let conversation = self.conversation.number();
+            tracing::warn!(
+                conversation,
+                error = error.chain(),
+                "an answer is told without buttons"
+            );
+            Vec::new()
+        })
+    }
+
+    /// What is said before something of a chat that is not the one shown here.
+    pub(super) async fn heading(
+        &self,
+        place: &Conversation,
+        (workspace, chat): (WorkspaceId, ChatId),
+    ) -> Result<Option<Heading>, Halt> {
+        let shown = place.workspace == workspace && place.chat == chat;
+        if shown || place.kind != ConversationKind::Door {
+            return Ok(None);
+        }
+        Ok(match self.control.store().chat(workspace, chat).await {
+            Ok(found) => Some(Heading::of(chat, &found.title)),
+            Err(StoreError::NotFound { .. }) => Some(Heading::of(chat, "")),
+            Err(error) => return Err(error.into()),
+        })
+    }
+
     async fn tell_part(&self, telling: &Telling<'_>, part: &Part) -> Result<(), Halt> {
         match &part.says {
             Says::Answer { first: true, .. } => self.tell_first_part(telling, part).await,
             Says::Question(_) => self.ask(telling, part).await,
-            Says::Answer { .. } | Says::Notice(_) | Says::File { .. } => {
+            Says::Answer { .. } | Says::Notice { .. } | Says::File { .. } => {
                 self.post_once(telling, &part.key, &part.says).await.map(drop)
             }
         }
@@ -98,8 +154,9 @@ impl Worker {
             return Ok(());
         }
         let there = self.post_once(telling, &part.key, &part.says).await?;
-        let Says::Answer { markdown, .. } = &part.says else { return Ok(()) };
-        let posting = Posting::Answer { markdown: markdown.clone(), unfinished: false };
+        let Says::Answer { markdown, buttons, .. } = &part.says else { return Ok(()) };
+        let (markdown, buttons) = (markdown.clone(), buttons.clone());
+        let posting = Posting::Answer { markdown, unfinished: false, buttons };
         let message = match self.edit(&telling.to, &end_key, &there.message, &posting).await {
             Ok(()) => there.message,
             Err(Halt::Refused(why)) => {
@@ -138,7 +195,7 @@ impl Worker {
             telling.row.chat,
         );
         let key = format!("{started}/instead");
-        match self.post_once(telling, &key, &Says::Notice(text)).await {
+        match self.post_once(telling, &key, &Says::notice(text)).await {
             // Nothing more can be done; the row must not hold up the others.
             Ok(_) | Err(Halt::Refused(_)) => Ok(()),
             Err(halt) => Err(halt),
@@ -170,7 +227,7 @@ impl Worker {
         let Some(task) = task else { return Ok(None) };
         match self.control.store().task(task).await {
             Ok(task) => Ok(turn_row(&task.turn)),
-            Err(cloister_store::StoreError::NotFound { .. }) => Ok(None),
+            Err(StoreError::NotFound { .. }) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }

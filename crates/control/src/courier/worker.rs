@@ -106,8 +106,7 @@ impl Worker {
         if let Some(approval) = desk.take_settled() {
             return Next::Settle(approval);
         }
-        let editable = self.surface.manners().edit_every.is_some();
-        let show = if editable { streams.next(desk, self.pace.first_after) } else { None };
+        let show = streams.next(desk, self.pace.first_after);
         match (show, desk.busy_until(&self.pace)) {
             (Some((row, at)), _) if at <= now => Next::Show(row),
             (Some((_, at)), Some(until)) => Next::Rest(at.min(until)),

@@ -8,6 +8,7 @@
 mod inventory;
 mod listing;
 mod name;
+mod unnamed;
 mod usage;
 
 use std::fs::File;
@@ -21,6 +22,7 @@ use rustix::io::Errno;
 pub use inventory::Inventory;
 pub(crate) use name::is_invisible;
 pub use name::safe_name;
+pub use unnamed::Unnamed;
 pub use usage::Usage;
 
 /// The longest relative path that is accepted.

@@ -110,7 +110,7 @@ impl Control {
         }
         let put = self.store().put_context(&changed, by).await?;
         if let Some(was) = was.filter(|was| put.conversation.as_ref() != Some(was)) {
-            self.disconnect(&was).await?;
+            self.disconnect((workspace, name), &was).await?;
         }
         Ok(put)
     }
@@ -130,7 +130,7 @@ impl Control {
         let removed = contexts.into_iter().find(|context| context.name == name);
         self.store().remove_context(workspace, name, by).await?;
         if let Some(was) = removed.and_then(|context| context.conversation) {
-            self.disconnect(&was).await?;
+            self.disconnect((workspace, name), &was).await?;
         }
         self.access().changed();
         self.chats_changed();

@@ -65,6 +65,7 @@ impl Control {
         let life = i64::try_from(LIFE.as_millis()).unwrap_or(i64::MAX);
         let expires_at = self.store().clock.now_ms().saturating_add(life);
         self.store().add_pairing(&code_hash(&code), &account, expires_at).await?;
+        self.tell_hubs_of_pairing(&account).await;
         Ok(spelled(&code))
     }
 

@@ -9,6 +9,7 @@ use cloister_protocol::{ChatId, UserId, UserName, WorkspaceId};
 use cloister_store::connectors::ConnectorId;
 use cloister_store::contexts::{self, Context};
 use cloister_store::conversations::{Conversation, ConversationKind, NewConversation};
+use cloister_store::doors::Thread;
 
 use crate::control::Control;
 use crate::error::ControlError;
@@ -23,12 +24,35 @@ pub enum Heard<'a> {
     Direct(&'a str),
     /// Where others read along, or may.
     Shared(&'a str),
+    /// In a topic or thread where others read along: a chat of its own in the context that it is in.
+    Thread { of: &'a str, id: &'a str, title: &'a str },
+    /// In a topic of a conversation between one person and the agent alone: a chat of its own.
+    OwnThread { of: &'a str, id: &'a str, title: &'a str },
 }
 
 impl Heard<'_> {
     const fn id(&self) -> &str {
         match self {
-            Self::Direct(id) | Self::Shared(id) => id,
+            Self::Direct(id)
+            | Self::Shared(id)
+            | Self::Thread { id, .. }
+            | Self::OwnThread { id, .. } => id,
+        }
+    }
+
+    /// What an operator would connect: not a thread, but what it is a thread of.
+    const fn connectable(&self) -> &str {
+        match self {
+            Self::Direct(id) | Self::Shared(id) | Self::OwnThread { id, .. } => id,
+            Self::Thread { of, .. } => of,
+        }
+    }
+
+    /// Whether others read along.
+    const fn is_shared(&self) -> bool {
+        match self {
+            Self::Shared(_) | Self::Thread { .. } => true,
+            Self::Direct(_) | Self::OwnThread { .. } => false,
         }
     }
 }
@@ -76,8 +100,14 @@ pub enum Located {
     },
 }
 
-/// Where it leads, or what to say about that it leads nowhere.
-type Leads = Result<Routed, &'static str>;
+/// Where it leads.
+enum Leads {
+    To(Routed),
+    /// To a chat that is still to be made, beside this one.
+    Beside(Routed),
+    /// Nowhere; what to say about it.
+    Nowhere(&'static str),
+}
 
 const NOT_CONNECTED: &str = "I do not take messages in this conversation. Whoever runs this can connect it \
                              with `cloister context add`.";
@@ -99,8 +129,10 @@ impl Control {
             return Ok(Route::Refused { text: self.refusal(surface, external_id).await? });
         };
         Ok(match self.leads(identity.user, (surface, heard), None).await? {
-            Ok(routed) => Route::To(routed),
-            Err(words) => Route::Refused { text: self.not_here(surface, heard.id(), words) },
+            Leads::To(routed) | Leads::Beside(routed) => Route::To(routed),
+            Leads::Nowhere(words) => {
+                Route::Refused { text: self.not_here(surface, heard.connectable(), words) }
+            }
         })
     }
 
@@ -117,16 +149,38 @@ impl Control {
             return Ok(Located::Stranger { tell: self.refusal(surface, sender).await? });
         };
         let known = self.store().conversation(connector, heard.id()).await?;
-        let routed = match self.leads(identity.user, (surface, heard), known.as_ref()).await? {
-            Ok(routed) => routed,
-            Err(words) => {
-                return Ok(Located::NotHere { tell: self.not_here(surface, heard.id(), words) });
+        let mut leads = self.leads(identity.user, (surface, heard), known.as_ref()).await?;
+        if !self.is_their_own(connector, identity.user, heard).await? {
+            leads = Leads::Nowhere(NOT_YOURS);
+        }
+        let (user, conversation) = match leads {
+            Leads::To(routed) => {
+                (routed.user, self.put_in_place(connector, heard, known, &routed).await?)
+            }
+            Leads::Beside(routed) => {
+                (routed.user, self.make_beside(connector, heard, known, &routed).await?)
+            }
+            Leads::Nowhere(words) => {
+                return Ok(Located::NotHere {
+                    tell: self.not_here(surface, heard.connectable(), words),
+                });
             }
         };
-        let conversation = self.put_in_place(connector, heard, known, &routed).await?;
-        let Routed { user, workspace, chat, context: _ } = routed;
+        let (workspace, chat) = (conversation.workspace, conversation.chat);
         let name = self.store().user_by_id(user).await?.name;
         Ok(Located::To(Box::new(Speaker { user, name, workspace, chat, conversation })))
+    }
+
+    /// A topic lies in a conversation of the person's own, or in one that nobody has spoken in yet.
+    async fn is_their_own(
+        &self,
+        connector: ConnectorId,
+        user: UserId,
+        heard: Heard<'_>,
+    ) -> Result<bool, ControlError> {
+        let Heard::OwnThread { of, .. } = heard else { return Ok(true) };
+        let around = self.store().conversation(connector, of).await?;
+        Ok(around.is_none_or(|around| around.user == Some(user)))
     }
 
     /// What an operator connected comes first, then what the conversation is known to show.
@@ -146,12 +200,45 @@ impl Control {
                 let chat = (known.workspace, known.chat);
                 self.leads_to_chat(user, chat, None, heard).await
             }
+            (known, Heard::Thread { of, .. }) => {
+                let known = known.map(|(_, known)| known);
+                self.leads_to_thread(user, (surface, of), known, heard).await
+            }
             // Its context is gone.
             (Some((ConversationKind::Shared, _)), _) | (None, Heard::Shared(_)) => {
-                Ok(Err(NOT_CONNECTED))
+                Ok(Leads::Nowhere(NOT_CONNECTED))
             }
             (None, Heard::Direct(_)) => self.leads_home(user, heard).await,
+            (None, Heard::OwnThread { .. }) => Ok(match self.leads_home(user, heard).await? {
+                Leads::To(home) => Leads::Beside(home),
+                nowhere => nowhere,
+            }),
         }
+    }
+
+    /// Into the chat of a thread, in the context that the conversation around it is now.
+    async fn leads_to_thread(
+        &self,
+        user: UserId,
+        (surface, of): (&str, &str),
+        known: Option<&Conversation>,
+        heard: Heard<'_>,
+    ) -> Result<Leads, ControlError> {
+        let around = contexts::Conversation { surface: surface.to_owned(), id: of.to_owned() };
+        let Some(context) = self.store().context_of(&around).await? else {
+            return Ok(Leads::Nowhere(NOT_CONNECTED));
+        };
+        let (workspace, name) = (context.workspace, context.name.clone());
+        let beside = match self.leads_to_context(user, context, heard).await? {
+            Leads::To(beside) => beside,
+            nowhere => return Ok(nowhere),
+        };
+        if let Some(known) = known.filter(|known| known.workspace == workspace)
+            && self.store().context_of_chat(workspace, known.chat).await?.as_ref() == Some(&name)
+        {
+            return self.leads_to_chat(user, (workspace, known.chat), Some(name), heard).await;
+        }
+        Ok(Leads::Beside(beside))
     }
 
     /// Into the context that a conversation is, if this person may speak there.
@@ -162,7 +249,7 @@ impl Control {
         heard: Heard<'_>,
     ) -> Result<Leads, ControlError> {
         let (workspace, Some(chat)) = (context.workspace, context.chat) else {
-            return Ok(Err(NOT_CONNECTED));
+            return Ok(Leads::Nowhere(NOT_CONNECTED));
         };
         self.leads_to_chat(user, (workspace, chat), Some(context.name), heard).await
     }
@@ -179,18 +266,18 @@ impl Control {
             // What is a person's own is never told where others read along, and to nobody else, whatever
             // they may do elsewhere.
             if owner != user {
-                return Ok(Err(NOT_YOURS));
+                return Ok(Leads::Nowhere(NOT_YOURS));
             }
-            if matches!(heard, Heard::Shared(_)) {
-                return Ok(Err(OTHERS_READ_ALONG));
+            if heard.is_shared() {
+                return Ok(Leads::Nowhere(OTHERS_READ_ALONG));
             }
         }
         let person = self.person(user).await?;
         let request = Request::chat(&person, ChatCall::SendMessage, &place, chat);
         if self.require(&request).is_err() {
-            return Ok(Err(NOT_A_MEMBER));
+            return Ok(Leads::Nowhere(NOT_A_MEMBER));
         }
-        Ok(Ok(Routed { user, workspace, chat, context }))
+        Ok(Leads::To(Routed { user, workspace, chat, context }))
     }
 
     /// Into the person's own workspace.
@@ -198,7 +285,7 @@ impl Control {
         let workspace = self.store().user_by_id(user).await?.workspace;
         let chat = ChatId::from_number(FIRST_CHAT);
         let leads = self.leads_to_chat(user, (workspace, chat), None, heard).await?;
-        if leads.is_ok() {
+        if matches!(leads, Leads::To(_)) {
             self.store().ensure_first_chat(workspace).await?;
         }
         Ok(leads)
@@ -234,12 +321,57 @@ impl Control {
         Ok(self.store().put_conversation(&new).await?)
     }
 
-    /// A context no longer is the conversation that it was: what is still to be told is not told there.
+    /// The conversation of a thread, with a chat of its own in the same place as another.
+    async fn make_beside(
+        &self,
+        connector: ConnectorId,
+        heard: Heard<'_>,
+        known: Option<Conversation>,
+        beside: &Routed,
+    ) -> Result<Conversation, ControlError> {
+        if let Some(known) = known {
+            self.store().forget_conversation(known.id).await?;
+        }
+        let (Heard::Thread { id, title, .. } | Heard::OwnThread { id, title, .. }) = heard else {
+            return self.put_in_place(connector, heard, None, beside).await;
+        };
+        let title = crate::commands::title(title);
+        let thread = Thread { connector, external_id: id, title: &title };
+        let made = match &beside.context {
+            Some(context) => self.store().put_thread(thread, (beside.workspace, context)).await?,
+            None => self.store().put_own_thread(thread, (beside.user, beside.workspace)).await?,
+        };
+        self.chats_changed();
+        Ok(made)
+    }
+
+    /// The name that somebody gave a conversation on its surface becomes that of its chat.
+    pub async fn rename_chat_from(
+        &self,
+        conversation: &Conversation,
+        title: &str,
+    ) -> Result<(), ControlError> {
+        let title = crate::commands::title(title);
+        // A door is called what its surface calls it, whatever it shows.
+        if title.is_empty() || conversation.kind == ConversationKind::Door {
+            return Ok(());
+        }
+        self.store().rename_from(conversation.id, &title).await?;
+        self.chats_changed();
+        Ok(())
+    }
+
+    /// A context no longer is the conversation that it was: what is still to be told is not told there, nor in
+    /// the threads of it.
     pub(super) async fn disconnect(
         &self,
+        (workspace, context): (WorkspaceId, &str),
         conversation: &contexts::Conversation,
     ) -> Result<(), ControlError> {
         let store = self.store();
+        for thread in store.threads_of(&conversation.surface, (workspace, context)).await? {
+            store.forget_conversation(thread).await?;
+        }
         for connector in store.connectors(&conversation.surface).await? {
             let known = store.conversation(connector.id, &conversation.id).await?;
             if let Some(known) = known.filter(|known| known.kind == ConversationKind::Shared) {

@@ -155,3 +155,133 @@ async fn an_unlinked_account_is_a_stranger_in_its_own_room() {
     let located = world.locate(ADA, Heard::Direct("!ada")).await;
     assert!(matches!(located, Located::Stranger { .. }), "{located:?}");
 }
+
+mod threads {
+    use super::*;
+    use crate::test_telegram::{ADA_THERE, BOB_THERE, GROUP, Telegram};
+
+    const TOPIC: &str = "-100200/7";
+    const IN_GROUP: Heard<'_> = Heard::Thread { of: GROUP, id: TOPIC, title: "Reading list" };
+    const OWN: Heard<'_> = Heard::OwnThread { of: ADA_THERE, id: "1001/5", title: "Taxes" };
+
+    /// I3: a topic of a connected group is a chat of its own, in the context of the group, known from then on.
+    #[tokio::test]
+    async fn a_thread_in_a_context_is_a_chat_of_its_own() {
+        let world = World::new().await;
+        let telegram = Telegram::new(&world).await;
+        telegram.club_group().await;
+        world.role(&world.ada, "member").await;
+        let group = telegram.speaker(ADA_THERE, Heard::Shared(GROUP)).await;
+        let topic = telegram.speaker(ADA_THERE, IN_GROUP).await;
+        assert_eq!(topic.workspace, world.club.workspace);
+        assert_ne!(topic.chat, group.chat);
+        assert_eq!(topic.conversation.kind, ConversationKind::Shared);
+        let context = world.store().context_of_chat(topic.workspace, topic.chat).await.unwrap();
+        assert_eq!(context.as_deref(), Some("group"));
+        let chat = world.store().chat(topic.workspace, topic.chat).await.unwrap();
+        assert_eq!(chat.title, "Reading list");
+        assert_eq!(telegram.speaker(ADA_THERE, IN_GROUP).await, topic, "the same the next time");
+        let chats = world.store().chats(world.club.workspace).await.unwrap().len();
+        assert_eq!(chats, 3, "the first, the group's, the topic's");
+    }
+
+    /// I3: fail closed: a topic of a group that nobody connected leads nowhere, nor does one of who may not speak;
+    /// and nothing is made for them.
+    #[tokio::test]
+    async fn a_thread_leads_nowhere_unless_its_group_does() {
+        let world = World::new().await;
+        let telegram = Telegram::new(&world).await;
+        assert!(nowhere(&telegram.locate(ADA_THERE, IN_GROUP).await), "nobody connected it");
+        telegram.club_group().await;
+        world.role(&world.bob, "viewer").await;
+        for other in [ADA_THERE, BOB_THERE, "666"] {
+            assert!(nowhere(&telegram.locate(other, IN_GROUP).await), "{other}");
+        }
+        let elsewhere = Heard::Thread { of: "-100999", id: "-100999/7", title: "x" };
+        world.role(&world.ada, "member").await;
+        assert!(nowhere(&telegram.locate(ADA_THERE, elsewhere).await), "another group");
+        let known = world.store().conversations(telegram.connector.id).await.unwrap();
+        assert!(known.is_empty(), "{known:?}");
+        let chats = world.store().chats(world.club.workspace).await.unwrap().len();
+        assert_eq!(chats, 2);
+    }
+
+    /// I3: with its context, a group's topics are told nothing more; those of a group that another community
+    /// took over are new chats there.
+    #[tokio::test]
+    async fn a_thread_goes_with_its_context() {
+        let world = World::new().await;
+        let telegram = Telegram::new(&world).await;
+        telegram.club_group().await;
+        world.role(&world.ada, "member").await;
+        let before = telegram.speaker(ADA_THERE, IN_GROUP).await;
+        let club = world.club.workspace;
+        world.control.remove_context(club, "group", "root").await.unwrap();
+        let known = world.store().conversation(telegram.connector.id, TOPIC).await.unwrap();
+        assert_eq!(known, None);
+        assert!(nowhere(&telegram.locate(ADA_THERE, IN_GROUP).await));
+        telegram.club_group().await;
+        let after = telegram.speaker(ADA_THERE, IN_GROUP).await;
+        assert_ne!(after.conversation.id, before.conversation.id);
+        assert_ne!(after.chat, before.chat);
+    }
+
+    /// A topic that an operator connected by itself is that context, whatever the group is.
+    #[tokio::test]
+    async fn a_thread_that_is_a_context_comes_first() {
+        let world = World::new().await;
+        let telegram = Telegram::new(&world).await;
+        telegram.club_group().await;
+        world.role(&world.ada, "member").await;
+        let change = cloister_protocol::admin::ContextChange {
+            surface: Some("telegram".into()),
+            conversation: Some(TOPIC.into()),
+            new: true,
+            ..Default::default()
+        };
+        let club = world.club.workspace;
+        world.control.change_context(club, "reading", change, "root").await.unwrap();
+        let topic = telegram.speaker(ADA_THERE, IN_GROUP).await;
+        let context = world.store().context_of_chat(club, topic.chat).await.unwrap();
+        assert_eq!(context.as_deref(), Some("reading"));
+    }
+
+    /// X5: a topic that a person opens in their own conversation is a new chat of theirs, and a room.
+    #[tokio::test]
+    async fn a_topic_of_ones_own_is_a_new_chat() {
+        let world = World::new().await;
+        let telegram = Telegram::new(&world).await;
+        telegram.door().await;
+        let topic = telegram.speaker(ADA_THERE, OWN).await;
+        assert_eq!((topic.workspace, topic.chat.number()), (world.ada.workspace, 2));
+        assert_eq!(topic.conversation.kind, ConversationKind::Room);
+        assert_eq!(topic.conversation.user, Some(world.ada.id));
+        assert_eq!(telegram.speaker(ADA_THERE, OWN).await, topic);
+        let chat = world.store().chat(topic.workspace, topic.chat).await.unwrap();
+        assert_eq!(chat.title, "Taxes");
+        world.control.rename_chat_from(&topic.conversation, " Taxes\n2026 ").await.unwrap();
+        world.control.rename_chat_from(&topic.conversation, "").await.unwrap();
+        let chat = world.store().chat(topic.workspace, topic.chat).await.unwrap();
+        assert_eq!(chat.title, "Taxes2026", "one line, and no name is no name");
+    }
+
+    /// E81: nobody speaks in somebody else's topics, and none is made in somebody else's conversation.
+    #[tokio::test]
+    async fn a_topic_hears_its_owner_alone() {
+        let world = World::new().await;
+        let telegram = Telegram::new(&world).await;
+        telegram.door().await;
+        telegram.speaker(ADA_THERE, OWN).await;
+        let fresh = Heard::OwnThread { of: ADA_THERE, id: "1001/6", title: "x" };
+        let shared = Heard::Thread { of: ADA_THERE, id: "1001/5", title: "x" };
+        for other in [BOB_THERE, "666"] {
+            for heard in [OWN, fresh, shared] {
+                assert!(nowhere(&telegram.locate(other, heard).await), "{other} in {heard:?}");
+            }
+        }
+        assert!(nowhere(&telegram.locate(ADA_THERE, shared).await), "others read along");
+        assert_eq!(world.store().chats(world.bob.workspace).await.unwrap().len(), 1);
+        let known = world.store().conversation(telegram.connector.id, "1001/6").await.unwrap();
+        assert_eq!(known, None);
+    }
+}

@@ -5,6 +5,7 @@ mod door;
 mod hosts;
 mod surface;
 mod upstream;
+mod webhook;
 mod witness;
 
 pub use cell::{
@@ -16,6 +17,7 @@ pub use door::{
     Outward, Principal, RefusedEgress,
 };
 pub use hosts::SurfaceHosts;
-pub use surface::{Manners, Posting, Recipient, SendError, Surface, SurfaceHost};
+pub use surface::{Manners, Posting, Recipient, SendError, Streaming, Surface, SurfaceHost};
 pub use upstream::{ModelDefaults, Upstream};
+pub use webhook::{Webhook, WebhookAnswer};
 pub use witness::CheckpointWitness;

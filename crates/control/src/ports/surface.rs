@@ -13,7 +13,9 @@ use cloister_store::connectors::ConnectorId;
 use cloister_store::conversations::Conversation;
 use futures_util::future::BoxFuture;
 
+use super::webhook::{Webhook, WebhookAnswer};
 use crate::error::ControlError;
+use crate::surfaces::Button;
 use crate::uploads::Download;
 
 /// One bot account that is connected. Control hands it what is to be told, conversation by conversation and
@@ -23,6 +25,8 @@ pub trait Surface: Send + Sync + 'static {
     fn name(&self) -> &'static str;
     fn connector(&self) -> ConnectorId;
     fn manners(&self) -> Manners;
+    /// How an answer may be shown there while it is being written.
+    fn streaming(&self, conversation: &Conversation) -> Streaming;
     /// Posts one message and says which it is. The same key again is the same message: where the platform can
     /// tell, it is not posted twice, and the id is that of the first.
     fn post<'a>(
@@ -39,6 +43,16 @@ pub trait Surface: Send + Sync + 'static {
         message: &'a str,
         post: &'a Posting,
     ) -> BoxFuture<'a, Result<(), SendError>>;
+    /// Shows what there is of an answer without a message existing; the end is an ordinary post. The key is that
+    /// of the post. Refused: nothing is shown before the end.
+    fn draft<'a>(
+        &'a self,
+        _to: &'a Recipient,
+        _key: &'a str,
+        _post: &'a Posting,
+    ) -> BoxFuture<'a, Result<(), SendError>> {
+        Box::pin(async { Err(SendError::Refused("it shows no drafts".to_owned())) })
+    }
     /// Shows that an answer is being written, or is no longer. Control repeats it while it lasts.
     fn typing<'a>(&'a self, to: &'a Recipient, typing: bool) -> BoxFuture<'a, ()>;
 }
@@ -57,8 +71,6 @@ pub struct Manners {
     /// The most of one message, as `measure` counts.
     pub longest: usize,
     pub measure: fn(&str) -> usize,
-    /// The least time between two edits of a message that is being written; none: it can't be edited.
-    pub edit_every: Option<Duration>,
     /// How long an indicator of typing lasts.
     pub typing_lasts: Duration,
     /// The largest file that can be sent.
@@ -68,6 +80,27 @@ pub struct Manners {
     pub remembers_keys: bool,
 }
 
+/// How what is being written is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Streaming {
+    /// As a message that is edited; at least this long lies between two edits.
+    Edits { every: Duration },
+    /// As a draft, with at least this long between two; then one message.
+    Drafts { every: Duration },
+    /// Not at all: the answer comes when it is whole.
+    Off,
+}
+
+impl Streaming {
+    /// The least time between two times that something is shown.
+    pub const fn every(self) -> Option<Duration> {
+        match self {
+            Self::Edits { every } | Self::Drafts { every } => Some(every),
+            Self::Off => None,
+        }
+    }
+}
+
 /// One message, as the surface is to render it.
 #[derive(Debug)]
 pub enum Posting {
@@ -75,10 +108,13 @@ pub enum Posting {
     Answer {
         markdown: String,
         unfinished: bool,
+        /// What can be pressed below it; a surface without buttons leaves them out.
+        buttons: Vec<Button>,
     },
     /// Something the person should know that answers nothing: a notice, a task's state.
     Notice {
         markdown: String,
+        buttons: Vec<Button>,
     },
     /// A question; `settled`: how it was answered, and by whom.
     Question {
@@ -134,6 +170,10 @@ pub trait SurfaceHost: Send + Sync + 'static {
         dry_run: bool,
         by: &'a str,
     ) -> BoxFuture<'a, Result<ResetReport, ControlError>>;
+    /// Takes what the platform delivers by calling us; it is stored when this answers that it was taken.
+    fn webhook<'a>(&'a self, _hook: Webhook<'a>) -> BoxFuture<'a, WebhookAnswer> {
+        Box::pin(std::future::ready(WebhookAnswer::NotFound))
+    }
     /// Disconnects everything, within a few seconds.
     fn stop(&self) -> BoxFuture<'_, ()>;
 }

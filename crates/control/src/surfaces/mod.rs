@@ -1,8 +1,14 @@
 //! What control keeps about surfaces while it runs: which connectors are attached, how each is doing, and the
 //! signal that chats must be shown differently. What must not be lost is in the database.
 
+mod admin_hub;
 mod answering;
+mod buttons;
+mod choices;
+pub mod credentials;
+pub mod hosting;
 mod onboarding;
+pub mod words;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,6 +19,8 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use answering::Pressed;
+pub use buttons::{Button, ButtonDone, MOST_BUTTONS, Press, PressedButton};
+pub use choices::{Choice, ChoiceKind};
 
 use crate::control::Control;
 use crate::courier;
@@ -36,6 +44,7 @@ pub(crate) struct Surfaces {
     couriers: Mutex<HashMap<ConnectorId, Arc<tokio::sync::Mutex<()>>>>,
     chats: watch::Sender<u64>,
     telling: onboarding::Telling,
+    hubs: admin_hub::Pace,
 }
 
 impl Default for Surfaces {
@@ -45,6 +54,7 @@ impl Default for Surfaces {
             couriers: Mutex::default(),
             chats: watch::channel(0).0,
             telling: Default::default(),
+            hubs: Default::default(),
         }
     }
 }

@@ -77,7 +77,8 @@ impl Control {
         words: &str,
     ) -> Option<String> {
         let key = (surface.to_owned(), conversation.to_owned());
-        self.telling().not_here.take(key, Instant::now()).is_ok().then(|| words.to_owned())
+        let say = self.telling().not_here.take(key, Instant::now()).is_ok();
+        say.then(|| naming(words, surface, conversation))
     }
 
     /// Whether to say something that would otherwise be said again and again: true once a minute per key.
@@ -131,6 +132,19 @@ impl Control {
             user.name
         ))
     }
+}
+
+/// The words, with the whole command where they name one that needs the conversation's id: not every program
+/// shows it. An id that could be more than a word to a shell is left out.
+fn naming(words: &str, surface: &str, conversation: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "!:._/=+~-".contains(c);
+    if !conversation.chars().all(plain) {
+        return words.to_owned();
+    }
+    let command = format!(
+        "`cloister context add NAME --in COMMUNITY --surface {surface} --conversation='{conversation}'`"
+    );
+    words.replace("`cloister context add`", &command)
 }
 
 #[cfg(test)]

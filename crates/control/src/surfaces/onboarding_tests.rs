@@ -1,3 +1,4 @@
+use super::naming;
 use crate::Control;
 use crate::test_world::World;
 
@@ -40,4 +41,16 @@ async fn a_flood_is_answered_once_in_a_while() {
     let said = (0..50).filter(|_| world.control.once_a_while("busy 1")).count();
     assert_eq!(said, 1);
     assert!(world.control.once_a_while("busy 2"), "another conversation is told on its own");
+}
+
+/// X9: who is not connected is told which conversation to connect; an id that a shell could take for more is not.
+#[test]
+fn what_to_connect_is_named_if_it_is_one_word() {
+    let words = "Connect it with `cloister context add`.";
+    let named = naming(words, "telegram", "-1001234/7");
+    assert!(named.contains("--surface telegram --conversation='-1001234/7'`."), "{named}");
+    for odd in ["a'; rm -rf ~; '", "a`b", "a b", "$(x)"] {
+        assert_eq!(naming(words, "matrix", odd), words);
+    }
+    assert_eq!(naming("Write to me directly.", "discord", "1"), "Write to me directly.");
 }

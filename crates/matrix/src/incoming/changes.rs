@@ -3,7 +3,7 @@
 //! What is stored is not rewritten: it was read, and is on record. An edit is said again as a correction; a
 //! redaction ends a turn that still runs.
 
-use cloister_control::ControlError;
+use cloister_control::{ControlError, Speaker};
 use cloister_protocol::TurnId;
 use cloister_protocol::link::Cause;
 use cloister_store::inbox::InboxState;
@@ -82,14 +82,14 @@ impl Bot {
             return Ok(());
         };
         store.stop_waiting(self.id(), place, of.as_str()).await?;
-        let id = text::message_id(of)?;
+        let name = store.user_by_id(identity.user).await?.name;
         let (workspace, chat) = (conversation.workspace, conversation.chat);
-        let stored = store.stored_before(SURFACE, &format!("{workspace}:{chat}:{id}")).await?;
+        let speaker = Speaker { user: identity.user, name, workspace, chat, conversation };
+        let stored = self.stored(&speaker, of).await?;
         let Some(item) = stored.filter(|item| item.state != InboxState::Answered) else {
             return Ok(());
         };
-        let name = store.user_by_id(identity.user).await?.name;
-        if matches!(&item.cause, Cause::Message { from, .. } if from == name.as_str()) {
+        if matches!(&item.cause, Cause::Message { from, .. } if from == speaker.name.as_str()) {
             self.control.cancel_turn(workspace, TurnId::of_trigger(&item.trigger()?));
         }
         Ok(())
@@ -105,5 +105,11 @@ fn thread_of(origin: &str) -> Option<OwnedEventId> {
 fn says_the_same(stored: &str, words: &str) -> bool {
     let stored = stored.trim_end();
     let words = words.trim_end();
-    stored == words || stored.strip_suffix(words).is_some_and(|before| before.ends_with("\n\n"))
+    let is_quote = |before: &str| before.lines().all(|line| line.starts_with("> "));
+    let quote = stored.strip_suffix(words).and_then(|before| before.strip_suffix("\n\n"));
+    stored == words || quote.is_some_and(is_quote)
 }
+
+#[cfg(test)]
+#[path = "changes_tests.rs"]
+mod tests;

@@ -1,7 +1,7 @@
 //! A message becomes a turn: quoted what it replies to, with its file, in the chat of its room.
 
 use cloister_control::{ControlError, IncomingMessage, Speaker};
-use cloister_protocol::{AgentFrame, Attachment, MessageId};
+use cloister_protocol::{AgentFrame, Attachment};
 use cloister_store::inbox::{HeardIn, InboxItem};
 use cloister_store::outbox::OutboxItem;
 use cloister_store::waiting::WhyWaiting;
@@ -111,9 +111,7 @@ impl Bot {
         speaker: &Speaker,
         event: &EventId,
     ) -> Result<Option<InboxItem>, ControlError> {
-        let id: MessageId = text::message_id(event)?;
-        let external_id = format!("{}:{}:{id}", speaker.workspace, speaker.chat);
-        Ok(self.control.store().stored_before(SURFACE, &external_id).await?)
+        self.control.stored_message(SURFACE, speaker, &text::message_id(event)?).await
     }
 
     /// The message that is replied to, from this room and no other, as somebody's words.

@@ -50,8 +50,6 @@ pub(crate) struct Memory {
     patience: Mutex<HashMap<String, u32>>,
     /// Something may be taken now that waited.
     changed: Notify,
-    /// One at a time works through what waits.
-    working: tokio::sync::Mutex<()>,
 }
 
 impl Memory {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cloister_control::{Control, ControlError, Heard as Where, Located, Speaker};
+use cloister_store::StoreError;
 use cloister_store::conversations::{Conversation, ConversationKind};
 use matrix_sdk::Room;
 use matrix_sdk::ruma::UserId;
@@ -23,6 +24,9 @@ impl Bot {
         words: &str,
     ) -> Result<Option<Box<Speaker>>, ControlError> {
         let sender = seen.sender.as_str();
+        if self.is_bot_of_ours(sender).await? {
+            return Ok(None);
+        }
         let known = self.known_room(room).await?;
         let alone = match &known {
             Some(conversation) if is_private(conversation) => {
@@ -103,6 +107,15 @@ impl Bot {
         let there = self.members(room).await?;
         let us = self.client.user_id();
         Ok(there.iter().all(|member| member == person || Some(&**member) == us))
+    }
+
+    /// Whether it is another connector's account: two of ours in one room have nothing to say to each other.
+    async fn is_bot_of_ours(&self, account: &str) -> Result<bool, ControlError> {
+        match self.control.store().connector(SURFACE, account).await {
+            Ok(_) => Ok(true),
+            Err(StoreError::NotFound { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Whether an account belongs to somebody.

@@ -1,11 +1,13 @@
 //! What could not be taken at once: events without a key, files to be fetched, and whatever came after them.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use cloister_control::ControlError;
 use cloister_store::waiting::{WaitingEvent, WhyWaiting};
-use futures_util::StreamExt;
-use futures_util::stream;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use matrix_sdk::Room;
 use matrix_sdk::deserialized_responses::{
     TimelineEvent, TimelineEventKind, UnableToDecryptReason, WithheldCode,
@@ -13,77 +15,92 @@ use matrix_sdk::deserialized_responses::{
 use matrix_sdk::ruma::events::room::encrypted::OriginalSyncRoomEncryptedEvent;
 use matrix_sdk::ruma::serde::Raw;
 use matrix_sdk::ruma::{EventId, RoomId};
+use tokio::time::{Instant, sleep_until};
 
 use super::messages::NotThere;
 use super::{HOUR, Outcome};
 use crate::bot::Bot;
 
 /// How often it is looked anyway.
-const LOOK_EVERY: Duration = Duration::from_secs(30);
+const LOOK_EVERY: Duration = Duration::from_secs(15);
 /// How soon after something waits for less load it is looked again.
 const LOOK_SOON: Duration = Duration::from_secs(2);
 /// How soon a file that could not be fetched is tried again.
 const FETCH_AGAIN: Duration = Duration::from_secs(5);
 /// How many rooms are worked on at the same time.
-const ROOMS_AT_ONCE: usize = 4;
+const ROOMS_AT_ONCE: usize = 32;
 /// How long anything waits at most.
 const AT_LAST_MS: i64 = 3 * 24 * 60 * 60 * 1000;
 
+/// A room whose events are being taken; says which when it is done.
+type Working<'a> = BoxFuture<'a, String>;
+
 impl Bot {
-    /// Takes what waits, as soon as it can be. Does not end.
+    /// Takes what waits, as soon as it can be: room by room, so that a slow one holds up no other. Does not end.
     pub(crate) async fn take_waiting(&self) {
+        let mut rooms: FuturesUnordered<Working<'_>> = FuturesUnordered::new();
+        let mut busy = Busy::default();
+        let mut next_look = Instant::now();
         loop {
-            let pause = match self.retry_undecrypted().await {
-                Ok(()) => self.next_look().await,
-                Err(error) => {
-                    tracing::error!(error = error.chain(), "what waits could not be looked at");
-                    LOOK_EVERY
-                }
-            };
+            if Instant::now() >= next_look {
+                let pause = match self.look(&mut rooms, &mut busy).await {
+                    Ok(pause) => pause,
+                    Err(error) => {
+                        tracing::error!(error = error.chain(), "what waits could not be looked at");
+                        LOOK_EVERY
+                    }
+                };
+                next_look = Instant::now() + pause;
+            }
             tokio::select! {
-                () = self.incoming.changed.notified() => {}
-                () = tokio::time::sleep(pause) => {}
+                Some(place) = rooms.next() => if busy.done(&place) { next_look = Instant::now() },
+                () = self.incoming.changed.notified() => next_look = Instant::now(),
+                () = sleep_until(next_look) => {}
             }
         }
     }
 
-    /// How long a key may take before the person is told what to do.
-    fn key_wait_ms(&self) -> i64 {
-        i64::try_from(self.options.key_wait_s).unwrap_or(i64::MAX).saturating_mul(1000)
+    /// Begins with every room where something waits, and says when to look again.
+    async fn look<'a>(
+        &'a self,
+        rooms: &mut FuturesUnordered<Working<'a>>,
+        busy: &mut Busy,
+    ) -> Result<Duration, ControlError> {
+        let waits = self.control.store().waiting_events(self.id()).await?;
+        let pause = waits.iter().map(|waiting| self.pause_for(waiting)).min();
+        let mut by_room: Vec<(String, Vec<WaitingEvent>)> = Vec::new();
+        for waiting in waits {
+            match by_room.iter_mut().find(|(place, _)| *place == waiting.place) {
+                Some((_, events)) => events.push(waiting),
+                None => by_room.push((waiting.place.clone(), vec![waiting])),
+            }
+        }
+        for (place, events) in by_room {
+            if busy.begin(&place) {
+                let work = async move {
+                    self.retry_room(&place, events).await;
+                    place
+                };
+                rooms.push(work.boxed());
+            }
+        }
+        Ok(pause.unwrap_or(LOOK_EVERY))
     }
 
-    async fn next_look(&self) -> Duration {
-        let waits = self.control.store().waiting_events(self.id()).await.unwrap_or_default();
-        let pause = |waiting: &WaitingEvent| match waiting.why {
+    fn pause_for(&self, waiting: &WaitingEvent) -> Duration {
+        match waiting.why {
             WhyWaiting::NoKey if waiting.told => LOOK_EVERY,
             WhyWaiting::NoKey => {
                 LOOK_EVERY.min(Duration::from_secs(self.options.key_wait_s.max(1)))
             }
             WhyWaiting::Busy => LOOK_SOON,
             WhyWaiting::NoFile => FETCH_AGAIN,
-        };
-        waits.iter().map(pause).min().unwrap_or(LOOK_EVERY)
+        }
     }
 
-    /// Goes once through what waits: room by room, in the order in which it came.
-    pub(crate) async fn retry_undecrypted(&self) -> Result<(), ControlError> {
-        let Ok(_alone) = self.incoming.working.try_lock() else {
-            return Ok(());
-        };
-        let waits = self.control.store().waiting_events(self.id()).await?;
-        let mut rooms: Vec<(String, Vec<WaitingEvent>)> = Vec::new();
-        for waiting in waits {
-            match rooms.iter_mut().find(|(place, _)| *place == waiting.place) {
-                Some((_, events)) => events.push(waiting),
-                None => rooms.push((waiting.place.clone(), vec![waiting])),
-            }
-        }
-        stream::iter(rooms)
-            .for_each_concurrent(ROOMS_AT_ONCE, |(place, events)| async move {
-                Box::pin(self.retry_room(&place, events)).await;
-            })
-            .await;
-        Ok(())
+    /// How long a key may take before the person is told what to do.
+    fn key_wait_ms(&self) -> i64 {
+        i64::try_from(self.options.key_wait_s).unwrap_or(i64::MAX).saturating_mul(1000)
     }
 
     async fn retry_room(&self, place: &str, events: Vec<WaitingEvent>) {
@@ -97,7 +114,7 @@ impl Bot {
             let outcome = match &room {
                 Some(room) => self.retry(room, &waiting).await,
                 // We are there no longer, or do not know it yet.
-                None => Ok(self.later_or_never(&waiting)),
+                None => Ok(self.later_or_never(None, &waiting).await),
             };
             let store = self.control.store();
             let kept = match outcome {
@@ -130,7 +147,7 @@ impl Bot {
     async fn retry(&self, room: &Room, waiting: &WaitingEvent) -> Result<Outcome, ControlError> {
         let event = match self.waiting_event(room, waiting).await {
             Ok(event) => event,
-            Err(NotThere::Now) => return Ok(self.later_or_never(waiting)),
+            Err(NotThere::Now) => return Ok(self.later_or_never(Some(room), waiting).await),
             Err(NotThere::Ever) => return Ok(Outcome::Done),
         };
         if let TimelineEventKind::UnableToDecrypt { utd_info, .. } = &event.kind {
@@ -138,7 +155,7 @@ impl Bot {
                 self.tell(room, "no-key", HOUR, what_to_do(&utd_info.reason)).await;
                 self.control.store().told_that_it_waits(waiting.id).await?;
             }
-            return Ok(self.later_or_never(waiting));
+            return Ok(self.later_or_never(Some(room), waiting).await);
         }
         let Some(seen) = super::seen(&event) else { return Ok(Outcome::Done) };
         if self.is_forged(room, &event, &seen).await? {
@@ -151,13 +168,17 @@ impl Bot {
         self.control.store().clock.now_ms().saturating_sub(waiting.since)
     }
 
-    /// It waits on, if it has not waited for days.
-    fn later_or_never(&self, waiting: &WaitingEvent) -> Outcome {
-        if self.age_ms(waiting) > AT_LAST_MS {
-            tracing::warn!(place = waiting.place, event = waiting.event, "an event is given up");
-            return Outcome::Done;
+    /// It waits on, if it has not waited for days by a clock that may have jumped. Who was not told that it
+    /// waits is told that it was given up.
+    async fn later_or_never(&self, room: Option<&Room>, waiting: &WaitingEvent) -> Outcome {
+        if self.age_ms(waiting) <= AT_LAST_MS {
+            return Outcome::Later(waiting.why);
         }
-        Outcome::Later(waiting.why)
+        tracing::warn!(place = waiting.place, event = waiting.event, "an event is given up");
+        if let Some(room) = room.filter(|_| !waiting.told) {
+            self.tell(room, "given-up", HOUR, GIVEN_UP).await;
+        }
+        Outcome::Done
     }
 
     /// The event itself: decrypted if it can be by now, else fetched again.
@@ -174,6 +195,32 @@ impl Bot {
         }
         let id = <&EventId>::try_from(waiting.event.as_str());
         self.fetch_event(room, id.map_err(|unread| never(&unread))?).await
+    }
+}
+
+/// Which rooms are being worked on, and which of them are to be looked at again.
+#[derive(Debug, Default)]
+struct Busy(HashMap<String, bool>);
+
+impl Busy {
+    /// Whether to begin with a room; one that is being worked on, or that there is no hand for, is looked at
+    /// again when one is done.
+    fn begin(&mut self, place: &str) -> bool {
+        if let Some(again) = self.0.get_mut(place) {
+            *again = true;
+            return false;
+        }
+        if self.0.len() >= ROOMS_AT_ONCE {
+            self.0.values_mut().for_each(|again| *again = true);
+            return false;
+        }
+        self.0.insert(place.to_owned(), false);
+        true
+    }
+
+    /// Whether to look again now that a room is done.
+    fn done(&mut self, place: &str) -> bool {
+        self.0.remove(place).unwrap_or(false)
     }
 }
 
@@ -204,6 +251,8 @@ fn what_to_do(reason: &UnableToDecryptReason) -> &'static str {
         _ => NO_KEY,
     }
 }
+
+const GIVEN_UP: &str = "I could not read or fetch a message of yours for days, and have given it up. Send it again, please.";
 
 const NO_KEY: &str = "I could not read your message: your device has not shared its key with me. Open the app that \
      you wrote it with and leave it open for a minute; I read it when the key comes. Or send it again. If it \

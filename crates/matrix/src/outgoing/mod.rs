@@ -12,9 +12,9 @@ mod thumbnails;
 
 use std::time::Duration;
 
-use cloister_control::ports::{Manners, Posting, Recipient, SendError, Surface};
+use cloister_control::ports::{Manners, Posting, Recipient, SendError, Streaming, Surface};
 use cloister_store::connectors::ConnectorId;
-use cloister_store::conversations::ConversationKind;
+use cloister_store::conversations::{Conversation, ConversationKind};
 use futures_util::future::BoxFuture;
 use matrix_sdk::Room;
 use matrix_sdk::ruma::EventId;
@@ -62,11 +62,14 @@ impl Surface for Bot {
         Manners {
             longest: messages::LONGEST,
             measure: messages::measure,
-            edit_every: Some(Duration::from_millis(self.options.edit_every_ms)),
             typing_lasts: TYPING_LASTS,
             largest_file: self.largest_file(),
             remembers_keys: true,
         }
+    }
+
+    fn streaming(&self, _: &Conversation) -> Streaming {
+        Streaming::Edits { every: Duration::from_millis(self.options.edit_every_ms) }
     }
 
     fn post<'a>(
@@ -78,12 +81,13 @@ impl Surface for Bot {
         Box::pin(async move {
             let room = self.room_of(to).await?;
             let event = match post {
-                Posting::Answer { markdown, unfinished: _ } => {
+                // There are no buttons on Matrix: what they do can be typed.
+                Posting::Answer { markdown, unfinished: _, buttons: _ } => {
                     // What it says changes while it is being written.
                     let kind = Written::from_markdown(markdown).text();
                     self.post_message(&room, to, (key, ""), kind).await?
                 }
-                Posting::Notice { markdown } => {
+                Posting::Notice { markdown, buttons: _ } => {
                     let kind = Written::from_markdown(markdown).notice();
                     self.post_message(&room, to, (key, markdown), kind).await?
                 }
@@ -108,10 +112,12 @@ impl Surface for Bot {
                 .map_err(|error| SendError::Refused(format!("{message} is no event: {error}")))?;
             let room = self.room_of(to).await?;
             let kind = match post {
-                Posting::Answer { markdown, unfinished: _ } => {
+                Posting::Answer { markdown, unfinished: _, buttons: _ } => {
                     Written::from_markdown(markdown).text()
                 }
-                Posting::Notice { markdown } => Written::from_markdown(markdown).notice(),
+                Posting::Notice { markdown, buttons: _ } => {
+                    Written::from_markdown(markdown).notice()
+                }
                 Posting::Question { ask, settled } => {
                     let touch = self.touch_in(&room).await?;
                     questions::write(ask, settled.as_ref(), touch).text()

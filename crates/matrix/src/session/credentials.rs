@@ -1,14 +1,11 @@
-//! What an account logs in with and what opens its store: one sealed secret of the platform per account. No
-//! task can use a secret of the platform; lists show its name.
+//! What an account logs in with and what opens its store, as they are in its sealed secret.
 
 use std::fmt;
 
-use cloister_control::{Control, ControlError};
+use cloister_control::{Control, ControlError, credentials};
 use cloister_protocol::ErrorCode;
 use cloister_store::connectors::ConnectorId;
-use cloister_store::secrets::{NewSecret, SecretError};
-use cloister_vault::{Binding, Form, Owner, SecretName, SecretValue};
-use matrix_sdk::reqwest::Url;
+use cloister_vault::SecretValue;
 use serde::{Deserialize, Serialize};
 
 /// How many bytes the key of the store has.
@@ -81,16 +78,9 @@ impl Credentials {
         control: &Control,
         id: ConnectorId,
     ) -> Result<Option<Self>, ControlError> {
-        let name = secret_name(id)?;
-        let opened = control.store().open_secret(control.keys(), Owner::Platform, &name).await;
-        let opened = match opened {
-            Ok(opened) => opened,
-            Err(SecretError::NoSecret { .. }) => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
-        let read = serde_json::from_slice(opened.value.expose());
+        let opened = credentials::open(control, crate::SURFACE, id).await?;
         // What can't be read is not shown: it may be half of a token.
-        Ok(read.ok())
+        Ok(opened.and_then(|value| serde_json::from_slice(value.expose()).ok()))
     }
 
     /// Seals them, in the place of what was there.
@@ -104,15 +94,8 @@ impl Credentials {
         let value = serde_json::to_vec(self).map_err(|error| {
             ControlError::refused(ErrorCode::Internal, format!("credentials: {error}"))
         })?;
-        let new = NewSecret {
-            owner: Owner::Platform,
-            name: secret_name(id)?,
-            binding: binding(homeserver)?,
-            value: SecretValue::new(value),
-            by: by.to_owned(),
-        };
-        control.set_secret(new).await?;
-        Ok(())
+        let value = SecretValue::new(value);
+        credentials::keep(control, crate::SURFACE, id, homeserver, value, by).await
     }
 
     pub(crate) async fn forget(
@@ -120,31 +103,8 @@ impl Credentials {
         id: ConnectorId,
         by: &str,
     ) -> Result<(), ControlError> {
-        let name = secret_name(id)?;
-        match control.store().remove_secret(Owner::Platform, &name, by).await {
-            Ok(()) | Err(SecretError::NoSecret { .. }) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        credentials::forget(control, crate::SURFACE, id, by).await
     }
-}
-
-fn secret_name(id: ConnectorId) -> Result<SecretName, ControlError> {
-    Ok(format!("{}-{id}", crate::SURFACE).parse()?)
-}
-
-/// It belongs to the homeserver, as the header that the account is known by.
-fn binding(homeserver: &str) -> Result<Binding, ControlError> {
-    let form = Form::Header { name: "authorization".to_owned(), template: "Bearer {}".to_owned() };
-    let host = Url::parse(homeserver).ok().and_then(|url| {
-        let port = url.port_or_known_default()?;
-        format!("{}:{port}", url.host_str()?).parse().ok()
-    });
-    // An address without a name, such as [::1], is not one that a secret can be bound to; this binds to none.
-    let host = match host {
-        Some(host) => host,
-        None => "homeserver.invalid".parse().map_err(SecretError::from)?,
-    };
-    Ok(Binding::new(vec![host], form).map_err(SecretError::from)?)
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Hands what is new over to the parts that store it: rooms side by side, within a room in order.
 //!
 //! Promises: the position moves only past what was handed over in full; what can't be handed over for a reason
-//! of its own is tried for about a minute, then logged, counted and skipped, and holds nobody else.
+//! of its own is tried for about a minute, then logged, counted and skipped, and holds nobody else. An
+//! invitation that the homeserver will not let us take is given up later; a start finds it again.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -37,6 +38,8 @@ const PAUSES: [Duration; 4] = [
 ];
 /// The pause between the tries of what fails because of us, such as a full disk.
 const LONG_PAUSE: Duration = Duration::from_secs(5);
+/// How often what the homeserver holds up is tried at such pauses: about a quarter of an hour.
+const INVITATION_TRIES: u32 = 180;
 
 pub(crate) struct Handover {
     shared: Arc<Shared>,
@@ -133,7 +136,13 @@ impl Shared {
         let bot = &self.bot;
         let room = &news.room;
         if news.membership == Membership::Invited {
-            return self.patiently(room, "invitation", || bot.take_invite(room).boxed()).await;
+            let mut tries = 0..INVITATION_TRIES;
+            let passing = |error: &ControlError| match error {
+                ControlError::Busy { .. } | ControlError::Io { .. } => tries.next().is_some(),
+                other => may_pass(other),
+            };
+            let take = || bot.take_invite(room).boxed();
+            return self.patiently_while(passing, room, "invitation", take).await;
         }
         let mut left = news.someone_left;
         let mut events = match &news.gap {
@@ -182,6 +191,16 @@ impl Shared {
     /// Tries until it works, is given up, or the account is to stop.
     async fn patiently<'a>(
         &self,
+        room: &Room,
+        what: &'static str,
+        attempt: impl Fn() -> BoxFuture<'a, Result<(), ControlError>>,
+    ) -> Handed {
+        self.patiently_while(may_pass, room, what, attempt).await
+    }
+
+    async fn patiently_while<'a>(
+        &self,
+        mut may_pass: impl FnMut(&ControlError) -> bool,
         room: &Room,
         what: &'static str,
         attempt: impl Fn() -> BoxFuture<'a, Result<(), ControlError>>,

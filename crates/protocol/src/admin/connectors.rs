@@ -9,9 +9,11 @@ use super::Key;
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AddConnector {
-    /// The server's address, such as https://matrix.example.org.
+    /// The server's address, such as https://matrix.example.org. Empty: the usual one of the surface.
+    #[serde(default)]
     pub address: String,
-    /// The account there, such as @cloister:example.org.
+    /// The account there, such as @cloister:example.org. Empty: whichever the credential belongs to.
+    #[serde(default)]
     pub account: String,
     pub credential: Credential,
     /// Opens the account's existing key backup and cross-signing, where it has them.
@@ -20,6 +22,16 @@ pub struct AddConnector {
     /// Whether new rooms are end-to-end encrypted.
     #[serde(default = "yes")]
     pub encrypted: bool,
+    /// The user that it serves alone. None: everybody who is known here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// Where the platform delivers to, from outside, such as https://cloister.example.org. None: what is new is
+    /// fetched from the platform.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub webhook: Option<String>,
+    /// Where the platform's gateway is. None: where the platform says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<String>,
 }
 
 const fn yes() -> bool {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
-use cloister_testkit::chaos::rooms::{self, RoomsOptions, RoomsOutcome};
+use cloister_testkit::chaos::rooms::{self, RoomsOptions, RoomsOutcome, Where};
 use cloister_testkit::chaos::{self, Options, Outcome};
 
 /// Runs a scripted load of many users and chats on the real programs, kills (SIGKILL) the control
@@ -20,6 +20,12 @@ struct Arguments {
     /// Talk in rooms of a real Matrix homeserver instead, and kill the control plane alone
     #[arg(long)]
     matrix: bool,
+    /// The same in topics of Telegram's private chats
+    #[arg(long, conflicts_with = "matrix")]
+    telegram: bool,
+    /// The same in direct messages of Discord
+    #[arg(long, conflicts_with_all = ["matrix", "telegram"])]
+    discord: bool,
     /// How many processes to kill
     #[arg(long, default_value_t = 50)]
     kills: usize,
@@ -39,8 +45,13 @@ struct Arguments {
 #[tokio::main]
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    if arguments.matrix {
-        return Box::pin(on_matrix(&arguments)).await;
+    let surface = [
+        (arguments.matrix, Where::Matrix),
+        (arguments.telegram, Where::Telegram),
+        (arguments.discord, Where::Discord),
+    ];
+    if let Some((_, on)) = surface.into_iter().find(|(wanted, _)| *wanted) {
+        return Box::pin(in_rooms(&arguments, on)).await;
     }
     let options = Options {
         seed: arguments.seed.unwrap_or_else(any_seed),
@@ -66,8 +77,9 @@ async fn main() -> ExitCode {
 }
 
 /// The same in rooms: users are people, chats are rooms.
-async fn on_matrix(arguments: &Arguments) -> ExitCode {
+async fn in_rooms(arguments: &Arguments, on: Where) -> ExitCode {
     let options = RoomsOptions {
+        on,
         seed: arguments.seed.unwrap_or_else(any_seed),
         kills: arguments.kills,
         people: arguments.users,
@@ -84,7 +96,8 @@ async fn on_matrix(arguments: &Arguments) -> ExitCode {
             }
         }
         Err(error) => {
-            writeln!(std::io::stderr().lock(), "chaos: matrix seed={}: {error}", options.seed).ok();
+            let (surface, seed) = (on.name(), options.seed);
+            writeln!(std::io::stderr().lock(), "chaos: {surface} seed={seed}: {error}").ok();
             ExitCode::FAILURE
         }
     }
@@ -93,7 +106,8 @@ async fn on_matrix(arguments: &Arguments) -> ExitCode {
 fn tell_rooms(outcome: &RoomsOutcome) -> std::io::Result<()> {
     let mut stderr = std::io::stderr().lock();
     if !outcome.verdict.holds() {
-        let RoomsOptions { seed, kills, people, rooms, .. } = outcome.options;
+        let RoomsOptions { on, seed, kills, people, rooms, .. } = outcome.options;
+        let on = on.name();
         for problem in &outcome.verdict.problems {
             writeln!(stderr, "{problem}")?;
         }
@@ -102,7 +116,7 @@ fn tell_rooms(outcome: &RoomsOutcome) -> std::io::Result<()> {
         }
         writeln!(
             stderr,
-            "again: target/debug/chaos --matrix --seed {seed} --kills {kills} --users {people} --chats {rooms}"
+            "again: target/debug/chaos --{on} --seed {seed} --kills {kills} --users {people} --chats {rooms}"
         )?;
     }
     writeln!(std::io::stdout().lock(), "{outcome}")

@@ -73,6 +73,18 @@ impl Address {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// One request to it.
+    pub async fn http(
+        &self,
+        method: &str,
+        path: &str,
+        token: Option<&str>,
+        body: Vec<u8>,
+    ) -> Result<Response, StackError> {
+        let address = self.get().ok_or(StackError::Down)?;
+        http::request(&address, (method, path), token, body).await
+    }
+
     fn set(&self, address: Option<String>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = address;
     }
@@ -367,8 +379,7 @@ impl Stack {
         token: Option<&str>,
         body: Vec<u8>,
     ) -> Result<Response, StackError> {
-        let address = self.address.get().ok_or(StackError::Down)?;
-        http::request(&address, (method, path), token, body).await
+        self.address.http(method, path, token, body).await
     }
 
     /// The operator's token.

@@ -3,11 +3,13 @@
 use axum::extract::State as Extract;
 use cloister_control::ports::SurfaceHost;
 use cloister_policy::engine::PlatformCall;
-use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::{
     AddConnector, AddedConnector, ConnectorView, ReconcileReport, ResetConnector, ResetReport,
 };
+use cloister_protocol::{ErrorCode, UserName};
+use cloister_store::StoreError;
 use cloister_store::audit::Entry;
+use cloister_store::users::AccountKind;
 use serde::Deserialize;
 
 use super::Admin;
@@ -60,7 +62,26 @@ async fn add(
     Path(surface): Path<String>,
     Body(new): Body<AddConnector>,
 ) -> Answer<AddedConnector> {
-    json(host(&admin, &surface)?.add(new, asker.name()).await?)
+    let host = host(&admin, &surface)?;
+    if let Some(owner) = &new.owner {
+        known_person(&admin, owner).await?;
+    }
+    json(host.add(new, asker.name()).await?)
+}
+
+/// Whom a bot is to serve alone must be somebody.
+async fn known_person(admin: &Admin, name: &str) -> Result<(), Failure> {
+    let unknown = || {
+        let name: String = name.chars().take(80).collect();
+        Failure::new(ErrorCode::NotFound, format!("there is no user {name:?}"))
+            .fix("`cloister user list` shows who there is")
+    };
+    let Ok(name) = name.parse::<UserName>() else { return Err(unknown()) };
+    match admin.control.store().user(&name).await {
+        Ok(user) if user.kind == AccountKind::Person => Ok(()),
+        Ok(_) | Err(StoreError::NotFound { .. }) => Err(unknown()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 async fn remove(

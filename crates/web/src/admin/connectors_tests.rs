@@ -219,3 +219,25 @@ async fn a_surface_that_is_not_there_is_named_with_those_that_are() {
     assert_eq!(status, StatusCode::NOT_FOUND);
     assert_eq!(said["error"]["fix"], "surfaces with connectors: matrix");
 }
+
+/// X5: a bot that serves one person alone serves somebody who is there, and is a person.
+#[tokio::test]
+async fn an_owner_who_is_not_there_is_named() {
+    let (world, noted) = world().await;
+    world.add("root").await;
+    let club = "book-club".parse().unwrap();
+    world.control().add_community(&club, "root").await.unwrap();
+    for owner in ["nobody", "book-club", "no such name!"] {
+        let mut new = bot("right");
+        new["owner"] = json!(owner);
+        let (status, said) = call(&world, Caller::Local, ("POST", "matrix/connectors"), new).await;
+        assert_eq!(status, StatusCode::NOT_FOUND, "{said}");
+        assert!(said["error"]["message"].as_str().unwrap().contains(owner), "{said}");
+        assert!(said["error"]["fix"].as_str().unwrap().contains("cloister user list"), "{said}");
+    }
+    assert!(noted.lock().unwrap().is_empty());
+    let mut new = bot("right");
+    new["owner"] = json!("root");
+    let (status, _) = call(&world, Caller::Local, ("POST", "matrix/connectors"), new).await;
+    assert_eq!(status, StatusCode::OK);
+}

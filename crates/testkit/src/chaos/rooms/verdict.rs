@@ -1,18 +1,18 @@
 //! What each room shows in the end, counted.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::Talk;
-use crate::synapse::{PlainPerson, Post, SynapseError};
+use super::{RoomsError, Talk};
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Nothing may come behind what is complete for this long.
 const QUIET_TIME: Duration = Duration::from_secs(2);
+/// How what may be a repetition is announced where the platform can't tell.
+const ANNOUNCED: &str = "I was interrupted while sending what follows";
 
-/// What was found in the rooms; all but the first two must be zero.
+/// What was found in the rooms; all but the first two and what was announced must be zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RoomsVerdict {
     pub rooms: usize,
@@ -21,6 +21,8 @@ pub struct RoomsVerdict {
     pub lost: usize,
     /// Answers that are there more than once, and rooms of a chat that has one.
     pub doubled: usize,
+    /// Answers that are there again, right behind the sentence that says so.
+    pub announced: usize,
     /// Answers that stand before one they should stand behind.
     pub disordered: usize,
     /// Answers to nothing that was said, and parts of answers.
@@ -33,13 +35,12 @@ impl RoomsVerdict {
         self.messages > 0 && self.lost + self.doubled + self.disordered + self.strange == 0
     }
 
-    /// Compares what a room shows with what was said in it.
-    pub(super) fn count_room(&mut self, room: &str, said: &[String], shown: &[Post], bot: &str) {
+    /// Compares what the bot says in a room with what was said to it.
+    pub(super) fn count_room(&mut self, room: &str, said: &[String], shown: &[String]) {
         self.rooms += 1;
         self.messages += said.len();
         let expected: Vec<String> = said.iter().map(|text| format!("echo: {text}")).collect();
-        let answers = shown.iter().filter(|post| post.sender == bot && is_answer(&post.text));
-        let answers: Vec<&str> = answers.map(|post| post.text.as_str()).collect();
+        let answers = self.without_announced(shown);
         for answer in &expected {
             match answers.iter().filter(|text| *text == answer).count() {
                 0 => {
@@ -72,15 +73,21 @@ impl RoomsVerdict {
         }
     }
 
-    /// A person has each chat's room once, and one Space.
-    fn count_names(&mut self, person: &PlainPerson) {
-        let mut known = BTreeSet::new();
-        for (_, name) in person.names() {
-            if !known.insert(name.clone()) {
-                self.doubled += 1;
-                self.problems.push(format!("doubled: {} has two rooms {name}", person.id()));
+    /// The answers, without those that were there already and are announced as repetitions.
+    fn without_announced<'a>(&mut self, shown: &'a [String]) -> Vec<&'a str> {
+        let mut answers: Vec<&str> = Vec::new();
+        let mut before = "";
+        for text in shown.iter().map(String::as_str) {
+            if is_answer(text) {
+                if before.starts_with(ANNOUNCED) && answers.contains(&text) {
+                    self.announced += 1;
+                } else {
+                    answers.push(text);
+                }
             }
+            before = text;
         }
+        answers
     }
 }
 
@@ -94,16 +101,12 @@ fn is_answer(text: &str) -> bool {
 /// Waits until every room shows every answer, or for as long as it may take, and counts.
 pub(super) async fn wait_and_count(
     mut talks: Vec<Talk>,
-    bot: &str,
     within: Duration,
-) -> Result<RoomsVerdict, SynapseError> {
+) -> Result<RoomsVerdict, RoomsError> {
     let until = Instant::now() + within;
     let mut complete_since = None;
     loop {
-        for talk in &mut talks {
-            talk.person.sync_for(Duration::ZERO).await?;
-        }
-        let verdict = count(&talks, bot).await?;
+        let verdict = count(&mut talks).await?;
         if verdict.lost > 0 {
             complete_since = None;
         } else if complete_since.get_or_insert_with(Instant::now).elapsed() >= QUIET_TIME {
@@ -116,15 +119,15 @@ pub(super) async fn wait_and_count(
     }
 }
 
-async fn count(talks: &[Talk], bot: &str) -> Result<RoomsVerdict, SynapseError> {
+async fn count(talks: &mut [Talk]) -> Result<RoomsVerdict, RoomsError> {
     let mut verdict = RoomsVerdict::default();
-    for Talk { person, said } in talks {
-        for (room, said) in said {
-            // Asked of the server anew: not what a client believes, but what is there.
-            let shown = person.history(room).await?;
-            verdict.count_room(room, said, &shown, bot);
+    for Talk { room, said } in talks {
+        // Asked of the server anew: not what a client believes, but what is there.
+        verdict.count_room(&room.name(), said, &room.shown().await?);
+        for name in room.doubles().await? {
+            verdict.doubled += 1;
+            verdict.problems.push(format!("doubled: {} has two rooms {name}", room.whose()));
         }
-        verdict.count_names(person);
     }
     Ok(verdict)
 }

@@ -1,23 +1,14 @@
 //! The count is worth what it finds: each broken promise is planted.
 
-use serde_json::Value;
-
-use super::RoomsVerdict;
-use crate::synapse::Post;
-
-fn post(sender: &str, text: &str) -> Post {
-    let (event_id, sender) = (format!("${text}"), sender.to_owned());
-    Post { event_id, sender, text: text.to_owned(), content: Value::Null, edits: 0 }
-}
+use super::{ANNOUNCED, RoomsVerdict};
 
 /// What is found when two things were said and the bot wrote this.
 fn found(answers: &[&str]) -> RoomsVerdict {
     let said = ["u0 message 0 of a room", "u0 message 1 of a room"].map(str::to_owned);
-    let mut shown: Vec<Post> = said.iter().map(|text| post("@u0:x", text)).collect();
-    shown.push(post("@bot:x", "Welcome. !help says what you can say."));
-    shown.extend(answers.iter().map(|text| post("@bot:x", text)));
+    let mut shown = vec!["Welcome. !help says what you can say.".to_owned()];
+    shown.extend(answers.iter().map(|text| (*text).to_owned()));
     let mut verdict = RoomsVerdict::default();
-    verdict.count_room("!r", &said, &shown, "@bot:x");
+    verdict.count_room("!r", &said, &shown);
     verdict
 }
 
@@ -45,9 +36,18 @@ fn what_is_wrong_is_found() {
     }
 }
 
+/// A platform that can't tell is no excuse: only what says so may be there again.
+#[test]
+fn a_repetition_is_announced() {
+    let announced = found(&[FIRST, ANNOUNCED, FIRST, SECOND]);
+    assert!(announced.holds() && announced.announced == 1, "{announced:?}");
+    let late = found(&[FIRST, FIRST, ANNOUNCED, SECOND]);
+    assert_eq!((late.doubled, late.announced), (1, 0));
+}
+
 #[test]
 fn silence_is_not_success() {
     let mut verdict = RoomsVerdict::default();
-    verdict.count_room("!r", &[], &[], "@bot:x");
+    verdict.count_room("!r", &[], &[]);
     assert!(!verdict.holds());
 }

@@ -1,0 +1,100 @@
+//! What every surface owes a person, checked with the same words on all of them: a person on one of them sees
+//! what they would see on any other.
+
+#![recursion_limit = "256"]
+
+#[cfg(test)]
+mod checks;
+#[cfg(test)]
+mod discord;
+#[cfg(test)]
+mod matrix;
+#[cfg(test)]
+#[path = "../matrix/person.rs"]
+#[expect(dead_code, reason = "a person can do more on Matrix than every surface must offer")]
+mod person;
+#[cfg(test)]
+mod seat;
+#[cfg(test)]
+mod telegram;
+#[cfg(test)]
+mod terminal;
+#[cfg(test)]
+mod web;
+
+/// Where the person on Matrix looks for it.
+#[cfg(test)]
+mod world {
+    pub(crate) use crate::seat::{PATIENCE, eventually};
+}
+
+/// Every check on one surface.
+macro_rules! conformance {
+    ($name:ident, $ground:ty: $($check:ident),+ $(,)?) => {
+        #[cfg(test)]
+        mod $name {
+            $(
+                #[tokio::test]
+                async fn $check() {
+                    Box::pin(crate::checks::$check::<$ground>()).await;
+                }
+            )+
+        }
+    };
+}
+
+conformance!(on_the_web, crate::web::Web:
+    answers_keep_their_order,
+    a_message_that_comes_twice_is_answered_once,
+    a_streamed_answer_ends_as_it_was_meant,
+    a_question_is_answered_where_it_is_asked,
+    files_go_both_ways,
+    a_kill_in_mid_answer_loses_and_doubles_nothing,
+    a_long_answer_is_whole,
+    a_flood_holds_up_nobody_else,
+);
+
+conformance!(in_the_terminal, crate::terminal::Terminal:
+    answers_keep_their_order,
+    a_streamed_answer_ends_as_it_was_meant,
+    a_question_is_answered_where_it_is_asked,
+    files_go_both_ways,
+    a_kill_in_mid_answer_loses_and_doubles_nothing,
+    a_long_answer_is_whole,
+);
+
+conformance!(on_matrix, crate::matrix::Matrix:
+    answers_keep_their_order,
+    a_message_that_comes_twice_is_answered_once,
+    a_streamed_answer_ends_as_it_was_meant,
+    a_question_is_answered_where_it_is_asked,
+    files_go_both_ways,
+    a_stranger_gets_nothing_done,
+    a_kill_in_mid_answer_loses_and_doubles_nothing,
+    a_long_answer_is_whole,
+    a_flood_holds_up_nobody_else,
+);
+
+conformance!(on_telegram, crate::telegram::Telegram:
+    answers_keep_their_order,
+    a_message_that_comes_twice_is_answered_once,
+    a_streamed_answer_ends_as_it_was_meant,
+    a_question_is_answered_where_it_is_asked,
+    files_go_both_ways,
+    a_stranger_gets_nothing_done,
+    a_kill_in_mid_answer_loses_and_doubles_nothing,
+    a_long_answer_is_whole,
+    a_flood_holds_up_nobody_else,
+);
+
+conformance!(on_discord, crate::discord::Discord:
+    answers_keep_their_order,
+    a_message_that_comes_twice_is_answered_once,
+    a_streamed_answer_ends_as_it_was_meant,
+    a_question_is_answered_where_it_is_asked,
+    files_go_both_ways,
+    a_stranger_gets_nothing_done,
+    a_kill_in_mid_answer_loses_and_doubles_nothing,
+    a_long_answer_is_whole,
+    a_flood_holds_up_nobody_else,
+);

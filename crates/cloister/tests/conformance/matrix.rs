@@ -1,0 +1,100 @@
+//! Matrix, encrypted, with a client that sees what the homeserver tells it.
+
+use cloister_testkit::synapse::{Account, Fault, FaultProxy, Synapse};
+use cloister_testkit::{ModelServer, ModelServerBuilder, Stack};
+use matrix_sdk::Room;
+
+use crate::person::Person;
+use crate::seat::{Ground, Seat, eventually};
+
+pub(crate) struct Matrix {
+    stack: Stack,
+    model: ModelServer,
+    synapse: Synapse,
+    proxy: FaultProxy,
+    bot: Account,
+}
+
+pub(crate) struct InARoom {
+    person: Person,
+    room: Room,
+}
+
+impl Ground for Matrix {
+    type Seat = InARoom;
+
+    async fn start(config: &str, model: ModelServerBuilder) -> Self {
+        let synapse = Synapse::shared().await.unwrap_or_else(|error| panic!("{error}"));
+        let proxy = FaultProxy::before(&synapse).await.unwrap();
+        let model = model.start().await.unwrap();
+        let stack = Stack::builder().config(config).start().await.unwrap();
+        stack.use_model(&model).await.unwrap();
+        let bot = synapse.register("bot").await.unwrap();
+        let password = stack.data().join("bot.password");
+        std::fs::write(&password, &bot.password).unwrap();
+        let (url, password) = (proxy.url(), password.to_str().unwrap().to_owned());
+        let add = ["matrix", "add", "--homeserver", &url, "--user", &bot.user_id];
+        stack.cli_ok(&[&add[..], &["--password-file", &password]].concat()).await.unwrap();
+        Self { stack, model, synapse, proxy, bot }
+    }
+
+    fn stack(&mut self) -> &mut Stack {
+        &mut self.stack
+    }
+
+    fn model(&self) -> &ModelServer {
+        &self.model
+    }
+
+    async fn person(&mut self, user: &str) -> InARoom {
+        let person = Person::register(&self.synapse, user).await;
+        self.stack.cli_ok(&["user", "add", user]).await.unwrap();
+        let link = ["user", "link", user, "--surface", "matrix", "--id", person.id()];
+        self.stack.cli_ok(&link).await.unwrap();
+        person.invite(&self.bot.user_id).await;
+        let room = person.room_of("C1").await;
+        InARoom { person, room }
+    }
+
+    async fn stranger(&mut self) -> Option<InARoom> {
+        let person = Person::register(&self.synapse, "eve").await;
+        let room = person.invite(&self.bot.user_id).await;
+        Some(InARoom { person, room })
+    }
+
+    async fn say_twice(&mut self, seat: &mut InARoom, text: &str) {
+        // What was told before is told once more with what comes next.
+        seat.say(text).await;
+        seat.sees(text).await;
+        self.proxy.lay_times("/sync", Fault::RepeatEvents, 2);
+        seat.say("go on").await;
+        let proxy = &self.proxy;
+        eventually("it came twice", || async { (proxy.pending() == 0).then_some(()) }).await;
+    }
+}
+
+impl Seat for InARoom {
+    async fn say(&mut self, text: &str) {
+        self.person.say(&self.room, text).await;
+    }
+
+    async fn send_file(&mut self, name: &str, bytes: &[u8]) {
+        self.person.send_file(&self.room, name, "text/plain", bytes).await;
+    }
+
+    async fn heard(&mut self) -> Vec<String> {
+        self.person.heard(&self.room).into_iter().map(|post| post.text).collect()
+    }
+
+    async fn file(&mut self, name: &str) -> Option<Vec<u8>> {
+        let posts = self.person.heard(&self.room);
+        let post =
+            posts.iter().find(|post| post.text == name && post.content["msgtype"] == "m.file")?;
+        Some(self.person.fetch(post).await)
+    }
+
+    async fn allow(&mut self) {
+        let question = self.person.wait_for_words(&self.room, "A1").await;
+        self.person.react(&self.room, &question.event_id, "👍").await;
+    }
+}

@@ -1,0 +1,69 @@
+//! What the checks know of a surface: people who sit at it, say things and see what is shown.
+
+use std::future::Future;
+use std::time::Duration;
+
+use cloister_testkit::{ModelServer, ModelServerBuilder, Stack};
+use tokio::time::{Instant, sleep};
+
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+const LOOK_EVERY: Duration = Duration::from_millis(30);
+
+/// The product with one surface connected.
+pub(crate) trait Ground: Sized {
+    type Seat: Seat;
+    async fn start(config: &str, model: ModelServerBuilder) -> Self;
+    fn stack(&mut self) -> &mut Stack;
+    fn model(&self) -> &ModelServer;
+    /// Somebody we know, in their first chat.
+    async fn person(&mut self, user: &str) -> Self::Seat;
+    /// Somebody nobody knows; none: there is no way to speak without being let in.
+    async fn stranger(&mut self) -> Option<Self::Seat>;
+    /// Delivers a message as if the surface had not heard that it was taken: the same one, twice.
+    async fn say_twice(&mut self, seat: &mut Self::Seat, text: &str);
+}
+
+/// One person, with their eyes.
+pub(crate) trait Seat {
+    async fn say(&mut self, text: &str);
+    async fn send_file(&mut self, name: &str, bytes: &[u8]);
+    /// What the agent says there, message by message, as it stands now.
+    async fn heard(&mut self) -> Vec<String>;
+    /// A file that the agent sent.
+    async fn file(&mut self, name: &str) -> Option<Vec<u8>>;
+    /// Allows what is asked, by the means that the surface offers for it.
+    async fn allow(&mut self);
+
+    /// Waits until something is shown that has these words.
+    async fn sees(&mut self, words: &str) {
+        let began = Instant::now();
+        loop {
+            let heard = self.heard().await;
+            if heard.iter().any(|text| text.contains(words)) {
+                return;
+            }
+            assert!(began.elapsed() < PATIENCE, "never {words:?}: {heard:#?}");
+            sleep(LOOK_EVERY).await;
+        }
+    }
+
+    async fn ask(&mut self, text: &str, answer: &str) {
+        self.say(text).await;
+        self.sees(answer).await;
+    }
+}
+
+/// Looks until there is something.
+pub(crate) async fn eventually<T, F: Future<Output = Option<T>>>(
+    what: &str,
+    mut look: impl FnMut() -> F,
+) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(found) = look().await {
+            return found;
+        }
+        assert!(began.elapsed() < PATIENCE, "never: {what}");
+        sleep(LOOK_EVERY).await;
+    }
+}

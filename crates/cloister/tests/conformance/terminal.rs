@@ -1,0 +1,134 @@
+//! `cloister chat` on a terminal of its own.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+
+use cloister_testkit::{ModelServer, ModelServerBuilder, Stack};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, ChildStdin, Command};
+use tokio::task::JoinSet;
+
+use crate::seat::{Ground, Seat};
+
+pub(crate) struct Terminal {
+    stack: Stack,
+    model: ModelServer,
+}
+
+pub(crate) struct AtTheKeys {
+    _child: Child,
+    keys: ChildStdin,
+    screen: Arc<Mutex<String>>,
+    place: PathBuf,
+    _reader: JoinSet<()>,
+}
+
+impl Ground for Terminal {
+    type Seat = AtTheKeys;
+
+    async fn start(config: &str, model: ModelServerBuilder) -> Self {
+        let model = model.start().await.unwrap();
+        let stack = Stack::builder().config(config).same_port().start().await.unwrap();
+        stack.use_model(&model).await.unwrap();
+        Self { stack, model }
+    }
+
+    fn stack(&mut self) -> &mut Stack {
+        &mut self.stack
+    }
+
+    fn model(&self) -> &ModelServer {
+        &self.model
+    }
+
+    async fn person(&mut self, user: &str) -> AtTheKeys {
+        self.stack.cli_ok(&["user", "add", user]).await.unwrap();
+        let place = self.stack.data().join(format!("desk-{user}"));
+        std::fs::create_dir_all(&place).unwrap();
+        let mut seat = AtTheKeys::sit_down(self.stack.data(), user, place);
+        seat.sees("/help lists commands").await;
+        seat
+    }
+
+    async fn stranger(&mut self) -> Option<AtTheKeys> {
+        None
+    }
+
+    async fn say_twice(&mut self, seat: &mut AtTheKeys, text: &str) {
+        seat.say(text).await;
+    }
+}
+
+impl AtTheKeys {
+    fn sit_down(data: &std::path::Path, user: &str, place: PathBuf) -> Self {
+        let own = env!("CARGO_BIN_EXE_cloister");
+        let (data, save) = (data.display(), place.display());
+        let chat = format!("{own} --data {data} chat --user {user} --save {save}");
+        let mut script = Command::new("script");
+        script.args(["-q", "-e", "-c", &chat, "/dev/null"]).env("TERM", "dumb").kill_on_drop(true);
+        let mut child = script
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let (keys, mut out) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let screen = Arc::new(Mutex::new(String::new()));
+        let seen = Arc::clone(&screen);
+        let mut reader = JoinSet::new();
+        reader.spawn(async move {
+            let mut bytes = [0u8; 4096];
+            let mut left = Vec::new();
+            while let Ok(count @ 1..) = out.read(&mut bytes).await {
+                left.extend_from_slice(bytes.get(..count).unwrap());
+                let whole = left.utf8_chunks().next().map_or(0, |chunk| chunk.valid().len());
+                let text: Vec<u8> = left.drain(..whole).collect();
+                seen.lock().unwrap().push_str(&String::from_utf8(text).unwrap());
+            }
+        });
+        Self { _child: child, keys, screen, place, _reader: reader }
+    }
+}
+
+/// Without what moves the cursor and paints.
+fn plain(screen: &str) -> String {
+    let mut shown = String::new();
+    let mut chars = screen.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\x1b' if chars.next() == Some('[') => {
+                chars.by_ref().find(|end| ('@'..='~').contains(end));
+            }
+            '\x1b' | '\r' => {}
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+impl Seat for AtTheKeys {
+    async fn say(&mut self, text: &str) {
+        self.keys.write_all(format!("{text}\r").as_bytes()).await.unwrap();
+        self.keys.flush().await.unwrap();
+    }
+
+    async fn send_file(&mut self, name: &str, bytes: &[u8]) {
+        let path = self.place.join("outbox");
+        std::fs::create_dir_all(&path).unwrap();
+        std::fs::write(path.join(name), bytes).unwrap();
+        self.say(&format!("/file {}", path.join(name).display())).await;
+    }
+
+    async fn heard(&mut self) -> Vec<String> {
+        vec![plain(&self.screen.lock().unwrap())]
+    }
+
+    async fn file(&mut self, name: &str) -> Option<Vec<u8>> {
+        std::fs::read(self.place.join(name)).ok()
+    }
+
+    async fn allow(&mut self) {
+        self.say("/yes").await;
+    }
+}

@@ -1,0 +1,197 @@
+//! Commands about tasks.
+
+use cloister_policy::engine::{CellCall, ChatCall, Request};
+use cloister_protocol::link::Cause;
+use cloister_protocol::{ErrorCode, TaskId, TurnId};
+use cloister_store::inbox::{InboxItem, InboxState};
+use cloister_store::tasks::{NewTask, Task};
+
+use super::run::{Here, line, who};
+use crate::control::Control;
+use crate::error::ControlError;
+use crate::gates::mark_text;
+use crate::options::nano_to_usd;
+
+/// How much of a task's instructions and result is shown.
+const SHOWN_CHARS: usize = 3_000;
+
+impl Control {
+    /// `/task TEXT | T1`
+    pub(super) async fn task_command(
+        &self,
+        row: &InboxItem,
+        here: &Here,
+        rest: &str,
+    ) -> Result<String, ControlError> {
+        if rest.is_empty() {
+            let message = "say what is to be done, or which task to show";
+            let fix = "such as /task sort the photos, or /task T1";
+            return Err(ControlError::with_fix(ErrorCode::BadRequest, message, fix));
+        }
+        if is_task_id(rest) {
+            let task = self.task_here(row, here, rest, ChatCall::Read).await?;
+            return Ok(in_full(&task));
+        }
+        let task = self.start_task(row, rest).await?;
+        Ok(format!(
+            "{} is started: {}. You are told when it ends; {}cancel {} stops it.",
+            task.id,
+            task.title,
+            here.sign(),
+            task.id
+        ))
+    }
+
+    /// A task from a person's own words, without a coordinator that puts it into its own.
+    async fn start_task(&self, row: &InboxItem, text: &str) -> Result<Task, ControlError> {
+        let person = self.person_of(row).await?;
+        self.require_of_turn(row, person, CellCall::Delegate).await?;
+        let marks = self.words_of(row, person).await?;
+        let files = match &row.cause {
+            Cause::Message { attachments, .. } => attachments.clone(),
+            Cause::TasksEnded { .. } | Cause::Clear => Vec::new(),
+        };
+        let risky =
+            matches!(cloister_policy::of_request(text), cloister_policy::Risk::Risky { .. });
+        let new = NewTask {
+            workspace: row.workspace,
+            chat: row.chat,
+            person,
+            parent: None,
+            turn: TurnId::of_trigger(&row.trigger()?).to_string(),
+            title: String::new(),
+            instructions: text.to_owned(),
+            request: text.to_owned(),
+            files,
+            plan_first: risky,
+            budget: self.store().user_of(row.workspace).await?.limits.task_budget,
+            hosts: None,
+            secrets: None,
+            marks: marks.iter().map(mark_text).collect(),
+        };
+        self.new_task(new, &format!("task {}", row.workspace), &row.id.to_string()).await
+    }
+
+    /// `/tasks`
+    pub(super) async fn list_tasks(
+        &self,
+        row: &InboxItem,
+        here: &Here,
+    ) -> Result<String, ControlError> {
+        let mut tasks = self.store().tasks(row.workspace, 20).await?;
+        if here.is_shared() {
+            tasks.retain(|task| task.chat == row.chat);
+        }
+        if tasks.is_empty() {
+            return Ok("There are no tasks yet.".to_owned());
+        }
+        let lines: Vec<String> = tasks.iter().map(task_line).collect();
+        Ok(lines.join("\n"))
+    }
+
+    /// `/cancel [T1 | all]`
+    pub(super) async fn cancel(
+        &self,
+        row: &InboxItem,
+        here: &Here,
+        rest: &str,
+    ) -> Result<String, ControlError> {
+        let one = match rest {
+            "" | "all" => None,
+            id => Some(self.task_here(row, here, id, ChatCall::CancelTask).await?.id),
+        };
+        let by = format!("{} in {}", who(row), row.chat);
+        let chat = one.is_none().then_some(row.chat);
+        let stopped = one.is_none() && self.cancel_turns_before(row).await?;
+        let cancelled = self.cancel_tasks(row.workspace, one, chat, &by).await?;
+        Ok(match cancelled.as_slice() {
+            [] if stopped => "I stop what I was saying.".to_owned(),
+            [] => "Nothing was running here.".to_owned(),
+            ids => {
+                let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+                format!("Cancelled: {}.", ids.join(", "))
+            }
+        })
+    }
+
+    /// Stops the answers that are being written in this chat; whether there were any.
+    async fn cancel_turns_before(&self, row: &InboxItem) -> Result<bool, ControlError> {
+        let mut stopped = false;
+        for earlier in self.store().unanswered(row.workspace).await? {
+            let runs = earlier.state == InboxState::Journaled && earlier.chat == row.chat;
+            if runs && earlier.id < row.id {
+                self.cancel_turn(row.workspace, TurnId::of_trigger(&earlier.trigger()?));
+                stopped = true;
+            }
+        }
+        Ok(stopped)
+    }
+
+    /// `/retry T1`
+    pub(super) async fn retry(
+        &self,
+        row: &InboxItem,
+        here: &Here,
+        rest: &str,
+    ) -> Result<String, ControlError> {
+        let id = self.task_here(row, here, rest, ChatCall::RetryTask).await?.id;
+        let task = self.retry_task(id, &row.id.to_string()).await?;
+        Ok(format!("{id} is tried again as {}.", task.id))
+    }
+
+    /// A task of this workspace, and where others read along of this chat, that the writer may do this to.
+    async fn task_here(
+        &self,
+        row: &InboxItem,
+        here: &Here,
+        text: &str,
+        call: ChatCall,
+    ) -> Result<Task, ControlError> {
+        let id = task_id(text)?;
+        let unknown =
+            || ControlError::refused(ErrorCode::NotFound, format!("there is no task {id}"));
+        let task = match self.store().task(id).await {
+            Ok(task) if task.workspace == row.workspace => task,
+            Ok(_) | Err(cloister_store::StoreError::NotFound { .. }) => return Err(unknown()),
+            Err(error) => return Err(error.into()),
+        };
+        if here.is_shared() && task.chat != row.chat {
+            return Err(unknown());
+        }
+        let place = self.place_of_chat(task.workspace, task.chat).await?;
+        self.require(&Request::chat(&here.person, call, &place, task.chat))?;
+        Ok(task)
+    }
+}
+
+pub(super) fn task_line(task: &Task) -> String {
+    format!("{} {} ({}, {})", task.id, task.title, task.state.as_str(), task.chat)
+}
+
+fn task_id(text: &str) -> Result<TaskId, ControlError> {
+    let number = text.trim_start_matches(['T', 't', '#']);
+    Ok(format!("T{number}").parse()?)
+}
+
+/// Whether a word names a task.
+fn is_task_id(text: &str) -> bool {
+    let number = text.strip_prefix(['T', 't', '#']);
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// A task with everything that a person may want to know of it.
+fn in_full(task: &Task) -> String {
+    let mut text = task_line(task);
+    let spent =
+        format!("Spent: ${:.4} of ${:.2}.", nano_to_usd(task.spent), nano_to_usd(task.budget));
+    line(&mut text, &spent);
+    let shown = |text: &str| crate::words::short(text.trim(), SHOWN_CHARS);
+    line(&mut text, &format!("\nWhat is to be done:\n{}", shown(&task.instructions)));
+    if !task.result.trim().is_empty() {
+        line(&mut text, &format!("\nWhat came of it:\n{}", shown(&task.result)));
+    }
+    if !task.not_shown.is_empty() {
+        line(&mut text, &format!("\nLeft out: {}.", task.not_shown.join(", ")));
+    }
+    text
+}

@@ -1,0 +1,93 @@
+//! What a connector logs in with: one sealed secret of the platform per connector. No task can use a secret of
+//! the platform; lists show its name, and nothing shows its value.
+
+use cloister_store::connectors::ConnectorId;
+use cloister_store::secrets::{NewSecret, SecretError};
+use cloister_vault::{Binding, Form, Owner, SecretName, SecretValue};
+
+use crate::control::Control;
+use crate::error::ControlError;
+
+/// What a secret is bound to whose server has an address that a secret can't be bound to.
+const NOWHERE: &str = "nowhere.invalid";
+
+/// Seals a connector's secret, in the place of what was there. It belongs to the server at `address`.
+pub async fn keep(
+    control: &Control,
+    surface: &str,
+    connector: ConnectorId,
+    address: &str,
+    value: SecretValue,
+    by: &str,
+) -> Result<(), ControlError> {
+    let new = NewSecret {
+        owner: Owner::Platform,
+        name: name(surface, connector)?,
+        binding: binding(address)?,
+        value,
+        by: by.to_owned(),
+    };
+    control.set_secret(new).await?;
+    Ok(())
+}
+
+/// Opens a connector's secret; none: there is none.
+pub async fn open(
+    control: &Control,
+    surface: &str,
+    connector: ConnectorId,
+) -> Result<Option<SecretValue>, ControlError> {
+    let name = name(surface, connector)?;
+    match control.store().open_secret(control.keys(), Owner::Platform, &name).await {
+        Ok(opened) => Ok(Some(opened.value)),
+        Err(SecretError::NoSecret { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Forgets a connector's secret; that there is none is no error.
+pub async fn forget(
+    control: &Control,
+    surface: &str,
+    connector: ConnectorId,
+    by: &str,
+) -> Result<(), ControlError> {
+    let name = name(surface, connector)?;
+    match control.store().remove_secret(Owner::Platform, &name, by).await {
+        Ok(()) | Err(SecretError::NoSecret { .. }) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn name(surface: &str, connector: ConnectorId) -> Result<SecretName, ControlError> {
+    Ok(format!("{surface}-{connector}").parse()?)
+}
+
+/// It belongs to the server, as the header that the account is known by.
+fn binding(address: &str) -> Result<Binding, ControlError> {
+    let form = Form::Header { name: "authorization".to_owned(), template: "Bearer {}".to_owned() };
+    let host = host_of(address).and_then(|host| host.parse().ok());
+    // An address without a name, such as [::1], is not one that a secret can be bound to; this binds to none.
+    let host = match host {
+        Some(host) => host,
+        None => NOWHERE.parse().map_err(SecretError::from)?,
+    };
+    Ok(Binding::new(vec![host], form).map_err(SecretError::from)?)
+}
+
+/// Host and port of an address.
+fn host_of(address: &str) -> Option<String> {
+    let (scheme, rest) = address.split_once("://")?;
+    let usual = match scheme.to_ascii_lowercase().as_str() {
+        "https" | "wss" => 443,
+        "http" | "ws" => 80,
+        _ => return None,
+    };
+    let authority = rest.split(['/', '?', '#', '\\']).next()?;
+    let host = authority.rsplit('@').next()?;
+    if host.contains(':') { Some(host.to_owned()) } else { Some(format!("{host}:{usual}")) }
+}
+
+#[cfg(test)]
+#[path = "credentials_tests.rs"]
+mod tests;

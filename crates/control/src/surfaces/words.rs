@@ -1,0 +1,53 @@
+//! Words of people, made fit to be handed over. Pure, and the same on every surface.
+
+use crate::commands;
+
+/// How much of a quoted message the agent is shown.
+const LONGEST_QUOTE: usize = 4_000;
+
+/// Without what no keyboard writes: control characters, other ends of line.
+pub fn clean(text: &str) -> String {
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+}
+
+/// At most so many characters.
+pub fn short(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+/// Whether this is meant as a command: one line that begins with `!` or `/` and a word.
+pub fn is_command(text: &str) -> bool {
+    let line = text.trim();
+    let Some(rest) = line.strip_prefix(['!', '/']) else { return false };
+    let name = rest.split_whitespace().next().unwrap_or_default();
+    let word = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphabetic());
+    commands::parse(text).is_some() || word && rest.starts_with(name) && !line.contains('\n')
+}
+
+/// Somebody else's words, each line marked as such.
+pub fn quoted(whose: &str, text: &str) -> String {
+    let mut quote = format!("> {whose}:");
+    for line in short(text.trim(), LONGEST_QUOTE).lines() {
+        quote.push_str("\n> ");
+        quote.push_str(line);
+    }
+    quote
+}
+
+/// The size of a file as people say it.
+pub fn megabytes(bytes: u64) -> String {
+    let tenths = bytes.saturating_mul(10).div_ceil(1 << 20);
+    if tenths.is_multiple_of(10) || tenths > 100 {
+        format!("{} MB", tenths.div_ceil(10))
+    } else {
+        format!("{}.{} MB", tenths / 10, tenths % 10)
+    }
+}
+
+#[cfg(test)]
+#[path = "words_tests.rs"]
+mod tests;

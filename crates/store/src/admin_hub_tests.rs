@@ -1,0 +1,162 @@
+use cloister_protocol::{End, TurnId, Usage, WorkspaceId};
+
+use super::*;
+use crate::connectors::NewConnector;
+use crate::conversations::NewConversation;
+use crate::inbox::{HeardIn, Inbound};
+use crate::users::{AccountKind, User, UserLimits};
+
+const C1: ChatId = ChatId::from_number(1);
+const LIMITS: UserLimits =
+    UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
+
+struct World {
+    _dir: tempfile::TempDir,
+    store: Store,
+    ada: User,
+    hub: AdminHub,
+    alone: Conversation,
+}
+
+async fn conversation(
+    store: &Store,
+    connector: ConnectorId,
+    workspace: WorkspaceId,
+    user: Option<UserId>,
+) -> Conversation {
+    let kind = if user.is_some() { ConversationKind::Door } else { ConversationKind::Shared };
+    let new = NewConversation {
+        connector,
+        external_id: Some(format!("place-{workspace}")),
+        chat: (workspace, C1),
+        kind,
+        user,
+    };
+    store.put_conversation(&new).await.unwrap()
+}
+
+async fn world() -> World {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
+    store.add_user(&"root".parse().unwrap(), LIMITS).await.unwrap();
+    let ada = store.add_user(&"ada".parse().unwrap(), LIMITS).await.unwrap();
+    let name = "club".parse().unwrap();
+    let club = store.add_account(&name, AccountKind::Community, LIMITS, "root").await.unwrap();
+    for workspace in [ada.workspace, club.workspace] {
+        store.ensure_first_chat(workspace).await.unwrap();
+    }
+    let new = NewConnector {
+        surface: "telegram".into(),
+        account: "12".into(),
+        address: "https://api.telegram.org".into(),
+        settings: serde_json::json!({}),
+        by: "root".into(),
+    };
+    let connector = store.put_connector(&new).await.unwrap().id;
+    let alone = conversation(&store, connector, ada.workspace, Some(ada.id)).await;
+    let room = conversation(&store, connector, club.workspace, None).await;
+    assert!(store.set_admin_hub(connector, Some(&room), "root").await.unwrap());
+    let hub = store.admin_hubs().await.unwrap().remove(0);
+    World { _dir: dir, store, ada, hub, alone }
+}
+
+impl World {
+    async fn exchange(&self, text: &str) {
+        let inbound = Inbound {
+            source: "telegram".into(),
+            external_id: text.into(),
+            workspace: self.ada.workspace,
+            chat: C1,
+            cause: Cause::Message {
+                from: "ada".into(),
+                text: text.into(),
+                attachments: Vec::new(),
+            },
+            heard_in: Some(HeardIn { conversation: self.alone.id, origin: None }),
+        };
+        let row = self.store.accept(inbound).await.unwrap().item;
+        let turn = TurnId::of_trigger(&row.trigger().unwrap());
+        let end = AgentFrame::End(End {
+            turn: turn.clone(),
+            message: None,
+            text: format!("the answer to {text}"),
+            usage: Usage::default(),
+            error: None,
+        });
+        let chat = (self.ada.workspace, C1);
+        self.store.end_turn(row.id, chat, &turn, Some(&end)).await.unwrap();
+    }
+
+    async fn hub_now(&self) -> AdminHub {
+        self.store.admin_hubs().await.unwrap().remove(0)
+    }
+}
+
+/// X1: what is shown is stored with that it was; a second look finds nothing, and a stale one changes nothing.
+#[tokio::test]
+async fn an_exchange_is_shown_once() {
+    let world = world().await;
+    world.exchange("one").await;
+    world.exchange("two").await;
+    let (found, up_to) = world.store.exchanges(&world.hub, 10).await.unwrap();
+    let said: Vec<&str> = found.iter().map(|exchange| exchange.answer.as_str()).collect();
+    assert_eq!(said, ["the answer to one", "the answer to two"]);
+    assert!(found.iter().all(|exchange| exchange.user == world.ada.id));
+    let (first, first_up_to) = world.store.exchanges(&world.hub, 1).await.unwrap();
+    assert_eq!((first.len(), first_up_to), (1, found[0].row), "the rest is for later");
+
+    let shown: Vec<Mirrored> = found
+        .iter()
+        .map(|exchange| Mirrored {
+            user: exchange.user,
+            row: exchange.row,
+            text: exchange.answer.clone(),
+        })
+        .collect();
+    assert_eq!(world.store.mirror(&world.hub, up_to, &shown).await.unwrap().len(), 2);
+    assert!(world.store.mirror(&world.hub, up_to, &shown).await.unwrap().is_empty(), "twice");
+    let (left, _) = world.store.exchanges(&world.hub_now().await, 10).await.unwrap();
+    assert!(left.is_empty(), "{left:?}");
+    assert_eq!(world.store.to_tell(world.hub.conversation.id).await.unwrap().len(), 2);
+
+    world.store.set_admin_hub(world.hub.connector, None, "root").await.unwrap();
+    world.exchange("three").await;
+    let (late, up_to) = world.store.exchanges(&world.hub, 10).await.unwrap();
+    let shown = [Mirrored { user: world.ada.id, row: late[0].row, text: "three".into() }];
+    let told = world.store.mirror(&world.hub, up_to, &shown).await.unwrap();
+    assert!(told.is_empty(), "it is no hub any more");
+}
+
+/// Who is erased is erased from the hub too.
+#[tokio::test]
+async fn mirrored_words_go_with_whose_they_are() {
+    let world = world().await;
+    world.exchange("my own words").await;
+    let text = "you are mirrored";
+    let told = world.store.tell_of_mirror(&world.hub, world.ada.id, &world.alone, text).await;
+    assert!(told.unwrap().is_some());
+    let again = world.store.tell_of_mirror(&world.hub, world.ada.id, &world.alone, text).await;
+    assert!(again.unwrap().is_none(), "once");
+    let (found, up_to) = world.store.exchanges(&world.hub, 10).await.unwrap();
+    let shown = [Mirrored { user: world.ada.id, row: found[0].row, text: "my own words".into() }];
+    world.store.mirror(&world.hub, up_to, &shown).await.unwrap();
+    world.store.tell_hub(&world.hub, "stop-1", "stopped").await.unwrap().unwrap();
+    assert!(world.store.tell_hub(&world.hub, "stop-1", "stopped").await.unwrap().is_none());
+    assert_eq!(world.store.to_tell(world.hub.conversation.id).await.unwrap().len(), 2);
+
+    world.store.erase_records(world.ada.id, "root").await.unwrap();
+    let left = world.store.to_tell(world.hub.conversation.id).await.unwrap();
+    assert_eq!(left.len(), 1);
+    assert!(!format!("{left:?}").contains("my own words"), "{left:?}");
+}
+
+/// A hub goes with its conversation and with its connector.
+#[tokio::test]
+async fn a_hub_that_is_gone_is_none() {
+    let world = world().await;
+    world.store.tell_of_mirror(&world.hub, world.ada.id, &world.alone, "x").await.unwrap();
+    world.store.forget_conversation(world.hub.conversation.id).await.unwrap();
+    assert!(world.store.admin_hubs().await.unwrap().is_empty());
+    world.store.remove_connector(world.hub.connector, "root").await.unwrap();
+    assert!(world.store.troubles().await.unwrap().is_empty());
+}

@@ -1,0 +1,243 @@
+//! Which chat a conversation shows, where people change that themselves: doors that are turned to another
+//! chat, topics and threads that people open, and the names they give them.
+
+use cloister_protocol::{ChatId, UserId, WorkspaceId};
+use sqlx::SqliteConnection;
+
+use crate::chats::{self, Chat};
+use crate::connectors::ConnectorId;
+use crate::conversations::{self, Conversation, ConversationId, ConversationKind, NewConversation};
+use crate::db::Store;
+use crate::error::{StoreError, Tried, not_found};
+use crate::{audit, contexts, requests};
+
+/// A topic or thread, as the surface names it.
+#[derive(Clone, Copy, Debug)]
+pub struct Thread<'a> {
+    pub connector: ConnectorId,
+    pub external_id: &'a str,
+    pub title: &'a str,
+}
+
+impl Store {
+    /// Turns a door to another chat of its workspace, once per key.
+    pub async fn show_in_door(
+        &self,
+        door: ConversationId,
+        chat: ChatId,
+        key: &str,
+    ) -> Result<(), StoreError> {
+        let what = "turn a door to a chat";
+        let scope = format!("door {}", door.number());
+        let mut tx = self.begin().await?;
+        if requests::answered::<u32>(&mut tx, &scope, key).await?.is_some() {
+            return tx.commit().await.tried(what);
+        }
+        turn_door(&mut tx, door, chat.number()).await?;
+        requests::remember(&mut tx, &scope, key, &chat.number(), self.clock.now_ms()).await?;
+        tx.commit().await.tried(what)
+    }
+
+    /// Makes a chat and turns a door to it. The same key again answers with the chat made before, and leaves
+    /// the door as it is.
+    pub async fn new_chat_in_door(
+        &self,
+        workspace: WorkspaceId,
+        title: &str,
+        key: &str,
+        door: ConversationId,
+    ) -> Result<Chat, StoreError> {
+        let what = "make a chat in a door";
+        let now = self.clock.now_ms();
+        // The same scope as anywhere else: a message opens one chat.
+        let scope = format!("new-chat {workspace}");
+        let mut tx = self.begin().await?;
+        if let Some(number) = requests::answered::<u32>(&mut tx, &scope, key).await? {
+            tx.commit().await.tried(what)?;
+            return self.chat(workspace, ChatId::from_number(number)).await;
+        }
+        let number = chats::insert_chat(&mut tx, workspace, title, now).await?;
+        conversations::want_in_every_home(&mut tx, (workspace, number), now).await?;
+        turn_door(&mut tx, door, number).await?;
+        requests::remember(&mut tx, &scope, key, &number, now).await?;
+        tx.commit().await.tried(what)?;
+        self.chat(workspace, ChatId::from_number(number)).await
+    }
+
+    /// A thread in a context becomes a chat of its own there; one that is known is answered with.
+    pub async fn put_thread(
+        &self,
+        thread: Thread<'_>,
+        (workspace, context): (WorkspaceId, &str),
+    ) -> Result<Conversation, StoreError> {
+        let now = self.clock.now_ms();
+        let mut tx = self.begin().await?;
+        if let Some(known) = known(&mut tx, thread).await? {
+            tx.commit().await.tried("find a thread")?;
+            return self.there(known).await;
+        }
+        let number = chats::insert_chat(&mut tx, workspace, thread.title, now).await?;
+        contexts::place_chat(&mut tx, workspace, number, context).await?;
+        let chat = (workspace, ChatId::from_number(number));
+        let id = insert(&mut tx, thread, (chat, ConversationKind::Shared, None), now).await?;
+        tx.commit().await.tried("keep a thread")?;
+        self.there(id).await
+    }
+
+    /// A topic that a person opened in a conversation of their own becomes a new chat of theirs; one that is
+    /// known is answered with.
+    pub async fn put_own_thread(
+        &self,
+        thread: Thread<'_>,
+        (user, workspace): (UserId, WorkspaceId),
+    ) -> Result<Conversation, StoreError> {
+        let now = self.clock.now_ms();
+        let mut tx = self.begin().await?;
+        if let Some(known) = known(&mut tx, thread).await? {
+            tx.commit().await.tried("find a topic")?;
+            return self.there(known).await;
+        }
+        let number = chats::insert_chat(&mut tx, workspace, thread.title, now).await?;
+        let chat = (workspace, ChatId::from_number(number));
+        let id = insert(&mut tx, thread, (chat, ConversationKind::Room, Some(user)), now).await?;
+        conversations::want_in_every_home(&mut tx, (workspace, number), now).await?;
+        tx.commit().await.tried("keep a topic")?;
+        self.there(id).await
+    }
+
+    async fn there(&self, id: i64) -> Result<Conversation, StoreError> {
+        let found = self.conversation_by_id(ConversationId::from_number(id)).await?;
+        found.ok_or_else(|| not_found("conversation", id))
+    }
+
+    /// Somebody named a conversation on its surface: its chat is named so, and the surface shows that already.
+    pub async fn rename_from(&self, id: ConversationId, title: &str) -> Result<(), StoreError> {
+        let what = "name a chat as its conversation";
+        let mut tx = self.begin().await?;
+        let chat: Option<(u32, u32)> = sqlx::query_as(
+            "UPDATE conversations SET shown_title = ? WHERE id = ? RETURNING workspace_id, chat",
+        )
+        .bind(title)
+        .bind(id.number())
+        .fetch_optional(&mut *tx)
+        .await
+        .tried(what)?;
+        let (workspace, chat) = chat.ok_or_else(|| not_found("conversation", id.number()))?;
+        let renamed = sqlx::query(
+            "UPDATE chats SET title = ?1 WHERE workspace_id = ?2 AND number = ?3 AND title <> ?1",
+        )
+        .bind(title)
+        .bind(workspace)
+        .bind(chat)
+        .execute(&mut *tx)
+        .await
+        .tried(what)?;
+        if renamed.rows_affected() > 0 {
+            let chat = ChatId::from_number(chat);
+            let entry = audit::Entry::new("a person", "chat.rename", chat)
+                .of_workspace(WorkspaceId::from_number(workspace));
+            audit::record(&mut tx, self.clock.now_ms(), entry).await?;
+        }
+        tx.commit().await.tried(what)
+    }
+
+    /// A person did something in a conversation that is no message: what has no answer of its own goes there
+    /// from now on.
+    pub async fn was_active(&self, id: ConversationId) -> Result<(), StoreError> {
+        let what = "keep where a person was last active";
+        let mut tx = self.begin().await?;
+        sqlx::query("UPDATE conversations SET last_active_at = ? WHERE id = ?")
+            .bind(self.clock.now_ms())
+            .bind(id.number())
+            .execute(&mut *tx)
+            .await
+            .tried(what)?;
+        sqlx::query(
+            "UPDATE workspaces SET last_conversation = ?1 \
+             WHERE id = (SELECT workspace_id FROM conversations WHERE id = ?1)",
+        )
+        .bind(id.number())
+        .execute(&mut *tx)
+        .await
+        .tried(what)?;
+        tx.commit().await.tried(what)
+    }
+
+    /// The conversations of a surface that show a chat of a context where others read along.
+    pub async fn threads_of(
+        &self,
+        surface: &str,
+        (workspace, context): (WorkspaceId, &str),
+    ) -> Result<Vec<ConversationId>, StoreError> {
+        let ids: Vec<i64> = sqlx::query_scalar(
+            "SELECT c.id FROM conversations c JOIN connectors ON connectors.id = c.connector_id \
+             JOIN chats ON chats.workspace_id = c.workspace_id AND chats.number = c.chat \
+             WHERE connectors.surface = ? AND c.kind = 'shared' AND c.workspace_id = ? \
+               AND chats.context = ? ORDER BY c.id",
+        )
+        .bind(surface)
+        .bind(workspace.number())
+        .bind(context)
+        .fetch_all(self.reader())
+        .await
+        .tried("list the threads of a context")?;
+        Ok(ids.into_iter().map(ConversationId::from_number).collect())
+    }
+}
+
+/// Turns a door to a chat of the workspace that it shows already, and of no other.
+async fn turn_door(
+    tx: &mut SqliteConnection,
+    door: ConversationId,
+    chat: u32,
+) -> Result<(), StoreError> {
+    let turned = sqlx::query(
+        "UPDATE conversations SET chat = ?2 WHERE id = ?1 AND kind = 'door' AND EXISTS \
+         (SELECT 1 FROM chats WHERE chats.workspace_id = conversations.workspace_id AND number = ?2)",
+    )
+    .bind(door.number())
+    .bind(chat)
+    .execute(&mut *tx)
+    .await
+    .tried("turn a door to a chat")?;
+    if turned.rows_affected() == 0 {
+        return Err(not_found("chat", ChatId::from_number(chat)));
+    }
+    Ok(())
+}
+
+async fn known(tx: &mut SqliteConnection, thread: Thread<'_>) -> Result<Option<i64>, StoreError> {
+    sqlx::query_scalar("SELECT id FROM conversations WHERE connector_id = ? AND external_id = ?")
+        .bind(thread.connector.number())
+        .bind(thread.external_id)
+        .fetch_optional(&mut *tx)
+        .await
+        .tried("find a thread")
+}
+
+async fn insert(
+    tx: &mut SqliteConnection,
+    thread: Thread<'_>,
+    (chat, kind, user): ((WorkspaceId, ChatId), ConversationKind, Option<UserId>),
+    now: i64,
+) -> Result<i64, StoreError> {
+    let new = NewConversation {
+        connector: thread.connector,
+        external_id: Some(thread.external_id.to_owned()),
+        chat,
+        kind,
+        user,
+    };
+    let id = conversations::insert(tx, &new, now).await?;
+    sqlx::query("UPDATE conversations SET shown_title = ? WHERE id = ?")
+        .bind(thread.title)
+        .bind(id)
+        .execute(&mut *tx)
+        .await
+        .tried("keep what a thread is called")?;
+    Ok(id)
+}
+
+#[cfg(test)]
+#[path = "doors_tests.rs"]
+mod tests;

@@ -1,0 +1,218 @@
+use cloister_protocol::AgentFrame;
+use cloister_protocol::Update;
+use cloister_protocol::link::Cause;
+
+use super::*;
+use crate::connectors::NewConnector;
+use crate::inbox::{HeardIn, Inbound, MostOpen, Taken};
+use crate::users::{User, UserLimits};
+
+const C1: ChatId = ChatId::from_number(1);
+const C2: ChatId = ChatId::from_number(2);
+
+struct World {
+    _dir: tempfile::TempDir,
+    store: Store,
+    ada: User,
+    bob: User,
+    matrix: ConnectorId,
+    telegram: ConnectorId,
+}
+
+impl World {
+    async fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
+        let limits =
+            UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
+        let ada = store.add_user(&"ada".parse().unwrap(), limits).await.unwrap();
+        let bob = store.add_user(&"bob".parse().unwrap(), limits).await.unwrap();
+        for user in [&ada, &bob] {
+            store.ensure_first_chat(user.workspace).await.unwrap();
+        }
+        let (matrix, telegram) =
+            (connector(&store, "matrix").await, connector(&store, "telegram").await);
+        Self { _dir: dir, store, ada, bob, matrix, telegram }
+    }
+
+    async fn place(
+        &self,
+        connector: ConnectorId,
+        name: &str,
+        chat: ChatId,
+        kind: ConversationKind,
+    ) -> Conversation {
+        let new = NewConversation {
+            connector,
+            external_id: Some(name.to_owned()),
+            chat: (self.ada.workspace, chat),
+            kind,
+            user: Some(self.ada.id),
+        };
+        self.store.put_conversation(&new).await.unwrap()
+    }
+
+    async fn door(&self) -> Conversation {
+        self.place(self.telegram, "1001", C1, ConversationKind::Door).await
+    }
+
+    async fn shows(&self, place: &Conversation) -> ChatId {
+        self.store.conversation_by_id(place.id).await.unwrap().unwrap().chat
+    }
+
+    /// Ada writes; none: on the web.
+    async fn writes(&self, chat: ChatId, place: Option<&Conversation>, id: &str) {
+        let inbound = Inbound {
+            source: "test".to_owned(),
+            external_id: id.to_owned(),
+            workspace: self.ada.workspace,
+            chat,
+            cause: Cause::Message {
+                from: "ada".to_owned(),
+                text: id.to_owned(),
+                attachments: Vec::new(),
+            },
+            heard_in: place.map(|place| HeardIn { conversation: place.id, origin: None }),
+        };
+        let most = MostOpen { in_workspace: 100, in_all: 100 };
+        let taken = self.store.take_message(inbound, most).await.unwrap();
+        assert!(matches!(taken, Taken::Stored(_)));
+    }
+
+    /// Where something of a chat is told that answers nothing.
+    async fn told_in(&self, chat: ChatId, key: &str) -> Option<ConversationId> {
+        let frame = AgentFrame::Update(Update::Notice { text: key.to_owned() });
+        let told = self.store.notify((self.ada.workspace, chat), key, &frame).await.unwrap();
+        told.unwrap().conversation
+    }
+}
+
+async fn connector(store: &Store, surface: &str) -> ConnectorId {
+    let bot = NewConnector {
+        surface: surface.to_owned(),
+        account: "bot".to_owned(),
+        address: "https://a".to_owned(),
+        settings: serde_json::json!({}),
+        by: "ada".to_owned(),
+    };
+    store.put_connector(&bot).await.unwrap().id
+}
+
+/// X5: a door is turned once per message, so that a message that is looked at again turns it no more.
+#[tokio::test]
+async fn a_door_is_turned_once_per_message() {
+    let world = World::new().await;
+    let door = world.door().await;
+    let made = world.store.new_chat_in_door(world.ada.workspace, "Taxes", "m1", door.id);
+    assert_eq!(made.await.unwrap().id, C2);
+    assert_eq!(world.shows(&door).await, C2);
+    world.store.show_in_door(door.id, C1, "m2").await.unwrap();
+    assert_eq!(world.shows(&door).await, C1);
+    let again = world.store.new_chat_in_door(world.ada.workspace, "Taxes", "m1", door.id);
+    assert_eq!(again.await.unwrap().id, C2, "the same message opens one chat");
+    assert_eq!(world.shows(&door).await, C1, "and turns the door once");
+    world.store.show_in_door(door.id, C2, "m3").await.unwrap();
+    world.store.show_in_door(door.id, C1, "m2").await.unwrap();
+    assert_eq!(world.shows(&door).await, C2);
+}
+
+/// E81: a door shows chats of the workspace that it is a door to, and of no other; a room shows its own.
+#[tokio::test]
+async fn a_door_never_shows_what_is_not_its_persons() {
+    let world = World::new().await;
+    let door = world.door().await;
+    let other = world.store.new_chat(world.bob.workspace, "Bob's", None).await.unwrap().id;
+    assert_eq!(other, C2, "bob has one of that number, ada has not");
+    assert!(world.store.show_in_door(door.id, other, "m1").await.is_err());
+    assert_eq!(world.shows(&door).await, C1);
+    let found = world.store.conversation_by_id(door.id).await.unwrap().unwrap();
+    assert_eq!(found.workspace, world.ada.workspace);
+    let room = world.place(world.telegram, "1001/5", C1, ConversationKind::Room).await;
+    world.store.new_chat(world.ada.workspace, "Taxes", None).await.unwrap();
+    assert!(world.store.show_in_door(room.id, C2, "m2").await.is_err(), "a room stays");
+}
+
+/// X5: a topic that a person opens is one chat, however often it is heard, and is shown wherever they have a home.
+#[tokio::test]
+async fn a_topic_is_one_chat_and_is_wanted_in_other_homes() {
+    let world = World::new().await;
+    world.store.set_home(world.telegram, world.ada.id, Some("1001")).await.unwrap();
+    world.store.set_home(world.matrix, world.ada.id, Some("!space")).await.unwrap();
+    let topic = Thread { connector: world.telegram, external_id: "1001/9", title: "Taxes" };
+    let who = (world.ada.id, world.ada.workspace);
+    let first = world.store.put_own_thread(topic, who).await.unwrap();
+    let again = world.store.put_own_thread(topic, who).await.unwrap();
+    assert_eq!((again.id, first.chat, first.kind), (first.id, C2, ConversationKind::Room));
+    assert_eq!(first.shown_title.as_deref(), Some("Taxes"));
+    assert!(world.store.conversations_to_mend(world.telegram).await.unwrap().is_empty());
+    let wanted = world.store.conversations_to_mend(world.matrix).await.unwrap();
+    let wanted: Vec<_> =
+        wanted.iter().map(|mend| (mend.title.as_str(), &mend.conversation)).collect();
+    let [("Taxes", room)] = wanted.as_slice() else { panic!("{wanted:?}") };
+    assert_eq!((room.chat, room.external_id.as_deref()), (C2, None));
+}
+
+/// X5: what a person names a topic, its chat is called; the surface that they did it on shows that already.
+#[tokio::test]
+async fn a_name_follows_from_the_surface() {
+    let world = World::new().await;
+    let topic = Thread { connector: world.telegram, external_id: "1001/9", title: "Taxes" };
+    let who = (world.ada.id, world.ada.workspace);
+    let topic = world.store.put_own_thread(topic, who).await.unwrap();
+    let room = world.place(world.matrix, "!taxes", C2, ConversationKind::Room).await;
+    world.store.set_shown(room.id, "Taxes", false).await.unwrap();
+    world.store.rename_from(topic.id, "Taxes 2026").await.unwrap();
+    let chat = world.store.chat(world.ada.workspace, C2).await.unwrap();
+    assert_eq!(chat.title, "Taxes 2026");
+    assert!(world.store.conversations_to_mend(world.telegram).await.unwrap().is_empty());
+    let elsewhere = world.store.conversations_to_mend(world.matrix).await.unwrap();
+    assert_eq!(elsewhere.first().unwrap().title, "Taxes 2026");
+    assert!(world.store.rename_from(ConversationId::from_number(999), "x").await.is_err());
+}
+
+/// W7: what ends in the background is told on the surface where its person was last active in any chat: in the
+/// conversation that shows its chat there, or else in a door.
+#[tokio::test]
+async fn a_push_goes_where_the_person_was_last_active() {
+    let world = World::new().await;
+    world.store.new_chat(world.ada.workspace, "Taxes", None).await.unwrap();
+    let first = world.place(world.matrix, "!one", C1, ConversationKind::Room).await;
+    let second = world.place(world.matrix, "!two", C2, ConversationKind::Room).await;
+    let door = world.door().await;
+    assert_eq!(world.told_in(C1, "a").await, None, "nobody was active anywhere");
+    world.writes(C1, Some(&first), "1").await;
+    assert_eq!(world.told_in(C1, "b").await, Some(first.id));
+    assert_eq!(world.told_in(C2, "c").await, Some(second.id), "its own room on the same surface");
+    world.writes(C1, Some(&door), "2").await;
+    assert_eq!(world.told_in(C1, "d").await, Some(door.id));
+    assert_eq!(world.told_in(C2, "e").await, Some(door.id), "what the door does not show, too");
+    world.writes(C2, Some(&second), "3").await;
+    assert_eq!(world.told_in(C1, "f").await, Some(first.id), "back on Matrix");
+    world.store.was_active(door.id).await.unwrap();
+    assert_eq!(world.told_in(C1, "g").await, Some(door.id), "a press counts");
+    world.writes(C1, None, "4").await;
+    assert_eq!(world.told_in(C1, "h").await, None, "on the web, in this chat");
+    assert_eq!(world.told_in(C2, "i").await, Some(second.id), "the web shows that as well");
+}
+
+/// W7: what is gone is not told while there is something else, and what a person said again is no new activity.
+#[tokio::test]
+async fn a_push_goes_nowhere_that_is_gone() {
+    let world = World::new().await;
+    let room = world.place(world.matrix, "!one", C1, ConversationKind::Room).await;
+    let door = world.door().await;
+    world.writes(C1, Some(&room), "1").await;
+    world.writes(C1, Some(&door), "2").await;
+    world.writes(C1, Some(&room), "1").await;
+    assert_eq!(world.told_in(C1, "a").await, Some(door.id), "a repetition moves nothing");
+    world.store.set_broken(door.id, Some("blocked")).await.unwrap();
+    assert_eq!(world.told_in(C1, "b").await, Some(room.id), "what is left");
+    world.writes(C1, Some(&room), "3").await;
+    assert_eq!(world.told_in(C1, "c").await, Some(room.id));
+    world.store.forget_conversation(room.id).await.unwrap();
+    assert_eq!(world.told_in(C1, "d").await, Some(door.id), "it waits until she is back");
+    let on_web = world.store.undelivered(world.ada.workspace, C1).await.unwrap();
+    assert!(on_web.iter().any(|row| row.turn == "notice-d"), "and the web shows it meanwhile");
+    world.store.forget_conversation(door.id).await.unwrap();
+    assert_eq!(world.told_in(C1, "e").await, None);
+}

@@ -1,0 +1,91 @@
+use cloister_protocol::ChatId;
+
+use crate::connectors::{Connector, NewConnector};
+use crate::contexts::{self, Context, Lists};
+use crate::conversations::{ConversationKind, NewConversation};
+use crate::db::Store;
+use crate::users::UserLimits;
+
+struct World {
+    _dir: tempfile::TempDir,
+    store: Store,
+    connector: Connector,
+    chat: (cloister_protocol::WorkspaceId, ChatId),
+}
+
+async fn world() -> World {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
+    let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
+    let ada = store.add_user(&"ada".parse().unwrap(), limits).await.unwrap();
+    let bot = NewConnector {
+        surface: "telegram".into(),
+        account: "@bot".into(),
+        address: "https://a".into(),
+        settings: serde_json::json!({}),
+        by: "ada".into(),
+    };
+    let connector = store.put_connector(&bot).await.unwrap();
+    let context = Context {
+        workspace: ada.workspace,
+        name: "guild".into(),
+        inherits: contexts::OUTERMOST.into(),
+        prompt: String::new(),
+        lists: Lists::default(),
+        conversation: Some(contexts::Conversation { surface: "telegram".into(), id: "-5".into() }),
+        chat: None,
+        created_at: 0,
+    };
+    let chat = store.put_context(&context, "ada").await.unwrap().chat.unwrap();
+    for id in ["-5", "-5/7", "-55"] {
+        let new = NewConversation {
+            connector: connector.id,
+            external_id: Some(id.into()),
+            chat: (ada.workspace, chat),
+            kind: ConversationKind::Shared,
+            user: None,
+        };
+        store.put_conversation(&new).await.unwrap();
+    }
+    World { _dir: dir, store, connector, chat: (ada.workspace, chat) }
+}
+
+/// X1: a group that Telegram turns into a supergroup stays the context that it was, with all that is known of
+/// it; another group with a similar number does not move, and hearing of it twice changes nothing.
+#[tokio::test]
+async fn what_a_group_is_follows_it_to_its_new_number() {
+    let world = world().await;
+    let (store, connector) = (&world.store, &world.connector);
+    assert!(store.conversation_moved(connector, "-5", "-1005").await.unwrap());
+    assert!(!store.conversation_moved(connector, "-5", "-1005").await.unwrap());
+    let there = contexts::Conversation { surface: "telegram".into(), id: "-1005".into() };
+    let context = store.context_of(&there).await.unwrap().unwrap();
+    assert_eq!((context.workspace, context.chat), (world.chat.0, Some(world.chat.1)));
+    let known = store.conversations(connector.id).await.unwrap();
+    let ids: Vec<_> = known.into_iter().filter_map(|known| known.external_id).collect();
+    assert_eq!(ids, ["-1005", "-1005/7", "-55"]);
+}
+
+/// A topic that somebody deleted: what waits to be told is told in the next one.
+#[tokio::test]
+async fn a_room_that_is_lost_is_made_anew() {
+    let world = world().await;
+    let (store, connector) = (&world.store, &world.connector);
+    let new = NewConversation {
+        connector: connector.id,
+        external_id: Some("42/7".into()),
+        chat: world.chat,
+        kind: ConversationKind::Room,
+        user: None,
+    };
+    let room = store.put_conversation(&new).await.unwrap();
+    store.set_shown(room.id, "guild", false).await.unwrap();
+    store.set_broken(room.id, Some("the topic was deleted")).await.unwrap();
+    store.make_anew(room.id).await.unwrap();
+    let to_mend = store.conversations_to_mend(connector.id).await.unwrap();
+    let [wanted] = to_mend.as_slice() else { panic!("one is wanted: {to_mend:?}") };
+    assert_eq!(
+        (wanted.conversation.id, wanted.conversation.external_id.as_deref()),
+        (room.id, None)
+    );
+}

@@ -1,0 +1,253 @@
+//! Slash commands: what Discord offers while somebody types, and what they typed in the words of the command table.
+//!
+//! A command has the options of this table, in the order in which they would be typed. What the table does not know
+//! takes its words as one option, so that a new command works before anybody thinks of Discord.
+
+use std::collections::BTreeMap;
+
+use cloister_control::ports::SendError;
+use cloister_control::{ChoiceKind, MenuItem, menu};
+use serde_json::{Value, json};
+use twilight_http::request::Request;
+use twilight_http::routing::Route;
+
+use super::bot::Bot;
+use super::outgoing::meaning;
+
+const STRING: u8 = 3;
+const BOOLEAN: u8 = 5;
+const MAX_DESCRIPTION: usize = 100;
+/// As many commands as an application may have.
+const MOST_COMMANDS: usize = 100;
+
+/// An option of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Opt {
+    name: &'static str,
+    help: &'static str,
+    required: bool,
+    takes: Takes,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Takes {
+    Words,
+    /// Words, of which some are offered.
+    Choice(ChoiceKind),
+    /// One of these.
+    OneOf(&'static [&'static str]),
+    /// Yes adds this word.
+    Word(&'static str),
+}
+
+const fn opt(name: &'static str, help: &'static str, takes: Takes) -> Opt {
+    Opt { name, help, required: false, takes }
+}
+
+const fn must(name: &'static str, help: &'static str, takes: Takes) -> Opt {
+    Opt { name, help, required: true, takes }
+}
+
+const CHATS: Takes = Takes::Choice(ChoiceKind::Chats);
+const TASKS: Takes = Takes::Choice(ChoiceKind::Tasks);
+const APPROVALS: Takes = Takes::Choice(ChoiceKind::Approvals);
+
+/// The options of each command that has any.
+const OPTIONS: &[(&str, &[Opt])] = &[
+    ("help", &[opt("command", "which command", Takes::Words)]),
+    ("new", &[opt("title", "what it is about", Takes::Words)]),
+    ("chats", &[opt("chat", "show this one here", CHATS)]),
+    ("rename", &[must("title", "its new name", Takes::Words)]),
+    (
+        "archive",
+        &[
+            opt("chat", "which chat; this one unless you say", CHATS),
+            opt("undo", "take it out again", Takes::Word("undo")),
+        ],
+    ),
+    ("task", &[must("what", "what is to be done, or the task to show", TASKS)]),
+    ("cancel", &[opt("task", "which task, or all; everything of this chat unless you say", TASKS)]),
+    ("retry", &[must("task", "which task", TASKS)]),
+    (
+        "approve",
+        &[
+            opt("question", "which question", APPROVALS),
+            opt("how", "for how long; once unless you say", Takes::OneOf(&["task", "always"])),
+        ],
+    ),
+    (
+        "deny",
+        &[
+            opt("question", "which question", APPROVALS),
+            opt("stop", "end its task as well", Takes::Word("stop")),
+        ],
+    ),
+    ("revoke", &[must("grant", "which grant, such as G1", Takes::Words)]),
+    ("budget", &[opt("usd", "the new daily limit", Takes::Words)]),
+    ("allow", &[must("host", "which host", Takes::Words)]),
+    ("forbid", &[must("host", "which host", Takes::Words)]),
+    ("admin_channel", &[must("state", "on or off", Takes::OneOf(&["enable", "disable"]))]),
+    (
+        "stop",
+        &[
+            must("what", "everything, everywhere", Takes::OneOf(&["all"])),
+            opt("reason", "what people are told", Takes::Words),
+        ],
+    ),
+];
+
+const ANY: &[Opt] = &[opt("words", "what comes after it", Takes::Words)];
+const SOME: &[Opt] = &[must("words", "what comes after it", Takes::Words)];
+
+fn options_of(item: &MenuItem) -> &'static [Opt] {
+    if let Some((_, options)) = OPTIONS.iter().find(|(name, _)| *name == item.name) {
+        return options;
+    }
+    match item.usage.split_once(' ') {
+        Some((_, rest)) if rest.trim_start().starts_with('[') => ANY,
+        Some(_) => SOME,
+        None => &[],
+    }
+}
+
+/// A slash command as it would be typed; none if there is no such command. Values come as Discord hands them over:
+/// of a switch, `true` or `false`.
+pub(crate) fn typed(name: &str, values: &[(&str, &str)]) -> Option<String> {
+    let item = menu().find(|item| item.name == name)?;
+    let mut text = format!("/{name}");
+    for option in options_of(&item) {
+        let value = values.iter().find(|(name, _)| *name == option.name).map(|(_, value)| *value);
+        let word = match (option.takes, value) {
+            (_, None) => continue,
+            (Takes::Word(word), Some("true")) => word.to_owned(),
+            (Takes::Word(_), Some(_)) => continue,
+            (Takes::Words | Takes::Choice(_) | Takes::OneOf(_), Some(value)) => {
+                // A command is one line.
+                value.replace(['\n', '\r'], " ").trim().to_owned()
+            }
+        };
+        if !word.is_empty() {
+            text.push(' ');
+            text.push_str(&word);
+        }
+    }
+    Some(text)
+}
+
+/// What is offered while somebody types an option.
+pub(crate) fn choices_of(command: &str, option: &str) -> Option<ChoiceKind> {
+    let item = menu().find(|item| item.name == command)?;
+    let option = options_of(&item).iter().find(|known| known.name == option)?;
+    match option.takes {
+        Takes::Choice(kind) => Some(kind),
+        Takes::Words | Takes::OneOf(_) | Takes::Word(_) => None,
+    }
+}
+
+/// Tells Discord which commands there are, unless it knows them so.
+pub(crate) async fn register(bot: &Bot) -> Result<(), SendError> {
+    let application_id = bot.application().get();
+    let asked =
+        Request::from_route(&Route::GetGlobalCommands { application_id, with_localizations: None });
+    let there: Vec<Value> = bot.read(bot.http.request::<()>(asked)).await.map_err(meaning)?;
+    let wanted = all();
+    if is_same(&there, &wanted) {
+        return Ok(());
+    }
+    let request = Request::builder(&Route::SetGlobalCommands { application_id }).json(&wanted);
+    let request = request.build().map_err(|error| meaning(super::rest::Fault::of(&error)))?;
+    let set: Vec<Value> = bot.read(bot.http.request::<()>(request)).await.map_err(meaning)?;
+    tracing::info!(commands = set.len(), "Discord was told which commands there are");
+    Ok(())
+}
+
+/// Every command, as Discord wants to be told.
+fn all() -> Vec<Value> {
+    menu().take(MOST_COMMANDS).map(|item| command(&item)).collect()
+}
+
+fn command(item: &MenuItem) -> Value {
+    let options: Vec<Value> = options_of(item).iter().map(option).collect();
+    json!({
+        "type": 1,
+        "name": item.name,
+        "description": description(item.help),
+        "options": options,
+        // In servers that have the bot, and in direct messages with it.
+        "contexts": [0, 1],
+        "integration_types": [0],
+    })
+}
+
+fn option(option: &Opt) -> Value {
+    let mut told = json!({
+        "type": if matches!(option.takes, Takes::Word(_)) { BOOLEAN } else { STRING },
+        "name": option.name,
+        "description": description(option.help),
+        "required": option.required,
+    });
+    match option.takes {
+        Takes::Choice(_) => told["autocomplete"] = json!(true),
+        Takes::OneOf(words) => {
+            let choices: Vec<Value> =
+                words.iter().map(|word| json!({ "name": word, "value": word })).collect();
+            told["choices"] = json!(choices);
+        }
+        Takes::Words | Takes::Word(_) => {}
+    }
+    told
+}
+
+fn description(help: &str) -> String {
+    help.chars().take(MAX_DESCRIPTION).collect()
+}
+
+/// Whether Discord knows these commands and no others. What it adds by itself, and leaves out because it is usual,
+/// makes no difference.
+fn is_same(there: &[Value], wanted: &[Value]) -> bool {
+    let by_name = |commands: &[Value]| -> BTreeMap<String, Value> {
+        commands.iter().map(|command| (text(command, "name"), plain_command(command))).collect()
+    };
+    there.len() == wanted.len() && by_name(there) == by_name(wanted)
+}
+
+fn plain_command(command: &Value) -> Value {
+    let options = list(command, "options").iter().map(plain_option).collect::<Vec<_>>();
+    let mut contexts: Vec<u64> =
+        list(command, "contexts").iter().filter_map(Value::as_u64).collect();
+    contexts.sort_unstable();
+    json!({
+        "type": command.get("type").and_then(Value::as_u64).unwrap_or(1),
+        "description": text(command, "description"),
+        "contexts": contexts,
+        "options": options,
+    })
+}
+
+fn plain_option(option: &Value) -> Value {
+    let yes = |name: &str| option.get(name).and_then(Value::as_bool).unwrap_or(false);
+    let choices: Vec<(String, String)> = list(option, "choices")
+        .iter()
+        .map(|choice| (text(choice, "name"), text(choice, "value")))
+        .collect();
+    json!({
+        "type": option.get("type").and_then(Value::as_u64),
+        "name": text(option, "name"),
+        "description": text(option, "description"),
+        "required": yes("required"),
+        "autocomplete": yes("autocomplete"),
+        "choices": choices,
+    })
+}
+
+fn text(value: &Value, name: &str) -> String {
+    value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
+    value.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+#[cfg(test)]
+#[path = "commands_tests.rs"]
+mod tests;

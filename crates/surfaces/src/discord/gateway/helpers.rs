@@ -1,0 +1,131 @@
+//! What goes on beside the gateway: the position is written down, threads are kept as the chats are, what had
+//! to wait is taken.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use super::super::bot::Bot;
+use super::super::{commands, threads};
+use super::position::{Position, ShardPosition};
+use crate::backoff::Backoff;
+
+/// How often threads are looked at without being told to.
+const LOOK_AT_THREADS: Duration = Duration::from_secs(60);
+/// How often a position is written down that only events have moved which concern nobody.
+const WRITE_DOWN: Duration = Duration::from_secs(5);
+
+/// How far each shard is, and what is written down of it.
+pub(super) struct Positions {
+    bot: Arc<Bot>,
+    state: Mutex<State>,
+}
+
+struct State {
+    position: Position,
+    /// It is further than what is written down.
+    moved: bool,
+}
+
+impl Positions {
+    pub(super) fn new(bot: Arc<Bot>, position: Position) -> Self {
+        Self { bot, state: Mutex::new(State { position, moved: false }) }
+    }
+
+    /// A shard is so far; `at_once`: it is written down now.
+    pub(super) async fn moved(&self, shard: u32, to: ShardPosition, at_once: bool) {
+        let mut state = self.state.lock().await;
+        state.position.of.insert(shard, to);
+        state.moved = true;
+        if at_once {
+            self.write_down(&mut state).await;
+        }
+    }
+
+    async fn write_down(&self, state: &mut State) {
+        if !std::mem::take(&mut state.moved) {
+            return;
+        }
+        let json = state.position.to_json();
+        if let Err(error) = self.bot.control.store().set_position(self.bot.id(), &json).await {
+            // The next one is further; after a restart this much is heard again, and dropped as known.
+            state.moved = true;
+            tracing::warn!(%error, "how far Discord was heard could not be written down");
+        }
+    }
+}
+
+/// Writes the position down now and then, and at the end.
+pub(super) async fn keep_positions(positions: Arc<Positions>, stop: CancellationToken) {
+    loop {
+        let stopped = tokio::time::timeout(WRITE_DOWN, stop.cancelled()).await.is_ok();
+        positions.write_down(&mut *positions.state.lock().await).await;
+        if stopped {
+            return;
+        }
+    }
+}
+
+/// Renames threads as their chats are, at the start, when chats change, and once in a while.
+pub(super) async fn keep_threads(bot: Arc<Bot>, stop: CancellationToken) {
+    let mut chats = bot.control.chat_changes();
+    let mut backoff = Backoff::new(LOOK_AT_THREADS);
+    let mut told = false;
+    loop {
+        let mended = tokio::select! {
+            () = stop.cancelled() => return,
+            mended = Box::pin(threads::mend(&bot)) => mended,
+        };
+        let pause = match mended {
+            Ok(()) => {
+                backoff.reset();
+                told = false;
+                LOOK_AT_THREADS
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut told, true) {
+                    let account = &bot.connector.account;
+                    let why = error.chain();
+                    tracing::warn!(account, why, "threads are not as they should be yet");
+                }
+                backoff.next()
+            }
+        };
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = chats.next() => {}
+            () = tokio::time::sleep(pause) => {}
+        }
+    }
+}
+
+/// Offers the commands, once it works.
+pub(super) async fn keep_commands(bot: Arc<Bot>, stop: CancellationToken) {
+    let mut backoff = Backoff::new(LOOK_AT_THREADS);
+    let mut told = false;
+    loop {
+        let offered = tokio::select! {
+            () = stop.cancelled() => return,
+            offered = Box::pin(commands::register(&bot)) => offered,
+        };
+        let Err(error) = offered else { return };
+        if !std::mem::replace(&mut told, true) {
+            let account = &bot.connector.account;
+            tracing::warn!(account, %error, "commands could not be offered; trying again");
+        }
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(backoff.next()) => {}
+        }
+    }
+}
+
+/// Takes what had to wait, as soon as it can be.
+pub(super) async fn keep_reading(bot: Arc<Bot>, stop: CancellationToken) {
+    tokio::select! {
+        () = stop.cancelled() => {}
+        () = Box::pin(bot.take_waiting()) => {}
+    }
+}

@@ -1,0 +1,58 @@
+//! Which events are handed over, and how far that allows the position to move: channels finish in any order,
+//! the position moves in order.
+
+use std::collections::VecDeque;
+
+#[derive(Debug)]
+struct Open<P> {
+    position: P,
+    left: usize,
+}
+
+/// Which event; given out in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Entry(u64);
+
+#[derive(Debug)]
+pub(super) struct Ledger<P> {
+    /// The first of `open`.
+    first: u64,
+    open: VecDeque<Open<P>>,
+}
+
+impl<P> Default for Ledger<P> {
+    fn default() -> Self {
+        Self { first: 0, open: VecDeque::new() }
+    }
+}
+
+impl<P> Ledger<P> {
+    /// An event came that `parts` must be handed over of before `position` is reached.
+    pub(super) fn open(&mut self, position: P, parts: usize) -> Entry {
+        let entry = Entry(self.first.saturating_add(self.open.len() as u64));
+        self.open.push_back(Open { position, left: parts });
+        entry
+    }
+
+    /// A part was handed over.
+    pub(super) fn done(&mut self, entry: Entry) {
+        let at = entry.0.checked_sub(self.first).and_then(|at| usize::try_from(at).ok());
+        if let Some(open) = at.and_then(|at| self.open.get_mut(at)) {
+            open.left = open.left.saturating_sub(1);
+        }
+    }
+
+    /// How far everything is handed over, if that is further than when last asked.
+    pub(super) fn reached(&mut self) -> Option<P> {
+        let mut reached = None;
+        while self.open.front().is_some_and(|open| open.left == 0) {
+            reached = self.open.pop_front().map(|open| open.position);
+            self.first = self.first.saturating_add(1);
+        }
+        reached
+    }
+}
+
+#[cfg(test)]
+#[path = "ledger_tests.rs"]
+mod tests;

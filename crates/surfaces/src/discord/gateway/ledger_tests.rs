@@ -1,0 +1,30 @@
+use super::Ledger;
+
+/// The position moves past an event when it and all before it are handed over (X1).
+#[test]
+fn moves_in_order_whatever_finishes_first() {
+    let mut ledger = Ledger::default();
+    let first = ledger.open(1, 2);
+    let second = ledger.open(2, 1);
+    ledger.done(second);
+    assert_eq!(ledger.reached(), None, "the first is not done");
+    ledger.done(first);
+    assert_eq!(ledger.reached(), None, "half of the first is not done");
+    ledger.done(first);
+    assert_eq!(ledger.reached(), Some(2));
+    assert_eq!(ledger.reached(), None, "it is no further than when last asked");
+}
+
+#[test]
+fn what_concerns_nobody_is_reached_at_once_unless_something_waits_before_it() {
+    let mut ledger = Ledger::default();
+    ledger.open(1, 0);
+    assert_eq!(ledger.reached(), Some(1));
+    let waits = ledger.open(2, 1);
+    ledger.open(3, 0);
+    assert_eq!(ledger.reached(), None);
+    ledger.done(waits);
+    assert_eq!(ledger.reached(), Some(3));
+    ledger.done(waits);
+    assert_eq!(ledger.reached(), None, "done twice is done once");
+}

@@ -1,0 +1,167 @@
+//! What an operator gives for a bot: looked at, then tried, before anything is kept.
+
+use std::time::Duration;
+
+use cloister_control::ControlError;
+use cloister_control::words::{clean, short};
+use cloister_protocol::ErrorCode;
+use cloister_protocol::admin::{AddConnector, Credential};
+use serde::Deserialize;
+
+use crate::discord::bot::BotSettings;
+use crate::discord::rest::{self, ApiUrl, Fault};
+use crate::discord::wire::{self, snowflake};
+
+/// Where the API is.
+const DISCORD: &str = "https://discord.com";
+/// The longest token that is taken.
+const LONGEST_TOKEN: usize = 200;
+const TOKEN_FIX: &str = "on https://discord.com/developers/applications choose the application, then Bot, press \"Reset Token\", \
+     and put what it shows into the file, without `Bot` before it";
+
+/// What is to be connected.
+pub(super) struct Wanted {
+    token: String,
+    api: Option<(ApiUrl, String)>,
+    gateway: Option<String>,
+}
+
+impl std::fmt::Debug for Wanted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Wanted").field("api", &self.api).finish_non_exhaustive()
+    }
+}
+
+/// Which bot a token is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Known {
+    pub(super) user: String,
+    pub(super) application: String,
+    pub(super) name: String,
+}
+
+/// An application, as it says itself.
+#[derive(Deserialize)]
+struct Application {
+    id: String,
+}
+
+impl Wanted {
+    pub(super) fn of(new: &AddConnector) -> Result<Self, ControlError> {
+        let Credential::Token(token) = &new.credential else {
+            return Err(bad("a Discord bot has a token, and no password", TOKEN_FIX));
+        };
+        let token = token.expose().trim();
+        let token = token.strip_prefix("Bot ").unwrap_or(token).trim().to_owned();
+        let letter = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
+        if token.len() > LONGEST_TOKEN || !token.contains('.') || !token.bytes().all(letter) {
+            let message = "that is no bot token: one is three words with dots between them";
+            return Err(bad(message, TOKEN_FIX));
+        }
+        let only_discord = "a Discord bot serves everybody who is linked, and is called by nobody";
+        if new.owner.is_some() || new.webhook.is_some() {
+            return Err(bad(only_discord, "leave out the owner and the webhook"));
+        }
+        let api = match new.address.trim() {
+            "" | DISCORD => None,
+            given => Some(server(given)?),
+        };
+        let gateway = new.gateway.as_deref().map(gateway).transpose()?;
+        Ok(Self { token, api, gateway })
+    }
+
+    /// For the one who uses it.
+    pub(super) fn token(&self) -> &str {
+        &self.token
+    }
+
+    pub(super) fn address(&self) -> String {
+        self.api.as_ref().map_or_else(|| DISCORD.to_owned(), |(_, url)| url.clone())
+    }
+
+    pub(super) fn settings(&self, known: &Known) -> BotSettings {
+        BotSettings {
+            user: known.user.clone(),
+            application: known.application.clone(),
+            name: known.name.clone(),
+            api_url: self.api.as_ref().map(|(_, url)| url.clone()),
+            gateway_url: self.gateway.clone(),
+        }
+    }
+
+    /// Asks Discord whose token it is.
+    pub(super) async fn log_in(&self, within: Duration) -> Result<Known, ControlError> {
+        let client = rest::client(self.token.clone(), self.api.as_ref().map(|(api, _)| api));
+        let me = rest::read::<wire::Account, _, _>(within, client.current_user()).await;
+        let me = me.map_err(|fault| not_known(&fault, &self.address()))?;
+        let application =
+            rest::read::<Application, _, _>(within, client.current_user_application()).await;
+        let application = application.map_err(|fault| not_known(&fault, &self.address()))?;
+        if !me.bot || snowflake(&me.id).is_none() || snowflake(&application.id).is_none() {
+            return Err(bad("the token is not that of a bot", TOKEN_FIX));
+        }
+        let digits = me.discriminator.as_deref().filter(|d| !matches!(*d, "" | "0" | "0000"));
+        let name = short(clean(&me.username).trim(), 40);
+        let name = digits.map_or_else(|| name.clone(), |d| format!("{name}#{}", short(d, 4)));
+        Ok(Known { user: me.id, application: application.id, name })
+    }
+}
+
+/// The address of a server that speaks Discord's API, as it is used and as it is kept.
+fn server(given: &str) -> Result<(ApiUrl, String), ControlError> {
+    let fix = "give the address alone, such as http://127.0.0.1:8080";
+    let api = ApiUrl::parse(given)
+        .ok_or_else(|| bad(&format!("{given:?} is no address of an API server"), fix))?;
+    let scheme = if api.plain { "http" } else { "https" };
+    let url = format!("{scheme}://{}", api.host);
+    Ok((api, url))
+}
+
+fn gateway(given: &str) -> Result<String, ControlError> {
+    let given = given.trim().trim_end_matches('/');
+    let rest = given.strip_prefix("ws://").or_else(|| given.strip_prefix("wss://"));
+    // It becomes the beginning of an address.
+    let fit =
+        |c: char| c.is_ascii_graphic() && !matches!(c, '?' | '#' | '@' | '"' | '\\' | '<' | '>');
+    match rest {
+        Some(rest) if !rest.is_empty() && rest.chars().all(fit) => Ok(given.to_owned()),
+        Some(_) | None => Err(bad(
+            &format!("{given:?} is no address of a gateway"),
+            "give the address alone, such as ws://127.0.0.1:8080",
+        )),
+    }
+}
+
+fn bad(message: &str, fix: &str) -> ControlError {
+    ControlError::with_fix(ErrorCode::BadRequest, message, fix)
+}
+
+/// An account that was given must be the one that the token is of.
+pub(super) fn check_account(given: &str, known: &Known) -> Result<(), ControlError> {
+    let given = given.trim();
+    if given.is_empty() || given == known.user || given.eq_ignore_ascii_case(&known.name) {
+        return Ok(());
+    }
+    let message = format!("the token is that of {} ({}), not of {given}", known.name, known.user);
+    Err(bad(&message, "leave the account out"))
+}
+
+/// Why the bot could not be asked who it is.
+fn not_known(fault: &Fault, address: &str) -> ControlError {
+    match fault {
+        Fault::Unauthorized => {
+            let message = "Discord does not take the token: it is mistyped, or was reset";
+            ControlError::with_fix(ErrorCode::Refused, message, TOKEN_FIX)
+        }
+        Fault::Wait(wait) => ControlError::busy("Discord asks to wait", *wait),
+        fault => ControlError::with_fix(
+            ErrorCode::Refused,
+            format!("the bot could not be asked who it is at {address}: {fault}"),
+            "check the address and whether this machine reaches it, then try again",
+        ),
+    }
+}
+
+#[cfg(test)]
+#[path = "adding_tests.rs"]
+mod tests;

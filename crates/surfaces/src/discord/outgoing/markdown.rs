@@ -1,0 +1,417 @@
+//! Markdown of agents, as Discord understands it.
+//!
+//! What an agent writes is not trusted. It is read as Markdown and written anew: only markup that is written here
+//! comes out, each piece of it closed. HTML is shown as text; a link leads only to the web or a mail address and
+//! says to which; an image is a link that a person must follow; nothing in the text is a mention. What Discord has
+//! no markup for becomes what comes next to it: a table a block of code, a small heading bold words.
+
+use pulldown_cmark::{
+    CodeBlockKind, Event, HeadingLevel, LinkType, Options, Parser, Tag, TextMergeStream,
+};
+
+use super::links::{Link, aside};
+use super::tables::Table;
+use super::text::{in_block, length, push_code, push_text};
+
+/// Longer than any message; not worth rendering.
+const MAX_BYTES: usize = 32 << 10;
+const MAX_LANGUAGE: usize = 32;
+/// Clients show lists no deeper than this.
+const MAX_LISTS: usize = 8;
+const INDENT: &str = "  ";
+
+/// What stands where there is nothing to see.
+const NOTHING: &str = "…";
+
+/// How long a text is as a message; never less than it is as it stands.
+pub(super) fn measure(markdown: &str) -> usize {
+    let plain = length(markdown);
+    if markdown.len() > MAX_BYTES {
+        plain.max(MAX_BYTES)
+    } else {
+        plain.max(length(&render(markdown)))
+    }
+}
+
+/// A text as it is sent; never empty.
+pub(super) fn render(markdown: &str) -> String {
+    let options =
+        Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    let mut writer = Writer::default();
+    for event in TextMergeStream::new(Parser::new_ext(markdown, options)) {
+        writer.event(event);
+    }
+    let out = writer.finish();
+    match out.trim() {
+        "" => NOTHING.to_owned(),
+        text => text.to_owned(),
+    }
+}
+
+/// What was begun, and how it ends.
+enum Open {
+    /// Ends with these marks.
+    Marks(&'static str),
+    /// A block: what follows is on a line of its own, after an empty one if it is loose.
+    Block {
+        loose: bool,
+    },
+    Quote,
+    List,
+    Item,
+    Code {
+        language: String,
+        code: String,
+    },
+    Table(Table),
+    Link(Link),
+    /// A link in a table, where there are none: what is said after it.
+    Aside(String),
+    /// Not shown; its text is.
+    Nothing,
+}
+
+#[derive(Default)]
+struct Writer {
+    out: String,
+    open: Vec<Open>,
+    /// The numbers of the lists that are open; none: not numbered.
+    lists: Vec<Option<u64>>,
+    quotes: usize,
+    /// Line ends that come before whatever is written next.
+    pending: usize,
+    /// What the line was before.
+    was_quote: bool,
+    /// An item has its mark and nothing else.
+    fresh_item: bool,
+    in_heading: bool,
+}
+
+impl Writer {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => {
+                let open = self.start(tag);
+                self.open.push(open);
+            }
+            Event::End(_) => self.end(),
+            Event::Text(text) => self.text(&text),
+            Event::Html(text) | Event::InlineHtml(text) => self.text(&text),
+            Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
+                self.code(&text);
+            }
+            Event::FootnoteReference(name) => self.text(&name),
+            Event::SoftBreak | Event::HardBreak => self.line_break(),
+            Event::Rule => {
+                self.block(2);
+                self.raw("———");
+                self.block(2);
+            }
+            Event::TaskListMarker(done) => self.raw(if done { "☑ " } else { "☐ " }),
+        }
+    }
+
+    fn start(&mut self, tag: Tag<'_>) -> Open {
+        match tag {
+            Tag::Paragraph | Tag::HtmlBlock => self.begin_block(),
+            Tag::Heading { level, .. } => self.heading(level),
+            Tag::BlockQuote(_) => {
+                self.fresh_item = false;
+                self.block(2);
+                self.quotes += 1;
+                Open::Quote
+            }
+            Tag::CodeBlock(kind) => {
+                let language = match &kind {
+                    CodeBlockKind::Fenced(info) => language(info).unwrap_or_default().to_owned(),
+                    CodeBlockKind::Indented => String::new(),
+                };
+                Open::Code { language, code: String::new() }
+            }
+            Tag::List(first) => {
+                self.block(if self.lists.is_empty() { 2 } else { 1 });
+                self.lists.push(first);
+                Open::List
+            }
+            Tag::Item => self.item(),
+            Tag::Table(aligned) => Open::Table(Table::new(&aligned)),
+            Tag::TableHead | Tag::TableRow => {
+                self.in_table(Table::row);
+                Open::Nothing
+            }
+            Tag::TableCell => {
+                self.in_table(Table::cell);
+                Open::Nothing
+            }
+            Tag::Emphasis => self.marks("*", "_"),
+            Tag::Strong => self.marks("**", "**"),
+            Tag::Strikethrough => self.marks("~~", "~~"),
+            Tag::Link { link_type, dest_url, .. } => self.link(&dest_url, link_type),
+            Tag::Image { link_type, dest_url, .. } => {
+                self.raw("Image: ");
+                self.link(&dest_url, link_type)
+            }
+            Tag::FootnoteDefinition(_)
+            | Tag::DefinitionList
+            | Tag::DefinitionListTitle
+            | Tag::DefinitionListDefinition
+            | Tag::Superscript
+            | Tag::Subscript
+            | Tag::MetadataBlock(_) => Open::Nothing,
+        }
+    }
+
+    fn end(&mut self) {
+        match self.open.pop() {
+            Some(Open::Marks(closing)) => self.raw(closing),
+            Some(Open::Block { loose }) => {
+                self.in_heading = false;
+                self.block(if loose { 2 } else { 1 });
+            }
+            Some(Open::Quote) => {
+                self.quotes = self.quotes.saturating_sub(1);
+                self.block(2);
+            }
+            Some(Open::List) => {
+                self.lists.pop();
+                self.block(if self.lists.is_empty() { 2 } else { 1 });
+            }
+            Some(Open::Item) => {
+                self.fresh_item = false;
+                self.block(1);
+            }
+            Some(Open::Aside(said)) => self.text(&said),
+            Some(Open::Code { language, code }) => self.code_block(&language, &code),
+            Some(Open::Table(table)) => self.code_block("", &table.finish()),
+            Some(Open::Link(link)) => {
+                self.begin(true);
+                link.write(&mut self.out);
+            }
+            Some(Open::Nothing) | None => {}
+        }
+    }
+
+    /// Whatever is still open ends, as it began.
+    fn finish(mut self) -> String {
+        while !self.open.is_empty() {
+            self.end();
+        }
+        self.out
+    }
+
+    fn begin_block(&mut self) -> Open {
+        let loose = self.lists.is_empty();
+        self.block(if loose { 2 } else { 1 });
+        Open::Block { loose }
+    }
+
+    fn heading(&mut self, level: HeadingLevel) -> Open {
+        let mark = match level {
+            HeadingLevel::H1 => "# ",
+            HeadingLevel::H2 => "## ",
+            HeadingLevel::H3 => "### ",
+            HeadingLevel::H4 | HeadingLevel::H5 | HeadingLevel::H6 => "",
+        };
+        self.block(2);
+        if mark.is_empty() || !self.lists.is_empty() {
+            // Bold words, on a line of their own.
+            return self.marks("**", "**");
+        }
+        self.raw(mark);
+        self.in_heading = true;
+        Open::Block { loose: false }
+    }
+
+    fn item(&mut self) -> Open {
+        self.fresh_item = false;
+        self.block(1);
+        let depth = self.lists.len().min(MAX_LISTS).saturating_sub(1);
+        let mark = match self.lists.last_mut() {
+            Some(Some(number)) => {
+                let mark = format!("{number}. ");
+                *number = number.saturating_add(1);
+                mark
+            }
+            Some(None) | None => "- ".to_owned(),
+        };
+        self.begin(false);
+        self.out.push_str(&format!("{}{mark}", INDENT.repeat(depth)));
+        self.fresh_item = true;
+        Open::Item
+    }
+
+    /// Puts at least so many line ends before what comes next.
+    fn block(&mut self, lines: usize) {
+        if !self.out.is_empty() && !self.fresh_item {
+            self.pending = self.pending.max(lines);
+        }
+    }
+
+    /// Begins to write: the line ends that were put off, and what the line begins with. `indent`: what belongs to
+    /// an item stands below its words.
+    fn begin(&mut self, indent: bool) {
+        let new_line = self.pending > 0;
+        for number in 0..self.pending {
+            // An empty line between two of a quotation belongs to it.
+            if number > 0 && self.quotes > 0 && self.was_quote {
+                self.out.push_str("> ");
+            }
+            self.out.push('\n');
+        }
+        if (new_line || self.out.is_empty()) && self.quotes > 0 {
+            self.out.push_str("> ");
+        }
+        if new_line && indent {
+            self.out.push_str(&INDENT.repeat(self.lists.len().min(MAX_LISTS)));
+        }
+        self.fresh_item = false;
+        self.pending = 0;
+        self.was_quote = self.quotes > 0;
+    }
+
+    /// Marks of ours.
+    fn raw(&mut self, marks: &str) {
+        if marks.is_empty() {
+            return;
+        }
+        match self.open.iter_mut().rev().find(|open| open.collects()) {
+            Some(Open::Link(link)) => link.raw(marks),
+            // Where there is no markup, there are no marks.
+            Some(_) => {}
+            None => {
+                self.begin(true);
+                self.out.push_str(marks);
+            }
+        }
+    }
+
+    /// Words, as they are.
+    fn text(&mut self, words: &str) {
+        match self.open.iter_mut().rev().find(|open| open.collects()) {
+            Some(Open::Code { code, .. }) => code.push_str(words),
+            Some(Open::Table(table)) => table.text(words),
+            Some(Open::Link(link)) => link.text(words),
+            Some(_) | None => self.lines(words),
+        }
+    }
+
+    fn lines(&mut self, words: &str) {
+        let ends = words.ends_with('\n');
+        for (number, line) in words.trim_end_matches('\n').split('\n').enumerate() {
+            if number > 0 {
+                self.line_break();
+            }
+            if line.is_empty() {
+                continue;
+            }
+            self.begin(true);
+            let at_start = self.is_line_start();
+            push_text(&mut self.out, line, at_start);
+        }
+        if ends {
+            self.block(1);
+        }
+    }
+
+    /// Whether nothing but marks of ours stands on the line.
+    fn is_line_start(&self) -> bool {
+        let marks = |c: char| {
+            matches!(c, '>' | '-' | ' ' | '*' | '_' | '~' | '#' | '.') || c.is_ascii_digit()
+        };
+        self.out.chars().rev().take_while(|c| *c != '\n').all(marks)
+    }
+
+    fn line_break(&mut self) {
+        match self.open.iter_mut().rev().find(|open| open.collects()) {
+            Some(Open::Code { code, .. }) => code.push('\n'),
+            Some(Open::Table(table)) => table.text(" "),
+            Some(Open::Link(link)) => link.raw(" "),
+            // A heading is one line.
+            Some(_) | None if self.in_heading => self.raw(" "),
+            Some(_) | None => self.block(1),
+        }
+    }
+
+    fn code(&mut self, code: &str) {
+        match self.open.iter_mut().rev().find(|open| open.collects()) {
+            Some(Open::Code { code: block, .. }) => block.push_str(code),
+            Some(Open::Table(table)) => table.text(code),
+            Some(Open::Link(link)) => link.code(code),
+            Some(_) | None => {
+                self.begin(true);
+                push_code(&mut self.out, code);
+            }
+        }
+    }
+
+    fn in_table(&mut self, act: fn(&mut Table)) {
+        if let Some(Open::Table(table)) =
+            self.open.iter_mut().rev().find(|open| matches!(open, Open::Table(_)))
+        {
+            act(table);
+        }
+    }
+
+    fn code_block(&mut self, language: &str, code: &str) {
+        let code = in_block(code);
+        let code = code.trim_matches('\n');
+        if code.trim().is_empty() {
+            return;
+        }
+        self.fresh_item = false;
+        self.block(if self.lists.is_empty() { 2 } else { 1 });
+        self.begin(false);
+        self.out.push_str("```");
+        self.out.push_str(language);
+        for line in code.split('\n').chain(["```"]) {
+            self.block(1);
+            self.begin(false);
+            self.out.push_str(line);
+        }
+        self.block(if self.lists.is_empty() { 2 } else { 1 });
+    }
+
+    /// `other`: instead of the marks where the same ones are open already.
+    fn marks(&mut self, marks: &'static str, other: &'static str) -> Open {
+        let like = |open: &Open| matches!(open, Open::Marks(open) if open.starts_with('*'));
+        let same = |open: &Open| matches!(open, Open::Marks(open) if *open == marks);
+        if self.open.iter().any(same) || self.open.iter().any(Open::is_verbatim) {
+            return Open::Nothing;
+        }
+        let marks = if self.open.iter().any(like) { other } else { marks };
+        self.raw(marks);
+        Open::Marks(marks)
+    }
+
+    /// Begins a link, if it leads where a link may and is in no other.
+    fn link(&mut self, target: &str, kind: LinkType) -> Open {
+        if self.open.iter().any(|open| matches!(open, Open::Table(_))) {
+            return aside(target, kind).map_or(Open::Nothing, Open::Aside);
+        }
+        let in_link = self.open.iter().any(|open| matches!(open, Open::Link(_)));
+        let link = if in_link { None } else { Link::begin(target, kind) };
+        link.map_or(Open::Nothing, Open::Link)
+    }
+}
+
+impl Open {
+    /// What is inside is kept until it ends.
+    const fn collects(&self) -> bool {
+        matches!(self, Self::Code { .. } | Self::Table(_) | Self::Link(_))
+    }
+
+    const fn is_verbatim(&self) -> bool {
+        matches!(self, Self::Code { .. } | Self::Table(_))
+    }
+}
+
+/// The language that a fence names, if it looks like one.
+fn language(info: &str) -> Option<&str> {
+    let word = info.split([' ', ',', '{']).next().filter(|word| !word.is_empty())?;
+    let fine = |c: char| c.is_ascii_alphanumeric() || "+-_.#".contains(c);
+    (word.len() <= MAX_LANGUAGE && word.chars().all(fine)).then_some(word)
+}
+
+#[cfg(test)]
+#[path = "markdown_tests.rs"]
+mod tests;

@@ -1,0 +1,263 @@
+//! The surface as a whole: every bot of ours on Telegram, and what an operator does with them.
+
+mod adding;
+mod view;
+
+use std::sync::{Arc, Weak};
+
+use cloister_control::hosting::{Bots, Connections};
+use cloister_control::ports::{SurfaceHost, Webhook, WebhookAnswer};
+use cloister_control::{Control, ControlError, credentials};
+use cloister_protocol::ErrorCode;
+use cloister_protocol::admin::{
+    AddConnector, AddedConnector, ConnectorView, ReconcileReport, ResetMode, ResetReport,
+};
+use cloister_store::connectors::{Connector, ConnectorId, NewConnector};
+use cloister_vault::SecretValue;
+use frankenstein::AsyncTelegramApi;
+use frankenstein::methods::DeleteWebhookParams;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+
+use super::SURFACE;
+use super::bot::{Bot, BotSettings};
+use super::options::TelegramOptions;
+use super::session::Api;
+use super::updates::Account;
+use adding::Wanted;
+
+/// Every bot of ours on Telegram.
+pub struct TelegramHost {
+    control: Control,
+    options: TelegramOptions,
+    connections: Connections,
+    bots: Bots<Bot>,
+    itself: Weak<Self>,
+}
+
+impl TelegramHost {
+    pub fn new(control: Control, options: TelegramOptions) -> Arc<Self> {
+        Arc::new_cyclic(|itself| Self {
+            connections: Connections::new(control.clone()),
+            control,
+            options,
+            bots: Bots::default(),
+            itself: itself.clone(),
+        })
+    }
+
+    /// What must not stop half way is done by the host itself, which outlives who asked.
+    fn itself(&self) -> Result<Arc<Self>, ControlError> {
+        self.itself.upgrade().ok_or_else(|| {
+            ControlError::refused(ErrorCode::ShuttingDown, "the control plane is stopping")
+        })
+    }
+
+    /// Connects a bot in the background.
+    fn connect(&self, connector: Connector) {
+        let id = connector.id;
+        let account = Account {
+            control: self.control.clone(),
+            options: self.options.clone(),
+            connector,
+            bot: self.bots.place(id),
+        };
+        self.connections.run(id, move |stop, tracker| account.clone().run(stop, tracker));
+    }
+
+    async fn disconnect(&self, id: ConnectorId) -> Option<Arc<Bot>> {
+        self.connections.end(id).await;
+        self.bots.take(id)
+    }
+
+    async fn add_bot(&self, new: AddConnector, by: String) -> Result<AddedConnector, ControlError> {
+        let _one_at_a_time = self.connections.one_at_a_time().await;
+        let wanted = Wanted::of(&new)?;
+        self.check_owner(wanted.owner.as_deref()).await?;
+        let api = Api::new(&wanted.address, wanted.token(), self.options.request_timeout())?;
+        let me = api.call(api.bot().get_me()).await;
+        let me = me.map_err(|fault| adding::not_known(&fault, &wanted.address))?;
+        let there = self.known_as(me.id).await?;
+        let account = match &there {
+            Some(connector) => connector.account.clone(),
+            None => adding::account_of(&me),
+        };
+        adding::check_account(&new.account, &account)?;
+        let settings = BotSettings {
+            bot_id: me.id,
+            owner: wanted.owner.clone(),
+            webhook: wanted.webhook.clone(),
+        };
+        let row = NewConnector {
+            surface: SURFACE.to_owned(),
+            account,
+            address: wanted.address.clone(),
+            settings: serde_json::to_value(settings).unwrap_or_default(),
+            by: by.clone(),
+        };
+        if let Some(connector) = &there {
+            self.disconnect(connector.id).await;
+        }
+        let connector = self.control.store().put_connector(&row).await?;
+        let token = SecretValue::from(wanted.token().to_owned());
+        let address = &wanted.address;
+        let kept =
+            credentials::keep(&self.control, SURFACE, connector.id, address, token, &by).await;
+        if let Err(error) = kept {
+            // Nothing is kept of one that can't be connected; one that was there lives on as it was.
+            match there {
+                Some(connector) => self.connect(connector),
+                None => self.control.store().remove_connector(connector.id, &by).await?,
+            }
+            return Err(error);
+        }
+        self.connect(connector.clone());
+        self.control.first_look(connector.id).await;
+        let view = self.view(&connector).await?;
+        Ok(AddedConnector { view, recovery_key: None })
+    }
+
+    /// The bot as it is known already: its name may have changed, its number does not.
+    async fn known_as(&self, bot: u64) -> Result<Option<Connector>, ControlError> {
+        let all = self.control.store().connectors(SURFACE).await?;
+        Ok(all.into_iter().find(|connector| view::settings(connector).bot_id == bot))
+    }
+
+    async fn check_owner(&self, owner: Option<&str>) -> Result<(), ControlError> {
+        let Some(owner) = owner else { return Ok(()) };
+        let unknown = || {
+            ControlError::with_fix(
+                ErrorCode::NotFound,
+                format!("there is no user {owner}"),
+                "`cloister user list` shows who there is",
+            )
+        };
+        let Ok(name) = owner.parse() else { return Err(unknown()) };
+        match self.control.store().user(&name).await {
+            Ok(_) => Ok(()),
+            Err(cloister_store::StoreError::NotFound { .. }) => Err(unknown()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn remove_bot(&self, account: String, by: String) -> Result<(), ControlError> {
+        let _one_at_a_time = self.connections.one_at_a_time().await;
+        let connector = self.control.connector_of(SURFACE, &account).await?;
+        let bot = self.disconnect(connector.id).await;
+        if let Some(bot) = bot.filter(|bot| bot.settings.webhook.is_some()) {
+            let params = DeleteWebhookParams::builder().build();
+            // Nobody would answer there.
+            if let Err(fault) = bot.api.call(bot.api.bot().delete_webhook(&params)).await {
+                tracing::warn!(account, %fault, "the webhook of a removed bot stays set");
+            }
+        }
+        credentials::forget(&self.control, SURFACE, connector.id, &by).await?;
+        self.control.store().remove_connector(connector.id, &by).await?;
+        self.control.forget_health(connector.id);
+        Ok(())
+    }
+}
+
+impl SurfaceHost for TelegramHost {
+    fn name(&self) -> &'static str {
+        SURFACE
+    }
+
+    fn start(&self) -> BoxFuture<'_, Result<(), ControlError>> {
+        async {
+            for connector in self.control.store().connectors(SURFACE).await? {
+                self.connect(connector);
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn add<'a>(
+        &'a self,
+        new: AddConnector,
+        by: &'a str,
+    ) -> BoxFuture<'a, Result<AddedConnector, ControlError>> {
+        let by = by.to_owned();
+        async move {
+            let host = self.itself()?;
+            self.connections.see_through(async move { host.add_bot(new, by).await }).await
+        }
+        .boxed()
+    }
+
+    fn list(&self) -> BoxFuture<'_, Result<Vec<ConnectorView>, ControlError>> {
+        async {
+            let mut views = Vec::new();
+            for connector in self.control.store().connectors(SURFACE).await? {
+                views.push(self.view(&connector).await?);
+            }
+            Ok(views)
+        }
+        .boxed()
+    }
+
+    fn remove<'a>(
+        &'a self,
+        account: &'a str,
+        by: &'a str,
+    ) -> BoxFuture<'a, Result<(), ControlError>> {
+        let (account, by) = (account.to_owned(), by.to_owned());
+        async move {
+            let host = self.itself()?;
+            self.connections.see_through(async move { host.remove_bot(account, by).await }).await
+        }
+        .boxed()
+    }
+
+    fn reconcile<'a>(
+        &'a self,
+        account: &'a str,
+    ) -> BoxFuture<'a, Result<ReconcileReport, ControlError>> {
+        async move {
+            self.control.connector_of(SURFACE, account).await?;
+            Err(ControlError::with_fix(
+                ErrorCode::BadRequest,
+                "Telegram can't be asked which topics there are",
+                "what is known is kept in step by itself; `cloister telegram status` shows how it is doing",
+            ))
+        }
+        .boxed()
+    }
+
+    fn reset<'a>(
+        &'a self,
+        account: &'a str,
+        _mode: ResetMode,
+        _dry_run: bool,
+        _by: &'a str,
+    ) -> BoxFuture<'a, Result<ResetReport, ControlError>> {
+        async move {
+            self.control.connector_of(SURFACE, account).await?;
+            Err(ControlError::with_fix(
+                ErrorCode::BadRequest,
+                "Telegram has nothing to reset",
+                "`cloister telegram rm` and `add` begin anew; topics are deleted in the app",
+            ))
+        }
+        .boxed()
+    }
+
+    fn webhook<'a>(&'a self, hook: Webhook<'a>) -> BoxFuture<'a, WebhookAnswer> {
+        async move {
+            let bots = self.bots.list();
+            let named = bots
+                .iter()
+                .find(|bot| bot.settings.webhook.is_some() && bot.hook_name() == hook.name);
+            match named {
+                Some(bot) => bot.take_delivery(hook).await,
+                None => WebhookAnswer::NotFound,
+            }
+        }
+        .boxed()
+    }
+
+    fn stop(&self) -> BoxFuture<'_, ()> {
+        self.connections.end_all().boxed()
+    }
+}

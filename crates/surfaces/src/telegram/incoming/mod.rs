@@ -1,0 +1,251 @@
+//! From updates to messages: nothing is acknowledged before it is stored.
+//!
+//! Who speaks is the account that Telegram vouches for; who speaks as a group or a channel is nobody. Taking an
+//! update reaches the database and nothing else: what needs the network (a file, a sentence, the answer to a
+//! press) is done beside it, so that no conversation waits for another one's.
+
+mod addressed;
+mod albums;
+mod buttons;
+mod changes;
+mod content;
+mod files;
+mod marks;
+mod members;
+mod messages;
+mod saying;
+mod speakers;
+mod waiting;
+
+use std::collections::{HashMap, HashSet};
+use std::panic::AssertUnwindSafe;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use cloister_control::{ControlError, spell_commands};
+use cloister_protocol::ErrorCode;
+use cloister_store::StoreError;
+use cloister_store::audit::Entry;
+use cloister_store::waiting::{ToWait, WhyWaiting};
+use futures_util::FutureExt;
+use serde_json::Value;
+use tokio::sync::Notify;
+
+use super::SURFACE;
+use super::bot::Bot;
+use super::updates::wire::{self, Message, Update};
+use addressed::Us;
+use saying::Queue;
+pub(crate) use saying::keep_saying;
+pub(crate) use waiting::keep_taking;
+
+const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(60 * 60);
+/// How many things that were said are remembered, not to say them again.
+const MOST_REMEMBERED: usize = 10_000;
+
+/// What this part remembers of a bot while it runs.
+#[derive(Default)]
+pub(crate) struct Memory {
+    /// What was done last when, in Unix milliseconds.
+    last: Mutex<HashMap<String, i64>>,
+    /// How much patience was had with a message.
+    patience: Mutex<HashMap<String, u32>>,
+    /// Conversations whose waiting messages are being worked on.
+    working: Mutex<HashSet<String>>,
+    /// Something waits that did not before.
+    changed: Notify,
+    /// One update at a time is taken.
+    taking: tokio::sync::Mutex<()>,
+    /// What is to be said, and presses that are to be answered.
+    pub(super) sayings: Queue<saying::Saying>,
+    pub(super) presses: Queue<saying::PressAnswer>,
+}
+
+impl Memory {
+    fn wake(&self) {
+        self.changed.notify_one();
+    }
+
+    fn working(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.working.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether this was not done for so long; from now on it was.
+    pub(in crate::telegram) fn first_in(&self, key: String, every: Duration, now: i64) -> bool {
+        let every = i64::try_from(every.as_millis()).unwrap_or(i64::MAX);
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.get(&key).is_some_and(|at| at.saturating_add(every) > now && *at <= now) {
+            return false;
+        }
+        if last.len() >= MOST_REMEMBERED {
+            last.clear();
+        }
+        last.insert(key, now);
+        true
+    }
+
+    /// Takes from the patience with a message; whether there is any left.
+    fn patience_left(&self, message: &str, costs: u32) -> bool {
+        let mut patience = self.patience.lock().unwrap_or_else(PoisonError::into_inner);
+        if patience.len() >= MOST_REMEMBERED {
+            patience.clear();
+        }
+        let had = patience.entry(message.to_owned()).or_default();
+        *had = had.saturating_add(costs);
+        let left = *had < files::PATIENCE;
+        if !left {
+            patience.remove(message);
+        }
+        left
+    }
+}
+
+/// What became of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// It is stored, answered, or nothing to us.
+    Done,
+    /// It is to be taken later.
+    Later(WhyWaiting),
+}
+
+impl Bot {
+    fn us(&self) -> Us {
+        let id = i64::try_from(self.me.id).unwrap_or_default();
+        Us { id, username: self.me.username.clone() }
+    }
+
+    /// Takes one update. Ok: all that must be stored is stored. An error is trouble of our own, and the same
+    /// update is to be handed over again; what fails for a reason of its own is put aside, so that it holds up
+    /// nobody.
+    pub(crate) async fn take_update(&self, raw: &Value) -> Result<(), ControlError> {
+        let _one_at_a_time = self.incoming.taking.lock().await;
+        let update = match serde_json::from_value::<Update>(raw.clone()) {
+            Ok(update) => update,
+            Err(error) => {
+                let number = Update::number(raw).unwrap_or_default();
+                return self.pass_over(number, &format!("it can't be read: {error}")).await;
+            }
+        };
+        let why = match AssertUnwindSafe(Box::pin(self.take(&update, raw))).catch_unwind().await {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(error)) if may_pass(&error) => return Err(error),
+            Ok(Err(error)) => error.chain(),
+            Err(_panic) => "a panic; the log has it".to_owned(),
+        };
+        self.put_aside(&update, raw, &why).await
+    }
+
+    async fn take(&self, update: &Update, raw: &Value) -> Result<(), ControlError> {
+        if let Some(message) = &update.message {
+            return Box::pin(self.take_arrived(message, raw)).await;
+        }
+        if let Some(message) = &update.edited_message {
+            return Box::pin(self.take_edited(message, raw)).await;
+        }
+        if let Some(query) = &update.callback_query {
+            return Box::pin(self.take_press(query)).await;
+        }
+        if let Some(change) = &update.my_chat_member {
+            return self.take_membership(change).await;
+        }
+        if let Some(stopped) = &update.stopped_message_generation {
+            return Box::pin(self.take_stop(update.update_id, stopped)).await;
+        }
+        Ok(())
+    }
+
+    /// What fails for a reason of its own is tried again beside the others, if it is a message of somebody we
+    /// know; anything else is passed over.
+    async fn put_aside(&self, update: &Update, raw: &Value, why: &str) -> Result<(), ControlError> {
+        let message = update.message.as_ref().or(update.edited_message.as_ref());
+        let known = match message.and_then(|message| speakers::sender(message)) {
+            Some(from) => self.knows(from.id).await?,
+            None => false,
+        };
+        match message {
+            Some(message) if known => {
+                tracing::warn!(update = update.update_id, why, "not taken yet; it is tried again");
+                let name = name_of(update, message);
+                self.wait((&message.place(), &name), WhyWaiting::Busy, raw).await
+            }
+            Some(_) | None => self.pass_over(update.update_id, why).await,
+        }
+    }
+
+    /// An update is not taken, and never will be: it is on record.
+    async fn pass_over(&self, number: i64, why: &str) -> Result<(), ControlError> {
+        self.control.metrics().connector_error(SURFACE, "skipped");
+        tracing::error!(account = self.connector.account, update = number, why, "passed over");
+        let subject = format!("{SURFACE} {}", self.connector.account);
+        let entry = Entry::new("control", "message.dropped", subject)
+            .with(format!("update {number}: {}", cloister_control::words::short(why, 300)));
+        Ok(self.control.store().audit(entry).await?)
+    }
+
+    /// Keeps a message for later, or says that too many wait.
+    async fn wait(
+        &self,
+        (place, event): (&str, &str),
+        why: WhyWaiting,
+        raw: &Value,
+    ) -> Result<(), ControlError> {
+        let raw = raw.to_string();
+        let waits = ToWait { connector: self.id(), place, event, why, sealed: Some(&raw) };
+        if self.control.store().let_wait(waits).await? {
+            self.incoming.wake();
+        } else {
+            let words = "Too many of your messages wait already: I did not take the last ones. Send them \
+                         again in a few minutes.";
+            self.tell(place, "too-many", MINUTE, words);
+        }
+        Ok(())
+    }
+
+    /// What an error means for a message: it waits, it is given up and the person told, or it is tried again.
+    fn not_taken(&self, message: &Message, error: ControlError) -> Result<Outcome, ControlError> {
+        let place = message.place();
+        if matches!(error, ControlError::Busy { .. }) {
+            let body = error.body();
+            let words =
+                format!("{}. Your message waits, and is taken when there is room.", body.message);
+            self.tell(&place, "busy", HOUR, &words);
+            return Ok(Outcome::Later(WhyWaiting::Busy));
+        }
+        match error.code() {
+            ErrorCode::Internal => return Err(error),
+            // It passes: a message is never dropped for it.
+            ErrorCode::ShuttingDown => return Err(ControlError::busy(error.to_string(), MINUTE)),
+            code => {
+                let body = error.body();
+                let fix = body.fix.map(|fix| format!(" ({fix})")).unwrap_or_default();
+                let words = format!("I did not take that: {}{fix}.", body.message);
+                if self.control.once_a_while(&format!("{SURFACE} {place} {code:?}")) {
+                    let words = spell_commands(SURFACE, &words);
+                    self.speak(&place, &format!("not-taken-{}", message.name()), &words);
+                }
+            }
+        }
+        Ok(Outcome::Done)
+    }
+}
+
+/// The name that what waits is known by.
+fn name_of(update: &Update, message: &Message) -> String {
+    match update.edited_message {
+        Some(_) => changes::edit_name(message),
+        None => message.name(),
+    }
+}
+
+/// Whether it is our own trouble, which says nothing about the update: it is never passed over for that.
+pub(super) fn may_pass(error: &ControlError) -> bool {
+    match error {
+        ControlError::Busy { .. } | ControlError::Io { .. } => true,
+        ControlError::Store(error) => {
+            !matches!(error, StoreError::Corrupt { .. } | StoreError::NotFound { .. })
+        }
+        _ => false,
+    }
+}

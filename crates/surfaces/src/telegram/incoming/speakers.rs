@@ -1,0 +1,169 @@
+//! Who speaks, and to which chat: by the account and the conversation, never by a name.
+
+use cloister_control::{Control, ControlError, Heard, Located, Speaker};
+use cloister_store::contexts;
+use cloister_store::conversations::{Conversation, ConversationKind};
+
+use super::HOUR;
+use super::addressed::Addressed;
+use crate::telegram::SURFACE;
+use crate::telegram::bot::Bot;
+use crate::telegram::updates::wire::{Message, User};
+
+const PAIR_IN_PRIVATE: &str =
+    "I give no code where others read along. Write `pair` to me in a private chat.";
+const ONE_PERSON: &str =
+    "This bot serves one person alone. Whoever runs this can tell you which one is yours.";
+const SPEAKS_AS_GROUP: &str = "I can't tell who you are: you write here as the group or as a channel. Write as yourself \
+     (turn off *Remain anonymous* in your admin rights, or choose your own account next to the text field).";
+
+/// Who wrote a message; none: a bot, or who speaks as a group or a channel.
+pub(super) fn sender(message: &Message) -> Option<&User> {
+    let from = message.from.as_ref()?;
+    (!from.is_bot && message.sender_chat.is_none() && from.id > 0).then_some(from)
+}
+
+impl Bot {
+    /// Whether an account belongs to somebody.
+    pub(super) async fn knows(&self, account: i64) -> Result<bool, ControlError> {
+        Ok(self.control.store().identity(SURFACE, &account.to_string()).await?.is_some())
+    }
+
+    /// Who speaks there, if it is somebody whose words are taken. Everybody else is told so, once in a while.
+    pub(in crate::telegram) async fn speaker(
+        &self,
+        message: &Message,
+        typed: &str,
+    ) -> Result<Option<Box<Speaker>>, ControlError> {
+        let Some(from) = sender(message) else { return Ok(None) };
+        let account = from.id.to_string();
+        let place = message.place();
+        if !self.serves(&account).await? {
+            self.tell(&place, "one-person", HOUR, ONE_PERSON);
+            return Ok(None);
+        }
+        let of = message.chat.id.to_string();
+        let title = self.topics.title_of(message);
+        let heard = match (message.is_private(), message.thread()) {
+            (true, None) => Heard::Direct(&place),
+            (true, Some(_)) => Heard::OwnThread { of: &of, id: &place, title: &title },
+            (false, None) => Heard::Shared(&place),
+            (false, Some(_)) => Heard::Thread { of: &of, id: &place, title: &title },
+        };
+        // Nobody else is in a private chat; what claims to be one and is not is not believed.
+        if message.is_private() && message.chat.id != from.id {
+            tracing::warn!(place, "a private chat with somebody else's number");
+            return Ok(None);
+        }
+        match self.control.locate(self.id(), SURFACE, &account, heard).await? {
+            Located::To(mut speaker) => {
+                self.came_back(&mut speaker.conversation).await?;
+                if message.is_private() {
+                    self.at_home(&speaker, &of).await?;
+                }
+                Ok(Some(speaker))
+            }
+            Located::Stranger { tell } => {
+                self.hear_stranger(message, from, typed, tell).await;
+                Ok(None)
+            }
+            Located::NotHere { tell } => {
+                if let Some(mut tell) = tell {
+                    // Nowhere in Telegram's apps does the number stand that an operator needs.
+                    if tell.contains("context add") {
+                        tell.push_str(&format!(" This one is `--conversation={place}`."));
+                    }
+                    self.speak(&place, &format!("not-here-{}", message.name()), &tell);
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    async fn hear_stranger(
+        &self,
+        message: &Message,
+        from: &User,
+        typed: &str,
+        tell: Option<String>,
+    ) {
+        let place = message.place();
+        let key = format!("stranger-{}", message.name());
+        let account = from.id.to_string();
+        if Control::asks_to_pair(typed) {
+            if !message.is_private() {
+                return self.tell(&place, "pair-in-private", HOUR, PAIR_IN_PRIVATE);
+            }
+            let words = self.control.pairing_words(SURFACE, &account, &from.described()).await;
+            if let Some(words) = words {
+                self.speak(&place, &key, &words);
+            }
+        } else if let Some(mut words) = tell {
+            if !message.is_private() {
+                words.push_str(" In a private chat with me, please: others read along here.");
+            }
+            self.speak_to_stranger(&place, &key, &words, &account);
+        }
+    }
+
+    /// Whether this bot is for that account: a bot of one person's own is for nobody else. Who is nobody is
+    /// told so elsewhere.
+    pub(super) async fn serves(&self, account: &str) -> Result<bool, ControlError> {
+        let Some(owner) = &self.settings.owner else { return Ok(true) };
+        let store = self.control.store();
+        let Some(identity) = store.identity(SURFACE, account).await? else { return Ok(true) };
+        Ok(store.user_by_id(identity.user).await?.name.as_str() == owner)
+    }
+
+    /// Who is heard there can be told something there.
+    async fn came_back(&self, conversation: &mut Conversation) -> Result<(), ControlError> {
+        if conversation.broken.take().is_some() {
+            self.control.store().set_broken(conversation.id, None).await?;
+            self.control.chats_changed();
+        }
+        Ok(())
+    }
+
+    /// Whether something that was said where others read along is to be looked at. Who is not named there is
+    /// heard in silence.
+    pub(super) async fn listens(
+        &self,
+        message: &Message,
+        addressed: Addressed,
+    ) -> Result<bool, ControlError> {
+        if message.is_private() {
+            return Ok(true);
+        }
+        let named = match addressed {
+            Addressed::ToUs => true,
+            // Every bot there may have got it: one that is not connected says nothing.
+            Addressed::Command => self.is_connected(message).await?,
+            Addressed::ToAnother | Addressed::No => false,
+        };
+        if named && sender(message).is_none() {
+            let person = message.from.as_ref().is_some_and(|from| !from.is_bot)
+                || message.sender_chat.is_some();
+            if person && self.is_connected(message).await? {
+                self.tell(&message.place(), "anonymous", HOUR, SPEAKS_AS_GROUP);
+            }
+            return Ok(false);
+        }
+        Ok(named)
+    }
+
+    /// Whether an operator connected the group, or the topic.
+    pub(super) async fn is_connected(&self, message: &Message) -> Result<bool, ControlError> {
+        let store = self.control.store();
+        for id in [message.place(), message.chat.id.to_string()] {
+            let known = store.conversation(self.id(), &id).await?;
+            if known.is_some_and(|known| known.kind == ConversationKind::Shared) {
+                return Ok(true);
+            }
+            let there = contexts::Conversation { surface: SURFACE.to_owned(), id };
+            if store.context_of(&there).await?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}

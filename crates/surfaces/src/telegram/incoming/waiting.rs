@@ -1,0 +1,310 @@
+//! What could not be taken at once: files to be fetched, albums to be gathered, whatever came after them, and
+//! what failed for a reason of its own. Conversations side by side, each in its order.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cloister_control::words::short;
+use cloister_control::{ControlError, Speaker};
+use cloister_protocol::Attachment;
+use cloister_store::audit::Entry;
+use cloister_store::waiting::{WaitingEvent, WhyWaiting};
+use futures_util::FutureExt;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::addressed::{Addressed, addressed};
+use super::albums::{Together, Waiting, first_together};
+use super::content::{Content, Said, content, edited};
+use super::files::{self, NotFetched};
+use super::messages::Handed;
+use super::{Outcome, may_pass};
+use crate::backoff::Backoff;
+use crate::telegram::SURFACE;
+use crate::telegram::bot::Bot;
+use crate::telegram::updates::wire::Message;
+
+/// How often it is looked anyway.
+const LOOK_EVERY: Duration = Duration::from_secs(30);
+/// How soon what waits for less load is tried again.
+const TRY_SOON: Duration = Duration::from_secs(2);
+/// The longest pause before a file that could not be fetched is tried again.
+const FETCH_AGAIN: Duration = Duration::from_secs(30);
+/// How many conversations are worked on at the same time; the others wait for one of these.
+const AT_ONCE: usize = 16;
+/// How much of what waits in a conversation is looked at: the parts of an album stand near each other.
+const LOOKED_AT: u32 = 40;
+/// What a failure of its own costs of the patience with a message.
+const FAILURE: u32 = 4;
+/// How long anything waits at most.
+const AT_LAST_MS: i64 = 3 * 24 * 60 * 60 * 1000;
+
+/// Takes what waits, as soon as it can be, until it is stopped.
+pub(crate) async fn keep_taking(bot: Arc<Bot>, tracker: TaskTracker, stop: CancellationToken) {
+    let turns = Arc::new(Semaphore::new(AT_ONCE));
+    loop {
+        match bot.control.store().waiting_places(bot.id()).await {
+            Ok(places) => {
+                for name in places {
+                    // One that is worked on sees itself what is new there.
+                    if bot.incoming.working().insert(name.clone()) {
+                        let place = Place { bot: Arc::clone(&bot), name };
+                        let (turns, stop) = (Arc::clone(&turns), stop.clone());
+                        tracker.spawn(async move { place.work_through(&turns, &stop).await });
+                    }
+                }
+            }
+            Err(error) => tracing::error!(%error, "what waits could not be looked at"),
+        }
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = bot.incoming.changed.notified() => {}
+            () = tokio::time::sleep(LOOK_EVERY) => {}
+        }
+    }
+}
+
+/// A conversation that something waits in; worked on as long as this lives.
+struct Place {
+    bot: Arc<Bot>,
+    name: String,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.bot.incoming.working().remove(&self.name);
+        // Something may have come after it was looked last.
+        self.bot.incoming.wake();
+    }
+}
+
+/// What became of the first of what waits in a conversation.
+enum Step {
+    /// Nothing waits any more.
+    Nothing,
+    /// It is taken; the next one's turn.
+    Next,
+    /// It is looked again after this long.
+    After(Duration),
+    /// It is tried again, after a pause that grows.
+    Later,
+}
+
+impl Place {
+    async fn work_through(&self, turns: &Semaphore, stop: &CancellationToken) {
+        let mut backoff = Backoff::new(FETCH_AGAIN);
+        loop {
+            let step = async {
+                let _turn = turns.acquire().await;
+                Box::pin(self.bot.take_next(&self.name)).await
+            };
+            let pause = tokio::select! {
+                () = stop.cancelled() => return,
+                step = step => match step {
+                    Ok(Step::Nothing) => return,
+                    Ok(Step::Next) => {
+                        backoff.reset();
+                        Duration::ZERO
+                    }
+                    Ok(Step::After(pause)) => pause,
+                    Ok(Step::Later) => backoff.next(),
+                    Err(error) => {
+                        let place = &self.name;
+                        tracing::warn!(place, error = error.chain(), "what waits can't be taken now");
+                        backoff.next()
+                    }
+                }
+            };
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+    }
+}
+
+impl Bot {
+    /// Takes the first of what waits in a conversation.
+    async fn take_next(&self, place: &str) -> Result<Step, ControlError> {
+        let store = self.control.store();
+        let rows = store.first_waiting(self.id(), place, LOOKED_AT).await?;
+        let mut waiting = Vec::new();
+        for row in rows {
+            match Waiting::read(row) {
+                Ok(read) => waiting.push(read),
+                Err(row) => self.drop_unreadable(&row).await?,
+            }
+        }
+        let wait_ms = i64::try_from(self.options.album_wait().as_millis()).unwrap_or(i64::MAX);
+        let now = store.clock.now_ms();
+        let Some(together) = first_together(waiting, now, wait_ms) else {
+            return Ok(Step::Nothing);
+        };
+        if let Some(wait) = together.wait_ms {
+            let wait = Duration::from_millis(u64::try_from(wait).unwrap_or_default());
+            return Ok(Step::After(wait + Duration::from_millis(20)));
+        }
+        let Some(first) = together.parts.first() else { return Ok(Step::Nothing) };
+        let outcome =
+            match AssertUnwindSafe(Box::pin(self.take_together(&together))).catch_unwind().await {
+                Ok(Ok(outcome)) => outcome,
+                Ok(Err(error)) if may_pass(&error) => return Err(error),
+                Ok(Err(error)) => self.failed(first, &error.chain()).await?,
+                Err(_panic) => self.failed(first, "a panic; the log has it").await?,
+            };
+        match outcome {
+            Outcome::Done => {
+                // The first one last: see `albums`.
+                for part in together.parts.iter().rev() {
+                    store.stop_waiting(self.id(), place, &part.row.event).await?;
+                }
+                Ok(Step::Next)
+            }
+            Outcome::Later(_) if now.saturating_sub(first.row.since) > AT_LAST_MS => {
+                self.give_up(first, "it waited for days").await?;
+                for part in together.parts.iter().rev() {
+                    store.stop_waiting(self.id(), place, &part.row.event).await?;
+                }
+                Ok(Step::Next)
+            }
+            Outcome::Later(WhyWaiting::NoFile) => Ok(Step::Later),
+            Outcome::Later(WhyWaiting::Busy | WhyWaiting::NoKey) => Ok(Step::After(TRY_SOON)),
+        }
+    }
+
+    async fn drop_unreadable(&self, row: &WaitingEvent) -> Result<(), ControlError> {
+        tracing::error!(place = row.place, event = row.event, "what waited can't be read");
+        self.control.store().stop_waiting(self.id(), &row.place, &row.event).await?;
+        Ok(())
+    }
+
+    /// It failed for a reason of its own: it is tried a few times, then given up.
+    async fn failed(&self, waiting: &Waiting, why: &str) -> Result<Outcome, ControlError> {
+        if self.incoming.patience_left(&waiting.row.event, FAILURE) {
+            return Ok(Outcome::Later(WhyWaiting::Busy));
+        }
+        self.give_up(waiting, why).await?;
+        Ok(Outcome::Done)
+    }
+
+    /// It is not taken, and never will be: it is on record, and the person is told.
+    async fn give_up(&self, waiting: &Waiting, why: &str) -> Result<(), ControlError> {
+        let (place, event) = (&waiting.row.place, &waiting.row.event);
+        self.control.metrics().connector_error(SURFACE, "skipped");
+        tracing::error!(place, event, why, "a message is given up after several tries");
+        let subject = format!("{SURFACE} {}", self.connector.account);
+        let entry = Entry::new("control", "message.dropped", subject)
+            .with(format!("{event}: {}", short(why, 300)));
+        self.control.store().audit(entry).await?;
+        let words = "I could not take a message of yours, for a reason of mine that is in the log. Send it \
+                     again, perhaps in other words.";
+        self.speak(place, &format!("given-up-{event}"), words);
+        Ok(())
+    }
+
+    async fn take_together(&self, together: &Together) -> Result<Outcome, ControlError> {
+        let Some((first, message)) =
+            together.parts.first().and_then(|first| Some((first, first.message()?)))
+        else {
+            return Ok(Outcome::Done);
+        };
+        if first.is_edit() {
+            let Some(words) = edited(message, &self.us()) else { return Ok(Outcome::Done) };
+            let Some(speaker) = self.speaker(message, "").await? else { return Ok(Outcome::Done) };
+            return self.take_edit(message, &speaker, &words).await;
+        }
+        let parts: Vec<&Message> = together.parts.iter().filter_map(Waiting::message).collect();
+        let us = self.us();
+        let named = |part: &&Message| match addressed(part, &us) {
+            Addressed::ToUs | Addressed::Command => true,
+            Addressed::ToAnother | Addressed::No => false,
+        };
+        if !message.is_private() && !parts.iter().any(named) {
+            return Ok(Outcome::Done);
+        }
+        let said: Vec<Said> = parts.iter().filter_map(|part| said_in(content(part, &us))).collect();
+        let typed = said.iter().map(|said| said.typed.as_str()).find(|typed| !typed.is_empty());
+        let speaker = self.speaker(message, typed.unwrap_or_default()).await?;
+        let Some(speaker) = speaker else { return Ok(Outcome::Done) };
+        self.take_with_files(message, &speaker, &said).await
+    }
+
+    /// Fetches the files and hands everything over as one message.
+    async fn take_with_files(
+        &self,
+        message: &Message,
+        speaker: &Speaker,
+        said: &[Said],
+    ) -> Result<Outcome, ControlError> {
+        let name = message.name();
+        // What is stored needs no file fetched for it again.
+        if self.stored(speaker, &name).await?.is_some() {
+            return Ok(Outcome::Done);
+        }
+        let mut fetched = Fetched { bot: self, speaker, files: Vec::new() };
+        let mut missing = Vec::new();
+        for file in said.iter().filter_map(|said| said.file.as_ref()) {
+            match self.fetch(speaker, file).await {
+                Ok(attachment) => fetched.files.push(attachment),
+                Err(NotFetched::Passing { why, patience }) => {
+                    tracing::debug!(name, why, "a file could not be fetched");
+                    if self.incoming.patience_left(&name, patience) {
+                        return Ok(Outcome::Later(WhyWaiting::NoFile));
+                    }
+                    tracing::warn!(name, why, "a file is given up");
+                    return self.not_taken(message, files::given_up(&file.name));
+                }
+                Err(NotFetched::Never(words)) => missing.push(words),
+                Err(NotFetched::Control(error)) => return self.not_taken(message, error),
+            }
+        }
+        if !missing.is_empty() {
+            self.speak(&message.place(), &format!("file-{name}"), &missing.join("\n\n"));
+            // The words alone would be answered as if the file had come.
+            if fetched.files.is_empty() {
+                return Ok(Outcome::Done);
+            }
+        }
+        let texts: Vec<&str> = said.iter().map(|said| said.text.trim()).collect();
+        let mut text = texts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>();
+        text.dedup();
+        let handed = Handed {
+            speaker,
+            name: &name,
+            message: message.message_id,
+            text: text.join("\n\n"),
+            attachments: fetched.files.clone(),
+        };
+        match self.hand_over(handed).await {
+            Ok(()) => {
+                fetched.files.clear();
+                Ok(Outcome::Done)
+            }
+            Err(error) => self.not_taken(message, error),
+        }
+    }
+}
+
+fn said_in(content: Content) -> Option<Said> {
+    match content {
+        Content::Said(said) => Some(said),
+        Content::Unusable(_) | Content::Nothing => None,
+    }
+}
+
+/// Files of a message that is not taken yet: removed with this, to be fetched again.
+struct Fetched<'a> {
+    bot: &'a Bot,
+    speaker: &'a Speaker,
+    files: Vec<Attachment>,
+}
+
+impl Drop for Fetched<'_> {
+    fn drop(&mut self) {
+        for file in &self.files {
+            self.bot.control.discard_upload(self.speaker.workspace, file);
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! Markdown of agents, as a text with marks.
+//!
+//! What an agent writes is not trusted. HTML in it is shown as text; a link leads only to the web, and says
+//! where; an image is a link that a person must follow; characters that nobody sees are shown. What Telegram has
+//! no mark for becomes readable text: headings are bold, lists have bullets, a table is aligned or told row by
+//! row.
+
+use cloister_policy::{legible, link_place};
+use pulldown_cmark::{CodeBlockKind, Event, LinkType, Options, Parser, Tag, TextMergeStream};
+
+use super::tables::Table;
+use super::text::{Kind, MAX_MARKS, Text, units};
+use super::writer::{MAX_DEPTH, Open, Target, Writer};
+
+/// The most of one message, in units of UTF-16.
+pub(super) const LONGEST: usize = 4096;
+/// What is longer, or becomes longer, is shown as it was written.
+const MAX_BYTES: usize = 64 << 10;
+const MAX_LANGUAGE: usize = 32;
+/// A longer quote is folded.
+const LONG_QUOTE: usize = 600;
+const LONG_QUOTE_LINES: usize = 8;
+const RULE: &str = "———";
+
+/// A text as Telegram shows it. Never empty if anything can be seen in what was written.
+pub(super) fn render(markdown: &str) -> Text {
+    let rendered = if markdown.len() > MAX_BYTES { None } else { formed(markdown) };
+    match rendered {
+        Some(text) if !text.is_blank() => text,
+        Some(_) | None => Text::plain(legible(markdown.trim()).into_owned()),
+    }
+}
+
+/// How much of a message a text takes. One with more marks than a message may have does not fit, either.
+pub(super) fn measure(markdown: &str) -> usize {
+    let raw = units(markdown);
+    if raw > LONGEST * 4 {
+        return raw;
+    }
+    let text = render(markdown);
+    match text.marks.len() {
+        0..=MAX_MARKS => text.units(),
+        many => text.units().max(LONGEST + many),
+    }
+}
+
+fn formed(markdown: &str) -> Option<Text> {
+    let options =
+        Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    let mut writer = Writer::default();
+    for event in TextMergeStream::new(Parser::new_ext(markdown, options)) {
+        writer.event(event);
+        if writer.out.text.len() > MAX_BYTES || writer.is_too_much() {
+            return None;
+        }
+    }
+    while !writer.open.is_empty() {
+        writer.end();
+    }
+    Some(writer.out.trimmed())
+}
+
+impl Writer {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => {
+                let open = if self.open.len() < MAX_DEPTH { self.start(tag) } else { flat(&tag) };
+                if matches!(open, Open::Block) {
+                    self.new_block();
+                }
+                self.open.push(open);
+            }
+            Event::End(_) => self.end(),
+            Event::Text(text) => self.text(&text),
+            Event::Html(text) => {
+                self.text(text.trim_end_matches('\n'));
+                self.gap = self.gap.max(1);
+            }
+            Event::InlineHtml(text) if is_break(&text) => self.new_line(),
+            Event::InlineHtml(text) => self.text(&text),
+            Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
+                self.code(&text);
+            }
+            Event::FootnoteReference(name) => self.text(&name),
+            // People break lines where they want them broken.
+            Event::SoftBreak | Event::HardBreak => self.new_line(),
+            Event::Rule => {
+                self.new_block();
+                self.text(RULE);
+                self.new_block();
+            }
+            Event::TaskListMarker(done) => self.checkbox(done),
+        }
+    }
+
+    fn start(&mut self, tag: Tag<'_>) -> Open {
+        match tag {
+            Tag::Paragraph | Tag::HtmlBlock => Open::Block,
+            Tag::Heading { .. } => {
+                self.new_block();
+                Open::Heading { start: None }
+            }
+            Tag::BlockQuote(_) => self.quote(),
+            Tag::CodeBlock(kind) => self.code_block(&kind),
+            Tag::List(first) => {
+                self.new_block();
+                self.lists.push(first);
+                Open::List
+            }
+            Tag::Item => {
+                self.bullet();
+                Open::Item
+            }
+            Tag::Table(_) => {
+                self.new_block();
+                self.flush_to(0);
+                self.begin();
+                self.table = Some(Table::default());
+                Open::Table
+            }
+            Tag::TableHead | Tag::TableRow => {
+                if let Some(table) = &mut self.table {
+                    table.begin_row();
+                }
+                Open::Row
+            }
+            Tag::TableCell => {
+                self.gap = 0;
+                Open::Cell(std::mem::take(&mut self.out))
+            }
+            Tag::Emphasis => self.style(Kind::Italic),
+            Tag::Strong => self.style(Kind::Bold),
+            Tag::Strikethrough => self.style(Kind::Strike),
+            Tag::Link { link_type, dest_url, .. } => self.link(&dest_url, link_type),
+            Tag::Image { link_type, dest_url, .. } => {
+                self.text("Image: ");
+                self.link(&dest_url, link_type)
+            }
+            Tag::FootnoteDefinition(_)
+            | Tag::DefinitionList
+            | Tag::DefinitionListTitle
+            | Tag::DefinitionListDefinition
+            | Tag::Superscript
+            | Tag::Subscript
+            | Tag::MetadataBlock(_) => Open::Nothing,
+        }
+    }
+
+    fn end(&mut self) {
+        match self.open.pop() {
+            Some(Open::Style { kind, start }) => self.close(kind, start),
+            Some(Open::Heading { start }) => {
+                self.close(Kind::Bold, start);
+                self.new_block();
+            }
+            Some(Open::Link { target, start }) => self.end_link(target, start),
+            Some(Open::Quote { start }) => {
+                let said = start.and_then(|start| self.out.text.get(start..)).unwrap_or_default();
+                let long = units(said) > LONG_QUOTE || said.lines().count() > LONG_QUOTE_LINES;
+                self.close(Kind::Quote { long }, start);
+                self.new_block();
+            }
+            Some(Open::Pre { language, start }) => {
+                let end = self.out.text.trim_end_matches('\n').len().max(start);
+                self.out.text.truncate(end);
+                self.close(Kind::Pre(language), Some(start));
+                self.new_block();
+            }
+            Some(Open::Block) => self.new_block(),
+            Some(Open::List) => {
+                self.lists.pop();
+                self.new_block();
+            }
+            Some(Open::Item) => {
+                self.after_bullet = false;
+                self.gap = self.gap.max(1);
+            }
+            Some(Open::Cell(before)) => {
+                let cell = std::mem::replace(&mut self.out, before);
+                self.gap = 0;
+                if let Some(table) = &mut self.table {
+                    table.add(cell);
+                }
+            }
+            Some(Open::Table) => {
+                if let Some(table) = self.table.take() {
+                    table.write(&mut self.out);
+                }
+                self.new_block();
+            }
+            Some(Open::Row | Open::Nothing) | None => {}
+        }
+    }
+
+    fn style(&mut self, kind: Kind) -> Open {
+        let same = |open: &Open| match open {
+            Open::Style { kind: outer, .. } => *outer == kind,
+            Open::Heading { .. } => kind == Kind::Bold,
+            _ => false,
+        };
+        if self.open.iter().any(same) { Open::Nothing } else { Open::Style { kind, start: None } }
+    }
+
+    fn quote(&mut self) -> Open {
+        self.new_block();
+        // One in another is not taken; one in a list would begin in the middle of a line.
+        let inside = self.open.iter().any(|open| matches!(open, Open::Quote { .. } | Open::List));
+        if inside { Open::Block } else { Open::Quote { start: None } }
+    }
+
+    fn code_block(&mut self, kind: &CodeBlockKind<'_>) -> Open {
+        let language = match kind {
+            CodeBlockKind::Fenced(info) => language(info).map(str::to_owned),
+            CodeBlockKind::Indented => None,
+        };
+        self.after_bullet = false;
+        self.new_block();
+        self.flush_to(0);
+        self.begin();
+        Open::Pre { language, start: self.out.text.len() }
+    }
+
+    fn link(&mut self, url: &str, kind: LinkType) -> Open {
+        if self.open.iter().any(|open| matches!(open, Open::Link { .. })) {
+            return Open::Nothing;
+        }
+        let bare = matches!(kind, LinkType::Autolink | LinkType::Email);
+        let target = match link_place(url) {
+            // Telegram finds an address that is its own text by itself, if its letters can't be mistaken.
+            Some(_) if bare && url.is_ascii() => Target::Nowhere,
+            Some(place) if is_web(url) && place.contains('.') => {
+                Target::Web { url: url.to_owned(), place }
+            }
+            Some(place) => Target::Told(place),
+            None => Target::Nowhere,
+        };
+        Open::Link { target, start: None }
+    }
+
+    fn end_link(&mut self, target: Target, start: Option<usize>) {
+        let said = start.and_then(|start| self.out.text.get(start..)).unwrap_or_default();
+        let says = |what: &str| said.trim() == what;
+        let (link, told) = match target {
+            Target::Web { url, place } => {
+                let told = (!says(&place) && !says(&url)).then_some(place);
+                (Some(url), told)
+            }
+            Target::Told(place) => (None, (!says(&place)).then_some(place)),
+            Target::Nowhere => (None, None),
+        };
+        if let Some(url) = link {
+            self.close(Kind::Link(url), start);
+        }
+        if let Some(place) = told {
+            self.text(&format!(" ({place})"));
+        }
+    }
+}
+
+/// How something is shown that is nested too deep.
+fn flat(tag: &Tag<'_>) -> Open {
+    match tag {
+        Tag::Paragraph | Tag::Item | Tag::CodeBlock(_) | Tag::Heading { .. } | Tag::TableRow => {
+            Open::Block
+        }
+        _ => Open::Nothing,
+    }
+}
+
+fn is_break(html: &str) -> bool {
+    let name = html.trim_matches(['<', '>', '/', ' ']);
+    name.eq_ignore_ascii_case("br")
+}
+
+fn is_web(url: &str) -> bool {
+    url.split_once(':').is_some_and(|(scheme, _)| {
+        scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")
+    })
+}
+
+/// The language that a fence names, if it looks like one.
+fn language(info: &str) -> Option<&str> {
+    let word = info.split([' ', ',', '{']).next().filter(|word| !word.is_empty())?;
+    let fine = |c: char| c.is_ascii_alphanumeric() || "+-_.#".contains(c);
+    (word.len() <= MAX_LANGUAGE && word.chars().all(fine)).then_some(word)
+}
+
+#[cfg(test)]
+#[path = "markdown_tests.rs"]
+mod tests;

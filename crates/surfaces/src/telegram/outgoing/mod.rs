@@ -1,0 +1,350 @@
+//! From what is to be told to messages on Telegram.
+//!
+//! Promises: a text is shown as it was meant or as plain text, never half; nothing in it can run, load or ring by
+//! itself; a bot is never faster than Telegram allows; every request ends within a bounded time. Telegram does
+//! not know a key again: of a text in several messages, those that are there are not sent again while this
+//! process lives.
+
+mod commands;
+mod files;
+mod keyboard;
+mod markdown;
+mod pace;
+mod pieces;
+mod questions;
+mod send;
+mod tables;
+mod text;
+mod writer;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use cloister_control::Button;
+use cloister_control::ports::{Manners, Posting, Recipient, SendError, Streaming, Surface};
+use cloister_store::connectors::ConnectorId;
+use cloister_store::conversations::{Conversation, ConversationKind};
+use frankenstein::AsyncTelegramApi;
+use frankenstein::methods::{SendChatActionParams, SendMessageDraftParams};
+use frankenstein::types::ChatAction;
+use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use tokio::sync::Semaphore;
+
+pub(crate) use commands::set_commands;
+pub(crate) use send::TOPIC_LOST;
+
+use super::bot::{Bot, chat_and_thread};
+use super::session::Fault;
+use pace::{Pace, What};
+use pieces::Sent;
+use send::{Place, Said};
+use text::Text;
+
+/// How long Telegram shows that something is being written.
+const TYPING_LASTS: Duration = Duration::from_secs(5);
+/// As long as an indicator that helps nobody may hold something up.
+const TYPING_WAITS: Duration = Duration::from_secs(4);
+/// How many files are sent at once.
+const FILES_AT_ONCE: usize = 2;
+/// What Telegram's own server takes; one that runs here takes more.
+const PUBLIC_FILE: u64 = 50 << 20;
+const LOCAL_FILE: u64 = 2_000 << 20;
+/// Shown where there is nothing to see.
+const NOTHING: &str = "…";
+
+/// What is kept with a message of a person, to be known again when it is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Origin {
+    /// The message's number in its chat.
+    pub(crate) message: i32,
+}
+
+impl Origin {
+    pub(crate) fn to_json(self) -> String {
+        serde_json::json!({ "message": self.message }).to_string()
+    }
+}
+
+/// What this part remembers of a bot while it runs.
+pub(crate) struct Memory {
+    pace: Mutex<Pace>,
+    sent: Mutex<Sent>,
+    files: Semaphore,
+    /// This server knows no drafts, or not for this bot.
+    no_drafts: AtomicBool,
+    /// Of the commands that Telegram was told.
+    commands: Mutex<Option<[u8; 32]>>,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self {
+            pace: Mutex::default(),
+            sent: Mutex::default(),
+            files: Semaphore::new(FILES_AT_ONCE),
+            no_drafts: AtomicBool::new(false),
+            commands: Mutex::default(),
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Surface for Bot {
+    fn name(&self) -> &'static str {
+        super::SURFACE
+    }
+
+    fn connector(&self) -> ConnectorId {
+        self.id()
+    }
+
+    fn manners(&self) -> Manners {
+        let server = if self.is_public_server() { PUBLIC_FILE } else { LOCAL_FILE };
+        Manners {
+            longest: markdown::LONGEST,
+            measure: markdown::measure,
+            typing_lasts: TYPING_LASTS,
+            largest_file: self.options.largest_file().min(server),
+            remembers_keys: false,
+        }
+    }
+
+    fn streaming(&self, conversation: &Conversation) -> Streaming {
+        let place = conversation.external_id.as_deref().and_then(chat_and_thread);
+        let ms = Duration::from_millis;
+        match place {
+            None => Streaming::Off,
+            Some((chat, _)) if chat < 0 => {
+                Streaming::Edits { every: ms(self.options.group_edit_every_ms) }
+            }
+            Some(_) if self.outgoing.no_drafts.load(Ordering::Relaxed) => {
+                Streaming::Edits { every: ms(self.options.edit_every_ms) }
+            }
+            Some(_) => Streaming::Drafts { every: ms(self.options.draft_every_ms) },
+        }
+    }
+
+    fn post<'a>(
+        &'a self,
+        to: &'a Recipient,
+        key: &'a str,
+        post: &'a Posting,
+    ) -> BoxFuture<'a, Result<String, SendError>> {
+        Box::pin(async move {
+            let place = Place::of(to)?;
+            let message = match post {
+                Posting::Answer { markdown, unfinished, buttons } => {
+                    let what = if *unfinished { What::Unfinished } else { What::Message };
+                    self.post_markdown(to, (place, key), (markdown, buttons), what).await?
+                }
+                Posting::Notice { markdown, buttons } => {
+                    self.post_markdown(to, (place, key), (markdown, buttons), What::Message).await?
+                }
+                Posting::Question { ask, settled } => {
+                    self.post_question(to, (place, key), (ask, settled.as_ref())).await?
+                }
+                Posting::File(file) => self.post_file(to, (place, key), file).await?,
+            };
+            Ok(message.to_string())
+        })
+    }
+
+    fn edit<'a>(
+        &'a self,
+        to: &'a Recipient,
+        key: &'a str,
+        message: &'a str,
+        post: &'a Posting,
+    ) -> BoxFuture<'a, Result<(), SendError>> {
+        Box::pin(async move {
+            let place = Place::of(to)?;
+            let message: i32 = message
+                .parse()
+                .map_err(|error| SendError::Refused(format!("{message} is no message: {error}")))?;
+            match post {
+                Posting::Answer { markdown, unfinished, buttons } => {
+                    let what = if *unfinished { What::Unfinished } else { What::Message };
+                    let edit = (message, key);
+                    self.edit_markdown(to, (place, edit), (markdown, buttons), what).await
+                }
+                Posting::Notice { markdown, buttons } => {
+                    let edit = (message, key);
+                    self.edit_markdown(to, (place, edit), (markdown, buttons), What::Message).await
+                }
+                Posting::Question { ask, settled } => {
+                    self.edit_question(to, (place, message), (ask, settled.as_ref())).await
+                }
+                Posting::File(_) => {
+                    Err(SendError::Refused("a file can't take a message's place".to_owned()))
+                }
+            }
+        })
+    }
+
+    fn draft<'a>(
+        &'a self,
+        to: &'a Recipient,
+        key: &'a str,
+        post: &'a Posting,
+    ) -> BoxFuture<'a, Result<(), SendError>> {
+        Box::pin(async move {
+            let place = Place::of(to)?;
+            let (Posting::Answer { markdown, .. } | Posting::Notice { markdown, .. }) = post else {
+                return Err(SendError::Refused("only a text can be shown as a draft".to_owned()));
+            };
+            let pieces = pieces_of(&markdown::render(markdown));
+            let Some(text) = pieces.first() else { return Ok(()) };
+            match self.show_draft(place, draft_id(to, key), text).await {
+                Ok(()) => Ok(()),
+                // An unknown method is answered like an unknown token.
+                Err(fault @ (Fault::Refused { .. } | Fault::Unauthorized)) => {
+                    if !self.outgoing.no_drafts.swap(true, Ordering::Relaxed) {
+                        tracing::warn!(bot = self.connector.account, %fault, "drafts are refused; messages are edited instead");
+                    }
+                    Err(SendError::Refused("drafts are not taken here".to_owned()))
+                }
+                Err(fault) => Err(self.not_sent(place, fault).await),
+            }
+        })
+    }
+
+    fn typing<'a>(&'a self, to: &'a Recipient, typing: bool) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            // It ends by itself.
+            let (true, Ok(place)) = (typing, Place::of(to)) else { return };
+            if let Err(error) = self.show_action(place, ChatAction::Typing).await {
+                tracing::debug!(%error, "typing could not be shown");
+            }
+        })
+    }
+}
+
+impl Bot {
+    /// Says a sentence, once per key while this process lives.
+    pub(crate) async fn say(
+        &self,
+        conversation: &str,
+        key: &str,
+        markdown: &str,
+    ) -> Result<(), SendError> {
+        let place = Place::parse(conversation)?;
+        let key = format!("say {key}");
+        if locked(&self.outgoing.sent).has(&place, &key, 0) {
+            return Ok(());
+        }
+        let pieces = pieces_of(&markdown::render(markdown));
+        let first = self.post_pieces(place, &key, &pieces, Said::default(), What::Message).await?;
+        locked(&self.outgoing.sent).keep(&place, &key, 0, first.first);
+        Ok(())
+    }
+
+    async fn post_markdown(
+        &self,
+        to: &Recipient,
+        (place, key): (Place, &str),
+        (markdown, buttons): (&str, &[Button]),
+        what: What,
+    ) -> Result<i32, SendError> {
+        let pieces = pieces_of(&markdown::render(markdown));
+        let keyboard = self.keyboard(&to.conversation, buttons).await;
+        let said = Said { reply_to: reply_to(to, key), keyboard };
+        Ok(self.post_pieces(place, key, &pieces, said, what).await?.first)
+    }
+
+    /// Puts a text in the place of a message; what does not fit there comes after it.
+    async fn edit_markdown(
+        &self,
+        to: &Recipient,
+        (place, (message, key)): (Place, (i32, &str)),
+        (markdown, buttons): (&str, &[Button]),
+        what: What,
+    ) -> Result<(), SendError> {
+        let pieces = pieces_of(&markdown::render(markdown));
+        let Some((first, rest)) = pieces.split_first() else { return Ok(()) };
+        let mut keyboard = self.keyboard(&to.conversation, buttons).await;
+        let here = if rest.is_empty() { keyboard.take() } else { None };
+        self.edit_text(place, message, (first, here), what).await?;
+        if what == What::Message && !rest.is_empty() {
+            let said = Said { reply_to: None, keyboard };
+            self.post_pieces(place, key, rest, said, what).await?;
+        }
+        Ok(())
+    }
+
+    async fn show_draft(&self, place: Place, id: i32, text: &Text) -> Result<(), Fault> {
+        let entities = text.entities();
+        let mut params = SendMessageDraftParams::builder()
+            .chat_id(place.chat)
+            .maybe_message_thread_id(place.thread)
+            .draft_id(id)
+            .text(text.text.as_str())
+            .maybe_entities((!entities.is_empty()).then_some(entities))
+            .build();
+        let shown =
+            self.paced(place, What::Draft, self.api.bot().send_message_draft(&params)).await;
+        match shown {
+            Err(fault) if params.entities.is_some() && send::refuses_marks(&fault) => {
+                params.entities = None;
+                self.paced(place, What::Draft, self.api.bot().send_message_draft(&params)).await?;
+                Ok(())
+            }
+            other => other.map(drop),
+        }
+    }
+
+    /// Shows that something is being done. Nothing waits for it.
+    async fn show_action(&self, place: Place, action: ChatAction) -> Result<(), Fault> {
+        let params = SendChatActionParams::builder()
+            .chat_id(place.chat)
+            .maybe_message_thread_id(place.thread)
+            .action(action)
+            .build();
+        let showing = self.paced(place, What::Sign, self.api.bot().send_chat_action(&params));
+        match tokio::time::timeout(TYPING_WAITS, showing).await {
+            Ok(shown) => shown.map(drop),
+            Err(_late) => Err(Fault::late()),
+        }
+    }
+}
+
+/// A text as messages that Telegram takes; something can be seen in each.
+fn pieces_of(text: &Text) -> Vec<Text> {
+    let pieces = text.split(markdown::LONGEST).into_iter().map(|piece| piece.trimmed());
+    let mut pieces: Vec<Text> = pieces.filter(|piece| !piece.is_blank()).collect();
+    if pieces.is_empty() {
+        pieces.push(Text::plain(NOTHING));
+    }
+    pieces
+}
+
+/// The message that is answered: where several people write, an answer says to whom, once.
+fn reply_to(to: &Recipient, key: &str) -> Option<i32> {
+    let goes_on = key.rsplit('/').next().and_then(|last| last.parse::<u32>().ok());
+    match to.conversation.kind {
+        ConversationKind::Shared if goes_on.unwrap_or(0) == 0 => {
+            let origin: Origin = serde_json::from_str(to.origin.as_deref()?).ok()?;
+            Some(origin.message)
+        }
+        ConversationKind::Shared | ConversationKind::Room | ConversationKind::Door => None,
+    }
+}
+
+/// The same draft for the same key, always; never zero.
+fn draft_id(to: &Recipient, key: &str) -> i32 {
+    let mut hash = Sha256::new();
+    hash.update(to.conversation.id.number().to_be_bytes());
+    hash.update(key.as_bytes());
+    let digest = hash.finalize();
+    let bytes = digest.first_chunk::<4>().copied().unwrap_or([1; 4]);
+    (i32::from_be_bytes(bytes) & i32::MAX).max(1)
+}
+
+#[cfg(test)]
+#[path = "outgoing_tests.rs"]
+mod tests;

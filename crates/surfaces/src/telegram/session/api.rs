@@ -1,0 +1,105 @@
+//! Requests to the Bot API, each with an end. Promises: the token is in no error, log line or `Debug`.
+
+use std::fmt;
+use std::future::Future;
+use std::time::Duration;
+
+use cloister_control::ControlError;
+use cloister_protocol::ErrorCode;
+use frankenstein::client_reqwest::Bot as Client;
+use frankenstein::reqwest;
+use frankenstein::response::MethodResponse;
+
+use super::fault::Fault;
+
+/// Where Telegram itself answers.
+pub(crate) const TELEGRAM: &str = "https://api.telegram.org";
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The longest that anything may take, whoever asks for it.
+const AT_LAST: Duration = Duration::from_secs(900);
+
+/// One bot's way to a Bot API server.
+#[derive(Clone)]
+pub(crate) struct Api {
+    /// Its address holds the token.
+    bot: Client,
+    /// Where files are fetched; holds the token, too.
+    files: String,
+    timeout: Duration,
+}
+
+impl fmt::Debug for Api {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Api").field("timeout", &self.timeout).finish_non_exhaustive()
+    }
+}
+
+impl Api {
+    /// `address`: of the server, without the token. `timeout`: of an ordinary request.
+    pub(crate) fn new(address: &str, token: &str, timeout: Duration) -> Result<Self, ControlError> {
+        let address = address.trim_end_matches('/');
+        let client = reqwest::ClientBuilder::new()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .timeout(AT_LAST)
+            // The address holds the token: it goes nowhere else.
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .map_err(|error| {
+                let why = error.without_url();
+                let message = format!("no client for Telegram could be made: {why}");
+                ControlError::refused(ErrorCode::Internal, message)
+            })?;
+        let bot = Client::builder().api_url(format!("{address}/bot{token}")).client(client).build();
+        Ok(Self { bot, files: format!("{address}/file/bot{token}"), timeout })
+    }
+
+    /// The methods of the Bot API; what they return goes through [`Self::call`].
+    pub(crate) const fn bot(&self) -> &Client {
+        &self.bot
+    }
+
+    /// Waits for an ordinary request.
+    pub(crate) async fn call<T>(
+        &self,
+        request: impl Future<Output = Result<MethodResponse<T>, frankenstein::Error>>,
+    ) -> Result<T, Fault> {
+        self.call_within(self.timeout, request).await
+    }
+
+    /// Waits for a request that may take longer: an upload, a poll.
+    pub(crate) async fn call_within<T>(
+        &self,
+        most: Duration,
+        request: impl Future<Output = Result<MethodResponse<T>, frankenstein::Error>>,
+    ) -> Result<T, Fault> {
+        match tokio::time::timeout(most, request).await {
+            Ok(Ok(answer)) => Ok(answer.result),
+            Ok(Err(error)) => Err(Fault::of(error)),
+            Err(_late) => Err(Fault::late()),
+        }
+    }
+
+    /// Begins to fetch a file by the path that `getFile` told.
+    pub(crate) async fn fetch(&self, path: &str) -> Result<reqwest::Response, Fault> {
+        let request = self.bot.client.get(format!("{}/{path}", self.files)).send();
+        let response = match tokio::time::timeout(self.timeout, request).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => return Err(Fault::of_http(error)),
+            Err(_late) => return Err(Fault::late()),
+        };
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let code = u64::from(status.as_u16());
+        Err(match code {
+            429 => Fault::Wait(Duration::from_secs(5)),
+            500..=599 => Fault::Unreachable(format!("it answered {code} for a file")),
+            _ => Fault::Refused { code, description: "the file is not there".to_owned() },
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "api_tests.rs"]
+mod tests;

@@ -1,0 +1,171 @@
+//! What a failed request means: wait, try again, go elsewhere, or give up.
+
+use std::time::Duration;
+
+use frankenstein::Error;
+use frankenstein::response::ErrorResponse;
+
+/// The longest that Telegram may ask to wait.
+const LONGEST_WAIT: Duration = Duration::from_secs(3600);
+/// What a wait lasts if Telegram does not say.
+const USUAL_WAIT: Duration = Duration::from_secs(5);
+/// The most of what an answer says that is kept.
+const MOST_WORDS: usize = 300;
+
+/// Why a request was not done. Nothing in here holds the token.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Fault {
+    /// Too fast.
+    #[error("Telegram asks to wait {} s", .0.as_secs())]
+    Wait(Duration),
+    /// It may work later. Whether it got there is not known.
+    #[error("{0}")]
+    Unreachable(String),
+    /// The group has another id now.
+    #[error("the group is chat {0} now")]
+    Migrated(i64),
+    /// The message says that already.
+    #[error("it says that already")]
+    NotModified,
+    /// The marks in a text are not taken.
+    #[error("the text's marks are not taken: {0}")]
+    CantParse(String),
+    /// The topic is deleted, or never was.
+    #[error("the topic is gone")]
+    ThreadGone,
+    /// Nothing reaches that chat: blocked, removed, deleted.
+    #[error("the chat is gone: {0}")]
+    Gone(String),
+    /// The token is not taken.
+    #[error("Telegram does not take the bot's token")]
+    Unauthorized,
+    /// Somebody else reads this bot's updates.
+    #[error("another program reads this bot's updates, or a webhook is set elsewhere")]
+    Conflict,
+    /// Anything else that will not be done.
+    #[error("Telegram refuses it ({code}): {description}")]
+    Refused { code: u64, description: String },
+}
+
+impl Fault {
+    pub(crate) fn of(error: Error) -> Self {
+        match error {
+            Error::Api(answer) => Self::of_answer(&answer),
+            Error::HttpReqwest(error) => Self::of_http(error),
+            // The input is left out: it may be a page of HTML, or somebody's words.
+            Error::JsonDecode { source, .. } => {
+                Self::Unreachable(format!("its answer could not be read: {source}"))
+            }
+            Error::JsonEncode { source, .. } => {
+                Self::Refused { code: 0, description: format!("it could not be written: {source}") }
+            }
+            Error::ReadFile(error) => {
+                Self::Refused { code: 0, description: format!("a file could not be read: {error}") }
+            }
+            _ => Self::Unreachable("the request failed".to_owned()),
+        }
+    }
+
+    /// What a failed request of the client itself means.
+    pub(crate) fn of_http(error: frankenstein::reqwest::Error) -> Self {
+        // The address holds the token.
+        let error = error.without_url();
+        if error.is_timeout() {
+            return Self::late();
+        }
+        let mut cause: &dyn std::error::Error = &error;
+        while let Some(deeper) = cause.source() {
+            cause = deeper;
+        }
+        let what = if error.is_connect() { "no connection" } else { "the request failed" };
+        Self::Unreachable(short(&format!("{what}: {cause}")))
+    }
+
+    pub(crate) fn late() -> Self {
+        Self::Unreachable("no answer in time".to_owned())
+    }
+
+    pub(crate) fn of_answer(answer: &ErrorResponse) -> Self {
+        let (code, words) = (answer.error_code, answer.description.as_str());
+        let parameters = answer.parameters;
+        if let Some(to) = parameters.and_then(|told| told.migrate_to_chat_id) {
+            return Self::Migrated(to);
+        }
+        let said = words.to_lowercase();
+        let says = |any: &[&str]| any.iter().any(|part| said.contains(part));
+        match code {
+            429 => Self::Wait(wait(parameters.and_then(|told| told.retry_after))),
+            401 => Self::Unauthorized,
+            // What is no token at all is answered so; a method that it does not know, with more words.
+            404 if said.trim() == "not found" => Self::Unauthorized,
+            409 => Self::Conflict,
+            // It may speak there, and not do this.
+            403 if says(&["_create_forbidden", "not enough rights to", "topic"]) => {
+                Self::Refused { code, description: short(words) }
+            }
+            403 => Self::Gone(short(words)),
+            400 if says(&["is not modified", "topic_not_modified"]) => Self::NotModified,
+            400 if says(&["can't parse", "can't find end", "unsupported start tag"]) => {
+                Self::CantParse(short(words))
+            }
+            400 if says(THREAD_GONE) => Self::ThreadGone,
+            400 if says(CHAT_GONE) => Self::Gone(short(words)),
+            500..=599 => Self::Unreachable(short(&format!("it answered {code}: {words}"))),
+            _ => Self::Refused { code, description: short(words) },
+        }
+    }
+
+    /// What went wrong, as the metrics count it.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Wait(_) => "rate_limited",
+            Self::Unreachable(why) if why == "no answer in time" => "timeout",
+            Self::Unreachable(why) if why.starts_with("it answered") => "server_error",
+            Self::Unreachable(_) => "unreachable",
+            _ => "other",
+        }
+    }
+
+    /// Whether the same request may be taken later.
+    pub(crate) const fn passes(&self) -> bool {
+        matches!(self, Self::Wait(_) | Self::Unreachable(_) | Self::Conflict)
+    }
+}
+
+const THREAD_GONE: &[&str] = &[
+    "message thread not found",
+    "topic_deleted",
+    "topic_id_invalid",
+    "thread_id_invalid",
+    "topic not found",
+];
+
+const CHAT_GONE: &[&str] = &[
+    "chat not found",
+    "chat_write_forbidden",
+    "group chat was deactivated",
+    "group chat was deleted",
+    "peer_id_invalid",
+    "user is deactivated",
+    "user_is_deactivated",
+    "have no rights to send",
+    "not enough rights to send",
+    "need administrator rights in the channel",
+    "bot is not a member",
+    "bot was kicked",
+    "bot was blocked",
+];
+
+fn wait(seconds: Option<u16>) -> Duration {
+    seconds.map_or(USUAL_WAIT, |seconds| {
+        Duration::from_secs(u64::from(seconds)).clamp(Duration::from_secs(1), LONGEST_WAIT)
+    })
+}
+
+fn short(words: &str) -> String {
+    words.chars().take(MOST_WORDS).collect()
+}
+
+#[cfg(test)]
+#[path = "fault_tests.rs"]
+mod tests;

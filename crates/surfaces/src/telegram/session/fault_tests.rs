@@ -1,0 +1,51 @@
+use frankenstein::response::ResponseParameters;
+
+use super::*;
+
+fn answer(code: u64, words: &str) -> ErrorResponse {
+    ErrorResponse { ok: false, description: words.to_owned(), error_code: code, parameters: None }
+}
+
+#[test]
+fn what_telegram_says_is_told_apart() {
+    let gone = |words: &str| Fault::Gone(words.to_owned());
+    let cases = [
+        (401, "Unauthorized", Fault::Unauthorized),
+        (404, "Not Found", Fault::Unauthorized),
+        (409, "Conflict: terminated by other getUpdates request", Fault::Conflict),
+        (
+            403,
+            "Forbidden: bot was blocked by the user",
+            gone("Forbidden: bot was blocked by the user"),
+        ),
+        (400, "Bad Request: chat not found", gone("Bad Request: chat not found")),
+        (400, "Bad Request: message is not modified: specified new", Fault::NotModified),
+        (400, "Bad Request: TOPIC_NOT_MODIFIED", Fault::NotModified),
+        (400, "Bad Request: message thread not found", Fault::ThreadGone),
+    ];
+    for (code, words, expected) in cases {
+        assert_eq!(Fault::of_answer(&answer(code, words)), expected, "{words}");
+    }
+    let unknown = Fault::of_answer(&answer(404, "Not Found: method not found"));
+    assert!(matches!(unknown, Fault::Refused { code: 404, .. }), "the token is right: {unknown:?}");
+    let may_not = Fault::of_answer(&answer(403, "Forbidden: BOT_FORUM_CREATE_FORBIDDEN"));
+    assert!(matches!(may_not, Fault::Refused { .. }), "the person is still there: {may_not:?}");
+    let parse = Fault::of_answer(&answer(400, "Bad Request: can't parse entities: bad offset"));
+    assert!(matches!(parse, Fault::CantParse(_)), "{parse:?}");
+    let broken = Fault::of_answer(&answer(502, "Bad Gateway"));
+    assert_eq!((broken.kind(), broken.passes()), ("server_error", true));
+}
+
+#[test]
+fn telegram_says_how_long_to_wait_and_where_a_group_went() {
+    let mut flood = answer(429, "Too Many Requests: retry after 7");
+    let told =
+        |retry_after, migrate_to_chat_id| ResponseParameters { migrate_to_chat_id, retry_after };
+    flood.parameters = Some(told(Some(7), None));
+    assert_eq!(Fault::of_answer(&flood), Fault::Wait(Duration::from_secs(7)));
+    flood.parameters = Some(told(Some(u16::MAX), None));
+    assert_eq!(Fault::of_answer(&flood), Fault::Wait(LONGEST_WAIT), "nobody waits for a day");
+    let mut moved = answer(400, "Bad Request: group chat was upgraded to a supergroup chat");
+    moved.parameters = Some(told(None, Some(-1005)));
+    assert_eq!(Fault::of_answer(&moved), Fault::Migrated(-1005));
+}

@@ -1,0 +1,7 @@
+//! The way to Telegram: requests with an end, and what a failed one means.
+
+pub(crate) mod api;
+pub(crate) mod fault;
+
+pub(crate) use api::Api;
+pub(crate) use fault::Fault;

@@ -1,0 +1,65 @@
+//! Topics: each chat of a person has one in their private chat, where the bot has topics; and a topic that
+//! somebody opens becomes a chat.
+//!
+//! Promises: what is to be shown is in the database, and is mended until Telegram shows it; titles follow both
+//! ways. Telegram can't be asked which topics there are: one that was made in the moment of a kill stays empty
+//! beside the one that is made anew.
+
+mod mend;
+mod naming;
+mod news;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::updates::wire::Message;
+
+/// How many names of topics are remembered.
+const MOST_REMEMBERED: usize = 4096;
+
+/// What this part remembers of a bot while it runs.
+#[derive(Default)]
+pub(crate) struct Memory {
+    /// Whether the bot has topics in private chats, as Telegram said last.
+    enabled: AtomicBool,
+    /// What topics are called, by conversation.
+    names: Mutex<HashMap<String, String>>,
+    /// One at a time makes topics.
+    making: tokio::sync::Mutex<()>,
+}
+
+impl Memory {
+    /// As `getMe` said; whether that is news.
+    pub(crate) fn set_enabled(&self, enabled: bool) -> bool {
+        self.enabled.swap(enabled, Ordering::Relaxed) != enabled
+    }
+
+    pub(crate) fn enabled(&self) -> bool {
+        self.enabled.load(Ordering::Relaxed)
+    }
+
+    fn remember(&self, place: String, name: String) {
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        if names.len() >= MOST_REMEMBERED {
+            names.clear();
+        }
+        names.insert(place, name);
+    }
+
+    /// What the topic of a message is called, as far as that is known. Empty: it is not.
+    pub(crate) fn title_of(&self, message: &Message) -> String {
+        if message.thread().is_none() {
+            return String::new();
+        }
+        let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(name) = names.get(&message.place()) {
+            return name.clone();
+        }
+        // A message in a topic refers to the moment in which it was made.
+        let made = message.reply_to_message.as_ref().and_then(|it| it.forum_topic_created.as_ref());
+        made.filter(|made| !made.is_name_implicit)
+            .map(|made| naming::title(&made.name))
+            .unwrap_or_default()
+    }
+}

@@ -1,0 +1,83 @@
+//! What people do with topics: open, rename, close them.
+
+use cloister_control::{ControlError, Speaker};
+use cloister_protocol::ErrorCode;
+
+use super::naming;
+use crate::telegram::SURFACE;
+use crate::telegram::bot::Bot;
+use crate::telegram::updates::wire::Message;
+
+impl Bot {
+    /// Takes news about a topic; whether the message was that.
+    pub(crate) async fn take_topic_news(&self, message: &Message) -> Result<bool, ControlError> {
+        let ours = message.from.as_ref().is_some_and(|from| from.is_bot);
+        if let Some(made) = &message.forum_topic_created {
+            if !ours && message.thread().is_some() {
+                let name = if made.is_name_implicit { "" } else { made.name.as_str() };
+                self.topics.remember(message.place(), naming::title(name));
+                self.topic_opened(message).await?;
+            }
+            return Ok(true);
+        }
+        if let Some(edited) = &message.forum_topic_edited {
+            if let Some(name) = edited.name.as_ref().filter(|_| !ours) {
+                self.topic_renamed(message, name).await?;
+            }
+            return Ok(true);
+        }
+        // Closed or opened again: what is said there is still taken, and what is archived is a command away.
+        Ok(message.forum_topic_closed.is_some() || message.forum_topic_reopened.is_some())
+    }
+
+    /// A topic that a person opens in their private chat is a new chat. One in a group becomes one when we are
+    /// spoken to there.
+    async fn topic_opened(&self, message: &Message) -> Result<(), ControlError> {
+        if message.is_private() {
+            self.speaker(message, "").await?;
+        }
+        Ok(())
+    }
+
+    async fn topic_renamed(&self, message: &Message, name: &str) -> Result<(), ControlError> {
+        let place = message.place();
+        let Some(here) = self.control.store().conversation(self.id(), &place).await? else {
+            self.topics.remember(place, naming::title(name));
+            return Ok(());
+        };
+        let title = naming::title_in(name, here.chat);
+        self.topics.remember(place.clone(), title.clone());
+        if here.shown_title.as_deref() == Some(title.as_str()) {
+            return Ok(());
+        }
+        // In a group others may rename a topic: the title is shown to all there anyway.
+        match self.control.rename_chat_from(&here, &title).await {
+            Ok(()) => Ok(()),
+            Err(error) => match error.code() {
+                ErrorCode::Internal | ErrorCode::ShuttingDown | ErrorCode::Busy => Err(error),
+                _ => {
+                    tracing::info!(place, error = error.chain(), "a chat was not renamed");
+                    self.control.chats_changed();
+                    Ok(())
+                }
+            },
+        }
+    }
+
+    /// A person was heard in their private chat: where the bot has topics, each of their chats gets one there.
+    pub(crate) async fn at_home(&self, speaker: &Speaker, chat: &str) -> Result<(), ControlError> {
+        if !self.topics.enabled() {
+            return Ok(());
+        }
+        let store = self.control.store();
+        if store.home(self.id(), speaker.user).await?.as_deref() == Some(chat) {
+            return Ok(());
+        }
+        store.set_home(self.id(), speaker.user, Some(chat)).await?;
+        let workspace = store.user_by_id(speaker.user).await?.workspace;
+        store.want_rooms(self.id(), speaker.user, workspace).await?;
+        self.control.chats_changed();
+        tracing::info!(surface = SURFACE, chat, "the chats of a person get topics");
+        Ok(())
+    }
+}

@@ -1,0 +1,103 @@
+//! Updates that Telegram hands to us: under a name that tells bots apart, with a secret that only Telegram knows.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use cloister_control::ControlError;
+use cloister_control::ports::{Webhook, WebhookAnswer};
+use cloister_protocol::ErrorCode;
+use frankenstein::AsyncTelegramApi;
+use frankenstein::response::MethodResponse;
+use serde_json::{Value, json};
+use subtle::ConstantTimeEq;
+
+use super::wire::ALLOWED;
+use crate::telegram::bot::Bot;
+use crate::telegram::session::Fault;
+
+/// How many random bytes the secret has.
+const SECRET: usize = 32;
+/// Telegram waits about a minute for an answer.
+const TAKEN_WITHIN: Duration = Duration::from_secs(20);
+
+/// What proves that a delivery is Telegram's: another one each time the bot is connected.
+#[derive(Default)]
+pub(crate) struct Hook {
+    secret: OnceLock<String>,
+}
+
+impl Hook {
+    /// The secret, made if there is none.
+    fn secret(&self) -> Result<&str, ControlError> {
+        if let Some(secret) = self.secret.get() {
+            return Ok(secret);
+        }
+        let mut bytes = [0; SECRET];
+        getrandom::fill(&mut bytes).map_err(|error| {
+            ControlError::refused(ErrorCode::Internal, format!("no random numbers: {error}"))
+        })?;
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(self.secret.get_or_init(|| hex))
+    }
+
+    /// Whether a delivery is Telegram's; none: Telegram was not told the secret yet.
+    pub(crate) fn knows(&self, given: Option<&str>) -> Option<bool> {
+        let secret = self.secret.get()?;
+        let given = given.unwrap_or_default();
+        Some(bool::from(secret.as_bytes().ct_eq(given.as_bytes())))
+    }
+}
+
+impl Bot {
+    /// The name that its deliveries come under.
+    pub(crate) fn hook_name(&self) -> String {
+        self.me.id.to_string()
+    }
+
+    /// Where Telegram is to deliver; none: it is asked.
+    pub(super) fn hook_url(&self) -> Option<String> {
+        let base = self.settings.webhook.as_deref()?.trim_end_matches('/');
+        Some(format!("{base}/hooks/{}/{}", crate::telegram::SURFACE, self.hook_name()))
+    }
+
+    /// Tells Telegram where to deliver. One at a time, so that they come in order.
+    pub(super) async fn set_hook(&self, url: &str) -> Result<(), Fault> {
+        let secret = self.hook.secret().map_err(|error| Fault::Unreachable(error.to_string()))?;
+        let params = json!({
+            "url": url,
+            "secret_token": secret,
+            "max_connections": 1,
+            "allowed_updates": ALLOWED,
+            "drop_pending_updates": false,
+        });
+        let asked = self.api.bot().request::<_, MethodResponse<bool>>("setWebhook", Some(params));
+        self.api.call(asked).await.map(drop)
+    }
+
+    /// Takes a delivery: stored before it is said to be taken.
+    pub(crate) async fn take_delivery(&self, hook: Webhook<'_>) -> WebhookAnswer {
+        match self.hook.knows(hook.secret_header) {
+            None => return WebhookAnswer::TryAgain,
+            Some(false) => return WebhookAnswer::Forbidden,
+            Some(true) => {}
+        }
+        let Ok(raw) = serde_json::from_slice::<Value>(hook.body) else {
+            // It would be sent again and again, and never be read.
+            tracing::error!(account = self.connector.account, "a delivery could not be read");
+            return WebhookAnswer::Taken;
+        };
+        match tokio::time::timeout(TAKEN_WITHIN, self.take_update(&raw)).await {
+            Ok(Ok(())) => WebhookAnswer::Taken,
+            Ok(Err(error)) => {
+                let account = &self.connector.account;
+                tracing::warn!(account, error = error.chain(), "a delivery was not taken");
+                WebhookAnswer::TryAgain
+            }
+            Err(_late) => WebhookAnswer::TryAgain,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "hook_tests.rs"]
+mod tests;
