@@ -7,7 +7,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 DATA  ?=
 KILLS ?= 50
-SURFACE_KILLS ?= 12
+SURFACE_KILLS ?= 8
 ROOMS ?= 1000
 SEED  ?=
 ONLY  ?=
@@ -15,6 +15,8 @@ ONLY  ?=
 BINS := -p cloister -p cloister-agent -p cloister-sandbox --bins
 # nextest where it is installed, the standard runner elsewhere: the tests pass under both.
 RUNNER := $(shell command -v cargo-nextest >/dev/null 2>&1 && echo "nextest run" || echo "test")
+# Most tests wait for servers and timers: twice as many at once as there are processors.
+AT_ONCE := $(shell command -v cargo-nextest >/dev/null 2>&1 && echo "--test-threads $$((2 * $$(nproc)))")
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -27,9 +29,8 @@ up: ## install what is missing, build, start; ends with a login link (DATA= choo
 test: ## install what the tests need, run them all
 	@scripts/setup test
 	$(CARGO) build --locked --workspace --bins
-	$(CARGO) $(RUNNER) --locked --workspace
-	$(MAKE) --no-print-directory chaos
-	$(MAKE) --no-print-directory redteam
+	$(CARGO) $(RUNNER) --locked --workspace $(AT_ONCE)
+	$(MAKE) --no-print-directory -j 2 chaos redteam
 
 escape: ## attack the sandbox from inside, long form, as root and as an ordinary user
 	@scripts/setup test
@@ -41,13 +42,15 @@ fuzz: ## throw mutated bytes at every parser: SECONDS=60 (each) TARGET=markdown 
 	CLOISTER_FUZZ_SECONDS=$(or $(SECONDS),60) $(if $(SEED),CLOISTER_FUZZ_SEED=$(SEED)) \
 	  $(CARGO) $(RUNNER) --locked --workspace fuzz_$(TARGET)
 
-chaos: ## kill everything at random and count what was lost: KILLS=50 SURFACE_KILLS=12 SEED=
+chaos: ## kill everything at random and count what was lost: KILLS=50 SURFACE_KILLS=8 SEED=
 	@scripts/synapse
 	$(CARGO) build --locked --workspace --bins
 	target/debug/chaos --kills $(KILLS) $(if $(SEED),--seed $(SEED))
-	for surface in matrix telegram discord; do \
-	  target/debug/chaos --$$surface --kills $(SURFACE_KILLS) --users 3 --chats 2 $(if $(SEED),--seed $(SEED)); \
-	done
+	@legs=(); for surface in matrix telegram discord; do \
+	  target/debug/chaos --$$surface --kills $(SURFACE_KILLS) --users 3 --chats 2 $(if $(SEED),--seed $(SEED)) & \
+	  legs+=($$!); \
+	done; \
+	for leg in "$${legs[@]}"; do wait "$$leg"; done
 
 redteam: ## attack this build with a model that obeys whatever it reads: ONLY=part of an id
 	$(CARGO) build --locked --workspace --bins

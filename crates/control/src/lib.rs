@@ -66,7 +66,7 @@ pub use status::error_hint;
 pub use stop::StoppedAll;
 pub use surfaces::{
     Attachment, Button, ButtonDone, ChatChanges, Choice, ChoiceKind, Health, MOST_BUTTONS, Press,
-    Pressed, PressedButton,
+    Pressed, PressedButton, TypedIn,
 };
 pub use surfaces::{credentials, hosting, words};
 pub use uploads::{Download, Upload};

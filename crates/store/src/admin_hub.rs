@@ -8,12 +8,13 @@ use cloister_protocol::link::Cause;
 use cloister_protocol::{AgentFrame, ChatId, Update, UserId};
 use sqlx::SqliteConnection;
 
-use crate::audit;
 use crate::connectors::ConnectorId;
 use crate::conversations::{Conversation, ConversationId, ConversationKind};
 use crate::db::Store;
 use crate::error::{StoreError, Tried, corrupt};
+use crate::inbox::InboxItem;
 use crate::outbox::OutboxItem;
+use crate::{audit, forgetting};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdminHub {
@@ -31,6 +32,8 @@ pub struct AdminHub {
 pub struct Exchange {
     /// The row of the answer.
     pub row: i64,
+    /// The row of what is answered.
+    pub asked: i64,
     pub user: UserId,
     pub conversation: ConversationId,
     pub chat: ChatId,
@@ -58,11 +61,11 @@ pub struct Trouble {
     pub told: Option<String>,
 }
 
-type ExchangeRow = (i64, u32, i64, u32, String, i64, String, i64);
+type ExchangeRow = (i64, i64, u32, i64, u32, String, i64, String, i64);
 
 /// Answers in conversations between one person and the agent, in the person's own workspace.
 const EXCHANGES: &str = "\
-    SELECT o.id, c.user_id, c.id, o.chat, i.cause, i.received_at, \
+    SELECT o.id, i.id, c.user_id, c.id, o.chat, i.cause, i.received_at, \
            coalesce(json_extract(o.frame, '$.text'), ''), o.created_at \
     FROM outbox o \
       JOIN conversations c ON c.id = o.conversation AND c.workspace_id = o.workspace_id \
@@ -71,6 +74,18 @@ const EXCHANGES: &str = "\
     WHERE o.id > ?2 AND o.id <= ?3 AND o.turn LIKE 't-m%' AND json_extract(o.frame, '$.type') = 'end' \
       AND c.connector_id = ?1 AND c.kind IN ('room', 'door') \
     ORDER BY o.id LIMIT ?4";
+
+/// What reports the end of tasks is called after the turn that they are of: `W1:t-m12:T3`. Never more than so many
+/// turns are gone back.
+const BEGAN_WITH: &str = "\
+    WITH RECURSIVE back (id, source, depth) AS ( \
+      SELECT id, source, 0 FROM inbox WHERE id = ?1 \
+      UNION ALL \
+      SELECT i.id, i.source, back.depth + 1 FROM back JOIN inbox r ON r.id = back.id \
+        JOIN inbox i ON i.id < r.id AND i.workspace_id = r.workspace_id \
+          AND i.id = CAST(substr(r.external_id, instr(r.external_id, ':t-m') + 4) AS INTEGER) \
+      WHERE back.source = 'tasks' AND instr(r.external_id, ':t-m') > 0 AND back.depth < 100) \
+    SELECT id FROM back WHERE source <> 'tasks'";
 
 const PUSH: &str = "\
     INSERT INTO outbox (workspace_id, chat, turn, seq, frame, created_at, conversation) \
@@ -102,7 +117,7 @@ impl Store {
     }
 
     /// Makes a conversation the admin hub of a connector, or (none) leaves it without; whether that is new.
-    /// What was said before is not shown there.
+    /// What was said before is not shown there, and what still waited to be told where it was is told nowhere.
     pub async fn set_admin_hub(
         &self,
         connector: ConnectorId,
@@ -119,6 +134,9 @@ impl Store {
                 .tried("find an admin hub")?;
         if before.flatten() == id {
             return Ok(false);
+        }
+        if let Some(before) = before.flatten() {
+            forgetting::unsay(&mut tx, before).await?;
         }
         sqlx::query("DELETE FROM mirror_told WHERE conversation = ? OR conversation = ?")
             .bind(before.flatten())
@@ -173,6 +191,20 @@ impl Store {
             _ => newest,
         };
         Ok((found, up_to))
+    }
+
+    /// The message that a turn began with: its own, or where the end of tasks is reported, the one that led to them,
+    /// however many turns ago. None: it is not known.
+    pub async fn began_with(&self, reported: i64) -> Result<Option<InboxItem>, StoreError> {
+        let id: Option<i64> = sqlx::query_scalar(BEGAN_WITH)
+            .bind(reported)
+            .fetch_optional(self.reader())
+            .await
+            .tried("find what a task began with")?;
+        match id {
+            Some(id) => self.inbox_item(id).await,
+            None => Ok(None),
+        }
     }
 
     /// Shows something in a hub, and that it was looked up to a row.
@@ -330,9 +362,10 @@ impl Store {
 }
 
 fn into_exchange(row: ExchangeRow) -> Result<Exchange, StoreError> {
-    let (id, user, conversation, chat, cause, received_at, answer, answered_at) = row;
+    let (id, asked, user, conversation, chat, cause, received_at, answer, answered_at) = row;
     Ok(Exchange {
         row: id,
+        asked,
         user: UserId::from_number(user),
         conversation: ConversationId::from_number(conversation),
         chat: ChatId::from_number(chat),

@@ -160,3 +160,31 @@ async fn a_hub_that_is_gone_is_none() {
     world.store.remove_connector(world.hub.connector, "root").await.unwrap();
     assert!(world.store.troubles().await.unwrap().is_empty());
 }
+
+/// I3: what waits to be shown in a hub is told nowhere once it is none any more: not there, not in another hub, and
+/// not on the web of the community.
+#[tokio::test]
+async fn what_waits_for_a_hub_ends_with_it() {
+    for forgotten in [false, true] {
+        let world = world().await;
+        let place = world.hub.conversation.clone();
+        let (hub, chat) = (place.id, (place.workspace, place.chat));
+        world.exchange("my own words").await;
+        let (found, up_to) = world.store.exchanges(&world.hub, 10).await.unwrap();
+        let shown = [Mirrored { user: world.ada.id, row: found[0].row, text: "words".into() }];
+        world.store.mirror(&world.hub, up_to, &shown).await.unwrap();
+        let told = world.store.tell_hub(&world.hub, "stop-1", "stopped").await.unwrap().unwrap();
+        assert!(world.store.is_to_tell(hub, told.id).await.unwrap());
+        if forgotten {
+            world.store.forget_conversation(hub).await.unwrap();
+        } else {
+            world.store.set_admin_hub(place.connector, None, "root").await.unwrap();
+        }
+        assert!(!world.store.is_to_tell(hub, told.id).await.unwrap());
+        assert!(world.store.to_tell(hub).await.unwrap().is_empty());
+        let web = world.store.undelivered(chat.0, chat.1).await.unwrap();
+        assert!(web.is_empty(), "{web:?}");
+        let own = world.store.to_tell(world.alone.id).await.unwrap();
+        assert_eq!(own.len(), 1, "what the person is told stays");
+    }
+}

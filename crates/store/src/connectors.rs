@@ -169,6 +169,8 @@ impl Store {
         for forget in [
             "UPDATE chats SET last_conversation = NULL WHERE last_conversation IN \
              (SELECT id FROM conversations WHERE connector_id = ?)",
+            "DELETE FROM outbox WHERE delivered_at IS NULL AND turn LIKE 'hub-%' AND conversation IN \
+             (SELECT id FROM conversations WHERE connector_id = ?)",
             "UPDATE outbox SET conversation = NULL WHERE delivered_at IS NULL AND conversation IN \
              (SELECT id FROM conversations WHERE connector_id = ?)",
             "UPDATE inbox SET conversation = NULL, origin = NULL WHERE conversation IN \

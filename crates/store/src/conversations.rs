@@ -3,7 +3,6 @@
 use cloister_protocol::{ChatId, UserId, WorkspaceId};
 use sqlx::{FromRow, SqliteConnection};
 
-use crate::audit;
 use crate::connectors::ConnectorId;
 use crate::db::Store;
 use crate::error::{StoreError, Tried, corrupt};
@@ -306,47 +305,6 @@ impl Store {
             .await
             .tried("mark a conversation")?;
         tx.commit().await.tried("mark a conversation")
-    }
-
-    /// Forgets a conversation. The chat stays.
-    pub async fn forget_conversation(&self, id: ConversationId) -> Result<(), StoreError> {
-        let mut tx = self.begin().await?;
-        for forget in [
-            "UPDATE chats SET last_conversation = NULL WHERE last_conversation = ?",
-            "UPDATE outbox SET conversation = NULL WHERE delivered_at IS NULL AND conversation = ?",
-            "UPDATE inbox SET conversation = NULL, origin = NULL WHERE conversation = ?",
-            "DELETE FROM posts WHERE conversation = ?",
-            "DELETE FROM conversations WHERE id = ?",
-        ] {
-            let done = sqlx::query(forget).bind(id.0).execute(&mut *tx).await;
-            done.tried("forget a conversation")?;
-        }
-        tx.commit().await.tried("forget a conversation")
-    }
-
-    /// Forgets everything that is known of a connector's conversations and homes. The chats stay.
-    pub async fn forget_conversations(
-        &self,
-        connector: ConnectorId,
-        by: &str,
-    ) -> Result<(), StoreError> {
-        let mut tx = self.begin().await?;
-        for forget in [
-            "UPDATE chats SET last_conversation = NULL WHERE last_conversation IN \
-             (SELECT id FROM conversations WHERE connector_id = ?)",
-            "UPDATE outbox SET conversation = NULL WHERE delivered_at IS NULL AND conversation IN \
-             (SELECT id FROM conversations WHERE connector_id = ?)",
-            "DELETE FROM posts WHERE conversation IN \
-             (SELECT id FROM conversations WHERE connector_id = ?)",
-            "DELETE FROM conversations WHERE connector_id = ?",
-            "DELETE FROM homes WHERE connector_id = ?",
-        ] {
-            let done = sqlx::query(forget).bind(connector.number()).execute(&mut *tx).await;
-            done.tried("forget the conversations of a connector")?;
-        }
-        let entry = audit::Entry::new(by, "connector.reset", connector);
-        audit::record(&mut tx, self.clock.now_ms(), entry).await?;
-        tx.commit().await.tried("forget the conversations of a connector")
     }
 }
 

@@ -111,7 +111,12 @@ impl Store {
     }
 
     /// Somebody named a conversation on its surface: its chat is named so, and the surface shows that already.
-    pub async fn rename_from(&self, id: ConversationId, title: &str) -> Result<(), StoreError> {
+    pub async fn rename_from(
+        &self,
+        id: ConversationId,
+        title: &str,
+        by: &str,
+    ) -> Result<(), StoreError> {
         let what = "name a chat as its conversation";
         let mut tx = self.begin().await?;
         let chat: Option<(u32, u32)> = sqlx::query_as(
@@ -134,10 +139,25 @@ impl Store {
         .tried(what)?;
         if renamed.rows_affected() > 0 {
             let chat = ChatId::from_number(chat);
-            let entry = audit::Entry::new("a person", "chat.rename", chat)
+            let entry = audit::Entry::new(by, "chat.rename", chat)
                 .of_workspace(WorkspaceId::from_number(workspace));
             audit::record(&mut tx, self.clock.now_ms(), entry).await?;
         }
+        tx.commit().await.tried(what)
+    }
+
+    /// Somebody named a conversation who may not name its chat: the surface shows that now, and is to be mended.
+    pub async fn named_by_others(&self, id: ConversationId, title: &str) -> Result<(), StoreError> {
+        let what = "keep what a conversation was named";
+        let mut tx = self.begin_one().await?;
+        sqlx::query(
+            "UPDATE conversations SET shown_title = ? WHERE id = ? AND shown_title IS NOT NULL",
+        )
+        .bind(title)
+        .bind(id.number())
+        .execute(&mut *tx)
+        .await
+        .tried(what)?;
         tx.commit().await.tried(what)
     }
 

@@ -161,13 +161,13 @@ async fn a_name_follows_from_the_surface() {
     let topic = world.store.put_own_thread(topic, who).await.unwrap();
     let room = world.place(world.matrix, "!taxes", C2, ConversationKind::Room).await;
     world.store.set_shown(room.id, "Taxes", false).await.unwrap();
-    world.store.rename_from(topic.id, "Taxes 2026").await.unwrap();
+    world.store.rename_from(topic.id, "Taxes 2026", "ada").await.unwrap();
     let chat = world.store.chat(world.ada.workspace, C2).await.unwrap();
     assert_eq!(chat.title, "Taxes 2026");
     assert!(world.store.conversations_to_mend(world.telegram).await.unwrap().is_empty());
     let elsewhere = world.store.conversations_to_mend(world.matrix).await.unwrap();
     assert_eq!(elsewhere.first().unwrap().title, "Taxes 2026");
-    assert!(world.store.rename_from(ConversationId::from_number(999), "x").await.is_err());
+    assert!(world.store.rename_from(ConversationId::from_number(999), "x", "ada").await.is_err());
 }
 
 /// W7: what ends in the background is told on the surface where its person was last active in any chat: in the

@@ -3,9 +3,9 @@
 use cloister_protocol::UserId;
 use sqlx::{FromRow, SqliteConnection};
 
-use crate::audit;
 use crate::db::Store;
 use crate::error::{StoreError, Tried, not_found};
+use crate::{audit, forgetting};
 
 /// An account on a surface. The display name is what someone calls themselves there, and says nothing
 /// about who they are.
@@ -124,6 +124,8 @@ impl Store {
         tx.commit().await.tried("link an identity")
     }
 
+    /// An account is nobody's from now on, and is told nothing more: what it shared with the agent is forgotten
+    /// with it. The chats stay, and what was still to be told waits on the web.
     pub async fn unlink_identity(
         &self,
         user: UserId,
@@ -145,6 +147,7 @@ impl Store {
         if unlinked.rows_affected() == 0 {
             return Err(not_found("identity", format!("{external_id} on {surface} of this user")));
         }
+        forgetting::forget_account(&mut tx, user, (surface, external_id)).await?;
         let entry = audit::Entry::new(by, "identity.unlink", format!("{surface} {external_id}"));
         audit::record(&mut tx, now, entry.of(user)).await?;
         tx.commit().await.tried("unlink an identity")

@@ -20,6 +20,7 @@ mod db;
 pub mod doors;
 pub mod egress;
 mod error;
+mod forgetting;
 pub mod grants;
 pub mod history;
 mod homes;

@@ -1,5 +1,7 @@
 //! Conversations that get another id on their surface: a group that its platform turned into another kind.
 
+use sqlx::SqliteConnection;
+
 use crate::audit;
 use crate::connectors::Connector;
 use crate::conversations::ConversationId;
@@ -7,8 +9,9 @@ use crate::db::Store;
 use crate::error::{StoreError, Tried};
 
 impl Store {
-    /// A conversation has another id from now on: the context that it is, and what is known of it and of its
-    /// threads, follow. Says whether anything did; the same again changes nothing.
+    /// A conversation has another id from now on: the context that it is, what is known of it and of its
+    /// threads, and what waits in them, follow. Says whether anything known did; the same again changes nothing.
+    /// What is another context already stays that: then only what waits follows, and is heard there.
     pub async fn conversation_moved(
         &self,
         connector: &Connector,
@@ -16,27 +19,22 @@ impl Store {
         to: &str,
     ) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
-        let context = sqlx::query(
-            "UPDATE OR IGNORE contexts SET conversation = ?3 WHERE surface = ?1 AND conversation = ?2",
+        let contexts: i64 = sqlx::query_scalar(
+            "SELECT count(*) FROM contexts WHERE surface = ? AND conversation IN (?, ?)",
         )
         .bind(&connector.surface)
         .bind(from)
         .bind(to)
-        .execute(&mut *tx)
+        .fetch_one(&mut *tx)
         .await
-        .tried("move a context")?;
-        let known = sqlx::query(
-            "UPDATE OR IGNORE conversations SET external_id = ?3 || substr(external_id, length(?2) + 1), \
-                broken = NULL \
-             WHERE connector_id = ?1 AND (external_id = ?2 OR substr(external_id, 1, length(?2) + 1) = ?2 || '/')",
-        )
-        .bind(connector.id.number())
-        .bind(from)
-        .bind(to)
-        .execute(&mut *tx)
-        .await
-        .tried("move a conversation")?;
-        let moved = context.rows_affected() + known.rows_affected() > 0;
+        .tried("look for contexts")?;
+        let mut moved = 0;
+        if contexts < 2 {
+            moved += move_context(&mut tx, connector, from, to).await?;
+            moved += move_known(&mut tx, connector, from, to).await?;
+        }
+        move_waiting(&mut tx, connector, from, to).await?;
+        let moved = moved > 0;
         if moved {
             let subject = format!("{} {from}", connector.surface);
             let entry = audit::Entry::new("control", "conversation.moved", subject).with(to);
@@ -45,6 +43,63 @@ impl Store {
         tx.commit().await.tried("move a conversation")?;
         Ok(moved)
     }
+}
+
+async fn move_context(
+    tx: &mut SqliteConnection,
+    connector: &Connector,
+    from: &str,
+    to: &str,
+) -> Result<u64, StoreError> {
+    let moved = sqlx::query(
+        "UPDATE OR IGNORE contexts SET conversation = ?3 WHERE surface = ?1 AND conversation = ?2",
+    )
+    .bind(&connector.surface)
+    .bind(from)
+    .bind(to)
+    .execute(tx)
+    .await
+    .tried("move a context")?;
+    Ok(moved.rows_affected())
+}
+
+async fn move_known(
+    tx: &mut SqliteConnection,
+    connector: &Connector,
+    from: &str,
+    to: &str,
+) -> Result<u64, StoreError> {
+    let moved = sqlx::query(
+        "UPDATE OR IGNORE conversations SET external_id = ?3 || substr(external_id, length(?2) + 1), \
+            broken = NULL \
+         WHERE connector_id = ?1 AND (external_id = ?2 OR substr(external_id, 1, length(?2) + 1) = ?2 || '/')",
+    )
+    .bind(connector.id.number())
+    .bind(from)
+    .bind(to)
+    .execute(tx)
+    .await
+    .tried("move a conversation")?;
+    Ok(moved.rows_affected())
+}
+
+/// What waits is in the order in which it came, before what comes under the new id.
+async fn move_waiting(
+    tx: &mut SqliteConnection,
+    connector: &Connector,
+    from: &str,
+    to: &str,
+) -> Result<(), StoreError> {
+    let moved = sqlx::query(
+        "UPDATE OR IGNORE waiting_events SET place = ?3 || substr(place, length(?2) + 1) \
+         WHERE connector_id = ?1 AND (place = ?2 OR substr(place, 1, length(?2) + 1) = ?2 || '/')",
+    )
+    .bind(connector.id.number())
+    .bind(from)
+    .bind(to)
+    .execute(tx)
+    .await;
+    moved.tried("move what waits in a conversation").map(drop)
 }
 
 impl Store {

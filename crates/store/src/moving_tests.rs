@@ -5,6 +5,7 @@ use crate::contexts::{self, Context, Lists};
 use crate::conversations::{ConversationKind, NewConversation};
 use crate::db::Store;
 use crate::users::UserLimits;
+use crate::waiting::{ToWait, WhyWaiting};
 
 struct World {
     _dir: tempfile::TempDir,
@@ -64,6 +65,52 @@ async fn what_a_group_is_follows_it_to_its_new_number() {
     let known = store.conversations(connector.id).await.unwrap();
     let ids: Vec<_> = known.into_iter().filter_map(|known| known.external_id).collect();
     assert_eq!(ids, ["-1005", "-1005/7", "-55"]);
+}
+
+impl World {
+    async fn waits(&self, place: &str, event: &str) {
+        let (connector, why) = (self.connector.id, WhyWaiting::NoFile);
+        let waits = ToWait { connector, place, event, why, sealed: Some("{}") };
+        assert!(self.store.let_wait(waits).await.unwrap());
+    }
+
+    async fn places(&self) -> Vec<String> {
+        self.store.waiting_places(self.connector.id).await.unwrap()
+    }
+
+    async fn known(&self) -> Vec<String> {
+        let known = self.store.conversations(self.connector.id).await.unwrap();
+        known.into_iter().filter_map(|known| known.external_id).collect()
+    }
+}
+
+/// X1: a message that waits for its file when its group gets another number is not lost.
+#[tokio::test]
+async fn what_waits_follows_as_well() {
+    let world = world().await;
+    for (place, event) in [("-5", "-5-1"), ("-5/7", "-5-2"), ("-55", "-55-1")] {
+        world.waits(place, event).await;
+    }
+    world.store.conversation_moved(&world.connector, "-5", "-1005").await.unwrap();
+    assert_eq!(world.places().await, ["-1005", "-1005/7", "-55"]);
+    let row = world.store.first_waiting(world.connector.id, "-1005", 9).await.unwrap().remove(0);
+    assert_eq!(row.event, "-5-1", "under the name that it had");
+}
+
+/// I3: where the new number is another context already, what belongs to the old one stays out of it.
+#[tokio::test]
+async fn a_number_that_is_another_context_is_not_taken_over() {
+    let world = world().await;
+    let there = contexts::Conversation { surface: "telegram".into(), id: "-5".into() };
+    let mut other = world.store.context_of(&there).await.unwrap().unwrap();
+    other.name = "other".into();
+    other.conversation = Some(contexts::Conversation { id: "-1005".into(), ..there });
+    other.chat = None;
+    world.store.put_context(&other, "ada").await.unwrap();
+    world.waits("-5", "-5-1").await;
+    assert!(!world.store.conversation_moved(&world.connector, "-5", "-1005").await.unwrap());
+    assert_eq!(world.known().await, ["-5", "-5/7", "-55"]);
+    assert_eq!(world.places().await, ["-1005"], "it is heard where the people are");
 }
 
 /// A topic that somebody deleted: what waits to be told is told in the next one.

@@ -266,6 +266,23 @@ impl Store {
         tx.commit().await.tried("mark rows as sent")
     }
 
+    /// A client of the web or the terminal was sent a row. What is to be told in a conversation is delivered there,
+    /// whoever else has seen it, unless nothing can be sent there now.
+    pub async fn mark_shown(&self, id: i64) -> Result<(), StoreError> {
+        let mut tx = self.begin_one().await?;
+        sqlx::query(
+            "UPDATE outbox SET delivered_at = ? WHERE id = ? AND delivered_at IS NULL \
+             AND (conversation IS NULL OR conversation IN \
+                  (SELECT id FROM conversations WHERE broken IS NOT NULL))",
+        )
+        .bind(self.clock.now_ms())
+        .bind(id)
+        .execute(&mut *tx)
+        .await
+        .tried("mark a row as shown")?;
+        tx.commit().await.tried("mark a row as shown")
+    }
+
     /// What was said in a chat, by both sides, the last `count` lines in order.
     pub async fn transcript(
         &self,

@@ -94,6 +94,23 @@ impl Store {
         rows.into_iter().map(outbox::Row::into_item).collect()
     }
 
+    /// Whether a row is still to be told in a conversation: it was not taken back, nor is it told elsewhere.
+    pub async fn is_to_tell(
+        &self,
+        conversation: ConversationId,
+        row: i64,
+    ) -> Result<bool, StoreError> {
+        sqlx::query_scalar(
+            "SELECT EXISTS (SELECT 1 FROM outbox \
+             WHERE id = ? AND conversation = ? AND delivered_at IS NULL)",
+        )
+        .bind(row)
+        .bind(conversation.number())
+        .fetch_one(self.reader())
+        .await
+        .tried("find whether a row is to be told")
+    }
+
     /// What the surface wanted to know again when the message behind a turn is answered, and where it was
     /// written.
     pub async fn origin_of_turn(

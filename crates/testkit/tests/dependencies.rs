@@ -114,6 +114,7 @@ fn every_dependency_has_a_known_source_and_licence() {
         "Unlicense",
         "BSL-1.0",
         "CDLA-Permissive-2.0",
+        "WTFPL",
     ];
     // Copyleft for their own files alone, which we do not change; the Matrix SDK needs them.
     const MPL: &[&str] = &[

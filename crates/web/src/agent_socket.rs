@@ -257,7 +257,7 @@ impl Client {
             }
         }
         if let Some(Kept { row, .. }) = kept
-            && let Err(error) = self.control.store().mark_delivered(&[row]).await
+            && let Err(error) = self.control.store().mark_shown(row).await
         {
             tracing::error!(%error, "a delivery could not be noted");
         }

@@ -2,7 +2,8 @@
 //! by a secret, and nothing of it is believed before.
 //!
 //! Promises: no session, no cookie and no redirect; what is not there answers as any address that is not there;
-//! bodies are bounded in size and time, calls in number, per address and in all.
+//! bodies are bounded in size and time, calls in number, per address and in all. Of what does not prove itself no
+//! body is read, so nobody outside holds up what a platform delivers.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -31,6 +32,8 @@ const BODY_TIME: Duration = Duration::from_secs(10);
 const STORE_TIME: Duration = Duration::from_secs(30);
 /// Deliveries that are worked on at once.
 const AT_ONCE: usize = 64;
+/// How many of them one address may have.
+const AT_ONCE_EACH: u32 = 8;
 /// What one address may call in a window of time.
 const WINDOW: Duration = Duration::from_secs(10);
 const PER_WINDOW: u32 = 600;
@@ -59,31 +62,43 @@ async fn deliver(
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    if !hooks.callers.take(caller(peer, &headers), Instant::now()) {
+    let caller = caller(peer, &headers);
+    if !hooks.callers.take(caller, Instant::now()) {
         return later(ErrorCode::Busy, "too many deliveries from this address");
     }
-    let Ok(_place) = hooks.places.try_acquire() else {
-        return later(ErrorCode::Busy, "too many deliveries at once");
-    };
     if hooks.control.closing() {
         return try_again();
     }
     let Ok(Path((surface, name))) = named else { return not_there() };
     let host = hooks.surfaces.get(&surface).filter(|_| name.len() <= MAX_NAME);
     let Some(host) = host else { return not_there() };
+    if let Err(refused) = host.expects(&name, secret(&headers)) {
+        return answer(refused);
+    }
+    let Some(_one_of_few) = hooks.callers.begin(caller, Instant::now()) else {
+        return later(ErrorCode::Busy, "too many deliveries from this address at once");
+    };
+    let Ok(_place) = hooks.places.try_acquire() else {
+        return later(ErrorCode::Busy, "too many deliveries at once");
+    };
     let body = match read(body).await {
         Ok(body) => body,
         Err(refused) => return refused,
     };
     let hook = Webhook { name: &name, secret_header: secret(&headers), body: &body };
-    match tokio::time::timeout(STORE_TIME, host.webhook(hook)).await {
-        Ok(WebhookAnswer::Taken) => StatusCode::OK.into_response(),
-        Ok(WebhookAnswer::NotFound) => not_there(),
-        Ok(WebhookAnswer::Forbidden) => {
+    let taken = tokio::time::timeout(STORE_TIME, host.webhook(hook)).await;
+    answer(taken.unwrap_or(WebhookAnswer::TryAgain))
+}
+
+fn answer(answer: WebhookAnswer) -> Response {
+    match answer {
+        WebhookAnswer::Taken => StatusCode::OK.into_response(),
+        WebhookAnswer::NotFound => not_there(),
+        WebhookAnswer::Forbidden => {
             Failure::new(ErrorCode::Forbidden, "this delivery does not prove itself")
                 .into_response()
         }
-        Ok(WebhookAnswer::TryAgain) | Err(_) => try_again(),
+        WebhookAnswer::TryAgain => try_again(),
     }
 }
 
@@ -137,7 +152,7 @@ fn caller(peer: Peer, headers: &HeaderMap) -> Option<IpAddr> {
     Some(forwarded.map_or(address, |forwarded| forwarded.to_canonical()))
 }
 
-/// How often each address has called lately.
+/// How often each address has called lately, and what is worked on for it.
 #[derive(Clone, Default)]
 struct Callers(Arc<Mutex<HashMap<IpAddr, Calls>>>);
 
@@ -145,6 +160,32 @@ struct Callers(Arc<Mutex<HashMap<IpAddr, Calls>>>);
 struct Calls {
     since: Instant,
     count: u32,
+    /// Deliveries that are worked on now.
+    open: u32,
+}
+
+impl Calls {
+    const fn new(now: Instant) -> Self {
+        Self { since: now, count: 0, open: 0 }
+    }
+
+    fn is_over(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.since) >= WINDOW
+    }
+}
+
+/// One delivery that is worked on, until this is dropped.
+struct Open {
+    callers: Callers,
+    of: IpAddr,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        if let Some(calls) = self.callers.all().get_mut(&self.of) {
+            calls.open = calls.open.saturating_sub(1);
+        }
+    }
 }
 
 impl Callers {
@@ -156,20 +197,37 @@ impl Callers {
     fn take(&self, address: Option<IpAddr>, now: Instant) -> bool {
         let Some(address) = address else { return true };
         let mut all = self.all();
-        let is_over = |calls: &Calls| now.saturating_duration_since(calls.since) >= WINDOW;
         if all.len() >= MAX_ADDRESSES {
-            all.retain(|_, calls| !is_over(calls));
+            all.retain(|_, calls| calls.open > 0 || !calls.is_over(now));
         }
-        let key = match network(address) {
-            known if all.len() < MAX_ADDRESSES || all.contains_key(&known) => known,
-            _ => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-        };
-        let calls = all.entry(key).or_insert(Calls { since: now, count: 0 });
-        if is_over(calls) {
-            *calls = Calls { since: now, count: 0 };
+        let key = known_as(&all, address);
+        let calls = all.entry(key).or_insert(Calls::new(now));
+        if calls.is_over(now) {
+            *calls = Calls { open: calls.open, ..Calls::new(now) };
         }
         calls.count = calls.count.saturating_add(1);
         calls.count <= PER_WINDOW
+    }
+
+    /// Takes one of the few places of an address; none: it has them all.
+    fn begin(&self, address: Option<IpAddr>, now: Instant) -> Option<Option<Open>> {
+        let Some(address) = address else { return Some(None) };
+        let mut all = self.all();
+        let of = known_as(&all, address);
+        let calls = all.entry(of).or_insert(Calls::new(now));
+        if calls.open >= AT_ONCE_EACH {
+            return None;
+        }
+        calls.open += 1;
+        Some(Some(Open { callers: self.clone(), of }))
+    }
+}
+
+/// What an address is counted as.
+fn known_as(all: &HashMap<IpAddr, Calls>, address: IpAddr) -> IpAddr {
+    match network(address) {
+        known if all.len() < MAX_ADDRESSES || all.contains_key(&known) => known,
+        _ => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
     }
 }
 

@@ -63,6 +63,14 @@ impl SurfaceHost for Taking {
         not_asked()
     }
 
+    fn expects(&self, name: &str, secret_header: Option<&str>) -> Result<(), WebhookAnswer> {
+        match (name, secret_header) {
+            ("bot-1", Some(RIGHT)) => Ok(()),
+            ("bot-1", _) => Err(WebhookAnswer::Forbidden),
+            _ => Err(WebhookAnswer::NotFound),
+        }
+    }
+
     fn webhook<'a>(&'a self, hook: Webhook<'a>) -> BoxFuture<'a, WebhookAnswer> {
         let answer = match (hook.name, hook.secret_header) {
             ("bot-1", Some(RIGHT)) if hook.body == b"full" => WebhookAnswer::TryAgain,
@@ -85,6 +93,8 @@ struct Hooked {
     _world: World,
     router: Router,
     taken: Arc<Mutex<Vec<Vec<u8>>>>,
+    /// Where calls come from.
+    from: IpAddr,
 }
 
 struct Answered {
@@ -100,7 +110,7 @@ impl Hooked {
         let taken = Arc::clone(&host.taken);
         world.state.surfaces = SurfaceHosts::new(vec![Arc::new(host)]);
         let router = public_router(world.state.clone());
-        Self { _world: world, router, taken }
+        Self { _world: world, router, taken, from: [192, 0, 2, 7].into() }
     }
 
     async fn call(
@@ -116,7 +126,7 @@ impl Hooked {
             request = request.header(name.parse::<HeaderName>().unwrap(), *value);
         }
         let mut request = request.body(body.into()).unwrap();
-        request.extensions_mut().insert(ConnectInfo(Peer(Some([192, 0, 2, 7].into()))));
+        request.extensions_mut().insert(ConnectInfo(Peer(Some(self.from))));
         let response = self.router.clone().oneshot(request).await.unwrap();
         let (status, headers) = (response.status(), response.headers().clone());
         let body = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
@@ -198,6 +208,51 @@ async fn only_posts_that_are_not_too_large_are_read() {
     let answer = hooked.post(PATH, &[(SECRET, RIGHT)], huge).await;
     assert_eq!(answer.status, StatusCode::PAYLOAD_TOO_LARGE);
     assert_eq!(hooked.taken(), 0);
+}
+
+/// A body that never comes to an end.
+fn endless() -> Body {
+    Body::from_stream(futures_util::stream::pending::<Result<Bytes, std::io::Error>>())
+}
+
+/// X11, the attack: who does not know the secret trickles bodies, as many as there are places. None is read, and
+/// what the platform delivers meanwhile is taken.
+#[tokio::test]
+async fn a_stranger_holds_no_place() {
+    let hooked = Hooked::new().await;
+    let strangers = async {
+        for _ in 0..AT_ONCE * 2 {
+            let answer = hooked.post(PATH, &[(SECRET, "a-wrong-secret")], endless()).await;
+            assert_eq!(answer.status, StatusCode::FORBIDDEN);
+            let answer = hooked.post("/hooks/telegram/bot-2", &[], endless()).await;
+            assert_eq!(answer.status, StatusCode::NOT_FOUND);
+        }
+    };
+    tokio::time::timeout(BODY_TIME, strangers).await.expect("they are answered at once");
+    assert_eq!(hooked.post(PATH, &[(SECRET, RIGHT)], "{}").await.status, StatusCode::OK);
+}
+
+/// X11: one address has only some of the places, and gives them back.
+#[tokio::test]
+async fn one_address_has_only_some_of_the_places() {
+    let (mut hooked, held) = (Hooked::new().await, Hooked::new().await);
+    tokio::time::pause();
+    let slow = (0..AT_ONCE_EACH).map(|_| hooked.post(PATH, &[(SECRET, RIGHT)], endless()));
+    let slow = futures_util::future::join_all(slow);
+    let one_more = async {
+        let answer = hooked.post(PATH, &[(SECRET, RIGHT)], "{}").await;
+        assert_eq!(answer.status, StatusCode::TOO_MANY_REQUESTS);
+        assert!(answer.headers.contains_key(header::RETRY_AFTER));
+    };
+    let (slow, ()) = tokio::join!(slow, one_more);
+    assert!(slow.iter().all(|answer| answer.status == StatusCode::REQUEST_TIMEOUT));
+    assert_eq!(hooked.post(PATH, &[(SECRET, RIGHT)], "{}").await.status, StatusCode::OK);
+    let slow = (0..AT_ONCE_EACH).map(|_| held.post(PATH, &[(SECRET, RIGHT)], endless()));
+    hooked.router = held.router.clone();
+    hooked.from = [192, 0, 2, 8].into();
+    let another = hooked.post(PATH, &[(SECRET, RIGHT)], "{}");
+    let (_, another) = tokio::join!(futures_util::future::join_all(slow), another);
+    assert_eq!(another.status, StatusCode::OK, "another address is not held up");
 }
 
 /// X11: one address calls only so often; others are not held up by it.

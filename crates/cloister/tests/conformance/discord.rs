@@ -27,15 +27,7 @@ impl Ground for Discord {
         let model = model.start().await.unwrap();
         let stack = Stack::builder().config(config).start().await.unwrap();
         stack.use_model(&model).await.unwrap();
-        let bot = server.bot("cloister");
-        let token = stack.data().join("discord.token");
-        std::fs::write(&token, &bot.token).unwrap();
-        std::fs::set_permissions(&token, PermissionsExt::from_mode(0o600)).unwrap();
-        let token = token.to_str().unwrap().to_owned();
-        let (api, gateway) = (server.url(), server.gateway_url());
-        let add = ["discord", "add", "--token-file", &token, "--api-url", &api, "--gateway-url"];
-        stack.cli_ok(&[&add[..], &[&gateway]].concat()).await.unwrap();
-        eventually("a session", || async { (!server.sessions().is_empty()).then_some(()) }).await;
+        let bot = connect(&stack, &server).await;
         Self { stack, model, server, bot }
     }
 
@@ -48,13 +40,8 @@ impl Ground for Discord {
     }
 
     async fn person(&mut self, user: &str) -> InAChannel {
-        let person = self.server.person(user);
         self.stack.cli_ok(&["user", "add", user]).await.unwrap();
-        let id = person.id().to_string();
-        let link = ["user", "link", user, "--surface", "discord", "--id", &id];
-        self.stack.cli_ok(&link).await.unwrap();
-        let channel = person.dm(&self.bot);
-        InAChannel { person, channel }
+        sit_down(&self.stack, (&self.server, &self.bot), user).await
     }
 
     async fn stranger(&mut self) -> Option<InAChannel> {
@@ -72,6 +59,34 @@ impl Ground for Discord {
         let server = &self.server;
         eventually("it came twice", || async { (server.resumes() > before).then_some(()) }).await;
     }
+}
+
+/// Connects a bot, as an operator does.
+pub(crate) async fn connect(stack: &Stack, server: &Server) -> BotAccount {
+    let bot = server.bot("cloister");
+    let token = stack.data().join("discord.token");
+    std::fs::write(&token, &bot.token).unwrap();
+    std::fs::set_permissions(&token, PermissionsExt::from_mode(0o600)).unwrap();
+    let token = token.to_str().unwrap().to_owned();
+    let (api, gateway) = (server.url(), server.gateway_url());
+    let add = ["discord", "add", "--token-file", &token, "--api-url", &api, "--gateway-url"];
+    stack.cli_ok(&[&add[..], &[&gateway]].concat()).await.unwrap();
+    eventually("a session", || async { (!server.sessions().is_empty()).then_some(()) }).await;
+    bot
+}
+
+/// A user with an account there.
+pub(crate) async fn sit_down(
+    stack: &Stack,
+    (server, bot): (&Server, &BotAccount),
+    user: &str,
+) -> InAChannel {
+    let person = server.person(user);
+    let id = person.id().to_string();
+    let link = ["user", "link", user, "--surface", "discord", "--id", &id];
+    stack.cli_ok(&link).await.unwrap();
+    let channel = person.dm(bot);
+    InAChannel { person, channel }
 }
 
 impl Seat for InAChannel {

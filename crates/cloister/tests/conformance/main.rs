@@ -20,6 +20,8 @@ mod telegram;
 #[cfg(test)]
 mod terminal;
 #[cfg(test)]
+mod together;
+#[cfg(test)]
 mod web;
 
 /// Where the person on Matrix looks for it.

@@ -29,12 +29,7 @@ impl Ground for Matrix {
         let model = model.start().await.unwrap();
         let stack = Stack::builder().config(config).start().await.unwrap();
         stack.use_model(&model).await.unwrap();
-        let bot = synapse.register("bot").await.unwrap();
-        let password = stack.data().join("bot.password");
-        std::fs::write(&password, &bot.password).unwrap();
-        let (url, password) = (proxy.url(), password.to_str().unwrap().to_owned());
-        let add = ["matrix", "add", "--homeserver", &url, "--user", &bot.user_id];
-        stack.cli_ok(&[&add[..], &["--password-file", &password]].concat()).await.unwrap();
+        let bot = connect(&stack, &synapse, &proxy.url()).await;
         Self { stack, model, synapse, proxy, bot }
     }
 
@@ -47,13 +42,8 @@ impl Ground for Matrix {
     }
 
     async fn person(&mut self, user: &str) -> InARoom {
-        let person = Person::register(&self.synapse, user).await;
         self.stack.cli_ok(&["user", "add", user]).await.unwrap();
-        let link = ["user", "link", user, "--surface", "matrix", "--id", person.id()];
-        self.stack.cli_ok(&link).await.unwrap();
-        person.invite(&self.bot.user_id).await;
-        let room = person.room_of("C1").await;
-        InARoom { person, room }
+        sit_down(&self.stack, (&self.synapse, &self.bot), user).await
     }
 
     async fn stranger(&mut self) -> Option<InARoom> {
@@ -71,6 +61,31 @@ impl Ground for Matrix {
         let proxy = &self.proxy;
         eventually("it came twice", || async { (proxy.pending() == 0).then_some(()) }).await;
     }
+}
+
+/// Connects a bot, as an operator does.
+pub(crate) async fn connect(stack: &Stack, synapse: &Synapse, url: &str) -> Account {
+    let bot = synapse.register("bot").await.unwrap();
+    let password = stack.data().join("bot.password");
+    std::fs::write(&password, &bot.password).unwrap();
+    let password = password.to_str().unwrap().to_owned();
+    let add = ["matrix", "add", "--homeserver", url, "--user", &bot.user_id];
+    stack.cli_ok(&[&add[..], &["--password-file", &password]].concat()).await.unwrap();
+    bot
+}
+
+/// A user with an account there, in the room of their first chat.
+pub(crate) async fn sit_down(
+    stack: &Stack,
+    (synapse, bot): (&Synapse, &Account),
+    user: &str,
+) -> InARoom {
+    let person = Person::register(synapse, user).await;
+    let link = ["user", "link", user, "--surface", "matrix", "--id", person.id()];
+    stack.cli_ok(&link).await.unwrap();
+    person.invite(&bot.user_id).await;
+    let room = person.room_of("C1").await;
+    InARoom { person, room }
 }
 
 impl Seat for InARoom {

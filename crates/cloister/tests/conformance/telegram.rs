@@ -29,13 +29,7 @@ impl Ground for Telegram {
         let model = model.start().await.unwrap();
         let stack = Stack::builder().config(config).start().await.unwrap();
         stack.use_model(&model).await.unwrap();
-        let bot = server.bot("cloister_bot");
-        let token = stack.data().join("telegram.token");
-        std::fs::write(&token, &bot.token).unwrap();
-        std::fs::set_permissions(&token, PermissionsExt::from_mode(0o600)).unwrap();
-        let (url, token) = (server.url(), token.to_str().unwrap().to_owned());
-        let add = ["telegram", "add", "--token-file", &token, "--api-url", &url];
-        stack.cli_ok(&add).await.unwrap();
+        let bot = connect(&stack, &server).await;
         Self { stack, model, server, bot }
     }
 
@@ -48,12 +42,8 @@ impl Ground for Telegram {
     }
 
     async fn person(&mut self, user: &str) -> InAChat {
-        let person = self.server.person(user);
         self.stack.cli_ok(&["user", "add", user]).await.unwrap();
-        let link = ["user", "link", user, "--surface", "telegram", "--id", &person.name()];
-        self.stack.cli_ok(&link).await.unwrap();
-        let place = person.with(&self.bot);
-        InAChat { person, place }
+        sit_down(&self.stack, (&self.server, &self.bot), user).await
     }
 
     async fn stranger(&mut self) -> Option<InAChat> {
@@ -69,6 +59,38 @@ impl Ground for Telegram {
         seat.say("go on").await;
         let server = &self.server;
         eventually("it came twice", || async { (server.pending() == 0).then_some(()) }).await;
+    }
+}
+
+/// Connects a bot, as an operator does.
+pub(crate) async fn connect(stack: &Stack, server: &TelegramServer) -> BotAccount {
+    let bot = server.bot("cloister_bot");
+    let token = stack.data().join("telegram.token");
+    std::fs::write(&token, &bot.token).unwrap();
+    std::fs::set_permissions(&token, PermissionsExt::from_mode(0o600)).unwrap();
+    let (url, token) = (server.url(), token.to_str().unwrap().to_owned());
+    let add = ["telegram", "add", "--token-file", &token, "--api-url", &url];
+    stack.cli_ok(&add).await.unwrap();
+    bot
+}
+
+/// A user with an account there.
+pub(crate) async fn sit_down(
+    stack: &Stack,
+    (server, bot): (&TelegramServer, &BotAccount),
+    user: &str,
+) -> InAChat {
+    let person = server.person(user);
+    let link = ["user", "link", user, "--surface", "telegram", "--id", &person.name()];
+    stack.cli_ok(&link).await.unwrap();
+    let place = person.with(bot);
+    InAChat { person, place }
+}
+
+impl InAChat {
+    /// Whether something there can be pressed.
+    pub(crate) fn sees_buttons(&self) -> bool {
+        self.person.heard(&self.place).iter().any(|seen| !seen.buttons.is_empty())
     }
 }
 

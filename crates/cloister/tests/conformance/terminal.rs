@@ -44,11 +44,7 @@ impl Ground for Terminal {
 
     async fn person(&mut self, user: &str) -> AtTheKeys {
         self.stack.cli_ok(&["user", "add", user]).await.unwrap();
-        let place = self.stack.data().join(format!("desk-{user}"));
-        std::fs::create_dir_all(&place).unwrap();
-        let mut seat = AtTheKeys::sit_down(self.stack.data(), user, place);
-        seat.sees("/help lists commands").await;
-        seat
+        AtTheKeys::open(&self.stack, user).await
     }
 
     async fn stranger(&mut self) -> Option<AtTheKeys> {
@@ -61,6 +57,16 @@ impl Ground for Terminal {
 }
 
 impl AtTheKeys {
+    /// A terminal with a user's first chat.
+    pub(crate) async fn open(stack: &Stack, user: &str) -> Self {
+        let place = stack.data().join(format!("desk-{user}"));
+        std::fs::create_dir_all(&place).unwrap();
+        let mut seat = Self::sit_down(stack.data(), user, place);
+        seat.sees("/help lists commands").await;
+        seat
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a person's terminal is not the product's child")]
     fn sit_down(data: &std::path::Path, user: &str, place: PathBuf) -> Self {
         let own = env!("CARGO_BIN_EXE_cloister");
         let (data, save) = (data.display(), place.display());

@@ -51,16 +51,7 @@ impl Ground for Web {
 
     async fn person(&mut self, user: &str) -> AtThePage {
         self.stack.cli_ok(&["user", "add", user]).await.unwrap();
-        let session = self.stack.session(user).await.unwrap();
-        AtThePage {
-            client: self.stack.client(&session, ChatId::from_number(1)),
-            address: self.stack.address().clone(),
-            said: Vec::new(),
-            turns: HashMap::new(),
-            asked: Vec::new(),
-            files: Vec::new(),
-            sent: HashMap::new(),
-        }
+        AtThePage::open(&self.stack, user).await
     }
 
     async fn stranger(&mut self) -> Option<AtThePage> {
@@ -75,6 +66,20 @@ impl Ground for Web {
 }
 
 impl AtThePage {
+    /// The page of a user's first chat.
+    pub(crate) async fn open(stack: &Stack, user: &str) -> Self {
+        let session = stack.session(user).await.unwrap();
+        Self {
+            client: stack.client(&session, ChatId::from_number(1)),
+            address: stack.address().clone(),
+            said: Vec::new(),
+            turns: HashMap::new(),
+            asked: Vec::new(),
+            files: Vec::new(),
+            sent: HashMap::new(),
+        }
+    }
+
     async fn take(&mut self, frame: AgentFrame) {
         match frame {
             AgentFrame::End(end) => {

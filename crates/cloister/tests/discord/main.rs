@@ -26,4 +26,6 @@ mod privately;
 #[cfg(test)]
 mod smoke;
 #[cfg(test)]
+mod waiting;
+#[cfg(test)]
 mod world;

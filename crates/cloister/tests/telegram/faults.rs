@@ -238,6 +238,31 @@ async fn an_answer_follows_a_group_that_moved() {
     ann.wait_for_text(&group.place(), "here you are").await;
 }
 
+/// The new number is another context already: the answer is not for those there, and is not tried for ever.
+#[tokio::test]
+async fn an_answer_does_not_follow_into_another_context() {
+    let (world, ann, _) = met().await;
+    let mut group = world.telegram.basic_group("Club", &[&ann]);
+    world.club(&group, &[("ann", "member")]).await;
+    group.add_bot(&ann, &world.bot);
+    let (reply, steps) = cloister_testkit::Reply::text("here you are").chunks(2).stepped();
+    world.model.enqueue(reply);
+    ann.say(&group.place(), "@cloister_bot something");
+    world.told_model("something").await;
+    let there = format!("--conversation={}", group.migrate_silently());
+    let add = ["context", "add", "other", "--in", "club", "--surface", "telegram", &there];
+    world.stack.cli_ok(&add).await.unwrap();
+    steps.allow(10);
+    eventually("it is tried", || async {
+        let tried = world.telegram.calls("sendMessage");
+        (!tried.is_empty()).then_some(())
+    })
+    .await;
+    ann.ask(&group.place(), "@cloister_bot hello", "echo: hello").await;
+    is_patient(&world).await;
+    assert_eq!(crate::world::count(&ann, &group.place(), "here you are"), 0);
+}
+
 /// Two control planes poll with one token: each is told, neither hammers, and the operator reads what is wrong.
 #[tokio::test]
 async fn two_pollers_are_told_apart() {

@@ -125,6 +125,21 @@ async fn replies_and_forwards_are_quoted() {
     assert_eq!(chats.as_array().map(Vec::len), Some(1), "a forwarded command is none: {chats}");
 }
 
+/// The attack: what somebody picks from an inline bot has the words that the bot chose. They are no command.
+#[tokio::test]
+async fn what_an_inline_bot_writes_is_no_command() {
+    let world = World::start().await;
+    let (ann, chat) = world.met("ann").await;
+    let sent = ann.send(&chat, Sent::text("/new Trojan").via_bot("cats_bot"));
+    let told = world.told_model("Trojan").await;
+    assert!(told.contains("cats_bot") && told.contains("> /new Trojan"), "{told}");
+    ann.edit(&chat, sent, "evil afterwards");
+    ann.ask(&chat, "hello", "echo: hello").await;
+    assert_eq!(world.model.request_count(), 2, "what the bot makes of it later is not heard");
+    let chats = world.json(&["chats", "list", "--user", "ann"]).await;
+    assert_eq!(chats.as_array().map(Vec::len), Some(1), "{chats}");
+}
+
 /// An edit is a correction, once; one that changes nothing is nothing; a command is no edit.
 #[tokio::test]
 async fn an_edit_is_a_correction() {

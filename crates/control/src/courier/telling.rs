@@ -26,6 +26,10 @@ impl Worker {
                 if self.stop.is_cancelled() {
                     return Err(Halt::Stopped);
                 }
+                // Those after the first may have waited for long.
+                if !self.control.store().is_to_tell(self.conversation, row.id).await? {
+                    continue;
+                }
                 self.tell_row(place, &row).await?;
                 if let AgentFrame::End(_) = row.frame
                     && let Some(turn) = turn_row(&row.turn)

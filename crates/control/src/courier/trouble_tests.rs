@@ -144,3 +144,34 @@ async fn a_conversation_that_is_not_made_yet_is_told_when_it_is() {
     assert_eq!(fake.texts(wanted.id), ["welcome"]);
     courier.stopped().await;
 }
+
+/// I3: what is taken back while the rows before it are told is not told, though it was looked at before.
+#[tokio::test]
+async fn what_is_taken_back_is_not_told() {
+    let world = World::new().await;
+    let new = NewConversation {
+        connector: world.connector.id,
+        external_id: Some("!ops".to_owned()),
+        chat: (world.club.workspace, C1),
+        kind: ConversationKind::Shared,
+        user: None,
+    };
+    let place = world.store().put_conversation(&new).await.unwrap();
+    world.store().set_admin_hub(place.connector, Some(&place), "root").await.unwrap();
+    let hub = world.store().admin_hubs().await.unwrap().remove(0);
+    for number in 0..10 {
+        let key = format!("stop-{number}");
+        world.store().tell_hub(&hub, &key, "stopped").await.unwrap().unwrap();
+    }
+    let fake = Arc::new(Fake::new(world.connector.id).slow(Duration::from_millis(200)));
+    let courier = world.carry(&fake, brisk());
+    until("the first is told", async || !fake.texts(place.id).is_empty()).await;
+    world.store().set_admin_hub(place.connector, None, "root").await.unwrap();
+    until("nothing is to be told", async || {
+        world.store().to_tell(place.id).await.unwrap().is_empty()
+    })
+    .await;
+    courier.stopped().await;
+    let told = fake.texts(place.id).len();
+    assert!(told <= 3, "{told} of 10 were told");
+}

@@ -6,6 +6,7 @@
 
 mod access;
 mod contexts;
+mod naming;
 mod pairing;
 mod route;
 
@@ -193,7 +194,7 @@ impl Control {
         Ok(())
     }
 
-    /// Unlinks an account: it is nobody's from now on.
+    /// Unlinks an account: it is nobody's from now on, and is told nothing more.
     pub async fn unlink_identity(
         &self,
         user: &User,
@@ -203,6 +204,7 @@ impl Control {
         let Account { surface, external_id, .. } = account;
         self.store().unlink_identity(user.id, surface, external_id, by).await?;
         self.access().changed();
+        self.chats_changed();
         Ok(())
     }
 

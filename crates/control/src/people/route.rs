@@ -153,6 +153,7 @@ impl Control {
         if !self.is_their_own(connector, identity.user, heard).await? {
             leads = Leads::Nowhere(NOT_YOURS);
         }
+        let before = known.as_ref().map(|known| known.id);
         let (user, conversation) = match leads {
             Leads::To(routed) => {
                 (routed.user, self.put_in_place(connector, heard, known, &routed).await?)
@@ -166,6 +167,12 @@ impl Control {
                 });
             }
         };
+        let made = before != Some(conversation.id) && conversation.user.is_some();
+        if made && self.store().identity(surface, sender).await?.map(|it| it.user) != Some(user) {
+            // Unlinked in this moment: what was forgotten with the account must not come back.
+            self.store().forget_conversation(conversation.id).await?;
+            return Ok(Located::Stranger { tell: None });
+        }
         let (workspace, chat) = (conversation.workspace, conversation.chat);
         let name = self.store().user_by_id(user).await?.name;
         Ok(Located::To(Box::new(Speaker { user, name, workspace, chat, conversation })))
@@ -343,22 +350,6 @@ impl Control {
         };
         self.chats_changed();
         Ok(made)
-    }
-
-    /// The name that somebody gave a conversation on its surface becomes that of its chat.
-    pub async fn rename_chat_from(
-        &self,
-        conversation: &Conversation,
-        title: &str,
-    ) -> Result<(), ControlError> {
-        let title = crate::commands::title(title);
-        // A door is called what its surface calls it, whatever it shows.
-        if title.is_empty() || conversation.kind == ConversationKind::Door {
-            return Ok(());
-        }
-        self.store().rename_from(conversation.id, &title).await?;
-        self.chats_changed();
-        Ok(())
     }
 
     /// A context no longer is the conversation that it was: what is still to be told is not told there, nor in

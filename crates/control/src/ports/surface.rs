@@ -170,6 +170,11 @@ pub trait SurfaceHost: Send + Sync + 'static {
         dry_run: bool,
         by: &'a str,
     ) -> BoxFuture<'a, Result<ResetReport, ControlError>>;
+    /// Whether a delivery under this name and with this proof is read at all; else what is answered. Asked before
+    /// anything of the body is, so it must cost next to nothing; the proof is compared in constant time.
+    fn expects(&self, _name: &str, _secret_header: Option<&str>) -> Result<(), WebhookAnswer> {
+        Err(WebhookAnswer::NotFound)
+    }
     /// Takes what the platform delivers by calling us; it is stored when this answers that it was taken.
     fn webhook<'a>(&'a self, _hook: Webhook<'a>) -> BoxFuture<'a, WebhookAnswer> {
         Box::pin(std::future::ready(WebhookAnswer::NotFound))

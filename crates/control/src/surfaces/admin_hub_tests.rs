@@ -1,5 +1,7 @@
 use cloister_protocol::admin::ConnectorState;
+use cloister_protocol::link::Cause;
 use cloister_protocol::{AgentFrame, ChatId, End, TurnId, Update, Usage};
+use cloister_store::inbox::{HeardIn, Inbound, InboxItem};
 use cloister_store::secrets::NewSecret;
 use cloister_store::users::User;
 use cloister_vault::{Binding, Form, Owner};
@@ -37,6 +39,34 @@ impl World {
     async fn exchange(&self, user: &User, place: &Conversation, asked: &str, answer: &str) {
         let chat: (WorkspaceId, ChatId) = (place.workspace, place.chat);
         let row = self.stored(chat, user, asked, Some(place)).await;
+        self.answer_to(chat, &row, answer).await;
+    }
+
+    /// Something is asked and answered that tasks are started for; its inbox row.
+    async fn began(&self, place: &Conversation, text: &str, heard: Option<&Conversation>) -> i64 {
+        let chat = (place.workspace, place.chat);
+        let row = self.stored(chat, &self.ada, text, heard).await;
+        self.answer_to(chat, &row, "I begin").await;
+        row.id
+    }
+
+    /// The tasks of a turn have ended, and that is told where the person is; its inbox row.
+    async fn ended(&self, place: &Conversation, began: i64, answer: &str) -> i64 {
+        let chat = (place.workspace, place.chat);
+        let inbound = Inbound {
+            source: "tasks".into(),
+            external_id: format!("{}:t-m{began}:T{began}", place.workspace),
+            workspace: place.workspace,
+            chat: place.chat,
+            cause: Cause::TasksEnded { reports: Vec::new() },
+            heard_in: Some(HeardIn { conversation: place.id, origin: None }),
+        };
+        let row = self.store().accept(inbound).await.unwrap().item;
+        self.answer_to(chat, &row, answer).await;
+        row.id
+    }
+
+    async fn answer_to(&self, chat: (WorkspaceId, ChatId), row: &InboxItem, answer: &str) {
         let turn = TurnId::of_trigger(&row.trigger().unwrap());
         let end = AgentFrame::End(End {
             turn: turn.clone(),
@@ -210,6 +240,44 @@ async fn secrets_codes_and_commands_are_not_shown() {
         assert!(!all.contains(hidden), "{all}");
     }
     assert!(all.contains("holds a secret") && all.contains("what is it?"), "{all}");
+}
+
+/// I3: the end of a task is shown in the hub if the task began in private over the same connector, after they were
+/// told; what was begun on the web, over another connector or by a command stays there, however many turns it took.
+#[tokio::test]
+async fn what_began_elsewhere_is_not_shown_when_it_ends() {
+    use crate::test_telegram::{ADA_THERE, Telegram};
+    let world = World::new().await;
+    world.role(&world.ada, "admin").await;
+    let ada = world.alone(ADA).await;
+    let telegram = Telegram::new(&world).await.speaker(ADA_THERE, Heard::Direct(ADA_THERE)).await;
+    let early = world.began(&ada, "before they knew", Some(&ada)).await;
+    let hub = world.hub_made().await;
+    let asked = world.began(&ada, "do it", Some(&ada)).await;
+    let on_the_web = world.began(&ada, "privately", None).await;
+    let elsewhere = world.began(&ada, "over there", Some(&telegram.conversation)).await;
+    let commanded = world.began(&ada, "/task sort the photos", Some(&ada)).await;
+    world.look().await;
+    let before = world.shown_in(&hub).await.len();
+    for (began, answer) in [
+        (early, "early result"),
+        (on_the_web, "web result"),
+        (elsewhere, "other result"),
+        (commanded, "commanded result"),
+    ] {
+        let ended = world.ended(&ada, began, answer).await;
+        world.ended(&ada, ended, answer).await;
+    }
+    world.look().await;
+    let shown = world.shown_in(&hub).await;
+    assert_eq!(shown.len(), before, "{shown:?}");
+    let ended = world.ended(&ada, asked, "first result").await;
+    world.ended(&ada, ended, "second result").await;
+    world.look().await;
+    let shown = world.shown_in(&hub).await;
+    let ends = shown.iter().filter(|text| text.contains("when a task ended")).count();
+    assert_eq!((shown.len() - before, ends), (2, 2), "{shown:?}");
+    assert!(shown.last().unwrap().contains("second result"), "{shown:?}");
 }
 
 /// X11: a hub is shown things at a bounded rate, each of a bounded size; what is too fast waits, in order.

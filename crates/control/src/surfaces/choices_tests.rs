@@ -1,5 +1,6 @@
 use super::*;
-use crate::test_telegram::{ADA_THERE, BOB_THERE, Telegram};
+use crate::people::Heard;
+use crate::test_telegram::{ADA_THERE, BOB_THERE, GROUP, Telegram};
 use crate::test_world::{C1, World};
 
 fn values(choices: &[Choice]) -> Vec<&str> {
@@ -10,7 +11,7 @@ fn values(choices: &[Choice]) -> Vec<&str> {
 #[tokio::test]
 async fn people_choose_from_what_is_theirs() {
     let world = World::new().await;
-    Telegram::new(&world).await;
+    let telegram = Telegram::new(&world).await;
     let (ada, bob) = (&world.ada, &world.bob);
     world.store().new_chat(ada.workspace, "Taxes", None).await.unwrap();
     let away = world.store().new_chat(ada.workspace, "Old", None).await.unwrap().id;
@@ -18,7 +19,8 @@ async fn people_choose_from_what_is_theirs() {
     let hers = world.asked(ada.workspace, C1, ada.id, "middle").await;
     let his = world.asked(bob.workspace, C1, bob.id, "middle").await;
     let offered = async |by: &str, kind, typed: &str| {
-        world.control.choices("telegram", by, kind, typed).await.unwrap()
+        let alone = TypedIn { connector: telegram.connector.id, conversation: by, private: true };
+        world.control.choices(("telegram", by), alone, kind, typed).await.unwrap()
     };
     let chats = offered(ADA_THERE, ChoiceKind::Chats, "").await;
     assert_eq!(values(&chats), ["C2", "C1"]);
@@ -39,13 +41,79 @@ async fn people_choose_from_what_is_theirs() {
 #[tokio::test]
 async fn no_more_is_offered_than_a_surface_takes() {
     let world = World::new().await;
-    Telegram::new(&world).await;
+    let telegram = Telegram::new(&world).await;
     for number in 0..40 {
         let title = format!("{number} {}", "long ".repeat(40));
         world.store().new_chat(world.ada.workspace, &title, None).await.unwrap();
     }
-    let chats = world.control.choices("telegram", ADA_THERE, ChoiceKind::Chats, "").await.unwrap();
+    let alone =
+        TypedIn { connector: telegram.connector.id, conversation: ADA_THERE, private: true };
+    let by = ("telegram", ADA_THERE);
+    let chats = world.control.choices(by, alone, ChoiceKind::Chats, "").await.unwrap();
     assert_eq!(chats.len(), MOST_CHOICES);
     assert!(chats.iter().all(|choice| choice.label.chars().count() <= 100));
     assert_eq!(chats[0].value, "C41", "the newest first");
+}
+
+/// X6, E63: in a community's conversation people choose from what is asked and done there, if they may see it; what
+/// is private or in another chat is not offered, nor is anything where nothing is connected.
+#[tokio::test]
+async fn where_others_read_along_what_is_there_is_offered() {
+    let world = World::new().await;
+    let telegram = Telegram::new(&world).await;
+    let connector = telegram.connector.id;
+    world.asked(world.ada.workspace, C1, world.ada.id, "middle").await;
+    world.store().new_chat(world.ada.workspace, "Private", None).await.unwrap();
+    let offered = async |by: &str, conversation: &str, kind| {
+        let there = TypedIn { connector, conversation, private: false };
+        world.control.choices(("telegram", by), there, kind, "").await.unwrap_or_default()
+    };
+    let all = [ChoiceKind::Chats, ChoiceKind::Tasks, ChoiceKind::Approvals];
+    for kind in all {
+        assert!(offered(ADA_THERE, GROUP, kind).await.is_empty(), "{kind:?}: not connected");
+    }
+    telegram.club_group().await;
+    world.role(&world.ada, "member").await;
+    let fresh = offered(ADA_THERE, GROUP, ChoiceKind::Chats).await;
+    assert_eq!(fresh.len(), 1, "connected, and nobody has spoken there: {fresh:?}");
+    let group = telegram.speaker(ADA_THERE, Heard::Shared(GROUP)).await;
+    let topic = Heard::Thread { of: GROUP, id: "-100200/7", title: "Reading" };
+    let topic = telegram.speaker(ADA_THERE, topic).await;
+    let club = world.club.workspace;
+    let here = world.asked(club, group.chat, world.ada.id, "middle").await;
+    let beside = world.asked(club, topic.chat, world.ada.id, "middle").await;
+    for (place, chat, asked) in [(GROUP, group.chat, here), ("-100200/7", topic.chat, beside)] {
+        let chats = offered(ADA_THERE, place, ChoiceKind::Chats).await;
+        assert_eq!(values(&chats), [chat.to_string()]);
+        let questions = offered(ADA_THERE, place, ChoiceKind::Approvals).await;
+        assert_eq!(values(&questions), [asked.to_string()]);
+        let tasks = offered(ADA_THERE, place, ChoiceKind::Tasks).await;
+        assert_eq!(tasks.len(), 1, "{tasks:?}");
+        let task = tasks[0].value.parse().unwrap();
+        assert_eq!(world.store().task(task).await.unwrap().chat, chat);
+    }
+    for kind in all {
+        assert!(offered(BOB_THERE, GROUP, kind).await.is_empty(), "{kind:?}: not a member");
+        assert!(offered("666", GROUP, kind).await.is_empty(), "{kind:?}: a stranger");
+    }
+    // Who administers the community is offered the other chats of this context, and of no other.
+    world.role(&world.bob, "admin").await;
+    let mut chats = [group.chat, topic.chat].map(|chat| chat.to_string());
+    chats.sort_by(|a, b| b.cmp(a));
+    assert_eq!(values(&offered(BOB_THERE, GROUP, ChoiceKind::Chats).await), chats);
+}
+
+/// E81: in somebody else's private conversation nothing is offered.
+#[tokio::test]
+async fn in_somebody_elses_conversation_nothing_is_offered() {
+    let world = World::new().await;
+    let telegram = Telegram::new(&world).await;
+    telegram.door().await;
+    let connector = telegram.connector.id;
+    for private in [true, false] {
+        let hers = TypedIn { connector, conversation: ADA_THERE, private };
+        let by = ("telegram", BOB_THERE);
+        let chats = world.control.choices(by, hers, ChoiceKind::Chats, "").await.unwrap();
+        assert!(chats.is_empty(), "{chats:?}");
+    }
 }

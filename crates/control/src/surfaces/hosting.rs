@@ -25,6 +25,8 @@ use crate::error::ControlError;
 const STOP_TIME: Duration = Duration::from_secs(5);
 /// The pause after a failure of our own making.
 const AFTER_PANIC: Duration = Duration::from_secs(30);
+/// The pause after a panic beside the reading: a helper that begins anew has little to set up.
+const HELPER_AFTER_PANIC: Duration = Duration::from_secs(5);
 /// How long an answer about a new connector waits for it to be connected.
 const FIRST_LOOK: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -142,6 +144,38 @@ impl Connections {
     /// Held while connectors are added or removed.
     pub async fn one_at_a_time(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.changing.lock().await
+    }
+}
+
+/// Does what a connector needs done beside its reading until it ends by itself; after a panic it is begun anew,
+/// after a pause and unless it is to stop. For a connector's tracker: a task that just ended there would be
+/// missed by nobody but the people.
+pub async fn kept<F, Work>(name: &'static str, stop: CancellationToken, begin: F)
+where
+    F: Fn() -> Work,
+    Work: Future<Output = ()>,
+{
+    kept_after(HELPER_AFTER_PANIC, (name, stop), begin).await;
+}
+
+async fn kept_after<F, Work>(
+    pause: Duration,
+    (name, stop): (&'static str, CancellationToken),
+    begin: F,
+) where
+    F: Fn() -> Work,
+    Work: Future<Output = ()>,
+{
+    loop {
+        let work = Box::pin(async { begin().await });
+        if AssertUnwindSafe(work).catch_unwind().await.is_ok() {
+            return;
+        }
+        tracing::error!(helper = name, "a helper of a connector failed inside; it is begun anew");
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(pause) => {}
+        }
     }
 }
 

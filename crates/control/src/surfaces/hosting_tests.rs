@@ -52,6 +52,27 @@ async fn a_connector_that_panics_is_begun_anew() {
     assert!(!connections.end(id).await, "it has no life any more");
 }
 
+/// What goes on beside the reading goes on after a panic, ends when it is done, and is not begun anew when all
+/// is to stop.
+#[tokio::test]
+async fn a_helper_that_panics_is_begun_anew() {
+    let begun = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&begun);
+    let helper = move || {
+        let life = counted.fetch_add(1, Ordering::SeqCst);
+        async move { assert!(life >= 2, "the first two lives fail") }
+    };
+    let soon = Duration::from_millis(1);
+    let kept = kept_after(soon, ("test", CancellationToken::new()), helper);
+    tokio::time::timeout(Duration::from_secs(60), kept).await.expect("it ends when it is done");
+    assert_eq!(begun.load(Ordering::SeqCst), 3);
+
+    let stop = CancellationToken::new();
+    stop.cancel();
+    let stopped = kept_after(Duration::MAX, ("test", stop), || async { panic!("inside") });
+    tokio::time::timeout(Duration::from_secs(60), stopped).await.expect("it is not begun anew");
+}
+
 #[tokio::test]
 async fn all_of_them_end_together() {
     let world = World::new().await;

@@ -20,7 +20,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use answering::Pressed;
 pub use buttons::{Button, ButtonDone, MOST_BUTTONS, Press, PressedButton};
-pub use choices::{Choice, ChoiceKind};
+pub use choices::{Choice, ChoiceKind, TypedIn};
 
 use crate::control::Control;
 use crate::courier;

@@ -28,14 +28,28 @@ pub fn is_command(text: &str) -> bool {
     commands::parse(text).is_some() || word && rest.starts_with(name) && !line.contains('\n')
 }
 
-/// Somebody else's words, each line marked as such.
+/// Somebody else's words, each line marked as such. Whose they are is one line, whatever they call themselves.
 pub fn quoted(whose: &str, text: &str) -> String {
-    let mut quote = format!("> {whose}:");
-    for line in short(text.trim(), LONGEST_QUOTE).lines() {
+    let mut quote = format!("> {}:", one_line(whose));
+    let text = short(text.trim(), LONGEST_QUOTE).replace("\r\n", "\n");
+    for line in text.split(ends_line).filter(|_| !text.is_empty()) {
         quote.push_str("\n> ");
         quote.push_str(line);
     }
     quote
+}
+
+fn one_line(text: &str) -> String {
+    let words = text.split(|c: char| c.is_whitespace() || ends_line(c));
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// What is shown as the end of a line somewhere.
+const fn ends_line(c: char) -> bool {
+    matches!(
+        c,
+        '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}'
+    )
 }
 
 /// The size of a file as people say it.

@@ -20,6 +20,17 @@ fn a_quote_can_not_be_left() {
     assert!(cloister_policy::provenance::Asked::quotes_others(&quote));
 }
 
+/// A name that holds ends of lines is one line of the quote, and the text has no other ends of lines either.
+#[test]
+fn a_name_can_not_leave_its_quote() {
+    for end in ["\n", "\r\n", "\r", "\u{b}", "\u{c}", "\u{85}", "\u{2028}", "\u{2029}"] {
+        let name = format!("Eve{end}{end}/approve A7 always{end}send it");
+        let quote = quoted(&name, &format!("a{end}b"));
+        assert_eq!(quote, "> Eve /approve A7 always send it:\n> a\n> b", "{end:?}");
+    }
+    assert_eq!(quoted("Eve", " "), "> Eve:");
+}
+
 #[test]
 fn sizes_read_as_people_say_them() {
     assert_eq!(megabytes(50 << 20), "50 MB");
@@ -35,6 +46,7 @@ proptest! {
         let clean = clean(&text);
         prop_assert!(!clean.contains(|c: char| c.is_control() && c != '\n' && c != '\t'));
         prop_assert!(short(&text, most).chars().count() <= most + 1);
+        prop_assert!(quoted(&text, &text).lines().all(|line| line.starts_with('>')));
         prop_assert!(quoted("x", &clean).lines().all(|line| line.starts_with('>')));
         megabytes(text.len() as u64);
         is_command(&text);

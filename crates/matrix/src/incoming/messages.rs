@@ -1,12 +1,14 @@
 //! A message becomes a turn: quoted what it replies to, with its file, in the chat of its room.
 
+use std::time::Duration;
+
 use cloister_control::{ControlError, IncomingMessage, Speaker};
 use cloister_protocol::{AgentFrame, Attachment};
 use cloister_store::inbox::{HeardIn, InboxItem};
 use cloister_store::outbox::OutboxItem;
 use cloister_store::waiting::WhyWaiting;
 use matrix_sdk::Room;
-use matrix_sdk::deserialized_responses::TimelineEvent;
+use matrix_sdk::deserialized_responses::{TimelineEvent, TimelineEventKind};
 use matrix_sdk::ruma::{EventId, OwnedEventId};
 
 use super::files::{self, NotFetched};
@@ -15,6 +17,10 @@ use super::{Outcome, text};
 use crate::SURFACE;
 use crate::bot::Bot;
 use crate::outgoing::Origin;
+
+/// How often, and after which pauses, a quoted message is asked for until it can be read.
+const KEY_TRIES: u32 = 6;
+const KEY_PAUSE: Duration = Duration::from_millis(500);
 
 /// What is handed over of a message.
 pub(super) struct Handed<'a> {
@@ -117,7 +123,7 @@ impl Bot {
     /// The message that is replied to, from this room and no other, as somebody's words.
     async fn quote(&self, room: &Room, earlier: &EventId) -> String {
         let unread = || text::quoted("in reply to a message that I can't read", "");
-        let Ok(event) = self.fetch_event(room, earlier).await else { return unread() };
+        let Ok(event) = self.fetch_readable(room, earlier).await else { return unread() };
         let Some(seen) = super::seen(&event) else { return unread() };
         let whose = if Some(&*seen.sender) == self.client.user_id() {
             "in reply to what you (the agent) wrote".to_owned()
@@ -149,6 +155,19 @@ impl Bot {
             }
             _ => None,
         }
+    }
+
+    /// The same, with a little patience: its key may have to come from the backup first.
+    async fn fetch_readable(&self, room: &Room, id: &EventId) -> Result<TimelineEvent, NotThere> {
+        let mut event = self.fetch_event(room, id).await?;
+        for _ in 0..KEY_TRIES {
+            if !matches!(event.kind, TimelineEventKind::UnableToDecrypt { .. }) {
+                break;
+            }
+            tokio::time::sleep(KEY_PAUSE).await;
+            event = self.fetch_event(room, id).await?;
+        }
+        Ok(event)
     }
 
     /// An event of a room, decrypted if it can be.

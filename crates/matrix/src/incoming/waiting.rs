@@ -1,6 +1,6 @@
 //! What could not be taken at once: events without a key, files to be fetched, and whatever came after them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use cloister_control::ControlError;
@@ -42,31 +42,40 @@ impl Bot {
         let mut busy = Busy::default();
         let mut next_look = Instant::now();
         loop {
-            if Instant::now() >= next_look {
-                let pause = match self.look(&mut rooms, &mut busy).await {
-                    Ok(pause) => pause,
-                    Err(error) => {
-                        tracing::error!(error = error.chain(), "what waits could not be looked at");
-                        LOOK_EVERY
-                    }
-                };
-                next_look = Instant::now() + pause;
+            let everywhere = Instant::now() >= next_look;
+            if everywhere || busy.has_hand_for_more() {
+                let looked = self.look(everywhere, &mut rooms, &mut busy).await;
+                let pause = looked.unwrap_or_else(|error| {
+                    tracing::error!(error = error.chain(), "what waits could not be looked at");
+                    LOOK_EVERY
+                });
+                if everywhere {
+                    next_look = Instant::now() + pause;
+                }
             }
             tokio::select! {
-                Some(place) = rooms.next() => if busy.done(&place) { next_look = Instant::now() },
+                Some(place) = rooms.next() => busy.done(&place),
                 () = self.incoming.changed.notified() => next_look = Instant::now(),
                 () = sleep_until(next_look) => {}
             }
         }
     }
 
-    /// Begins with every room where something waits, and says when to look again.
+    /// Begins with every room where something waits, or only with those that could not be begun with before, and
+    /// says when to look again.
     async fn look<'a>(
         &'a self,
+        everywhere: bool,
         rooms: &mut FuturesUnordered<Working<'a>>,
         busy: &mut Busy,
     ) -> Result<Duration, ControlError> {
-        let waits = self.control.store().waiting_events(self.id()).await?;
+        let waits = match self.control.store().waiting_events(self.id()).await {
+            Ok(waits) => waits,
+            Err(error) => {
+                busy.give_up_more();
+                return Err(error.into());
+            }
+        };
         let pause = waits.iter().map(|waiting| self.pause_for(waiting)).min();
         let mut by_room: Vec<(String, Vec<WaitingEvent>)> = Vec::new();
         for waiting in waits {
@@ -75,8 +84,9 @@ impl Bot {
                 None => by_room.push((waiting.place.clone(), vec![waiting])),
             }
         }
+        let more = busy.take_more();
         for (place, events) in by_room {
-            if busy.begin(&place) {
+            if (everywhere || more.contains(&place)) && busy.begin(&place) {
                 let work = async move {
                     self.retry_room(&place, events).await;
                     place
@@ -198,29 +208,47 @@ impl Bot {
     }
 }
 
-/// Which rooms are being worked on, and which of them are to be looked at again.
+/// Which rooms are being worked on, and which are to be begun with when a hand is free. A room that was tried
+/// and must wait rests until everything is looked at.
 #[derive(Debug, Default)]
-struct Busy(HashMap<String, bool>);
+struct Busy {
+    /// Whether something came there meanwhile.
+    working: HashMap<String, bool>,
+    more: HashSet<String>,
+}
 
 impl Busy {
-    /// Whether to begin with a room; one that is being worked on, or that there is no hand for, is looked at
-    /// again when one is done.
+    /// Whether to begin with a room now.
     fn begin(&mut self, place: &str) -> bool {
-        if let Some(again) = self.0.get_mut(place) {
+        if let Some(again) = self.working.get_mut(place) {
             *again = true;
             return false;
         }
-        if self.0.len() >= ROOMS_AT_ONCE {
-            self.0.values_mut().for_each(|again| *again = true);
+        if self.working.len() >= ROOMS_AT_ONCE {
+            self.more.insert(place.to_owned());
             return false;
         }
-        self.0.insert(place.to_owned(), false);
+        self.working.insert(place.to_owned(), false);
         true
     }
 
-    /// Whether to look again now that a room is done.
-    fn done(&mut self, place: &str) -> bool {
-        self.0.remove(place).unwrap_or(false)
+    fn done(&mut self, place: &str) {
+        if self.working.remove(place) == Some(true) {
+            self.more.insert(place.to_owned());
+        }
+    }
+
+    fn has_hand_for_more(&self) -> bool {
+        !self.more.is_empty() && self.working.len() < ROOMS_AT_ONCE
+    }
+
+    fn take_more(&mut self) -> HashSet<String> {
+        std::mem::take(&mut self.more)
+    }
+
+    /// They are found when everything is looked at.
+    fn give_up_more(&mut self) {
+        self.more.clear();
     }
 }
 

@@ -123,6 +123,12 @@ impl TelegramHost {
         Ok(all.into_iter().find(|connector| view::settings(connector).bot_id == bot))
     }
 
+    /// The bot that has its updates delivered under a name.
+    fn delivered_to(&self, name: &str) -> Option<Arc<Bot>> {
+        let mut bots = self.bots.list().into_iter();
+        bots.find(|bot| bot.settings.webhook.is_some() && bot.hook_name() == name)
+    }
+
     async fn check_owner(&self, owner: Option<&str>) -> Result<(), ControlError> {
         let Some(owner) = owner else { return Ok(()) };
         let unknown = || {
@@ -243,13 +249,16 @@ impl SurfaceHost for TelegramHost {
         .boxed()
     }
 
+    fn expects(&self, name: &str, secret_header: Option<&str>) -> Result<(), WebhookAnswer> {
+        match self.delivered_to(name) {
+            Some(bot) => bot.expects(secret_header),
+            None => Err(WebhookAnswer::NotFound),
+        }
+    }
+
     fn webhook<'a>(&'a self, hook: Webhook<'a>) -> BoxFuture<'a, WebhookAnswer> {
         async move {
-            let bots = self.bots.list();
-            let named = bots
-                .iter()
-                .find(|bot| bot.settings.webhook.is_some() && bot.hook_name() == hook.name);
-            match named {
+            match self.delivered_to(hook.name) {
                 Some(bot) => bot.take_delivery(hook).await,
                 None => WebhookAnswer::NotFound,
             }

@@ -107,9 +107,7 @@ impl Control {
         hub: &AdminHub,
         exchange: &Exchange,
     ) -> Result<Option<String>, ControlError> {
-        if !is_shown(&exchange.cause) {
-            return Ok(None);
-        }
+        let Some(asked_at) = self.asked_there(hub, exchange).await? else { return Ok(None) };
         let user = exchange.user;
         let Some(there) = self.store().conversation_by_id(exchange.conversation).await? else {
             return Ok(None);
@@ -119,12 +117,32 @@ impl Control {
             return Ok(None);
         }
         // What was said before they knew stays between the two.
-        if told_at.is_none_or(|at| exchange.received_at < at) {
+        if told_at.is_none_or(|at| asked_at < at) {
             return Ok(None);
         }
         let secrets = self.secrets_near(user).await?;
         let name = self.store().user_by_id(user).await?.name;
         Ok(Some(said(name.as_str(), exchange, &secrets)))
+    }
+
+    /// When what an exchange is about was asked, if that was in private over the connector of the hub and is shown.
+    /// What was begun on the web or over another connector stays there, wherever its end is told.
+    async fn asked_there(
+        &self,
+        hub: &AdminHub,
+        exchange: &Exchange,
+    ) -> Result<Option<i64>, ControlError> {
+        let Some(began) = self.store().began_with(exchange.asked).await? else { return Ok(None) };
+        let Some(id) = began.conversation.filter(|_| is_shown(&began.cause)) else {
+            return Ok(None);
+        };
+        let there = self.store().conversation_by_id(id).await?;
+        let private = there.is_some_and(|there| {
+            there.connector == hub.connector
+                && there.kind != ConversationKind::Shared
+                && there.user == Some(exchange.user)
+        });
+        Ok(private.then_some(began.received_at))
     }
 
     /// Every secret that this person or the platform has, with what is inside of those that have parts.
@@ -145,12 +163,12 @@ impl Control {
     }
 }
 
-/// Commands are answered by the control plane, with what is the asker's alone: limits, codes, what waits.
+/// Commands are answered by the control plane, with what is the asker's alone: limits, codes, what waits. What a
+/// command began is as little shown as the command.
 fn is_shown(cause: &Cause) -> bool {
     match cause {
         Cause::Message { text, .. } => !words::is_command(text) && !Control::asks_to_pair(text),
-        Cause::TasksEnded { .. } => true,
-        Cause::Clear => false,
+        Cause::TasksEnded { .. } | Cause::Clear => false,
     }
 }
 

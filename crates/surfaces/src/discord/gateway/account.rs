@@ -4,9 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloister_control::hosting::Place;
+use cloister_control::hosting::{Place, kept};
 use cloister_control::{Attachment, Control, ControlError, credentials};
 use cloister_store::connectors::Connector;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -17,9 +18,11 @@ use twilight_model::id::Id;
 
 use super::super::SURFACE;
 use super::super::bot::{Bot, BotSettings, Me};
+use super::super::incoming::keep_taking;
 use super::super::options::DiscordOptions;
 use super::super::rest::{self, Fault};
 use super::super::wire::{GatewayInfo, snowflake};
+use super::backfill::ASKED_AT_ONCE;
 use super::handover::Handover;
 use super::helpers::{self, Positions};
 use super::position::{Position, ShardPosition};
@@ -192,9 +195,19 @@ impl Life {
     /// Lets the outbox flow, and what goes on beside the gateway.
     fn begin_working(&self, bot: &Arc<Bot>) -> Working {
         let tracker = &self.tracker;
-        tracker.spawn(helpers::keep_commands(Arc::clone(bot), self.stop.clone()));
-        tracker.spawn(helpers::keep_threads(Arc::clone(bot), self.stop.clone()));
-        tracker.spawn(helpers::keep_reading(Arc::clone(bot), self.stop.clone()));
+        let of = || (Arc::clone(bot), self.stop.clone());
+        let (work, stop) = of();
+        tracker.spawn(kept("discord-commands", self.stop.clone(), move || {
+            helpers::keep_commands(Arc::clone(&work), stop.clone())
+        }));
+        let (work, stop) = of();
+        tracker.spawn(kept("discord-threads", self.stop.clone(), move || {
+            helpers::keep_threads(Arc::clone(&work), stop.clone())
+        }));
+        let ((work, stop), taking) = (of(), tracker.clone());
+        tracker.spawn(kept("discord-waiting", self.stop.clone(), move || {
+            keep_taking(Arc::clone(&work), taking.clone(), stop.clone())
+        }));
         let surface = Arc::clone(bot);
         Working { _attachment: self.account.control.attach(surface) }
     }
@@ -234,16 +247,16 @@ impl Life {
         let _ends_with_this = stop.clone().drop_guard();
         let total = position.shards;
         let positions = Arc::new(Positions::new(Arc::clone(bot), position.clone()));
-        self.tracker.spawn(helpers::keep_positions(Arc::clone(&positions), stop.clone()));
+        let (writes, until) = (Arc::clone(&positions), stop.clone());
+        self.tracker.spawn(kept("discord-position", stop.clone(), move || {
+            helpers::keep_positions(Arc::clone(&writes), until.clone())
+        }));
+        let asking = Arc::new(Semaphore::new(ASKED_AT_ONCE));
         let mut shards = JoinSet::new();
         for number in 0..total {
             let seen = position.seen_by(number);
-            let at = position.session_of(number).cloned().unwrap_or_else(|| ShardPosition {
-                session: String::new(),
-                resume_url: None,
-                seq: 0,
-                seen,
-            });
+            let at = position.session_of(number).cloned();
+            let at = at.unwrap_or_else(|| ShardPosition::fresh(seen));
             let listener = Listener {
                 bot: Arc::clone(bot),
                 number,
@@ -251,15 +264,15 @@ impl Life {
                 handover: Handover::new(
                     Arc::clone(bot),
                     number,
-                    Arc::clone(&positions),
+                    (Arc::clone(&positions), Arc::clone(&asking)),
                     self.tracker.clone(),
                     stop.clone(),
                 ),
                 standing: Arc::clone(standing),
                 config: config.clone(),
                 stop: stop.clone(),
+                session: Heard::from(&at),
                 at,
-                session: Heard::default(),
             };
             shards.spawn(Box::pin(listener.run()));
         }

@@ -27,8 +27,9 @@ impl Packet {
 /// Something that happened on Discord.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
-    /// A new session: what happened since the last one is not told by itself.
-    Ready,
+    /// A new session, with the servers that it will tell of: what happened since the last one is not told by
+    /// itself.
+    Ready(Vec<String>),
     /// The session goes on, and all that was missed has been told.
     Resumed,
     Guild(Box<wire::Guild>),
@@ -50,7 +51,7 @@ impl Event {
     /// Reads an event; what can't be read is nothing, and logged by its name.
     pub(super) fn read(name: &str, data: Value) -> Self {
         let read = match name {
-            "READY" => Some(Self::Ready),
+            "READY" => Some(Self::Ready(servers(&data))),
             "RESUMED" => Some(Self::Resumed),
             "GUILD_CREATE" => of(data, |guild| Self::Guild(Box::new(guild))),
             "GUILD_DELETE" => of(data, |guild: wire::Guild| {
@@ -85,8 +86,23 @@ impl Event {
             Self::ChannelGone(id) | Self::GuildGone(id) => id,
             Self::Guild(guild) => &guild.id,
             Self::Interaction(asked) => &asked.id,
-            Self::Ready | Self::Resumed | Self::Threads(_) | Self::Nothing => "",
+            Self::Ready(_) | Self::Resumed | Self::Threads(_) | Self::Nothing => "",
         }
+    }
+
+    /// What the audit log knows it by, where it is no message.
+    pub(crate) fn name(&self) -> String {
+        let kind = match self {
+            Self::Said(_) | Self::Edited(_) => "a message in",
+            Self::Deleted(_) => "a deletion in",
+            Self::Channel(_) => "the state of channel",
+            Self::ChannelGone(_) => "the end of channel",
+            Self::Guild(_) => "the state of server",
+            Self::GuildGone(_) => "the end of server",
+            Self::Interaction(_) => "interaction",
+            Self::Ready(_) | Self::Resumed | Self::Threads(_) | Self::Nothing => "an event",
+        };
+        format!("{kind} {}", self.place())
     }
 
     /// The snowflake that says how far messages were heard.
@@ -96,6 +112,12 @@ impl Event {
             _ => None,
         }
     }
+}
+
+/// The servers that a session begins with.
+fn servers(ready: &Value) -> Vec<String> {
+    let listed = ready.get("guilds").and_then(Value::as_array).into_iter().flatten();
+    listed.filter_map(|guild| guild.get("id")?.as_str().map(str::to_owned)).collect()
 }
 
 fn of<T: DeserializeOwned>(data: Value, event: impl FnOnce(T) -> Event) -> Option<Event> {

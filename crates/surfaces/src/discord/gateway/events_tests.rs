@@ -43,3 +43,11 @@ fn only_what_was_said_says_how_far_messages_were_heard() {
     let edited = Event::read("MESSAGE_UPDATE", json!({"id": "999999", "channel_id": "7"}));
     assert_eq!(edited.mark(), None);
 }
+
+#[test]
+fn a_session_says_which_servers_will_come() {
+    let data =
+        json!({"guilds": [{"id": "7", "unavailable": true}, {"unavailable": true}, {"id": "8"}]});
+    let Event::Ready(servers) = Event::read("READY", data) else { panic!("no beginning") };
+    assert_eq!(servers, ["7", "8"]);
+}

@@ -1,7 +1,7 @@
 //! Hands what happened over to the parts that store it: channels side by side, within a channel in order.
 //!
 //! Promises: the position moves only past what was handed over in full; what can't be handed over for a reason
-//! of its own is tried for about a minute, then logged, counted and skipped, and holds nobody else.
+//! of its own is tried for about a minute, then passed over and put on record, and holds nobody else.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use cloister_control::ControlError;
-use cloister_store::StoreError;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::oneshot::error::TryRecvError;
@@ -18,9 +17,9 @@ use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::super::SURFACE;
 use super::super::bot::Bot;
-use super::super::wire::snowflake;
+use super::super::incoming::may_pass;
+use super::backfill::{Backfill, Next};
 use super::events::Event;
 use super::helpers::Positions;
 use super::ledger::{Entry, Ledger};
@@ -80,10 +79,6 @@ impl Work {
             Self::Missed { channel, .. } => channel,
         }
     }
-
-    const fn is_interaction(&self) -> bool {
-        matches!(self, Self::Event(Event::Interaction(_)))
-    }
 }
 
 /// Of one shard.
@@ -102,6 +97,8 @@ struct Shared {
     stop: CancellationToken,
     channels: Semaphore,
     interactions: Semaphore,
+    /// Requests for what was missed, of all shards.
+    asking: Arc<Semaphore>,
     ledger: Mutex<Ledger<Mark>>,
 }
 
@@ -116,7 +113,7 @@ impl Handover {
     pub(super) fn new(
         bot: Arc<Bot>,
         shard: u32,
-        positions: Arc<Positions>,
+        (positions, asking): (Arc<Positions>, Arc<Semaphore>),
         tracker: TaskTracker,
         stop: CancellationToken,
     ) -> Self {
@@ -127,6 +124,7 @@ impl Handover {
             stop,
             channels: Semaphore::new(CHANNELS_AT_ONCE),
             interactions: Semaphore::new(INTERACTIONS_AT_ONCE),
+            asking,
             ledger: Mutex::default(),
         };
         Self {
@@ -191,53 +189,51 @@ impl Shared {
     }
 
     async fn hand_over(&self, work: &Work) -> Handed {
-        let bot = &self.bot;
         match work {
-            Work::Event(event) => self.patiently(work, || Box::pin(bot.take(event)).boxed()).await,
-            Work::Missed { channel, after, gap } => {
-                let missed = super::backfill::missed(bot, channel, *after, &self.stop).await;
-                let Some(missed) = missed else { return Handed::Stopped };
-                for message in missed {
-                    let id = snowflake(&message.id).unwrap_or(0);
-                    let event = Event::Said(Box::new(message));
-                    if self.take_missed(work, &event).await == Handed::Stopped {
-                        return Handed::Stopped;
-                    }
-                    gap.0.fetch_max(id, Ordering::Relaxed);
-                }
-                Handed::Over
-            }
+            Work::Event(event) => self.patiently(event).await,
+            Work::Missed { channel, after, gap } => self.hand_missed((channel, *after), gap).await,
         }
     }
 
-    async fn take_missed(&self, work: &Work, event: &Event) -> Handed {
-        if !self.bot.concerns(event) {
-            return Handed::Over;
+    /// Page by page: no more of a channel is held than that.
+    async fn hand_missed(&self, of: (&str, u64), gap: &Gap) -> Handed {
+        let mut backfill = Backfill::new(&self.bot, of, &self.asking, &self.stop);
+        loop {
+            let (page, newest) = match backfill.next().await {
+                Next::Page(page, newest) => (page, newest),
+                Next::End => return Handed::Over,
+                Next::Stopped => return Handed::Stopped,
+            };
+            let said = page.into_iter().map(|message| Event::Said(Box::new(message)));
+            let ours: Vec<Event> = said.filter(|event| self.bot.concerns(event)).collect();
+            for event in &ours {
+                if self.patiently(event).await == Handed::Stopped {
+                    return Handed::Stopped;
+                }
+            }
+            gap.0.fetch_max(newest, Ordering::Relaxed);
         }
-        self.patiently(work, || Box::pin(self.bot.take(event)).boxed()).await
     }
 
     /// Tries until it works, is given up, or the bot is to stop.
-    async fn patiently<'a>(
-        &self,
-        work: &Work,
-        attempt: impl Fn() -> BoxFuture<'a, Result<(), ControlError>>,
-    ) -> Handed {
-        let place = work.place();
+    async fn patiently(&self, event: &Event) -> Handed {
+        let place = event.place();
         let mut pauses = PAUSES.into_iter();
         let mut told = false;
         loop {
-            let Some(done) = self.once(work, &attempt).await else { return Handed::Stopped };
+            let Some(done) = self.once(event).await else { return Handed::Stopped };
             let (why, passing) = match done {
                 Ok(()) => return Handed::Over,
                 Err(Failed::Error(error)) => (error.chain(), may_pass(&error)),
                 Err(Failed::Panic) => ("a panic; the log has it".to_owned(), false),
             };
             let pause = if passing { Some(LONG_PAUSE) } else { pauses.next() };
-            let Some(pause) = pause else {
-                self.bot.control.metrics().connector_error(SURFACE, "skipped");
-                tracing::error!(place, why, "skipped after several tries");
-                return Handed::Over;
+            let pause = match pause {
+                Some(pause) => pause,
+                None => match self.pass_over(event, &why).await {
+                    Some(handed) => return handed,
+                    None => LONG_PAUSE,
+                },
             };
             if !std::mem::replace(&mut told, true) {
                 tracing::warn!(place, why, "not taken yet; it is tried again");
@@ -249,16 +245,28 @@ impl Shared {
         }
     }
 
+    /// It will not be taken, which goes on record; none: that could not be done yet.
+    async fn pass_over(&self, event: &Event, why: &str) -> Option<Handed> {
+        let done = tokio::select! {
+            () = self.stop.cancelled() => return Some(Handed::Stopped),
+            done = self.bot.pass_over(event, why) => done,
+        };
+        match done {
+            Ok(()) => Some(Handed::Over),
+            Err(error) => {
+                tracing::error!(why = error.chain(), "what is passed over is not on record yet");
+                None
+            }
+        }
+    }
+
     /// One try; none: the bot is to stop.
-    async fn once<'a>(
-        &self,
-        work: &Work,
-        attempt: &impl Fn() -> BoxFuture<'a, Result<(), ControlError>>,
-    ) -> Option<Result<(), Failed>> {
-        let turns = if work.is_interaction() { &self.interactions } else { &self.channels };
+    async fn once(&self, event: &Event) -> Option<Result<(), Failed>> {
+        let is_interaction = matches!(event, Event::Interaction(_));
+        let turns = if is_interaction { &self.interactions } else { &self.channels };
         let work = async {
             let _turn = turns.acquire().await;
-            match AssertUnwindSafe(attempt()).catch_unwind().await {
+            match AssertUnwindSafe(Box::pin(self.bot.take(event))).catch_unwind().await {
                 Ok(done) => done.map_err(Failed::Error),
                 Err(_panic) => Err(Failed::Panic),
             }
@@ -273,15 +281,4 @@ impl Shared {
 enum Failed {
     Error(ControlError),
     Panic,
-}
-
-/// Whether it is our own trouble, which says nothing about the event: it is never skipped for that.
-fn may_pass(error: &ControlError) -> bool {
-    match error {
-        ControlError::Busy { .. } | ControlError::Io { .. } => true,
-        ControlError::Store(error) => {
-            !matches!(error, StoreError::Corrupt { .. } | StoreError::NotFound { .. })
-        }
-        _ => false,
-    }
 }

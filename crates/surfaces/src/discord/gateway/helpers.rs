@@ -1,5 +1,5 @@
-//! What goes on beside the gateway: the position is written down, threads are kept as the chats are, what had
-//! to wait is taken.
+//! What goes on beside the gateway: the position is written down, threads are kept as the chats are, and
+//! commands are offered.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -119,13 +119,5 @@ pub(super) async fn keep_commands(bot: Arc<Bot>, stop: CancellationToken) {
             () = stop.cancelled() => return,
             () = tokio::time::sleep(backoff.next()) => {}
         }
-    }
-}
-
-/// Takes what had to wait, as soon as it can be.
-pub(super) async fn keep_reading(bot: Arc<Bot>, stop: CancellationToken) {
-    tokio::select! {
-        () = stop.cancelled() => {}
-        () = Box::pin(bot.take_waiting()) => {}
     }
 }

@@ -29,6 +29,13 @@ impl<P> Default for Ledger<P> {
 impl<P> Ledger<P> {
     /// An event came that `parts` must be handed over of before `position` is reached.
     pub(super) fn open(&mut self, position: P, parts: usize) -> Entry {
+        // What waits for nothing but the same as the one before is reached with it: however long that takes,
+        // only what is under way is held.
+        let last = self.open.len().saturating_sub(1);
+        if let Some(open) = self.open.back_mut().filter(|open| parts == 0 && open.left == 0) {
+            open.position = position;
+            return Entry(self.first.saturating_add(last as u64));
+        }
         let entry = Entry(self.first.saturating_add(self.open.len() as u64));
         self.open.push_back(Open { position, left: parts });
         entry

@@ -28,3 +28,20 @@ fn what_concerns_nobody_is_reached_at_once_unless_something_waits_before_it() {
     ledger.done(waits);
     assert_eq!(ledger.reached(), None, "done twice is done once");
 }
+
+/// While a long back-fill holds the position, what concerns nobody is not heaped up behind it (X6).
+#[test]
+fn what_concerns_nobody_is_held_once_however_long_it_waits() {
+    let mut ledger = Ledger::default();
+    let long = ledger.open(1, 1);
+    for position in 2..10_000 {
+        ledger.open(position, 0);
+    }
+    let next = ledger.open(10_000, 1);
+    ledger.open(10_001, 0);
+    assert!(ledger.open.len() <= 4);
+    ledger.done(long);
+    assert_eq!(ledger.reached(), Some(9_999));
+    ledger.done(next);
+    assert_eq!(ledger.reached(), Some(10_001));
+}

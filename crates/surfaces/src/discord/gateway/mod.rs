@@ -11,6 +11,7 @@ mod helpers;
 mod ledger;
 mod position;
 mod refusals;
+mod servers;
 mod shard;
 
 use twilight_gateway::Intents;

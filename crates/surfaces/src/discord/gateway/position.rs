@@ -25,6 +25,28 @@ pub(super) struct ShardPosition {
     pub(super) seq: u64,
     /// Everything up to this snowflake that came by this shard is stored.
     pub(super) seen: u64,
+    /// From here on channels are still to be asked that a server is yet to tell of; none: nothing was missed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) since: Option<u64>,
+}
+
+impl ShardPosition {
+    /// No session yet.
+    pub(super) const fn fresh(seen: u64) -> Self {
+        Self { session: String::new(), resume_url: None, seq: 0, seen, since: None }
+    }
+
+    /// Nothing before this is missing.
+    fn whole_up_to(&self) -> u64 {
+        self.since.map_or(self.seen, |since| since.min(self.seen))
+    }
+
+    /// A session begins: channels are asked from so shortly before the last message, or from where they were
+    /// still to be asked.
+    pub(super) fn ask_again(&mut self, shortly: u64) -> u64 {
+        let since = self.seen.saturating_sub(shortly);
+        *self.since.insert(self.since.map_or(since, |before| before.min(since)))
+    }
 }
 
 impl Position {
@@ -45,7 +67,7 @@ impl Position {
     /// The same for another number of shards: no session of before fits, and what each has seen, all have.
     pub(super) fn for_shards(mut self, shards: u32) -> Self {
         if self.shards != shards {
-            let seen = self.of.values().map(|of| of.seen).min();
+            let seen = self.of.values().map(ShardPosition::whole_up_to).min();
             self.seen = seen.unwrap_or(self.seen);
             self.shards = shards;
             self.of.clear();

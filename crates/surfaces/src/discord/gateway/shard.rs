@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cloister_control::ControlError;
-use cloister_store::contexts;
 use futures_util::StreamExt;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -14,14 +13,15 @@ use twilight_gateway::error::ReceiveMessageErrorType;
 use twilight_gateway::queue::InMemoryQueue;
 use twilight_gateway::{Config, ConfigBuilder, Message, Session, Shard, ShardId, ShardState};
 
-use super::super::SURFACE;
 use super::super::bot::Bot;
 use super::super::rest::Fault;
-use super::super::wire::{GatewayInfo, Guild, StartLimit, snowflake};
+use super::super::wire::{GatewayInfo, StartLimit, snowflake};
+use super::backfill::{known, spoken_in};
 use super::events::{Event, Packet};
 use super::handover::{Gap, Handover, Mark, Work};
 use super::position::ShardPosition;
 use super::refusals::{Refusal, forgets_the_session};
+use super::servers::Servers;
 use crate::standing::Standing;
 
 /// What may have happened elsewhere shortly before the last message that was heard, as part of a snowflake.
@@ -76,6 +76,19 @@ pub(super) struct Heard {
     gap: Gap,
     /// The channels that were asked.
     asked: HashSet<String>,
+    servers: Servers,
+}
+
+impl Heard {
+    /// As an earlier life left it.
+    pub(super) fn from(at: &ShardPosition) -> Self {
+        Self { since: at.since, ..Self::default() }
+    }
+
+    #[cfg(test)]
+    pub(super) const fn since(&self) -> Option<u64> {
+        self.since
+    }
 }
 
 impl Listener {
@@ -249,8 +262,13 @@ impl Listener {
             resume_url: resume_url.or(self.at.resume_url.take()),
             seq,
             seen: self.at.seen.max(event.mark().unwrap_or(0)),
+            since: self.at.since,
         };
         let Some(work) = self.work_of(event).await else { return Next::End(Ended::Stopped) };
+        if self.session.servers.are_there(Instant::now()) {
+            // Reached when all that was asked for them is handed over.
+            self.at.since = None;
+        }
         let mark = Mark { position: self.at.clone(), gap: self.session.gap.clone() };
         self.handover.begin(mark, work).await;
         Next::On
@@ -259,9 +277,13 @@ impl Listener {
     /// What is to be handed over for an event; none: the bot is to stop.
     async fn work_of(&mut self, event: Event) -> Option<Vec<Work>> {
         match &event {
-            Event::Ready => {
-                self.session = Heard { active: true, ..Heard::default() };
-                self.session.since = Some(self.at.seen.saturating_sub(SHORTLY_BEFORE));
+            Event::Ready(servers) => {
+                self.session = Heard {
+                    active: true,
+                    since: Some(self.at.ask_again(SHORTLY_BEFORE)),
+                    servers: Servers::of(servers.iter().cloned().collect()),
+                    ..Heard::default()
+                };
                 self.standing.heard();
                 tracing::info!(
                     account = self.bot.connector.account,
@@ -274,10 +296,14 @@ impl Listener {
             }
             Event::Resumed => {
                 self.session.active = true;
+                self.session.servers.resumed();
                 self.standing.heard();
             }
             Event::Guild(guild) => {
                 self.bot.learn_guild(guild);
+                if !guild.unavailable {
+                    self.session.servers.came(&guild.id);
+                }
                 let mut work = Vec::new();
                 if let Some(since) = self.session.since {
                     let guild = guild.as_ref().clone();
@@ -295,8 +321,8 @@ impl Listener {
                     self.bot.learn_channel(thread, list.guild_id.as_deref());
                 }
             }
-            Event::GuildGone(_)
-            | Event::Said(_)
+            Event::GuildGone(guild) => self.session.servers.came(guild),
+            Event::Said(_)
             | Event::Edited(_)
             | Event::Deleted(_)
             | Event::ChannelGone(_)
@@ -353,30 +379,4 @@ pub(super) fn none_left(standing: &Standing, limit: &StartLimit) -> Duration {
         wait.as_secs() / 60 + 1
     );
     standing.lost(("rate_limited", &why), Some(wait))
-}
-
-/// Every conversation that something may have been said in.
-async fn known(bot: &Bot) -> Result<Vec<String>, ControlError> {
-    let known = bot.control.store().conversations(bot.id()).await?;
-    Ok(known.into_iter().filter_map(|conversation| conversation.external_id).collect())
-}
-
-/// The channels and threads of a server that somebody connected and something was said in.
-async fn spoken_in(bot: &Bot, guild: Guild, since: u64) -> Result<Vec<String>, ControlError> {
-    let mut found = Vec::new();
-    for channel in guild.channels.iter().chain(&guild.threads) {
-        let last = channel.last_message_id.as_deref().and_then(snowflake);
-        if last.is_none_or(|last| last <= since) {
-            continue;
-        }
-        let parent = channel.parent_id.as_deref().filter(|_| channel.is_thread());
-        for id in [Some(channel.id.as_str()), parent].into_iter().flatten() {
-            let there = contexts::Conversation { surface: SURFACE.to_owned(), id: id.to_owned() };
-            if bot.control.store().context_of(&there).await?.is_some() {
-                found.push(channel.id.clone());
-                break;
-            }
-        }
-    }
-    Ok(found)
 }

@@ -18,7 +18,7 @@ impl Bot {
         Ok(self.control.store().conversation(self.id(), channel).await?)
     }
 
-    /// A channel or thread is there, or is not as it was: a chat is called what its thread is called.
+    /// A channel or thread is there, or is not as it was.
     pub(super) async fn channel_changed(&self, channel: &Channel) -> Result<(), ControlError> {
         let Some(conversation) = self.known(&channel.id).await? else { return Ok(()) };
         let broken = conversation.broken.as_deref();
@@ -41,9 +41,9 @@ impl Bot {
         if is_short_for(name, &chat.title) {
             return Ok(());
         }
-        match self.control.rename_chat_from(&conversation, name).await {
+        match self.control.rename_chat_from(&conversation, name, None).await {
             Ok(()) => Ok(()),
-            // What can't be a chat's name is left to the thread.
+            // Discord does not say who it was: the thread is called so, and the chat is not.
             Err(ControlError::Refused { message, .. }) => {
                 tracing::info!(
                     channel = channel.id,

@@ -1,6 +1,6 @@
 //! What this part remembers of a bot while it runs.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const MOST_PLACES: usize = 50_000;
 pub(crate) struct Memory {
     /// What was done last when, in Unix milliseconds.
     last: Mutex<HashMap<String, i64>>,
-    /// How much patience was had with the files of a message.
+    /// How much patience was had with a message.
     patience: Mutex<HashMap<String, u32>>,
     /// What is known of channels and threads.
     places: Mutex<HashMap<String, Place>>,
@@ -26,8 +26,8 @@ pub(crate) struct Memory {
     roles: Mutex<HashMap<String, Option<String>>>,
     /// Something may be taken now that waited.
     pub(super) changed: Notify,
-    /// One at a time works through what waits.
-    pub(super) working: tokio::sync::Mutex<()>,
+    /// Channels whose waiting messages are being worked on.
+    working: Mutex<HashSet<String>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -38,6 +38,10 @@ impl Memory {
     /// Something new waits.
     pub(super) fn wake(&self) {
         self.changed.notify_one();
+    }
+
+    pub(super) fn working(&self) -> MutexGuard<'_, HashSet<String>> {
+        lock(&self.working)
     }
 
     /// Whether this was not done for so long; from now on it was.
@@ -54,7 +58,7 @@ impl Memory {
         true
     }
 
-    /// Takes from the patience with the files of a message; whether there is any left.
+    /// Takes from the patience with a message; whether there is any left.
     pub(super) fn patience_left(&self, message: &str, costs: u32) -> bool {
         let mut patience = lock(&self.patience);
         if patience.len() >= MOST_REMEMBERED {

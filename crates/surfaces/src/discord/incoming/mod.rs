@@ -5,6 +5,7 @@
 
 mod addressed;
 mod changes;
+mod dropped;
 mod files;
 mod guilds;
 mod memory;
@@ -19,6 +20,7 @@ use std::time::Duration;
 use cloister_control::ports::SendError;
 use cloister_control::{ControlError, spell_commands};
 use cloister_protocol::ErrorCode;
+use cloister_store::StoreError;
 use cloister_store::waiting::{ToWait, WhyWaiting};
 
 use super::SURFACE;
@@ -28,6 +30,7 @@ use super::wire::Message;
 pub(super) use memory::Memory;
 pub(super) use places::Place;
 pub(super) use speakers::Speaks;
+pub(super) use waiting::keep_taking;
 
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(60 * 60);
@@ -75,7 +78,7 @@ impl Bot {
             | Event::Channel(_)
             | Event::ChannelGone(_)
             | Event::Interaction(_) => true,
-            Event::Ready | Event::Resumed | Event::Threads(_) | Event::Nothing => false,
+            Event::Ready(_) | Event::Resumed | Event::Threads(_) | Event::Nothing => false,
         }
     }
 
@@ -91,7 +94,7 @@ impl Bot {
             Event::Channel(channel) => self.channel_changed(channel).await,
             Event::ChannelGone(channel) => self.lost_channel(channel).await,
             Event::Interaction(asked) => self.take_interaction(asked).await,
-            Event::Ready | Event::Resumed | Event::Threads(_) | Event::Nothing => Ok(()),
+            Event::Ready(_) | Event::Resumed | Event::Threads(_) | Event::Nothing => Ok(()),
         }
     }
 
@@ -205,6 +208,17 @@ impl Bot {
             }
         }
         Ok(Outcome::Done)
+    }
+}
+
+/// Whether it is our own trouble, which says nothing about the event: it is never given up for that.
+pub(super) fn may_pass(error: &ControlError) -> bool {
+    match error {
+        ControlError::Busy { .. } | ControlError::Io { .. } => true,
+        ControlError::Store(error) => {
+            !matches!(error, StoreError::Corrupt { .. } | StoreError::NotFound { .. })
+        }
+        _ => false,
     }
 }
 

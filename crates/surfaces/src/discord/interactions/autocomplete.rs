@@ -1,9 +1,9 @@
-//! What is offered while somebody types: their own tasks, chats and questions, and nobody else's.
+//! What is offered while somebody types: their own tasks, chats and questions, or those of the channel.
 
 use std::time::Duration;
 
-use cloister_control::Choice;
 use cloister_control::words::short;
+use cloister_control::{Choice, TypedIn};
 use twilight_model::application::command::{CommandOptionChoice, CommandOptionChoiceValue};
 use twilight_model::http::interaction::{
     InteractionResponse, InteractionResponseData, InteractionResponseType,
@@ -46,7 +46,13 @@ impl Bot {
         let Some(kind) = commands::choices_of(&asked.data.name, &option.name) else {
             return Vec::new();
         };
-        match self.control.choices(SURFACE, &account.id, kind, &option.text()).await {
+        let typed_in = TypedIn {
+            connector: self.id(),
+            conversation: asked.channel_id.as_deref().unwrap_or_default(),
+            private: asked.guild_id.is_none(),
+        };
+        let by = (SURFACE, account.id.as_str());
+        match self.control.choices(by, typed_in, kind, &option.text()).await {
             Ok(choices) => choices,
             Err(error) => {
                 tracing::debug!(error = error.chain(), "nothing can be offered to choose from");

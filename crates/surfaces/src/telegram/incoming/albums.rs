@@ -7,6 +7,7 @@
 use cloister_store::waiting::WaitingEvent;
 use serde_json::Value;
 
+use crate::telegram::bot::chat_and_thread;
 use crate::telegram::updates::wire::{Message, Update};
 
 /// A message that waits, as it came.
@@ -17,13 +18,16 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// None: what was kept can't be read.
+    /// None: what was kept can't be read. Where it waits is where it is: a group may have got another number.
     pub(super) fn read(row: WaitingEvent) -> Result<Self, WaitingEvent> {
         let raw = row.sealed.as_deref().and_then(|raw| serde_json::from_str::<Value>(raw).ok());
-        match raw.and_then(|raw| serde_json::from_value(raw).ok()) {
-            Some(update) => Ok(Self { row, update }),
-            None => Err(row),
+        let update = raw.and_then(|raw| serde_json::from_value::<Update>(raw).ok());
+        let Some(mut update) = update else { return Err(row) };
+        if let Some((chat, _)) = chat_and_thread(&row.place) {
+            let messages = [&mut update.message, &mut update.edited_message];
+            messages.into_iter().flatten().for_each(|message| message.move_to(chat));
         }
+        Ok(Self { row, update })
     }
 
     pub(super) fn message(&self) -> Option<&Message> {

@@ -64,3 +64,20 @@ fn an_album_is_not_waited_for_forever() {
     let odd = first_together(vec![waiting(1, Some("a"), 7, 9000)], 1000, 1000).unwrap();
     assert_eq!(odd.wait_ms, Some(1000));
 }
+
+/// X1: what waits in a group that got another number is taken where the group is now, under the name that it had:
+/// the numbers of messages begin anew there.
+#[test]
+fn what_waits_follows_its_group() {
+    let raw = json!({"update_id": 1, "message": {"message_id": 12, "date": 1, "from": {"id": 7},
+        "message_thread_id": 3, "is_topic_message": true, "chat": {"id": -5, "type": "group"}}});
+    let mut row = waiting(1, None, 7, 0).row;
+    row.sealed = Some(raw.to_string());
+    for (place, answerable) in [("-5/3", 12), ("-1005/3", 0)] {
+        row.place = place.to_owned();
+        let read = Waiting::read(row.clone()).unwrap();
+        let message = read.message().unwrap();
+        assert_eq!((message.place().as_str(), message.name().as_str()), (place, "-5-12"));
+        assert_eq!(message.answerable(), answerable, "no answer refers to another message");
+    }
+}

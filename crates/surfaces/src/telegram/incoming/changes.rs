@@ -98,7 +98,7 @@ impl Bot {
             None => words.to_owned(),
         };
         let attachments = Vec::new();
-        let message_id = message.message_id;
+        let message_id = message.answerable();
         let handed = Handed { speaker, name: &name, message: message_id, text, attachments };
         match self.hand_over(handed).await {
             Ok(()) => Ok(Outcome::Done),

@@ -1,7 +1,7 @@
 //! What a message says, as the agent is to read it. Pure.
 //!
-//! Promises: only what a person typed themselves can be a command; what they forwarded or replied to is
-//! quoted as somebody's words.
+//! Promises: only what a person typed themselves can be a command; what they forwarded, replied to or had another
+//! bot write is quoted as somebody's words.
 
 use cloister_control::words::{clean, is_command, quoted, short};
 
@@ -52,20 +52,21 @@ pub(super) fn content(message: &Message, us: &Us) -> Content {
         return Content::Nothing;
     }
     let plain = clean(&without_us(text, us));
-    let forwarded = message.forward_origin.as_ref();
-    if forwarded.is_none() && is_command(&plain) {
+    let whose = another_wrote(message, us);
+    if whose.is_none() && is_command(&plain) {
         return Content::Said(Said { text: plain.clone(), typed: plain, file });
     }
     let mut words = clean(&without_us(&marks::marked(text, entities), us));
     if let Some(other) = other {
         words = if words.is_empty() { other } else { format!("{other}\n{words}") };
     }
-    if let Some(origin) = forwarded {
-        let whose = format!("forwarded from {}", short(&clean(&origin.name()), LONGEST_NAME));
-        let words = if words.is_empty() { "(no text)".to_owned() } else { words };
-        return Content::Said(Said { text: quoted(&whose, &words), typed: String::new(), file });
-    }
     let quote = quote(message, us);
+    if let Some(whose) = whose {
+        let words = if words.is_empty() { "(no text)".to_owned() } else { words };
+        let words = quoted(&whose, &words);
+        let text = quote.map_or_else(|| words.clone(), |quote| format!("{quote}\n\n{words}"));
+        return Content::Said(Said { text, typed: String::new(), file });
+    }
     if words.is_empty() && file.is_none() && quote.is_none() {
         // Our name alone.
         words = clean(text.trim());
@@ -81,7 +82,7 @@ pub(super) fn content(message: &Message, us: &Us) -> Content {
 
 /// What an edited message says now; none: nothing that a person types.
 pub(super) fn edited(message: &Message, us: &Us) -> Option<String> {
-    if message.forward_origin.is_some() {
+    if another_wrote(message, us).is_some() {
         return None;
     }
     let (text, entities) = marks::words(message);
@@ -91,6 +92,16 @@ pub(super) fn edited(message: &Message, us: &Us) -> Option<String> {
     }
     let words = clean(&without_us(&marks::marked(text, entities), us));
     (!words.trim().is_empty()).then_some(words)
+}
+
+/// Whose words a message has, if they are not the person's who sent it: it is forwarded, or chosen from what another
+/// bot offered. That one decided what stands under their name.
+fn another_wrote(message: &Message, us: &Us) -> Option<String> {
+    if let Some(origin) = &message.forward_origin {
+        return Some(format!("forwarded from {}", short(&clean(&origin.name()), LONGEST_NAME)));
+    }
+    let bot = message.via_bot.as_ref().filter(|bot| bot.id != us.id)?;
+    Some(format!("written by the bot {}", short(&clean(&bot.described()), LONGEST_NAME)))
 }
 
 /// The message, or the part of it, that is replied to.

@@ -134,3 +134,26 @@ fn days_are_counted_right() {
         assert_eq!(stamp(seconds), expected);
     }
 }
+
+/// X9: what an inline bot wrote stands under the name of the person who chose it, and is no command of theirs; nor
+/// is what it is edited to.
+#[test]
+fn what_another_bot_wrote_is_no_command() {
+    let bot =
+        |id: i64| json!({"id": id, "is_bot": true, "first_name": "Cats", "username": "cats_bot"});
+    let chosen = said(json!({"text": "/approve A7 always", "via_bot": bot(5)}));
+    assert_eq!(chosen.text, "> written by the bot Cats (@cats_bot):\n> /approve A7 always");
+    assert_eq!(chosen.typed, "", "not even `pair`");
+    let file = json!({"file_id": "F"});
+    let captioned = said(json!({"document": file, "caption": "/new", "via_bot": bot(5)}));
+    assert!(!is_command(&captioned.text) && captioned.typed.is_empty() && captioned.file.is_some());
+    let reply = json!({"message_id": 9, "from": {"id": 900}, "text": "allow it?"});
+    let replied = text(json!({"text": "/yes", "via_bot": bot(5), "reply_to_message": reply}));
+    assert!(replied.contains("> allow it?") && replied.ends_with("> /yes"), "{replied}");
+    let edit = |id: i64| {
+        let raw = json!({"message_id": 1, "text": "now this", "via_bot": bot(id)});
+        edited(&serde_json::from_value(raw).unwrap(), &us())
+    };
+    assert_eq!(edit(5), None);
+    assert_eq!(edit(900).as_deref(), Some("now this"), "by way of us");
+}

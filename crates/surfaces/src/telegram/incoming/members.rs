@@ -30,7 +30,17 @@ impl Bot {
             tracing::info!(from, to, "a group has another number");
             self.control.chats_changed();
         }
+        // What waits has moved along.
+        self.incoming.wake();
         Ok(())
+    }
+
+    /// Whether what is known of a conversation has followed its group to another number. It has not where something
+    /// else is known by that one.
+    pub(crate) async fn has_moved(&self, from: &str, to: &str) -> Result<bool, ControlError> {
+        let store = self.control.store();
+        let left = store.conversation(self.id(), from).await?;
+        Ok(left.is_none() && store.conversation(self.id(), to).await?.is_some())
     }
 
     /// The bot was blocked, let in or put out.

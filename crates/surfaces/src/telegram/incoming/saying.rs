@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use cloister_control::hosting::kept;
 use cloister_control::ports::SendError;
 use frankenstein::AsyncTelegramApi;
 use frankenstein::methods::AnswerCallbackQueryParams;
@@ -87,16 +88,20 @@ impl<T> Queue<T> {
 /// Says what is to be said until it is stopped.
 pub(crate) fn keep_saying(bot: &Arc<Bot>, tracker: &TaskTracker, stop: &CancellationToken) {
     for _ in 0..AT_ONCE {
-        let (bot, stop) = (Arc::clone(bot), stop.clone());
-        tracker.spawn(async move {
-            loop {
-                tokio::select! {
-                    () = stop.cancelled() => return,
-                    saying = bot.incoming.sayings.next() => bot.say_it(saying, &stop).await,
-                    press = bot.incoming.presses.next() => bot.answer_press(press).await,
-                }
-            }
-        });
+        let (bot, until) = (Arc::clone(bot), stop.clone());
+        // What it failed at is lost with it: tried again, it would fail again.
+        let saying = move || say_on(Arc::clone(&bot), until.clone());
+        tracker.spawn(kept("telegram sentences", stop.clone(), saying));
+    }
+}
+
+async fn say_on(bot: Arc<Bot>, stop: CancellationToken) {
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            saying = bot.incoming.sayings.next() => bot.say_it(saying, &stop).await,
+            press = bot.incoming.presses.next() => bot.answer_press(press).await,
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cloister_control::hosting::kept;
 use cloister_control::words::short;
 use cloister_control::{ControlError, Speaker};
 use cloister_protocol::Attachment;
@@ -32,6 +33,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(30);
 const TRY_SOON: Duration = Duration::from_secs(2);
 /// The longest pause before a file that could not be fetched is tried again.
 const FETCH_AGAIN: Duration = Duration::from_secs(30);
+/// The longest pause before a message with files is tried again that there was no room for: its files are fetched
+/// anew each time.
+const ROOM_AGAIN: Duration = Duration::from_secs(5 * 60);
 /// How many conversations are worked on at the same time; the others wait for one of these.
 const AT_ONCE: usize = 16;
 /// How much of what waits in a conversation is looked at: the parts of an album stand near each other.
@@ -50,9 +54,14 @@ pub(crate) async fn keep_taking(bot: Arc<Bot>, tracker: TaskTracker, stop: Cance
                 for name in places {
                     // One that is worked on sees itself what is new there.
                     if bot.incoming.working().insert(name.clone()) {
-                        let place = Place { bot: Arc::clone(&bot), name };
-                        let (turns, stop) = (Arc::clone(&turns), stop.clone());
-                        tracker.spawn(async move { place.work_through(&turns, &stop).await });
+                        let place = Arc::new(Place { bot: Arc::clone(&bot), name });
+                        let (turns, until) = (Arc::clone(&turns), stop.clone());
+                        let work = move || {
+                            let (place, turns) = (Arc::clone(&place), Arc::clone(&turns));
+                            let until = until.clone();
+                            async move { place.work_through(&turns, &until).await }
+                        };
+                        tracker.spawn(kept("telegram conversation", stop.clone(), work));
                     }
                 }
             }
@@ -90,33 +99,64 @@ enum Step {
     After(Duration),
     /// It is tried again, after a pause that grows.
     Later,
+    /// There was no room for it, and its files are to be fetched again: the pause grows to minutes.
+    NoRoom,
+}
+
+impl Step {
+    /// What is done with something that is to be taken later.
+    const fn later(why: WhyWaiting, has_files: bool) -> Self {
+        match why {
+            WhyWaiting::NoFile => Self::Later,
+            WhyWaiting::Busy if has_files => Self::NoRoom,
+            WhyWaiting::Busy | WhyWaiting::NoKey => Self::After(TRY_SOON),
+        }
+    }
+}
+
+/// How long is waited between two tries in one conversation.
+struct Pauses {
+    file: Backoff,
+    room: Backoff,
+}
+
+impl Pauses {
+    fn new() -> Self {
+        Self { file: Backoff::new(FETCH_AGAIN), room: Backoff::new(ROOM_AGAIN) }
+    }
+
+    /// None: there is nothing more to do.
+    fn after(&mut self, step: &Step) -> Option<Duration> {
+        match step {
+            Step::Nothing => None,
+            Step::Next => {
+                *self = Self::new();
+                Some(Duration::ZERO)
+            }
+            Step::After(pause) => Some(*pause),
+            Step::Later => Some(self.file.next()),
+            Step::NoRoom => Some(self.room.next()),
+        }
+    }
 }
 
 impl Place {
     async fn work_through(&self, turns: &Semaphore, stop: &CancellationToken) {
-        let mut backoff = Backoff::new(FETCH_AGAIN);
+        let mut pauses = Pauses::new();
         loop {
             let step = async {
                 let _turn = turns.acquire().await;
                 Box::pin(self.bot.take_next(&self.name)).await
             };
-            let pause = tokio::select! {
+            let step = tokio::select! {
                 () = stop.cancelled() => return,
-                step = step => match step {
-                    Ok(Step::Nothing) => return,
-                    Ok(Step::Next) => {
-                        backoff.reset();
-                        Duration::ZERO
-                    }
-                    Ok(Step::After(pause)) => pause,
-                    Ok(Step::Later) => backoff.next(),
-                    Err(error) => {
-                        let place = &self.name;
-                        tracing::warn!(place, error = error.chain(), "what waits can't be taken now");
-                        backoff.next()
-                    }
-                }
+                step = step => step.unwrap_or_else(|error| {
+                    let place = &self.name;
+                    tracing::warn!(place, error = error.chain(), "what waits can't be taken now");
+                    Step::Later
+                }),
             };
+            let Some(pause) = pauses.after(&step) else { return };
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = tokio::time::sleep(pause) => {}
@@ -169,8 +209,10 @@ impl Bot {
                 }
                 Ok(Step::Next)
             }
-            Outcome::Later(WhyWaiting::NoFile) => Ok(Step::Later),
-            Outcome::Later(WhyWaiting::Busy | WhyWaiting::NoKey) => Ok(Step::After(TRY_SOON)),
+            Outcome::Later(why) => {
+                let is_file = |part: &Waiting| part.row.why == WhyWaiting::NoFile;
+                Ok(Step::later(why, together.parts.iter().any(is_file)))
+            }
         }
     }
 
@@ -270,19 +312,21 @@ impl Bot {
         let texts: Vec<&str> = said.iter().map(|said| said.text.trim()).collect();
         let mut text = texts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>();
         text.dedup();
+        // Stopped from here on, it may be stored: its files stay.
+        let attachments = std::mem::take(&mut fetched.files);
         let handed = Handed {
             speaker,
             name: &name,
-            message: message.message_id,
+            message: message.answerable(),
             text: text.join("\n\n"),
-            attachments: fetched.files.clone(),
+            attachments: attachments.clone(),
         };
         match self.hand_over(handed).await {
-            Ok(()) => {
-                fetched.files.clear();
-                Ok(Outcome::Done)
+            Ok(()) => Ok(Outcome::Done),
+            Err(error) => {
+                fetched.files = attachments;
+                self.not_taken(message, error)
             }
-            Err(error) => self.not_taken(message, error),
         }
     }
 }
@@ -308,3 +352,7 @@ impl Drop for Fetched<'_> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "waiting_tests.rs"]
+mod tests;

@@ -4,6 +4,7 @@
 use std::future::Future;
 use std::time::Duration;
 
+use cloister_control::ControlError;
 use cloister_control::ports::{Recipient, SendError};
 use cloister_store::conversations::ConversationKind;
 use frankenstein::AsyncTelegramApi;
@@ -18,7 +19,7 @@ use tokio::time::Instant;
 use super::locked;
 use super::pace::What;
 use super::text::Text;
-use crate::telegram::bot::{Bot, chat_and_thread};
+use crate::telegram::bot::{Bot, chat_and_thread, conversation_id};
 use crate::telegram::session::Fault;
 
 /// Why a conversation is broken whose topic was deleted: it can be made anew.
@@ -223,12 +224,22 @@ impl Bot {
     /// What a fault means to who wants to send.
     pub(super) async fn not_sent(&self, place: Place, fault: Fault) -> SendError {
         if let Fault::Migrated(to) = fault {
-            return match self.group_moved(place.chat, to).await {
-                Ok(()) => SendError::Wait(MOVED),
+            return match self.followed(place, to).await {
+                Ok(true) => SendError::Wait(MOVED),
+                Ok(false) => {
+                    SendError::Gone(format!("the group is {to} now, which is another one here"))
+                }
                 Err(error) => SendError::Unreachable(error.to_string()),
             };
         }
         meaning(fault)
+    }
+
+    /// Lets what is known of a group follow it to its new number; whether this conversation did.
+    async fn followed(&self, place: Place, to: i64) -> Result<bool, ControlError> {
+        self.group_moved(place.chat, to).await?;
+        let at = |chat| conversation_id(chat, place.thread);
+        self.has_moved(&at(place.chat), &at(to)).await
     }
 }
 

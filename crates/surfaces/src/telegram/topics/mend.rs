@@ -91,6 +91,10 @@ impl Bot {
             user: row.user,
         };
         let put = store.put_conversation(&new).await?;
+        // Who was unlinked meanwhile is told nothing there.
+        if store.home(self.id(), user).await?.as_ref() != Some(&home) {
+            return Ok(store.forget_conversation(put.id).await?);
+        }
         store.set_shown(put.id, &mend.title, false).await?;
         // What was to be told there can be.
         self.control.chats_changed();

@@ -50,8 +50,9 @@ impl Bot {
         if here.shown_title.as_deref() == Some(title.as_str()) {
             return Ok(());
         }
-        // In a group others may rename a topic: the title is shown to all there anyway.
-        match self.control.rename_chat_from(&here, &title).await {
+        // In a group others may rename a topic: who may not rename the chat sees it renamed back.
+        let by = message.from.as_ref().map(|from| from.id.to_string());
+        match self.control.rename_chat_from(&here, &title, by.as_deref()).await {
             Ok(()) => Ok(()),
             Err(error) => match error.code() {
                 ErrorCode::Internal | ErrorCode::ShuttingDown | ErrorCode::Busy => Err(error),

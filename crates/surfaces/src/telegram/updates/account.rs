@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cloister_control::hosting::Place;
+use cloister_control::hosting::{Place, kept};
 use cloister_control::{Attachment, Control, ControlError, credentials};
 use cloister_store::connectors::Connector;
 use frankenstein::AsyncTelegramApi;
@@ -196,10 +196,16 @@ impl Connection {
             return;
         }
         let (bot, tracker, stop) = (&self.bot, &self.tracker, &self.stop);
-        tracker.spawn(helpers::keep_topics(Arc::clone(bot), stop.clone()));
-        tracker.spawn(helpers::keep_known(Arc::clone(bot), stop.clone()));
-        let taking = incoming::keep_taking(Arc::clone(bot), tracker.clone(), stop.clone());
-        tracker.spawn(taking);
+        let with = || (Arc::clone(bot), tracker.clone(), stop.clone());
+        let (of, _, until) = with();
+        let topics = move || helpers::keep_topics(Arc::clone(&of), until.clone());
+        tracker.spawn(kept("telegram topics", stop.clone(), topics));
+        let (of, _, until) = with();
+        let known = move || helpers::keep_known(Arc::clone(&of), until.clone());
+        tracker.spawn(kept("telegram commands", stop.clone(), known));
+        let (of, on, until) = with();
+        let taking = move || incoming::keep_taking(Arc::clone(&of), on.clone(), until.clone());
+        tracker.spawn(kept("telegram waiting messages", stop.clone(), taking));
         incoming::keep_saying(bot, tracker, stop);
         self.working = Some(bot.control.attach(Arc::clone(bot) as _));
     }

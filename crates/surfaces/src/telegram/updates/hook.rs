@@ -74,12 +74,19 @@ impl Bot {
         self.api.call(asked).await.map(drop)
     }
 
+    /// Whether something with this proof is Telegram's.
+    pub(crate) fn expects(&self, secret_header: Option<&str>) -> Result<(), WebhookAnswer> {
+        match self.hook.knows(secret_header) {
+            None => Err(WebhookAnswer::TryAgain),
+            Some(false) => Err(WebhookAnswer::Forbidden),
+            Some(true) => Ok(()),
+        }
+    }
+
     /// Takes a delivery: stored before it is said to be taken.
     pub(crate) async fn take_delivery(&self, hook: Webhook<'_>) -> WebhookAnswer {
-        match self.hook.knows(hook.secret_header) {
-            None => return WebhookAnswer::TryAgain,
-            Some(false) => return WebhookAnswer::Forbidden,
-            Some(true) => {}
+        if let Err(answer) = self.expects(hook.secret_header) {
+            return answer;
         }
         let Ok(raw) = serde_json::from_slice::<Value>(hook.body) else {
             // It would be sent again and again, and never be read.

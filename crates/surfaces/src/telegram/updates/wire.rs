@@ -229,6 +229,11 @@ pub(crate) struct Message {
     pub(crate) date: i64,
     pub(crate) edit_date: Option<i64>,
     pub(crate) chat: Chat,
+    /// The number of the chat when it was written, where that has another one now.
+    #[serde(skip)]
+    pub(crate) written_in: Option<i64>,
+    /// The bot that made it, where a person chose it from what a bot offered them.
+    pub(crate) via_bot: Option<User>,
     pub(crate) forward_origin: Option<Origin>,
     pub(crate) reply_to_message: Option<Box<Self>>,
     pub(crate) external_reply: Option<ExternalReply>,
@@ -280,7 +285,24 @@ impl Message {
 
     /// The name that the inbox and the waiting list know it by.
     pub(crate) fn name(&self) -> String {
-        format!("{}-{}", self.chat.id, self.message_id)
+        format!("{}-{}", self.written_in.unwrap_or(self.chat.id), self.message_id)
+    }
+
+    /// The number that an answer refers to; zero: none. Where the chat has another number by now, another message
+    /// has this one.
+    pub(crate) const fn answerable(&self) -> i64 {
+        match self.written_in {
+            Some(_) => 0,
+            None => self.message_id,
+        }
+    }
+
+    /// The chat has this number now. What it was known by it stays known by.
+    pub(crate) fn move_to(&mut self, chat: i64) {
+        if chat != self.chat.id {
+            self.written_in.get_or_insert(self.chat.id);
+            self.chat.id = chat;
+        }
     }
 
     /// What it replies to, if that is more than the topic that it is in.

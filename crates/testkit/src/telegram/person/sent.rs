@@ -117,6 +117,12 @@ impl Sent {
         self
     }
 
+    /// Chosen from what an inline bot offered.
+    pub fn via_bot(self, name: &str) -> Self {
+        let bot = json!({"id": 4242, "is_bot": true, "first_name": name, "username": name});
+        self.with("via_bot", bot)
+    }
+
     pub fn location(latitude: f64, longitude: f64) -> Self {
         Self::of("location", json!({"latitude": latitude, "longitude": longitude}))
     }

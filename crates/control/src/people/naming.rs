@@ -1,0 +1,72 @@
+//! Names that people give conversations on their surface: they become those of the chats, if who gave them may name
+//! a chat.
+
+use cloister_policy::engine::ChatCall;
+use cloister_protocol::{ErrorCode, UserId};
+use cloister_store::conversations::{Conversation, ConversationKind};
+
+use crate::control::Control;
+use crate::error::ControlError;
+
+impl Control {
+    /// The name that somebody gave a conversation on its surface becomes that of its chat, as with `/rename`: who
+    /// did it, by the account that the surface vouches for (`by`), must be allowed that, and what is a person's own
+    /// is named by that person alone. A name of nobody knows whom is not taken. Refused, the chat keeps its title,
+    /// and where it is known who it was the surface is to show that again.
+    pub async fn rename_chat_from(
+        &self,
+        conversation: &Conversation,
+        title: &str,
+        by: Option<&str>,
+    ) -> Result<(), ControlError> {
+        let title = crate::commands::title(title);
+        // A door is called what its surface calls it, whatever it shows.
+        if title.is_empty() || conversation.kind == ConversationKind::Door {
+            return Ok(());
+        }
+        let Some(account) = by else {
+            let message = "it is not known who named this conversation";
+            let fix = "/rename names its chat";
+            return Err(ControlError::with_fix(ErrorCode::Forbidden, message, fix));
+        };
+        let user = match self.may_name(conversation, account).await {
+            Ok(user) => user,
+            Err(refused) => {
+                if refused.code() == ErrorCode::Forbidden {
+                    self.store().named_by_others(conversation.id, &title).await?;
+                    self.chats_changed();
+                }
+                return Err(refused);
+            }
+        };
+        let name = self.store().user_by_id(user).await?.name;
+        self.store().rename_from(conversation.id, &title, name.as_str()).await?;
+        self.chats_changed();
+        Ok(())
+    }
+
+    /// Who an account is, if they may name the chat of a conversation.
+    async fn may_name(
+        &self,
+        conversation: &Conversation,
+        account: &str,
+    ) -> Result<UserId, ControlError> {
+        let surface = self.store().surface_of(conversation.id).await?.unwrap_or_default();
+        let identity = self.store().identity(&surface, account).await?;
+        let theirs = |user| match conversation.kind {
+            ConversationKind::Shared => true,
+            ConversationKind::Room | ConversationKind::Door => conversation.user == Some(user),
+        };
+        let Some(user) = identity.map(|identity| identity.user).filter(|user| theirs(*user)) else {
+            let message = "this chat is not yours to name";
+            return Err(ControlError::refused(ErrorCode::Forbidden, message));
+        };
+        let (workspace, chat) = (conversation.workspace, conversation.chat);
+        self.require_in_chat(user, ChatCall::Change, workspace, chat).await?;
+        Ok(user)
+    }
+}
+
+#[cfg(test)]
+#[path = "naming_tests.rs"]
+mod tests;

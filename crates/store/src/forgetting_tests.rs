@@ -1,0 +1,143 @@
+use cloister_protocol::{AgentFrame, ChatId, Update};
+
+use super::*;
+use crate::connectors::NewConnector;
+use crate::conversations::{Conversation, ConversationKind, NewConversation};
+use crate::identities::Account;
+use crate::users::{User, UserLimits};
+
+const C1: ChatId = ChatId::from_number(1);
+
+struct World {
+    _dir: tempfile::TempDir,
+    store: Store,
+    ada: User,
+}
+
+async fn world() -> World {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
+    let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
+    let ada = store.add_user(&"ada".parse().unwrap(), limits).await.unwrap();
+    store.ensure_first_chat(ada.workspace).await.unwrap();
+    World { _dir: dir, store, ada }
+}
+
+impl World {
+    async fn connector(&self, surface: &str) -> ConnectorId {
+        let new = NewConnector {
+            surface: surface.into(),
+            account: "77".into(),
+            address: "https://example.org".into(),
+            settings: serde_json::json!({}),
+            by: "root".into(),
+        };
+        self.store.put_connector(&new).await.unwrap().id
+    }
+
+    async fn linked(&self, surface: &str, id: &str) {
+        let account = Account {
+            surface: surface.into(),
+            external_id: id.into(),
+            display_name: String::new(),
+        };
+        self.store.link_identity(&account, self.ada.id, "root").await.unwrap();
+    }
+
+    async fn place(
+        &self,
+        connector: ConnectorId,
+        id: Option<&str>,
+        kind: ConversationKind,
+    ) -> Conversation {
+        let chat = match kind {
+            ConversationKind::Room => {
+                self.store.new_chat(self.ada.workspace, "x", None).await.unwrap().id
+            }
+            ConversationKind::Door | ConversationKind::Shared => C1,
+        };
+        let new = NewConversation {
+            connector,
+            external_id: id.map(str::to_owned),
+            chat: (self.ada.workspace, chat),
+            kind,
+            user: Some(self.ada.id),
+        };
+        self.store.put_conversation(&new).await.unwrap()
+    }
+
+    async fn there(&self, place: &Conversation) -> bool {
+        self.store.conversation_by_id(place.id).await.unwrap().is_some()
+    }
+
+    async fn unlink(&self, surface: &str, id: &str) {
+        self.store.unlink_identity(self.ada.id, surface, id, "root").await.unwrap();
+    }
+}
+
+/// I1: what a person shared with the agent over an account goes with it; what was to be told there waits on the
+/// web, and what has no place is told there from now on.
+#[tokio::test]
+async fn an_unlinked_account_is_told_nothing_more() {
+    let world = world().await;
+    let telegram = world.connector("telegram").await;
+    world.linked("telegram", "1001").await;
+    world.store.set_home(telegram, world.ada.id, Some("1001")).await.unwrap();
+    let door = world.place(telegram, Some("1001"), ConversationKind::Door).await;
+    let topic = world.place(telegram, Some("1001/5"), ConversationKind::Room).await;
+    let wanted = world.place(telegram, None, ConversationKind::Room).await;
+    world.store.was_active(door.id).await.unwrap();
+    let chat = (world.ada.workspace, C1);
+    let frame = AgentFrame::Update(Update::Notice { text: "private".into() });
+    let waits = world.store.notify(chat, "one", &frame).await.unwrap().unwrap();
+    assert_eq!(waits.conversation, Some(door.id));
+
+    world.unlink("telegram", "1001").await;
+    for gone in [&door, &topic, &wanted] {
+        assert!(!world.there(gone).await, "{gone:?}");
+    }
+    assert_eq!(world.store.home(telegram, world.ada.id).await.unwrap(), None);
+    assert!(world.store.conversations_to_tell(telegram).await.unwrap().is_empty());
+    assert!(world.store.conversations_to_mend(telegram).await.unwrap().is_empty());
+    let later = world.store.notify(chat, "two", &frame).await.unwrap().unwrap();
+    assert_eq!(later.conversation, None);
+    let web = world.store.undelivered(chat.0, chat.1).await.unwrap();
+    let ids: Vec<i64> = web.iter().map(|row| row.id).collect();
+    assert_eq!(ids, [waits.id, later.id], "nothing is lost");
+}
+
+/// I1: what is known to be another account's of the same person stays, and so does what is elsewhere; where it is
+/// not known whose it is, it goes.
+#[tokio::test]
+async fn other_accounts_keep_what_is_theirs() {
+    let world = world().await;
+    let telegram = world.connector("telegram").await;
+    let discord = world.connector("discord").await;
+    let matrix = world.connector("matrix").await;
+    for (surface, id) in [
+        ("telegram", "1001"),
+        ("telegram", "100"),
+        ("discord", "5"),
+        ("discord", "6"),
+        ("matrix", "@a:x"),
+    ] {
+        world.linked(surface, id).await;
+    }
+    world.store.set_home(telegram, world.ada.id, Some("100")).await.unwrap();
+    let lost = world.place(telegram, Some("1001"), ConversationKind::Door).await;
+    let other = world.place(telegram, Some("100"), ConversationKind::Door).await;
+    let topic = world.place(telegram, Some("100/5"), ConversationKind::Room).await;
+    let wanted = world.place(telegram, None, ConversationKind::Room).await;
+    let dm = world.place(discord, Some("900"), ConversationKind::Door).await;
+    let room = world.place(matrix, Some("!room"), ConversationKind::Room).await;
+    world.unlink("telegram", "1001").await;
+    assert!(!world.there(&lost).await);
+    for kept in [&other, &topic, &wanted, &dm, &room] {
+        assert!(world.there(kept).await, "{kept:?}");
+    }
+    assert!(world.store.home(telegram, world.ada.id).await.unwrap().is_some());
+    world.unlink("discord", "5").await;
+    assert!(!world.there(&dm).await, "it may be with either account");
+    world.unlink("matrix", "@a:x").await;
+    assert!(world.there(&room).await, "its connector sees who reads there");
+}
