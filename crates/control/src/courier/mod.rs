@@ -24,7 +24,7 @@ mod worker;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
 use cloister_store::StoreError;
@@ -220,6 +220,7 @@ impl Courier {
             stop: self.stop.clone(),
             pace: self.pace,
             typing: AtomicBool::new(false),
+            sent: AtomicU64::new(0),
         };
         let handle = self.workers.spawn(worker.run());
         self.busy.insert(handle.id(), conversation);

@@ -5,6 +5,7 @@
 //! it is sent again after a notice that says so, for a person can ignore a repetition but not miss an answer
 //! that they never saw.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use cloister_store::StoreError;
@@ -54,6 +55,14 @@ impl From<SendError> for Halt {
     }
 }
 
+/// Whether something certainly did not get there.
+fn surely_not(sent: &Result<String, Halt>) -> bool {
+    match sent {
+        Ok(_) | Err(Halt::Later(SendError::Unreachable(_)) | Halt::Store(_)) => false,
+        Err(Halt::Later(_) | Halt::Gone(_) | Halt::Refused(_) | Halt::Stopped) => true,
+    }
+}
+
 /// Where something is told, and which row it is.
 #[derive(Debug)]
 pub(super) struct Telling<'a> {
@@ -84,15 +93,22 @@ impl Worker {
         if let Some(Post { external_id: Some(message), .. }) = before {
             return Ok(There { message, fresh: false });
         }
-        if before.is_some() && !self.surface.manners().remembers_keys {
-            self.announce_repetition(&telling.to, key).await?;
-        }
+        let announced = match &before {
+            Some(_) if !self.surface.manners().remembers_keys => {
+                self.announce_repetition(&telling.to, key).await?
+            }
+            Some(_) | None => None,
+        };
         let sent = self.post(&telling.to, key, &posting).await;
+        if let (Some(notice), true) = (&announced, surely_not(&sent)) {
+            self.stays_announced(key, notice).await?;
+        }
         if before.is_none() {
             self.take_back(key, &sent).await?;
         }
         let message = sent?;
         store.finish_post(conversation, key, &message).await?;
+        self.sent.fetch_add(1, Ordering::Relaxed);
         Ok(There { message, fresh: before.is_none() })
     }
 
@@ -102,29 +118,38 @@ impl Worker {
         key: &str,
         sent: &Result<String, Halt>,
     ) -> Result<(), StoreError> {
-        let surely_not = match sent {
-            Ok(_) | Err(Halt::Later(SendError::Unreachable(_)) | Halt::Store(_)) => false,
-            Err(Halt::Later(_) | Halt::Gone(_) | Halt::Refused(_) | Halt::Stopped) => true,
-        };
-        if surely_not {
+        if surely_not(sent) {
             self.control.store().forget_post(self.conversation, key).await?;
         }
         Ok(())
     }
 
-    /// Says once that what follows may have been sent before.
-    async fn announce_repetition(&self, to: &Recipient, key: &str) -> Result<(), Halt> {
+    /// Says that what follows may have been sent before, unless that was said and nothing sent since. The message
+    /// that says so, unless it is not known.
+    async fn announce_repetition(&self, to: &Recipient, key: &str) -> Result<Option<String>, Halt> {
         let key = format!("{key}/again");
         let store = self.control.store();
-        if store.begin_post(self.conversation, &key, None).await?.is_some() {
-            return Ok(());
-        }
-        let markdown = MAY_BE_A_REPETITION.to_owned();
-        let posting = Posting::Notice { markdown, buttons: Vec::new() };
-        let sent = self.post(to, &key, &posting).await;
-        self.take_back(&key, &sent).await?;
-        store.finish_post(self.conversation, &key, &sent?).await?;
-        Ok(())
+        let said = match store.begin_post(self.conversation, &key, None).await? {
+            Some(before) => before.external_id,
+            None => {
+                let markdown = MAY_BE_A_REPETITION.to_owned();
+                let posting = Posting::Notice { markdown, buttons: Vec::new() };
+                let sent = self.post(to, &key, &posting).await;
+                self.take_back(&key, &sent).await?;
+                Some(sent?)
+            }
+        };
+        // Killed from here on, it may have been sent once more, and that is to be said then.
+        store.forget_post(self.conversation, &key).await?;
+        Ok(said)
+    }
+
+    /// What was announced was not sent: it need not be announced again.
+    async fn stays_announced(&self, key: &str, notice: &str) -> Result<(), StoreError> {
+        let key = format!("{key}/again");
+        let store = self.control.store();
+        store.begin_post(self.conversation, &key, None).await?;
+        store.finish_post(self.conversation, &key, notice).await
     }
 
     /// What a part is for the surface. A file is opened each time it is tried.

@@ -2,7 +2,7 @@
 //! is being written. It ends when there is nothing to do.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use cloister_protocol::ApprovalId;
@@ -33,6 +33,8 @@ pub(super) struct Worker {
     pub(super) pace: Pace,
     /// The surface shows that something is being written.
     pub(super) typing: AtomicBool,
+    /// How many messages got there.
+    pub(super) sent: AtomicU64,
 }
 
 /// What is to be done next.
@@ -127,6 +129,7 @@ impl Worker {
             self.desk.send_modify(Desk::clear);
             return None;
         };
+        let sent = self.sent.load(Ordering::Relaxed);
         let done = match &next {
             Next::Rows => self.tell_rows(&place).await,
             Next::Settle(approval) => self.show_settled(&place, *approval).await,
@@ -143,6 +146,10 @@ impl Worker {
             }
             Err(halt) => halt,
         };
+        if self.sent.load(Ordering::Relaxed) != sent {
+            // Something got there: it is asked as often as the surface lets us.
+            backoff.forget();
+        }
         // What was taken from the desk is not done.
         self.desk.send_if_modified(|desk| {
             match &next {

@@ -129,7 +129,11 @@ impl Server {
     pub(super) fn complaints(&self) -> Vec<String> {
         match self {
             Self::Matrix(_) => Vec::new(),
-            Self::Telegram(server) => server.complaints(),
+            // Who was killed does not know any more how long it was asked to wait.
+            Self::Telegram(server) => {
+                let complaints = server.complaints().into_iter();
+                complaints.filter(|said| !said.contains("did not wait as it was told")).collect()
+            }
             Self::Discord(server) => server.complaints(),
         }
     }
