@@ -196,6 +196,8 @@ async fn a_button_outlives_a_restart() {
     world.stack.restart().await.unwrap();
     press.answered().await;
     ann.wait_for_words(&chat, DONE).await;
-    let asked = ann.heard_texts(&chat).into_iter().filter(|text| text.starts_with("A1")).count();
-    assert_eq!(asked, 1, "it is not asked twice");
+    // Killed before it knew that the question had got there, it asks again, and says so.
+    let heard = ann.heard_texts(&chat);
+    let count = |words: &str| heard.iter().filter(|text| text.starts_with(words)).count();
+    assert_eq!(count("A1"), 1 + count("I was interrupted"), "{heard:#?}");
 }
