@@ -30,12 +30,13 @@ use std::time::Duration;
 use cloister_store::StoreError;
 use cloister_store::conversations::ConversationId;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Semaphore, broadcast, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::control::Control;
+use crate::hub::Overheard;
 use crate::ports::Surface;
 use desk::Desk;
 use worker::Worker;
@@ -78,16 +79,31 @@ impl Default for Pace {
     }
 }
 
-/// Works until it is stopped.
-pub(crate) async fn carry(control: Control, surface: Arc<dyn Surface>, stop: CancellationToken) {
-    carry_at(control, surface, stop, Pace::default()).await;
+/// Works until it is stopped. It listens from now on, whenever it gets to work.
+pub(crate) fn carry(
+    control: Control,
+    surface: Arc<dyn Surface>,
+    stop: CancellationToken,
+) -> impl Future<Output = ()> + Send {
+    carry_at(control, surface, stop, Pace::default())
 }
 
-async fn carry_at(
+fn carry_at(
     control: Control,
     surface: Arc<dyn Surface>,
     stop: CancellationToken,
     pace: Pace,
+) -> impl Future<Output = ()> + Send {
+    let overheard = control.hub().overhear();
+    work(control, surface, stop, pace, overheard)
+}
+
+async fn work(
+    control: Control,
+    surface: Arc<dyn Surface>,
+    stop: CancellationToken,
+    pace: Pace,
+    overheard: broadcast::Receiver<Overheard>,
 ) {
     // One courier per connector: the one before may still be finishing what it sends.
     let alone = control.inner.surfaces.alone(surface.connector());
@@ -107,7 +123,7 @@ async fn carry_at(
         ours: HashMap::new(),
         turns: HashMap::new(),
     };
-    courier.run().await;
+    courier.run(overheard).await;
 }
 
 struct Courier {
@@ -128,8 +144,7 @@ struct Courier {
 }
 
 impl Courier {
-    async fn run(mut self) {
-        let mut overheard = self.control.hub().overhear();
+    async fn run(mut self, mut overheard: broadcast::Receiver<Overheard>) {
         let mut chats = self.control.chat_changes();
         let mut looks = tokio::time::interval(self.pace.look_every);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
