@@ -46,15 +46,11 @@ chaos: ## kill everything at random and count what was lost: KILLS=50 SURFACE_KI
 	@scripts/synapse
 	$(CARGO) build --locked --workspace --bins
 	target/debug/chaos --kills $(KILLS) $(if $(SEED),--seed $(SEED))
-	@legs=(); for surface in matrix discord; do \
+	@legs=(); for surface in matrix telegram discord; do \
 	  target/debug/chaos --$$surface --kills $(SURFACE_KILLS) --users 3 --chats 2 $(if $(SEED),--seed $(SEED)) & \
 	  legs+=($$!); \
 	done; \
 	for leg in "$${legs[@]}"; do wait "$$leg"; done
-
-chaos-telegram: ## the same on Telegram, which can't tell a repeated message: SURFACE_KILLS=8 SEED=
-	$(CARGO) build --locked --workspace --bins
-	target/debug/chaos --telegram --kills $(SURFACE_KILLS) --users 3 --chats 2 $(if $(SEED),--seed $(SEED))
 
 redteam: ## attack this build with a model that obeys whatever it reads: ONLY=part of an id
 	$(CARGO) build --locked --workspace --bins
@@ -86,4 +82,4 @@ schema: ## write docs/protocol.schema.json from the types
 openapi: ## write docs/openapi.json from the table of admin calls
 	$(CARGO) run --locked -q -p cloister-web --example openapi > docs/openapi.json
 
-.PHONY: help up test escape fuzz chaos chaos-telegram redteam bench matrix-bench audit-bench lint matrix schema openapi
+.PHONY: help up test escape fuzz chaos redteam bench matrix-bench audit-bench lint matrix schema openapi

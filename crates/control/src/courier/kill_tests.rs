@@ -104,6 +104,39 @@ async fn what_may_be_a_repetition_says_so_where_keys_are_not_remembered() {
     }
 }
 
+/// Killed three times over, in what is sent and in what announces it: each repetition stands right behind a notice.
+#[tokio::test]
+async fn every_repetition_is_announced_however_often_it_is_killed() {
+    let world = World::new().await;
+    let fake = Arc::new(Fake::new(world.connector.id).forgetful());
+    let deaths = [(0, false), (0, true), (1, false), (1, true)]
+        .map(|(call, got_there)| Kill { call, got_there });
+    for first in &deaths[..2] {
+        for second in &deaths {
+            for third in &deaths {
+                let place = world.place(&format!("!{first:?}{second:?}{third:?}")).await;
+                world.answered(&place, "an answer").await;
+                for kill in [first, second, third] {
+                    fake.kill(Some(*kill));
+                    assert!(run(&world, &fake, &place).await, "{first:?} {second:?} {third:?}");
+                }
+                fake.kill(None);
+                assert!(!run(&world, &fake, &place).await);
+                let texts = fake.texts(place.id);
+                let mut answers = 0;
+                for (at, text) in texts.iter().enumerate() {
+                    let announced =
+                        at > 0 && texts[at - 1].starts_with("notice: I was interrupted");
+                    answers += usize::from(text == "an answer");
+                    let repeats = text == "an answer" && answers > 1;
+                    assert!(!repeats || announced, "{texts:#?}");
+                }
+                assert!(answers > 0);
+            }
+        }
+    }
+}
+
 /// A surface that says that nothing got there is believed: nothing is announced.
 #[tokio::test]
 async fn what_surely_did_not_get_there_is_no_repetition() {

@@ -95,7 +95,7 @@ impl Worker {
         }
         let announced = match &before {
             Some(_) if !self.surface.manners().remembers_keys => {
-                self.announce_repetition(&telling.to, key).await?
+                Some(self.announce_repetition(&telling.to, key).await?)
             }
             Some(_) | None => None,
         };
@@ -124,19 +124,19 @@ impl Worker {
         Ok(())
     }
 
-    /// Says that what follows may have been sent before, unless that was said and nothing sent since. The message
-    /// that says so, unless it is not known.
-    async fn announce_repetition(&self, to: &Recipient, key: &str) -> Result<Option<String>, Halt> {
+    /// Says that what follows may have been sent before, unless that was said and nothing sent since; the message
+    /// that says so. Where nobody knows whether it was said it is said again: twice said harms less than an
+    /// answer that is there twice without a word.
+    async fn announce_repetition(&self, to: &Recipient, key: &str) -> Result<String, Halt> {
         let key = format!("{key}/again");
         let store = self.control.store();
-        let said = match store.begin_post(self.conversation, &key, None).await? {
-            Some(before) => before.external_id,
+        let before = store.begin_post(self.conversation, &key, None).await?;
+        let said = match before.and_then(|post| post.external_id) {
+            Some(said) => said,
             None => {
                 let markdown = MAY_BE_A_REPETITION.to_owned();
                 let posting = Posting::Notice { markdown, buttons: Vec::new() };
-                let sent = self.post(to, &key, &posting).await;
-                self.take_back(&key, &sent).await?;
-                Some(sent?)
+                self.post(to, &key, &posting).await?
             }
         };
         // Killed from here on, it may have been sent once more, and that is to be said then.

@@ -1,6 +1,7 @@
 //! How fast a bot may send: per private chat, per group and in all, as the Bots FAQ says.
 //!
-//! Whoever sends too fast is told to wait; whoever does not wait is complained about.
+//! Whoever sends too fast is told to wait; whoever does not wait is complained about. A bot that has started
+//! anew does not know what it was told, so it may ask once more.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -45,8 +46,16 @@ impl Pacing {
 struct Bucket {
     tokens: f64,
     at: Instant,
-    /// Told to wait: when, and until when.
-    waits: Option<(Instant, Instant)>,
+    waits: Option<Told>,
+}
+
+/// Told to wait.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    at: Instant,
+    until: Instant,
+    /// Which of the bot's lives was told.
+    life: u64,
 }
 
 impl Bucket {
@@ -72,11 +81,17 @@ pub(super) enum Pace {
 pub(super) struct Paces {
     pub(super) pacing: Pacing,
     chats: HashMap<(i64, Option<ChatKey>), Bucket>,
+    lives: HashMap<i64, u64>,
 }
 
 impl Paces {
     pub(super) fn new(pacing: Pacing) -> Self {
-        Self { pacing, chats: HashMap::new() }
+        Self { pacing, chats: HashMap::new(), lives: HashMap::new() }
+    }
+
+    /// The bot asks who it is: it has started, and what was told before is forgotten.
+    pub(super) fn starts(&mut self, bot: i64) {
+        *self.lives.entry(bot).or_default() += 1;
     }
 
     /// One more message of a bot in a chat.
@@ -93,14 +108,19 @@ impl Paces {
 
     fn take(&mut self, bot: i64, chat: Option<ChatKey>, rate: Rate) -> Pace {
         let now = Instant::now();
+        let life = self.lives.get(&bot).copied().unwrap_or_default();
         let full = || Bucket { tokens: rate.burst, at: now, waits: None };
         let bucket = self.chats.entry((bot, chat)).or_insert_with(full);
         let enough = bucket.refilled(rate, now);
-        if let Some((told, until)) = bucket.waits
-            && now < until
+        if let Some(told) = &mut bucket.waits
+            && now < told.until
         {
-            let ignored = now.duration_since(told) > UNDER_WAY;
-            return Pace::TooFast { retry_after: seconds(until - now), ignored };
+            let retry_after = seconds(told.until - now);
+            let ignored = told.life == life && now.duration_since(told.at) > UNDER_WAY;
+            if told.life != life {
+                *told = Told { at: now, life, ..*told };
+            }
+            return Pace::TooFast { retry_after, ignored };
         }
         if enough {
             bucket.tokens -= 1.0;
@@ -109,7 +129,7 @@ impl Paces {
         }
         let missing = Duration::from_secs_f64(((1.0 - bucket.tokens) / rate.per_s).max(0.0));
         let retry_after = seconds(missing);
-        bucket.waits = Some((now, now + missing));
+        bucket.waits = Some(Told { at: now, until: now + missing, life });
         Pace::TooFast { retry_after, ignored: false }
     }
 }

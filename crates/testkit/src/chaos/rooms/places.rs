@@ -129,11 +129,7 @@ impl Server {
     pub(super) fn complaints(&self) -> Vec<String> {
         match self {
             Self::Matrix(_) => Vec::new(),
-            // Who was killed does not know any more how long it was asked to wait.
-            Self::Telegram(server) => {
-                let complaints = server.complaints().into_iter();
-                complaints.filter(|said| !said.contains("did not wait as it was told")).collect()
-            }
+            Self::Telegram(server) => server.complaints(),
             Self::Discord(server) => server.complaints(),
         }
     }

@@ -18,6 +18,7 @@ const SCOPES: [&str; 7] = [
 ];
 
 pub(super) fn get_me(state: &mut State, bot: i64, _params: &mut Params) -> Answer {
+    state.paces.starts(bot);
     let bot = state.bots.get(&bot).ok_or_else(|| Refusal::new(401, "Unauthorized"))?;
     let mut me = bot.user();
     let more = json!({
