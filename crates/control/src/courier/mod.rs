@@ -23,8 +23,8 @@ mod telling;
 mod worker;
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cloister_store::StoreError;
@@ -236,6 +236,7 @@ impl Courier {
             pace: self.pace,
             typing: AtomicBool::new(false),
             sent: AtomicU64::new(0),
+            in_vain: Mutex::default(),
         };
         let handle = self.workers.spawn(worker.run());
         self.busy.insert(handle.id(), conversation);

@@ -5,6 +5,7 @@
 //! it is sent again after a notice that says so, for a person can ignore a repetition but not miss an answer
 //! that they never saw.
 
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -21,6 +22,9 @@ use super::worker::Worker;
 use crate::error::ControlError;
 use crate::metrics::Metrics;
 use crate::ports::{Posting, Recipient, SendError};
+
+/// How often something is announced and then not taken before it is given up: the platform takes other things.
+const MOST_IN_VAIN: u32 = 5;
 
 const MAY_BE_A_REPETITION: &str =
     "I was interrupted while sending what follows. If you have it already, ignore it.";
@@ -106,6 +110,9 @@ impl Worker {
         if before.is_none() {
             self.take_back(key, &sent).await?;
         }
+        if announced.is_some() {
+            self.give_up_in_time(key, &sent)?;
+        }
         let message = sent?;
         store.finish_post(conversation, key, &message).await?;
         self.sent.fetch_add(1, Ordering::Relaxed);
@@ -142,6 +149,21 @@ impl Worker {
         // Killed from here on, it may have been sent once more, and that is to be said then.
         store.forget_post(self.conversation, &key).await?;
         Ok(said)
+    }
+
+    /// What was announced just now and is in doubt again is not announced for ever.
+    fn give_up_in_time(&self, key: &str, sent: &Result<String, Halt>) -> Result<(), Halt> {
+        let mut in_vain = self.in_vain.lock().unwrap_or_else(PoisonError::into_inner);
+        let Err(Halt::Later(SendError::Unreachable(why))) = sent else { return Ok(()) };
+        let times = match in_vain.take() {
+            Some((before, times)) if before == key => times + 1,
+            Some(_) | None => 1,
+        };
+        if times >= MOST_IN_VAIN {
+            return Err(Halt::Refused(why.clone()));
+        }
+        *in_vain = Some((key.to_owned(), times));
+        Ok(())
     }
 
     /// What was announced was not sent: it need not be announced again.

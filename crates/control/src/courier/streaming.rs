@@ -22,6 +22,9 @@ use super::split;
 use super::worker::Worker;
 use crate::ports::{Posting, Recipient, SendError, Streaming};
 
+/// How soon a draft is shown again to which nothing was added: Telegram shows one for half a minute.
+const DRAFT_AGAIN: Duration = Duration::from_secs(20);
+
 /// What was shown of the answers that are being written here.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
@@ -41,6 +44,10 @@ struct Shown {
     version: u64,
     next: Instant,
     every: Duration,
+    /// When a draft is shown again although nothing was added; none: what is shown stays.
+    again: Option<Instant>,
+    /// Since when it says what it says.
+    since: Instant,
     given_up: bool,
 }
 
@@ -54,6 +61,8 @@ impl Shown {
             version: 0,
             next: Instant::now(),
             every,
+            again: None,
+            since: Instant::now(),
             given_up: false,
         }
     }
@@ -67,7 +76,8 @@ impl Streams {
             let since = turn.text_since? + first_after;
             let at = match self.shown.get(&turn.row) {
                 None => since,
-                Some(shown) if shown.given_up || shown.version == turn.version => return None,
+                Some(shown) if shown.given_up => return None,
+                Some(shown) if shown.version == turn.version => shown.again?,
                 Some(shown) => shown.next,
             };
             Some((turn.row, at))
@@ -160,7 +170,10 @@ impl Worker {
         shown: &mut Shown,
     ) -> Result<(), Halt> {
         let text = self.text_so_far(place, turn, shown).await?;
-        if shown.text == text {
+        let now = Instant::now();
+        if shown.text != text {
+            shown.since = now;
+        } else if shown.again.is_none_or(|again| again > now) {
             return Ok(());
         }
         let to = Recipient { conversation: place.clone(), origin: shown.origin.clone() };
@@ -168,6 +181,9 @@ impl Worker {
         let posting = unfinished(&text);
         self.draft(&to, &key, &posting).await?;
         shown.text = text;
+        // As with typing: who gets no answer does not look at its beginning for ever.
+        let over = shown.since + self.pace.typing_most;
+        shown.again = Some(Instant::now() + DRAFT_AGAIN).filter(|again| *again < over);
         Ok(())
     }
 

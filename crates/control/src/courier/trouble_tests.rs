@@ -63,6 +63,31 @@ async fn who_is_down_is_told_everything_when_it_is_back() {
     courier.stopped().await;
 }
 
+/// X1: what a surface never takes, although it takes other things, is given up with a sentence after a few tries,
+/// and what comes after it is told.
+#[tokio::test]
+async fn what_is_announced_in_vain_again_and_again_is_given_up() {
+    let world = World::new().await;
+    let fake = Arc::new(Fake::new(world.connector.id).forgetful());
+    let place = world.place("!a").await;
+    let first = Arc::<Mutex<Option<String>>>::default();
+    fake.judge(move |_, key| {
+        let bad = first.lock().unwrap().get_or_insert_with(|| key.to_owned()).clone();
+        (key == bad).then(|| SendError::Unreachable("it answered 500".to_owned()))
+    });
+    world.answered(&place, "never taken").await;
+    world.answered(&place, "after it").await;
+    let courier = world.carry(&fake, brisk());
+    world.told(&place).await;
+    let texts = fake.texts(place.id);
+    let notices = texts.iter().filter(|text| text.contains("I was interrupted")).count();
+    assert_eq!(notices, 5, "{texts:#?}");
+    let rest = &texts[notices..];
+    assert!(rest[0].contains("could not be shown here (`it answered 500`)"), "{texts:#?}");
+    assert_eq!(rest[1..], ["after it"]);
+    courier.stopped().await;
+}
+
 /// What is owed to a conversation that is gone stays, and is told when it is back.
 #[tokio::test]
 async fn a_conversation_that_is_gone_gets_what_it_is_owed_when_it_is_back() {

@@ -1,8 +1,8 @@
 //! The worker of one conversation: tells its rows in order, shows what is being written, and that something
 //! is being written. It ends when there is nothing to do.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cloister_protocol::ApprovalId;
@@ -35,6 +35,8 @@ pub(super) struct Worker {
     pub(super) typing: AtomicBool,
     /// How many messages got there.
     pub(super) sent: AtomicU64,
+    /// What was announced as a repetition and then not taken, and how often.
+    pub(super) in_vain: Mutex<Option<(String, u32)>>,
 }
 
 /// What is to be done next.
