@@ -58,9 +58,9 @@ impl Client {
                 let failed = format!("the control plane on {} was not reached", data.display());
                 Err(CliError::io(failed)(error).exit(UNAVAILABLE))
             }
-            Err(_) => Err(CliError::new(
+            Err(error) => Err(CliError::new(
                 ErrorCode::NotFound,
-                format!("no control plane runs on {}", data.display()),
+                format!("no control plane runs on {} ({error})", data.display()),
             )
             .fix("start it with `cloister up` (and the same --data)")
             .exit(UNAVAILABLE)),

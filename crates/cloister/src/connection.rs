@@ -9,7 +9,7 @@ use axum::http::Request;
 use cloister_protocol::admin::{NewSession, Session};
 use cloister_protocol::{
     AgentFrame, ApprovalAnswer, Attachment, Cancel, ChatId, ClientFrame, ErrorCode, ErrorEnvelope,
-    Message, SendFile, TurnId, UserName,
+    ErrorFrame, Message, SendFile, TurnId, UserName,
 };
 use futures_util::{SinkExt, StreamExt};
 use tokio::time::Instant;
@@ -29,8 +29,19 @@ pub(crate) struct Connection {
     socket: Option<WebSocketStream<Stream>>,
     /// Said and not answered yet: said again after a break.
     unanswered: Vec<Message>,
-    /// How many of them this socket has been told.
-    told: usize,
+    /// How many of them were taken, from the first on. One is on its way at a time: what comes after one that has to
+    /// be said again must not overtake it.
+    taken: usize,
+    /// The next one is on its way.
+    on_its_way: bool,
+    /// Too much was said at once: the next one goes then.
+    held_until: Option<Instant>,
+}
+
+/// When a message that was refused is said again by itself; none: never.
+pub(crate) fn said_again_after(refusal: &ErrorFrame) -> Option<Duration> {
+    let wait = refusal.retry_after_s.filter(|_| refusal.code == ErrorCode::Busy);
+    wait.map(Duration::from_secs)
 }
 
 impl Connection {
@@ -45,8 +56,16 @@ impl Connection {
                 .fix("start it with `cloister up`")
                 .exit(UNAVAILABLE)
         })?;
-        let mut connection =
-            Self { line, session, chat, socket: None, unanswered: Vec::new(), told: 0 };
+        let mut connection = Self {
+            line,
+            session,
+            chat,
+            socket: None,
+            unanswered: Vec::new(),
+            taken: 0,
+            on_its_way: false,
+            held_until: None,
+        };
         connection.socket = Some(connection.dial().await?);
         Ok(connection)
     }
@@ -97,24 +116,32 @@ impl Connection {
     /// Everything that was said has been answered.
     pub(crate) fn answered(&mut self) {
         self.unanswered.clear();
-        self.told = 0;
+        self.taken = 0;
+        self.on_its_way = false;
+        self.held_until = None;
     }
 
     /// This message has been answered, or never will be.
     pub(crate) fn is_answered(&mut self, id: &str) {
         if let Some(at) = self.unanswered.iter().position(|message| message.id.as_str() == id) {
             self.unanswered.remove(at);
-            self.told = self.told.saturating_sub(usize::from(at < self.told));
+            self.on_its_way &= at != self.taken;
+            self.taken = self.taken.saturating_sub(usize::from(at < self.taken));
         }
+    }
+
+    /// What was said waits because too much was said at once.
+    pub(crate) fn is_held(&self) -> bool {
+        self.held_until.is_some()
     }
 
     pub(crate) fn is_connected(&self) -> bool {
         self.socket.is_some()
     }
 
-    /// How much was said that no socket has taken.
-    pub(crate) fn untold(&self) -> usize {
-        self.unanswered.len().saturating_sub(self.told)
+    /// How much was said that nobody has taken.
+    pub(crate) fn untaken(&self) -> usize {
+        self.unanswered.len().saturating_sub(self.taken)
     }
 
     /// Stops a turn, if the socket is there; it is not worth more than one try.
@@ -140,25 +167,50 @@ impl Connection {
         sent
     }
 
-    /// Says what this socket has not been told yet, on a new connection if need be.
+    /// Says the next of what nobody has taken yet, on a new connection if need be.
     async fn tell(&mut self, deadline: Instant) -> Result<(), CliError> {
-        while let Some(message) = self.unanswered.get(self.told) {
+        if self.held_until.is_some_and(|until| until > Instant::now()) {
+            return Ok(());
+        }
+        self.held_until = None;
+        while !self.on_its_way
+            && let Some(message) = self.unanswered.get(self.taken)
+        {
             let json = serde_json::to_string(&ClientFrame::Message(message.clone()))
                 .map_err(|error| CliError::new(ErrorCode::Internal, error.to_string()))?;
             if let Some(socket) = &mut self.socket
                 && socket.send(tungstenite::Message::text(json)).await.is_ok()
             {
-                self.told += 1;
-                continue;
+                self.on_its_way = true;
+            } else {
+                self.redial(deadline).await?;
             }
-            self.redial(deadline).await?;
         }
         Ok(())
     }
 
+    /// What a frame says about the message that is on its way.
+    fn heed(&mut self, frame: &AgentFrame) {
+        let next = self.unanswered.get(self.taken).map(|message| message.id.as_str());
+        match frame {
+            AgentFrame::Accepted { id, .. } if next == Some(id.as_str()) => {
+                self.taken += 1;
+                self.on_its_way = false;
+            }
+            AgentFrame::Error(error) if next.is_some() && next == error.id.as_deref() => {
+                if let Some(wait) = said_again_after(error) {
+                    self.on_its_way = false;
+                    self.held_until = Some(Instant::now() + wait);
+                }
+            }
+            _ => {}
+        }
+    }
+
     async fn redial(&mut self, deadline: Instant) -> Result<(), CliError> {
         self.socket = None;
-        self.told = 0;
+        self.taken = 0;
+        self.on_its_way = false;
         loop {
             let mut dialled = self.dial().await;
             if dialled.as_ref().is_err_and(|error| error.body.code == ErrorCode::Unauthorized) {
@@ -188,14 +240,17 @@ impl Connection {
                 self.redial(deadline).await?;
                 continue;
             };
-            let next = tokio::time::timeout_at(deadline, socket.next()).await.map_err(|late| {
-                CliError::new(ErrorCode::Busy, format!("there was no answer in time: {late}"))
-                    .fix("the message is stored and will be answered; `cloister chats show` shows it, --timeout waits longer")
-                    .exit(NOT_IN_TIME)
-            })?;
+            let until = self.held_until.map_or(deadline, |held| held.min(deadline));
+            let Ok(next) = tokio::time::timeout_at(until, socket.next()).await else {
+                if until < deadline {
+                    continue;
+                }
+                return Err(self.late());
+            };
             match next {
                 Some(Ok(tungstenite::Message::Text(text))) => {
                     if let Ok(frame) = serde_json::from_str(&text) {
+                        self.heed(&frame);
                         return Ok(frame);
                     }
                 }
@@ -203,6 +258,16 @@ impl Connection {
                 Some(Err(_)) | None => self.socket = None,
             }
         }
+    }
+
+    fn late(&self) -> CliError {
+        let fix = match self.untaken() {
+            0 => {
+                "the message is stored and will be answered; `cloister chats show` shows it, --timeout waits longer"
+            }
+            _ => "the message was not taken: say it again later, or wait longer with --timeout",
+        };
+        CliError::new(ErrorCode::Busy, "there was no answer in time").fix(fix).exit(NOT_IN_TIME)
     }
 
     pub(crate) async fn upload(&self, file: &Path) -> Result<Attachment, CliError> {

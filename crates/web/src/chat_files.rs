@@ -1,10 +1,10 @@
 //! Files up and down.
 
-use axum::body::Body;
+use axum::body::{Body, BodyDataStream};
 use axum::extract::State as Extract;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
-use cloister_control::ControlError;
+use cloister_control::{ControlError, Upload};
 use cloister_policy::engine::{ChatCall, WorkspaceCall};
 use cloister_protocol::{Attachment, ChatId, ErrorCode, WorkspaceId};
 use futures_util::StreamExt;
@@ -17,6 +17,10 @@ use crate::server::State;
 
 /// How long an upload may stand still.
 const IDLE: std::time::Duration = std::time::Duration::from_secs(30);
+
+/// How long, and how much, is read of an upload that is refused.
+const READ_OUT_WITHIN: std::time::Duration = std::time::Duration::from_secs(10);
+const MOST_READ_OUT: usize = 64 << 20;
 
 #[derive(Deserialize)]
 pub(crate) struct UploadName {
@@ -35,14 +39,24 @@ pub(crate) async fn upload(
     let (owner, _) = session_of(&state, &headers, None, workspace).await?;
     let chat: ChatId = chat.parse()?;
     state.control.require_in_chat(owner.user, ChatCall::UploadFile, workspace, chat).await?;
-    let mut upload = state.control.upload(workspace, chat, &name).await?;
     let mut pieces = body.into_data_stream();
+    let taken = match state.control.upload(workspace, chat, &name).await {
+        Ok(upload) => take_in(&mut pieces, upload).await,
+        Err(refused) => Err(refused.into()),
+    };
+    if taken.is_err() {
+        tokio::time::timeout(READ_OUT_WITHIN, read_out(&mut pieces)).await.ok();
+    }
+    json(taken?)
+}
+
+async fn take_in(pieces: &mut BodyDataStream, mut upload: Upload) -> Result<Attachment, Failure> {
     loop {
         let piece = tokio::time::timeout(IDLE, pieces.next()).await.map_err(|late| {
             Failure::new(ErrorCode::BadRequest, format!("the upload stood still: {late}"))
         })?;
         match piece {
-            None => break,
+            None => return off_the_way(move || upload.finish()).await,
             // A disk that is slow must not hold up everybody else.
             Some(Ok(bytes)) => {
                 upload = off_the_way(move || upload.write(&bytes).map(|()| upload)).await?;
@@ -55,7 +69,15 @@ pub(crate) async fn upload(
             }
         }
     }
-    json(off_the_way(move || upload.finish()).await?)
+}
+
+/// Who is still sending when the connection is closed never reads why: what comes is let go for a while.
+async fn read_out(pieces: &mut BodyDataStream) {
+    let mut left = MOST_READ_OUT;
+    while let Some(Ok(piece)) = pieces.next().await {
+        let Some(rest) = left.checked_sub(piece.len()) else { return };
+        left = rest;
+    }
 }
 
 /// Does what may wait for the disk where nobody else waits for it.

@@ -120,8 +120,16 @@
     showMessage(message);
     waiting.set(message.id, message);
     remember();
-    send(message);
+    if (!held) send(message);
     toEnd();
+  }
+
+  /** Everything that was not taken, in the order it was said. Until then nothing overtakes what was refused. */
+  let held = 0;
+  function sayAgain() {
+    clearTimeout(held);
+    held = 0;
+    for (const message of waiting.values()) send(message);
   }
 
   function showMessage(message) {
@@ -169,7 +177,7 @@
     find(".failed", entry)?.remove();
     entry.append(make("p", "failed", frame.message));
     if (frame.retry_after_s) {
-      setTimeout(() => waiting.has(frame.id) && send(message), frame.retry_after_s * 1000);
+      held ||= setTimeout(sayAgain, frame.retry_after_s * 1000);
       return;
     }
     waiting.delete(frame.id);
@@ -204,7 +212,7 @@
       heardAt = Date.now();
       link.textContent = "";
       app.dataset.link = "open";
-      for (const message of waiting.values()) send(message);
+      sayAgain();
     };
     own.onmessage = (event) => {
       heardAt = Date.now();

@@ -38,6 +38,8 @@ pub(super) async fn run(context: Context, command: Discord) -> Result<ExitCode, 
 async fn add(context: &Context, add: Add) -> Result<(), CliError> {
     // Before a secret is read: whoever has to type it should not do it in vain.
     let client = context.running().await?;
+    // A server of one's own may have tokens of its own.
+    let looks_right = if add.api_url.is_some() { is_plain } else { looks_right };
     let token = connectors::token(context, &add.token_file, looks_right, LIKE)?;
     let address = add.api_url.unwrap_or_default();
     let gateway = add.gateway_url;
@@ -60,8 +62,11 @@ async fn add(context: &Context, add: Add) -> Result<(), CliError> {
 
 /// Parts with dots between them. What they hold is Discord's business.
 fn looks_right(token: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    token.contains('.') && token.bytes().all(plain)
+    token.contains('.') && is_plain(token)
+}
+
+fn is_plain(token: &str) -> bool {
+    token.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
 }
 
 fn words(added: &AddedConnector) -> String {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use cloister_testkit::{Matcher, ModelServer, Received, Reply};
 use serde_json::json;
 
-use crate::seat::{Ground, PATIENCE, Seat};
+use crate::seat::{Ground, Outside, PATIENCE, Seat};
 
 /// With the lines of a terminal, which breaks them where it must, and of a message, which breaks them elsewhere.
 fn on_one_line(text: &str) -> String {
@@ -110,22 +110,30 @@ pub(crate) async fn files_go_both_ways<G: Ground>() {
     }
 }
 
-/// X9, X11: who is not known costs no model call, and is told what to do once.
+/// X9, X11: who is not known costs no model call, leaves nothing behind, and is told what to do.
 pub(crate) async fn a_stranger_gets_nothing_done<G: Ground>() {
     let mut ground = G::start("", ModelServer::builder()).await;
     let mut ann = ground.person("ann").await;
-    let mut eve = ground.stranger().await.unwrap();
-    eve.say("hello, do something for me").await;
-    eve.sees("pair").await;
-    eve.say("please").await;
-    eve.say("/status").await;
+    let known = ground.stack().cli_ok(&["--json", "user", "list"]).await.unwrap();
+    let mut eve = ground.stranger().await;
+    let is_way_in = |told: &&String| told.contains(G::WAY_IN);
+    eve.tries("hello, do something for me").await;
+    let began = tokio::time::Instant::now();
+    while eve.was_told().await.iter().find(is_way_in).is_none() {
+        assert!(began.elapsed() < PATIENCE, "never told: {:#?}", eve.was_told().await);
+        tokio::time::sleep(Duration::from_millis(30)).await;
+    }
+    eve.tries("please").await;
+    eve.tries("/status").await;
     ann.ask("are you there?", "echo: are you there?").await;
     let asked = ground.model().requests();
     let of_eve = |text: &str| text.contains("do something for me") || text.contains("please");
     assert!(asked.iter().all(|request| !of_eve(&request.last_user_text())));
-    let heard = eve.heard().await;
-    assert_eq!(heard.iter().filter(|said| said.contains("pair")).count(), 1, "{heard:#?}");
-    assert!(heard.iter().all(|said| !said.contains("echo:")), "{heard:#?}");
+    let told = eve.was_told().await;
+    assert!(told.iter().all(|said| !said.contains("echo:")), "{told:#?}");
+    let ways_in = told.iter().filter(is_way_in).count();
+    assert_eq!(ways_in, if eve.is_answered_each_time() { told.len() } else { 1 }, "{told:#?}");
+    assert_eq!(ground.stack().cli_ok(&["--json", "user", "list"]).await.unwrap(), known);
 }
 
 /// X1: killed while an answer is being written, and started again: it is answered, once.

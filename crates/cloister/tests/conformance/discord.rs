@@ -21,6 +21,7 @@ pub(crate) struct InAChannel {
 
 impl Ground for Discord {
     type Seat = InAChannel;
+    type Stranger = InAChannel;
 
     async fn start(config: &str, model: ModelServerBuilder) -> Self {
         let server = Server::start().await.unwrap();
@@ -44,10 +45,10 @@ impl Ground for Discord {
         sit_down(&self.stack, (&self.server, &self.bot), user).await
     }
 
-    async fn stranger(&mut self) -> Option<InAChannel> {
+    async fn stranger(&mut self) -> InAChannel {
         let person = self.server.person("eve");
         let channel = person.dm(&self.bot);
-        Some(InAChannel { person, channel })
+        InAChannel { person, channel }
     }
 
     async fn say_twice(&mut self, seat: &mut InAChannel, text: &str) {

@@ -32,6 +32,19 @@ mod world {
 
 /// Every check on one surface.
 macro_rules! conformance {
+    ($name:ident, $ground:ty) => {
+        conformance!($name, $ground:
+            answers_keep_their_order,
+            a_message_that_comes_twice_is_answered_once,
+            a_streamed_answer_ends_as_it_was_meant,
+            a_question_is_answered_where_it_is_asked,
+            files_go_both_ways,
+            a_stranger_gets_nothing_done,
+            a_kill_in_mid_answer_loses_and_doubles_nothing,
+            a_long_answer_is_whole,
+            a_flood_holds_up_nobody_else,
+        );
+    };
     ($name:ident, $ground:ty: $($check:ident),+ $(,)?) => {
         #[cfg(test)]
         mod $name {
@@ -45,58 +58,8 @@ macro_rules! conformance {
     };
 }
 
-conformance!(on_the_web, crate::web::Web:
-    answers_keep_their_order,
-    a_message_that_comes_twice_is_answered_once,
-    a_streamed_answer_ends_as_it_was_meant,
-    a_question_is_answered_where_it_is_asked,
-    files_go_both_ways,
-    a_kill_in_mid_answer_loses_and_doubles_nothing,
-    a_long_answer_is_whole,
-    a_flood_holds_up_nobody_else,
-);
-
-conformance!(in_the_terminal, crate::terminal::Terminal:
-    answers_keep_their_order,
-    a_streamed_answer_ends_as_it_was_meant,
-    a_question_is_answered_where_it_is_asked,
-    files_go_both_ways,
-    a_kill_in_mid_answer_loses_and_doubles_nothing,
-    a_long_answer_is_whole,
-);
-
-conformance!(on_matrix, crate::matrix::Matrix:
-    answers_keep_their_order,
-    a_message_that_comes_twice_is_answered_once,
-    a_streamed_answer_ends_as_it_was_meant,
-    a_question_is_answered_where_it_is_asked,
-    files_go_both_ways,
-    a_stranger_gets_nothing_done,
-    a_kill_in_mid_answer_loses_and_doubles_nothing,
-    a_long_answer_is_whole,
-    a_flood_holds_up_nobody_else,
-);
-
-conformance!(on_telegram, crate::telegram::Telegram:
-    answers_keep_their_order,
-    a_message_that_comes_twice_is_answered_once,
-    a_streamed_answer_ends_as_it_was_meant,
-    a_question_is_answered_where_it_is_asked,
-    files_go_both_ways,
-    a_stranger_gets_nothing_done,
-    a_kill_in_mid_answer_loses_and_doubles_nothing,
-    a_long_answer_is_whole,
-    a_flood_holds_up_nobody_else,
-);
-
-conformance!(on_discord, crate::discord::Discord:
-    answers_keep_their_order,
-    a_message_that_comes_twice_is_answered_once,
-    a_streamed_answer_ends_as_it_was_meant,
-    a_question_is_answered_where_it_is_asked,
-    files_go_both_ways,
-    a_stranger_gets_nothing_done,
-    a_kill_in_mid_answer_loses_and_doubles_nothing,
-    a_long_answer_is_whole,
-    a_flood_holds_up_nobody_else,
-);
+conformance!(on_the_web, crate::web::Web);
+conformance!(in_the_terminal, crate::terminal::Terminal);
+conformance!(on_matrix, crate::matrix::Matrix);
+conformance!(on_telegram, crate::telegram::Telegram);
+conformance!(on_discord, crate::discord::Discord);

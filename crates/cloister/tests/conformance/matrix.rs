@@ -22,6 +22,7 @@ pub(crate) struct InARoom {
 
 impl Ground for Matrix {
     type Seat = InARoom;
+    type Stranger = InARoom;
 
     async fn start(config: &str, model: ModelServerBuilder) -> Self {
         let synapse = Synapse::shared().await.unwrap_or_else(|error| panic!("{error}"));
@@ -46,10 +47,10 @@ impl Ground for Matrix {
         sit_down(&self.stack, (&self.synapse, &self.bot), user).await
     }
 
-    async fn stranger(&mut self) -> Option<InARoom> {
+    async fn stranger(&mut self) -> InARoom {
         let person = Person::register(&self.synapse, "eve").await;
         let room = person.invite(&self.bot.user_id).await;
-        Some(InARoom { person, room })
+        InARoom { person, room }
     }
 
     async fn say_twice(&mut self, seat: &mut InARoom, text: &str) {

@@ -12,15 +12,44 @@ const LOOK_EVERY: Duration = Duration::from_millis(30);
 /// The product with one surface connected.
 pub(crate) trait Ground: Sized {
     type Seat: Seat;
+    type Stranger: Outside;
+    /// What a stranger is told has this: how to be let in.
+    const WAY_IN: &'static str = "pair";
     async fn start(config: &str, model: ModelServerBuilder) -> Self;
     fn stack(&mut self) -> &mut Stack;
     fn model(&self) -> &ModelServer;
     /// Somebody we know, in their first chat.
     async fn person(&mut self, user: &str) -> Self::Seat;
-    /// Somebody nobody knows; none: there is no way to speak without being let in.
-    async fn stranger(&mut self) -> Option<Self::Seat>;
+    /// Somebody nobody knows.
+    async fn stranger(&mut self) -> Self::Stranger;
     /// Delivers a message as if the surface had not heard that it was taken: the same one, twice.
     async fn say_twice(&mut self, seat: &mut Self::Seat, text: &str);
+}
+
+/// Somebody who is not let in.
+pub(crate) trait Outside {
+    async fn tries(&mut self, text: &str);
+    /// What they were told.
+    async fn was_told(&mut self) -> Vec<String>;
+    /// Whether every try is answered; else only the first is, for a while.
+    fn is_answered_each_time(&self) -> bool {
+        true
+    }
+}
+
+/// Where anybody can write, a stranger is somebody who writes.
+impl<S: Seat> Outside for S {
+    async fn tries(&mut self, text: &str) {
+        self.say(text).await;
+    }
+
+    async fn was_told(&mut self) -> Vec<String> {
+        self.heard().await
+    }
+
+    fn is_answered_each_time(&self) -> bool {
+        false
+    }
 }
 
 /// One person, with their eyes.

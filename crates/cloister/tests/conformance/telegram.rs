@@ -23,6 +23,7 @@ pub(crate) struct InAChat {
 
 impl Ground for Telegram {
     type Seat = InAChat;
+    type Stranger = InAChat;
 
     async fn start(config: &str, model: ModelServerBuilder) -> Self {
         let server = TelegramServer::start().await.unwrap();
@@ -46,10 +47,10 @@ impl Ground for Telegram {
         sit_down(&self.stack, (&self.server, &self.bot), user).await
     }
 
-    async fn stranger(&mut self) -> Option<InAChat> {
+    async fn stranger(&mut self) -> InAChat {
         let person = self.server.person("eve");
         let place = person.with(&self.bot);
-        Some(InAChat { person, place })
+        InAChat { person, place }
     }
 
     async fn say_twice(&mut self, seat: &mut InAChat, text: &str) {

@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::task::JoinSet;
 
-use crate::seat::{Ground, Seat};
+use crate::seat::{Ground, Outside, PATIENCE, Seat};
 
 pub(crate) struct Terminal {
     stack: Stack,
@@ -26,6 +26,8 @@ pub(crate) struct AtTheKeys {
 
 impl Ground for Terminal {
     type Seat = AtTheKeys;
+    type Stranger = AtTheShell;
+    const WAY_IN: &'static str = "cloister user";
 
     async fn start(config: &str, model: ModelServerBuilder) -> Self {
         let model = model.start().await.unwrap();
@@ -47,12 +49,37 @@ impl Ground for Terminal {
         AtTheKeys::open(&self.stack, user).await
     }
 
-    async fn stranger(&mut self) -> Option<AtTheKeys> {
-        None
+    async fn stranger(&mut self) -> AtTheShell {
+        AtTheShell { data: self.stack.data().to_owned(), told: Vec::new() }
     }
 
+    /// What was taken and never confirmed is sent again.
     async fn say_twice(&mut self, seat: &mut AtTheKeys, text: &str) {
         seat.say(text).await;
+        assert!(self.model.wait_for_n(1, PATIENCE).await.is_some(), "it was taken");
+        self.stack.kill().await.unwrap();
+        self.stack.restart().await.unwrap();
+    }
+}
+
+/// Somebody who is nobody's user.
+pub(crate) struct AtTheShell {
+    data: PathBuf,
+    told: Vec<String>,
+}
+
+impl Outside for AtTheShell {
+    #[expect(clippy::disallowed_methods, reason = "a person's terminal is not the product's child")]
+    async fn tries(&mut self, text: &str) {
+        let mut chat = Command::new(env!("CARGO_BIN_EXE_cloister"));
+        chat.arg("--data").arg(&self.data).args(["chat", "--user", "eve", text]);
+        let said = chat.stdin(Stdio::null()).kill_on_drop(true).output().await.unwrap();
+        assert!(!said.status.success() && said.stdout.is_empty(), "{said:?}");
+        self.told.push(String::from_utf8(said.stderr).unwrap());
+    }
+
+    async fn was_told(&mut self) -> Vec<String> {
+        self.told.clone()
     }
 }
 

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use cloister_protocol::admin::Session;
 use cloister_protocol::{
     AgentFrame, Answer, ApprovalId, Attachment, ChatId, ClientFrame, Message, MessageId, TurnId,
 };
 use cloister_testkit::stack::Address;
 use cloister_testkit::{AgentClient, ModelServer, ModelServerBuilder, Stack};
 
-use crate::seat::{Ground, Seat};
+use crate::seat::{Ground, Outside, Seat};
 
 /// How long it is listened for something new.
 const BREATH: Duration = Duration::from_millis(30);
@@ -33,6 +34,8 @@ pub(crate) struct AtThePage {
 
 impl Ground for Web {
     type Seat = AtThePage;
+    type Stranger = AtTheDoor;
+    const WAY_IN: &'static str = "/api/v1/sessions";
 
     async fn start(config: &str, model: ModelServerBuilder) -> Self {
         let model = model.start().await.unwrap();
@@ -54,14 +57,47 @@ impl Ground for Web {
         AtThePage::open(&self.stack, user).await
     }
 
-    async fn stranger(&mut self) -> Option<AtThePage> {
-        None
+    /// Somebody who knows where the others sit: with no token, with one that they made up, and with one of theirs
+    /// that is not whole.
+    async fn stranger(&mut self) -> AtTheDoor {
+        let theirs = self.stack.session("ann").await.unwrap();
+        let mut short = theirs.token.clone();
+        short.pop();
+        let tokens = [String::new(), "made-up".to_owned(), short];
+        let with = |token| {
+            let session = Session { token, ..theirs.clone() };
+            self.stack.client(&session, ChatId::from_number(1))
+        };
+        AtTheDoor { clients: tokens.map(with).into(), told: Vec::new() }
     }
 
     async fn say_twice(&mut self, seat: &mut AtThePage, text: &str) {
         let id: MessageId = "twice".parse().unwrap();
         seat.client.submit(id.clone(), text).await;
         seat.client.submit(id, text).await;
+    }
+}
+
+/// Somebody with an address and no session.
+pub(crate) struct AtTheDoor {
+    clients: Vec<AgentClient>,
+    told: Vec<String>,
+}
+
+impl Outside for AtTheDoor {
+    async fn tries(&mut self, text: &str) {
+        let id: MessageId = "m1".parse().unwrap();
+        for client in &mut self.clients {
+            let sent = match client.connect().await {
+                Ok(()) => client.send_message(&id, text).await,
+                Err(refused) => Err(refused),
+            };
+            self.told.push(sent.expect_err("a stranger got in").to_string());
+        }
+    }
+
+    async fn was_told(&mut self) -> Vec<String> {
+        self.told.clone()
     }
 }
 

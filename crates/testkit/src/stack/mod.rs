@@ -354,7 +354,11 @@ impl Stack {
             return Ok(output.stdout);
         }
         let command = arguments.join(" ");
-        Err(StackError::CliFailed { command, code: output.code, stderr: output.stderr })
+        let mut stderr = output.stderr;
+        if self.pid().is_some_and(|pid| !Path::new(&format!("/proc/{pid}/exe")).exists()) {
+            stderr.push_str("(the control plane has ended by itself)\n");
+        }
+        Err(StackError::CliFailed { command, code: output.code, stderr })
     }
 
     /// Makes this model server the model of both levels.

@@ -12,22 +12,27 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::editor::{self, Printer, Typed};
+use super::paths::{expand, path_and_text};
 use super::questions::{Questions, Reading};
 use super::words;
 use super::wrap::Lines;
 use crate::client::Client;
-use crate::connection::Connection;
-use crate::output::{CliError, INTERRUPTED, Output};
+use crate::connection::{Connection, said_again_after};
+use crate::output::{CliError, INTERRUPTED, NOT_IN_TIME, Output};
 use crate::terminal::{AsItWas, Paint, harmless};
 
 /// A second Ctrl-C within this time leaves.
 const TWICE: Duration = Duration::from_secs(2);
+/// How long who leaves waits for what they said to be taken.
+const LEAVE_WITHIN: Duration = Duration::from_secs(5);
 /// How often it is looked whether the connection is still there.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// The files that `/save` can still save.
 const MAX_FILES: usize = 32;
 /// The answers that are followed at once.
 const MAX_ANSWERS: usize = 64;
+/// The messages that wait to be taken.
+const MAX_WAITING: usize = 256;
 /// What was said before, for the arrow keys.
 const HISTORY_LINES: u32 = 200;
 /// As good as for ever, for a clock.
@@ -93,6 +98,7 @@ pub(super) async fn converse(
         questions: Questions::default(),
         interrupted_at: None,
         lost: false,
+        held: false,
     };
     conversation.run(typed, output).await
 }
@@ -120,6 +126,8 @@ struct Conversation {
     interrupted_at: Option<Instant>,
     /// It was said that the connection is lost.
     lost: bool,
+    /// It was said that messages wait to be taken.
+    held: bool,
 }
 
 impl Conversation {
@@ -130,7 +138,7 @@ impl Conversation {
         output: Output,
     ) -> Result<ExitCode, CliError> {
         let code = self.talk(typed).await?;
-        match self.connection.untold() {
+        match self.connection.untaken() {
             0 => {}
             1 => output.note("your last message was not sent: the control plane does not answer"),
             more => output.note(&format!(
@@ -146,7 +154,10 @@ impl Conversation {
         loop {
             tokio::select! {
                 next = typed.recv() => match next {
-                    None | Some(Typed::End) => return Ok(ExitCode::SUCCESS),
+                    None | Some(Typed::End) => {
+                        self.hand_over_the_rest().await?;
+                        return Ok(ExitCode::SUCCESS);
+                    }
                     Some(Typed::Line(line)) => {
                         if let Some(code) = self.typed(line.trim()).await? {
                             return Ok(code);
@@ -163,6 +174,19 @@ impl Conversation {
         }
     }
 
+    /// Who leaves right after their last line has said it all the same.
+    async fn hand_over_the_rest(&mut self) -> Result<(), CliError> {
+        let until = Instant::now() + LEAVE_WITHIN;
+        while self.connection.untaken() > 0 && self.connection.is_connected() {
+            match self.connection.next(until).await {
+                Ok(frame) => self.take(frame).await,
+                Err(late) if late.exit == NOT_IN_TIME => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
     /// Says when the connection is lost, and when it is back.
     async fn look(&mut self) {
         let lost = !self.connection.is_connected();
@@ -172,6 +196,11 @@ impl Conversation {
                 if lost { "(the connection is lost; trying again)" } else { "(connected again)" };
             self.remark(words).await;
         }
+        let held = self.connection.is_held();
+        if held && !std::mem::replace(&mut self.held, held) {
+            self.remark("(you write faster than it is taken: the rest follows by itself)").await;
+        }
+        self.held &= self.connection.untaken() > 0;
     }
 
     /// Ctrl-C: stops the answer that is being given; the second one leaves.
@@ -219,6 +248,10 @@ impl Conversation {
             }
             Reading::Message(Some(hint)) => self.remark(&hint).await,
             Reading::Message(None) => {}
+        }
+        if self.connection.untaken() >= MAX_WAITING {
+            self.remark("(not sent: too much waits to be taken; say it again in a moment)").await;
+            return Ok(());
         }
         // A line that went on after a backslash is one message.
         let text = line.replace("\\\n", "\n");
@@ -286,6 +319,8 @@ impl Conversation {
             }
             AgentFrame::SendFile(file) => self.file(file).await,
             AgentFrame::End(end) => self.end(end).await,
+            // It is said again by itself.
+            AgentFrame::Error(error) if said_again_after(&error).is_some() => {}
             AgentFrame::Error(error) => {
                 if let Some(id) = &error.id {
                     self.connection.is_answered(id);
@@ -360,28 +395,4 @@ impl Conversation {
 fn columns() -> u16 {
     let size = rustix::termios::tcgetwinsize(std::io::stdout());
     size.ok().map(|size| size.ws_col).filter(|columns| *columns > 0).unwrap_or(80)
-}
-
-/// A path, in quotes if it has spaces, and what follows it.
-fn path_and_text(rest: &str) -> (PathBuf, String) {
-    for quote in ['"', '\''] {
-        if let Some(quoted) = rest.strip_prefix(quote)
-            && let Some((path, text)) = quoted.split_once(quote)
-        {
-            return (expand(path), text.trim().to_owned());
-        }
-    }
-    // Without quotes, a file whose name has spaces is still found when nothing follows.
-    if expand(rest).exists() {
-        return (expand(rest), String::new());
-    }
-    let (path, text) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-    (expand(path), text.trim().to_owned())
-}
-
-fn expand(path: &str) -> PathBuf {
-    match (path.strip_prefix("~/"), crate::config::home()) {
-        (Some(rest), Some(home)) => home.join(rest),
-        (Some(_) | None, _) => PathBuf::from(path),
-    }
 }

@@ -4,6 +4,7 @@
 mod editor;
 mod live;
 mod once;
+mod paths;
 mod questions;
 mod stdin;
 mod words;

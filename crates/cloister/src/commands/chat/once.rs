@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::words;
 use crate::commands::ask;
-use crate::connection::Connection;
+use crate::connection::{Connection, said_again_after};
 use crate::output::{CliError, INTERRUPTED, NOT_IN_TIME, Output, QUESTION_WAITS};
 
 pub(super) struct Talk {
@@ -156,7 +156,10 @@ impl Talk {
             AgentFrame::Ask(ask) => self.question(pending, &ask),
             AgentFrame::SendFile(file) => self.file(&file).await?,
             AgentFrame::End(end) => self.end(pending, end)?,
-            AgentFrame::Error(error) if error.id.as_deref() == Some(pending.message.as_str()) => {
+            AgentFrame::Error(error)
+                if error.id.as_deref() == Some(pending.message.as_str())
+                    && said_again_after(&error).is_none() =>
+            {
                 return Err(CliError::new(error.code, error.message));
             }
             AgentFrame::Accepted { .. }
