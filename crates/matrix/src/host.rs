@@ -3,20 +3,15 @@
 mod view;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
-use cloister_control::hosting::{Bots, Connections, Place};
-use cloister_control::ports::SurfaceHost;
+use cloister_control::hosting::{Bots, Connections, Host, Place};
 use cloister_control::{Control, ControlError};
-use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::{
-    AddConnector, AddedConnector, ConnectorView, Credential, Key, ReconcileReport, ResetMode,
-    ResetReport,
+    AddConnector, AddedConnector, Credential, Key, ReconcileReport, ResetMode, ResetReport,
 };
 use cloister_store::StoreError;
 use cloister_store::connectors::{Connector, ConnectorId, NewConnector};
-use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -26,7 +21,7 @@ use crate::options::MatrixOptions;
 use crate::session::address;
 use crate::session::credentials::Credentials;
 use crate::session::login::{self, LoggedIn};
-use crate::sync::{Account, note_reconciled};
+use crate::sync::Account;
 
 /// Every account of ours on Matrix.
 pub struct MatrixHost {
@@ -35,7 +30,7 @@ pub struct MatrixHost {
     data: PathBuf,
     connections: Connections,
     bots: Bots<Bot>,
-    itself: std::sync::Weak<Self>,
+    itself: Weak<Self>,
 }
 
 impl MatrixHost {
@@ -68,25 +63,9 @@ impl MatrixHost {
         }
     }
 
-    /// Connects an account in the background.
-    fn connect(&self, connector: Connector) {
-        let id = connector.id;
-        let place = self.bots.place(id);
-        let idle = (CancellationToken::new(), TaskTracker::new());
-        let account = self.account(connector, place, idle);
-        self.connections.run(id, move |stop, tracker| {
-            let account = Account { stop, tracker, ..account.clone() };
-            async move { account.run().await }
-        });
-    }
-
     async fn disconnect(&self, id: ConnectorId) -> Option<Arc<Bot>> {
         self.connections.end(id).await;
         self.bots.take(id)
-    }
-
-    async fn connector(&self, account: &str) -> Result<Connector, ControlError> {
-        self.control.connector_of(SURFACE, account).await
     }
 
     /// The account to work with; one that can't be opened knows nothing and reaches nothing.
@@ -98,52 +77,6 @@ impl MatrixHost {
         let account = self.account(connector.clone(), Place::default(), idle);
         let client = login::bare_client(&connector.address, &self.options).await?;
         Ok(Arc::new(account.bot_of(client, String::new())))
-    }
-
-    /// Runs what must not stop half way to its end, whether or not the asker waits.
-    async fn see_through<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(Arc<Self>) -> BoxFuture<'static, Result<T, ControlError>>,
-    ) -> Result<T, ControlError> {
-        let gone =
-            || ControlError::refused(ErrorCode::ShuttingDown, "the control plane is stopping");
-        let itself = self.itself.upgrade().ok_or_else(gone)?;
-        self.connections.see_through(work(itself)).await
-    }
-
-    async fn add_account(
-        &self,
-        new: AddConnector,
-        by: String,
-    ) -> Result<AddedConnector, ControlError> {
-        let _one_at_a_time = self.connections.one_at_a_time().await;
-        let account = address::account_id(&new.account)?;
-        let there = match self.control.store().connector(SURFACE, account.as_str()).await {
-            Ok(connector) => Some(connector),
-            Err(StoreError::NotFound { .. }) => None,
-            Err(error) => return Err(error.into()),
-        };
-        let earlier = match &there {
-            Some(connector) => Credentials::open(&self.control, connector.id).await?,
-            None => None,
-        };
-        if let (Some(connector), Some(earlier)) = (&there, &earlier)
-            && is_same_session(&new, earlier)
-            && login::store_is_there(earlier, &self.data).await
-        {
-            return self.come_back(connector.clone(), &new, earlier, &by).await;
-        }
-        let logged_in =
-            Box::pin(login::log_in(&new, earlier.as_ref(), &self.data, &self.options)).await?;
-        let connector = self.keep(&new, &logged_in, there.as_ref(), &by).await?;
-        if let Some(earlier) = earlier {
-            self.replace_device(&connector, &earlier).await;
-        }
-        let recovery_key = logged_in.new_recovery_key.clone().map(Key::new);
-        drop(logged_in);
-        self.connect(connector.clone());
-        let view = self.first_look(&connector).await?;
-        Ok(AddedConnector { view, recovery_key })
     }
 
     /// Writes a new account down; one that can't be is logged out again.
@@ -231,10 +164,83 @@ impl MatrixHost {
         }
         login::remove_store(&self.data, &earlier.store).await;
     }
+}
+
+/// Whether this is the token that the account is connected with already.
+fn is_same_session(new: &AddConnector, earlier: &Credentials) -> bool {
+    match &new.credential {
+        Credential::Token(token) => token.expose().trim() == earlier.access_token,
+        Credential::Password(_) => false,
+    }
+}
+
+impl Host for MatrixHost {
+    fn surface(&self) -> &'static str {
+        SURFACE
+    }
+
+    fn control(&self) -> &Control {
+        &self.control
+    }
+
+    fn connections(&self) -> &Connections {
+        &self.connections
+    }
+
+    fn itself(&self) -> &Weak<Self> {
+        &self.itself
+    }
+
+    /// Connects an account in the background.
+    fn connect(&self, connector: Connector) {
+        let id = connector.id;
+        let place = self.bots.place(id);
+        let idle = (CancellationToken::new(), TaskTracker::new());
+        let account = self.account(connector, place, idle);
+        self.connections.run(id, move |stop, tracker| {
+            let account = Account { stop, tracker, ..account.clone() };
+            async move { account.run().await }
+        });
+    }
+
+    async fn add_account(
+        &self,
+        new: AddConnector,
+        by: String,
+    ) -> Result<AddedConnector, ControlError> {
+        let _one_at_a_time = self.connections.one_at_a_time().await;
+        let account = address::account_id(&new.account)?;
+        let there = match self.control.store().connector(SURFACE, account.as_str()).await {
+            Ok(connector) => Some(connector),
+            Err(StoreError::NotFound { .. }) => None,
+            Err(error) => return Err(error.into()),
+        };
+        let earlier = match &there {
+            Some(connector) => Credentials::open(&self.control, connector.id).await?,
+            None => None,
+        };
+        if let (Some(connector), Some(earlier)) = (&there, &earlier)
+            && is_same_session(&new, earlier)
+            && login::store_is_there(earlier, &self.data).await
+        {
+            return self.come_back(connector.clone(), &new, earlier, &by).await;
+        }
+        let logged_in =
+            Box::pin(login::log_in(&new, earlier.as_ref(), &self.data, &self.options)).await?;
+        let connector = self.keep(&new, &logged_in, there.as_ref(), &by).await?;
+        if let Some(earlier) = earlier {
+            self.replace_device(&connector, &earlier).await;
+        }
+        let recovery_key = logged_in.new_recovery_key.clone().map(Key::new);
+        drop(logged_in);
+        self.connect(connector.clone());
+        let view = self.first_look(&connector).await?;
+        Ok(AddedConnector { view, recovery_key })
+    }
 
     async fn remove_account(&self, account: String, by: String) -> Result<(), ControlError> {
         let _one_at_a_time = self.connections.one_at_a_time().await;
-        let connector = self.connector(&account).await?;
+        let connector = self.find(&account).await?;
         let credentials = Credentials::open(&self.control, connector.id).await?;
         match &credentials {
             Some(credentials) => self.replace_device(&connector, credentials).await,
@@ -263,84 +269,26 @@ impl MatrixHost {
         }
         Ok(())
     }
-}
 
-/// Whether this is the token that the account is connected with already.
-fn is_same_session(new: &AddConnector, earlier: &Credentials) -> bool {
-    match &new.credential {
-        Credential::Token(token) => token.expose().trim() == earlier.access_token,
-        Credential::Password(_) => false,
-    }
-}
-
-impl SurfaceHost for MatrixHost {
-    fn name(&self) -> &'static str {
-        SURFACE
+    async fn facts(&self, connector: &Connector) -> Vec<(String, String)> {
+        view::facts(self.bots.get(connector.id), connector).await
     }
 
-    fn start(&self) -> BoxFuture<'_, Result<(), ControlError>> {
-        self.start_all().boxed()
+    async fn reconcile_account(&self, account: &str) -> Result<ReconcileReport, ControlError> {
+        let connector = self.find(account).await?;
+        let report = Box::pin(self.bot(&connector).await?.reconcile()).await?;
+        self.control.note_reconciled(connector.id, report.clone());
+        Ok(report)
     }
 
-    fn add<'a>(
-        &'a self,
-        new: AddConnector,
-        by: &'a str,
-    ) -> BoxFuture<'a, Result<AddedConnector, ControlError>> {
-        let by = by.to_owned();
-        self.see_through(|host| async move { host.add_account(new, by).await }.boxed()).boxed()
-    }
-
-    fn list(&self) -> BoxFuture<'_, Result<Vec<ConnectorView>, ControlError>> {
-        async {
-            let mut views = Vec::new();
-            for connector in self.control.store().connectors(SURFACE).await? {
-                views.push(self.view(&connector).await?);
-            }
-            Ok(views)
-        }
-        .boxed()
-    }
-
-    fn remove<'a>(
-        &'a self,
-        account: &'a str,
-        by: &'a str,
-    ) -> BoxFuture<'a, Result<(), ControlError>> {
-        let (account, by) = (account.to_owned(), by.to_owned());
-        self.see_through(|host| async move { host.remove_account(account, by).await }.boxed())
-            .boxed()
-    }
-
-    fn reconcile<'a>(
-        &'a self,
-        account: &'a str,
-    ) -> BoxFuture<'a, Result<ReconcileReport, ControlError>> {
-        async move {
-            let connector = self.connector(account).await?;
-            let report = Box::pin(self.bot(&connector).await?.reconcile()).await?;
-            note_reconciled(&self.control, connector.id, report.clone());
-            Ok(report)
-        }
-        .boxed()
-    }
-
-    fn reset<'a>(
-        &'a self,
-        account: &'a str,
-        mode: ResetMode,
-        dry_run: bool,
-        by: &'a str,
-    ) -> BoxFuture<'a, Result<ResetReport, ControlError>> {
-        async move {
-            let connector = self.connector(account).await?;
-            let bot = self.bot(&connector).await?;
-            Box::pin(bot.reset(mode, dry_run, by)).await
-        }
-        .boxed()
-    }
-
-    fn stop(&self) -> BoxFuture<'_, ()> {
-        self.connections.end_all().boxed()
+    async fn reset_account(
+        &self,
+        account: &str,
+        (mode, dry_run): (ResetMode, bool),
+        by: &str,
+    ) -> Result<ResetReport, ControlError> {
+        let connector = self.find(account).await?;
+        let bot = self.bot(&connector).await?;
+        Box::pin(bot.reset(mode, dry_run, by)).await
     }
 }

@@ -4,7 +4,7 @@
 //! acknowledged; what is said goes out once where the platform can tell, and is announced as a possible
 //! repetition where it can't; a token is in no log, error or argument.
 
-mod backoff;
 pub mod discord;
-mod standing;
+mod download;
 pub mod telegram;
+mod waiting;

@@ -84,6 +84,28 @@ async fn a_bot_is_added_listed_looked_at_and_removed() {
     world.discord.assert_no_complaints();
 }
 
+/// X6: Discord's documents give the address of the API with its version; it is taken with and without.
+#[tokio::test]
+async fn the_address_may_have_the_version_in_it() {
+    let world = World::start().await;
+    let file = world.token_file("again", &world.bot.token);
+    for version in ["/api", "/api/v10", "/api/v10/"] {
+        let api = format!("{}{version}", world.discord.url());
+        let gateway = world.discord.gateway_url();
+        let (code, said) =
+            add(&world, &file, &["--api-url", &api, "--gateway-url", &gateway]).await;
+        assert_eq!(code, Some(0), "{version}: {said}");
+    }
+    let other = format!("{}/api/v9", world.discord.url());
+    let (code, said) = add(&world, &file, &["--api-url", &other]).await;
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.to_string().contains("only v10"), "{said}");
+    world.until_state("connected").await;
+    let (ann, dm) = world.met("ann").await;
+    ann.ask(dm, "hello", "echo: hello").await;
+    world.assert_clean();
+}
+
 /// X6: the same bot added again with the same token stays one, with its conversations.
 #[tokio::test]
 async fn a_bot_is_added_once() {

@@ -179,6 +179,24 @@ async fn missing_permissions_are_lived_with() {
     world.assert_clean();
 }
 
+/// X6: what could not be said where the bot may not write is said as soon as it may again; nobody has to write first.
+#[tokio::test]
+async fn a_permission_that_is_given_back_is_enough() {
+    let world = World::start().await;
+    let club = world.club("member", &["ann"]).await;
+    let ann = &club.people[0];
+    world.discord.deny(club.general, world.bot.user_id, permissions::SEND_MESSAGES);
+    ann.say(club.general, &format!("{} hello", world.bot.mention()));
+    let given_up = || async {
+        let audit = world.stack.cli_ok(&["audit", "tail"]).await.unwrap();
+        audit.contains("conversation.broken").then_some(())
+    };
+    eventually("it is given up", given_up).await;
+    world.discord.allow(club.general, world.bot.user_id);
+    ann.wait_for_words(club.general, "echo: hello").await;
+    world.assert_clean();
+}
+
 /// Without the permission for embeds a question is still read and answered.
 #[tokio::test]
 async fn without_embeds_a_question_is_still_read() {
@@ -211,5 +229,18 @@ async fn a_private_chat_is_not_reached_from_a_guild() {
     assert!(!seen.contains("aubergine"), "{seen}");
     let chats = bob.use_command(club.general, &world.bot, "chats", &[]).await.text();
     assert!(!chats.contains("ann"), "{chats}");
+    world.assert_clean();
+}
+
+/// X6: apps offer the bot's role where somebody begins to write its name: that names it too, also before a command.
+#[tokio::test]
+async fn the_bots_role_names_it() {
+    let world = World::start().await;
+    let club = world.club("member", &["ann"]).await;
+    let ann = &club.people[0];
+    let role = world.discord.role_mention(club.guild, &world.bot);
+    ann.ask(club.general, &format!("{role} hello"), "echo: hello").await;
+    ann.ask(club.general, &format!("{role} /status"), "Nothing is running.").await;
+    assert_eq!(world.model.request_count(), 1, "a command is no message");
     world.assert_clean();
 }

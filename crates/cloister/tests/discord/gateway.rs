@@ -71,6 +71,11 @@ async fn reconnects_and_closes_are_resumed() {
     ann.ask(dm, "two", "echo: two").await;
     world.discord.invalidate(true);
     resumed(&world, 3).await;
+    // What stands before the gateway goes away: the session does not end with it.
+    world.discord.close(1001);
+    resumed(&world, 4).await;
+    world.discord.close(1000);
+    resumed(&world, 5).await;
     answered_once(&ann, dm, &["one", "two"]).await;
     assert_eq!(world.discord.identifies(), 1);
     assert_eq!(world.discord.resumed_elsewhere(), 0, "at the address for it");

@@ -35,7 +35,7 @@ async fn only_who_manages_connectors_makes_a_hub() {
     let refused = ann.ask(club.general, &said, "").await.text();
     assert!(refused.contains("not allowed") || refused.contains("may not"), "{refused}");
     let refused =
-        ann.use_command(club.general, &world.bot, "admin_channel", &[("state", "enable")]).await;
+        ann.use_command(club.general, &world.bot, "admin-channel", &[("state", "enable")]).await;
     assert!(!refused.text().contains("This is the admin hub"), "{}", refused.text());
     world.stack.cli_ok(&["role", "give", "ann", "overlord", "--scope", "platform"]).await.unwrap();
     ann.ask(club.general, &said, "admin hub").await;

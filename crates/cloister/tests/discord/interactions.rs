@@ -102,6 +102,34 @@ async fn what_is_typed_is_completed_with_ones_own() {
     world.assert_clean();
 }
 
+/// X6: who administers a community is offered what its commands take where they type, also in a thread that nobody
+/// has spoken in, and nothing that they would refuse.
+#[tokio::test]
+async fn what_is_offered_in_a_channel_is_taken() {
+    let world = World::start().await;
+    let club = world.club("admin", &["ann"]).await;
+    let (ann, bot) = (&club.people[0], &world.bot);
+    ann.ask(club.general, &format!("{} hello", bot.mention()), "echo: hello").await;
+    let thread = ann.start_thread(club.general, None, "Recipes");
+    let values = async |channel: u64, command: &str| -> Vec<String> {
+        let offered = ann.complete(channel, bot, command, "chat", "").await;
+        offered.into_iter().map(|(_, value)| value).collect()
+    };
+    let here = values(club.general, "chats").await;
+    assert_eq!((here.len(), values(thread, "archive").await), (1, here.clone()));
+    assert!(values(thread, "chats").await.is_empty(), "its chat begins with the first word");
+    ann.ask(thread, &format!("{} soup", bot.mention()), "echo: soup").await;
+    let there = values(thread, "chats").await;
+    assert!(there.len() == 1 && there != here, "{there:?}");
+    assert_eq!(values(club.general, "chats").await, here, "`/chats` takes no other");
+    assert_eq!(values(club.general, "archive").await.len(), 2);
+    let shown = ann.use_command(thread, bot, "chats", &[("chat", &there[0])]).await;
+    assert!(shown.text().contains("Recipes"), "{}", shown.text());
+    let away = ann.use_command(club.general, bot, "archive", &[("chat", &there[0])]).await;
+    assert!(away.text().contains(&there[0]), "{}", away.text());
+    world.assert_clean();
+}
+
 /// X9: a stranger is offered nothing, and what they use is answered for them alone.
 #[tokio::test]
 async fn a_stranger_is_offered_nothing() {

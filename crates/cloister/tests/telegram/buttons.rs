@@ -201,3 +201,26 @@ async fn a_button_outlives_a_restart() {
     let count = |words: &str| heard.iter().filter(|text| text.starts_with(words)).count();
     assert_eq!(count("A1"), 1 + count("I was interrupted"), "{heard:#?}");
 }
+
+/// A button in a topic is good for weeks: after some days Telegram tells no more than the chat of what it is below.
+#[tokio::test]
+async fn an_old_button_in_a_topic_is_good() {
+    let world = World::with_topics().await;
+    let (ann, c1) = world.met_in_topic("ann").await;
+    let question = asked(&world, &ann, &c1).await;
+    world.telegram.messages_are_old();
+    let door = ann.with(&world.bot);
+    ann.ask(&door, "hello", "echo: hello").await;
+    // What is no button of ours, and a button of somebody else, still do nothing.
+    let forged = ann.press_data(&c1, question.id, "AAAAAAAAAAAAAAAAAAAAAA").answered().await;
+    assert!(forged.contains("does nothing"), "{forged}");
+    let bob = world.person("bob").await;
+    bob.start(&bob.with(&world.bot));
+    let bobs = bob.topic(&world.bot, "C1").await;
+    let his = bob.ask(&bobs, "/chats", "C1").await;
+    let allow = question.buttons.iter().find(|button| button.label.contains("👍")).unwrap();
+    let stolen = bob.press_data(&bobs, his.id, &allow.data).answered().await;
+    assert!(stolen.contains("does nothing"), "{stolen}");
+    ann.press(&c1, &question, "👍").answered().await;
+    ann.wait_for_words(&c1, DONE).await;
+}

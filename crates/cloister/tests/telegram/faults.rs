@@ -313,3 +313,43 @@ async fn a_start_without_telegram_waits_for_it() {
     world.telegram.come_back().await.unwrap();
     answered_once(&ann, &chat, &["one"]).await;
 }
+
+/// X1: an update that can't be read, and one of somebody about whom nothing can be read, hold up nobody: it goes on
+/// behind them, over a restart too; the one is on record, the other is taken when that has passed.
+#[tokio::test]
+async fn poison_holds_up_nobody() {
+    let (mut world, ann, chat) = met().await;
+    let (bob, bobs) = world.met("bob").await;
+    bob.ask(&bobs, "hello", "echo: hello").await;
+    let unreadable = serde_json::json!({"message_id": "seven", "chat": [], "text": "poison"});
+    let number = world.telegram.push_update(&world.bot, "message", unreadable);
+    answered_once(&ann, &chat, &[]).await;
+    let name = |from: &str, to: &str| {
+        let db = rusqlite::Connection::open(world.stack.data().join("cloister.db")).unwrap();
+        let renamed = db.execute("UPDATE users SET name = ?2 WHERE name = ?1", [from, to]);
+        assert_eq!(renamed.unwrap(), 1);
+    };
+    name("bob", "b o b");
+    bob.say(&bobs, "one");
+    ann.ask(&chat, "behind them", "echo: behind them").await;
+    eventually("all is confirmed", || async {
+        (world.telegram.unconfirmed(&world.bot) == 0).then_some(())
+    })
+    .await;
+    assert_eq!(count(&bob, &bobs, "echo: one"), 0, "it was not taken yet");
+    name("b o b", "bob");
+    let audit = world.stack.cli_ok(&["audit", "tail"]).await.unwrap();
+    assert!(audit.contains("message.dropped") && audit.contains(&number.to_string()), "{audit}");
+    world.stack.kill().await.unwrap();
+    world.stack.restart().await.unwrap();
+    bob.wait_for_text(&bobs, "echo: one").await;
+    ann.ask(&chat, "and on", "echo: and on").await;
+    assert_eq!(count(&bob, &bobs, "echo: one"), 1);
+    let offsets: Vec<i64> = world
+        .telegram
+        .calls("getUpdates")
+        .iter()
+        .filter_map(|call| call.params["offset"].as_i64())
+        .collect();
+    assert!(offsets.is_sorted(), "an offset never goes back: {offsets:?}");
+}

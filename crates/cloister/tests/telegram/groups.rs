@@ -1,9 +1,9 @@
 //! Groups are community contexts: closed unless an operator opened them, and quiet unless they are spoken to
 //! (X5, I3).
 
-use cloister_testkit::telegram::{BotSettings, FileKind, Group, Person, Sent};
+use cloister_testkit::telegram::{BotSettings, Fault, FileKind, Group, Person, Seen, Sent};
 
-use crate::world::{World, asks, count};
+use crate::world::{World, asks, count, eventually};
 
 /// A group with Ann and Bob that is the context `general` of the club; each has this role.
 async fn club(world: &World, role: &str) -> (Person, Person, Group) {
@@ -173,4 +173,56 @@ async fn several_bots_answer_each_in_their_chats() {
     assert_eq!(count(&ann, &second, "hello first"), 0);
     let listed = world.json(&["telegram", "list"]).await;
     assert_eq!(listed.as_array().map(Vec::len), Some(2), "{listed}");
+}
+
+/// P8, the attack: an agent that writes somebody's name in a group does not ring them, whatever is around the name and
+/// whether the marks are taken; in a private chat names stay as they are.
+#[tokio::test]
+async fn names_in_an_answer_ring_nobody() {
+    let evil = "🦊 **ask @bob_77 now**, (@eve_88) or `@in_code` at ada@example.org, https://example.org/@page";
+    let model = crate::streaming::says("names", cloister_testkit::Reply::text(evil));
+    let world = World::builder().model(model).start().await;
+    let (ann, _, group) = club(&world, "member").await;
+    let (place, private) = (group.place(), ann.with(&world.bot));
+    let seen = ann.ask(&place, "@cloister_bot names", "eve_88").await;
+    assert_eq!(seen.rings(), Vec::<String>::new(), "{}", seen.text);
+    assert_eq!(seen.marked("code"), ["@in_code"], "marks are where they were");
+    assert_eq!(seen.marked("bold"), ["ask ＠bob_77 now"]);
+    assert!(seen.text.contains("ada@example.org, https://example.org/@page"), "{}", seen.text);
+    let refused = "Bad Request: can't parse entities: entity offset is wrong".to_owned();
+    let refuse = Fault::Refuse { code: 400, description: refused };
+    world.telegram.lay_times("sendMessage", refuse, 1);
+    ann.say(&place, "@cloister_bot names again");
+    let plainly = |told: &Seen| told.id > seen.id && told.text.contains("eve_88");
+    let plain = ann.wait_for(&place, "the same without marks", plainly).await;
+    assert!(plain.rings().is_empty() && plain.entities.is_empty(), "{}", plain.text);
+    let alone = ann.ask(&private, "names", "eve_88").await;
+    assert_eq!(alone.rings(), ["bob_77", "eve_88"], "nobody else is there: {}", alone.text);
+}
+
+/// A topic that was closed while something was to be said there, and is opened again: it is said then.
+#[tokio::test]
+async fn a_topic_that_is_opened_again_is_told_what_waited() {
+    let world = World::start().await;
+    let ann = world.person("ann").await;
+    let forum = world.telegram.forum("Club", &[&ann]);
+    world.club(&forum, &[("ann", "member")]).await;
+    forum.add_bot(&ann, &world.bot);
+    let plans = forum.open_topic(&ann, "Plans");
+    ann.ask(&plans, "@cloister_bot hello", "echo: hello").await;
+    let (reply, steps) = cloister_testkit::Reply::text("here you are").chunks(2).stepped();
+    world.model.enqueue(reply);
+    ann.say(&plans, "@cloister_bot something");
+    world.told_model("something").await;
+    ann.close_topic(&plans, true);
+    steps.allow(10);
+    eventually("it is refused", || async {
+        let sent = world.telegram.calls("sendMessage");
+        sent.last().is_some_and(|call| call.code == 400).then_some(())
+    })
+    .await;
+    assert_eq!(count(&ann, &plans, "here you are"), 0);
+    ann.close_topic(&plans, false);
+    ann.wait_for_words(&plans, "here you are").await;
+    assert_eq!(count(&ann, &plans, "here you are"), 1);
 }

@@ -219,3 +219,31 @@ async fn marks_reach_the_agent() {
     let told = world.told_model("read").await;
     assert!(told.contains("https://example.org/x"), "{told}");
 }
+
+/// A file is taken whatever its name is made of.
+#[tokio::test]
+async fn a_file_may_have_any_name() {
+    let world = World::start().await;
+    let (ann, chat) = world.met("ann").await;
+    for (name, words) in [("отчёт за год.txt", "за год"), ("it's a&b 100%?#+ last.txt", "last.txt")]
+    {
+        ann.send(&chat, Sent::file(FileKind::Document, name, "text/plain", name.as_bytes()));
+        let told = world.told_model(words).await;
+        assert!(told.contains("/chat/incoming/"), "{told}");
+    }
+    let mut files: Vec<Vec<u8>> =
+        world.incoming().iter().map(|file| std::fs::read(file).unwrap()).collect();
+    files.sort();
+    assert_eq!(files, ["it's a&b 100%?#+ last.txt".as_bytes(), "отчёт за год.txt".as_bytes()]);
+}
+
+/// A picture that moves, as newer phones send it: the picture is taken, with its words.
+#[tokio::test]
+async fn a_live_photo_is_a_picture() {
+    let world = World::start().await;
+    let (ann, chat) = world.met("ann").await;
+    let photo = Sent::file(FileKind::Photo, "x.jpg", "image/jpeg", JPEG).caption("the cat");
+    ann.send(&chat, photo.with("live_photo", serde_json::json!({"file_id": "v", "duration": 2})));
+    let told = world.told_model("the cat").await;
+    assert!(told.contains("/chat/incoming/photo-"), "{told}");
+}

@@ -12,6 +12,9 @@ pub(crate) fn says(word: &str, reply: Reply) -> ModelServerBuilder {
         .when(Matcher::last_user_contains(word).and(Matcher::coordinator()), reply)
 }
 
+/// How long a draft is shown.
+const ALIVE: Duration = Duration::from_secs(30);
+
 const WORDS: &str = "one two three four five six seven eight nine ten eleven twelve";
 
 fn slow_words() -> Reply {
@@ -147,4 +150,47 @@ async fn an_answer_that_was_deleted_while_it_was_written_is_told_anew() {
     let whole = ann.wait_for_text(&place, WORDS).await;
     assert_eq!(whole.edits, 0, "{:?}", whole.history);
     assert_eq!(count(&ann, &place, "twelve"), 1, "{:?}", ann.heard_texts(&place));
+}
+
+/// A tool runs for a while in the middle of an answer: what was shown of it does not vanish, as a draft does after half
+/// a minute, and stands under the same number.
+#[tokio::test]
+async fn a_draft_to_which_nothing_is_added_is_shown_on() {
+    let (reply, steps) = Reply::text(WORDS).chunks(12).stepped();
+    let world = World::builder().model(says("count", reply)).start().await;
+    let (ann, chat) = world.met("ann").await;
+    steps.allow(4);
+    ann.say(&chat, "count");
+    let shown = ann.wait_for_draft(&chat, |draft| draft.starts_with("one two")).await;
+    let calls = || world.telegram.calls("sendMessageDraft");
+    crate::world::eventually("it is shown again", || async {
+        let calls = calls();
+        let last = calls.last()?;
+        let before = calls.iter().rev().nth(1)?;
+        let again = last.params["text"] == before.params["text"] && last.at - before.at > ALIVE / 2;
+        again.then_some(())
+    })
+    .await;
+    assert!(ann.draft(&chat).is_some_and(|draft| draft.starts_with(&shown)));
+    let calls = calls();
+    let numbers: Vec<_> = calls.iter().map(|call| call.params["draft_id"].as_i64()).collect();
+    assert!(numbers.iter().all(|number| *number == numbers[0]), "{numbers:?}");
+    assert!(calls.windows(2).all(|pair| pair[1].at - pair[0].at < ALIVE), "it was gone between");
+    steps.allow(20);
+    ann.wait_for_text(&chat, WORDS).await;
+}
+
+/// The button that stops an answer: it is offered, and what is being done ends as with `/cancel`.
+#[tokio::test]
+async fn an_answer_can_be_stopped_where_it_is_shown() {
+    let (reply, steps) = Reply::text(WORDS).chunks(12).stepped();
+    let world = World::builder().model(says("count", reply)).start().await;
+    let (ann, chat) = world.met("ann").await;
+    steps.allow(4);
+    ann.say(&chat, "count");
+    ann.wait_for_draft(&chat, |draft| draft.starts_with("one two")).await;
+    ann.stop(&chat);
+    ann.wait_for_words(&chat, "I stop what I was saying").await;
+    steps.allow(20);
+    ann.ask(&chat, "hello", "echo: hello").await;
 }

@@ -138,6 +138,77 @@ async fn a_deleted_topic_loses_nothing() {
     ann.ask(&again, "hello", "echo: hello").await;
 }
 
+/// X5: topics are switched off at BotFather: what a chat has to say is said in the private chat, with its name, and
+/// `/new` and `/chats` work there as for a bot that never had topics. Switched on again, each chat has one.
+#[tokio::test]
+async fn without_topics_again_nothing_is_lost() {
+    let mut world = World::with_topics().await;
+    let (ann, c1) = world.met_in_topic("ann").await;
+    ann.say(&c1, "/new Taxes");
+    let c2 = ann.topic(&world.bot, "C2").await;
+    let (reply, steps) = Reply::text("here you are").chunks(2).stepped();
+    world.model.enqueue(reply);
+    ann.say(&c2, "something");
+    world.told_model("something").await;
+    world.telegram.switch_topics(&world.bot, false);
+    steps.allow(10);
+    let door = ann.with(&world.bot);
+    let answer = ann.wait_for_words(&door, "here you are").await;
+    assert!(answer.text.contains("C2"), "it says of which chat it is: {}", answer.text);
+    assert_eq!(count(&ann, &door, "here you are"), 1);
+    ann.ask(&door, "/new Garden", "C3 “Garden” is shown here from now on").await;
+    ann.ask(&door, "tomatoes", "echo: tomatoes").await;
+    let listed = ann.ask(&door, "/chats", "C2 Taxes").await;
+    ann.press(&door, &listed, "C2").answered().await;
+    ann.wait_for_words(&door, "C2 “Taxes” is shown here from now on").await;
+    ann.ask(&door, "how much?", "echo: how much?").await;
+    // Over a restart it stays so; and it is found out when they are on again.
+    world.stack.kill().await.unwrap();
+    world.telegram.switch_topics(&world.bot, true);
+    world.stack.restart().await.unwrap();
+    ann.say(&door, "hello again");
+    let garden = ann.topic(&world.bot, "C3").await;
+    ann.ask(&garden, "cucumbers", "echo: cucumbers").await;
+}
+
+/// The same while nothing runs here: the next start finds it out.
+#[tokio::test]
+async fn topics_are_switched_off_while_nobody_looks() {
+    let mut world = World::with_topics().await;
+    let (ann, c1) = world.met_in_topic("ann").await;
+    ann.ask(&c1, "hello", "echo: hello").await;
+    world.stack.kill().await.unwrap();
+    world.telegram.switch_topics(&world.bot, false);
+    world.stack.restart().await.unwrap();
+    let door = ann.with(&world.bot);
+    ann.ask(&door, "/new Taxes", "C2 “Taxes” is shown here from now on").await;
+    ann.ask(&door, "how much?", "echo: how much?").await;
+}
+
+/// X5: a server that says it has topics and lets bots open none: the person is told, and nobody is asked for ever.
+#[tokio::test]
+async fn topics_that_can_not_be_made_are_done_without() {
+    let world = World::with_topics().await;
+    let description = "Bad Request: BOT_FORUM_CREATE_FORBIDDEN".to_owned();
+    world.telegram.lay("createForumTopic", Fault::Refuse { code: 400, description });
+    let ann = world.person("ann").await;
+    let door = ann.with(&world.bot);
+    ann.start(&door);
+    ann.wait_for_words(&door, "no topics here").await;
+    ann.ask(&door, "/new Taxes", "C2 “Taxes” is shown here from now on").await;
+    world.json(&["chats", "new", "Garden", "--user", "ann"]).await;
+    ann.ask(&door, "how much?", "echo: how much?").await;
+    ann.ask(&door, "/chats C3", "C3 “Garden” is shown here from now on").await;
+    ann.ask(&door, "tomatoes", "echo: tomatoes").await;
+    assert_eq!(count(&ann, &door, "no topics here"), 1);
+    assert_eq!(world.telegram.calls("createForumTopic").len(), 1);
+    // Where people open topics, they are chats as ever.
+    let own = ann.open_topic(&world.bot, "Kitchen");
+    ann.ask(&own, "hello", "echo: hello").await;
+    ann.ask(&own, "/new Cellar", "open one, and write to me there").await;
+    ann.ask(&own, "/chats C2", "outside of the topics").await;
+}
+
 /// The general part of the chat is a door: it is answered there, and looks at one chat at a time.
 #[tokio::test]
 async fn the_general_part_is_a_door() {

@@ -106,3 +106,28 @@ async fn from_a_webhook_to_polls() {
     assert!(world.telegram.webhook(&world.bot).is_none());
     assert!(!world.telegram.calls("getUpdates").is_empty());
 }
+
+/// X1: what can't be stored is not acknowledged: Telegram is told so, posts it again, and it is taken once.
+#[tokio::test]
+async fn what_can_not_be_stored_comes_again() {
+    let world = World::builder().webhook().start().await;
+    let (ann, chat) = world.met("ann").await;
+    ann.ask(&chat, "hello", "echo: hello").await;
+    let database = || rusqlite::Connection::open(world.stack.data().join("cloister.db")).unwrap();
+    // As when the disk is full: nothing of the transaction is left.
+    let full =
+        "CREATE TRIGGER full BEFORE INSERT ON inbox BEGIN SELECT RAISE(ROLLBACK, 'full'); END";
+    database().execute_batch(full).unwrap();
+    ann.say(&chat, "one");
+    ann.say(&chat, "two");
+    eventually("it is told so", || async {
+        world.telegram.delivery_problem(&world.bot).filter(|problem| problem.contains("503"))
+    })
+    .await;
+    assert_eq!(world.telegram.unconfirmed(&world.bot), 2, "nothing is acknowledged");
+    database().execute_batch("DROP TRIGGER full").unwrap();
+    ann.wait_for_text(&chat, "echo: two").await;
+    assert_eq!(echoes(&ann, &chat), ["echo: hello", "echo: one", "echo: two"]);
+    assert_eq!(world.telegram.unconfirmed(&world.bot), 0);
+    assert_eq!(world.model.request_count(), 3);
+}

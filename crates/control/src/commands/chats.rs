@@ -133,8 +133,16 @@ impl Control {
             let shown = self.shown_on(row.workspace, &chat, here).await?;
             return Ok(format!("{}{shown}. It is opened from the list of chats.", named(&chat)));
         };
-        if self.shows_chats(here).await? != Shows::One {
+        let shows = self.shows_chats(here).await?;
+        if shows != Shows::One {
             let shown = self.shown_on(row.workspace, &chat, here).await?;
+            if shows == Shows::Threads && shown.is_empty() && !here.is_shared() {
+                let sign = here.sign();
+                return Ok(format!(
+                    "{} is in no topic: {sign}chats {id} in our conversation outside of the topics shows it.",
+                    named(&chat)
+                ));
+            }
             return Ok(format!(
                 "{}{shown} has a conversation of its own: write there.",
                 named(&chat)
@@ -180,11 +188,13 @@ impl Control {
         }
         Ok(match conversation.kind {
             ConversationKind::Shared => Shows::Threads,
-            ConversationKind::Room => Shows::Topics,
-            ConversationKind::Door => {
-                match self.store().home(conversation.connector, here.by).await? {
-                    Some(_) => Shows::Topics,
-                    None => Shows::One,
+            ConversationKind::Room | ConversationKind::Door => {
+                let home = self.store().home(conversation.connector, here.by).await?;
+                match (home, conversation.kind) {
+                    (Some(_), _) => Shows::Topics,
+                    (None, ConversationKind::Door) => Shows::One,
+                    // No topics are made there any more: those that are there stay what they are.
+                    (None, _) => Shows::Threads,
                 }
             }
         })

@@ -20,7 +20,10 @@ const LONGEST_LABEL: usize = 90;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChoiceKind {
+    /// Those that can be shown where somebody types.
     Chats,
+    /// Those that can be put away or taken out again from there.
+    ToArchive,
     Tasks,
     Approvals,
 }
@@ -37,6 +40,8 @@ pub struct Choice {
 pub struct TypedIn<'a> {
     pub connector: ConnectorId,
     pub conversation: &'a str,
+    /// The conversation that it is a thread of.
+    pub thread_of: Option<&'a str>,
     /// Between that person and the agent alone.
     pub private: bool,
 }
@@ -46,8 +51,17 @@ struct Offer {
     workspace: WorkspaceId,
     person: Person,
     place: Place,
-    /// Where others read along: the chat that is shown there.
-    shared: Option<ChatId>,
+    from: Whose,
+}
+
+/// Whose things are offered.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    /// Those of the person who types.
+    Own,
+    /// Others read along: those of the chat that is shown there. None where a thread becomes one with the first
+    /// thing that is said in it: until then there is nothing in it.
+    Chat(Option<ChatId>),
 }
 
 impl Control {
@@ -68,13 +82,14 @@ impl Control {
             return Ok(Vec::new());
         };
         let call = match kind {
-            ChoiceKind::Chats => WorkspaceCall::ListChats,
+            ChoiceKind::Chats | ChoiceKind::ToArchive => WorkspaceCall::ListChats,
             ChoiceKind::Tasks => WorkspaceCall::ListTasks,
             ChoiceKind::Approvals => WorkspaceCall::ListApprovals,
         };
         self.require(&Request::workspace(&offer.person, call, &offer.place))?;
         let all = match kind {
             ChoiceKind::Chats => self.chat_choices(&offer).await?,
+            ChoiceKind::ToArchive => self.archive_choices(&offer).await?,
             ChoiceKind::Tasks => self.task_choices(&offer).await?,
             ChoiceKind::Approvals => self.approval_choices(&offer).await?,
         };
@@ -98,46 +113,69 @@ impl Control {
             }
             let workspace = self.store().user_by_id(user).await?.workspace;
             let place = self.place(workspace).await?;
-            return Ok(Some(Offer { workspace, person, place, shared: None }));
+            return Ok(Some(Offer { workspace, person, place, from: Whose::Own }));
         }
         let shown = match known {
             Some(known) if known.kind == ConversationKind::Shared => {
-                Some((known.workspace, known.chat))
+                Some((known.workspace, known.chat, Whose::Chat(Some(known.chat))))
             }
             Some(_) => None,
-            None => {
-                let (surface, id) = (surface.to_owned(), typed_in.conversation.to_owned());
-                let there = contexts::Conversation { surface, id };
-                let context = self.store().context_of(&there).await?;
-                context.and_then(|context| Some((context.workspace, context.chat?)))
-            }
+            None => match self.connected(surface, typed_in.conversation).await? {
+                Some((workspace, chat)) => Some((workspace, chat, Whose::Chat(Some(chat)))),
+                None => {
+                    let around = typed_in.thread_of.unwrap_or_default();
+                    let around = self.connected(surface, around).await?;
+                    around.map(|(workspace, chat)| (workspace, chat, Whose::Chat(None)))
+                }
+            },
         };
-        let Some((workspace, chat)) = shown else { return Ok(None) };
+        let Some((workspace, chat, from)) = shown else { return Ok(None) };
         let place = self.place_of_chat(workspace, chat).await?;
         let reads = Request::chat(&person, ChatCall::Read, &place, chat);
         // What is a person's own is never offered where others read along, nor is what they may not read.
         if matches!(place.ownership, Ownership::Private { .. }) || self.require(&reads).is_err() {
             return Ok(None);
         }
-        Ok(Some(Offer { workspace, person, place, shared: Some(chat) }))
+        Ok(Some(Offer { workspace, person, place, from }))
     }
 
-    /// Where others read along: the chat there, and for who administers the community the others of that context.
+    /// The workspace and the chat that a conversation was connected to.
+    async fn connected(
+        &self,
+        surface: &str,
+        id: &str,
+    ) -> Result<Option<(WorkspaceId, ChatId)>, ControlError> {
+        let there = contexts::Conversation { surface: surface.to_owned(), id: id.to_owned() };
+        let context = self.store().context_of(&there).await?;
+        Ok(context.and_then(|context| Some((context.workspace, context.chat?))))
+    }
+
     async fn chat_choices(&self, offer: &Offer) -> Result<Vec<Choice>, ControlError> {
-        let mut chats = self.store().chats(offer.workspace).await?;
-        chats.retain(|chat| !chat.archived);
-        if let Some(here) = offer.shared {
-            let call = WorkspaceCall::ChangeSettings;
-            let all = self.require(&Request::workspace(&offer.person, call, &offer.place)).is_ok();
-            let mut offered = Vec::new();
-            for chat in chats {
-                if chat.id == here || all && self.is_beside(offer, chat.id).await? {
-                    offered.push(chat);
-                }
-            }
-            chats = offered;
+        let chats = self.store().chats(offer.workspace).await?;
+        let open = chats.iter().rev().filter(|chat| !chat.archived && offer.has(chat.id));
+        Ok(open.map(|chat| choice(chat.id, &chat.title)).collect())
+    }
+
+    /// Where others read along: for who administers the community, those of that context. What is put away already
+    /// comes last.
+    async fn archive_choices(&self, offer: &Offer) -> Result<Vec<Choice>, ControlError> {
+        let call = WorkspaceCall::ChangeSettings;
+        let administers = Request::workspace(&offer.person, call, &offer.place);
+        if offer.from != Whose::Own && self.require(&administers).is_err() {
+            return Ok(Vec::new());
         }
-        Ok(chats.iter().rev().map(|chat| choice(chat.id, &chat.title)).collect())
+        let mut chats = self.store().chats(offer.workspace).await?;
+        chats.reverse();
+        chats.sort_by_key(|chat| chat.archived);
+        let mut offered = Vec::new();
+        for chat in chats {
+            if offer.has(chat.id) || self.is_beside(offer, chat.id).await? {
+                let away = if chat.archived { " (archived)" } else { "" };
+                let title = short(&chat.title, LONGEST_LABEL - 30);
+                offered.push(choice(chat.id, &format!("{title}{away}")));
+            }
+        }
+        Ok(offered)
     }
 
     /// Whether a chat is in the same context, and may be changed by who chooses.
@@ -171,7 +209,10 @@ impl Control {
 
 impl Offer {
     fn has(&self, chat: ChatId) -> bool {
-        self.shared.is_none_or(|here| here == chat)
+        match self.from {
+            Whose::Own => true,
+            Whose::Chat(here) => here == Some(chat),
+        }
     }
 }
 

@@ -7,6 +7,10 @@ fn values(choices: &[Choice]) -> Vec<&str> {
     choices.iter().map(|choice| choice.value.as_str()).collect()
 }
 
+fn alone<'a>(telegram: &Telegram<'_>, by: &'a str) -> TypedIn<'a> {
+    TypedIn { connector: telegram.connector.id, conversation: by, thread_of: None, private: true }
+}
+
 /// X6: who types is offered their own chats, tasks and questions, and nobody else's.
 #[tokio::test]
 async fn people_choose_from_what_is_theirs() {
@@ -19,7 +23,7 @@ async fn people_choose_from_what_is_theirs() {
     let hers = world.asked(ada.workspace, C1, ada.id, "middle").await;
     let his = world.asked(bob.workspace, C1, bob.id, "middle").await;
     let offered = async |by: &str, kind, typed: &str| {
-        let alone = TypedIn { connector: telegram.connector.id, conversation: by, private: true };
+        let alone = alone(&telegram, by);
         world.control.choices(("telegram", by), alone, kind, typed).await.unwrap()
     };
     let chats = offered(ADA_THERE, ChoiceKind::Chats, "").await;
@@ -27,6 +31,9 @@ async fn people_choose_from_what_is_theirs() {
     assert_eq!(chats[0].label, "C2 · Taxes");
     assert_eq!(values(&offered(ADA_THERE, ChoiceKind::Chats, " TAX").await), ["C2"]);
     assert!(offered(ADA_THERE, ChoiceKind::Chats, "old").await.is_empty());
+    let to_archive = offered(ADA_THERE, ChoiceKind::ToArchive, "").await;
+    assert_eq!(values(&to_archive), ["C2", "C1", "C3"], "what is away can be taken out again");
+    assert_eq!(to_archive[2].label, "C3 · Old (archived)");
     let asked = offered(ADA_THERE, ChoiceKind::Approvals, "").await;
     assert_eq!(values(&asked), [hers.to_string()]);
     let asked = offered(BOB_THERE, ChoiceKind::Approvals, "").await;
@@ -46,8 +53,7 @@ async fn no_more_is_offered_than_a_surface_takes() {
         let title = format!("{number} {}", "long ".repeat(40));
         world.store().new_chat(world.ada.workspace, &title, None).await.unwrap();
     }
-    let alone =
-        TypedIn { connector: telegram.connector.id, conversation: ADA_THERE, private: true };
+    let alone = alone(&telegram, ADA_THERE);
     let by = ("telegram", ADA_THERE);
     let chats = world.control.choices(by, alone, ChoiceKind::Chats, "").await.unwrap();
     assert_eq!(chats.len(), MOST_CHOICES);
@@ -65,7 +71,7 @@ async fn where_others_read_along_what_is_there_is_offered() {
     world.asked(world.ada.workspace, C1, world.ada.id, "middle").await;
     world.store().new_chat(world.ada.workspace, "Private", None).await.unwrap();
     let offered = async |by: &str, conversation: &str, kind| {
-        let there = TypedIn { connector, conversation, private: false };
+        let there = TypedIn { connector, conversation, thread_of: None, private: false };
         world.control.choices(("telegram", by), there, kind, "").await.unwrap_or_default()
     };
     let all = [ChoiceKind::Chats, ChoiceKind::Tasks, ChoiceKind::Approvals];
@@ -96,11 +102,41 @@ async fn where_others_read_along_what_is_there_is_offered() {
         assert!(offered(BOB_THERE, GROUP, kind).await.is_empty(), "{kind:?}: not a member");
         assert!(offered("666", GROUP, kind).await.is_empty(), "{kind:?}: a stranger");
     }
-    // Who administers the community is offered the other chats of this context, and of no other.
+    // Who administers the community can put away the other chats of this context, and show none but the one here.
+    assert!(offered(ADA_THERE, GROUP, ChoiceKind::ToArchive).await.is_empty(), "not hers to do");
     world.role(&world.bob, "admin").await;
     let mut chats = [group.chat, topic.chat].map(|chat| chat.to_string());
     chats.sort_by(|a, b| b.cmp(a));
-    assert_eq!(values(&offered(BOB_THERE, GROUP, ChoiceKind::Chats).await), chats);
+    assert_eq!(values(&offered(BOB_THERE, GROUP, ChoiceKind::ToArchive).await), chats);
+    let shown = offered(BOB_THERE, GROUP, ChoiceKind::Chats).await;
+    assert_eq!(values(&shown), [group.chat.to_string()], "`/chats` takes no other here");
+}
+
+/// A thread that nobody has spoken in is in the context of the conversation around it: what a command would take
+/// there is offered, and nothing that it would refuse.
+#[tokio::test]
+async fn in_a_new_thread_what_its_commands_take_is_offered() {
+    let world = World::new().await;
+    let telegram = Telegram::new(&world).await;
+    telegram.club_group().await;
+    world.role(&world.ada, "member").await;
+    world.role(&world.bob, "admin").await;
+    let group = telegram.speaker(ADA_THERE, Heard::Shared(GROUP)).await;
+    world.asked(world.club.workspace, group.chat, world.ada.id, "middle").await;
+    let connector = telegram.connector.id;
+    let offered = async |by: &str, thread_of: Option<&'static str>, kind| {
+        let there = TypedIn { connector, conversation: "-100200/9", thread_of, private: false };
+        world.control.choices(("telegram", by), there, kind, "").await.unwrap_or_default()
+    };
+    let around = Some(GROUP);
+    let to_archive = offered(BOB_THERE, around, ChoiceKind::ToArchive).await;
+    assert_eq!(values(&to_archive), [group.chat.to_string()]);
+    assert!(offered(ADA_THERE, around, ChoiceKind::ToArchive).await.is_empty());
+    assert!(offered(BOB_THERE, Some("-100999"), ChoiceKind::ToArchive).await.is_empty());
+    // Its own chat, with what is asked and done there, begins with the first thing that is said.
+    for kind in [ChoiceKind::Chats, ChoiceKind::Tasks, ChoiceKind::Approvals] {
+        assert!(offered(BOB_THERE, around, kind).await.is_empty(), "{kind:?}");
+    }
 }
 
 /// E81: in somebody else's private conversation nothing is offered.
@@ -111,7 +147,7 @@ async fn in_somebody_elses_conversation_nothing_is_offered() {
     telegram.door().await;
     let connector = telegram.connector.id;
     for private in [true, false] {
-        let hers = TypedIn { connector, conversation: ADA_THERE, private };
+        let hers = TypedIn { connector, conversation: ADA_THERE, thread_of: None, private };
         let by = ("telegram", BOB_THERE);
         let chats = world.control.choices(by, hers, ChoiceKind::Chats, "").await.unwrap();
         assert!(chats.is_empty(), "{chats:?}");

@@ -75,7 +75,7 @@ impl Bot {
         let known = encryption.get_user_identity(sender).await.map_err(|e| unknown(sender, &e))?;
         let now = self.control.store().clock.now_ms();
         let untold = device(&info.verification_state) == Device::Untold;
-        let look = untold || self.incoming.first_in(format!("keys {sender}"), HOUR, now);
+        let look = untold || self.incoming.lately.first_in(format!("keys {sender}"), HOUR, now);
         if known.is_none() && !look {
             return Ok(Device::Signed);
         }
@@ -122,7 +122,7 @@ impl Bot {
             "a message of an unverified device was not taken");
         let now = self.control.store().clock.now_ms();
         let place = room.room_id();
-        if self.incoming.first_in(format!("doubtful {place} {}", seen.sender), HOUR, now) {
+        if self.incoming.lately.first_in(format!("doubtful {place} {}", seen.sender), HOUR, now) {
             let entry = Entry::new(&seen.sender, "message.refused_device", place);
             let entry = entry.with(format!("device {name}, event {}", seen.id));
             let whose = self.control.store().identity(SURFACE, seen.sender.as_str()).await?;

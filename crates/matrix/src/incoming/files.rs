@@ -2,46 +2,24 @@
 //! `incoming/`. Never more of one in memory than a few pieces, never more on disk than is taken.
 
 use std::io::Read;
-use std::time::Duration;
 
-use cloister_control::{ControlError, Speaker, Upload};
-use cloister_protocol::{Attachment, ErrorCode};
+use cloister_control::Speaker;
+use cloister_control::hosting::Patience;
+use cloister_control::hosting::fetching::{self, NotFetched, Taking};
+use cloister_protocol::Attachment;
 use matrix_sdk::bytes::{Buf, Bytes};
 use matrix_sdk::reqwest::{Response, StatusCode};
 use matrix_sdk::ruma::MxcUri;
 use matrix_sdk::ruma::events::room::MediaSource;
 use matrix_sdk_crypto::{AttachmentDecryptor, MediaEncryptionInfo};
 use tokio::sync::mpsc;
-use tokio::time::timeout;
 
 use super::heard::SentFile;
 use super::text;
 use crate::bot::Bot;
 
-/// How long the next piece of a file may take.
-const PIECE_WITHIN: Duration = Duration::from_secs(60);
-/// How long a whole file may take.
-const FILE_WITHIN: Duration = Duration::from_secs(15 * 60);
-/// What it costs when the homeserver can't be reached: it is not about the file.
-const NO_PATIENCE: u32 = 0;
-/// What it costs when the homeserver says that it does not have the file, or breaks off.
-const SOME_PATIENCE: u32 = 1;
-/// What it costs when the file was waited for.
-const MUCH_PATIENCE: u32 = 4;
-/// How much patience there is.
-pub(super) const PATIENCE: u32 = 12;
 /// How many pieces wait to be decrypted.
 const PIECES: usize = 8;
-
-/// Why a file is not there.
-pub(super) enum NotFetched {
-    /// It may be had later; how much patience that costs.
-    Passing { why: String, patience: u32 },
-    /// It is never taken; what to say.
-    Never(String),
-    /// Control does not take it.
-    Control(ControlError),
-}
 
 impl Bot {
     /// Fetches a file into the speaker's chat.
@@ -52,7 +30,7 @@ impl Bot {
     ) -> Result<Attachment, NotFetched> {
         let most = self.largest_file().min(self.control.work().max_upload_mb << 20);
         if let Some(size) = file.size.filter(|size| *size > most) {
-            return Err(too_large(&file.name, Some(size), most));
+            return Err(NotFetched::too_large(&file.name, Some(size), most));
         }
         let fetch = async {
             let uri = match &file.source {
@@ -61,15 +39,12 @@ impl Bot {
             };
             let response = self.download(uri).await?;
             if let Some(size) = response.content_length().filter(|size| *size > most) {
-                return Err(too_large(&file.name, Some(size), most));
+                return Err(NotFetched::too_large(&file.name, Some(size), most));
             }
-            // Only now: what is never answered leaves no empty file behind.
-            let upload = self.control.upload(speaker.workspace, speaker.chat, &file.name).await;
-            let upload = upload.map_err(NotFetched::Control)?;
-            let taking = Taking { name: file.name.clone(), most, taken: 0, upload };
+            let taking = Taking::begin(&self.control, speaker, (&file.name, most)).await?;
             take_in(response, &file.source, taking).await
         };
-        timeout(FILE_WITHIN, fetch).await.map_err(|late| passing(late, MUCH_PATIENCE))?
+        fetching::whole(fetch).await
     }
 
     /// Begins to download what an address names. The token goes to our homeserver alone.
@@ -87,9 +62,11 @@ impl Bot {
             if let Some(token) = self.client.access_token() {
                 request = request.bearer_auth(token);
             }
-            let response = timeout(PIECE_WITHIN, request.send()).await;
-            let response = response.map_err(|late| passing(late, MUCH_PATIENCE))?;
-            let response = response.map_err(|error| passing(error.without_url(), NO_PATIENCE))?;
+            let response = fetching::piece(async {
+                let sent = request.send().await;
+                sent.map_err(|error| NotFetched::passing(error.without_url(), Patience::NONE))
+            });
+            let response = response.await?;
             let unknown = response.status() == StatusCode::NOT_FOUND;
             answer = Some(response);
             if !unknown {
@@ -100,26 +77,10 @@ impl Bot {
         match answer {
             Some(response) if status.is_success() => Ok(response),
             // The file may be on its way from another homeserver still.
-            Some(_) | None => Err(passing(format!("it answered {status}"), SOME_PATIENCE)),
+            Some(_) | None => {
+                Err(NotFetched::passing(format!("it answered {status}"), Patience::SOME))
+            }
         }
-    }
-}
-
-/// A file on its way in, and how much of it may come.
-struct Taking {
-    name: String,
-    most: u64,
-    taken: u64,
-    upload: Upload,
-}
-
-impl Taking {
-    fn take(&mut self, piece: &[u8]) -> Result<(), NotFetched> {
-        self.taken = self.taken.saturating_add(piece.len() as u64);
-        if self.taken > self.most {
-            return Err(too_large(&self.name, None, self.most));
-        }
-        self.upload.write(piece).map_err(NotFetched::Control)
     }
 }
 
@@ -134,7 +95,7 @@ async fn take_in(
             while let Some(piece) = next_piece(&mut response).await? {
                 taking.take(&piece)?;
             }
-            taking.upload.finish().map_err(NotFetched::Control)
+            taking.finish()
         }
         MediaSource::Encrypted(file) => {
             let info = MediaEncryptionInfo::from(file.as_ref().clone());
@@ -160,15 +121,17 @@ async fn take_in(
             drop(pieces);
             let decrypted = decrypting.await;
             sent?;
-            decrypted.map_err(|error| passing(error, SOME_PATIENCE))?
+            decrypted.map_err(|error| NotFetched::passing(error, Patience::SOME))?
         }
     }
 }
 
 async fn next_piece(response: &mut Response) -> Result<Option<Bytes>, NotFetched> {
-    let piece = timeout(PIECE_WITHIN, response.chunk()).await;
-    let piece = piece.map_err(|late| passing(late, MUCH_PATIENCE))?;
-    piece.map_err(|error| passing(error.without_url(), SOME_PATIENCE))
+    fetching::piece(async {
+        let piece = response.chunk().await;
+        piece.map_err(|error| NotFetched::passing(error.without_url(), Patience::SOME))
+    })
+    .await
 }
 
 /// Decrypts what comes. What was changed on the way is noticed at its end, and nothing of it is kept.
@@ -183,13 +146,13 @@ fn decrypt(
         NotFetched::Never(format!("I could not decrypt the file `{name}`. Send it again."))
     };
     let mut plain = AttachmentDecryptor::new(&mut pieces, info)
-        .map_err(|error| damaged(&taking.name, error.to_string()))?;
+        .map_err(|error| damaged(taking.name(), error.to_string()))?;
     let mut buffer = vec![0; 64 << 10];
     loop {
         let read =
-            plain.read(&mut buffer).map_err(|error| damaged(&taking.name, error.to_string()))?;
+            plain.read(&mut buffer).map_err(|error| damaged(taking.name(), error.to_string()))?;
         match buffer.get(..read) {
-            Some([]) | None => return taking.upload.finish().map_err(NotFetched::Control),
+            Some([]) | None => return taking.finish(),
             Some(piece) => taking.take(piece)?,
         }
     }
@@ -224,27 +187,4 @@ impl Read for Pieces {
         self.current.advance(self.current.len() - rest);
         Ok(read)
     }
-}
-
-fn passing(why: impl ToString, patience: u32) -> NotFetched {
-    NotFetched::Passing { why: why.to_string(), patience }
-}
-
-fn too_large(name: &str, size: Option<u64>, most: u64) -> NotFetched {
-    let name = text::short(name, 100);
-    let size = size.map(|size| format!(" ({})", text::megabytes(size))).unwrap_or_default();
-    NotFetched::Never(format!(
-        "The file `{name}`{size} is larger than the {} that I take here. Send a smaller one, or a part of it.",
-        text::megabytes(most)
-    ))
-}
-
-/// What is said when a file could not be had for a long time.
-pub(super) fn given_up(name: &str) -> ControlError {
-    let name = text::short(name, 100);
-    ControlError::with_fix(
-        ErrorCode::NotFound,
-        format!("the file `{name}` could not be fetched from the homeserver"),
-        "send it again",
-    )
 }

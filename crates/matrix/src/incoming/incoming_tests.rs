@@ -54,28 +54,3 @@ fn words_of_uncertain_origin_are_not_taken() {
     assert_eq!(doubt(&plain(), &words, false), None);
     assert_eq!(doubt(&plain(), &Heard::Moved, true), None, "state is never encrypted");
 }
-
-/// X11: the same is not said again and again, and is said again after a while, also after a clock went back.
-#[test]
-fn what_was_said_lately_is_not_said_again() {
-    let memory = Memory::default();
-    let first = |now| memory.first_in("a".to_owned(), MINUTE, now);
-    assert!(first(100_000));
-    assert!(!first(100_001));
-    assert!(!first(159_999));
-    assert!(first(160_000));
-    assert!(first(50_000), "the clock went back");
-    assert!(memory.first_in("b".to_owned(), MINUTE, 50_000), "something else");
-}
-
-/// X10: a file that can't be had is given up after a while; that the homeserver is away does not count.
-#[test]
-fn patience_with_a_file_ends() {
-    let memory = Memory::default();
-    for _ in 0..1000 {
-        assert!(memory.patience_left("$a:test", 0));
-    }
-    let tries = (0..100).take_while(|_| memory.patience_left("$a:test", 1)).count();
-    assert_eq!(tries, 11);
-    assert!(memory.patience_left("$a:test", 1), "sent again, it begins anew");
-}

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cloister_control::hosting::fetching::{self, NotFetched};
 use cloister_control::{ControlError, IncomingMessage, Speaker};
 use cloister_protocol::{AgentFrame, Attachment};
 use cloister_store::inbox::{HeardIn, InboxItem};
@@ -11,7 +12,6 @@ use matrix_sdk::Room;
 use matrix_sdk::deserialized_responses::{TimelineEvent, TimelineEventKind};
 use matrix_sdk::ruma::{EventId, OwnedEventId};
 
-use super::files::{self, NotFetched};
 use super::heard::{Heard, Said, Seen};
 use super::{Outcome, text};
 use crate::SURFACE;
@@ -51,11 +51,13 @@ impl Bot {
                 Ok(attachment) => attachments.push(attachment),
                 Err(NotFetched::Passing { why, patience }) => {
                     tracing::debug!(room = %room.room_id(), event = %seen.id, why, "a file could not be fetched");
-                    if self.incoming.patience_left(seen.id.as_str(), patience) {
+                    if self.incoming.patience.left(seen.id.as_str(), patience) {
                         return Ok(Outcome::Later(WhyWaiting::NoFile));
                     }
                     tracing::warn!(room = %room.room_id(), event = %seen.id, why, "a file is given up");
-                    return self.not_taken(room, seen, files::given_up(&file.name)).await;
+                    return self
+                        .not_taken(room, seen, fetching::given_up(&file.name, "the homeserver"))
+                        .await;
                 }
                 Err(NotFetched::Never(words)) => {
                     self.speak(room, &format!("file-{}", seen.id), &words).await;

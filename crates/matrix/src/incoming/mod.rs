@@ -14,10 +14,9 @@ mod speakers;
 mod text;
 mod waiting;
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use cloister_control::hosting::{Lately, Patience};
 use cloister_control::ports::SendError;
 use cloister_control::{ControlError, spell_commands};
 use cloister_protocol::ErrorCode;
@@ -36,18 +35,14 @@ const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(60 * 60);
 /// When the homeserver is asked again what it could not be asked now.
 const ASK_AGAIN: Duration = Duration::from_secs(5);
-/// How many things that were said are remembered, not to say them again.
-const MOST_REMEMBERED: usize = 10_000;
 /// The longest that a sentence is held back because the homeserver asks for it.
 const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 
 /// What this part remembers of an account while it runs.
 #[derive(Default)]
 pub(crate) struct Memory {
-    /// What was done last when, in Unix milliseconds.
-    last: Mutex<HashMap<String, i64>>,
-    /// How much patience was had with the file of an event.
-    patience: Mutex<HashMap<String, u32>>,
+    lately: Lately,
+    patience: Patience,
     /// Something may be taken now that waited.
     changed: Notify,
 }
@@ -56,40 +51,6 @@ impl Memory {
     /// Keys came, or something new waits.
     pub(crate) fn wake(&self) {
         self.changed.notify_one();
-    }
-
-    /// Whether this was not done for so long; from now on it was.
-    fn first_in(&self, key: String, every: Duration, now: i64) -> bool {
-        let every = i64::try_from(every.as_millis()).unwrap_or(i64::MAX);
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if last.get(&key).is_some_and(|at| (at.saturating_add(every)) > now && *at <= now) {
-            return false;
-        }
-        if last.len() >= MOST_REMEMBERED {
-            last.clear();
-        }
-        last.insert(key, now);
-        true
-    }
-
-    /// It was not done after all.
-    fn not_yet(&self, key: &str) {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
-    }
-
-    /// Takes from the patience with the file of an event; whether there is any left.
-    fn patience_left(&self, event: &str, costs: u32) -> bool {
-        let mut patience = self.patience.lock().unwrap_or_else(PoisonError::into_inner);
-        if patience.len() >= MOST_REMEMBERED {
-            patience.clear();
-        }
-        let had = patience.entry(event.to_owned()).or_default();
-        *had = had.saturating_add(costs);
-        let left = *had < files::PATIENCE;
-        if !left {
-            patience.remove(event);
-        }
-        left
     }
 }
 
@@ -221,7 +182,7 @@ impl Bot {
     /// Says something in a room, unless it was said there so lately.
     async fn tell(&self, room: &Room, topic: &str, every: Duration, words: &str) {
         let now = self.control.store().clock.now_ms();
-        if !self.incoming.first_in(format!("{topic} {}", room.room_id()), every, now) {
+        if !self.incoming.lately.first_in(format!("{topic} {}", room.room_id()), every, now) {
             return;
         }
         let every = i64::try_from(every.as_millis()).unwrap_or(i64::MAX).max(1);

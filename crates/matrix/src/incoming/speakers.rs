@@ -91,11 +91,11 @@ impl Bot {
         let known = self.control.store().conversation(self.id(), place).await?;
         let now = self.control.store().clock.now_ms();
         let repair = format!("repair {place}");
-        if known.is_none() && self.incoming.first_in(repair.clone(), HOUR, now) {
+        if known.is_none() && self.incoming.lately.first_in(repair.clone(), HOUR, now) {
             let repaired = self.repair_room(room).await;
             // Only that it has no place is remembered: what went wrong is tried again.
             if !matches!(repaired, Ok(None)) {
-                self.incoming.not_yet(&repair);
+                self.incoming.lately.not_yet(&repair);
             }
             return repaired;
         }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use cloister_control::hosting::Standing;
 use cloister_control::{Attachment, Control, ControlError};
 use cloister_store::connectors::Connector;
 use matrix_sdk::config::SyncToken;
@@ -17,8 +18,8 @@ use tokio_util::task::TaskTracker;
 
 use super::handover::Handover;
 use super::news::{self, Gap, RoomNews, Until};
-use super::standing::Standing;
 use super::{filter_for_once, helpers, settings};
+use crate::SURFACE;
 use crate::bot::{Bot, BotSettings};
 use crate::options::MatrixOptions;
 use crate::session::credentials::Credentials;
@@ -59,11 +60,10 @@ struct Working {
 impl Account {
     /// Works until it is stopped or logged out.
     pub(crate) async fn run(&self) {
-        let (id, account) = (self.connector.id, self.connector.account.as_str());
-        let longest = self.options.retry_most();
-        let mut standing = Standing::new(self.control.clone(), id, account, longest);
+        let (connector, longest) = (self.connector.clone(), self.options.retry_most());
+        let standing = Standing::new(self.control.clone(), SURFACE, connector, longest);
         standing.starting();
-        let Some(bot) = self.open(&mut standing).await else { return };
+        let Some(bot) = self.open(&standing).await else { return };
         verification::answer_verifications(&bot);
         let work = self.stop.child_token();
         let _ends_with_this = work.clone().drop_guard();
@@ -78,7 +78,7 @@ impl Account {
         loop {
             match connection.follow().await {
                 Ended::Stopped => return,
-                Ended::LoggedOut(why) => return connection.standing.logged_out(&why),
+                Ended::LoggedOut(why) => return logged_out(&connection.standing, &why),
                 Ended::Lost(pause) => {
                     tokio::select! {
                         () = self.stop.cancelled() => return,
@@ -90,7 +90,7 @@ impl Account {
     }
 
     /// Comes back as the device; none: it can't, or is to stop.
-    async fn open(&self, standing: &mut Standing) -> Option<Arc<Bot>> {
+    async fn open(&self, standing: &Standing) -> Option<Arc<Bot>> {
         loop {
             if let Some(bot) = self.bot.get() {
                 return Some(Arc::clone(bot));
@@ -100,7 +100,7 @@ impl Account {
                     return Some(Arc::clone(self.bot.get_or_init(|| Arc::new(*bot))));
                 }
                 Ok(Restored::Lost(why)) => {
-                    standing.logged_out(why);
+                    logged_out(standing, why);
                     return None;
                 }
                 Err(error) => {
@@ -338,7 +338,7 @@ impl Connection<'_> {
             () = self.stop.cancelled() => return Err(Ended::Stopped),
             report = reconciling => report.map_err(|error| self.trouble(&error))?,
         };
-        self.standing.reconciled(report);
+        self.bot.control.note_reconciled(self.bot.id(), report);
         if let Ok(most) = self.bot.client.load_or_fetch_max_upload_size().await {
             // It was set by an earlier connection.
             self.bot.server_takes.set(u64::from(most)).ok();
@@ -350,4 +350,10 @@ impl Connection<'_> {
         self.working = Some(Working { _attachment: self.account.control.attach(surface) });
         Ok(())
     }
+}
+
+/// It can't go on before an operator has done something.
+fn logged_out(standing: &Standing, why: &str) {
+    let how = "add it again with `cloister matrix add` (its rooms and chats stay)";
+    standing.stopped_by(&format!("{why}: {how}"));
 }

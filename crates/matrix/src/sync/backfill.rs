@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use cloister_control::hosting::Backoff;
 use matrix_sdk::Room;
 use matrix_sdk::deserialized_responses::TimelineEvent;
 use matrix_sdk::room::{Messages, MessagesOptions};
 use matrix_sdk::ruma::UInt;
 use tokio_util::sync::CancellationToken;
 
-use super::backoff::Backoff;
 use super::news::{Gap, Until};
 use crate::bot::Bot;
 use crate::session::fault::{Fault, brief};
@@ -99,7 +99,7 @@ async fn page(
                 }
                 Duration::from_secs(1)
             }
-            _ => backoff.next(),
+            _ => backoff.pause(),
         };
         tokio::select! {
             () = stop.cancelled() => return None,

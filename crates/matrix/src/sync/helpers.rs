@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cloister_control::hosting::Backoff;
 use futures_util::StreamExt;
 use tokio_util::sync::CancellationToken;
 
-use super::backoff::Backoff;
 use crate::bot::Bot;
 
 /// How often rooms are looked at without being told to.
@@ -41,7 +41,7 @@ pub(crate) async fn keep_rooms(bot: Arc<Bot>, stop: CancellationToken) {
                         "rooms are not as they should be yet"
                     );
                 }
-                backoff.next()
+                backoff.pause()
             }
         };
         tokio::select! {

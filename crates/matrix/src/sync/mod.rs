@@ -5,12 +5,10 @@
 
 mod account;
 mod backfill;
-mod backoff;
 mod handover;
 mod helpers;
 mod ledger;
 mod news;
-mod standing;
 
 use std::time::Duration;
 
@@ -22,7 +20,6 @@ use matrix_sdk::ruma::api::client::sync::sync_events::v3;
 use matrix_sdk::ruma::{UInt, UserId, assign};
 
 pub(crate) use account::Account;
-pub(crate) use standing::note_reconciled;
 
 /// Events of a room that come at once; what is left out is asked for.
 const TIMELINE: u32 = 50;

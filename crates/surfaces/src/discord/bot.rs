@@ -1,20 +1,18 @@
 //! One connected bot: what every part of this surface works with.
 
-use std::future::IntoFuture;
 use std::time::Duration;
 
 use cloister_control::Control;
 use cloister_store::connectors::{Connector, ConnectorId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use twilight_http::client::InteractionClient;
-use twilight_http::response::{Response, ResponseFuture};
-use twilight_http::{Client, Error};
+use twilight_http::request::Request;
+use twilight_http::routing::Route;
 use twilight_model::id::Id;
 use twilight_model::id::marker::{ApplicationMarker, ChannelMarker, UserMarker};
 
 use super::options::DiscordOptions;
-use super::rest::{self, ApiUrl, Fault};
+use super::rest::{ApiUrl, Fault, Rest};
 use super::{incoming, outgoing};
 
 /// What is kept about a bot besides its name; none of it is secret.
@@ -35,7 +33,7 @@ pub(crate) struct BotSettings {
 
 impl BotSettings {
     pub(crate) fn api(&self) -> Option<ApiUrl> {
-        self.api_url.as_deref().and_then(ApiUrl::parse)
+        self.api_url.as_deref().and_then(|url| ApiUrl::parse(url).ok())
     }
 }
 
@@ -54,7 +52,7 @@ pub(crate) struct Bot {
     pub(crate) connector: Connector,
     pub(crate) settings: BotSettings,
     pub(crate) options: DiscordOptions,
-    pub(crate) http: Client,
+    pub(crate) rest: Rest,
     pub(crate) me: Me,
     pub(crate) incoming: incoming::Memory,
     pub(crate) outgoing: outgoing::Memory,
@@ -63,11 +61,6 @@ pub(crate) struct Bot {
 impl Bot {
     pub(crate) const fn id(&self) -> ConnectorId {
         self.connector.id
-    }
-
-    /// The part of the API that answers interactions and names commands.
-    pub(crate) const fn interactions(&self) -> InteractionClient<'_> {
-        self.http.interaction(self.me.application)
     }
 
     pub(crate) const fn application(&self) -> Id<ApplicationMarker> {
@@ -84,33 +77,18 @@ impl Bot {
     }
 
     /// Does a request; nothing of the answer is wanted.
-    pub(crate) async fn done<T: Unpin, R>(&self, request: R) -> Result<(), Fault>
-    where
-        R: IntoFuture<IntoFuture = ResponseFuture<T>, Output = Result<Response<T>, Error>>,
-    {
-        rest::call(self.within(), request).await.map(drop)
+    pub(crate) async fn done(&self, request: Request) -> Result<(), Fault> {
+        self.rest.done(self.within(), request).await
     }
 
     /// Does a request and reads as much of its answer as `A` wants.
-    pub(crate) async fn read<A, T: Unpin, R>(&self, request: R) -> Result<A, Fault>
-    where
-        A: DeserializeOwned,
-        R: IntoFuture<IntoFuture = ResponseFuture<T>, Output = Result<Response<T>, Error>>,
-    {
-        rest::read(self.within(), request).await
+    pub(crate) async fn read<A: DeserializeOwned>(&self, request: Request) -> Result<A, Fault> {
+        self.rest.read(self.within(), request).await
     }
 
-    /// The same of a request that may take longer, such as one with a file.
-    pub(crate) async fn read_within<A, T: Unpin, R>(
-        &self,
-        within: Duration,
-        request: R,
-    ) -> Result<A, Fault>
-    where
-        A: DeserializeOwned,
-        R: IntoFuture<IntoFuture = ResponseFuture<T>, Output = Result<Response<T>, Error>>,
-    {
-        rest::read(within, request).await
+    /// Asks for something.
+    pub(crate) async fn get<A: DeserializeOwned>(&self, route: &Route<'_>) -> Result<A, Fault> {
+        self.read(Request::from_route(route)).await
     }
 }
 

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use cloister_control::ports::SendError;
 use cloister_control::{ChoiceKind, MenuItem, menu};
 use serde_json::{Value, json};
-use twilight_http::request::Request;
 use twilight_http::routing::Route;
 
 use super::bot::Bot;
 use super::outgoing::meaning;
+use super::rest::with_body;
 
 const STRING: u8 = 3;
 const BOOLEAN: u8 = 5;
@@ -49,6 +49,7 @@ const fn must(name: &'static str, help: &'static str, takes: Takes) -> Opt {
 }
 
 const CHATS: Takes = Takes::Choice(ChoiceKind::Chats);
+const TO_ARCHIVE: Takes = Takes::Choice(ChoiceKind::ToArchive);
 const TASKS: Takes = Takes::Choice(ChoiceKind::Tasks);
 const APPROVALS: Takes = Takes::Choice(ChoiceKind::Approvals);
 
@@ -61,7 +62,7 @@ const OPTIONS: &[(&str, &[Opt])] = &[
     (
         "archive",
         &[
-            opt("chat", "which chat; this one unless you say", CHATS),
+            opt("chat", "which chat; this one unless you say", TO_ARCHIVE),
             opt("undo", "take it out again", Takes::Word("undo")),
         ],
     ),
@@ -110,11 +111,21 @@ fn options_of(item: &MenuItem) -> &'static [Opt] {
     }
 }
 
+/// What a command is called here: as people type it, which not every surface takes.
+fn shown(item: &MenuItem) -> String {
+    item.name.replace('_', "-")
+}
+
+fn known(name: &str) -> Option<MenuItem> {
+    let name = name.replace('-', "_");
+    menu().find(|item| item.name == name)
+}
+
 /// A slash command as it would be typed; none if there is no such command. Values come as Discord hands them over:
 /// of a switch, `true` or `false`.
 pub(crate) fn typed(name: &str, values: &[(&str, &str)]) -> Option<String> {
-    let item = menu().find(|item| item.name == name)?;
-    let mut text = format!("/{name}");
+    let item = known(name)?;
+    let mut text = format!("/{}", shown(&item));
     for option in options_of(&item) {
         let value = values.iter().find(|(name, _)| *name == option.name).map(|(_, value)| *value);
         let word = match (option.takes, value) {
@@ -136,7 +147,7 @@ pub(crate) fn typed(name: &str, values: &[(&str, &str)]) -> Option<String> {
 
 /// What is offered while somebody types an option.
 pub(crate) fn choices_of(command: &str, option: &str) -> Option<ChoiceKind> {
-    let item = menu().find(|item| item.name == command)?;
+    let item = known(command)?;
     let option = options_of(&item).iter().find(|known| known.name == option)?;
     match option.takes {
         Takes::Choice(kind) => Some(kind),
@@ -147,16 +158,14 @@ pub(crate) fn choices_of(command: &str, option: &str) -> Option<ChoiceKind> {
 /// Tells Discord which commands there are, unless it knows them so.
 pub(crate) async fn register(bot: &Bot) -> Result<(), SendError> {
     let application_id = bot.application().get();
-    let asked =
-        Request::from_route(&Route::GetGlobalCommands { application_id, with_localizations: None });
-    let there: Vec<Value> = bot.read(bot.http.request::<()>(asked)).await.map_err(meaning)?;
+    let asked = Route::GetGlobalCommands { application_id, with_localizations: None };
+    let there: Vec<Value> = bot.get(&asked).await.map_err(meaning)?;
     let wanted = all();
     if is_same(&there, &wanted) {
         return Ok(());
     }
-    let request = Request::builder(&Route::SetGlobalCommands { application_id }).json(&wanted);
-    let request = request.build().map_err(|error| meaning(super::rest::Fault::of(&error)))?;
-    let set: Vec<Value> = bot.read(bot.http.request::<()>(request)).await.map_err(meaning)?;
+    let request = with_body(&Route::SetGlobalCommands { application_id }, &json!(wanted));
+    let set: Vec<Value> = bot.read(request.map_err(meaning)?).await.map_err(meaning)?;
     tracing::info!(commands = set.len(), "Discord was told which commands there are");
     Ok(())
 }
@@ -170,7 +179,7 @@ fn command(item: &MenuItem) -> Value {
     let options: Vec<Value> = options_of(item).iter().map(option).collect();
     json!({
         "type": 1,
-        "name": item.name,
+        "name": shown(item),
         "description": description(item.help),
         "options": options,
         // In servers that have the bot, and in direct messages with it.

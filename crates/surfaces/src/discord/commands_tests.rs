@@ -24,7 +24,8 @@ fn every_command_is_told_as_discord_takes_it() {
         assert_eq!(command["contexts"], json!([0, 1]));
     }
     // X6: the commands that it names and that exist.
-    for name in ["task", "status", "approve", "deny", "chats", "new", "cancel", "settings"] {
+    let named = ["task", "status", "approve", "deny", "chats", "new", "cancel", "settings"];
+    for name in named.into_iter().chain(["admin-channel"]) {
         assert!(all.iter().any(|command| text(command, "name") == name), "{name}");
     }
 }
@@ -45,7 +46,8 @@ fn a_slash_command_is_what_would_be_typed() {
     assert_eq!(typed("deny", &[("question", "A3"), ("stop", "true")]), "/deny A3 stop");
     assert_eq!(typed("deny", &[("question", "A3"), ("stop", "false")]), "/deny A3");
     assert_eq!(typed("archive", &[("undo", "true")]), "/archive undo");
-    assert_eq!(typed("admin_channel", &[("state", "enable")]), "/admin_channel enable");
+    assert_eq!(typed("admin-channel", &[("state", "enable")]), "/admin-channel enable");
+    assert_eq!(typed("admin_channel", &[("state", "enable")]), "/admin-channel enable");
     assert_eq!(typed("stop", &[("reason", "fire"), ("what", "all")]), "/stop all fire");
     assert_eq!(typed("chats", &[("unknown", "x")]), "/chats");
     assert_eq!(super::typed("nonsense", &[]), None);
@@ -54,6 +56,7 @@ fn a_slash_command_is_what_would_be_typed() {
 #[test]
 fn chats_tasks_and_questions_are_offered() {
     assert_eq!(choices_of("chats", "chat"), Some(ChoiceKind::Chats));
+    assert_eq!(choices_of("archive", "chat"), Some(ChoiceKind::ToArchive));
     assert_eq!(choices_of("cancel", "task"), Some(ChoiceKind::Tasks));
     assert_eq!(choices_of("approve", "question"), Some(ChoiceKind::Approvals));
     assert_eq!(choices_of("approve", "how"), None);

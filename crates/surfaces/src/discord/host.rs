@@ -5,18 +5,15 @@ mod view;
 
 use std::sync::{Arc, Weak};
 
-use cloister_control::hosting::{Bots, Connections};
-use cloister_control::ports::SurfaceHost;
+use cloister_control::hosting::{Bots, Connections, Host};
 use cloister_control::{Control, ControlError, credentials};
 use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::{
-    AddConnector, AddedConnector, ConnectorView, ReconcileReport, ResetMode, ResetReport,
+    AddConnector, AddedConnector, ReconcileReport, ResetMode, ResetReport,
 };
 use cloister_store::StoreError;
 use cloister_store::connectors::{Connector, ConnectorId, NewConnector};
 use cloister_vault::SecretValue;
-use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 
 use super::SURFACE;
 use super::bot::Bot;
@@ -46,11 +43,44 @@ impl DiscordHost {
         })
     }
 
-    /// What must not stop half way is done by the host itself, which outlives who asked.
-    fn itself(&self) -> Result<Arc<Self>, ControlError> {
-        self.itself.upgrade().ok_or_else(|| {
-            ControlError::refused(ErrorCode::ShuttingDown, "the control plane is stopping")
-        })
+    async fn disconnect(&self, id: ConnectorId) {
+        self.connections.end(id).await;
+        self.bots.take(id);
+    }
+
+    async fn keep(
+        &self,
+        connector: &Connector,
+        wanted: &Wanted,
+        by: &str,
+    ) -> Result<(), ControlError> {
+        let token = SecretValue::new(wanted.token().as_bytes().to_vec());
+        let address = wanted.address();
+        credentials::keep(&self.control, SURFACE, connector.id, &address, token, by).await?;
+        if connector.position.is_none() {
+            let store = self.control.store();
+            let position = fresh_position(store.clock.now_ms());
+            store.set_position(connector.id, &position).await?;
+        }
+        Ok(())
+    }
+}
+
+impl Host for DiscordHost {
+    fn surface(&self) -> &'static str {
+        SURFACE
+    }
+
+    fn control(&self) -> &Control {
+        &self.control
+    }
+
+    fn connections(&self) -> &Connections {
+        &self.connections
+    }
+
+    fn itself(&self) -> &Weak<Self> {
+        &self.itself
     }
 
     /// Connects a bot in the background.
@@ -65,12 +95,11 @@ impl DiscordHost {
         self.connections.run(id, move |stop, tracker| account.clone().run(stop, tracker));
     }
 
-    async fn disconnect(&self, id: ConnectorId) {
-        self.connections.end(id).await;
-        self.bots.take(id);
-    }
-
-    async fn add_bot(&self, new: AddConnector, by: String) -> Result<AddedConnector, ControlError> {
+    async fn add_account(
+        &self,
+        new: AddConnector,
+        by: String,
+    ) -> Result<AddedConnector, ControlError> {
         let _one_at_a_time = self.connections.one_at_a_time().await;
         let wanted = Wanted::of(&new)?;
         let known = wanted.log_in(self.options.request_timeout()).await?;
@@ -100,30 +129,12 @@ impl DiscordHost {
             return Err(error);
         }
         self.connect(connector.clone());
-        self.control.first_look(connector.id).await;
-        let view = self.view(&connector).await?;
+        let view = self.first_look(&connector).await?;
         Ok(AddedConnector { view, recovery_key: None })
     }
 
-    async fn keep(
-        &self,
-        connector: &Connector,
-        wanted: &Wanted,
-        by: &str,
-    ) -> Result<(), ControlError> {
-        let token = SecretValue::new(wanted.token().as_bytes().to_vec());
-        let address = wanted.address();
-        credentials::keep(&self.control, SURFACE, connector.id, &address, token, by).await?;
-        if connector.position.is_none() {
-            let store = self.control.store();
-            let position = fresh_position(store.clock.now_ms());
-            store.set_position(connector.id, &position).await?;
-        }
-        Ok(())
-    }
-
     /// A bot by its number, or by its name.
-    async fn connector(&self, account: &str) -> Result<Connector, ControlError> {
+    async fn find(&self, account: &str) -> Result<Connector, ControlError> {
         let account = account.trim();
         let all = self.control.store().connectors(SURFACE).await?;
         let named = |connector: &&Connector| {
@@ -138,103 +149,40 @@ impl DiscordHost {
         }
     }
 
-    async fn remove_bot(&self, account: String, by: String) -> Result<(), ControlError> {
+    async fn remove_account(&self, account: String, by: String) -> Result<(), ControlError> {
         let _one_at_a_time = self.connections.one_at_a_time().await;
-        let connector = self.connector(&account).await?;
+        let connector = self.find(&account).await?;
         self.disconnect(connector.id).await;
         credentials::forget(&self.control, SURFACE, connector.id, &by).await?;
         self.control.store().remove_connector(connector.id, &by).await?;
         self.control.forget_health(connector.id);
         Ok(())
     }
-}
 
-impl SurfaceHost for DiscordHost {
-    fn name(&self) -> &'static str {
-        SURFACE
+    async fn facts(&self, connector: &Connector) -> Vec<(String, String)> {
+        view::facts(connector)
     }
 
-    fn start(&self) -> BoxFuture<'_, Result<(), ControlError>> {
-        async {
-            for connector in self.control.store().connectors(SURFACE).await? {
-                self.connect(connector);
-            }
-            Ok(())
-        }
-        .boxed()
+    async fn reconcile_account(&self, account: &str) -> Result<ReconcileReport, ControlError> {
+        self.find(account).await?;
+        Err(ControlError::with_fix(
+            ErrorCode::BadRequest,
+            "Discord tells of every channel by itself: there is nothing to compare",
+            "`cloister discord status` shows how it is doing",
+        ))
     }
 
-    fn add<'a>(
-        &'a self,
-        new: AddConnector,
-        by: &'a str,
-    ) -> BoxFuture<'a, Result<AddedConnector, ControlError>> {
-        let by = by.to_owned();
-        async move {
-            let host = self.itself()?;
-            self.connections.see_through(async move { host.add_bot(new, by).await }).await
-        }
-        .boxed()
-    }
-
-    fn list(&self) -> BoxFuture<'_, Result<Vec<ConnectorView>, ControlError>> {
-        async {
-            let mut views = Vec::new();
-            for connector in self.control.store().connectors(SURFACE).await? {
-                views.push(self.view(&connector).await?);
-            }
-            Ok(views)
-        }
-        .boxed()
-    }
-
-    fn remove<'a>(
-        &'a self,
-        account: &'a str,
-        by: &'a str,
-    ) -> BoxFuture<'a, Result<(), ControlError>> {
-        let (account, by) = (account.to_owned(), by.to_owned());
-        async move {
-            let host = self.itself()?;
-            self.connections.see_through(async move { host.remove_bot(account, by).await }).await
-        }
-        .boxed()
-    }
-
-    fn reconcile<'a>(
-        &'a self,
-        account: &'a str,
-    ) -> BoxFuture<'a, Result<ReconcileReport, ControlError>> {
-        async move {
-            self.connector(account).await?;
-            Err(ControlError::with_fix(
-                ErrorCode::BadRequest,
-                "Discord tells of every channel by itself: there is nothing to compare",
-                "`cloister discord status` shows how it is doing",
-            ))
-        }
-        .boxed()
-    }
-
-    fn reset<'a>(
-        &'a self,
-        account: &'a str,
-        _mode: ResetMode,
-        _dry_run: bool,
-        _by: &'a str,
-    ) -> BoxFuture<'a, Result<ResetReport, ControlError>> {
-        async move {
-            self.connector(account).await?;
-            Err(ControlError::with_fix(
-                ErrorCode::BadRequest,
-                "Discord has nothing to reset",
-                "`cloister discord rm` and `add` begin anew; threads are deleted in the app",
-            ))
-        }
-        .boxed()
-    }
-
-    fn stop(&self) -> BoxFuture<'_, ()> {
-        self.connections.end_all().boxed()
+    async fn reset_account(
+        &self,
+        account: &str,
+        _how: (ResetMode, bool),
+        _by: &str,
+    ) -> Result<ResetReport, ControlError> {
+        self.find(account).await?;
+        Err(ControlError::with_fix(
+            ErrorCode::BadRequest,
+            "Discord has nothing to reset",
+            "`cloister discord rm` and `add` begin anew; threads are deleted in the app",
+        ))
     }
 }

@@ -1,317 +1,301 @@
 //! Requests to Discord: each with an end, each failure with a meaning, none of them in the log: an address may
 //! hold the token of an interaction.
+//!
+//! Promises: what Discord says about its limits is kept, for each bucket and for everything; what it found too fast
+//! was not done, and is sent again when it may be; a request that may have been done is never sent again here.
 
-use std::future::IntoFuture;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+mod address;
+mod fault;
+mod limits;
 
-use cloister_control::ports::SendError;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use cloister_control::ControlError;
+use cloister_protocol::ErrorCode;
+use reqwest::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::{Client, Response, StatusCode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::time::{Instant, sleep, timeout};
 use tracing::instrument::WithSubscriber;
 use tracing::subscriber::NoSubscriber;
-use twilight_http::api_error::ApiError;
-use twilight_http::error::ErrorType;
-use twilight_http::response::{Response, ResponseFuture};
-use twilight_http::{Client, Error};
-use twilight_model::channel::message::AllowedMentions;
+use twilight_http::request::Request;
+use twilight_http::routing::Route;
 
-/// The longest that a server may ask to wait.
-const LONGEST_WAIT: Duration = Duration::from_secs(3600);
-/// What a wait lasts if the server does not say.
-const USUAL_WAIT: Duration = Duration::from_secs(5);
-/// How much longer a request may take than its answer: it may be held back to stay within the limits.
-const HELD_BACK: Duration = Duration::from_secs(10);
+pub(crate) use address::{ApiUrl, NoAddress};
+pub(crate) use fault::{Fault, codes};
+use limits::{About, Asked, Key, Limits, Told, TooMany};
 
+/// As long as a call is held back by itself to stay within the limits. Whoever must wait longer is told so.
+const HELD_BACK: Duration = Duration::from_secs(5);
 /// How often a request is sent that Discord finds too fast.
 const MOST_TRIES: u32 = 3;
-/// What is sent again sooner than this was not held back for as long as Discord asked.
-const HELD_BACK_AT_LEAST: Duration = Duration::from_millis(700);
+const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 /// No single request takes longer than this; each has an end of its own besides.
 const AT_LAST: Duration = Duration::from_secs(600);
+/// The most that is read of an answer, in bytes. A hundred of the longest messages are less.
+const LONGEST_ANSWER: usize = 16 << 20;
+/// In the shape that Discord asks for.
+const AGENT: &str =
+    concat!("DiscordBot (https://twilight.rs, 0.18) cloister/", env!("CARGO_PKG_VERSION"));
 
-/// Codes of Discord that mean something to us.
-pub(crate) mod codes {
-    pub(crate) const UNKNOWN_CHANNEL: u64 = 10003;
-    pub(crate) const UNKNOWN_MESSAGE: u64 = 10008;
-    /// The token of an interaction is too old, or its answer is gone.
-    pub(crate) const UNKNOWN_WEBHOOK: u64 = 10015;
-    pub(crate) const UNKNOWN_INTERACTION: u64 = 10062;
-    pub(crate) const ALREADY_ACKNOWLEDGED: u64 = 40060;
-    pub(crate) const MISSING_ACCESS: u64 = 50001;
-    /// The person takes no direct messages, or has blocked the bot.
-    pub(crate) const CANNOT_MESSAGE_USER: u64 = 50007;
-    pub(crate) const MISSING_PERMISSIONS: u64 = 50013;
-    /// The token of an interaction is none.
-    pub(crate) const INVALID_WEBHOOK_TOKEN: u64 = 50027;
-    pub(crate) const THREAD_ARCHIVED: u64 = 50083;
+/// A bot's way to Discord.
+pub(crate) struct Rest {
+    client: Client,
+    base: String,
+    authorization: HeaderValue,
+    limits: Mutex<Limits>,
 }
 
-/// Why a request was not done, or may not have been.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
-    /// Too fast: it was not done, and may be tried again after this long.
-    Wait(Duration),
-    /// It may work later. Whether it was done is not known.
-    Unreachable(String),
-    /// The bot's token is not taken any more.
-    Unauthorized,
-    /// What it is about is not there, or not any more.
-    Gone { code: u64, message: String },
-    /// We may not do that there.
-    Forbidden { code: u64, message: String },
-    /// This will never be taken.
-    Refused { code: u64, message: String },
-}
-
-impl Fault {
-    pub(crate) fn of(error: &Error) -> Self {
-        match error.kind() {
-            ErrorType::Response { body, error, status } => {
-                Self::of_answer(status.get(), error, body)
-            }
-            ErrorType::Unauthorized => Self::Unauthorized,
-            ErrorType::RequestTimedOut => Self::Unreachable("no answer in time".to_owned()),
-            ErrorType::RequestCanceled => Self::Wait(USUAL_WAIT),
-            ErrorType::RequestError => {
-                Self::Unreachable(format!("no connection: {}", cause(error)))
-            }
-            // An answer that is no answer of Discord's, such as a page of whatever stands before it.
-            ErrorType::Parsing { .. } => {
-                Self::Unreachable("the answer could not be read".to_owned())
-            }
-            ErrorType::Validation => Self::Refused {
-                code: 0,
-                message: format!("not within the limits: {}", cause(error)),
-            },
-            _ => Self::Refused { code: 0, message: "the request could not be made".to_owned() },
-        }
-    }
-
-    fn of_answer(status: u16, error: &ApiError, body: &[u8]) -> Self {
-        let (code, message) = match error {
-            ApiError::General(general) => (general.code, general.message.clone()),
-            ApiError::Ratelimited(limit) => return Self::Wait(wait(limit.retry_after)),
-            _ => (0, "it does not say why".to_owned()),
+impl Rest {
+    /// At Discord's own address unless another is given.
+    pub(crate) fn new(token: &str, api_url: Option<&ApiUrl>) -> Result<Self, ControlError> {
+        let unusable = |why: String| {
+            let message = format!("no client for Discord could be made: {why}");
+            ControlError::refused(ErrorCode::Internal, message)
         };
-        let message = with_fields(&message, body);
-        match status {
-            _ if code == codes::INVALID_WEBHOOK_TOKEN => Self::Gone { code, message },
-            401 => Self::Unauthorized,
-            403 => Self::Forbidden { code, message },
-            404 => Self::Gone { code, message },
-            429 => Self::Wait(USUAL_WAIT),
-            500.. => Self::Unreachable(format!("it answered {status}")),
-            _ => Self::Refused { code, message },
+        let mut authorization = HeaderValue::from_str(&format!("Bot {token}"))
+            .map_err(|error| unusable(error.to_string()))?;
+        authorization.set_sensitive(true);
+        let client = client().map_err(|error| unusable(error.without_url().to_string()))?;
+        let base = address::base(api_url);
+        Ok(Self { client, base, authorization, limits: Mutex::default() })
+    }
+
+    /// Does a request; what it answers with is not wanted.
+    pub(crate) async fn done(&self, within: Duration, request: Request) -> Result<(), Fault> {
+        self.call(within, request).await.map(drop)
+    }
+
+    /// Does a request and reads its answer.
+    pub(crate) async fn read<A: DeserializeOwned>(
+        &self,
+        within: Duration,
+        request: Request,
+    ) -> Result<A, Fault> {
+        let response = self.call(within, request).await?;
+        let bytes = body(response, within).await?;
+        // What it says is not shown: only where it is not as expected.
+        serde_json::from_slice(&bytes).map_err(|error| {
+            let at = format!("line {} column {}", error.line(), error.column());
+            Fault::Unreachable(format!("the answer could not be read: {at}"))
+        })
+    }
+
+    /// `within`: from when it is sent to the beginning of its answer.
+    async fn call(&self, within: Duration, request: Request) -> Result<Response, Fault> {
+        let asked = Asked::of(request.method().name(), request.path());
+        let ready = self.prepare(request)?;
+        let (mut patience, mut tries) = (HELD_BACK, MOST_TRIES);
+        loop {
+            let leaving = self.leave(&asked, &mut patience).await?;
+            let again = ready.try_clone().ok_or_else(|| {
+                let message = "the request can't be sent again".to_owned();
+                Fault::Refused { code: 0, message }
+            })?;
+            let response = self.send(within, again).await?;
+            let status = response.status();
+            let told = told(response.headers());
+            if status != StatusCode::TOO_MANY_REQUESTS {
+                leaving.answered(&told);
+                if status.is_success() {
+                    return Ok(response);
+                }
+                let body = body(response, within).await?;
+                return Err(Fault::of_answer(status.as_u16(), &body));
+            }
+            let header = Limit::of_headers(response.headers());
+            // Without its words the headers count.
+            let words = body(response, within).await.unwrap_or_default();
+            let wait = leaving.refused(&told, &header.with_words(&words));
+            tries -= 1;
+            if tries == 0 || wait > patience {
+                return Err(Fault::Wait(wait));
+            }
+            patience -= wait;
+            sleep(wait).await;
         }
     }
 
-    /// Discord's own code, where it has one.
-    pub(crate) const fn code(&self) -> Option<u64> {
-        match self {
-            Self::Gone { code, .. } | Self::Forbidden { code, .. } | Self::Refused { code, .. } => {
-                Some(*code)
+    /// Waits until a request may be sent; if that is too long, says how long.
+    async fn leave<'a>(
+        &'a self,
+        asked: &'a Asked,
+        patience: &mut Duration,
+    ) -> Result<Leaving<'a>, Fault> {
+        loop {
+            let wait = match self.limits().leave(asked, Instant::now()) {
+                Ok(key) => return Ok(Leaving { rest: self, asked, key, back: false }),
+                Err(wait) => wait,
+            };
+            if wait > *patience {
+                return Err(Fault::Wait(wait));
             }
-            Self::Wait(_) | Self::Unreachable(_) | Self::Unauthorized => None,
+            *patience -= wait;
+            sleep(wait).await;
         }
     }
 
-    /// What it means for something that was to be said.
-    pub(crate) fn for_sending(self) -> SendError {
-        match self {
-            Self::Wait(pause) => SendError::Wait(pause),
-            Self::Unreachable(why) => SendError::Unreachable(why),
-            // Nothing is lost: it is told when the bot has a token again.
-            Self::Unauthorized => {
-                SendError::Unreachable("Discord does not take the bot's token".to_owned())
-            }
-            Self::Gone { message, .. } => SendError::Gone(message),
-            Self::Forbidden { code: codes::CANNOT_MESSAGE_USER, .. } => {
-                SendError::Gone("the person takes no messages from the bot".to_owned())
-            }
-            Self::Forbidden { message, .. } => SendError::Gone(message),
-            Self::Refused { code: codes::THREAD_ARCHIVED, message } => SendError::Gone(message),
-            Self::Refused { message, .. } => SendError::Refused(message),
+    async fn send(&self, within: Duration, request: reqwest::Request) -> Result<Response, Fault> {
+        let sent = self.client.execute(request).with_subscriber(NoSubscriber::default());
+        match timeout(within, sent).await {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(error)) if error.is_builder() => Err(Fault::not_made(&error.without_url())),
+            Ok(Err(error)) => Err(Fault::no_answer(error)),
+            Err(_late) => Err(Fault::late()),
         }
     }
 
-    /// What went wrong, as the metrics count it.
-    pub(crate) const fn kind(&self) -> &'static str {
-        match self {
-            Self::Wait(_) => "rate_limited",
-            Self::Unreachable(_) => "unreachable",
-            Self::Unauthorized => "unauthorised",
-            Self::Gone { .. } | Self::Forbidden { .. } | Self::Refused { .. } => "other",
+    /// What goes over the wire.
+    fn prepare(&self, request: Request) -> Result<reqwest::Request, Fault> {
+        let method = reqwest::Method::from_bytes(request.method().name().as_bytes());
+        let method = method.map_err(|error| Fault::not_made(&error))?;
+        let empty = !matches!(method.as_str(), "GET" | "DELETE");
+        let mut builder = self.client.request(method, format!("{}{}", self.base, request.path()));
+        if request.use_authorization_token() {
+            builder = builder.header(AUTHORIZATION, self.authorization.clone());
+        }
+        builder = match (request.form(), request.body()) {
+            (Some(form), _) => {
+                let kind = form.content_type();
+                builder.header(CONTENT_TYPE, kind).body(form.clone().build())
+            }
+            (None, Some(body)) => {
+                builder.header(CONTENT_TYPE, "application/json").body(body.to_vec())
+            }
+            (None, None) if empty => builder.header(CONTENT_LENGTH, 0),
+            (None, None) => builder,
+        };
+        builder.build().map_err(|error| Fault::not_made(&error.without_url()))
+    }
+
+    fn limits(&self) -> MutexGuard<'_, Limits> {
+        self.limits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request that is under way. Whatever becomes of it, it is counted back.
+struct Leaving<'a> {
+    rest: &'a Rest,
+    asked: &'a Asked,
+    key: Key,
+    back: bool,
+}
+
+impl Leaving<'_> {
+    fn answered(mut self, told: &Told) {
+        self.back = true;
+        self.rest.limits().answered(self.asked, &self.key, told, Instant::now());
+    }
+
+    fn refused(mut self, told: &Told, too_many: &TooMany) -> Duration {
+        self.back = true;
+        let of = (self.asked, &self.key);
+        self.rest.limits().refused(of, told, too_many, Instant::now())
+    }
+}
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        if !self.back {
+            self.rest.limits().back(self.asked, &self.key);
         }
     }
 }
 
-impl std::fmt::Display for Fault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Wait(pause) => write!(f, "Discord asks to wait {} ms", pause.as_millis()),
-            Self::Unreachable(why) => write!(f, "Discord could not be reached: {why}"),
-            Self::Unauthorized => f.write_str("Discord does not take the bot's token"),
-            Self::Gone { code, message }
-            | Self::Forbidden { code, message }
-            | Self::Refused { code, message } => write!(f, "Discord says {message} ({code})"),
-        }
-    }
+/// A request with a body.
+pub(crate) fn with_body(route: &Route<'_>, body: &Value) -> Result<Request, Fault> {
+    let request = Request::builder(route).body(body.to_string().into_bytes()).build();
+    request.map_err(|error| Fault::not_made(&error))
 }
 
-impl std::error::Error for Fault {}
-
-/// A client of Discord, at an address of its own if one is given.
-pub(crate) fn client(token: String, api_url: Option<&ApiUrl>) -> Client {
-    let builder = Client::builder()
-        .token(token)
+#[expect(clippy::disallowed_methods, reason = "a surface talks to its platform, with timeouts")]
+fn client() -> reqwest::Result<Client> {
+    Client::builder()
+        .connect_timeout(CONNECT_WITHIN)
         .timeout(AT_LAST)
-        // A token of an interaction that has run out is answered in the same way as a bot's that was taken back.
-        .remember_invalid_token(false)
-        .default_allowed_mentions(AllowedMentions::default());
-    match api_url {
-        Some(url) => builder.proxy(url.host.clone(), url.plain),
-        None => builder,
-    }
-    .build()
+        .user_agent(AGENT)
+        // The token goes nowhere else.
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy()
+        .build()
 }
 
-/// Where the API is, if not at Discord's own address: a proxy, a fake.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ApiUrl {
-    /// With its port and whatever comes before `/api`.
-    pub(crate) host: String,
-    pub(crate) plain: bool,
-}
-
-impl ApiUrl {
-    /// Reads `http://HOST[:PORT][/PATH]`; none if it is no such address.
-    pub(crate) fn parse(url: &str) -> Option<Self> {
-        let url = url.trim().trim_end_matches('/');
-        let (plain, rest) = match (url.strip_prefix("http://"), url.strip_prefix("https://")) {
-            (Some(rest), _) => (true, rest),
-            (None, Some(rest)) => (false, rest),
-            (None, None) => return None,
-        };
-        let fit = |c: char| c.is_ascii_graphic() && !matches!(c, '@' | '?' | '#' | '"' | '\\');
-        let host = rest.split('/').next().unwrap_or_default();
-        (!host.is_empty() && rest.chars().all(fit))
-            .then(|| Self { host: rest.trim_end_matches("/api").to_owned(), plain })
-    }
-
-    /// `http://HOST[:PORT]` without a path.
-    pub(crate) fn origin(&self) -> String {
-        let scheme = if self.plain { "http" } else { "https" };
-        let host = self.host.split('/').next().unwrap_or_default();
-        format!("{scheme}://{host}")
-    }
-}
-
-/// Does a request; what it answers with is read by the caller.
-pub(crate) async fn call<T: Unpin, R>(within: Duration, request: R) -> Result<Response<T>, Fault>
-where
-    R: IntoFuture<IntoFuture = ResponseFuture<T>, Output = Result<Response<T>, Error>>,
-{
-    let sent = Arc::new(AtomicU32::new(0));
-    let leaves = Departures { sent: Arc::clone(&sent), last: Mutex::new(None) };
-    let asked = async move {
-        let mut future = request.into_future();
-        future.set_pre_flight(move || leaves.may_leave(Instant::now()));
-        future.await
+/// All of an answer.
+async fn body(mut response: Response, within: Duration) -> Result<Vec<u8>, Fault> {
+    let unread = |why: String| Fault::Unreachable(format!("the answer could not be read: {why}"));
+    let reading = async {
+        let mut bytes = Vec::new();
+        while let Some(piece) = response.chunk().await.map_err(Fault::no_answer)? {
+            if bytes.len() + piece.len() > LONGEST_ANSWER {
+                return Err(unread("it is too long".to_owned()));
+            }
+            bytes.extend_from_slice(&piece);
+        }
+        Ok(bytes)
     };
-    let asked = asked.with_subscriber(NoSubscriber::default());
-    match tokio::time::timeout(within + HELD_BACK, asked).await {
-        Ok(Ok(response)) => Ok(response),
-        Ok(Err(error)) => Err(Fault::of(&error)),
-        Err(_late) if sent.load(Ordering::Relaxed) > 0 => {
-            Err(Fault::Unreachable("no answer in time".to_owned()))
-        }
-        // Held back to stay within the limits, and never sent.
-        Err(_late) => Err(Fault::Wait(USUAL_WAIT)),
+    let reading = reading.with_subscriber(NoSubscriber::default());
+    timeout(within, reading).await.map_err(|late| unread(late.to_string()))?
+}
+
+/// What the headers of any answer say about the bucket.
+fn told(headers: &HeaderMap) -> Told {
+    Told {
+        bucket: text(headers, "x-ratelimit-bucket").map(|name| name.chars().take(100).collect()),
+        limit: text(headers, "x-ratelimit-limit").and_then(|limit| limit.parse().ok()),
+        remaining: text(headers, "x-ratelimit-remaining").and_then(|left| left.parse().ok()),
+        reset_after: text(headers, "x-ratelimit-reset-after").and_then(seconds),
     }
 }
 
-/// When a request was sent. The client sends what Discord finds too fast again without end and, where the limit is
-/// one for everything, at once.
-struct Departures {
-    sent: Arc<AtomicU32>,
-    last: Mutex<Option<Instant>>,
+/// How a refusal because of too many requests says it: in headers, and more exactly in words.
+struct Limit {
+    retry_after: Option<f64>,
+    about: About,
 }
 
-impl Departures {
-    fn may_leave(&self, now: Instant) -> bool {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let hasty = last.is_some_and(|last| now < last + HELD_BACK_AT_LEAST);
-        *last = Some(now);
-        !hasty && self.sent.fetch_add(1, Ordering::Relaxed) < MOST_TRIES
-    }
-}
-
-/// Does a request and reads its answer.
-pub(crate) async fn read<A, T: Unpin, R>(within: Duration, request: R) -> Result<A, Fault>
-where
-    A: DeserializeOwned,
-    R: IntoFuture<IntoFuture = ResponseFuture<T>, Output = Result<Response<T>, Error>>,
-{
-    let response = call(within, request).await?;
-    let unread = |why: &str| Fault::Unreachable(format!("the answer could not be read: {why}"));
-    let bytes = tokio::time::timeout(within, response.bytes()).await;
-    let bytes = bytes.map_err(|late| unread(&late.to_string()))?;
-    let bytes = bytes.map_err(|error| unread(&error.to_string()))?;
-    // What it says is not shown: only where it is not as expected.
-    serde_json::from_slice(&bytes)
-        .map_err(|error| unread(&format!("line {} column {}", error.line(), error.column())))
-}
-
-fn wait(seconds: f64) -> Duration {
-    Duration::try_from_secs_f64(seconds)
-        .unwrap_or(USUAL_WAIT)
-        .clamp(Duration::from_millis(100), LONGEST_WAIT)
-}
-
-/// The last of the causes, without what lies between: addresses are in there.
-fn cause(error: &Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
-    cause.to_string().chars().take(200).collect()
-}
-
-/// Which fields of a request were wrong, if the answer names them.
-#[derive(Deserialize)]
-struct Details {
+/// The words.
+#[derive(Default, Deserialize)]
+struct Words {
     #[serde(default)]
-    errors: serde_json::Value,
+    retry_after: Option<f64>,
+    #[serde(default)]
+    global: bool,
 }
 
-fn with_fields(message: &str, body: &[u8]) -> String {
-    let details = serde_json::from_slice::<Details>(body).map(|body| body.errors);
-    let mut wrong = Vec::new();
-    if let Ok(errors) = details {
-        collect(&errors, &mut wrong);
+impl Limit {
+    fn of_headers(headers: &HeaderMap) -> Self {
+        let scope = text(headers, "x-ratelimit-scope");
+        let global = text(headers, "x-ratelimit-global") == Some("true");
+        let about = match (global, scope, text(headers, "x-ratelimit-bucket")) {
+            (true, _, _) | (_, Some("global"), _) => About::Bot,
+            (false, None, None) => About::Everything,
+            (false, _, _) => About::Bucket,
+        };
+        let retry_after = text(headers, "retry-after").and_then(|after| after.parse().ok());
+        Self { retry_after, about }
     }
-    let message: String = message.chars().take(200).collect();
-    if wrong.is_empty() { message } else { format!("{message}: {}", wrong.join("; ")) }
+
+    fn with_words(&self, words: &[u8]) -> TooMany {
+        let said: Words = serde_json::from_slice(words).unwrap_or_default();
+        let wait = said.retry_after.or(self.retry_after).and_then(duration);
+        TooMany { wait, about: if said.global { About::Bot } else { self.about } }
+    }
 }
 
-fn collect(errors: &serde_json::Value, wrong: &mut Vec<String>) {
-    if wrong.len() >= 4 {
-        return;
-    }
-    match errors {
-        serde_json::Value::Object(fields) => {
-            if let Some(text) = fields.get("message").and_then(serde_json::Value::as_str) {
-                wrong.push(text.chars().take(100).collect());
-            }
-            for value in fields.values() {
-                collect(value, wrong);
-            }
-        }
-        serde_json::Value::Array(values) => values.iter().for_each(|value| collect(value, wrong)),
-        _ => {}
-    }
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim)
+}
+
+fn seconds(text: &str) -> Option<Duration> {
+    text.parse().ok().and_then(duration)
+}
+
+/// What no clock can count is as long as can be waited.
+fn duration(seconds: f64) -> Option<Duration> {
+    (seconds >= 0.0).then(|| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
 }
 
 #[cfg(test)]

@@ -15,11 +15,10 @@ use cloister_store::chats::Chat;
 use cloister_store::conversations::{Conversation, ConversationId, ConversationKind};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use twilight_http::request::Request;
 use twilight_http::routing::Route;
 
 use super::bot::{self, Bot};
-use super::rest::{Fault, codes};
+use super::rest::{Fault, codes, with_body};
 
 /// The longest name of a thread.
 const MAX_NAME: usize = 100;
@@ -126,15 +125,12 @@ async fn change(bot: &Bot, thread: &Conversation, wanted: &Wanted) -> Result<(),
     let Some(channel_id) = id.map(|id| id.get()) else {
         return Err(Fault::Refused { code: 0, message: "it is no thread".to_owned() });
     };
-    let asked = Request::from_route(&Route::GetChannel { channel_id });
-    let channel: Channel = bot.read(bot.http.request::<()>(asked)).await?;
+    let channel: Channel = bot.get(&Route::GetChannel { channel_id }).await?;
     if !THREADS.contains(&channel.kind) {
         return Err(Fault::Refused { code: 0, message: "it is no thread".to_owned() });
     }
     let Some(changes) = changes(thread, wanted) else { return Ok(()) };
-    let request = Request::builder(&Route::UpdateChannel { channel_id }).json(&changes).build();
-    let request = request.map_err(|error| Fault::of(&error))?;
-    bot.done(bot.http.request::<()>(request)).await
+    bot.done(with_body(&Route::UpdateChannel { channel_id }, &changes)?).await
 }
 
 /// What is to be changed of a thread; nothing where there is nothing to see.

@@ -2,11 +2,10 @@
 
 use cloister_control::Control;
 use cloister_store::connectors::{Connector, ConnectorId};
-use frankenstein::types::User;
 use serde::{Deserialize, Serialize};
 
 use super::options::TelegramOptions;
-use super::session::Api;
+use super::session::{Api, Me};
 use super::{incoming, outgoing, topics, updates};
 
 /// What is kept about a bot besides its address; none of it is secret.
@@ -30,7 +29,7 @@ pub(crate) struct Bot {
     pub(crate) options: TelegramOptions,
     pub(crate) api: Api,
     /// Who the bot is, as `getMe` said when it was connected.
-    pub(crate) me: User,
+    pub(crate) me: Me,
     pub(crate) incoming: incoming::Memory,
     pub(crate) outgoing: outgoing::Memory,
     pub(crate) topics: topics::Memory,

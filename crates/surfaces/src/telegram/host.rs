@@ -5,19 +5,17 @@ mod view;
 
 use std::sync::{Arc, Weak};
 
-use cloister_control::hosting::{Bots, Connections};
-use cloister_control::ports::{SurfaceHost, Webhook, WebhookAnswer};
+use cloister_control::hosting::{Bots, Connections, Host};
+use cloister_control::ports::{Webhook, WebhookAnswer};
 use cloister_control::{Control, ControlError, credentials};
 use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::{
-    AddConnector, AddedConnector, ConnectorView, ReconcileReport, ResetMode, ResetReport,
+    AddConnector, AddedConnector, ReconcileReport, ResetMode, ResetReport,
 };
 use cloister_store::connectors::{Connector, ConnectorId, NewConnector};
 use cloister_vault::SecretValue;
 use frankenstein::AsyncTelegramApi;
 use frankenstein::methods::DeleteWebhookParams;
-use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 
 use super::SURFACE;
 use super::bot::{Bot, BotSettings};
@@ -46,11 +44,56 @@ impl TelegramHost {
         })
     }
 
-    /// What must not stop half way is done by the host itself, which outlives who asked.
-    fn itself(&self) -> Result<Arc<Self>, ControlError> {
-        self.itself.upgrade().ok_or_else(|| {
-            ControlError::refused(ErrorCode::ShuttingDown, "the control plane is stopping")
-        })
+    async fn disconnect(&self, id: ConnectorId) -> Option<Arc<Bot>> {
+        self.connections.end(id).await;
+        self.bots.take(id)
+    }
+
+    /// The bot as it is known already: its name may have changed, its number does not.
+    async fn known_as(&self, bot: u64) -> Result<Option<Connector>, ControlError> {
+        let all = self.control.store().connectors(SURFACE).await?;
+        Ok(all.into_iter().find(|connector| view::settings(connector).bot_id == bot))
+    }
+
+    /// The bot that has its updates delivered under a name.
+    fn delivered_to(&self, name: &str) -> Option<Arc<Bot>> {
+        let mut bots = self.bots.list().into_iter();
+        bots.find(|bot| bot.settings.webhook.is_some() && bot.hook_name() == name)
+    }
+
+    async fn check_owner(&self, owner: Option<&str>) -> Result<(), ControlError> {
+        let Some(owner) = owner else { return Ok(()) };
+        let unknown = || {
+            ControlError::with_fix(
+                ErrorCode::NotFound,
+                format!("there is no user {owner}"),
+                "`cloister user list` shows who there is",
+            )
+        };
+        let Ok(name) = owner.parse() else { return Err(unknown()) };
+        match self.control.store().user(&name).await {
+            Ok(_) => Ok(()),
+            Err(cloister_store::StoreError::NotFound { .. }) => Err(unknown()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Host for TelegramHost {
+    fn surface(&self) -> &'static str {
+        SURFACE
+    }
+
+    fn control(&self) -> &Control {
+        &self.control
+    }
+
+    fn connections(&self) -> &Connections {
+        &self.connections
+    }
+
+    fn itself(&self) -> &Weak<Self> {
+        &self.itself
     }
 
     /// Connects a bot in the background.
@@ -65,18 +108,16 @@ impl TelegramHost {
         self.connections.run(id, move |stop, tracker| account.clone().run(stop, tracker));
     }
 
-    async fn disconnect(&self, id: ConnectorId) -> Option<Arc<Bot>> {
-        self.connections.end(id).await;
-        self.bots.take(id)
-    }
-
-    async fn add_bot(&self, new: AddConnector, by: String) -> Result<AddedConnector, ControlError> {
+    async fn add_account(
+        &self,
+        new: AddConnector,
+        by: String,
+    ) -> Result<AddedConnector, ControlError> {
         let _one_at_a_time = self.connections.one_at_a_time().await;
         let wanted = Wanted::of(&new)?;
         self.check_owner(wanted.owner.as_deref()).await?;
         let api = Api::new(&wanted.address, wanted.token(), self.options.request_timeout())?;
-        let me = api.call(api.bot().get_me()).await;
-        let me = me.map_err(|fault| adding::not_known(&fault, &wanted.address))?;
+        let me = api.me().await.map_err(|fault| adding::not_known(&fault, &wanted.address))?;
         let there = self.known_as(me.id).await?;
         let account = match &there {
             Some(connector) => connector.account.clone(),
@@ -112,43 +153,13 @@ impl TelegramHost {
             return Err(error);
         }
         self.connect(connector.clone());
-        self.control.first_look(connector.id).await;
-        let view = self.view(&connector).await?;
+        let view = self.first_look(&connector).await?;
         Ok(AddedConnector { view, recovery_key: None })
     }
 
-    /// The bot as it is known already: its name may have changed, its number does not.
-    async fn known_as(&self, bot: u64) -> Result<Option<Connector>, ControlError> {
-        let all = self.control.store().connectors(SURFACE).await?;
-        Ok(all.into_iter().find(|connector| view::settings(connector).bot_id == bot))
-    }
-
-    /// The bot that has its updates delivered under a name.
-    fn delivered_to(&self, name: &str) -> Option<Arc<Bot>> {
-        let mut bots = self.bots.list().into_iter();
-        bots.find(|bot| bot.settings.webhook.is_some() && bot.hook_name() == name)
-    }
-
-    async fn check_owner(&self, owner: Option<&str>) -> Result<(), ControlError> {
-        let Some(owner) = owner else { return Ok(()) };
-        let unknown = || {
-            ControlError::with_fix(
-                ErrorCode::NotFound,
-                format!("there is no user {owner}"),
-                "`cloister user list` shows who there is",
-            )
-        };
-        let Ok(name) = owner.parse() else { return Err(unknown()) };
-        match self.control.store().user(&name).await {
-            Ok(_) => Ok(()),
-            Err(cloister_store::StoreError::NotFound { .. }) => Err(unknown()),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    async fn remove_bot(&self, account: String, by: String) -> Result<(), ControlError> {
+    async fn remove_account(&self, account: String, by: String) -> Result<(), ControlError> {
         let _one_at_a_time = self.connections.one_at_a_time().await;
-        let connector = self.control.connector_of(SURFACE, &account).await?;
+        let connector = self.find(&account).await?;
         let bot = self.disconnect(connector.id).await;
         if let Some(bot) = bot.filter(|bot| bot.settings.webhook.is_some()) {
             let params = DeleteWebhookParams::builder().build();
@@ -162,111 +173,49 @@ impl TelegramHost {
         self.control.forget_health(connector.id);
         Ok(())
     }
-}
 
-impl SurfaceHost for TelegramHost {
-    fn name(&self) -> &'static str {
-        SURFACE
+    async fn facts(&self, connector: &Connector) -> Vec<(String, String)> {
+        view::facts(self.bots.get(connector.id).as_deref(), connector)
     }
 
-    fn start(&self) -> BoxFuture<'_, Result<(), ControlError>> {
-        async {
-            for connector in self.control.store().connectors(SURFACE).await? {
-                self.connect(connector);
-            }
-            Ok(())
-        }
-        .boxed()
+    async fn reconcile_account(&self, account: &str) -> Result<ReconcileReport, ControlError> {
+        self.find(account).await?;
+        Err(ControlError::with_fix(
+            ErrorCode::BadRequest,
+            "Telegram can't be asked which topics there are",
+            "what is known is kept in step by itself; `cloister telegram status` shows how it is doing",
+        ))
     }
 
-    fn add<'a>(
-        &'a self,
-        new: AddConnector,
-        by: &'a str,
-    ) -> BoxFuture<'a, Result<AddedConnector, ControlError>> {
-        let by = by.to_owned();
-        async move {
-            let host = self.itself()?;
-            self.connections.see_through(async move { host.add_bot(new, by).await }).await
-        }
-        .boxed()
+    async fn reset_account(
+        &self,
+        account: &str,
+        _how: (ResetMode, bool),
+        _by: &str,
+    ) -> Result<ResetReport, ControlError> {
+        self.find(account).await?;
+        Err(ControlError::with_fix(
+            ErrorCode::BadRequest,
+            "Telegram has nothing to reset",
+            "`cloister telegram rm` and `add` begin anew; topics are deleted in the app",
+        ))
     }
 
-    fn list(&self) -> BoxFuture<'_, Result<Vec<ConnectorView>, ControlError>> {
-        async {
-            let mut views = Vec::new();
-            for connector in self.control.store().connectors(SURFACE).await? {
-                views.push(self.view(&connector).await?);
-            }
-            Ok(views)
-        }
-        .boxed()
-    }
-
-    fn remove<'a>(
-        &'a self,
-        account: &'a str,
-        by: &'a str,
-    ) -> BoxFuture<'a, Result<(), ControlError>> {
-        let (account, by) = (account.to_owned(), by.to_owned());
-        async move {
-            let host = self.itself()?;
-            self.connections.see_through(async move { host.remove_bot(account, by).await }).await
-        }
-        .boxed()
-    }
-
-    fn reconcile<'a>(
-        &'a self,
-        account: &'a str,
-    ) -> BoxFuture<'a, Result<ReconcileReport, ControlError>> {
-        async move {
-            self.control.connector_of(SURFACE, account).await?;
-            Err(ControlError::with_fix(
-                ErrorCode::BadRequest,
-                "Telegram can't be asked which topics there are",
-                "what is known is kept in step by itself; `cloister telegram status` shows how it is doing",
-            ))
-        }
-        .boxed()
-    }
-
-    fn reset<'a>(
-        &'a self,
-        account: &'a str,
-        _mode: ResetMode,
-        _dry_run: bool,
-        _by: &'a str,
-    ) -> BoxFuture<'a, Result<ResetReport, ControlError>> {
-        async move {
-            self.control.connector_of(SURFACE, account).await?;
-            Err(ControlError::with_fix(
-                ErrorCode::BadRequest,
-                "Telegram has nothing to reset",
-                "`cloister telegram rm` and `add` begin anew; topics are deleted in the app",
-            ))
-        }
-        .boxed()
-    }
-
-    fn expects(&self, name: &str, secret_header: Option<&str>) -> Result<(), WebhookAnswer> {
+    fn expects_delivery(
+        &self,
+        name: &str,
+        secret_header: Option<&str>,
+    ) -> Result<(), WebhookAnswer> {
         match self.delivered_to(name) {
             Some(bot) => bot.expects(secret_header),
             None => Err(WebhookAnswer::NotFound),
         }
     }
 
-    fn webhook<'a>(&'a self, hook: Webhook<'a>) -> BoxFuture<'a, WebhookAnswer> {
-        async move {
-            match self.delivered_to(hook.name) {
-                Some(bot) => bot.take_delivery(hook).await,
-                None => WebhookAnswer::NotFound,
-            }
+    async fn take_delivery(&self, hook: Webhook<'_>) -> WebhookAnswer {
+        match self.delivered_to(hook.name) {
+            Some(bot) => bot.take_delivery(hook).await,
+            None => WebhookAnswer::NotFound,
         }
-        .boxed()
-    }
-
-    fn stop(&self) -> BoxFuture<'_, ()> {
-        self.connections.end_all().boxed()
     }
 }

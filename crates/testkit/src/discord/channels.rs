@@ -123,7 +123,7 @@ fn modify(state: &mut State, call: &Call, channel: Id) -> Outcome {
         state.complain(format!("{}: renamed more often than may be", call.route));
         let mut refusal =
             Refusal::new(429, 20028, "The channel you are writing has hit the write rate limit.");
-        refusal.errors = Some(json!({"retry_after": wait.as_secs_f64()}));
+        refusal.retry_after = Some(wait.as_secs_f64());
         return Err(refusal);
     }
     if let Some(known) = state.channels.get_mut(&channel) {

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use twilight_model::application::interaction::Interaction;
 use twilight_model::channel::{Channel, Message};
@@ -6,9 +8,10 @@ use twilight_model::guild::Guild;
 use twilight_model::oauth::Application;
 use twilight_model::user::CurrentUser;
 
+use super::limits::{Buckets, By, Counted};
 use super::rest::{self, Call, Done};
 use super::state::{State, timestamp};
-use super::{Discord, Letter, permissions, views};
+use super::{Discord, Letter, Rate, Scope, permissions, views};
 
 fn call(bot: u64, method: &str, path: &str, json: Value) -> Call {
     Call {
@@ -157,4 +160,25 @@ async fn what_may_not_be_seen_is_not_told() {
 fn times_are_written_as_theirs() {
     assert_eq!(timestamp(0), "1970-01-01T00:00:00.000000+00:00");
     assert_eq!(timestamp(1_709_210_096_123), "2024-02-29T12:34:56.123000+00:00");
+}
+
+/// Who asks although an answer said that nothing more is taken, or who was refused, is noticed.
+#[test]
+fn asking_before_it_may_is_noticed() {
+    let mut buckets = Buckets::default();
+    buckets.messages(Rate::new(2, Duration::from_secs(60)));
+    let kind = "POST /channels/:id/messages";
+    let of = |bucket, by| Counted { bot: 1, bucket, by };
+    let (here, there) = (of("a#1", By::Bot), of("a#2", By::Bot));
+    assert_eq!(buckets.take(here, kind).remaining, 1);
+    assert!(buckets.early(here).is_none());
+    assert_eq!(buckets.take(here, kind).remaining, 0);
+    assert!(buckets.early(here).is_some_and(|(limit, _)| limit == "of its bucket"));
+    assert!(buckets.take(here, kind).refused.is_some(), "and refused");
+    assert!(buckets.early(there).is_none(), "another channel is counted by itself");
+    buckets.refuse(there, Scope::User, Duration::from_secs(60));
+    assert!(buckets.early(there).is_some());
+    let heard = of("interactions#3", By::Acknowledgement);
+    buckets.refuse(heard, Scope::User, Duration::from_secs(60));
+    assert!(buckets.early(heard).is_none(), "that it was heard is due at once");
 }

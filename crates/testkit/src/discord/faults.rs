@@ -28,6 +28,8 @@ pub enum Scope {
     User,
     Shared,
     Global,
+    /// Of what stands before the service: a page, and how long in a header.
+    Edge,
 }
 
 pub(super) struct Laid {

@@ -149,6 +149,11 @@ impl Discord {
         id
     }
 
+    /// How the role is mentioned that a guild has for a bot.
+    pub fn role_mention(&self, guild: u64, bot: &BotAccount) -> String {
+        format!("<@&{}>", views::role_of(guild, bot.user_id))
+    }
+
     /// Somebody comes into a guild.
     pub fn join(&self, guild: u64, who: &Person) {
         if let Some(guild) = self.shared.state().guilds.get_mut(&guild) {

@@ -35,11 +35,13 @@ pub(super) struct Refusal {
     pub(super) code: u32,
     pub(super) message: String,
     pub(super) errors: Option<Value>,
+    /// In seconds.
+    pub(super) retry_after: Option<f64>,
 }
 
 impl Refusal {
     pub(super) fn new(status: u16, code: u32, message: &str) -> Self {
-        Self { status, code, message: message.to_owned(), errors: None }
+        Self { status, code, message: message.to_owned(), errors: None, retry_after: None }
     }
 
     pub(super) fn unknown(code: u32, what: &str) -> Self {
@@ -55,14 +57,17 @@ impl Refusal {
     }
 
     pub(super) fn invalid_form(errors: Value) -> Self {
-        let errors = Some(errors);
-        Self { status: 400, code: 50035, message: "Invalid Form Body".to_owned(), errors }
+        Self { errors: Some(errors), ..Self::new(400, 50035, "Invalid Form Body") }
     }
 
     pub(super) fn envelope(&self) -> Value {
         let mut told = json!({"message": self.message, "code": self.code});
         if let Some(errors) = &self.errors {
             told["errors"] = errors.clone();
+        }
+        if let Some(after) = self.retry_after {
+            told["retry_after"] = json!(after);
+            told["global"] = json!(false);
         }
         told
     }

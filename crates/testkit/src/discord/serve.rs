@@ -19,7 +19,7 @@ use tokio::time::sleep;
 
 use super::faults::{self, Fault, Scope};
 use super::gateway::Upgraded;
-use super::limits::Standing;
+use super::limits::{By, Counted, Standing, fingerprint};
 use super::rest::{self, Call, Done, Refusal};
 use super::state::{Id, Request, Shared};
 use super::{body, gateway};
@@ -79,7 +79,12 @@ async fn handle(
     }
     let route = template(request.method().as_str(), &path);
     let fault = faults::take(&mut shared.state().laid, &route);
+    let bucket = bucket_of(&route, &path);
     let bot = bot_of(&shared, request.headers()).unwrap_or_default();
+    let counted = Counted { bot, bucket: &bucket, by: by(&route) };
+    if path.starts_with(API) {
+        note_early(&shared, &route, counted);
+    }
     let act = async {
         if path.starts_with("/attachments/") {
             return attachment(&shared, &path, request.headers());
@@ -105,10 +110,9 @@ async fn handle(
         Some(Fault::Hang) => std::future::pending().await,
         Some(Fault::Status(status)) => Ok(broken(&shared, &route, &path, status)),
         Some(Fault::TooMany { after, scope }) => {
-            let bucket = bucket_of(&route, &path);
-            shared.state().buckets.refuse(bot, &bucket, after);
+            shared.state().buckets.refuse(counted, scope, after);
             note(&shared, &route, &path, 429, Value::Null);
-            Ok(too_many(after, scope, "fault"))
+            Ok(too_many(after, scope, &fingerprint(&bucket)))
         }
     }
 }
@@ -167,25 +171,37 @@ async fn answer(shared: &Shared, route: &str, request: hyper::Request<Incoming>)
 }
 
 /// Interactions are answered by their token and outside of the limits.
-fn by_token(route: &str) -> bool {
-    route.contains(" /interactions/") || route.contains(" /webhooks/")
+fn by(route: &str) -> By {
+    if route.contains(" /interactions/") {
+        By::Acknowledgement
+    } else if route.contains(" /webhooks/") {
+        By::Token
+    } else {
+        By::Bot
+    }
+}
+
+/// Who asks although an answer has said that nothing is taken now is banned sooner or later.
+fn note_early(shared: &Shared, route: &str, counted: Counted<'_>) {
+    let mut state = shared.state();
+    if let Some((limit, early)) = state.buckets.early(counted) {
+        let early = early.as_millis();
+        state.complain(format!("{route}: asked {early} ms before the limit {limit} lets it"));
+    }
 }
 
 fn act(shared: &Shared, mut call: Call, headers: &HeaderMap, path: &str) -> Answer {
-    let token_only = by_token(&call.route);
+    let by = by(&call.route);
     let bot = bot_of(shared, headers);
-    if !token_only {
+    if by == By::Bot {
         let Some(bot) = bot else {
             return envelope(401, &json!({"message": "401: Unauthorized", "code": 0}));
         };
         call.bot = bot;
     }
     let bucket = bucket_of(&call.route, path);
-    let standing = shared.state().buckets.take(call.bot, &bucket, &call.route, token_only);
-    if let Some(early) = standing.too_early {
-        let early = early.as_millis();
-        shared.state().complain(format!("{}: asked again {early} ms before it may", call.route));
-    }
+    let counted = Counted { bot: call.bot, bucket: &bucket, by };
+    let standing = shared.state().buckets.take(counted, &call.route);
     if let Some(after) = standing.refused {
         let scope = if standing.global { Scope::Global } else { Scope::User };
         return limited(too_many(after, scope, &standing.bucket), &standing);
@@ -202,6 +218,13 @@ fn act(shared: &Shared, mut call: Call, headers: &HeaderMap, path: &str) -> Answ
             refuse(&refusal)
         }
     };
+    if answer.status() == StatusCode::TOO_MANY_REQUESTS {
+        // A limit of what is changed, and not of the requests: it is in no header of the bucket but its name.
+        let mut answer = answer;
+        set(&mut answer, "x-ratelimit-bucket", &standing.bucket);
+        set(&mut answer, "x-ratelimit-scope", "shared");
+        return answer;
+    }
     limited(answer, &standing)
 }
 
@@ -242,8 +265,10 @@ fn template(method: &str, path: &str) -> String {
 
 /// The bucket of a request: its route with the channel, guild or webhook it is about.
 fn bucket_of(route: &str, path: &str) -> String {
-    let major = path.trim_start_matches("/api/v10/").split('/').nth(1).unwrap_or_default();
-    format!("{route}#{major}")
+    let mut parts = path.trim_start_matches(API).split('/');
+    let (kind, major) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let token = parts.next().filter(|_| kind == "webhooks").unwrap_or_default();
+    format!("{route}#{major}#{token}")
 }
 
 fn attachment(shared: &Shared, path: &str, headers: &HeaderMap) -> Answer {
@@ -266,6 +291,13 @@ fn refuse(refusal: &Refusal) -> Answer {
 
 fn too_many(after: Duration, scope: Scope, bucket: &str) -> Answer {
     let seconds = after.as_secs_f64();
+    if scope == Scope::Edge {
+        let page =
+            "<html><head><title>Error 1015: you are being rate limited</title></head></html>";
+        let mut answer = respond(429, "text/html", Bytes::from(page));
+        set(&mut answer, "retry-after", &format!("{:.0}", seconds.ceil()));
+        return answer;
+    }
     let told = json!({
         "message": "You are being rate limited.",
         "retry_after": (seconds * 1000.0).ceil() / 1000.0,
@@ -276,7 +308,7 @@ fn too_many(after: Duration, scope: Scope, bucket: &str) -> Answer {
     let named = match scope {
         Scope::User => "user",
         Scope::Shared => "shared",
-        Scope::Global => "global",
+        Scope::Global | Scope::Edge => "global",
     };
     set(&mut answer, "retry-after", &format!("{whole:.0}"));
     set(&mut answer, "x-ratelimit-scope", named);

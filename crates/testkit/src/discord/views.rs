@@ -125,12 +125,7 @@ pub(super) fn guild(state: &State, id: Id, viewer: Id) -> Value {
         "joined_at": time_of(id), "large": false, "unavailable": false,
         "member_count": known.members.len(),
         "members": [member(state, viewer, true)],
-        "roles": [{
-            "id": id.to_string(), "name": "@everyone", "color": 0, "hoist": false, "icon": null,
-            "unicode_emoji": null, "position": 0, "permissions": everyone(), "managed": false,
-            "mentionable": false, "flags": 0,
-            "colors": {"primary_color": 0, "secondary_color": null, "tertiary_color": null},
-        }],
+        "roles": roles(state, id, viewer),
         "channels": of(false), "threads": of(true),
     });
     if let (Some(view), Value::Object(more)) = (view.as_object_mut(), more) {
@@ -187,6 +182,33 @@ pub(super) fn message(state: &State, message: &Message, with_content: bool) -> V
     view
 }
 
+/// Everybody's, and the one that was made for the bot when it came.
+fn roles(state: &State, guild: Id, bot: Id) -> Value {
+    let role = |id: Id, name: &str, managed: bool| {
+        json!({
+            "id": id.to_string(), "name": name, "color": 0, "hoist": false, "icon": null,
+            "unicode_emoji": null, "position": u8::from(managed), "permissions": everyone(),
+            "managed": managed, "mentionable": false, "flags": 0,
+            "colors": {"primary_color": 0, "secondary_color": null, "tertiary_color": null},
+        })
+    };
+    let name = state.users.get(&bot).map(|user| user.name.clone()).unwrap_or_default();
+    let mut ours = role(role_of(guild, bot), &name, true);
+    ours["tags"] = json!({"bot_id": bot.to_string()});
+    json!([role(guild, "@everyone", false), ours])
+}
+
+/// The role that a guild has for a bot.
+pub(super) fn role_of(guild: Id, bot: Id) -> Id {
+    guild.wrapping_add(bot) >> 1
+}
+
+/// The roles that a text names.
+fn named_roles(content: &str) -> Vec<&str> {
+    let after = content.split("<@&").skip(1);
+    after.filter_map(|rest| Some(rest.split_once('>')?.0)).collect()
+}
+
 fn plain(state: &State, message: &Message, with_content: bool) -> Value {
     let hide = |shown: Value, hidden: Value| if with_content { shown } else { hidden };
     let mentions: Vec<Value> = message.mentions.iter().map(|who| user(state, *who)).collect();
@@ -199,7 +221,8 @@ fn plain(state: &State, message: &Message, with_content: bool) -> Value {
         "embeds": hide(json!(message.embeds), json!([])),
         "components": hide(json!(message.components), json!([])),
         "attachments": hide(json!(message.attachments), json!([])),
-        "mentions": mentions, "mention_roles": [], "mention_everyone": message.everyone,
+        "mentions": mentions, "mention_roles": named_roles(&message.content),
+        "mention_everyone": message.everyone,
         "pinned": false, "tts": false,
     });
     if !message.stickers.is_empty() {

@@ -161,6 +161,21 @@ impl TelegramServer {
         })
     }
 
+    /// Switches topics in private chats on or off, as BotFather does. Off: the topics that are there can't be
+    /// written to any more.
+    pub fn switch_topics(&self, bot: &BotAccount, on: bool) {
+        self.shared.change(|state| {
+            if let Some(bot) = state.bots.get_mut(&bot.id) {
+                bot.settings.topics = on;
+            }
+            for (key, chat) in &mut state.chats {
+                if matches!(key, ChatKey::Private { bot: of, .. } if *of == bot.id) {
+                    chat.forum = on;
+                }
+            }
+        });
+    }
+
     /// Revokes a token, as BotFather does; the new one.
     pub fn revoke(&self, bot: &BotAccount) -> BotAccount {
         self.shared.change(|state| {
@@ -283,6 +298,28 @@ impl TelegramServer {
     /// How long the press of a button may be answered.
     pub fn presses_last(&self, time: Duration) {
         self.shared.change(|state| state.query_lasts = time);
+    }
+
+    /// From now on messages are too old for a bot to be told of them when a button below one is pressed: it is told the
+    /// chat and the message's number, and not the topic.
+    pub fn messages_are_old(&self) {
+        self.shared.change(|state| state.forgetful = true);
+    }
+
+    /// An update that nobody's client makes, with this in it; its number.
+    pub fn push_update(&self, bot: &BotAccount, kind: &str, content: Value) -> i64 {
+        self.shared.change(|state| {
+            let Some(bot) = state.bots.get_mut(&bot.id) else { return 0 };
+            bot.push(kind, content);
+            bot.next_update - 1
+        })
+    }
+
+    /// What was last wrong with a post to the webhook of a bot.
+    pub fn delivery_problem(&self, bot: &BotAccount) -> Option<String> {
+        let state = self.shared.state();
+        let hook = state.bots.get(&bot.id)?.webhook.as_ref()?;
+        hook.last_error.as_ref().map(|(_, problem)| problem.clone())
     }
 
     /// What was wrong with the requests.

@@ -257,7 +257,7 @@ impl Person {
             if !chat.people.contains(&self.id) || !state.bots.contains_key(&bot) {
                 return id;
             }
-            let told = if stored.deleted {
+            let told = if stored.deleted || state.forgetful {
                 json!({"chat": state.chat_json(place.chat), "message_id": message, "date": 0})
             } else {
                 state.message_json(place.chat, message, true)
@@ -274,6 +274,26 @@ impl Person {
             id
         });
         Press { shared: Arc::clone(&self.shared), id }
+    }
+
+    /// Presses the button of the draft that is being shown: it is over, and the bot is told.
+    #[track_caller]
+    pub fn stop(&self, place: &Place) {
+        assert!(self.sees_stop(place), "there is no draft with a button to stop it");
+        self.shared.change(|state| {
+            let ChatKey::Private { bot, .. } = place.chat else { return };
+            let Some(chat) = state.chats.get_mut(&place.chat) else { return };
+            let Some(id) = chat.draft(place.thread).map(|draft| draft.id) else { return };
+            let same = chat.drafts.iter_mut().filter(|draft| draft.id == id);
+            same.for_each(|draft| draft.over = true);
+            let mut told = json!({"chat": state.chat_json(place.chat), "draft_id": id});
+            if let Some(thread) = place.thread {
+                told["message_thread_id"] = json!(thread);
+            }
+            if let Some(bot) = state.bots.get_mut(&bot) {
+                bot.push("stopped_message_generation", told);
+            }
+        });
     }
 
     /// Looks until there is something to see.

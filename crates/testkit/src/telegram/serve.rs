@@ -218,6 +218,8 @@ async fn file(shared: &Shared, rest: &str) -> Result<Reply, CutNow> {
     let Some((token, path)) = rest.split_once('/') else {
         return Ok(envelope(&Err(Refusal::new(404, "Not Found"))));
     };
+    // In a path `+` is itself.
+    let path = super::params::unescaped(&path.replace('+', "%2B"));
     let bot = match authenticate(shared, token) {
         Ok(bot) => bot,
         Err(refusal) => return Ok(envelope(&Err(refusal))),

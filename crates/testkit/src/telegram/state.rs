@@ -92,6 +92,8 @@ pub(super) struct Draft {
     pub(super) thread: Option<i64>,
     pub(super) id: i64,
     pub(super) text: String,
+    /// Whether the client shows a button to stop it.
+    pub(super) can_stop: bool,
     pub(super) at: Instant,
     pub(super) over: bool,
 }
@@ -170,6 +172,8 @@ pub(super) struct State {
     pub(super) laid: Vec<Laid>,
     pub(super) paces: Paces,
     pub(super) query_lasts: Duration,
+    /// Bots are told of no message what it says when a button below it is pressed: it is too old for that.
+    pub(super) forgetful: bool,
     /// Public addresses and who stands behind them.
     pub(super) sites: Vec<(String, crate::stack::Address)>,
     next_person: i64,
@@ -189,6 +193,7 @@ impl State {
             laid: Vec::new(),
             paces: Paces::new(pacing),
             query_lasts: Duration::from_secs(60),
+            forgetful: false,
             sites: Vec::new(),
             next_person: 5_000_000_000,
         }

@@ -271,3 +271,53 @@ async fn groups_faults_and_files() {
     assert_eq!(blocked, (403, "Forbidden: bot was blocked by the user".to_owned()));
     assert_eq!(server.pending(), 0);
 }
+
+#[tokio::test]
+async fn a_draft_is_stopped_only_where_its_bot_asks_for_it() {
+    let (server, bot) = start().await;
+    let (client, ann) = (client(&server, &bot), server.person("ann"));
+    let chat = ann.with(&bot);
+    ann.start(&chat);
+    let draft = |can_stop: Value| json!({"chat_id": ann.id(), "draft_id": 7, "text": "he", "can_stop": can_stop});
+    client.ok("sendMessageDraft", draft(json!(false))).await;
+    assert!(ann.draft(&chat).is_some() && !ann.sees_stop(&chat));
+    client.ok("sendMessageDraft", draft(json!(true))).await;
+    ann.stop(&chat);
+    assert!(ann.draft(&chat).is_none(), "it is over");
+    let told = client.ok("getUpdates", json!({})).await;
+    let stopped = &told.as_array().unwrap().last().unwrap()["stopped_message_generation"];
+    assert_eq!((&stopped["draft_id"], &stopped["chat"]["id"]), (&json!(7), &json!(ann.id())));
+    assert!(server.complaints().is_empty(), "{:?}", server.complaints());
+}
+
+#[tokio::test]
+async fn topics_that_are_switched_off_are_gone_until_they_are_on() {
+    let server = TelegramServer::start().await.unwrap();
+    let bot = server.bot_with_topics("topics_bot");
+    let (client, ann) = (client(&server, &bot), server.person("ann"));
+    ann.start(&ann.with(&bot));
+    let to = ann.id();
+    let made = client.ok("createForumTopic", json!({"chat_id": to, "name": "C1"})).await;
+    let text =
+        || json!({"chat_id": to, "message_thread_id": made["message_thread_id"], "text": "x"});
+    server.switch_topics(&bot, false);
+    assert_eq!(client.ok("getMe", json!({})).await["has_topics_enabled"], json!(false));
+    assert!(client.refused("sendMessage", text()).await.1.contains("message thread not found"));
+    let another = json!({"chat_id": to, "name": "C2"});
+    assert!(client.refused("createForumTopic", another).await.1.contains("not a forum"));
+    client.ok("sendMessage", json!({"chat_id": to, "text": "x"})).await;
+    server.switch_topics(&bot, true);
+    client.ok("sendMessage", text()).await;
+}
+
+#[tokio::test]
+async fn names_ring_unless_they_are_code_or_part_of_something_else() {
+    let (server, bot) = start().await;
+    let (client, ann) = (client(&server, &bot), server.person("ann"));
+    let chat = ann.with(&bot);
+    ann.start(&chat);
+    let text = "🦊 @in_code @bob_1 a@b.example ＠eve (@x) @eve.";
+    let code = json!([{"type": "code", "offset": 3, "length": 8}]);
+    client.ok("sendMessage", json!({"chat_id": ann.id(), "text": text, "entities": code})).await;
+    assert_eq!(ann.heard(&chat)[0].rings(), ["bob_1", "eve"]);
+}

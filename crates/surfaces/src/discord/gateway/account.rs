@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cloister_control::hosting::Standing;
 use cloister_control::hosting::{Place, kept};
 use cloister_control::{Attachment, Control, ControlError, credentials};
 use cloister_store::connectors::Connector;
@@ -13,14 +14,14 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use twilight_gateway::queue::InMemoryQueue;
 use twilight_gateway::{Config, ConfigBuilder};
+use twilight_http::routing::Route;
 use twilight_model::gateway::payload::outgoing::identify::IdentifyProperties;
 use twilight_model::id::Id;
 
 use super::super::SURFACE;
 use super::super::bot::{Bot, BotSettings, Me};
-use super::super::incoming::keep_taking;
 use super::super::options::DiscordOptions;
-use super::super::rest::{self, Fault};
+use super::super::rest::{Fault, Rest};
 use super::super::wire::{GatewayInfo, snowflake};
 use super::backfill::ASKED_AT_ONCE;
 use super::handover::Handover;
@@ -29,7 +30,7 @@ use super::position::{Position, ShardPosition};
 use super::refusals::{NO_TOKEN, Refusal};
 use super::shard::{Ended, Heard, Listener, none_left};
 use super::{INTENTS, begins_at};
-use crate::standing::Standing;
+use crate::waiting::keep_taking;
 
 /// How soon a bot is tried again that an operator must do something for.
 const LOOK_AGAIN: Duration = Duration::from_secs(5 * 60);
@@ -132,13 +133,13 @@ impl Life {
             return Ok(None);
         };
         let me = Me { id, application, name: settings.name.clone() };
-        let http = rest::client(token.clone(), settings.api().as_ref());
+        let rest = Rest::new(&token, settings.api().as_ref())?;
         let bot = Bot {
             control: self.account.control.clone(),
             connector: self.account.connector.clone(),
             settings,
             options: self.account.options.clone(),
-            http,
+            rest,
             me,
             incoming: super::super::incoming::Memory::default(),
             outgoing: super::super::outgoing::Memory::default(),
@@ -156,7 +157,7 @@ impl Life {
     ) -> Then {
         let info = tokio::select! {
             () = self.stop.cancelled() => return Then::Stop,
-            info = bot.read::<GatewayInfo, _, _>(bot.http.gateway().authed()) => info,
+            info = bot.get::<GatewayInfo>(&Route::GetGatewayBot) => info,
         };
         let info = match info {
             Ok(info) => info,

@@ -4,9 +4,11 @@
 use std::time::Duration;
 
 use cloister_control::ControlError;
+use cloister_control::hosting::Backoff;
 use cloister_store::contexts;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+use twilight_http::routing::Route;
 
 use super::super::SURFACE;
 use super::super::bot::{Bot, channel};
@@ -14,7 +16,6 @@ use super::super::incoming::Place;
 use super::super::rest::Fault;
 use super::super::wire::{Guild, Message, snowflake, snowflake_at};
 use super::CLOCKS_DIFFER_MS;
-use crate::backoff::Backoff;
 
 /// How many messages come at once.
 const PAGE: u16 = 100;
@@ -98,7 +99,7 @@ impl<'a> Backfill<'a> {
             if let Ok(found) = asked {
                 return Some(found);
             }
-            self.pause(backoff.next()).await?;
+            self.pause(backoff.pause()).await?;
         }
     }
 
@@ -106,16 +107,18 @@ impl<'a> Backfill<'a> {
     async fn page(&self) -> Option<Vec<Message>> {
         let place = self.channel;
         let mut backoff = Backoff::new(LONGEST_PAUSE);
-        let (Some(id), Some(after)) =
-            (channel(place), twilight_model::id::Id::new_checked(self.after.max(1)))
-        else {
-            return Some(Vec::new());
+        let Some(channel_id) = channel(place).map(|id| id.get()) else { return Some(Vec::new()) };
+        let route = Route::GetMessages {
+            after: Some(self.after.max(1)),
+            around: None,
+            before: None,
+            channel_id,
+            limit: Some(PAGE),
         };
         loop {
             let asked = async {
                 let _turn = self.turns.acquire().await;
-                let request = self.bot.http.channel_messages(id).limit(PAGE).after(after);
-                self.bot.read::<Vec<Message>, _, _>(request).await
+                self.bot.get::<Vec<Message>>(&route).await
             };
             let asked = tokio::select! {
                 () = self.stop.cancelled() => return None,
@@ -123,10 +126,10 @@ impl<'a> Backfill<'a> {
             };
             let pause = match asked {
                 Ok(page) => return Some(page),
-                Err(Fault::Wait(wait)) => wait.max(backoff.next()),
+                Err(Fault::Wait(wait)) => wait.max(backoff.pause()),
                 Err(Fault::Unreachable(why)) => {
                     tracing::debug!(place, why, "a channel could not be read");
-                    backoff.next()
+                    backoff.pause()
                 }
                 // The connection ends for the same reason, and says so.
                 Err(Fault::Unauthorized) => LONGEST_PAUSE,

@@ -4,13 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cloister_control::hosting::Backoff;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::super::bot::Bot;
 use super::super::{commands, threads};
 use super::position::{Position, ShardPosition};
-use crate::backoff::Backoff;
 
 /// How often threads are looked at without being told to.
 const LOOK_AT_THREADS: Duration = Duration::from_secs(60);
@@ -90,7 +90,7 @@ pub(super) async fn keep_threads(bot: Arc<Bot>, stop: CancellationToken) {
                     let why = error.chain();
                     tracing::warn!(account, why, "threads are not as they should be yet");
                 }
-                backoff.next()
+                backoff.pause()
             }
         };
         tokio::select! {
@@ -117,7 +117,7 @@ pub(super) async fn keep_commands(bot: Arc<Bot>, stop: CancellationToken) {
         }
         tokio::select! {
             () = stop.cancelled() => return,
-            () = tokio::time::sleep(backoff.next()) => {}
+            () = tokio::time::sleep(backoff.pause()) => {}
         }
     }
 }

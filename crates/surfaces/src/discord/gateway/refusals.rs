@@ -46,9 +46,10 @@ pub(super) const NO_TOKEN: &str = "Discord does not take the bot's token: open h
      then Bot, press \"Reset Token\", and add the bot again with `cloister discord add --token-file FILE` (its \
      conversations and chats stay)";
 
-/// Whether the session can't be resumed after this close code.
+/// Whether the session can't be resumed after this close code of Discord's. One that goes away (1000, 1001) does not
+/// end it: only if we say so it does.
 pub(super) const fn forgets_the_session(code: u16) -> bool {
-    matches!(code, 1000 | 1001 | 4007 | 4009)
+    matches!(code, 4007 | 4009)
 }
 
 #[cfg(test)]

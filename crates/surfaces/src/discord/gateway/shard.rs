@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cloister_control::ControlError;
+use cloister_control::hosting::Standing;
 use futures_util::StreamExt;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -12,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use twilight_gateway::error::ReceiveMessageErrorType;
 use twilight_gateway::queue::InMemoryQueue;
 use twilight_gateway::{Config, ConfigBuilder, Message, Session, Shard, ShardId, ShardState};
+use twilight_http::routing::Route;
 
 use super::super::bot::Bot;
 use super::super::rest::Fault;
@@ -22,7 +24,6 @@ use super::handover::{Gap, Handover, Mark, Work};
 use super::position::ShardPosition;
 use super::refusals::{Refusal, forgets_the_session};
 use super::servers::Servers;
-use crate::standing::Standing;
 
 /// What may have happened elsewhere shortly before the last message that was heard, as part of a snowflake.
 const SHORTLY_BEFORE: u64 = 10_000 << 22;
@@ -134,7 +135,7 @@ impl Listener {
     /// Waits until Discord lets the bot begin a session; false: the bot is to stop.
     async fn may_begin(&self) -> bool {
         loop {
-            let asked = self.bot.read::<GatewayInfo, _, _>(self.bot.http.gateway().authed());
+            let asked = self.bot.get::<GatewayInfo>(&Route::GetGatewayBot);
             let asked = tokio::select! {
                 () = self.stop.cancelled() => return false,
                 asked = asked => asked,
@@ -215,13 +216,15 @@ impl Listener {
         if shard.state() == ShardState::FatallyClosed {
             return Next::End(Ended::Refused(Refusal::Ours(code)));
         }
-        if forgets_the_session(code) {
+        // What we closed ourselves has no session any more.
+        let forgets = forgets_the_session(code) || shard.session().is_none();
+        if forgets {
             self.at.session.clear();
         }
         let was_active = std::mem::take(&mut self.session.active);
         let reason: String = reason.chars().take(100).collect();
         let why = format!("the gateway closed the connection ({code} {reason})");
-        if was_active && !forgets_the_session(code) {
+        if was_active && !forgets {
             // Usual, several times a day: it is resumed at once.
             tracing::debug!(code, "the gateway closed the connection; it is resumed");
             return Next::On;

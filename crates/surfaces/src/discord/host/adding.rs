@@ -7,9 +7,11 @@ use cloister_control::words::{clean, short};
 use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::{AddConnector, Credential};
 use serde::Deserialize;
+use twilight_http::request::Request;
+use twilight_http::routing::Route;
 
 use crate::discord::bot::BotSettings;
-use crate::discord::rest::{self, ApiUrl, Fault};
+use crate::discord::rest::{ApiUrl, Fault, NoAddress, Rest};
 use crate::discord::wire::{self, snowflake};
 
 /// Where the API is.
@@ -54,7 +56,13 @@ impl Wanted {
         let token = token.expose().trim();
         let token = token.strip_prefix("Bot ").unwrap_or(token).trim().to_owned();
         let letter = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
-        if token.len() > LONGEST_TOKEN || !token.contains('.') || !token.bytes().all(letter) {
+        let api = match new.address.trim() {
+            "" | DISCORD => None,
+            given => Some(server(given)?),
+        };
+        // Another server knows what its own tokens look like.
+        let whole = api.is_some() && !token.is_empty() || token.contains('.');
+        if token.len() > LONGEST_TOKEN || !whole || !token.bytes().all(letter) {
             let message = "that is no bot token: one is three words with dots between them";
             return Err(bad(message, TOKEN_FIX));
         }
@@ -62,10 +70,6 @@ impl Wanted {
         if new.owner.is_some() || new.webhook.is_some() {
             return Err(bad(only_discord, "leave out the owner and the webhook"));
         }
-        let api = match new.address.trim() {
-            "" | DISCORD => None,
-            given => Some(server(given)?),
-        };
         let gateway = new.gateway.as_deref().map(gateway).transpose()?;
         Ok(Self { token, api, gateway })
     }
@@ -91,11 +95,12 @@ impl Wanted {
 
     /// Asks Discord whose token it is.
     pub(super) async fn log_in(&self, within: Duration) -> Result<Known, ControlError> {
-        let client = rest::client(self.token.clone(), self.api.as_ref().map(|(api, _)| api));
-        let me = rest::read::<wire::Account, _, _>(within, client.current_user()).await;
+        let rest = Rest::new(&self.token, self.api.as_ref().map(|(api, _)| api))?;
+        let me = Request::from_route(&Route::GetCurrentUser);
+        let me = rest.read::<wire::Account>(within, me).await;
         let me = me.map_err(|fault| not_known(&fault, &self.address()))?;
-        let application =
-            rest::read::<Application, _, _>(within, client.current_user_application()).await;
+        let application = Request::from_route(&Route::GetCurrentUserApplicationInfo);
+        let application = rest.read::<Application>(within, application).await;
         let application = application.map_err(|fault| not_known(&fault, &self.address()))?;
         if !me.bot || snowflake(&me.id).is_none() || snowflake(&application.id).is_none() {
             return Err(bad("the token is not that of a bot", TOKEN_FIX));
@@ -109,9 +114,16 @@ impl Wanted {
 
 /// The address of a server that speaks Discord's API, as it is used and as it is kept.
 fn server(given: &str) -> Result<(ApiUrl, String), ControlError> {
-    let fix = "give the address alone, such as http://127.0.0.1:8080";
-    let api = ApiUrl::parse(given)
-        .ok_or_else(|| bad(&format!("{given:?} is no address of an API server"), fix))?;
+    let api = ApiUrl::parse(given).map_err(|wrong| match wrong {
+        NoAddress::NoUrl => bad(
+            &format!("{given:?} is no address of an API server"),
+            "give the address alone, such as http://127.0.0.1:8080",
+        ),
+        NoAddress::Version(version) => bad(
+            &format!("{given:?} is version {version} of Discord's API; only v10 is spoken here"),
+            "give the address without `/api` and the version, or with `/api/v10`",
+        ),
+    })?;
     let scheme = if api.plain { "http" } else { "https" };
     let url = format!("{scheme}://{}", api.host);
     Ok((api, url))

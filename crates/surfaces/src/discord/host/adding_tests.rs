@@ -55,6 +55,22 @@ fn addresses_of_ones_own_are_checked_before_they_are_used() {
     }
 }
 
+/// What a token of Discord's looks like says nothing about those of another server.
+#[test]
+fn a_server_of_ones_own_has_tokens_of_its_own() {
+    let mut given = new("test-token");
+    assert!(Wanted::of(&given).is_err());
+    given.address = "http://127.0.0.1:4000/api/v10".to_owned();
+    let wanted = Wanted::of(&given).expect("that server is asked");
+    assert_eq!(
+        (wanted.token(), wanted.address()),
+        ("test-token", "http://127.0.0.1:4000".to_owned())
+    );
+    given.address = "http://127.0.0.1:4000/api/v9".to_owned();
+    let error = Wanted::of(&given).expect_err("another version").body();
+    assert!(error.message.contains("only v10"), "{error:?}");
+}
+
 #[test]
 fn an_account_that_is_named_must_be_the_one() {
     for given in ["", "12", "Helper#0001", "helper#0001"] {

@@ -1,9 +1,10 @@
 //! Whether something said where others read along is meant for the agent.
 
 use cloister_control::ControlError;
-use twilight_model::id::Id;
+use twilight_http::routing::Route;
 
 use super::ASK_AGAIN;
+use super::text::Us;
 use crate::discord::bot::Bot;
 use crate::discord::rest::Fault;
 use crate::discord::wire::{Message, Role, snowflake};
@@ -44,13 +45,19 @@ impl Bot {
         Ok(ours.is_some_and(|ours| message.mention_roles.contains(&ours)))
     }
 
+    /// How the bot is called where a message was written.
+    pub(super) fn called(&self, message: &Message) -> Us {
+        let role = message.guild_id.as_deref().and_then(|guild| self.incoming.role(guild));
+        Us::new(&self.me.id.to_string(), role.flatten().as_deref())
+    }
+
     /// The role that a server made for the bot: apps offer it where a person begins to write its name.
     async fn role_in(&self, guild: &str) -> Result<Option<String>, ControlError> {
         if let Some(known) = self.incoming.role(guild) {
             return Ok(known);
         }
-        let Some(id) = snowflake(guild).and_then(Id::new_checked) else { return Ok(None) };
-        let roles = match self.read::<Vec<Role>, _, _>(self.http.roles(id)).await {
+        let Some(guild_id) = snowflake(guild) else { return Ok(None) };
+        let roles = match self.get::<Vec<Role>>(&Route::GetGuildRoles { guild_id }).await {
             Ok(roles) => roles,
             Err(Fault::Gone { .. } | Fault::Forbidden { .. }) => Vec::new(),
             Err(fault) => return Err(ControlError::busy(fault.to_string(), ASK_AGAIN)),

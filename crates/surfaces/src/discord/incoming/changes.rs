@@ -10,10 +10,11 @@ use cloister_protocol::{TurnId, UserId};
 use cloister_store::conversations::Conversation;
 use cloister_store::inbox::{InboxItem, InboxState};
 
-use super::{MINUTE, Outcome, Place, Seen, text};
+use super::{MINUTE, Place, Seen, text};
 use crate::discord::SURFACE;
 use crate::discord::bot::Bot;
 use crate::discord::wire::{Deleted, Message};
+use crate::waiting::Outcome;
 
 impl Bot {
     pub(super) async fn take_edit(
@@ -27,7 +28,7 @@ impl Bot {
             return Ok(Outcome::Done);
         }
         let earlier = self.control.stored_message(SURFACE, &speaker, &message.id.parse()?).await?;
-        let words = text::own_words(message, &self.me.id.to_string());
+        let words = text::own_words(message, &self.called(message));
         if let Some(Cause::Message { from, text: before, .. }) = earlier.as_ref().map(|e| &e.cause)
             && (from != speaker.name.as_str() || says_the_same(before, &words))
         {

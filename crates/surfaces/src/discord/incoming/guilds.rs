@@ -24,8 +24,9 @@ impl Bot {
         let broken = conversation.broken.as_deref();
         let state = channel.thread_metadata.as_ref();
         let open = state.is_none_or(|state| !state.archived && !state.locked);
-        if broken.is_some_and(|why| why != DELETED) && open && channel.is_thread() {
-            // It was put away, and somebody took it out again.
+        if broken.is_some_and(|why| why != DELETED) && open {
+            // It was put away and somebody took it out again, or the bot may write there again. If not, that is
+            // found out once more.
             self.control.store().set_broken(conversation.id, None).await?;
             self.control.chats_changed();
         }

@@ -1,33 +1,27 @@
 //! What this part remembers of a bot while it runs.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use tokio::sync::Notify;
+use cloister_control::hosting::{Lately, Patience};
 
-use super::files;
 use super::places::Place;
+use crate::waiting::Working;
 
-/// How many things of a kind are remembered.
-const MOST_REMEMBERED: usize = 10_000;
+/// How many servers are remembered.
+const MOST_SERVERS: usize = 10_000;
 /// How many channels are remembered.
 const MOST_PLACES: usize = 50_000;
 
 #[derive(Default)]
 pub(crate) struct Memory {
-    /// What was done last when, in Unix milliseconds.
-    last: Mutex<HashMap<String, i64>>,
-    /// How much patience was had with a message.
-    patience: Mutex<HashMap<String, u32>>,
+    pub(super) lately: Lately,
+    pub(super) patience: Patience,
+    pub(super) working: Working,
     /// What is known of channels and threads.
     places: Mutex<HashMap<String, Place>>,
     /// The role that each server has for the bot; none: it has none.
     roles: Mutex<HashMap<String, Option<String>>>,
-    /// Something may be taken now that waited.
-    pub(super) changed: Notify,
-    /// Channels whose waiting messages are being worked on.
-    working: Mutex<HashSet<String>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -35,44 +29,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Memory {
-    /// Something new waits.
-    pub(super) fn wake(&self) {
-        self.changed.notify_one();
-    }
-
-    pub(super) fn working(&self) -> MutexGuard<'_, HashSet<String>> {
-        lock(&self.working)
-    }
-
-    /// Whether this was not done for so long; from now on it was.
-    pub(super) fn first_in(&self, key: String, every: Duration, now: i64) -> bool {
-        let every = i64::try_from(every.as_millis()).unwrap_or(i64::MAX);
-        let mut last = lock(&self.last);
-        if last.get(&key).is_some_and(|at| (at.saturating_add(every)) > now && *at <= now) {
-            return false;
-        }
-        if last.len() >= MOST_REMEMBERED {
-            last.clear();
-        }
-        last.insert(key, now);
-        true
-    }
-
-    /// Takes from the patience with a message; whether there is any left.
-    pub(super) fn patience_left(&self, message: &str, costs: u32) -> bool {
-        let mut patience = lock(&self.patience);
-        if patience.len() >= MOST_REMEMBERED {
-            patience.clear();
-        }
-        let had = patience.entry(message.to_owned()).or_default();
-        *had = had.saturating_add(costs);
-        let left = *had < files::PATIENCE;
-        if !left {
-            patience.remove(message);
-        }
-        left
-    }
-
     pub(super) fn place(&self, channel: &str) -> Option<Place> {
         lock(&self.places).get(channel).cloned()
     }
@@ -104,7 +60,7 @@ impl Memory {
 
     pub(super) fn remember_role(&self, guild: &str, role: Option<String>) {
         let mut roles = lock(&self.roles);
-        if roles.len() >= MOST_REMEMBERED {
+        if roles.len() >= MOST_SERVERS {
             roles.clear();
         }
         roles.insert(guild.to_owned(), role);

@@ -1,5 +1,6 @@
 //! A message becomes a turn: quoted what it replies to, with its files, in the chat of its channel.
 
+use cloister_control::hosting::fetching::{self, NotFetched};
 use cloister_control::words::{is_command, quoted, short};
 use cloister_control::{ControlError, IncomingMessage, Speaker};
 use cloister_protocol::{AgentFrame, Attachment, MAX_ATTACHMENTS};
@@ -7,12 +8,12 @@ use cloister_store::inbox::HeardIn;
 use cloister_store::outbox::OutboxItem;
 use cloister_store::waiting::WhyWaiting;
 
-use super::files::{self, NotFetched};
-use super::{Outcome, Place, Seen, text};
+use super::{Place, Seen, text};
 use crate::discord::SURFACE;
 use crate::discord::bot::Bot;
 use crate::discord::outgoing::Origin;
 use crate::discord::wire::Message;
+use crate::waiting::Outcome;
 
 impl Bot {
     pub(super) async fn take_message(
@@ -31,8 +32,7 @@ impl Bot {
             Ok(attachments) => attachments,
             Err(outcome) => return outcome,
         };
-        let me = self.me.id.to_string();
-        let mut words = text::words(message, &me);
+        let mut words = text::words(message, &self.called(message));
         if message.replies_to().is_some() && !is_command(&words) {
             let quote = self.quote(&speaker, message).await;
             words = if words.is_empty() { quote } else { format!("{quote}\n\n{words}") };
@@ -107,12 +107,12 @@ impl Bot {
             self.discard(speaker, &fetched);
             return Err(match problem {
                 NotFetched::Passing { why, patience } => {
-                    if self.incoming.patience_left(id, patience) {
+                    if self.incoming.patience.left(id, patience) {
                         tracing::debug!(channel, id, why, "a file could not be fetched");
                         return Err(Ok(Outcome::Later(WhyWaiting::NoFile)));
                     }
                     tracing::warn!(channel, id, why, "a file is given up");
-                    self.not_taken(seen, files::given_up(&file.name)).await
+                    self.not_taken(seen, fetching::given_up(&file.name, "Discord")).await
                 }
                 NotFetched::Never(_) => Ok(Outcome::Done),
                 NotFetched::Control(error) => self.not_taken(seen, error).await,

@@ -27,10 +27,10 @@ use super::SURFACE;
 use super::bot::Bot;
 use super::gateway::Event;
 use super::wire::Message;
+use crate::waiting::Outcome;
 pub(super) use memory::Memory;
 pub(super) use places::Place;
 pub(super) use speakers::Speaks;
-pub(super) use waiting::keep_taking;
 
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(60 * 60);
@@ -38,15 +38,6 @@ const HOUR: Duration = Duration::from_secs(60 * 60);
 const ASK_AGAIN: Duration = Duration::from_secs(5);
 /// The longest that a sentence is held back because Discord asks for it.
 const LONGEST_PAUSE: Duration = Duration::from_secs(3);
-
-/// What became of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
-    /// It is stored, answered, or nothing to us.
-    Done,
-    /// It is to be taken later.
-    Later(WhyWaiting),
-}
 
 /// A message, or other words in the place of one.
 #[derive(Clone, Copy, Debug)]
@@ -114,7 +105,7 @@ impl Bot {
         let files = text::files_of(message);
         let after_others = if !seen.edited && !files.is_empty() {
             Some(WhyWaiting::NoFile)
-        } else if cloister_control::is_urgent(&text::own_words(message, &self.me.id.to_string())) {
+        } else if cloister_control::is_urgent(&text::own_words(message, &self.called(message))) {
             // What helps against a flood goes ahead; what changes the chat comes after what was said before it.
             None
         } else {
@@ -149,7 +140,7 @@ impl Bot {
         let waits =
             ToWait { connector: self.id(), place: channel, event: &id, why, sealed: Some(&kept) };
         if self.control.store().let_wait(waits).await? {
-            self.incoming.wake();
+            self.incoming.working.wake();
         } else {
             let words = "Too many of your messages wait already: I did not take the last ones. Send them \
                          again in a few minutes.";
@@ -161,7 +152,7 @@ impl Bot {
     /// Says something in a channel, unless it was said there so lately.
     async fn tell(&self, channel: &str, topic: &str, every: Duration, words: &str) {
         let now = self.control.store().clock.now_ms();
-        if !self.incoming.first_in(format!("{topic} {channel}"), every, now) {
+        if !self.incoming.lately.first_in(format!("{topic} {channel}"), every, now) {
             return;
         }
         let every = i64::try_from(every.as_millis()).unwrap_or(i64::MAX).max(1);

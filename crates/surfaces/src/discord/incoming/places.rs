@@ -1,6 +1,7 @@
 //! Which channel is what: between one person and the agent, a channel of a server, or a thread in one.
 
 use cloister_control::{ControlError, Heard};
+use twilight_http::routing::Route;
 
 use super::ASK_AGAIN;
 use crate::discord::bot::{Bot, channel};
@@ -51,7 +52,7 @@ impl Bot {
             return Ok(Some(known));
         }
         let Some(channel) = channel(id) else { return Ok(None) };
-        let asked = self.read::<Channel, _, _>(self.http.channel(channel)).await;
+        let asked = self.get::<Channel>(&Route::GetChannel { channel_id: channel.get() }).await;
         match asked {
             Ok(found) => {
                 let place = Place::of(&found, guild);
@@ -59,6 +60,8 @@ impl Bot {
                 Ok(Some(place))
             }
             Err(Fault::Gone { .. } | Fault::Forbidden { .. }) => Ok(None),
+            // Everything waits, and the state says so.
+            Err(Fault::Wait(wait)) => Err(ControlError::busy("Discord asks to wait", wait)),
             Err(fault) => {
                 tracing::warn!(channel = id, %fault, "what a channel is could not be asked for");
                 Err(ControlError::busy("what a channel is could not be asked for", ASK_AGAIN))

@@ -28,7 +28,7 @@ impl Bot {
     ) -> Result<Option<Box<Speaker>>, ControlError> {
         let message = seen.message;
         let channel = message.channel_id.as_str();
-        let words = text::own_words(message, &self.me.id.to_string());
+        let words = text::own_words(message, &self.called(message));
         let words = if seen.edited { "" } else { words.as_str() };
         // A code is for one person's eyes.
         let may_see = place.direct;

@@ -30,12 +30,23 @@ pub(super) fn is_edit(id: &str) -> bool {
     id.contains("-e-")
 }
 
+/// How the bot is called where a message was written.
+pub(super) struct Us(Vec<String>);
+
+impl Us {
+    /// `role`: the one that the server has for the bot.
+    pub(super) fn new(me: &str, role: Option<&str>) -> Self {
+        let role = role.map(|role| format!("<@&{role}>"));
+        Self([format!("<@{me}>"), format!("<@!{me}>")].into_iter().chain(role).collect())
+    }
+}
+
 /// What the person wrote themselves: without the mention that made it ours, with names instead of numbers.
-pub(super) fn own_words(message: &Message, me: &str) -> String {
+pub(super) fn own_words(message: &Message, us: &Us) -> String {
     let text = clean(&message.content);
     let mut text = text.trim();
     // `@bot /status` is the command, and `@bot, what now?` the question.
-    for mention in [format!("<@{me}>"), format!("<@!{me}>")] {
+    for mention in &us.0 {
         if let Some(rest) = text.strip_prefix(mention.as_str()) {
             text = rest.trim_start().trim_start_matches([',', ':']).trim_start();
         }
@@ -56,8 +67,8 @@ pub(super) fn own_words(message: &Message, me: &str) -> String {
 }
 
 /// Everything that is handed over of a message: its words, and what it brings along from elsewhere.
-pub(super) fn words(message: &Message, me: &str) -> String {
-    let mut words = own_words(message, me);
+pub(super) fn words(message: &Message, us: &Us) -> String {
+    let mut words = own_words(message, us);
     if message.is_forward() {
         for snapshot in message.message_snapshots.iter().take(3) {
             let quote = quoted("forwarded message", &forwarded(&snapshot.message));

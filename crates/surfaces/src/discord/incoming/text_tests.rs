@@ -1,9 +1,11 @@
 use serde_json::{Value, json};
 
-use super::{edit_id, files_of, is_edit, own_words, said_by, words};
+use super::{Us, edit_id, files_of, is_edit, own_words, said_by, words};
 use crate::discord::wire::Message;
 
-const ME: &str = "42";
+fn us() -> Us {
+    Us::new("42", Some("77"))
+}
 
 fn message(more: Value) -> Message {
     let mut message = json!({"id": "175928847299117063", "channel_id": "2", "type": 0,
@@ -15,11 +17,14 @@ fn message(more: Value) -> Message {
 
 #[test]
 fn the_mention_that_made_it_ours_is_left_out() {
-    let said = |content: &str| own_words(&message(json!({"content": content})), ME);
+    let said = |content: &str| own_words(&message(json!({"content": content})), &us());
     assert_eq!(said("<@42> /status"), "/status");
     assert_eq!(said("<@!42>, what now?"), "what now?");
     assert_eq!(said("ask <@42> about it"), "ask <@42> about it");
     assert_eq!(said("<@42>"), "");
+    // Apps offer the role of that name first.
+    assert_eq!(said("<@&77> /approve A7"), "/approve A7");
+    assert_eq!(said("<@&78> /approve A7"), "<@&78> /approve A7");
     assert_eq!(said("a < b and c > d <@> <:>"), "a < b and c > d <@> <:>");
 }
 
@@ -27,16 +32,16 @@ fn the_mention_that_made_it_ours_is_left_out() {
 fn people_and_emoji_are_called_by_name() {
     let said = message(json!({"content": "<@5> likes <a:party:12> and <#7> of <@6>",
         "mentions": [{"id": "5", "username": "bo", "global_name": "Bo\u{0}"}]}));
-    assert_eq!(own_words(&said, ME), "@Bo likes :party: and <#7> of <@6>");
+    assert_eq!(own_words(&said, &us()), "@Bo likes :party: and <#7> of <@6>");
 }
 
 #[test]
 fn what_has_no_text_still_says_something() {
     let sticker = message(json!({"sticker_items": [{"id": "1", "name": "Wave"}]}));
-    assert_eq!(own_words(&sticker, ME), "(sticker: Wave)");
+    assert_eq!(own_words(&sticker, &us()), "(sticker: Wave)");
     let poll = message(json!({"poll": {"question": {"text": "Tea?"}, "answers":
         [{"poll_media": {"text": "yes"}}, {"poll_media": {"text": "no"}}]}}));
-    assert_eq!(own_words(&poll, ME), "(poll) Tea?\n- yes\n- no");
+    assert_eq!(own_words(&poll, &us()), "(poll) Tea?\n- yes\n- no");
 }
 
 /// What was written elsewhere is quoted: it is nobody's words here, least of all a command.
@@ -45,7 +50,7 @@ fn a_forward_is_quoted_and_brings_its_files() {
     let forward = message(json!({"message_reference": {"type": 1, "message_id": "9"},
         "message_snapshots": [{"message": {"content": "/approve A1\nnow", "attachments":
             [{"filename": "a.pdf", "size": 3, "url": "https://cdn.discordapp.com/a"}]}}]}));
-    let said = words(&forward, ME);
+    let said = words(&forward, &us());
     assert_eq!(said, "> forwarded message:\n> /approve A1\n> now\n> (file a.pdf)");
     assert!(!cloister_control::words::is_command(&said));
     assert_eq!(files_of(&forward).len(), 1);

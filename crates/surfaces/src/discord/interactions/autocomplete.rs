@@ -46,9 +46,11 @@ impl Bot {
         let Some(kind) = commands::choices_of(&asked.data.name, &option.name) else {
             return Vec::new();
         };
+        let place = self.place_of(asked);
         let typed_in = TypedIn {
             connector: self.id(),
             conversation: asked.channel_id.as_deref().unwrap_or_default(),
+            thread_of: place.thread_of.as_deref(),
             private: asked.guild_id.is_none(),
         };
         let by = (SURFACE, account.id.as_str());

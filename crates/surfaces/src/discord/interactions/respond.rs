@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
+use serde_json::{Value, json};
+use twilight_http::request::Request;
+use twilight_http::routing::Route;
 use twilight_model::channel::message::{AllowedMentions, MessageFlags};
 use twilight_model::http::interaction::{
     InteractionResponse, InteractionResponseData, InteractionResponseType,
 };
-use twilight_model::id::Id;
 
 use crate::discord::bot::Bot;
-use crate::discord::rest::{self, Fault, codes};
+use crate::discord::rest::{Fault, codes};
 use crate::discord::wire::{Interaction, snowflake};
 
 /// Discord waits three seconds, on the way there and back too.
@@ -61,16 +63,26 @@ impl Bot {
         asked: &Interaction,
         response: &InteractionResponse,
     ) -> Acknowledged {
-        let Some(id) = snowflake(&asked.id).and_then(Id::new_checked) else {
+        let Some(id) = snowflake(&asked.id) else {
             return Acknowledged::TooLate;
         };
-        let client = self.interactions();
+        let route = Route::InteractionCallback {
+            interaction_id: id,
+            interaction_token: &asked.token,
+            with_response: false,
+        };
         let mut tries = 2;
         loop {
-            let request = client.create_response(id, &asked.token, response);
-            let told = tokio::time::timeout(IN_TIME, rest::call(IN_TIME, request)).await;
+            let request = match by_token(&route, &json!(response)) {
+                Ok(request) => request,
+                Err(fault) => {
+                    tracing::warn!(%fault, "an interaction can't be answered");
+                    return Acknowledged::TooLate;
+                }
+            };
+            let told = tokio::time::timeout(IN_TIME, self.rest.done(IN_TIME, request)).await;
             let fault = match told {
-                Ok(Ok(_)) => return Acknowledged::Now,
+                Ok(Ok(())) => return Acknowledged::Now,
                 Ok(Err(fault)) => fault,
                 Err(_late) => Fault::Unreachable("no answer in time".to_owned()),
             };
@@ -92,16 +104,32 @@ impl Bot {
 
     /// Says something to who interacted and to nobody else, after it was acknowledged.
     pub(super) async fn whisper(&self, asked: &Interaction, words: &str) {
-        let client = self.interactions();
+        let route = Route::ExecuteWebhook {
+            thread_id: None,
+            token: &asked.token,
+            wait: Some(true),
+            with_components: None,
+            webhook_id: self.application().get(),
+        };
         let words: String = words.chars().take(1900).collect();
-        let nobody = AllowedMentions::default();
-        let request = client
-            .create_followup(&asked.token)
-            .allowed_mentions(Some(&nobody))
-            .flags(MessageFlags::EPHEMERAL)
-            .content(&words);
-        if let Err(fault) = self.done(request).await {
+        let said = json!({
+            "content": words,
+            "flags": MessageFlags::EPHEMERAL.bits(),
+            "allowed_mentions": AllowedMentions::default(),
+        });
+        let told = match by_token(&route, &said) {
+            Ok(request) => self.done(request).await,
+            Err(fault) => Err(fault),
+        };
+        if let Err(fault) = told {
             tracing::debug!(interaction = asked.id, %fault, "who pressed a button could not be told");
         }
     }
+}
+
+/// A request that an interaction's own token allows.
+fn by_token(route: &Route<'_>, body: &Value) -> Result<Request, Fault> {
+    let request = Request::builder(route).use_authorization_token(false);
+    let request = request.body(body.to_string().into_bytes()).build();
+    request.map_err(|error| Fault::not_made(&error))
 }

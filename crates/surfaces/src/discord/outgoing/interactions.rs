@@ -3,7 +3,7 @@
 //! Promises: what is for one person alone is never said where others read it; a token of an interaction is in
 //! memory and nowhere else.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::markdown::render;
 use super::message::{Attached, Message, Put};
-use super::send::{Place, meaning, nonce};
+use super::send::{Known, Place, meaning, nonce};
 use crate::discord::bot::Bot;
 use crate::discord::rest::{Fault, codes};
 
@@ -26,6 +26,9 @@ const MOST_HELD: usize = 10_000;
 
 const TOO_LATE: &str = "The answer to a command given here is for one person alone, and Discord no longer lets me \
                         show it to them privately. Give the command again, or give it to me in a direct message.";
+
+const MAY_BE_A_REPETITION: &str =
+    "I was interrupted while showing you what follows. If you have it already, ignore it.";
 
 /// What is kept with a message of a person, to be known again when it is answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,6 +69,8 @@ struct Held {
     /// The key of what stands in the place of "is thinking…", and which message it is.
     first: Option<String>,
     original: Option<String>,
+    /// The keys of what came after it and may be there: Discord does not know it again.
+    in_doubt: HashSet<String>,
 }
 
 // The token answers in our name.
@@ -87,7 +92,8 @@ impl Interactions {
         }
         if held.len() < MOST_HELD {
             let until = now + LIVES;
-            let new = Held { token, private, until, first: None, original: None };
+            let in_doubt = HashSet::new();
+            let new = Held { token, private, until, first: None, original: None, in_doubt };
             held.insert(id.to_owned(), new);
         }
     }
@@ -108,6 +114,17 @@ impl Interactions {
     fn is_there(&self, id: &str, message: &str) {
         if let Some(held) = self.held().get_mut(id) {
             held.original = Some(message.to_owned());
+        }
+    }
+
+    /// Whether what is said under a key may be there already.
+    fn doubt(&self, id: &str, key: &str, in_doubt: bool) {
+        if let Some(held) = self.held().get_mut(id) {
+            if in_doubt {
+                held.in_doubt.insert(key.to_owned());
+            } else {
+                held.in_doubt.remove(key);
+            }
         }
     }
 
@@ -178,8 +195,7 @@ impl Bot {
             // An ordinary message is not posted twice; an answer to a command might be.
             return Ok(None);
         }
-        let place = Place::After { token: &held.token };
-        match self.put(place, message, Put::Answer { private: true }, file).await {
+        match self.put_after(interaction, &held, key, (message, file)).await {
             Ok(known) => Ok(Some(known.id)),
             Err(fault) if is_over(&fault) => {
                 memory.forget(interaction);
@@ -187,6 +203,29 @@ impl Bot {
             }
             Err(fault) => Err(meaning(fault)),
         }
+    }
+
+    /// Says something more to one person alone. Nothing tells Discord that it is the same again: a repetition is
+    /// announced.
+    async fn put_after(
+        &self,
+        interaction: &str,
+        held: &Held,
+        key: &str,
+        (message, file): (&Message, Option<&Attached>),
+    ) -> Result<Known, Fault> {
+        let memory = &self.outgoing.interactions;
+        let (place, put) = (Place::After { token: &held.token }, Put::Answer { private: true });
+        if held.in_doubt.contains(key) {
+            let notice = Message::words(MAY_BE_A_REPETITION.to_owned());
+            self.put(place, &notice, put, None).await?;
+        }
+        // Whoever is stopped now does not say what became of it.
+        memory.doubt(interaction, key, true);
+        let known = self.put(place, message, put, file).await;
+        let in_doubt = matches!(known, Err(Fault::Unreachable(_)));
+        memory.doubt(interaction, key, in_doubt || held.in_doubt.contains(key) && known.is_err());
+        known
     }
 
     /// Puts something in the place of what a command was answered with; false if that has to be done otherwise.

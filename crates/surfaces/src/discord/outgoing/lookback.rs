@@ -4,7 +4,6 @@
 
 use cloister_control::ports::{Recipient, SendError};
 use serde::Deserialize;
-use twilight_http::request::Request;
 use twilight_http::routing::Route;
 
 use super::message::Message;
@@ -78,12 +77,7 @@ impl Bot {
             channel_id,
             limit: Some(LOOKED_AT),
         };
-        let request = Request::from_route(&route);
-        let said: Vec<Said> = self
-            .read(self.http.request::<()>(request))
-            .await
-            .or_else(may_not_look)
-            .map_err(meaning)?;
+        let said: Vec<Said> = self.get(&route).await.or_else(may_not_look).map_err(meaning)?;
         let me = self.me.id.to_string();
         // The oldest first: it is the nearest to when it was sent.
         for said in said.iter().rev().filter(|said| said.author.id == me) {

@@ -27,6 +27,8 @@ use cloister_store::conversations::{Conversation, ConversationKind};
 use futures_util::future::BoxFuture;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
+use twilight_http::request::Request;
+use twilight_http::routing::Route;
 
 pub(crate) use interactions::Origin;
 pub(super) use send::meaning;
@@ -179,7 +181,8 @@ impl Surface for Bot {
             let channel = to.conversation.external_id.as_deref().and_then(bot::channel);
             // It ends by itself, and with the next message.
             let Some(channel) = channel.filter(|_| typing) else { return };
-            let showing = self.done(self.http.create_typing_trigger(channel));
+            let route = Route::CreateTypingTrigger { channel_id: channel.get() };
+            let showing = self.done(Request::from_route(&route));
             match tokio::time::timeout(TYPING_WAITS, showing).await {
                 Ok(Ok(())) | Err(_) => {}
                 Ok(Err(fault)) => tracing::debug!(%fault, "typing could not be shown"),

@@ -98,7 +98,7 @@ impl Bot {
         let patience = file.map_or(0, |file| file.data.len() as u64 / SLOWEST);
         let within = self.options.request_timeout() + Duration::from_secs(patience);
         let request = request(&route, &payload, file, ours)?;
-        self.read_within(within, self.http.request::<()>(request)).await
+        self.rest.read(within, request).await
     }
 
     /// The channel of a conversation.
@@ -160,7 +160,7 @@ fn request(
         }
         None => builder.body(body),
     };
-    builder.build().map_err(|error| Fault::of(&error))
+    builder.build().map_err(|error| Fault::not_made(&error))
 }
 
 /// Of as many characters as Discord takes.

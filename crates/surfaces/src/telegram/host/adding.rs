@@ -4,13 +4,14 @@ use cloister_control::ControlError;
 use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::{AddConnector, Credential};
 use frankenstein::reqwest::Url;
-use frankenstein::types::User;
 
-use crate::telegram::session::Fault;
 use crate::telegram::session::api::TELEGRAM;
+use crate::telegram::session::{Fault, Me};
 
 /// The longest token that is taken.
 const LONGEST_TOKEN: usize = 200;
+/// The fewest letters after the colon in a token of Telegram's own.
+const SHORTEST_SECRET: usize = 8;
 
 /// What is to be connected.
 pub(super) struct Wanted {
@@ -32,14 +33,14 @@ impl Wanted {
             return Err(bad("a Telegram bot has a token, and no password", TOKEN_FIX));
         };
         let token = token.expose().trim().to_owned();
-        if !is_token(&token) {
-            let message = "that is no bot token: one looks like 123456789:AAH… and has no spaces";
-            return Err(bad(message, TOKEN_FIX));
-        }
         let address = match new.address.trim() {
             "" => TELEGRAM.to_owned(),
             given => server(given)?,
         };
+        if !is_token(&token, &address) {
+            let message = "that is no bot token: one looks like 123456789:AAH… and has no spaces";
+            return Err(bad(message, TOKEN_FIX));
+        }
         let webhook = new.webhook.as_deref().map(|given| public(given, &address)).transpose()?;
         let owner = new.owner.as_deref().map(|owner| owner.trim().to_owned());
         Ok(Self { address, token, owner, webhook })
@@ -53,14 +54,15 @@ impl Wanted {
 
 const TOKEN_FIX: &str = "@BotFather on Telegram gives it: /newbot, or /token for a bot that is there; put it into the file as it is";
 
-/// The bot's number, a colon, and letters that can stand in an address: it becomes part of one.
-fn is_token(token: &str) -> bool {
+/// The bot's number, a colon, and letters that can stand in an address: it becomes part of one. How many letters there
+/// must be, another server than Telegram's says itself.
+fn is_token(token: &str, server_at: &str) -> bool {
     let Some((number, rest)) = token.split_once(':') else { return false };
     let letters = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
     token.len() <= LONGEST_TOKEN
         && !number.is_empty()
         && number.bytes().all(|b| b.is_ascii_digit())
-        && rest.len() >= 8
+        && rest.len() >= if server_at == TELEGRAM { SHORTEST_SECRET } else { 1 }
         && rest.bytes().all(letters)
 }
 
@@ -97,7 +99,7 @@ fn bad(message: &str, fix: &str) -> ControlError {
 }
 
 /// What an account is called: the bot's name, or its number.
-pub(super) fn account_of(me: &User) -> String {
+pub(super) fn account_of(me: &Me) -> String {
     match &me.username {
         Some(username) => format!("@{username}"),
         None => me.id.to_string(),

@@ -29,6 +29,14 @@ fn a_token_is_looked_at_before_it_is_used() {
         assert!(error.message.contains("no bot token"), "{wrong}: {error:?}");
         assert!(error.fix.unwrap().contains("BotFather"));
     }
+    let elsewhere = |token| {
+        let address = "http://127.0.0.1:8081".to_owned();
+        Wanted::of(&AddConnector { address, ..new(token) })
+    };
+    assert_eq!(elsewhere("42:TOKEN").unwrap().token(), "42:TOKEN", "a server of one's own says");
+    for wrong in ["42:", ":TOKEN", "42:a/b", "42"] {
+        assert!(elsewhere(wrong).is_err(), "{wrong}");
+    }
     let password = Credential::Password(Key::new("x".to_owned()));
     assert!(Wanted::of(&AddConnector { credential: password, ..new(TOKEN) }).is_err());
 }
@@ -47,7 +55,7 @@ fn addresses_are_looked_at_too() {
 
 #[test]
 fn the_account_is_the_bots() {
-    let mut me = User::builder().id(5_u64).is_bot(true).first_name("Clo").build();
+    let mut me = Me { id: 5, ..Me::default() };
     assert_eq!(account_of(&me), "5");
     me.username = Some("clo_bot".to_owned());
     assert_eq!(account_of(&me), "@clo_bot");

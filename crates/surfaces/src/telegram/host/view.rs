@@ -1,34 +1,30 @@
 //! A bot as an operator sees it.
 
-use cloister_control::ControlError;
-use cloister_protocol::admin::ConnectorView;
 use cloister_store::connectors::Connector;
 
-use super::TelegramHost;
 use crate::telegram::bot::{Bot, BotSettings};
 
 pub(super) fn settings(connector: &Connector) -> BotSettings {
     serde_json::from_value(connector.settings.clone()).unwrap_or_default()
 }
 
-impl TelegramHost {
-    pub(super) async fn view(&self, connector: &Connector) -> Result<ConnectorView, ControlError> {
-        let mut facts = Vec::new();
-        let mut say = |what: &str, words: &str| facts.push((what.to_owned(), words.to_owned()));
-        let settings = settings(connector);
-        if let Some(bot) = self.bots.get(connector.id) {
-            told_by_telegram(&bot, &mut say);
-        }
-        say("serves", settings.owner.as_deref().unwrap_or("everybody who is known here"));
-        match &settings.webhook {
-            Some(base) => say("updates", &format!("delivered to {base} (webhook)")),
-            None => say("updates", "asked for (long polling)"),
-        }
-        if goes_in_the_clear(&connector.address) {
-            say("transport", "plain http: what is sent, the token too, can be read on the way");
-        }
-        self.control.connector_view(connector, facts).await
+/// What is known of a bot besides what every connector shows.
+pub(super) fn facts(bot: Option<&Bot>, connector: &Connector) -> Vec<(String, String)> {
+    let mut facts = Vec::new();
+    let mut say = |what: &str, words: &str| facts.push((what.to_owned(), words.to_owned()));
+    let settings = settings(connector);
+    if let Some(bot) = bot {
+        told_by_telegram(bot, &mut say);
     }
+    say("serves", settings.owner.as_deref().unwrap_or("everybody who is known here"));
+    match &settings.webhook {
+        Some(base) => say("updates", &format!("delivered to {base} (webhook)")),
+        None => say("updates", "asked for (long polling)"),
+    }
+    if goes_in_the_clear(&connector.address) {
+        say("transport", "plain http: what is sent, the token too, can be read on the way");
+    }
+    facts
 }
 
 fn told_by_telegram(bot: &Bot, say: &mut impl FnMut(&str, &str)) {

@@ -3,12 +3,13 @@
 use cloister_control::{ButtonDone, ControlError, PressedButton, spell_commands};
 use cloister_protocol::ErrorCode;
 use cloister_store::approvals::ApprovalState;
+use cloister_store::buttons::button_hash;
 
 use super::may_pass;
 use super::saying::PressAnswer;
 use crate::telegram::SURFACE;
-use crate::telegram::bot::Bot;
-use crate::telegram::updates::wire::CallbackQuery;
+use crate::telegram::bot::{Bot, chat_and_thread};
+use crate::telegram::updates::wire::{CallbackQuery, Message};
 
 /// The most that Telegram takes for a button.
 const LONGEST_DATA: usize = 64;
@@ -41,7 +42,7 @@ impl Bot {
         if query.from.is_bot || !self.serves(&account).await? {
             return Err(ControlError::refused(ErrorCode::Forbidden, "this button is not for you"));
         }
-        let place = message.place();
+        let place = self.pressed_in(message, token).await?;
         let pressed = PressedButton {
             surface: SURFACE,
             by: &account,
@@ -58,6 +59,25 @@ impl Bot {
             },
             ButtonDone::Command { text } => text,
         })
+    }
+}
+
+impl Bot {
+    /// The conversation that a button was pressed in. Of a message that is too old for it Telegram tells the chat and
+    /// the number alone, and not the topic: then it is the button's own, if that is in this chat.
+    async fn pressed_in(&self, message: &Message, token: &str) -> Result<String, ControlError> {
+        let place = message.place();
+        if message.date != 0 {
+            return Ok(place);
+        }
+        let store = self.control.store();
+        let Some(button) = store.button(&button_hash(token)).await? else { return Ok(place) };
+        let of = store.conversation_by_id(button.conversation).await?;
+        let of = of.filter(|of| of.connector == self.id()).and_then(|of| of.external_id);
+        let here = |id: &String| {
+            chat_and_thread(id).is_some_and(|(chat, _thread)| chat == message.chat.id)
+        };
+        Ok(of.filter(here).unwrap_or(place))
     }
 }
 

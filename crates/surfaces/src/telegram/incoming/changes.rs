@@ -10,14 +10,15 @@ use cloister_store::waiting::WhyWaiting;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::MINUTE;
 use super::addressed::{Addressed, addressed};
 use super::content::edited;
 use super::marks;
 use super::messages::Handed;
-use super::{MINUTE, Outcome};
 use crate::telegram::SURFACE;
 use crate::telegram::bot::Bot;
 use crate::telegram::updates::wire::Message;
+use crate::waiting::Outcome;
 
 /// The name of an edit: the same for the same edit, always. Two in the same second differ in their words.
 pub(super) fn edit_name(message: &Message) -> String {

@@ -138,7 +138,8 @@ fn unusable(message: &Message) -> Option<&'static str> {
         (message.game.is_some(), "a game"),
         (message.invoice.is_some(), "an invoice"),
         (message.paid_media.is_some(), "paid media"),
-        (message.live_photo.is_some(), "a live photo"),
+        // The picture itself comes along, for who does not know live photos.
+        (message.live_photo.is_some() && message.photo.is_empty(), "a live photo"),
         (message.giveaway.is_some(), "a giveaway"),
         (message.rich_message.is_some(), "a formatted page"),
     ];

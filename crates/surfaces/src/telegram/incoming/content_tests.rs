@@ -57,6 +57,17 @@ fn every_kind_reaches_the_agent() {
     assert_eq!(read(json!({"story": {}})), Content::Unusable("a story"));
 }
 
+/// X5: a live photo comes with its picture, which is taken like any other, caption and all.
+#[test]
+fn a_live_photo_is_a_photo() {
+    let photo = json!([{"file_id": "small"}, {"file_id": "large"}]);
+    let live = json!({"live_photo": {"file_id": "v"}, "photo": photo, "caption": "the cat"});
+    let live = said(live);
+    assert_eq!(live.text, "the cat");
+    assert_eq!(live.file.map(|file| file.id).as_deref(), Some("large"));
+    assert_eq!(read(json!({"live_photo": {}})), Content::Unusable("a live photo"));
+}
+
 #[test]
 fn files_have_names() {
     let name = |raw: Value| said(raw).file.map(|file| file.name);

@@ -3,13 +3,21 @@ use super::*;
 /// X10: a path on the server's own disk, or one that leads elsewhere, is not fetched.
 #[test]
 fn only_what_lies_below_the_address_is_fetched() {
-    for path in ["photos/file_1.jpg", "documents/file 2 (1).pdf", "voice/file_3.oga"] {
-        assert!(fetchable(path), "{path}");
+    for path in [
+        "photos/file_1.jpg",
+        "documents/file 2 (1).pdf",
+        "voice/file_3.oga",
+        "documents/отчёт.pdf",
+        "documents/a&b?c#d%2e.txt",
+        "documents/it's: a file.pdf",
+    ] {
+        assert_eq!(Lies::of(path), Lies::BelowTheAddress, "{path}");
     }
-    for path in
-        ["/var/lib/telegram-bot-api/x", "", "a//b", "../secret", "a/../b", "http://x/y", "a?b"]
-    {
-        assert!(!fetchable(path), "{path}");
+    for path in ["/var/lib/telegram-bot-api/x", "C:\\bot\\x", "c:/bot/x", "\\\\host\\x"] {
+        assert_eq!(Lies::of(path), Lies::OnItsDisk, "{path}");
+    }
+    for path in ["", "a//b", "../secret", "a/../b", "a/./b", "http://x/y", "a/", "a\nb"] {
+        assert_eq!(Lies::of(path), Lies::Nowhere, "{path:?}");
     }
 }
 

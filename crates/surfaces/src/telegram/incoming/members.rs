@@ -31,7 +31,7 @@ impl Bot {
             self.control.chats_changed();
         }
         // What waits has moved along.
-        self.incoming.wake();
+        self.incoming.working.wake();
         Ok(())
     }
 

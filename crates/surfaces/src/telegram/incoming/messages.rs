@@ -6,14 +6,15 @@ use cloister_store::inbox::{HeardIn, InboxItem};
 use cloister_store::waiting::WhyWaiting;
 use serde_json::Value;
 
+use super::MINUTE;
 use super::addressed::{Addressed, addressed};
 use super::content::{Content, Said, content};
 use super::speakers::sender;
-use super::{MINUTE, Outcome};
 use crate::telegram::SURFACE;
 use crate::telegram::bot::Bot;
 use crate::telegram::outgoing::Origin;
 use crate::telegram::updates::wire::{Message, Stopped};
+use crate::waiting::Outcome;
 
 /// What is handed over of a message.
 pub(super) struct Handed<'a> {

@@ -17,11 +17,10 @@ mod saying;
 mod speakers;
 mod waiting;
 
-use std::collections::{HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use cloister_control::hosting::{Lately, Patience};
 use cloister_control::{ControlError, spell_commands};
 use cloister_protocol::ErrorCode;
 use cloister_store::StoreError;
@@ -29,85 +28,29 @@ use cloister_store::audit::Entry;
 use cloister_store::waiting::{ToWait, WhyWaiting};
 use futures_util::FutureExt;
 use serde_json::Value;
-use tokio::sync::Notify;
 
 use super::SURFACE;
 use super::bot::Bot;
 use super::updates::wire::{self, Message, Update};
+use crate::waiting::{Outcome, Working};
 use addressed::Us;
 use saying::Queue;
 pub(crate) use saying::keep_saying;
-pub(crate) use waiting::keep_taking;
 
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(60 * 60);
-/// How many things that were said are remembered, not to say them again.
-const MOST_REMEMBERED: usize = 10_000;
 
 /// What this part remembers of a bot while it runs.
 #[derive(Default)]
 pub(crate) struct Memory {
-    /// What was done last when, in Unix milliseconds.
-    last: Mutex<HashMap<String, i64>>,
-    /// How much patience was had with a message.
-    patience: Mutex<HashMap<String, u32>>,
-    /// Conversations whose waiting messages are being worked on.
-    working: Mutex<HashSet<String>>,
-    /// Something waits that did not before.
-    changed: Notify,
+    pub(in crate::telegram) lately: Lately,
+    patience: Patience,
+    working: Working,
     /// One update at a time is taken.
     taking: tokio::sync::Mutex<()>,
     /// What is to be said, and presses that are to be answered.
     pub(super) sayings: Queue<saying::Saying>,
     pub(super) presses: Queue<saying::PressAnswer>,
-}
-
-impl Memory {
-    fn wake(&self) {
-        self.changed.notify_one();
-    }
-
-    fn working(&self) -> MutexGuard<'_, HashSet<String>> {
-        self.working.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether this was not done for so long; from now on it was.
-    pub(in crate::telegram) fn first_in(&self, key: String, every: Duration, now: i64) -> bool {
-        let every = i64::try_from(every.as_millis()).unwrap_or(i64::MAX);
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if last.get(&key).is_some_and(|at| at.saturating_add(every) > now && *at <= now) {
-            return false;
-        }
-        if last.len() >= MOST_REMEMBERED {
-            last.clear();
-        }
-        last.insert(key, now);
-        true
-    }
-
-    /// Takes from the patience with a message; whether there is any left.
-    fn patience_left(&self, message: &str, costs: u32) -> bool {
-        let mut patience = self.patience.lock().unwrap_or_else(PoisonError::into_inner);
-        if patience.len() >= MOST_REMEMBERED {
-            patience.clear();
-        }
-        let had = patience.entry(message.to_owned()).or_default();
-        *had = had.saturating_add(costs);
-        let left = *had < files::PATIENCE;
-        if !left {
-            patience.remove(message);
-        }
-        left
-    }
-}
-
-/// What became of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
-    /// It is stored, answered, or nothing to us.
-    Done,
-    /// It is to be taken later.
-    Later(WhyWaiting),
 }
 
 impl Bot {
@@ -194,7 +137,7 @@ impl Bot {
         let raw = raw.to_string();
         let waits = ToWait { connector: self.id(), place, event, why, sealed: Some(&raw) };
         if self.control.store().let_wait(waits).await? {
-            self.incoming.wake();
+            self.incoming.working.wake();
         } else {
             let words = "Too many of your messages wait already: I did not take the last ones. Send them \
                          again in a few minutes.";

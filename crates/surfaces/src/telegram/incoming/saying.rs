@@ -107,9 +107,9 @@ async fn say_on(bot: Arc<Bot>, stop: CancellationToken) {
 
 impl Bot {
     /// Says something, unless it was said there so lately.
-    pub(super) fn tell(&self, place: &str, topic: &str, every: Duration, words: &str) {
+    pub(in crate::telegram) fn tell(&self, place: &str, topic: &str, every: Duration, words: &str) {
         let now = self.control.store().clock.now_ms();
-        if !self.incoming.first_in(format!("{topic} {place}"), every, now) {
+        if !self.incoming.lately.first_in(format!("{topic} {place}"), every, now) {
             return;
         }
         let every = i64::try_from(every.as_millis()).unwrap_or(i64::MAX).max(1);

@@ -2,171 +2,46 @@
 //! what failed for a reason of its own. Conversations side by side, each in its order.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::time::Duration;
 
-use cloister_control::hosting::kept;
+use cloister_control::hosting::fetching::{self, NotFetched};
 use cloister_control::words::short;
-use cloister_control::{ControlError, Speaker};
+use cloister_control::{Control, ControlError, Speaker};
 use cloister_protocol::Attachment;
 use cloister_store::audit::Entry;
+use cloister_store::connectors::ConnectorId;
 use cloister_store::waiting::{WaitingEvent, WhyWaiting};
 use futures_util::FutureExt;
-use tokio::sync::Semaphore;
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use super::addressed::{Addressed, addressed};
 use super::albums::{Together, Waiting, first_together};
 use super::content::{Content, Said, content, edited};
-use super::files::{self, NotFetched};
+use super::may_pass;
 use super::messages::Handed;
-use super::{Outcome, may_pass};
-use crate::backoff::Backoff;
 use crate::telegram::SURFACE;
 use crate::telegram::bot::Bot;
 use crate::telegram::updates::wire::Message;
+use crate::waiting::{AT_LAST_MS, Outcome, Step, Waits, Working};
 
-/// How often it is looked anyway.
-const LOOK_EVERY: Duration = Duration::from_secs(30);
-/// How soon what waits for less load is tried again.
-const TRY_SOON: Duration = Duration::from_secs(2);
-/// The longest pause before a file that could not be fetched is tried again.
-const FETCH_AGAIN: Duration = Duration::from_secs(30);
-/// The longest pause before a message with files is tried again that there was no room for: its files are fetched
-/// anew each time.
-const ROOM_AGAIN: Duration = Duration::from_secs(5 * 60);
-/// How many conversations are worked on at the same time; the others wait for one of these.
-const AT_ONCE: usize = 16;
 /// How much of what waits in a conversation is looked at: the parts of an album stand near each other.
 const LOOKED_AT: u32 = 40;
 /// What a failure of its own costs of the patience with a message.
 const FAILURE: u32 = 4;
-/// How long anything waits at most.
-const AT_LAST_MS: i64 = 3 * 24 * 60 * 60 * 1000;
+impl Waits for Bot {
+    const WORK: &'static str = "telegram conversation";
 
-/// Takes what waits, as soon as it can be, until it is stopped.
-pub(crate) async fn keep_taking(bot: Arc<Bot>, tracker: TaskTracker, stop: CancellationToken) {
-    let turns = Arc::new(Semaphore::new(AT_ONCE));
-    loop {
-        match bot.control.store().waiting_places(bot.id()).await {
-            Ok(places) => {
-                for name in places {
-                    // One that is worked on sees itself what is new there.
-                    if bot.incoming.working().insert(name.clone()) {
-                        let place = Arc::new(Place { bot: Arc::clone(&bot), name });
-                        let (turns, until) = (Arc::clone(&turns), stop.clone());
-                        let work = move || {
-                            let (place, turns) = (Arc::clone(&place), Arc::clone(&turns));
-                            let until = until.clone();
-                            async move { place.work_through(&turns, &until).await }
-                        };
-                        tracker.spawn(kept("telegram conversation", stop.clone(), work));
-                    }
-                }
-            }
-            Err(error) => tracing::error!(%error, "what waits could not be looked at"),
-        }
-        tokio::select! {
-            () = stop.cancelled() => return,
-            () = bot.incoming.changed.notified() => {}
-            () = tokio::time::sleep(LOOK_EVERY) => {}
-        }
-    }
-}
-
-/// A conversation that something waits in; worked on as long as this lives.
-struct Place {
-    bot: Arc<Bot>,
-    name: String,
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.bot.incoming.working().remove(&self.name);
-        // Something may have come after it was looked last.
-        self.bot.incoming.wake();
-    }
-}
-
-/// What became of the first of what waits in a conversation.
-enum Step {
-    /// Nothing waits any more.
-    Nothing,
-    /// It is taken; the next one's turn.
-    Next,
-    /// It is looked again after this long.
-    After(Duration),
-    /// It is tried again, after a pause that grows.
-    Later,
-    /// There was no room for it, and its files are to be fetched again: the pause grows to minutes.
-    NoRoom,
-}
-
-impl Step {
-    /// What is done with something that is to be taken later.
-    const fn later(why: WhyWaiting, has_files: bool) -> Self {
-        match why {
-            WhyWaiting::NoFile => Self::Later,
-            WhyWaiting::Busy if has_files => Self::NoRoom,
-            WhyWaiting::Busy | WhyWaiting::NoKey => Self::After(TRY_SOON),
-        }
-    }
-}
-
-/// How long is waited between two tries in one conversation.
-struct Pauses {
-    file: Backoff,
-    room: Backoff,
-}
-
-impl Pauses {
-    fn new() -> Self {
-        Self { file: Backoff::new(FETCH_AGAIN), room: Backoff::new(ROOM_AGAIN) }
+    fn control(&self) -> &Control {
+        &self.control
     }
 
-    /// None: there is nothing more to do.
-    fn after(&mut self, step: &Step) -> Option<Duration> {
-        match step {
-            Step::Nothing => None,
-            Step::Next => {
-                *self = Self::new();
-                Some(Duration::ZERO)
-            }
-            Step::After(pause) => Some(*pause),
-            Step::Later => Some(self.file.next()),
-            Step::NoRoom => Some(self.room.next()),
-        }
+    fn connector(&self) -> ConnectorId {
+        self.id()
     }
-}
 
-impl Place {
-    async fn work_through(&self, turns: &Semaphore, stop: &CancellationToken) {
-        let mut pauses = Pauses::new();
-        loop {
-            let step = async {
-                let _turn = turns.acquire().await;
-                Box::pin(self.bot.take_next(&self.name)).await
-            };
-            let step = tokio::select! {
-                () = stop.cancelled() => return,
-                step = step => step.unwrap_or_else(|error| {
-                    let place = &self.name;
-                    tracing::warn!(place, error = error.chain(), "what waits can't be taken now");
-                    Step::Later
-                }),
-            };
-            let Some(pause) = pauses.after(&step) else { return };
-            tokio::select! {
-                () = stop.cancelled() => return,
-                () = tokio::time::sleep(pause) => {}
-            }
-        }
+    fn working(&self) -> &Working {
+        &self.incoming.working
     }
-}
 
-impl Bot {
-    /// Takes the first of what waits in a conversation.
     async fn take_next(&self, place: &str) -> Result<Step, ControlError> {
         let store = self.control.store();
         let rows = store.first_waiting(self.id(), place, LOOKED_AT).await?;
@@ -215,7 +90,9 @@ impl Bot {
             }
         }
     }
+}
 
+impl Bot {
     async fn drop_unreadable(&self, row: &WaitingEvent) -> Result<(), ControlError> {
         tracing::error!(place = row.place, event = row.event, "what waited can't be read");
         self.control.store().stop_waiting(self.id(), &row.place, &row.event).await?;
@@ -224,7 +101,7 @@ impl Bot {
 
     /// It failed for a reason of its own: it is tried a few times, then given up.
     async fn failed(&self, waiting: &Waiting, why: &str) -> Result<Outcome, ControlError> {
-        if self.incoming.patience_left(&waiting.row.event, FAILURE) {
+        if self.incoming.patience.left(&waiting.row.event, FAILURE) {
             return Ok(Outcome::Later(WhyWaiting::Busy));
         }
         self.give_up(waiting, why).await?;
@@ -292,11 +169,11 @@ impl Bot {
                 Ok(attachment) => fetched.files.push(attachment),
                 Err(NotFetched::Passing { why, patience }) => {
                     tracing::debug!(name, why, "a file could not be fetched");
-                    if self.incoming.patience_left(&name, patience) {
+                    if self.incoming.patience.left(&name, patience) {
                         return Ok(Outcome::Later(WhyWaiting::NoFile));
                     }
                     tracing::warn!(name, why, "a file is given up");
-                    return self.not_taken(message, files::given_up(&file.name));
+                    return self.not_taken(message, fetching::given_up(&file.name, "Telegram"));
                 }
                 Err(NotFetched::Never(words)) => missing.push(words),
                 Err(NotFetched::Control(error)) => return self.not_taken(message, error),
@@ -352,7 +229,3 @@ impl Drop for Fetched<'_> {
         }
     }
 }
-
-#[cfg(test)]
-#[path = "waiting_tests.rs"]
-mod tests;

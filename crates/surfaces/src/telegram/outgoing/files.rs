@@ -156,11 +156,11 @@ impl Bot {
         let input = response.text().await?;
         if good {
             return serde_json::from_str(&input)
-                .map_err(|source| Error::JsonDecode { source, input: String::new() });
+                .map_err(|source| Error::JsonDecode { source, input });
         }
         match serde_json::from_str::<ErrorResponse>(&input) {
             Ok(answer) => Err(Error::Api(answer)),
-            Err(source) => Err(Error::JsonDecode { source, input: String::new() }),
+            Err(source) => Err(Error::JsonDecode { source, input }),
         }
     }
 }

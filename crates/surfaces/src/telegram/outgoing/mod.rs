@@ -13,6 +13,7 @@ mod pace;
 mod pieces;
 mod questions;
 mod send;
+mod silence;
 mod tables;
 mod text;
 mod writer;
@@ -34,7 +35,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
 
 pub(crate) use commands::set_commands;
-pub(crate) use send::TOPIC_LOST;
+pub(crate) use send::{TOPIC_CLOSED, TOPIC_LOST};
 
 use super::bot::{Bot, chat_and_thread};
 use super::session::Fault;
@@ -285,6 +286,8 @@ impl Bot {
             .draft_id(id)
             .text(text.text.as_str())
             .maybe_entities((!entities.is_empty()).then_some(entities))
+            // The app shows a button for that; a server that does not know it leaves it out.
+            .can_stop(true)
             .build();
         let shown =
             self.paced(place, What::Draft, self.api.bot().send_message_draft(&params)).await;

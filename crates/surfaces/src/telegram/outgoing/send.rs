@@ -18,12 +18,16 @@ use tokio::time::Instant;
 
 use super::locked;
 use super::pace::What;
+use super::silence::silent;
 use super::text::Text;
 use crate::telegram::bot::{Bot, chat_and_thread, conversation_id};
 use crate::telegram::session::Fault;
 
 /// Why a conversation is broken whose topic was deleted: it can be made anew.
 pub(crate) const TOPIC_LOST: &str = "the topic was deleted";
+
+/// Why a conversation is broken whose topic was closed: it may be opened again.
+pub(crate) const TOPIC_CLOSED: &str = "the topic is closed";
 
 /// A shorter wait is waited for here.
 const PATIENCE: Duration = Duration::from_millis(1500);
@@ -62,6 +66,23 @@ impl Place {
             }
         }
     }
+}
+
+impl Place {
+    /// The text as it is said there. In a group no name in it rings, whether its marks are taken or not.
+    fn says(self, text: &Text, marks: Marks) -> String {
+        match marks {
+            _ if self.chat > 0 => text.text.clone(),
+            Marks::With => silent(&text.text, &text.code()),
+            Marks::Without => silent(&text.text, &[]),
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Marks {
+    With,
+    Without,
 }
 
 /// What a message has besides its text.
@@ -117,7 +138,7 @@ impl Bot {
         let mut params = SendMessageParams::builder()
             .chat_id(place.chat)
             .maybe_message_thread_id(place.thread)
-            .text(text.text.as_str())
+            .text(place.says(text, Marks::With))
             .maybe_entities((!entities.is_empty()).then_some(entities))
             .link_preview_options(no_preview())
             .maybe_reply_parameters(said.reply())
@@ -133,6 +154,7 @@ impl Bot {
             && refuses_marks(fault)
         {
             tracing::warn!(bot = self.connector.account, %fault, "a text is sent without its marks");
+            params.text = place.says(text, Marks::Without);
             params.entities = None;
             sent = self.paced(place, what, request(params)).await;
         }
@@ -154,7 +176,7 @@ impl Bot {
         let mut params = EditMessageTextParams::builder()
             .chat_id(place.chat)
             .message_id(message)
-            .text(text.text.as_str())
+            .text(place.says(text, Marks::With))
             .maybe_entities((!entities.is_empty()).then_some(entities))
             .link_preview_options(no_preview())
             .maybe_reply_markup(keyboard)
@@ -166,6 +188,7 @@ impl Bot {
             && params.entities.is_some()
             && refuses_marks(fault)
         {
+            params.text = Some(place.says(text, Marks::Without));
             params.entities = None;
             done = self.paced(place, what, request(params)).await;
         }
@@ -258,7 +281,7 @@ pub(super) fn meaning(fault: Fault) -> SendError {
         Fault::Refused { description, .. }
             if description.to_lowercase().contains("topic_closed") =>
         {
-            SendError::Gone("the topic is closed".to_owned())
+            SendError::Gone(TOPIC_CLOSED.to_owned())
         }
         // Others act on these; what is to be told waits.
         Fault::Unauthorized | Fault::Conflict | Fault::Migrated(_) => {

@@ -82,3 +82,19 @@ fn a_text_goes_without_marks_only_where_the_marks_are_refused() {
     }
     assert!(!refuses_marks(&Fault::late()) && !refuses_marks(&Fault::ThreadGone));
 }
+
+/// P8: in a group a name rings nobody, also in code that is none where its mark is not taken; in a private chat
+/// everything is said as it is.
+#[test]
+fn a_name_in_a_group_is_silent() {
+    use crate::telegram::outgoing::{markdown, text::MAX_MARKS};
+    let text = markdown::render(&"`@bob` ".repeat(MAX_MARKS + 20));
+    let signs = |chat, marks| {
+        let said = Place { chat, thread: None }.says(&text, marks);
+        assert_eq!(said.encode_utf16().count(), text.units(), "no mark moves");
+        said.matches('@').count()
+    };
+    assert_eq!(signs(-5, Marks::With), MAX_MARKS);
+    assert_eq!(signs(-5, Marks::Without), 0);
+    assert_eq!(signs(5, Marks::With), MAX_MARKS + 20);
+}

@@ -155,11 +155,23 @@ impl Text {
         }
     }
 
-    /// The marks as Telegram takes them, the outer before the inner.
-    pub(super) fn entities(&self) -> Vec<MessageEntity> {
+    /// The marks that Telegram takes, the outer before the inner.
+    fn taken(&self) -> Vec<&Mark> {
         let mut marks: Vec<&Mark> = self.marks.iter().collect();
         marks.sort_by_key(|mark| (mark.at.start, usize::MAX - mark.at.end, mark.kind.rank()));
         marks.truncate(MAX_MARKS);
+        marks
+    }
+
+    /// Which bytes are shown as code.
+    pub(super) fn code(&self) -> Vec<Range<usize>> {
+        let code = |mark: &&&Mark| matches!(mark.kind, Kind::Code | Kind::Pre(_));
+        self.taken().iter().filter(code).map(|mark| mark.at.clone()).collect()
+    }
+
+    /// The marks as Telegram takes them.
+    pub(super) fn entities(&self) -> Vec<MessageEntity> {
+        let marks = self.taken();
         let mut counter = Counter { text: &self.text, byte: 0, units: 0 };
         let mut entities = Vec::with_capacity(marks.len());
         for mark in marks {

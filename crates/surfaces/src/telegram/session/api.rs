@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use cloister_control::ControlError;
 use cloister_protocol::ErrorCode;
+use frankenstein::AsyncTelegramApi;
 use frankenstein::client_reqwest::Bot as Client;
 use frankenstein::reqwest;
 use frankenstein::response::MethodResponse;
+use serde::Deserialize;
 
 use super::fault::Fault;
 
@@ -17,6 +19,22 @@ pub(crate) const TELEGRAM: &str = "https://api.telegram.org";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest that anything may take, whoever asks for it.
 const AT_LAST: Duration = Duration::from_secs(900);
+
+/// Who a bot is, as far as it is looked at: nothing else in the answer can make it unreadable.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub(crate) struct Me {
+    pub(crate) id: u64,
+    #[serde(default)]
+    pub(crate) first_name: String,
+    #[serde(default)]
+    pub(crate) username: Option<String>,
+    #[serde(default)]
+    pub(crate) can_join_groups: Option<bool>,
+    #[serde(default)]
+    pub(crate) can_read_all_group_messages: Option<bool>,
+    #[serde(default)]
+    pub(crate) has_topics_enabled: Option<bool>,
+}
 
 /// One bot's way to a Bot API server.
 #[derive(Clone)]
@@ -58,6 +76,11 @@ impl Api {
         &self.bot
     }
 
+    /// Asks who the bot is.
+    pub(crate) async fn me(&self) -> Result<Me, Fault> {
+        self.call(self.bot.request("getMe", None::<()>)).await
+    }
+
     /// Waits for an ordinary request.
     pub(crate) async fn call<T>(
         &self,
@@ -79,9 +102,17 @@ impl Api {
         }
     }
 
+    /// The address of a file: nothing in the path is anything but a name.
+    fn file_at(&self, path: &str) -> Result<reqwest::Url, Fault> {
+        let nowhere = || Fault::Refused { code: 0, description: "that is no place".to_owned() };
+        let mut url = reqwest::Url::parse(&self.files).map_err(|_holds_the_token| nowhere())?;
+        url.path_segments_mut().map_err(|()| nowhere())?.extend(path.split('/'));
+        Ok(url)
+    }
+
     /// Begins to fetch a file by the path that `getFile` told.
     pub(crate) async fn fetch(&self, path: &str) -> Result<reqwest::Response, Fault> {
-        let request = self.bot.client.get(format!("{}/{path}", self.files)).send();
+        let request = self.bot.client.get(self.file_at(path)?).send();
         let response = match tokio::time::timeout(self.timeout, request).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return Err(Fault::of_http(error)),

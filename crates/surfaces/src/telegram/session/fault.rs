@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use frankenstein::Error;
 use frankenstein::response::ErrorResponse;
+use serde::Deserialize;
 
 /// The longest that Telegram may ask to wait.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
@@ -47,15 +48,36 @@ pub(crate) enum Fault {
     Refused { code: u64, description: String },
 }
 
+/// An answer that something was not done, as far as it is looked at. The library reads waits up to 65,535 seconds
+/// alone, and Telegram asks for longer ones.
+#[derive(Deserialize)]
+struct Told {
+    error_code: u64,
+    #[serde(default)]
+    description: String,
+    #[serde(default)]
+    parameters: Option<Parameters>,
+}
+
+#[derive(Deserialize)]
+struct Parameters {
+    #[serde(default)]
+    migrate_to_chat_id: Option<i64>,
+    /// In seconds.
+    #[serde(default)]
+    retry_after: Option<f64>,
+}
+
 impl Fault {
     pub(crate) fn of(error: Error) -> Self {
         match error {
             Error::Api(answer) => Self::of_answer(&answer),
             Error::HttpReqwest(error) => Self::of_http(error),
-            // The input is left out: it may be a page of HTML, or somebody's words.
-            Error::JsonDecode { source, .. } => {
-                Self::Unreachable(format!("its answer could not be read: {source}"))
-            }
+            Error::JsonDecode { source, input } => match serde_json::from_str::<Told>(&input) {
+                Ok(told) => Self::of_told(&told),
+                // The input is left out: it may be a page of HTML, or somebody's words.
+                Err(_) => Self::Unreachable(format!("its answer could not be read: {source}")),
+            },
             Error::JsonEncode { source, .. } => {
                 Self::Refused { code: 0, description: format!("it could not be written: {source}") }
             }
@@ -86,8 +108,19 @@ impl Fault {
     }
 
     pub(crate) fn of_answer(answer: &ErrorResponse) -> Self {
-        let (code, words) = (answer.error_code, answer.description.as_str());
-        let parameters = answer.parameters;
+        Self::of_told(&Told {
+            error_code: answer.error_code,
+            description: answer.description.clone(),
+            parameters: answer.parameters.map(|told| Parameters {
+                migrate_to_chat_id: told.migrate_to_chat_id,
+                retry_after: told.retry_after.map(f64::from),
+            }),
+        })
+    }
+
+    fn of_told(told: &Told) -> Self {
+        let (code, words) = (told.error_code, told.description.as_str());
+        let parameters = told.parameters.as_ref();
         if let Some(to) = parameters.and_then(|told| told.migrate_to_chat_id) {
             return Self::Migrated(to);
         }
@@ -156,9 +189,10 @@ const CHAT_GONE: &[&str] = &[
     "bot was blocked",
 ];
 
-fn wait(seconds: Option<u16>) -> Duration {
+fn wait(seconds: Option<f64>) -> Duration {
     seconds.map_or(USUAL_WAIT, |seconds| {
-        Duration::from_secs(u64::from(seconds)).clamp(Duration::from_secs(1), LONGEST_WAIT)
+        let asked = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(LONGEST_WAIT);
+        asked.clamp(Duration::from_secs(1), LONGEST_WAIT)
     })
 }
 

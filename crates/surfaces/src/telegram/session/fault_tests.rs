@@ -49,3 +49,20 @@ fn telegram_says_how_long_to_wait_and_where_a_group_went() {
     moved.parameters = Some(told(None, Some(-1005)));
     assert_eq!(Fault::of_answer(&moved), Fault::Migrated(-1005));
 }
+
+/// X1: a wait of a day, as Telegram asks for after a flood, is a wait: what was refused did not get there.
+#[test]
+fn a_very_long_wait_is_understood() {
+    let read = |input: &str| {
+        let source = serde_json::from_str::<ErrorResponse>(input).unwrap_err();
+        Fault::of(Error::JsonDecode { source, input: input.to_owned() })
+    };
+    for wait in ["86400", "86400.5", "1e300"] {
+        let input = format!(
+            r#"{{"ok":false,"error_code":429,"description":"Too Many Requests","parameters":{{"retry_after":{wait}}}}}"#
+        );
+        assert_eq!(read(&input), Fault::Wait(LONGEST_WAIT), "{wait}");
+    }
+    let page = read("<html>secret</html>");
+    assert!(matches!(&page, Fault::Unreachable(why) if !why.contains("secret")), "{page:?}");
+}

@@ -3,5 +3,5 @@
 pub(crate) mod api;
 pub(crate) mod fault;
 
-pub(crate) use api::Api;
+pub(crate) use api::{Api, Me};
 pub(crate) use fault::Fault;

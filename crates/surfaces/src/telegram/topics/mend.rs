@@ -3,18 +3,33 @@
 use std::time::Duration;
 
 use cloister_control::ControlError;
+use cloister_protocol::UserId;
 use cloister_store::conversations::{Conversation, ConversationKind, NewConversation, ToMend};
 use frankenstein::AsyncTelegramApi;
 use frankenstein::methods::{CreateForumTopicParams, EditForumTopicParams};
 use frankenstein::types::ChatId as TelegramChat;
+use serde::Deserialize;
 
 use super::naming::topic_name;
 use crate::telegram::bot::{Bot, chat_and_thread, conversation_id};
-use crate::telegram::outgoing::TOPIC_LOST;
+use crate::telegram::outgoing::{TOPIC_CLOSED, TOPIC_LOST};
 use crate::telegram::session::Fault;
 
 /// How often a topic is made anew at most.
 const ANEW_EVERY: Duration = Duration::from_secs(10 * 60);
+/// How long no topic is asked for where Telegram made none.
+const REFUSED_MS: i64 = 6 * 60 * 60 * 1000;
+const REFUSED: Duration = Duration::from_millis(REFUSED_MS.unsigned_abs());
+
+const NO_TOPICS: &str = "Telegram lets me open no topics here now. Your chats are all there, and this conversation \
+     shows one of them at a time: `/chats` lists them, `/new` opens another.";
+
+/// Of a topic that was made, only the number is read: nothing else in the answer can make one that is there look as
+/// if it were not, and have it made again.
+#[derive(Deserialize)]
+struct Made {
+    message_thread_id: i32,
+}
 
 impl Bot {
     /// Makes and renames topics as the database wants it. One failure does not keep the rest from being
@@ -22,7 +37,12 @@ impl Bot {
     pub(crate) async fn mend_topics(&self) -> Result<(), ControlError> {
         let _one_at_a_time = self.topics.making.lock().await;
         let store = self.control.store();
+        self.go_on_in_opened_topics().await?;
         let mut worst = self.give_up_lost_topics().await;
+        if !self.topics.enabled() {
+            // Topics may have been switched off while nothing ran here.
+            self.do_without_topics(None).await?;
+        }
         for mend in store.conversations_to_mend(self.id()).await? {
             if let Err(error) = self.mend_topic(&mend).await {
                 let wait = matches!(error, ControlError::Busy { .. });
@@ -36,6 +56,23 @@ impl Bot {
         self.mend_group_topics().await.and(worst)
     }
 
+    /// What waited because a topic was closed is told when it was opened again. Whoever found it closed may notice
+    /// that only after it was opened: that is news of chats, too, and it is looked here again.
+    async fn go_on_in_opened_topics(&self) -> Result<(), ControlError> {
+        let store = self.control.store();
+        let opened: Vec<String> = self.topics.opened_again().iter().cloned().collect();
+        for place in opened {
+            let here = store.conversation(self.id(), &place).await?;
+            let closed = here.filter(|here| here.broken.as_deref() == Some(TOPIC_CLOSED));
+            if let Some(here) = closed {
+                store.set_broken(here.id, None).await?;
+                self.topics.is_open(place, false);
+                self.control.chats_changed();
+            }
+        }
+        Ok(())
+    }
+
     /// A topic that was deleted is made anew when something was to be said there; the chat itself goes on.
     async fn give_up_lost_topics(&self) -> Result<(), ControlError> {
         let store = self.control.store();
@@ -46,11 +83,23 @@ impl Bot {
                 continue;
             }
             let key = format!("anew {}", row.id.number());
-            if self.incoming.first_in(key, ANEW_EVERY, store.clock.now_ms()) {
+            let first = self.incoming.lately.first_in(key, ANEW_EVERY, store.clock.now_ms());
+            if first || !self.topics.enabled() {
                 store.make_anew(row.id).await?;
             }
         }
         Ok(())
+    }
+
+    /// The chats of a person (none: of everybody) have no topics any more: their private chat shows one at a time,
+    /// and what waits for a topic is told there. Says whether that is news.
+    async fn do_without_topics(&self, user: Option<UserId>) -> Result<bool, ControlError> {
+        let news = self.control.store().give_up_rooms(self.id(), user).await?;
+        if news {
+            tracing::info!(bot = self.connector.account, "chats are shown without topics");
+            self.control.chats_changed();
+        }
+        Ok(news)
     }
 
     async fn mend_topic(&self, mend: &ToMend) -> Result<(), ControlError> {
@@ -68,7 +117,10 @@ impl Bot {
         let store = self.control.store();
         let row = &mend.conversation;
         let Some(user) = row.user.filter(|_| self.topics.enabled()) else { return Ok(()) };
-        let Some(home) = store.home(self.id(), user).await? else { return Ok(()) };
+        let Some(home) = store.home(self.id(), user).await? else {
+            // It was wanted in the moment in which their topics were given up.
+            return self.do_without_topics(Some(user)).await.map(drop);
+        };
         let Ok(chat) = home.parse::<i64>() else { return Ok(()) };
         let door = store.conversation(self.id(), &home).await?;
         if door.is_some_and(|door| door.broken.is_some()) {
@@ -78,9 +130,10 @@ impl Bot {
             .chat_id(TelegramChat::Integer(chat))
             .name(topic_name(row.chat, &mend.title, false))
             .build();
-        let made = match self.api.call(self.api.bot().create_forum_topic(&params)).await {
+        let asked = self.api.bot().request("createForumTopic", Some(params));
+        let made: Made = match self.api.call(asked).await {
             Ok(made) => made,
-            Err(fault) => return self.not_made(&fault, chat).await,
+            Err(fault) => return self.not_made(&fault, (user, chat)).await,
         };
         let external_id = conversation_id(chat, Some(made.message_thread_id));
         let new = NewConversation {
@@ -102,7 +155,11 @@ impl Bot {
     }
 
     /// What it means that no topic could be made: later, not here, or not at all.
-    async fn not_made(&self, fault: &Fault, chat: i64) -> Result<(), ControlError> {
+    async fn not_made(
+        &self,
+        fault: &Fault,
+        (user, chat): (UserId, i64),
+    ) -> Result<(), ControlError> {
         match fault {
             Fault::Gone(why) => {
                 for conversation in self.in_chat(chat).await? {
@@ -112,10 +169,14 @@ impl Bot {
                 }
                 Ok(())
             }
-            fault if fault.passes() => Err(passing(fault)),
+            // Nothing is made with a token that is not taken, and that says nothing about topics.
+            fault if fault.passes() || *fault == Fault::Unauthorized => Err(passing(fault)),
             fault => {
-                if self.control.once_a_while(&format!("telegram topics {chat}")) {
-                    tracing::warn!(chat, %fault, "no topic could be made in a private chat");
+                tracing::warn!(chat, %fault, "no topic could be made in a private chat");
+                let until = self.control.store().clock.now_ms().saturating_add(REFUSED_MS);
+                self.topics.refuse(chat, until);
+                if self.do_without_topics(Some(user)).await? {
+                    self.tell(&chat.to_string(), "no-topics", REFUSED, NO_TOPICS);
                 }
                 Ok(())
             }

@@ -9,9 +9,9 @@ mod mend;
 mod naming;
 mod news;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::updates::wire::Message;
 
@@ -23,6 +23,10 @@ const MOST_REMEMBERED: usize = 4096;
 pub(crate) struct Memory {
     /// Whether the bot has topics in private chats, as Telegram said last.
     enabled: AtomicBool,
+    /// Private chats where no topic could be made, and until when none is tried, in Unix milliseconds.
+    refused: Mutex<HashMap<i64, i64>>,
+    /// Topics that were opened again, until what waited for that is told.
+    opened_again: Mutex<HashSet<String>>,
     /// What topics are called, by conversation.
     names: Mutex<HashMap<String, String>>,
     /// One at a time makes topics.
@@ -32,7 +36,43 @@ pub(crate) struct Memory {
 impl Memory {
     /// As `getMe` said; whether that is news.
     pub(crate) fn set_enabled(&self, enabled: bool) -> bool {
-        self.enabled.swap(enabled, Ordering::Relaxed) != enabled
+        let news = self.enabled.swap(enabled, Ordering::Relaxed) != enabled;
+        if news {
+            self.refused.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        }
+        news
+    }
+
+    /// Telegram makes no topics in this chat: none is asked for until then.
+    fn refuse(&self, chat: i64, until_ms: i64) {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if refused.len() >= MOST_REMEMBERED {
+            refused.clear();
+        }
+        refused.insert(chat, until_ms);
+    }
+
+    /// Whether a topic may be asked for in a private chat.
+    fn may_make(&self, chat: i64, now_ms: i64) -> bool {
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        self.enabled() && refused.get(&chat).is_none_or(|until| *until <= now_ms)
+    }
+
+    fn opened_again(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.opened_again.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A topic was closed, or opened again.
+    fn is_open(&self, place: String, open: bool) {
+        let mut opened = self.opened_again();
+        if opened.len() >= MOST_REMEMBERED {
+            opened.clear();
+        }
+        if open {
+            opened.insert(place);
+        } else {
+            opened.remove(&place);
+        }
     }
 
     pub(crate) fn enabled(&self) -> bool {

@@ -26,8 +26,14 @@ impl Bot {
             }
             return Ok(true);
         }
-        // Closed or opened again: what is said there is still taken, and what is archived is a command away.
-        Ok(message.forum_topic_closed.is_some() || message.forum_topic_reopened.is_some())
+        let (closed, opened) = (&message.forum_topic_closed, &message.forum_topic_reopened);
+        if closed.is_none() && opened.is_none() {
+            return Ok(false);
+        }
+        // Closed: what is said there is still taken, and what is archived is a command away.
+        self.topics.is_open(message.place(), opened.is_some());
+        self.control.chats_changed();
+        Ok(true)
     }
 
     /// A topic that a person opens in their private chat is a new chat. One in a group becomes one when we are
@@ -67,10 +73,11 @@ impl Bot {
 
     /// A person was heard in their private chat: where the bot has topics, each of their chats gets one there.
     pub(crate) async fn at_home(&self, speaker: &Speaker, chat: &str) -> Result<(), ControlError> {
-        if !self.topics.enabled() {
+        let store = self.control.store();
+        let id = chat.parse().unwrap_or_default();
+        if !self.topics.may_make(id, store.clock.now_ms()) {
             return Ok(());
         }
-        let store = self.control.store();
         if store.home(self.id(), speaker.user).await?.as_deref() == Some(chat) {
             return Ok(());
         }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use cloister_control::hosting::Standing;
 use cloister_control::hosting::{Place, kept};
 use cloister_control::{Attachment, Control, ControlError, credentials};
 use cloister_store::connectors::Connector;
 use frankenstein::AsyncTelegramApi;
 use frankenstein::response::MethodResponse;
-use frankenstein::types::User;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -16,11 +16,11 @@ use tokio_util::task::TaskTracker;
 use super::helpers;
 use super::position::Position;
 use super::wire::{ALLOWED, Update};
-use crate::standing::Standing;
 use crate::telegram::bot::{Bot, BotSettings};
 use crate::telegram::options::TelegramOptions;
-use crate::telegram::session::{Api, Fault};
+use crate::telegram::session::{Api, Fault, Me};
 use crate::telegram::{SURFACE, incoming};
+use crate::waiting::keep_taking;
 
 /// How many updates come at once.
 const AT_ONCE: u32 = 100;
@@ -122,11 +122,11 @@ impl Account {
         let token = token.and_then(|token| String::from_utf8(token.expose().to_vec()).ok());
         let Some(token) = token else { return Err(NotOpened::NoToken) };
         let api = Api::new(&self.connector.address, &token, self.options.request_timeout())?;
-        let me = api.call(api.bot().get_me()).await.map_err(NotOpened::Fault)?;
+        let me = api.me().await.map_err(NotOpened::Fault)?;
         Ok(Box::new(self.bot_of(api, me)))
     }
 
-    fn bot_of(&self, api: Api, me: User) -> Bot {
+    fn bot_of(&self, api: Api, me: Me) -> Bot {
         let kept = serde_json::from_value::<BotSettings>(self.connector.settings.clone());
         let bot = Bot {
             control: self.control.clone(),
@@ -204,7 +204,7 @@ impl Connection {
         let known = move || helpers::keep_known(Arc::clone(&of), until.clone());
         tracker.spawn(kept("telegram commands", stop.clone(), known));
         let (of, on, until) = with();
-        let taking = move || incoming::keep_taking(Arc::clone(&of), on.clone(), until.clone());
+        let taking = move || keep_taking(Arc::clone(&of), on.clone(), until.clone());
         tracker.spawn(kept("telegram waiting messages", stop.clone(), taking));
         incoming::keep_saying(bot, tracker, stop);
         self.working = Some(bot.control.attach(Arc::clone(bot) as _));
@@ -327,12 +327,12 @@ impl Connection {
                     () = self.stop.cancelled() => return Ended::Stopped,
                     () = tokio::time::sleep(LOOK_AT_HOOK) => {}
                 }
-                match bot.api.call(bot.api.bot().get_webhook_info()).await {
+                match bot.hook_info().await {
                     Err(fault) => return self.failed(&fault),
                     // Somebody else set or took it away.
                     Ok(info) if info.url != url => break,
                     Ok(info) => self.look_at_deliveries(
-                        info.last_error_date.map(|at| i64::try_from(at).unwrap_or(i64::MAX)),
+                        info.last_error_date,
                         info.last_error_message.as_deref(),
                         info.pending_update_count,
                     ),

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cloister_control::ControlError;
-use frankenstein::AsyncTelegramApi;
+use cloister_control::hosting::Backoff;
 use tokio_util::sync::CancellationToken;
 
-use crate::backoff::Backoff;
 use crate::telegram::bot::Bot;
 use crate::telegram::outgoing;
 
@@ -40,7 +39,7 @@ pub(super) async fn keep_topics(bot: Arc<Bot>, stop: CancellationToken) {
             // Telegram says how long: nothing that happens here shortens it.
             tokio::select! {
                 () = stop.cancelled() => return,
-                () = tokio::time::sleep(backoff.next().max(wait)) => {}
+                () = tokio::time::sleep(backoff.pause().max(wait)) => {}
             }
             continue;
         }
@@ -61,7 +60,7 @@ pub(super) async fn keep_known(bot: Arc<Bot>, stop: CancellationToken) {
     loop {
         let work = async {
             outgoing::set_commands(&bot).await?;
-            let me = bot.api.call(bot.api.bot().get_me()).await?;
+            let me = bot.api.me().await?;
             if bot.topics.set_enabled(me.has_topics_enabled.unwrap_or(false)) {
                 bot.control.chats_changed();
             }
@@ -78,7 +77,7 @@ pub(super) async fn keep_known(bot: Arc<Bot>, stop: CancellationToken) {
             }
             Err(fault) => {
                 tracing::debug!(%fault, "Telegram was not told our commands yet");
-                backoff.next()
+                backoff.pause()
             }
         };
         tokio::select! {

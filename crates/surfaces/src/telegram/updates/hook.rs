@@ -8,6 +8,7 @@ use cloister_control::ports::{Webhook, WebhookAnswer};
 use cloister_protocol::ErrorCode;
 use frankenstein::AsyncTelegramApi;
 use frankenstein::response::MethodResponse;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use subtle::ConstantTimeEq;
 
@@ -48,6 +49,17 @@ impl Hook {
     }
 }
 
+/// How deliveries go, as far as it is looked at.
+#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub(super) struct HookInfo {
+    pub(super) url: String,
+    pub(super) pending_update_count: u32,
+    /// In Unix seconds.
+    pub(super) last_error_date: Option<i64>,
+    pub(super) last_error_message: Option<String>,
+}
+
 impl Bot {
     /// The name that its deliveries come under.
     pub(crate) fn hook_name(&self) -> String {
@@ -72,6 +84,11 @@ impl Bot {
         });
         let asked = self.api.bot().request::<_, MethodResponse<bool>>("setWebhook", Some(params));
         self.api.call(asked).await.map(drop)
+    }
+
+    /// Asks how deliveries go.
+    pub(super) async fn hook_info(&self) -> Result<HookInfo, Fault> {
+        self.api.call(self.api.bot().request("getWebhookInfo", None::<()>)).await
     }
 
     /// Whether something with this proof is Telegram's.

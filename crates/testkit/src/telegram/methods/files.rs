@@ -33,8 +33,9 @@ pub(in super::super) fn keep(state: &mut State, folder: &str, name: &str, bytes:
     let id = format!("file-{}", state.word(24));
     let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
     let number = state.files.len();
-    let end = name.rsplit_once('.').map_or(String::new(), |(_, end)| format!(".{end}"));
-    let path = format!("{folder}/file_{number}{end}");
+    // Telegram's own server calls a file by its number; one that somebody runs keeps letters of its name.
+    let letters: String = name.chars().map(|c| if c == '/' { '_' } else { c }).collect();
+    let path = format!("{folder}/file_{number}_{letters}");
     state.files.insert(id.clone(), StoredFile { name: name.to_owned(), bytes, size, path });
     id
 }

@@ -205,11 +205,12 @@ pub(super) fn draft(state: &mut State, bot: i64, params: &mut Params) -> Answer 
         state.complain("a draft with the id 0");
         return Err(Refusal::bad("DRAFT_ID_INVALID"));
     }
-    params.flag("can_stop");
+    let can_stop = params.flag("can_stop");
     params.flag("keep_on_stop");
     let words = said(&text::read(state, params, TEXT)?);
     if let Some(chat) = state.chats.get_mut(&key) {
-        chat.drafts.push(Draft { thread, id, text: words, at: Instant::now(), over: false });
+        let at = Instant::now();
+        chat.drafts.push(Draft { thread, id, text: words, can_stop, at, over: false });
     }
     Ok(json!(true))
 }

@@ -118,6 +118,10 @@ fn target(state: &State, bot: i64, params: &mut Params) -> Result<Target, Refusa
 
 fn open_topic(chat: &Chat, bot: i64, thread: i64) -> Result<(), Refusal> {
     match chat.topics.get(&thread) {
+        // Topics were switched off for the bot.
+        Some(_) if chat.kind == "private" && !chat.forum => {
+            Err(Refusal::bad("message thread not found"))
+        }
         Some(topic) if topic.deleted => Err(Refusal::bad("message thread not found")),
         Some(topic) if topic.closed && chat.bots.get(&bot) != Some(&Standing::Admin) => {
             Err(Refusal::bad("TOPIC_CLOSED"))

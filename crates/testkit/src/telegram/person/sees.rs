@@ -55,6 +55,33 @@ impl Seen {
     }
 }
 
+impl Seen {
+    /// The names that Telegram makes mentions of by itself: whoever is called so is rung.
+    pub fn rings(&self) -> Vec<String> {
+        let utf16 = |text: &str| text.encode_utf16().count();
+        let quiet = |at: usize| {
+            self.entities.iter().any(|entity| {
+                let of =
+                    |name: &str| usize::try_from(entity[name].as_u64().unwrap_or(0)).unwrap_or(0);
+                let is_code = entity["type"] == "code" || entity["type"] == "pre";
+                is_code && (of("offset")..of("offset") + of("length")).contains(&at)
+            })
+        };
+        let of_name = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
+        let signs = self.text.match_indices('@').filter_map(|(at, _)| {
+            let (before, after) = self.text.split_at_checked(at)?;
+            let name: String = after.chars().skip(1).take_while(of_name).collect();
+            let word = before.rsplit(char::is_whitespace).next().unwrap_or_default();
+            let inside =
+                before.chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '_')
+                    || word.starts_with("http://")
+                    || word.starts_with("https://");
+            (!inside && (2..=32).contains(&name.len()) && !quiet(utf16(before))).then_some(name)
+        });
+        signs.collect()
+    }
+}
+
 const FILES: [&str; 8] =
     ["photo", "document", "voice", "audio", "video", "video_note", "animation", "sticker"];
 
@@ -129,6 +156,13 @@ impl Person {
         let state = self.shared.state();
         let draft = state.chats.get(&place.chat)?.draft(place.thread)?;
         Some(draft.text.clone())
+    }
+
+    /// Whether there is a button below the draft that is being shown: its bot asked for one.
+    pub fn sees_stop(&self, place: &Place) -> bool {
+        let state = self.shared.state();
+        let chat = state.chats.get(&place.chat).filter(|chat| chat.people.contains(&self.id));
+        chat.and_then(|chat| chat.draft(place.thread)).is_some_and(|draft| draft.can_stop)
     }
 
     /// Every draft that was shown, with its number.

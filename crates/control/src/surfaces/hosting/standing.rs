@@ -1,16 +1,17 @@
-//! How a bot is doing, as others are told: said at each change, logged once per change.
+//! How a connector is doing, as others are told: said at each change, logged once per change.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cloister_control::{Control, Health};
-use cloister_protocol::admin::ConnectorState;
-use cloister_store::connectors::Connector;
+use cloister_protocol::admin::{ConnectorState, ReconcileReport};
+use cloister_store::connectors::{Connector, ConnectorId};
 
-use crate::backoff::Backoff;
+use super::backoff::Backoff;
+use crate::control::Control;
+use crate::surfaces::Health;
 
-/// One for each bot, whoever works for it.
-pub(crate) struct Standing {
+/// One for each connector, whoever works for it.
+pub struct Standing {
     control: Control,
     connector: Connector,
     surface: &'static str,
@@ -24,7 +25,7 @@ struct Now {
 }
 
 impl Standing {
-    pub(crate) fn new(
+    pub fn new(
         control: Control,
         surface: &'static str,
         connector: Connector,
@@ -38,12 +39,12 @@ impl Standing {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn starting(&self) {
+    pub fn starting(&self) {
         self.report(ConnectorState::Starting, None);
     }
 
     /// The platform answered.
-    pub(crate) fn heard(&self) {
+    pub fn heard(&self) {
         let was_lost = {
             let mut now = self.now();
             now.backoff.reset();
@@ -59,15 +60,11 @@ impl Standing {
     }
 
     /// The platform did not answer as it should; says how long to wait before the next try.
-    pub(crate) fn lost(
-        &self,
-        (kind, why): (&'static str, &str),
-        at_least: Option<Duration>,
-    ) -> Duration {
+    pub fn lost(&self, (kind, why): (&'static str, &str), at_least: Option<Duration>) -> Duration {
         self.control.metrics().connector_error(self.surface, kind);
         let (said, pause) = {
             let mut now = self.now();
-            (std::mem::replace(&mut now.lost, true), now.backoff.next())
+            (std::mem::replace(&mut now.lost, true), now.backoff.pause())
         };
         if !said {
             let (surface, account) = (self.surface, &self.connector.account);
@@ -78,10 +75,10 @@ impl Standing {
     }
 
     /// It can't go on before an operator has done something.
-    pub(crate) fn stopped_by(&self, problem: &str) {
+    pub fn stopped_by(&self, problem: &str) {
         self.control.metrics().connector_error(self.surface, "unauthorised");
         let (surface, account) = (self.surface, &self.connector.account);
-        tracing::error!(surface, account, problem, "a bot can't be connected");
+        tracing::error!(surface, account, problem, "a connector can't be connected");
         self.report(ConnectorState::LoggedOut, Some(problem.to_owned()));
     }
 
@@ -94,5 +91,14 @@ impl Standing {
 
     fn report(&self, state: ConnectorState, problem: Option<String>) {
         self.control.report_health(self.connector.id, self.health(state, problem));
+    }
+}
+
+impl Control {
+    /// Keeps what the last comparison with a connector's server found.
+    pub fn note_reconciled(&self, id: ConnectorId, report: ReconcileReport) {
+        if let Some(health) = self.health_of(id) {
+            self.report_health(id, Health { reconciled: Some(report), ..health });
+        }
     }
 }

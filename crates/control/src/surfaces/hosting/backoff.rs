@@ -5,19 +5,19 @@ use std::time::Duration;
 const FIRST: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
-pub(crate) struct Backoff {
+pub struct Backoff {
     next: Duration,
     most: Duration,
 }
 
 impl Backoff {
-    pub(crate) fn new(most: Duration) -> Self {
+    pub fn new(most: Duration) -> Self {
         Self { next: FIRST.min(most), most }
     }
 
     /// The next wait: between half and all of a time that doubles, so that many who lost the same server do not
     /// come back at once.
-    pub(crate) fn next(&mut self) -> Duration {
+    pub fn pause(&mut self) -> Duration {
         let whole = self.next;
         self.next = whole.saturating_mul(2).min(self.most);
         let mut random = [0; 2];
@@ -30,7 +30,7 @@ impl Backoff {
         half + half * share / u32::from(u16::MAX)
     }
 
-    pub(crate) fn reset(&mut self) {
+    pub fn reset(&mut self) {
         self.next = FIRST.min(self.most);
     }
 }

@@ -1,7 +1,13 @@
 //! What every surface does with its connectors: each lives in the background, is begun anew when it fails
 //! inside, and ends within a bounded time; what an operator asked for is done to its end.
 //!
-//! Owns: tasks and their tokens. Knows nothing of a platform.
+//! Owns: tasks and their tokens. Knows nothing of a platform. What the surfaces share beside that is here too.
+
+mod backoff;
+pub mod fetching;
+mod host;
+mod memory;
+mod standing;
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -16,6 +22,11 @@ use cloister_store::connectors::{Connector, ConnectorId};
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+
+pub use backoff::Backoff;
+pub use host::Host;
+pub use memory::{Lately, Patience};
+pub use standing::Standing;
 
 use super::Health;
 use crate::control::Control;
