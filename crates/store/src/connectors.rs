@@ -244,6 +244,8 @@ impl Store {
             return Ok(false);
         }
         let mut tx = self.begin().await?;
+        // One after the other from here on: what another has just told is not told in a time to come.
+        let now = self.clock.now_ms();
         // Who was told longer ago would be told again: nothing is lost with them.
         sqlx::query("DELETE FROM strangers WHERE told_at < ?1 - ?2")
             .bind(now)
