@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Connection, Executor};
+use tokio::runtime::Handle;
 use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
@@ -68,6 +69,23 @@ enum Left {
 pub(crate) struct WriteTx<'a> {
     writer: &'a Writer,
     desk: OwnedMutexGuard<Desk>,
+    /// Dropped after the desk is free.
+    _tidies: Tidies<'a>,
+}
+
+/// Tidies up after whoever left the desk, if nobody else is about to: other processes wait for the file, too.
+struct Tidies<'a>(&'a Writer);
+
+impl Drop for Tidies<'_> {
+    fn drop(&mut self) {
+        // Whoever has the desk, or waits for it, tidies up first.
+        let Ok(mut desk) = Arc::clone(&self.0.desk).try_lock_owned() else { return };
+        if desk.left.is_some()
+            && let Ok(runtime) = Handle::try_current()
+        {
+            self.0.commits.spawn_on(async move { desk.tidy().await }, &runtime);
+        }
+    }
 }
 
 impl Deref for WriteTx<'_> {
@@ -145,7 +163,7 @@ impl Writer {
         let desk = timeout(PATIENCE, Arc::clone(&self.desk).lock_owned()).await;
         drop(newcomer);
         let desk = desk.map_err(|_late: tokio::time::error::Elapsed| sqlx::Error::PoolTimedOut)?;
-        Ok(WriteTx { writer: self, desk: self.tidied(desk).await? })
+        Ok(WriteTx { writer: self, desk: self.tidied(desk).await?, _tidies: Tidies(self) })
     }
 
     /// The desk, after what somebody left behind is done; others may wait for that.

@@ -148,3 +148,16 @@ async fn after_the_close_nothing_is_written() {
     assert!(write(&place.writer, 3).await.is_err());
     assert_eq!(place.numbers().await, [1, 1001]);
 }
+
+/// Nobody writes here for a while after one was dropped: other processes get at the file all the same.
+#[tokio::test]
+async fn one_that_is_dropped_keeps_no_other_process_from_the_file() {
+    let place = Place::new().await;
+    let mut tx = place.writer.begin().await.unwrap();
+    say(&mut tx, 1).await.unwrap();
+    drop(tx);
+    let mut other = connect(&place.dir).await;
+    sqlx::query("INSERT INTO said (number) VALUES (7)").execute(&mut other).await.unwrap();
+    write(&place.writer, 3).await.unwrap();
+    assert_eq!(place.numbers().await, [3, 7]);
+}
