@@ -28,7 +28,7 @@ up: ## install what is missing, build, start; ends with a login link (DATA= choo
 
 test: ## install what the tests need, run them all
 	@scripts/setup test
-	$(CARGO) build --locked --workspace --bins
+	$(CARGO) build --locked --workspace --bins --tests
 	$(CARGO) $(RUNNER) --locked --workspace $(AT_ONCE)
 	$(MAKE) --no-print-directory -j 2 chaos redteam
 

@@ -39,7 +39,7 @@ pub(crate) struct Connection {
 }
 
 /// When a message that was refused is said again by itself; none: never.
-pub(crate) fn said_again_after(refusal: &ErrorFrame) -> Option<Duration> {
+fn said_again_after(refusal: &ErrorFrame) -> Option<Duration> {
     let wait = refusal.retry_after_s.filter(|_| refusal.code == ErrorCode::Busy);
     wait.map(Duration::from_secs)
 }
@@ -130,6 +130,12 @@ impl Connection {
         }
     }
 
+    /// Whether a refusal is about something that is said again by itself.
+    pub(crate) fn says_again(&self, refusal: &ErrorFrame) -> bool {
+        let waits = |message: &Message| Some(message.id.as_str()) == refusal.id.as_deref();
+        said_again_after(refusal).is_some() && self.unanswered.iter().any(waits)
+    }
+
     /// What was said waits because too much was said at once.
     pub(crate) fn is_held(&self) -> bool {
         self.held_until.is_some()
@@ -196,6 +202,12 @@ impl Connection {
             AgentFrame::Accepted { id, .. } if next == Some(id.as_str()) => {
                 self.taken += 1;
                 self.on_its_way = false;
+            }
+            // Without a name it is about what could not be read: that is never taken.
+            AgentFrame::Error(ErrorFrame { id: None, .. }) if self.on_its_way => {
+                if let Some(unread) = next.map(str::to_owned) {
+                    self.is_answered(&unread);
+                }
             }
             AgentFrame::Error(error) if next.is_some() && next == error.id.as_deref() => {
                 if let Some(wait) = said_again_after(error) {

@@ -218,3 +218,16 @@ async fn this_machine_passes_the_checks() {
     assert!(failed.is_empty(), "{failed:#?}");
     assert!(checks.iter().any(|check| check.id == "launch.trial"));
 }
+
+/// A start that was killed leaves the directory of its trial. Whoever has its process number next, which in a
+/// container is everybody, starts all the same.
+#[tokio::test]
+async fn what_a_killed_start_left_keeps_nobody_from_starting() {
+    let bench = Bench::new("left", "true");
+    let left = std::env::temp_dir().join(format!("cloister-trial-{}-0", std::process::id()));
+    std::fs::create_dir(&left).unwrap();
+    let checks = bench.backend.check().await;
+    std::fs::remove_dir(&left).unwrap();
+    let trial = checks.iter().find(|check| check.id == "launch.trial").unwrap();
+    assert_eq!(trial.status, CheckStatus::Ok, "{trial:?}");
+}

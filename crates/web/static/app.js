@@ -120,16 +120,30 @@
     showMessage(message);
     waiting.set(message.id, message);
     remember();
-    if (!held) send(message);
+    sayNext();
     toEnd();
   }
 
-  /** Everything that was not taken, in the order it was said. Until then nothing overtakes what was refused. */
-  let held = 0;
+  // One message is on its way at a time, so that nothing overtakes one that is refused for a while.
+  let onItsWay = null, held = 0;
+  function sayNext() {
+    if (onItsWay || held) return;
+    const [message] = waiting.values();
+    if (message && send(message)) onItsWay = message.id;
+  }
+  /** Whatever was on its way is said again: nobody knows whether it was heard. */
   function sayAgain() {
     clearTimeout(held);
     held = 0;
-    for (const message of waiting.values()) send(message);
+    onItsWay = null;
+    sayNext();
+  }
+  /** A message that has its answer makes way for the next. */
+  function makeWay(id) {
+    waiting.delete(id);
+    remember();
+    if (onItsWay === id) onItsWay = null;
+    sayNext();
   }
 
   function showMessage(message) {
@@ -156,8 +170,7 @@
 
   /** The message is stored; its answer will come in this turn. */
   function taken(id, turn) {
-    waiting.delete(id);
-    remember();
+    makeWay(id);
     const entry = byData("id", id);
     if (!entry) return;
     entry.classList.remove("pending");
@@ -166,6 +179,8 @@
   }
 
   function refused(frame) {
+    // Without a name it is about what could not be read.
+    frame.id ??= onItsWay;
     const message = waiting.get(frame.id);
     if (!message) {
       const question = frame.id && byData("approval", frame.id);
@@ -180,8 +195,7 @@
       held ||= setTimeout(sayAgain, frame.retry_after_s * 1000);
       return;
     }
-    waiting.delete(frame.id);
-    remember();
+    makeWay(frame.id);
     if (text && !text.value) { text.value = message.text; grow(); }
     announce("Not sent: " + frame.message);
   }

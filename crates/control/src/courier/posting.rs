@@ -23,8 +23,9 @@ use crate::error::ControlError;
 use crate::metrics::Metrics;
 use crate::ports::{Posting, Recipient, SendError};
 
-/// How often something is announced and then not taken before it is given up: the platform takes other things.
-const MOST_IN_VAIN: u32 = 5;
+/// How long is rested each time something was announced and is in doubt again, in first pauses: with those of a
+/// second, a quarter of an hour in all. Then it is given up, for the platform takes other things.
+const RESTS_IN_VAIN: [u32; 5] = [1, 10, 60, 240, 600];
 
 const MAY_BE_A_REPETITION: &str =
     "I was interrupted while sending what follows. If you have it already, ignore it.";
@@ -99,7 +100,8 @@ impl Worker {
         }
         let announced = match &before {
             Some(_) if !self.surface.manners().remembers_keys => {
-                Some(self.announce_repetition(&telling.to, key).await?)
+                let announced = self.announce_repetition(&telling.to, key).await;
+                Some(self.not_for_ever(key, announced)?)
             }
             Some(_) | None => None,
         };
@@ -110,10 +112,10 @@ impl Worker {
         if before.is_none() {
             self.take_back(key, &sent).await?;
         }
-        if announced.is_some() {
-            self.give_up_in_time(key, &sent)?;
-        }
-        let message = sent?;
+        let message = match announced {
+            Some(_) => self.not_for_ever(key, sent)?,
+            None => sent?,
+        };
         store.finish_post(conversation, key, &message).await?;
         self.sent.fetch_add(1, Ordering::Relaxed);
         Ok(There { message, fresh: before.is_none() })
@@ -151,19 +153,21 @@ impl Worker {
         Ok(said)
     }
 
-    /// What was announced just now and is in doubt again is not announced for ever.
-    fn give_up_in_time(&self, key: &str, sent: &Result<String, Halt>) -> Result<(), Halt> {
+    /// What is in doubt again, or whose announcement is, is tried less and less often and then given up.
+    fn not_for_ever(&self, key: &str, sent: Result<String, Halt>) -> Result<String, Halt> {
         let mut in_vain = self.in_vain.lock().unwrap_or_else(PoisonError::into_inner);
-        let Err(Halt::Later(SendError::Unreachable(why))) = sent else { return Ok(()) };
-        let times = match in_vain.take() {
-            Some((before, times)) if before == key => times + 1,
-            Some(_) | None => 1,
+        let why = match sent {
+            Err(Halt::Later(SendError::Unreachable(why))) => why,
+            sent => return sent,
         };
-        if times >= MOST_IN_VAIN {
-            return Err(Halt::Refused(why.clone()));
-        }
-        *in_vain = Some((key.to_owned(), times));
-        Ok(())
+        let before = match in_vain.take() {
+            Some((of, times)) if of == key => times,
+            Some(_) | None => 0,
+        };
+        let Some(rest) = RESTS_IN_VAIN.get(before) else { return Err(Halt::Refused(why)) };
+        *in_vain = Some((key.to_owned(), before + 1));
+        tracing::debug!(conversation = self.conversation.number(), why, "in doubt once more");
+        Err(Halt::Later(SendError::Wait(self.pace.first_retry * *rest)))
     }
 
     /// What was announced was not sent: it need not be announced again.

@@ -77,7 +77,7 @@ impl Streams {
             let at = match self.shown.get(&turn.row) {
                 None => since,
                 Some(shown) if shown.given_up => return None,
-                Some(shown) if shown.version == turn.version => shown.again?,
+                Some(shown) if shown.version == turn.version => shown.again?.max(shown.next),
                 Some(shown) => shown.next,
             };
             Some((turn.row, at))
@@ -188,6 +188,8 @@ impl Worker {
     }
 
     async fn show(&self, place: &Conversation, turn: &Turn, shown: &mut Shown) -> Result<(), Halt> {
+        // A message stays, unlike what was shown as a draft before.
+        shown.again = None;
         let text = self.text_so_far(place, turn, shown).await?;
         let to = Recipient { conversation: place.clone(), origin: shown.origin.clone() };
         let key = answer_key(&format!("t-m{}", turn.row), 0);
@@ -249,3 +251,7 @@ fn unfinished(text: &str) -> Posting {
 fn fingerprint(text: &str) -> String {
     Sha256::digest(text.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
+
+#[cfg(test)]
+#[path = "streaming_tests.rs"]
+mod tests;

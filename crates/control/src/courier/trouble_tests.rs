@@ -77,11 +77,11 @@ async fn what_is_announced_in_vain_again_and_again_is_given_up() {
     });
     world.answered(&place, "never taken").await;
     world.answered(&place, "after it").await;
-    let courier = world.carry(&fake, brisk());
+    let courier = world.carry(&fake, Pace { first_retry: Duration::from_millis(1), ..brisk() });
     world.told(&place).await;
     let texts = fake.texts(place.id);
     let notices = texts.iter().filter(|text| text.contains("I was interrupted")).count();
-    assert_eq!(notices, 5, "{texts:#?}");
+    assert_eq!(notices, 6, "{texts:#?}");
     let rest = &texts[notices..];
     assert!(rest[0].contains("could not be shown here (`it answered 500`)"), "{texts:#?}");
     assert_eq!(rest[1..], ["after it"]);

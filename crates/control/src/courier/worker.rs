@@ -35,8 +35,8 @@ pub(super) struct Worker {
     pub(super) typing: AtomicBool,
     /// How many messages got there.
     pub(super) sent: AtomicU64,
-    /// What was announced as a repetition and then not taken, and how often.
-    pub(super) in_vain: Mutex<Option<(String, u32)>>,
+    /// What was announced as a repetition and is in doubt again, and how often.
+    pub(super) in_vain: Mutex<Option<(String, usize)>>,
 }
 
 /// What is to be done next.

@@ -18,6 +18,8 @@ const CPU_PERIOD_MICROSECONDS: u64 = 100_000;
 /// The launcher and PID 1 count too.
 const OWN_PROCESSES: u64 = 3;
 const REMOVE_ATTEMPTS: u32 = 100;
+/// How often the groups of a sandbox are made anew while their parents are being taken away.
+const MAKE_ATTEMPTS: u32 = 8;
 const REMOVE_PAUSE: Duration = Duration::from_millis(10);
 
 /// What holds sandboxes to their limits on this machine.
@@ -93,11 +95,14 @@ impl Limiter {
         self.live().insert(name.to_owned());
         let group = Group { name: name.to_owned(), dirs, limiter: Arc::clone(self) };
         let make = || group.make(limits).and_then(|()| group.add(launcher));
-        let made = make().or_else(|error| match error.kind() {
-            // Another backend of this installation took the parent groups away when it ended.
-            io::ErrorKind::NotFound => self.make_parents().and_then(|()| make()),
-            _ => Err(error),
-        });
+        let mut made = make();
+        for _ in 0..MAKE_ATTEMPTS {
+            // Another backend of this installation took the parent groups away when it ended; others may yet.
+            if !matches!(&made, Err(error) if error.kind() == io::ErrorKind::NotFound) {
+                break;
+            }
+            made = self.make_parents().and_then(|()| make());
+        }
         if made.is_err() {
             try_remove(&group.dirs);
         }

@@ -3,7 +3,6 @@
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use cloister_control::ports::{
@@ -153,13 +152,11 @@ async fn try_launch(backend: &Inner) -> Result<Exit, LaunchError> {
         let reason = format!("none of {TRIAL_PROGRAMS:?} is here to try with");
         return Err(LaunchError::Failed { name: "trial".to_owned(), reason });
     };
-    static TRIALS: AtomicU32 = AtomicU32::new(0);
-    let number = TRIALS.fetch_add(1, Ordering::Relaxed);
-    let name = format!("trial-{}-{number}", std::process::id());
     let io = |error: std::io::Error| LaunchError::Failed {
         name: "trial".to_owned(),
         reason: format!("prepare a directory: {error}"),
     };
+    let name = trial_name().map_err(io)?;
     let scratch = Scratch::new(&name).map_err(io)?;
     let door = scratch.0.join("door");
     let _listener = UnixListener::bind(&door).map_err(io)?;
@@ -172,6 +169,14 @@ async fn try_launch(backend: &Inner) -> Result<Exit, LaunchError> {
     }));
     let sandbox = trial.launch(trial_spec(name, door)).await?;
     Ok(sandbox.wait().await)
+}
+
+/// A name that nobody had before: a trial that was killed leaves its directory, and process numbers come again, in
+/// a container with every start.
+fn trial_name() -> std::io::Result<String> {
+    let mut number = [0u8; 8];
+    rustix::rand::getrandom(&mut number, rustix::rand::GetRandomFlags::empty())?;
+    Ok(format!("trial-{:016x}", u64::from_le_bytes(number)))
 }
 
 fn trial_spec(name: String, door: PathBuf) -> SandboxSpec {

@@ -39,7 +39,7 @@ const AT_LAST: Duration = Duration::from_secs(600);
 const LONGEST_ANSWER: usize = 16 << 20;
 /// In the shape that Discord asks for.
 const AGENT: &str =
-    concat!("DiscordBot (https://twilight.rs, 0.18) cloister/", env!("CARGO_PKG_VERSION"));
+    concat!("DiscordBot (https://cloister.invalid, ", env!("CARGO_PKG_VERSION"), ")");
 
 /// A bot's way to Discord.
 pub(crate) struct Rest {
@@ -279,9 +279,15 @@ impl Limit {
     }
 
     fn with_words(&self, words: &[u8]) -> TooMany {
-        let said: Words = serde_json::from_slice(words).unwrap_or_default();
-        let wait = said.retry_after.or(self.retry_after).and_then(duration);
-        TooMany { wait, about: if said.global { About::Bot } else { self.about } }
+        let said = serde_json::from_slice::<Words>(words).ok();
+        let in_words = said.as_ref().and_then(|said| said.retry_after);
+        let about = match (said, self.about) {
+            (Some(Words { global: true, .. }), _) => About::Bot,
+            // Discord's own words, without its headers: somebody on the way took them off.
+            (Some(Words { retry_after: Some(_), .. }), About::Everything) => About::Bucket,
+            (_, about) => about,
+        };
+        TooMany { wait: in_words.or(self.retry_after).and_then(duration), about }
     }
 }
 

@@ -286,6 +286,9 @@ impl Stack {
         };
         let started: serde_json::Value = serde_json::from_str(&line)
             .map_err(|error| not_started(&format!("{error}: {line}"), self.log_tail()))?;
+        if started.get("login_url").is_none() {
+            return Err(not_started(&line, self.log_tail()));
+        }
         let field = |name: &str| started.get(name).and_then(|v| v.as_str()).unwrap_or_default();
         field("login_url").clone_into(&mut self.login_url);
         let url = field("url").trim_start_matches("http://").trim_end_matches('/');

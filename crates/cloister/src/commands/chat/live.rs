@@ -17,8 +17,8 @@ use super::questions::{Questions, Reading};
 use super::words;
 use super::wrap::Lines;
 use crate::client::Client;
-use crate::connection::{Connection, said_again_after};
-use crate::output::{CliError, INTERRUPTED, NOT_IN_TIME, Output};
+use crate::connection::Connection;
+use crate::output::{CliError, INTERRUPTED, Output};
 use crate::terminal::{AsItWas, Paint, harmless};
 
 /// A second Ctrl-C within this time leaves.
@@ -155,7 +155,7 @@ impl Conversation {
             tokio::select! {
                 next = typed.recv() => match next {
                     None | Some(Typed::End) => {
-                        self.hand_over_the_rest().await?;
+                        self.hand_over_the_rest().await;
                         return Ok(ExitCode::SUCCESS);
                     }
                     Some(Typed::Line(line)) => {
@@ -175,16 +175,15 @@ impl Conversation {
     }
 
     /// Who leaves right after their last line has said it all the same.
-    async fn hand_over_the_rest(&mut self) -> Result<(), CliError> {
+    async fn hand_over_the_rest(&mut self) {
         let until = Instant::now() + LEAVE_WITHIN;
         while self.connection.untaken() > 0 && self.connection.is_connected() {
             match self.connection.next(until).await {
                 Ok(frame) => self.take(frame).await,
-                Err(late) if late.exit == NOT_IN_TIME => return Ok(()),
-                Err(error) => return Err(error),
+                // What was not taken is said at the end.
+                Err(_) => return,
             }
         }
-        Ok(())
     }
 
     /// Says when the connection is lost, and when it is back.
@@ -225,7 +224,10 @@ impl Conversation {
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         match word {
             "" => {}
-            "/quit" | "/exit" => return Ok(Some(ExitCode::SUCCESS)),
+            "/quit" | "/exit" => {
+                self.hand_over_the_rest().await;
+                return Ok(Some(ExitCode::SUCCESS));
+            }
             "/file" => self.send_file(rest.trim()).await?,
             "/save" => self.save_files(rest.trim()).await,
             _ => self.answer_or_say(line).await?,
@@ -249,17 +251,30 @@ impl Conversation {
             Reading::Message(Some(hint)) => self.remark(&hint).await,
             Reading::Message(None) => {}
         }
-        if self.connection.untaken() >= MAX_WAITING {
-            self.remark("(not sent: too much waits to be taken; say it again in a moment)").await;
+        if self.too_much_waits().await {
             return Ok(());
         }
         // A line that went on after a backslash is one message.
         let text = line.replace("\\\n", "\n");
-        self.connection.say(super::message(text, Vec::new())?);
+        match super::message(text, Vec::new()) {
+            Ok(message) => self.connection.say(message),
+            Err(error) => self.remark(&format!("error: {}", error.body.message)).await,
+        }
         Ok(())
     }
 
+    async fn too_much_waits(&self) -> bool {
+        let much = self.connection.untaken() >= MAX_WAITING;
+        if much {
+            self.remark("(not sent: too much waits to be taken; say it again in a moment)").await;
+        }
+        much
+    }
+
     async fn send_file(&mut self, rest: &str) -> Result<(), CliError> {
+        if self.too_much_waits().await {
+            return Ok(());
+        }
         let (path, text) = path_and_text(rest);
         if path.as_os_str().is_empty() {
             self.remark("Say which file: /file PATH [what to do with it]").await;
@@ -320,7 +335,7 @@ impl Conversation {
             AgentFrame::SendFile(file) => self.file(file).await,
             AgentFrame::End(end) => self.end(end).await,
             // It is said again by itself.
-            AgentFrame::Error(error) if said_again_after(&error).is_some() => {}
+            AgentFrame::Error(error) if self.connection.says_again(&error) => {}
             AgentFrame::Error(error) => {
                 if let Some(id) = &error.id {
                     self.connection.is_answered(id);

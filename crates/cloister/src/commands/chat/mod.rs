@@ -14,7 +14,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use cloister_protocol::{Attachment, Message, MessageId};
+use cloister_protocol::{Attachment, ErrorCode, MAX_TEXT_BYTES, Message, MessageId};
 
 use super::Context;
 use crate::args::Chat;
@@ -56,6 +56,12 @@ pub(super) async fn run(context: Context, chat: Chat) -> Result<ExitCode, CliErr
 }
 
 fn message(text: String, attachments: Vec<Attachment>) -> Result<Message, CliError> {
+    if text.len() > MAX_TEXT_BYTES {
+        let (size, most) = (text.len() >> 10, MAX_TEXT_BYTES >> 10);
+        let message = format!("a message of {size} KB is too long: at most {most} KB are taken");
+        let fix = "send it as a file: /file PATH, or --file PATH";
+        return Err(CliError::new(ErrorCode::BadRequest, message).fix(fix));
+    }
     Ok(Message { id: new_id()?, chat: None, text, attachments, from: None })
 }
 

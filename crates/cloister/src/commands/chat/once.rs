@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::words;
 use crate::commands::ask;
-use crate::connection::{Connection, said_again_after};
+use crate::connection::Connection;
 use crate::output::{CliError, INTERRUPTED, NOT_IN_TIME, Output, QUESTION_WAITS};
 
 pub(super) struct Talk {
@@ -158,7 +158,7 @@ impl Talk {
             AgentFrame::End(end) => self.end(pending, end)?,
             AgentFrame::Error(error)
                 if error.id.as_deref() == Some(pending.message.as_str())
-                    && said_again_after(&error).is_none() =>
+                    && !self.connection.says_again(&error) =>
             {
                 return Err(CliError::new(error.code, error.message));
             }

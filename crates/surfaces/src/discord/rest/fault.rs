@@ -139,11 +139,18 @@ fn cause(error: &dyn std::error::Error) -> String {
     cause.to_string().chars().take(200).collect()
 }
 
-/// A refusal of Discord's.
+/// A refusal of Discord's; a few say only which fields were wrong.
 #[derive(Deserialize)]
+#[serde(default)]
 struct Answered {
     code: u64,
     message: String,
+}
+
+impl Default for Answered {
+    fn default() -> Self {
+        Self { code: 0, message: "it does not say why".to_owned() }
+    }
 }
 
 /// Which fields of a request were wrong, if the answer names them.

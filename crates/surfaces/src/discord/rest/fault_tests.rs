@@ -21,6 +21,18 @@ fn each_answer_means_one_thing() {
     assert!(matches!(answered(503, theirs).for_sending(), SendError::Unreachable(_)));
 }
 
+/// Some refusals name the wrong fields and nothing else: they are refusals all the same.
+#[test]
+fn a_refusal_in_few_words_is_one() {
+    for words in
+        [r#"{"content": ["Must be 2000 or fewer in length."]}"#, r#"{"message": "no"}"#, "{}"]
+    {
+        let fault = answered(400, words);
+        assert!(matches!(fault.for_sending(), SendError::Refused(_)), "{words}");
+    }
+    assert!(matches!(answered(404, "{}").for_sending(), SendError::Gone(_)));
+}
+
 /// A page of whatever stands before Discord says nothing about what was asked.
 #[test]
 fn what_is_no_answer_of_discords_may_pass() {

@@ -4,7 +4,7 @@
 //! A bucket counts for each channel, server or interaction on its own. Until its name is known, the route stands for
 //! it, and one request at a time finds it out.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
@@ -19,6 +19,11 @@ const LONGEST_UNSAID: Duration = Duration::from_secs(60);
 const SOON: Duration = Duration::from_millis(50);
 /// Two ends of a window that are no further apart than this are one: answers take their time.
 const SAME_WINDOW: Duration = Duration::from_millis(250);
+/// How much a bot may do in a second, whatever it is: fewer than Discord's fifty, which it counts when they come.
+const MOST_A_SECOND: usize = 45;
+const SECOND: Duration = Duration::from_secs(1);
+/// A request of which nothing was heard for so long is not under way any more.
+const LOST: Duration = Duration::from_secs(660);
 /// How many buckets are remembered.
 const MOST_BUCKETS: usize = 10_000;
 
@@ -107,6 +112,8 @@ pub(super) struct Key {
 struct Bucket {
     /// Sent, and not answered yet.
     under_way: u32,
+    /// When the last one was sent.
+    left_at: Instant,
     standing: Standing,
 }
 
@@ -136,6 +143,8 @@ pub(super) struct Limits {
     shut_until: Option<Instant>,
     /// How many refusals in a row named no time.
     unsaid: u32,
+    /// When the last requests were sent that are counted in the limit for everything.
+    recent: VecDeque<Instant>,
 }
 
 impl Limits {
@@ -149,24 +158,45 @@ impl Limits {
         if let Some(until) = closed.filter(|until| now < *until) {
             return Err(until - now);
         }
+        if asked.bound == Bound::All
+            && let Some(wait) = self.too_many_now(now)
+        {
+            return Err(wait);
+        }
         if self.buckets.len() >= MOST_BUCKETS {
             self.buckets.retain(|_, bucket| bucket.under_way > 0 || bucket.is_held(now));
         }
         let key = self.key(asked);
-        let new = Bucket { under_way: 0, standing: Standing::Untried };
+        let new = Bucket { under_way: 0, left_at: now, standing: Standing::Untried };
         let bucket = self.buckets.entry(key.clone()).or_insert(new);
+        if bucket.left_at + LOST <= now {
+            bucket.under_way = 0;
+        }
         if asked.bound != Bound::Acknowledges {
             bucket.leave(now)?;
         }
         bucket.under_way += 1;
+        bucket.left_at = now;
+        if asked.bound == Bound::All {
+            self.recent.push_back(now);
+        }
         Ok(key)
+    }
+
+    /// How long until one more may be sent of whatever kind; none: now.
+    fn too_many_now(&mut self, now: Instant) -> Option<Duration> {
+        while self.recent.front().is_some_and(|sent| *sent + SECOND <= now) {
+            self.recent.pop_front();
+        }
+        let oldest = self.recent.front().filter(|_| self.recent.len() >= MOST_A_SECOND)?;
+        Some(*oldest + SECOND - now)
     }
 
     /// A request was answered, with whatever but a refusal because of too many.
     pub(super) fn answered(&mut self, asked: &Asked, key: &Key, told: &Told, now: Instant) {
         self.unsaid = 0;
         self.back(asked, key);
-        let bucket = self.bucket(asked, key, told.bucket.as_deref());
+        let bucket = self.bucket(asked, key, (told.bucket.as_deref(), now));
         match (told.limit, told.remaining, told.reset_after) {
             (limit, Some(remaining), Some(after)) => {
                 let limit = limit.unwrap_or(remaining.saturating_add(1)).max(1);
@@ -199,7 +229,7 @@ impl Limits {
             About::Bot => self.all_until = self.all_until.max(Some(until)),
             About::Everything => self.shut_until = self.shut_until.max(Some(until)),
             About::Bucket => {
-                let bucket = self.bucket(asked, key, told.bucket.as_deref());
+                let bucket = self.bucket(asked, key, (told.bucket.as_deref(), now));
                 let limit = match bucket.standing {
                     Standing::Counted { limit, .. } => limit,
                     Standing::Untried | Standing::Free => told.limit.unwrap_or(1).max(1),
@@ -225,19 +255,24 @@ impl Limits {
     }
 
     /// The bucket that an answer is about, which may just have told its name.
-    fn bucket(&mut self, asked: &Asked, key: &Key, named: Option<&str>) -> &mut Bucket {
+    fn bucket(
+        &mut self,
+        asked: &Asked,
+        key: &Key,
+        (named, now): (Option<&str>, Instant),
+    ) -> &mut Bucket {
         let mut key = key.clone();
         if let Some(name) = named.filter(|name| *name != key.name) {
             self.names.insert(asked.route.clone(), name.to_owned());
             let named = Key { name: name.to_owned(), major: asked.major };
             if let Some(old) = self.buckets.remove(&key) {
                 let known = self.buckets.entry(named.clone());
-                known.or_insert(Bucket { under_way: 0, standing: old.standing }).under_way +=
-                    old.under_way;
+                let under_way = old.under_way;
+                known.or_insert(Bucket { under_way: 0, ..old }).under_way += under_way;
             }
             key = named;
         }
-        let new = Bucket { under_way: 0, standing: Standing::Untried };
+        let new = Bucket { under_way: 0, left_at: now, standing: Standing::Untried };
         self.buckets.entry(key).or_insert(new)
     }
 }

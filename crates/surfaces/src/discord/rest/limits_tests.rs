@@ -163,3 +163,24 @@ fn a_request_is_known_by_its_route_and_what_it_is_about() {
     assert_ne!(of("webhooks/1/one/messages/@original"), of("webhooks/1/two/messages/@original"));
     assert!(!format!("{:?}", of("webhooks/1/secret")).contains("secret"));
 }
+
+/// X6: Discord names no limit for everything, and counts all the same; that an interaction was heard is not in it.
+#[tokio::test]
+async fn no_more_is_sent_in_a_second_than_a_bot_may() {
+    let (mut limits, now) = (Limits::default(), Instant::now());
+    let sent = (0..100).take_while(|channel| limits.leave(&post(*channel), now).is_ok()).count();
+    assert_eq!(sent, 45);
+    assert_eq!(limits.leave(&post(200), now), Err(SECOND));
+    let heard = Asked::of("POST", "interactions/1/token/callback");
+    assert!(limits.leave(&heard, now).is_ok());
+    assert!(limits.leave(&post(200), now + SECOND).is_ok());
+}
+
+/// An answer that never came holds nothing up for ever.
+#[tokio::test]
+async fn what_was_lost_on_its_way_is_forgotten() {
+    let (mut limits, now) = (Limits::default(), Instant::now());
+    assert!(limits.leave(&post(1), now).is_ok());
+    assert!(limits.leave(&post(1), now).is_err(), "one at a time finds out about its bucket");
+    assert!(limits.leave(&post(1), now + 700 * SECOND).is_ok());
+}

@@ -73,8 +73,8 @@ impl Place {
     fn says(self, text: &Text, marks: Marks) -> String {
         match marks {
             _ if self.chat > 0 => text.text.clone(),
-            Marks::With => silent(&text.text, &text.code()),
-            Marks::Without => silent(&text.text, &[]),
+            Marks::With => silent(&text.text, &text.code(), &text.edges()),
+            Marks::Without => silent(&text.text, &[], &[]),
         }
     }
 }

@@ -1,7 +1,7 @@
 use super::*;
 
 fn plain(text: &str) -> String {
-    silent(text, &[])
+    silent(text, &[], &[])
 }
 
 /// P8: whatever stands around a name, it rings nobody.
@@ -41,5 +41,13 @@ fn what_rings_nobody_stays_as_it_is() {
         assert_eq!(plain(text), text);
     }
     let text = "run `@bob` or `@eve` for @bob";
-    assert_eq!(silent(text, &[5..9, 15..19]), "run `@bob` or `@eve` for ＠bob");
+    assert_eq!(silent(text, &[5..9, 15..19], &[]), "run `@bob` or `@eve` for ＠bob");
+}
+
+/// An address that is a mark of its own ends with it, and a name behind it is one.
+#[test]
+fn a_name_behind_a_mark_is_no_part_of_an_address() {
+    let text = "see https://example.org/@bob";
+    assert_eq!(silent(text, &[], &[4, 24]), "see https://example.org/＠bob");
+    assert_eq!(silent(text, &[], &[0, 4]), text, "a mark before it changes nothing");
 }

@@ -169,6 +169,11 @@ impl Text {
         self.taken().iter().filter(code).map(|mark| mark.at.clone()).collect()
     }
 
+    /// Where marks begin and end, in bytes.
+    pub(super) fn edges(&self) -> Vec<usize> {
+        self.taken().iter().flat_map(|mark| [mark.at.start, mark.at.end]).collect()
+    }
+
     /// The marks as Telegram takes them.
     pub(super) fn entities(&self) -> Vec<MessageEntity> {
         let marks = self.taken();

@@ -37,11 +37,10 @@ impl Bot {
     pub(crate) async fn mend_topics(&self) -> Result<(), ControlError> {
         let _one_at_a_time = self.topics.making.lock().await;
         let store = self.control.store();
-        self.go_on_in_opened_topics().await?;
-        let mut worst = self.give_up_lost_topics().await;
+        let mut worst = self.go_on_in_opened_topics().await.and(self.give_up_lost_topics().await);
         if !self.topics.enabled() {
             // Topics may have been switched off while nothing ran here.
-            self.do_without_topics(None).await?;
+            worst = worst.and(self.do_without_topics(None).await.map(drop));
         }
         for mend in store.conversations_to_mend(self.id()).await? {
             if let Err(error) = self.mend_topic(&mend).await {

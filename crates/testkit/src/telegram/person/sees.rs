@@ -68,14 +68,24 @@ impl Seen {
             })
         };
         let of_name = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
+        let edges: Vec<usize> = self
+            .entities
+            .iter()
+            .flat_map(|entity| {
+                let of =
+                    |name: &str| usize::try_from(entity[name].as_u64().unwrap_or(0)).unwrap_or(0);
+                [of("offset"), of("offset") + of("length")]
+            })
+            .collect();
         let signs = self.text.match_indices('@').filter_map(|(at, _)| {
             let (before, after) = self.text.split_at_checked(at)?;
             let name: String = after.chars().skip(1).take_while(of_name).collect();
             let word = before.rsplit(char::is_whitespace).next().unwrap_or_default();
+            let (begins, ends) = (utf16(before) - utf16(word), utf16(before));
+            let whole = !edges.iter().any(|edge| begins < *edge && *edge <= ends);
             let inside =
                 before.chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '_')
-                    || word.starts_with("http://")
-                    || word.starts_with("https://");
+                    || whole && (word.starts_with("http://") || word.starts_with("https://"));
             (!inside && (2..=32).contains(&name.len()) && !quiet(utf16(before))).then_some(name)
         });
         signs.collect()
