@@ -141,9 +141,18 @@ fn no_doors(error: BuildError) -> CliError {
                 .fix("docs/operating.md lists every setting")
                 .exit(BAD_CONFIG)
         }
-        BuildError::Client(_) | BuildError::NoRuntime(_) => {
-            CliError::new(ErrorCode::Internal, error.to_string())
+        BuildError::Client(_) => {
+            let mut message = error.to_string();
+            let mut cause = std::error::Error::source(&error);
+            while let Some(deeper) = cause {
+                message.push_str(&format!(": {deeper}"));
+                cause = deeper.source();
+            }
+            CliError::new(ErrorCode::Internal, message).fix(
+                "if no CA certificates were found, install them: `apt install ca-certificates`",
+            )
         }
+        BuildError::NoRuntime(_) => CliError::new(ErrorCode::Internal, error.to_string()),
     }
 }
 
