@@ -9,6 +9,7 @@ use cloister_control::layout::Layout;
 use cloister_control::ports::{ModelDefaults, SurfaceHost, SurfaceHosts, Upstream};
 use cloister_control::{
     AuditParts, Control, Metrics, Parts, Policies, SecretOptions, finish_interrupted_change,
+    with_causes,
 };
 use cloister_matrix::MatrixHost;
 use cloister_policy::engine::PolicyErrors;
@@ -141,17 +142,8 @@ fn no_doors(error: BuildError) -> CliError {
                 .fix("docs/operating.md lists every setting")
                 .exit(BAD_CONFIG)
         }
-        BuildError::Client(_) => {
-            let mut message = error.to_string();
-            let mut cause = std::error::Error::source(&error);
-            while let Some(deeper) = cause {
-                message.push_str(&format!(": {deeper}"));
-                cause = deeper.source();
-            }
-            CliError::new(ErrorCode::Internal, message).fix(
-                "if no CA certificates were found, install them: `apt install ca-certificates`",
-            )
-        }
+        BuildError::Client(_) => CliError::new(ErrorCode::Internal, with_causes(&error))
+            .fix("if no CA certificates were found, install them: `apt install ca-certificates`"),
         BuildError::NoRuntime(_) => CliError::new(ErrorCode::Internal, error.to_string()),
     }
 }

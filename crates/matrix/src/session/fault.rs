@@ -117,12 +117,5 @@ pub(crate) fn brief(error: &Error) -> String {
 }
 
 fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text.chars().take(300).collect()
+    cloister_control::with_causes(error).chars().take(300).collect()
 }

@@ -18,6 +18,7 @@ use crate::waiting::{AT_LAST_MS, Outcome, Step, Waits, Working};
 
 /// What a failure of its own costs of the patience with a message.
 const FAILURE: u32 = 2;
+
 impl Waits for Bot {
     const WORK: &'static str = "discord channel";
 

@@ -27,6 +27,7 @@ use crate::waiting::{AT_LAST_MS, Outcome, Step, Waits, Working};
 const LOOKED_AT: u32 = 40;
 /// What a failure of its own costs of the patience with a message.
 const FAILURE: u32 = 4;
+
 impl Waits for Bot {
     const WORK: &'static str = "telegram conversation";
 
