@@ -22,6 +22,7 @@ pub(crate) struct Config {
     /// Where people reach it, when that is not where it listens.
     pub(crate) url: Option<String>,
     pub(crate) log: LogFormat,
+    pub(crate) store: cloister_store::StoreOptions,
     pub(crate) cells: CellOptions,
     pub(crate) models: cloister_broker::ModelOptions,
     pub(crate) egress: cloister_broker::EgressOptions,

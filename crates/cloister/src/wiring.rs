@@ -56,7 +56,7 @@ pub(crate) async fn build_with(
     let lock = lock(&layout)?;
     finish_interrupted_change(&layout)?;
     let policies = Policies::load(&layout.policies()).map_err(|wrong| bad_policies(&wrong))?;
-    let store = Store::open(&layout.database()).await?;
+    let store = Store::open_with(&layout.database(), config.store).await?;
     let keys = master::unlock(&store, layout.root(), &config.secrets).await?;
     let witnesses =
         cloister_broker::witnesses(&config.audit, &store, &keys).map_err(no_witnesses)?;

@@ -55,7 +55,7 @@ impl ControlError {
             Self::Busy { .. } => ErrorCode::Busy,
             Self::Store(StoreError::NotFound { .. }) => ErrorCode::NotFound,
             Self::Store(StoreError::Exists { .. }) => ErrorCode::Conflict,
-            Self::Store(StoreError::TooMany { .. }) => ErrorCode::Busy,
+            Self::Store(StoreError::TooMany { .. } | StoreError::Busy { .. }) => ErrorCode::Busy,
             Self::Store(
                 StoreError::Open { .. }
                 | StoreError::Migrate { .. }

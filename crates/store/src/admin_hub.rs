@@ -6,11 +6,10 @@
 
 use cloister_protocol::link::Cause;
 use cloister_protocol::{AgentFrame, ChatId, Update, UserId};
-use sqlx::SqliteConnection;
 
 use crate::connectors::ConnectorId;
 use crate::conversations::{Conversation, ConversationId, ConversationKind};
-use crate::db::Store;
+use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried, corrupt};
 use crate::inbox::InboxItem;
 use crate::outbox::OutboxItem;
@@ -378,7 +377,7 @@ fn into_exchange(row: ExchangeRow) -> Result<Exchange, StoreError> {
 
 /// Appends a notice that is told in exactly this conversation.
 async fn push(
-    tx: &mut SqliteConnection,
+    tx: &mut Tx,
     to: &Conversation,
     turn: &str,
     text: &str,

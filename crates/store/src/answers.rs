@@ -2,11 +2,10 @@
 //! happen in one transaction, with the entry in the audit trail; so does refusing one.
 
 use cloister_protocol::{Answer, ApprovalId, TaskId, UserId, WorkspaceId};
-use sqlx::SqliteConnection;
 
 use crate::approvals::{self, Approval, ApprovalKind, ApprovalState};
 use crate::audit;
-use crate::db::Store;
+use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried};
 
 /// One person's answer to what they saw.
@@ -110,10 +109,7 @@ impl Store {
 }
 
 /// The approval, if this answer to it counts.
-async fn look(
-    tx: &mut SqliteConnection,
-    given: &Given,
-) -> Result<Result<Approval, AnswerRefused>, StoreError> {
+async fn look(tx: &mut Tx, given: &Given) -> Result<Result<Approval, AnswerRefused>, StoreError> {
     let approval = match approvals::one(tx, given.id).await {
         Ok(approval) if approval.workspace == given.workspace => approval,
         Ok(_) | Err(StoreError::NotFound { .. }) => return Ok(Err(AnswerRefused::Unknown)),
@@ -138,7 +134,7 @@ async fn look(
 
 /// Settles an approval and queues the task that waits for it.
 async fn close(
-    tx: &mut SqliteConnection,
+    tx: &mut Tx,
     approval: &Approval,
     state: ApprovalState,
     given: &Given,
@@ -164,7 +160,7 @@ async fn close(
 
 /// Remembers what was allowed. A plan needs no grant, and a proposal is carried out by the answer.
 async fn grant(
-    tx: &mut SqliteConnection,
+    tx: &mut Tx,
     approval: &Approval,
     narrowest: Answer,
     given: &Given,

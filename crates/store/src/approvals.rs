@@ -4,10 +4,10 @@
 //! stays until it is answered or its task ends, whatever is restarted.
 
 use cloister_protocol::{AgentFrame, Answer, ApprovalId, Ask, ChatId, TaskId, UserId, WorkspaceId};
-use sqlx::{FromRow, SqliteConnection};
+use sqlx::FromRow;
 
 use crate::audit;
-use crate::db::Store;
+use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried, corrupt, not_found};
 use crate::outbox::{self, OutboxItem};
 
@@ -224,7 +224,7 @@ pub struct Asked {
 }
 
 /// Nobody reads so many questions: a task that asks more is refused instead.
-async fn refuse_flood(tx: &mut SqliteConnection, new: &NewApproval) -> Result<(), StoreError> {
+async fn refuse_flood(tx: &mut Tx, new: &NewApproval) -> Result<(), StoreError> {
     let (of_task, of_workspace): (i64, i64) = sqlx::query_as(
         "SELECT COALESCE(SUM(task_id IS ?), 0), COUNT(*) FROM approvals \
          WHERE workspace_id = ? AND state = 'pending'",
@@ -378,10 +378,7 @@ impl Store {
 }
 
 /// The question that says the same already, if there is one.
-async fn known(
-    tx: &mut SqliteConnection,
-    new: &NewApproval,
-) -> Result<Option<Approval>, StoreError> {
+async fn known(tx: &mut Tx, new: &NewApproval) -> Result<Option<Approval>, StoreError> {
     let newest = match new.task {
         Some(_) => format!("{SELECT} WHERE task_id = ?1 AND digest = ?4 ORDER BY id DESC LIMIT 1"),
         None => format!(
@@ -408,7 +405,7 @@ async fn known(
     Ok(says_something.then_some(approval))
 }
 
-async fn has_exact_grant(tx: &mut SqliteConnection, id: ApprovalId) -> Result<bool, StoreError> {
+async fn has_exact_grant(tx: &mut Tx, id: ApprovalId) -> Result<bool, StoreError> {
     sqlx::query_scalar(
         "SELECT EXISTS (SELECT 1 FROM grants WHERE approval_id = ? AND ended_at IS NULL \
          AND reach IN ('once', 'task'))",
@@ -419,11 +416,7 @@ async fn has_exact_grant(tx: &mut SqliteConnection, id: ApprovalId) -> Result<bo
     .tried("look for a grant")
 }
 
-async fn insert(
-    tx: &mut SqliteConnection,
-    new: &NewApproval,
-    now: i64,
-) -> Result<Approval, StoreError> {
+async fn insert(tx: &mut Tx, new: &NewApproval, now: i64) -> Result<Approval, StoreError> {
     let json = |e: serde_json::Error| corrupt("approval", e);
     let id: u32 = sqlx::query_scalar(
         "INSERT INTO approvals (workspace_id, chat, task_id, user_id, kind, digest, class, reason, sources, \
@@ -455,7 +448,7 @@ async fn insert(
     one(tx, ApprovalId::from_number(id)).await
 }
 
-pub(crate) async fn one(tx: &mut SqliteConnection, id: ApprovalId) -> Result<Approval, StoreError> {
+pub(crate) async fn one(tx: &mut Tx, id: ApprovalId) -> Result<Approval, StoreError> {
     let row: Option<Row> = sqlx::query_as(sqlx::AssertSqlSafe(format!("{SELECT} WHERE id = ?")))
         .bind(id.number())
         .fetch_optional(&mut *tx)
@@ -465,11 +458,7 @@ pub(crate) async fn one(tx: &mut SqliteConnection, id: ApprovalId) -> Result<App
 }
 
 /// Puts the question into the outbox and the audit trail.
-async fn tell(
-    tx: &mut SqliteConnection,
-    approval: &Approval,
-    now: i64,
-) -> Result<OutboxItem, StoreError> {
+async fn tell(tx: &mut Tx, approval: &Approval, now: i64) -> Result<OutboxItem, StoreError> {
     let frame = AgentFrame::Ask(Ask {
         approval: approval.id,
         task: approval.task,

@@ -6,10 +6,11 @@
 use std::fmt;
 
 use cloister_protocol::{TaskId, Usage, UserId};
-use sqlx::{FromRow, SqliteConnection};
+use sqlx::FromRow;
 
-use crate::db::Store;
+use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried, not_found};
+use crate::readers::Reader;
 use cloister_protocol::Level;
 
 /// An amount of money as people read it.
@@ -197,13 +198,12 @@ impl Store {
         day: &str,
         amount: i64,
     ) -> Result<Option<OverBudget>, StoreError> {
-        let mut tx = self.reader().begin().await.tried("read a budget")?;
-        let state = day_state(&mut tx, user, day).await?;
+        let state = day_state(self.reader(), user, day).await?;
         if let Some(over) = state.refuse(BudgetKind::Day, amount) {
             return Ok(Some(over));
         }
         let Some(task) = task else { return Ok(None) };
-        let states = task_states(&mut tx, user, task).await?;
+        let states = task_states(self.reader(), user, task).await?;
         let refuse =
             |(id, state): &(TaskId, BudgetState)| state.refuse(BudgetKind::Task(*id), amount);
         Ok(states.iter().find_map(refuse))
@@ -253,8 +253,7 @@ impl Store {
 
     /// Where a user stands today.
     pub async fn budget_state(&self, user: UserId) -> Result<BudgetState, StoreError> {
-        let mut reader = self.reader().acquire().await.tried("read a budget")?;
-        day_state(&mut reader, user, &self.clock.today()).await
+        day_state(self.reader(), user, &self.clock.today()).await
     }
 
     /// Where a task stands; what its sub-tasks spend is in it.
@@ -263,8 +262,7 @@ impl Store {
         user: UserId,
         task: TaskId,
     ) -> Result<BudgetState, StoreError> {
-        let mut tx = self.reader().begin().await.tried("read a budget")?;
-        let states = task_states(&mut tx, user, task).await?;
+        let states = task_states(self.reader(), user, task).await?;
         let own = states.into_iter().find(|(id, _)| *id == task);
         own.map(|(_, state)| state).ok_or_else(|| not_found("task", task))
     }
@@ -318,11 +316,7 @@ impl UsageDbRow {
     }
 }
 
-async fn day_state(
-    tx: &mut SqliteConnection,
-    user: UserId,
-    day: &str,
-) -> Result<BudgetState, StoreError> {
+async fn day_state(reader: Reader<'_>, user: UserId, day: &str) -> Result<BudgetState, StoreError> {
     let row: Option<(i64, i64, i64)> = sqlx::query_as(
         "SELECT u.daily_budget, \
          (SELECT COALESCE(SUM(cost), 0) FROM usage WHERE user_id = u.id AND day = ?2), \
@@ -331,7 +325,7 @@ async fn day_state(
     )
     .bind(user.number())
     .bind(day)
-    .fetch_optional(&mut *tx)
+    .fetch_optional(reader)
     .await
     .tried("read the budget of a user")?;
     let (limit, spent, reserved) = row.ok_or_else(|| not_found("user", user))?;
@@ -340,7 +334,7 @@ async fn day_state(
 
 /// The task and every task above it, each with what it and the tasks below it hold.
 async fn task_states(
-    tx: &mut SqliteConnection,
+    reader: Reader<'_>,
     user: UserId,
     task: TaskId,
 ) -> Result<Vec<(TaskId, BudgetState)>, StoreError> {
@@ -360,7 +354,7 @@ async fn task_states(
     )
     .bind(user.number())
     .bind(task.number())
-    .fetch_all(&mut *tx)
+    .fetch_all(reader)
     .await
     .tried("read the budget of a task")?;
     if rows.is_empty() {
@@ -382,7 +376,7 @@ struct Held {
     amount: i64,
 }
 
-async fn take(tx: &mut SqliteConnection, id: i64) -> Result<Option<Held>, StoreError> {
+async fn take(tx: &mut Tx, id: i64) -> Result<Option<Held>, StoreError> {
     sqlx::query_as(
         "DELETE FROM reservations WHERE id = ? RETURNING user_id, task_id, day, level, model, amount",
     )
@@ -392,11 +386,7 @@ async fn take(tx: &mut SqliteConnection, id: i64) -> Result<Option<Held>, StoreE
     .tried("take a reservation")
 }
 
-async fn book(
-    tx: &mut SqliteConnection,
-    held: &Held,
-    settlement: Settlement,
-) -> Result<(), StoreError> {
+async fn book(tx: &mut Tx, held: &Held, settlement: Settlement) -> Result<(), StoreError> {
     let tokens = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
     let cost = settlement.cost.max(0);
     sqlx::query(

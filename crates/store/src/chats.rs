@@ -1,9 +1,9 @@
 //! Chats: numbered per workspace, never reused.
 
 use cloister_protocol::{ChatId, WorkspaceId};
-use sqlx::{FromRow, SqliteConnection};
+use sqlx::FromRow;
 
-use crate::db::Store;
+use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried, not_found};
 use crate::{audit, conversations, requests};
 
@@ -182,7 +182,7 @@ impl Store {
 }
 
 pub(crate) async fn insert_chat(
-    tx: &mut SqliteConnection,
+    tx: &mut Tx,
     workspace: WorkspaceId,
     title: &str,
     now: i64,

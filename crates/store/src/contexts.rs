@@ -1,11 +1,11 @@
 //! Contexts of workspaces: their prompts, what may be used in them, and which conversation each one is.
 
 use cloister_protocol::{ChatId, WorkspaceId};
-use sqlx::{FromRow, SqliteConnection};
+use sqlx::FromRow;
 
 use crate::audit;
 use crate::chats;
-use crate::db::Store;
+use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried, corrupt, not_found};
 
 /// The context around all others of a workspace; it exists without a row.
@@ -197,7 +197,7 @@ impl Store {
 
 /// The chat that this context has already. Another conversation gets another chat: what was said in one
 /// room is not told in the next.
-async fn chat_of(tx: &mut SqliteConnection, context: &Context) -> Result<Option<u32>, StoreError> {
+async fn chat_of(tx: &mut Tx, context: &Context) -> Result<Option<u32>, StoreError> {
     let Some(Conversation { surface, id }) = &context.conversation else { return Ok(None) };
     let chat: Option<Option<u32>> = sqlx::query_scalar(
         "SELECT chat FROM contexts WHERE workspace_id = ? AND name = ? AND surface = ? AND conversation = ?",
@@ -213,7 +213,7 @@ async fn chat_of(tx: &mut SqliteConnection, context: &Context) -> Result<Option<
 }
 
 pub(crate) async fn place_chat(
-    tx: &mut SqliteConnection,
+    tx: &mut Tx,
     workspace: WorkspaceId,
     chat: u32,
     context: &str,
@@ -229,7 +229,7 @@ pub(crate) async fn place_chat(
 }
 
 async fn write(
-    tx: &mut SqliteConnection,
+    tx: &mut Tx,
     context: &Context,
     chat: Option<u32>,
     now: i64,

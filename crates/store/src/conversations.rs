@@ -1,10 +1,10 @@
 //! Conversations: which room, channel, thread or direct conversation shows which chat.
 
 use cloister_protocol::{ChatId, UserId, WorkspaceId};
-use sqlx::{FromRow, SqliteConnection};
+use sqlx::FromRow;
 
 use crate::connectors::ConnectorId;
-use crate::db::Store;
+use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried, corrupt};
 use crate::inbox::HeardIn;
 
@@ -308,10 +308,7 @@ impl Store {
     }
 }
 
-async fn existing(
-    tx: &mut SqliteConnection,
-    new: &NewConversation,
-) -> Result<Option<i64>, StoreError> {
+async fn existing(tx: &mut Tx, new: &NewConversation) -> Result<Option<i64>, StoreError> {
     let found: Option<i64> = sqlx::query_scalar(
         "SELECT id FROM conversations WHERE connector_id = ?1 AND (external_id = ?2 \
          OR ?5 = 'room' AND kind = 'room' AND workspace_id = ?3 AND chat = ?4) \
@@ -329,7 +326,7 @@ async fn existing(
 }
 
 pub(crate) async fn insert(
-    tx: &mut SqliteConnection,
+    tx: &mut Tx,
     new: &NewConversation,
     now: i64,
 ) -> Result<i64, StoreError> {
@@ -351,7 +348,7 @@ pub(crate) async fn insert(
 
 /// A new chat is to be shown wherever its person has a home.
 pub(crate) async fn want_in_every_home(
-    tx: &mut SqliteConnection,
+    tx: &mut Tx,
     (workspace, chat): (WorkspaceId, u32),
     now: i64,
 ) -> Result<(), StoreError> {
@@ -395,7 +392,7 @@ pub(crate) use last_place;
 /// Where the person was last active, for something of a chat; with what an earlier message of that conversation had the
 /// surface remember, so that what it led to is told in the same thread.
 pub(crate) async fn last_active(
-    tx: &mut SqliteConnection,
+    tx: &mut Tx,
     chat: (WorkspaceId, ChatId),
     earlier_inbox_id: i64,
 ) -> Result<Option<HeardIn>, StoreError> {

@@ -1,25 +1,64 @@
 //! Opening the database, and the two ways into it: one writer, a few readers.
+//!
+//! Neither hands out a connection. A read is one statement, `fetch_…(self.reader())`, which runs to its end in
+//! a task of its own. A write is `self.begin()`, statements on `&mut *tx` (helpers take `&mut Tx`), `commit`;
+//! the connection stays in a task that takes these as orders. So a caller that is slow, is never polled again
+//! or is dropped keeps nobody else from the database.
 
+use std::panic::Location;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use sqlx::ConnectOptions;
-use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
-};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 
 use crate::audit;
 use crate::clock::Clock;
 use crate::error::{StoreError, Tried};
+use crate::holds::Holds;
 use crate::models::Chains;
-use crate::writer::{WriteTx, Writer};
+use crate::readers::{Reader, Readers};
+pub(crate) use crate::tx::Tx;
+use crate::tx::WriteTx;
+use crate::writer::Writer;
+
+/// How many reads run at the same time, unless it is said otherwise.
+const READERS: u32 = 3;
+/// More bring nothing: each is a thread, and they share a disk.
+const MOST_READERS: u32 = 32;
+
+/// `[store]` of the configuration: how the database is opened.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StoreOptions {
+    /// How many reads run at the same time.
+    #[serde(deserialize_with = "some_readers")]
+    pub readers: u32,
+}
+
+fn some_readers<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
+    let readers = u32::deserialize(from)?;
+    if (1..=MOST_READERS).contains(&readers) {
+        return Ok(readers);
+    }
+    Err(D::Error::custom(format!("readers must be from 1 to {MOST_READERS}, not {readers}")))
+}
+
+impl Default for StoreOptions {
+    fn default() -> Self {
+        Self { readers: READERS }
+    }
+}
 
 /// A handle to the database; cheap to clone.
 #[derive(Clone)]
 pub struct Store {
-    writer: Arc<Writer>,
-    readers: SqlitePool,
+    writer: Writer,
+    readers: Arc<Readers>,
+    holds: Arc<Holds>,
     pub(crate) chains: Arc<Chains>,
     pub clock: Clock,
 }
@@ -33,6 +72,11 @@ impl std::fmt::Debug for Store {
 impl Store {
     /// Opens (and creates, and migrates) the database at `path`.
     pub async fn open(path: &Path) -> Result<Self, StoreError> {
+        Self::open_with(path, StoreOptions::default()).await
+    }
+
+    /// The same, with options.
+    pub async fn open_with(path: &Path, chosen: StoreOptions) -> Result<Self, StoreError> {
         let open_error = |source| StoreError::Open { path: path.to_owned(), source };
         let options = SqliteConnectOptions::new()
             .filename(path)
@@ -49,23 +93,17 @@ impl Store {
             .run(&mut writer)
             .await
             .map_err(|source| StoreError::Migrate { path: path.to_owned(), source })?;
-        audit::adopt_unchained(&mut writer).await?;
-        let readers = SqlitePoolOptions::new()
-            .max_connections(3)
-            .acquire_timeout(Duration::from_secs(30))
-            // A connection to a file does not break or age; asking it each time would double every query.
-            .test_before_acquire(false)
-            .idle_timeout(None)
-            .max_lifetime(None)
-            .connect_with(options.read_only(true).create_if_missing(false))
-            .await
-            .map_err(open_error)?;
-        Ok(Self {
-            writer: Arc::new(Writer::new(writer)),
-            readers,
+        let holds = Arc::new(Holds::default());
+        let options = options.read_only(true).create_if_missing(false);
+        let store = Self {
+            readers: readers(options, chosen.readers, &holds).await.map_err(open_error)?,
+            writer: Writer::new(writer, Arc::clone(&holds)),
+            holds,
             chains: Arc::default(),
             clock: Clock,
-        })
+        };
+        audit::adopt_unchained(&store).await?;
+        Ok(store)
     }
 
     /// Opens the database to look at it: nothing is made, brought up to date or written, and whoever else
@@ -77,32 +115,38 @@ impl Store {
             .read_only(true)
             .busy_timeout(Duration::from_secs(10));
         let writer = options.connect().await.map_err(open_error)?;
-        let readers = SqlitePoolOptions::new()
-            .max_connections(2)
-            .acquire_timeout(Duration::from_secs(30))
-            .connect_with(options)
-            .await
-            .map_err(open_error)?;
+        let holds = Arc::new(Holds::default());
         Ok(Self {
-            writer: Arc::new(Writer::new(writer)),
-            readers,
+            readers: readers(options, READERS, &holds).await.map_err(open_error)?,
+            writer: Writer::new(writer, Arc::clone(&holds)),
+            holds,
             chains: Arc::default(),
             clock: Clock,
         })
     }
 
-    pub(crate) fn reader(&self) -> &SqlitePool {
-        &self.readers
+    /// Where one statement reads.
+    #[track_caller]
+    pub(crate) fn reader(&self) -> Reader<'_> {
+        self.readers.reader(Location::caller())
+    }
+
+    pub(crate) fn holds(&self) -> &Holds {
+        &self.holds
     }
 
     /// A write transaction of several statements.
-    pub(crate) async fn begin(&self) -> Result<WriteTx<'_>, StoreError> {
-        self.writer.begin().await.tried("begin a transaction")
+    #[track_caller]
+    pub(crate) fn begin(&self) -> impl Future<Output = Result<WriteTx, StoreError>> + Send {
+        let begun = self.writer.begin();
+        async move { begun.await.tried("begin a transaction") }
     }
 
     /// A write transaction of one statement, which costs no more than the statement.
-    pub(crate) async fn begin_one(&self) -> Result<WriteTx<'_>, StoreError> {
-        self.writer.begin_one().await.tried("begin a transaction")
+    #[track_caller]
+    pub(crate) fn begin_one(&self) -> impl Future<Output = Result<WriteTx, StoreError>> + Send {
+        let begun = self.writer.begin_one();
+        async move { begun.await.tried("begin a transaction") }
     }
 
     /// Closes every connection; what was written is checkpointed.
@@ -110,4 +154,12 @@ impl Store {
         self.readers.close().await;
         self.writer.close().await.tried("be closed")
     }
+}
+
+async fn readers(
+    options: SqliteConnectOptions,
+    count: u32,
+    holds: &Arc<Holds>,
+) -> Result<Arc<Readers>, sqlx::Error> {
+    Ok(Arc::new(Readers::open(options, count, Arc::clone(holds)).await?))
 }

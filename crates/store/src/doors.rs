@@ -2,12 +2,11 @@
 //! chat, topics and threads that people open, and the names they give them.
 
 use cloister_protocol::{ChatId, UserId, WorkspaceId};
-use sqlx::SqliteConnection;
 
 use crate::chats::{self, Chat};
 use crate::connectors::ConnectorId;
 use crate::conversations::{self, Conversation, ConversationId, ConversationKind, NewConversation};
-use crate::db::Store;
+use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried, not_found};
 use crate::{audit, contexts, requests};
 
@@ -206,11 +205,7 @@ impl Store {
 }
 
 /// Turns a door to a chat of the workspace that it shows already, and of no other.
-async fn turn_door(
-    tx: &mut SqliteConnection,
-    door: ConversationId,
-    chat: u32,
-) -> Result<(), StoreError> {
+async fn turn_door(tx: &mut Tx, door: ConversationId, chat: u32) -> Result<(), StoreError> {
     let turned = sqlx::query(
         "UPDATE conversations SET chat = ?2 WHERE id = ?1 AND kind = 'door' AND EXISTS \
          (SELECT 1 FROM chats WHERE chats.workspace_id = conversations.workspace_id AND number = ?2)",
@@ -226,7 +221,7 @@ async fn turn_door(
     Ok(())
 }
 
-async fn known(tx: &mut SqliteConnection, thread: Thread<'_>) -> Result<Option<i64>, StoreError> {
+async fn known(tx: &mut Tx, thread: Thread<'_>) -> Result<Option<i64>, StoreError> {
     sqlx::query_scalar("SELECT id FROM conversations WHERE connector_id = ? AND external_id = ?")
         .bind(thread.connector.number())
         .bind(thread.external_id)
@@ -236,7 +231,7 @@ async fn known(tx: &mut SqliteConnection, thread: Thread<'_>) -> Result<Option<i
 }
 
 async fn insert(
-    tx: &mut SqliteConnection,
+    tx: &mut Tx,
     thread: Thread<'_>,
     (chat, kind, user): ((WorkspaceId, ChatId), ConversationKind, Option<UserId>),
     now: i64,

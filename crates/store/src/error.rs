@@ -8,6 +8,9 @@ pub enum StoreError {
     Open { path: PathBuf, source: sqlx::Error },
     #[error("the database {path} could not be brought to this version's schema")]
     Migrate { path: PathBuf, source: sqlx::migrate::MigrateError },
+    /// Too many wait for the database, or one waited for too long.
+    #[error("the database has too much to do to {what}; try again in a moment")]
+    Busy { what: &'static str },
     #[error("the database could not {what}")]
     Query { what: &'static str, source: sqlx::Error },
     /// A value in the database that this version can't read.
@@ -30,7 +33,10 @@ pub(crate) trait Tried<T> {
 
 impl<T> Tried<T> for Result<T, sqlx::Error> {
     fn tried(self, what: &'static str) -> Result<T, StoreError> {
-        self.map_err(|source| StoreError::Query { what, source })
+        self.map_err(|source| match source {
+            sqlx::Error::PoolTimedOut => StoreError::Busy { what },
+            source => StoreError::Query { what, source },
+        })
     }
 }
 

@@ -2,12 +2,11 @@
 //! stay.
 
 use cloister_protocol::UserId;
-use sqlx::SqliteConnection;
 
 use crate::audit;
 use crate::connectors::ConnectorId;
 use crate::conversations::ConversationId;
-use crate::db::Store;
+use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried};
 
 /// Where the connector itself sees who reads in a room, and tells nothing while somebody does whom it is not for.
@@ -69,7 +68,7 @@ impl Store {
 }
 
 /// Forgets one conversation, as part of something greater.
-async fn forget(tx: &mut SqliteConnection, id: i64) -> Result<(), StoreError> {
+async fn forget(tx: &mut Tx, id: i64) -> Result<(), StoreError> {
     unsay(tx, id).await?;
     for forget in [
         "UPDATE chats SET last_conversation = NULL WHERE last_conversation = ?",
@@ -86,7 +85,7 @@ async fn forget(tx: &mut SqliteConnection, id: i64) -> Result<(), StoreError> {
 
 /// What was to be told in a conversation as an admin hub is told nowhere: it was for who runs things, and is
 /// nobody else's.
-pub(crate) async fn unsay(tx: &mut SqliteConnection, hub: i64) -> Result<(), StoreError> {
+pub(crate) async fn unsay(tx: &mut Tx, hub: i64) -> Result<(), StoreError> {
     sqlx::query(
         "DELETE FROM outbox WHERE conversation = ? AND delivered_at IS NULL AND turn LIKE 'hub-%'",
     )
@@ -99,7 +98,7 @@ pub(crate) async fn unsay(tx: &mut SqliteConnection, hub: i64) -> Result<(), Sto
 
 /// Forgets what a person and the agent share over an account that is theirs no more.
 pub(crate) async fn forget_account(
-    tx: &mut SqliteConnection,
+    tx: &mut Tx,
     user: UserId,
     (surface, external_id): (&str, &str),
 ) -> Result<(), StoreError> {

@@ -4,10 +4,10 @@
 //! so that no two effects pass by it; what has ended never comes back.
 
 use cloister_protocol::{ApprovalId, TaskId, UserId, WorkspaceId};
-use sqlx::{FromRow, SqliteConnection};
+use sqlx::FromRow;
 
 use crate::audit;
-use crate::db::Store;
+use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried, corrupt, not_found};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,7 +173,7 @@ impl Store {
 }
 
 pub(crate) async fn pass_in(
-    tx: &mut SqliteConnection,
+    tx: &mut Tx,
     passing: Passing,
     now: i64,
 ) -> Result<Result<(), GrantEnded>, StoreError> {
@@ -198,11 +198,7 @@ pub(crate) async fn pass_in(
 }
 
 /// The end of a task: what it asked is void, and what it was granted ends with it.
-pub(crate) async fn end_with_task(
-    tx: &mut SqliteConnection,
-    task: TaskId,
-    now: i64,
-) -> Result<(), StoreError> {
+pub(crate) async fn end_with_task(tx: &mut Tx, task: TaskId, now: i64) -> Result<(), StoreError> {
     sqlx::query("UPDATE approvals SET state = 'void' WHERE task_id = ? AND state = 'pending'")
         .bind(task.number())
         .execute(&mut *tx)

@@ -1,11 +1,11 @@
 //! Homes: what keeps the conversations of one person together on a surface, such as a Matrix Space.
 
 use cloister_protocol::{ChatId, UserId, WorkspaceId};
-use sqlx::{FromRow, SqliteConnection};
+use sqlx::FromRow;
 
 use crate::connectors::ConnectorId;
 use crate::conversations::{self, ConversationKind, NewConversation};
-use crate::db::Store;
+use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried};
 
 /// A room that was wanted and never made, with the home that it was to be in.
@@ -114,7 +114,7 @@ impl Store {
 
 /// The door of a person, made where their home is if they never wrote there. None: nobody knows where it would be.
 async fn door_of(
-    tx: &mut SqliteConnection,
+    tx: &mut Tx,
     connector: ConnectorId,
     room: &Unmade,
     now: i64,
@@ -142,7 +142,7 @@ async fn door_of(
 }
 
 /// What was heard in a room, and is to be told there, belongs to a door from now on; the room is no more.
-async fn turn_over(tx: &mut SqliteConnection, room: i64, door: i64) -> Result<(), StoreError> {
+async fn turn_over(tx: &mut Tx, room: i64, door: i64) -> Result<(), StoreError> {
     for turn in [
         "UPDATE outbox SET conversation = ?2 WHERE conversation = ?1 AND delivered_at IS NULL",
         "UPDATE inbox SET conversation = ?2 WHERE conversation = ?1",

@@ -1,9 +1,9 @@
 //! Identities: which account on a surface is which person's. The pair (surface, id) is unique.
 
 use cloister_protocol::UserId;
-use sqlx::{FromRow, SqliteConnection};
+use sqlx::FromRow;
 
-use crate::db::Store;
+use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried, not_found};
 use crate::{audit, forgetting};
 
@@ -55,7 +55,7 @@ const SELECT: &str =
 
 /// Links an account as part of something greater. One that is another person's stays theirs.
 pub(crate) async fn link(
-    tx: &mut SqliteConnection,
+    tx: &mut Tx,
     account: &Account,
     user: UserId,
     (by, now): (&str, i64),

@@ -2,11 +2,11 @@
 
 use cloister_protocol::link::Cause;
 use cloister_protocol::{ChatId, MessageId, WorkspaceId};
-use sqlx::{FromRow, SqliteConnection};
+use sqlx::FromRow;
 
 use crate::audit;
 use crate::conversations::ConversationId;
-use crate::db::Store;
+use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried, corrupt};
 
 /// Something to be stored.
@@ -311,7 +311,7 @@ fn new_item(id: i64, inbound: Inbound, now: i64) -> InboxItem {
 }
 
 pub(crate) async fn accept_in(
-    tx: &mut SqliteConnection,
+    tx: &mut Tx,
     inbound: Inbound,
     now: i64,
 ) -> Result<Accepted, StoreError> {

@@ -23,6 +23,7 @@ mod error;
 mod forgetting;
 pub mod grants;
 pub mod history;
+mod holds;
 mod homes;
 pub mod identities;
 pub mod inbox;
@@ -36,22 +37,26 @@ pub mod pki;
 pub mod posts;
 pub mod provenance;
 pub mod pulse;
+mod readers;
 mod requests;
 pub mod roles;
 pub mod secrets;
 pub mod showing;
+mod statement;
 pub mod stops;
 pub mod tasks;
 pub mod tokens;
 mod trust;
+mod tx;
 pub mod users;
 pub mod waiting;
 mod writer;
 
 pub use budget::{BudgetKind, BudgetState, Dollars, OverBudget, Reservation, Settlement, UsageRow};
 pub use clock::Clock;
-pub use db::Store;
+pub use db::{Store, StoreOptions};
 pub use error::StoreError;
+pub use holds::{Hold, HoldKind};
 
 #[cfg(test)]
 #[path = "gates_tests.rs"]

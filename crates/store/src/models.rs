@@ -9,10 +9,10 @@ use std::str::FromStr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cloister_protocol::Level;
-use sqlx::{FromRow, SqliteConnection};
+use sqlx::FromRow;
 
 use crate::audit;
-use crate::db::Store;
+use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried, corrupt, not_found};
 
 /// The name of the built-in model.
@@ -330,7 +330,7 @@ impl ChainRow {
     }
 }
 
-async fn exists(tx: &mut SqliteConnection, name: &str) -> Result<bool, StoreError> {
+async fn exists(tx: &mut Tx, name: &str) -> Result<bool, StoreError> {
     let found: Option<i64> = sqlx::query_scalar("SELECT 1 FROM models WHERE name = ?")
         .bind(name)
         .fetch_optional(&mut *tx)
@@ -340,7 +340,7 @@ async fn exists(tx: &mut SqliteConnection, name: &str) -> Result<bool, StoreErro
 }
 
 async fn write(
-    tx: &mut SqliteConnection,
+    tx: &mut Tx,
     now: i64,
     model: &Model,
     action: &'static str,

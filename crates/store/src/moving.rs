@@ -1,11 +1,9 @@
 //! Conversations that get another id on their surface: a group that its platform turned into another kind.
 
-use sqlx::SqliteConnection;
-
 use crate::audit;
 use crate::connectors::Connector;
 use crate::conversations::ConversationId;
-use crate::db::Store;
+use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried};
 
 impl Store {
@@ -46,7 +44,7 @@ impl Store {
 }
 
 async fn move_context(
-    tx: &mut SqliteConnection,
+    tx: &mut Tx,
     connector: &Connector,
     from: &str,
     to: &str,
@@ -64,7 +62,7 @@ async fn move_context(
 }
 
 async fn move_known(
-    tx: &mut SqliteConnection,
+    tx: &mut Tx,
     connector: &Connector,
     from: &str,
     to: &str,
@@ -85,7 +83,7 @@ async fn move_known(
 
 /// What waits is in the order in which it came, before what comes under the new id.
 async fn move_waiting(
-    tx: &mut SqliteConnection,
+    tx: &mut Tx,
     connector: &Connector,
     from: &str,
     to: &str,

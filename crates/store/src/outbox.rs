@@ -1,11 +1,11 @@
 //! The outbox: everything a person is told, stored before it is sent.
 
 use cloister_protocol::{AgentFrame, ChatId, TurnId, WorkspaceId};
-use sqlx::{FromRow, SqliteConnection};
+use sqlx::FromRow;
 
 use crate::audit;
 use crate::conversations::{ConversationId, last_place};
-use crate::db::Store;
+use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried, corrupt};
 use crate::{inbox, tasks};
 
@@ -315,7 +315,7 @@ impl Store {
 
 /// Appends a row; its `seq` is the next of its turn.
 pub(crate) async fn push(
-    tx: &mut SqliteConnection,
+    tx: &mut Tx,
     chat: (WorkspaceId, ChatId),
     turn: &str,
     frame: &AgentFrame,

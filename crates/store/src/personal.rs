@@ -5,10 +5,9 @@
 
 use cloister_protocol::UserId;
 use cloister_vault::Owner;
-use sqlx::SqliteConnection;
 
 use crate::audit;
-use crate::db::Store;
+use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried, corrupt, not_found};
 
 /// Records handed out at once.
@@ -189,11 +188,7 @@ impl Store {
 }
 
 /// Deletes from one table after another; those that others still point to come again when these are empty.
-async fn delete_all(
-    tx: &mut SqliteConnection,
-    user: UserId,
-    mut tables: Vec<Table>,
-) -> Result<u64, StoreError> {
+async fn delete_all(tx: &mut Tx, user: UserId, mut tables: Vec<Table>) -> Result<u64, StoreError> {
     // What says whose the rest is goes last.
     tables.sort_by_key(|table| match table.name.as_str() {
         "users" => 4,

@@ -5,9 +5,8 @@
 //! theirs), or a person is erased.
 
 use cloister_protocol::{ChatId, TaskId, WorkspaceId};
-use sqlx::SqliteConnection;
 
-use crate::db::Store;
+use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried, corrupt};
 
 /// More of them are not told apart: policy counts so many as "and more".
@@ -241,11 +240,7 @@ impl Store {
     }
 }
 
-async fn add_task_mark(
-    tx: &mut SqliteConnection,
-    task: TaskId,
-    mark: &str,
-) -> Result<(), StoreError> {
+async fn add_task_mark(tx: &mut Tx, task: TaskId, mark: &str) -> Result<(), StoreError> {
     sqlx::query(
         "INSERT OR IGNORE INTO task_marks (task_id, mark) SELECT ?1, ?2 \
          WHERE (SELECT count(*) FROM task_marks WHERE task_id = ?1) < ?3",
@@ -262,7 +257,7 @@ async fn add_task_mark(
 /// A new task: the marks of the words that led to it, of everything in its chat, and of the task
 /// above it.
 pub(crate) async fn begin_task(
-    tx: &mut SqliteConnection,
+    tx: &mut Tx,
     task: TaskId,
     words: &[String],
 ) -> Result<(), StoreError> {
@@ -283,7 +278,7 @@ pub(crate) async fn begin_task(
 }
 
 /// A task ends: its report enters the history of its chat, and the context of the task above it.
-pub(crate) async fn end_task(tx: &mut SqliteConnection, task: TaskId) -> Result<(), StoreError> {
+pub(crate) async fn end_task(tx: &mut Tx, task: TaskId) -> Result<(), StoreError> {
     sqlx::query(
         "INSERT OR IGNORE INTO chat_marks (workspace_id, chat, part, mark) \
          SELECT t.workspace_id, t.chat, p.part, m.mark FROM tasks t JOIN task_marks m ON m.task_id = t.id \
@@ -306,7 +301,7 @@ pub(crate) async fn end_task(tx: &mut SqliteConnection, task: TaskId) -> Result<
 }
 
 async fn add_to_history(
-    tx: &mut SqliteConnection,
+    tx: &mut Tx,
     workspace: WorkspaceId,
     chat: ChatId,
     task: TaskId,

@@ -88,6 +88,15 @@ impl Store {
         rows.into_iter().map(spend).collect()
     }
 
+    /// Whether the database can be read now.
+    pub async fn check_readable(&self) -> Result<(), StoreError> {
+        let _users: bool = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM users)")
+            .fetch_one(self.reader())
+            .await
+            .tried("be read")?;
+        Ok(())
+    }
+
     /// Whether the database takes writes now: begins one, and leaves it.
     pub async fn check_writable(&self) -> Result<(), StoreError> {
         let tx = self.begin().await?;

@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sqlx::SqliteConnection;
 
+use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt};
 
 pub(crate) async fn answered<T: DeserializeOwned>(
-    tx: &mut SqliteConnection,
+    tx: &mut Tx,
     scope: &str,
     id: &str,
 ) -> Result<Option<T>, StoreError> {
@@ -22,7 +22,7 @@ pub(crate) async fn answered<T: DeserializeOwned>(
 }
 
 pub(crate) async fn remember<T: Serialize + Sync>(
-    tx: &mut SqliteConnection,
+    tx: &mut Tx,
     scope: &str,
     id: &str,
     reply: &T,

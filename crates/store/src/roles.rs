@@ -1,10 +1,10 @@
 //! Which roles people hold, as text: what a role and a scope mean is policy's to say.
 
 use cloister_protocol::{UserId, UserName};
-use sqlx::{FromRow, SqliteConnection};
+use sqlx::FromRow;
 
 use crate::audit;
-use crate::db::Store;
+use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried, corrupt};
 
 /// A role that someone holds.
@@ -27,7 +27,7 @@ pub enum TakenRole {
 
 /// Gives a role as part of something greater; says whether it is new.
 pub(crate) async fn insert(
-    tx: &mut SqliteConnection,
+    tx: &mut Tx,
     user: UserId,
     (role, scope): (&str, &str),
     (by, now): (&str, i64),

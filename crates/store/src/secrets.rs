@@ -9,12 +9,12 @@ use cloister_vault::{
     Binding, BindingError, DataKey, Keyring, MasterId, Owner, SealedDataKey, SecretContext,
     SecretName, SecretValue, VaultError,
 };
-use sqlx::{FromRow, SqliteConnection};
+use sqlx::{FromRow, SqliteExecutor};
 
 pub use unlock::{MasterPlace, RotationDone};
 
 use crate::audit;
-use crate::db::Store;
+use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried, corrupt};
 
 #[derive(Debug, thiserror::Error)]
@@ -216,8 +216,7 @@ impl Store {
         name: &SecretName,
     ) -> Result<OpenSecret, SecretError> {
         let row = self.newest(owner, name).await?;
-        let mut connection = self.reader().acquire().await.tried("open a secret")?;
-        let key = data_key(&mut connection, keys, owner).await?;
+        let key = self.data_key(keys, owner).await?;
         let key = key.ok_or_else(|| SecretError::NoSecret { owner, name: name.clone() })?;
         row.open(&key)
     }
@@ -228,8 +227,7 @@ impl Store {
         keys: &Keyring,
         owner: Owner,
     ) -> Result<Vec<OpenSecret>, SecretError> {
-        let mut connection = self.reader().acquire().await.tried("open secrets")?;
-        let Some(key) = data_key(&mut connection, keys, owner).await? else {
+        let Some(key) = self.data_key(keys, owner).await? else {
             return Ok(Vec::new());
         };
         let query = format!(
@@ -238,7 +236,7 @@ impl Store {
         let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(query))
             .bind(owner.to_string())
             .bind(self.clock.now_ms())
-            .fetch_all(&mut *connection)
+            .fetch_all(self.reader())
             .await
             .tried("open secrets")?;
         rows.iter().map(|row| row.open(&key)).collect()
@@ -293,6 +291,19 @@ impl Store {
         Ok(dropped)
     }
 
+    async fn data_key(&self, keys: &Keyring, owner: Owner) -> Result<Option<DataKey>, SecretError> {
+        let mut again = true;
+        loop {
+            let sealed = sealed_data_key(self.reader(), owner).await?;
+            let Some(sealed) = sealed else { return Ok(None) };
+            match keys.open_data_key(owner, &sealed) {
+                // The master key was replaced since the row was read.
+                Err(VaultError::WrongMaster { .. }) if again => again = false,
+                opened => return Ok(Some(opened?)),
+            }
+        }
+    }
+
     async fn newest(&self, owner: Owner, name: &SecretName) -> Result<Row, SecretError> {
         let query = format!(
             "SELECT {SHOWN}, sealed FROM secrets WHERE owner = ? AND name = ? AND expires_at IS NULL \
@@ -308,37 +319,28 @@ impl Store {
     }
 }
 
-async fn data_key(
-    connection: &mut SqliteConnection,
-    keys: &Keyring,
+async fn sealed_data_key(
+    database: impl SqliteExecutor<'_>,
     owner: Owner,
-) -> Result<Option<DataKey>, SecretError> {
-    let mut again = true;
-    loop {
-        let row: Option<(String, Vec<u8>)> =
-            sqlx::query_as("SELECT master, sealed FROM data_keys WHERE owner = ?")
-                .bind(owner.to_string())
-                .fetch_optional(&mut *connection)
-                .await
-                .tried("find a data key")?;
-        let Some((master, bytes)) = row else { return Ok(None) };
-        let sealed = SealedDataKey { master: MasterId::stored(master), bytes };
-        match keys.open_data_key(owner, &sealed) {
-            // The master key was replaced since the row was read.
-            Err(VaultError::WrongMaster { .. }) if again => again = false,
-            opened => return Ok(Some(opened?)),
-        }
-    }
+) -> Result<Option<SealedDataKey>, StoreError> {
+    let row: Option<(String, Vec<u8>)> =
+        sqlx::query_as("SELECT master, sealed FROM data_keys WHERE owner = ?")
+            .bind(owner.to_string())
+            .fetch_optional(database)
+            .await
+            .tried("find a data key")?;
+    Ok(row.map(|(master, bytes)| SealedDataKey { master: MasterId::stored(master), bytes }))
 }
 
 async fn ensure_data_key(
-    tx: &mut SqliteConnection,
+    tx: &mut Tx,
     keys: &Keyring,
     owner: Owner,
     now: i64,
 ) -> Result<DataKey, SecretError> {
-    if let Some(key) = data_key(tx, keys, owner).await? {
-        return Ok(key);
+    // Whoever replaces the master key writes, and waits for this.
+    if let Some(sealed) = sealed_data_key(&mut *tx, owner).await? {
+        return Ok(keys.open_data_key(owner, &sealed)?);
     }
     let (key, sealed) = keys.new_data_key(owner)?;
     sqlx::query("INSERT INTO data_keys (owner, master, sealed, created_at) VALUES (?, ?, ?, ?)")
@@ -353,7 +355,7 @@ async fn ensure_data_key(
 }
 
 async fn next_version(
-    tx: &mut SqliteConnection,
+    tx: &mut Tx,
     owner: Owner,
     name: &SecretName,
     now: i64,
@@ -373,7 +375,7 @@ async fn next_version(
 
 /// Ends the versions there are; returns how many there were.
 async fn retire(
-    tx: &mut SqliteConnection,
+    tx: &mut Tx,
     owner: Owner,
     name: &SecretName,
     before: Before,

@@ -1,9 +1,9 @@
 //! Emergency stops: who stopped everything, since when, and who let it go on.
 
-use sqlx::{FromRow, SqliteConnection};
+use sqlx::FromRow;
 
 use crate::audit;
-use crate::db::Store;
+use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried};
 
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
@@ -32,8 +32,8 @@ impl Stopped {
 
 const OPEN: &str = "SELECT id, stopped_by, reason, stopped_at FROM stops WHERE released_at IS NULL";
 
-async fn open(connection: &mut SqliteConnection) -> Result<Option<Stop>, StoreError> {
-    sqlx::query_as(OPEN).fetch_optional(connection).await.tried("look whether all is stopped")
+async fn open(tx: &mut Tx) -> Result<Option<Stop>, StoreError> {
+    sqlx::query_as(OPEN).fetch_optional(tx).await.tried("look whether all is stopped")
 }
 
 impl Store {

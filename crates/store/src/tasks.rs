@@ -2,10 +2,10 @@
 
 use cloister_protocol::link::{Cause, TaskReport};
 use cloister_protocol::{Attachment, ChatId, TaskId, TaskState, UserId, WorkspaceId};
-use sqlx::{FromRow, SqliteConnection};
+use sqlx::FromRow;
 
 use crate::conversations;
-use crate::db::Store;
+use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried, corrupt, not_found};
 use crate::inbox::{self, Inbound, InboxItem};
 use crate::{audit, grants, provenance, requests};
@@ -178,6 +178,7 @@ impl Store {
         let now = self.clock.now_ms();
         let mut tx = self.begin().await?;
         if let Some(id) = requests::answered::<TaskId>(&mut tx, scope, request).await? {
+            drop(tx);
             return self.task(id).await;
         }
         let hosts = new.hosts.as_ref().map(serde_json::to_string).transpose();
@@ -223,7 +224,9 @@ impl Store {
         request: &str,
     ) -> Result<Option<Task>, StoreError> {
         let mut tx = self.begin().await?;
-        match requests::answered::<TaskId>(&mut tx, scope, request).await? {
+        let made = requests::answered::<TaskId>(&mut tx, scope, request).await?;
+        drop(tx);
+        match made {
             Some(id) => self.task(id).await.map(Some),
             None => Ok(None),
         }
@@ -408,7 +411,7 @@ impl Store {
 }
 
 /// Queues a parent that waited, once none of its sub-tasks is open.
-async fn release_parent(tx: &mut SqliteConnection, parent: TaskId) -> Result<(), StoreError> {
+async fn release_parent(tx: &mut Tx, parent: TaskId) -> Result<(), StoreError> {
     sqlx::query(
         "UPDATE tasks SET state = 'queued' WHERE id = ?1 AND state = 'waiting' \
          AND NOT EXISTS (SELECT 1 FROM tasks c WHERE c.parent_id = ?1 \
@@ -424,7 +427,7 @@ async fn release_parent(tx: &mut SqliteConnection, parent: TaskId) -> Result<(),
 /// If the turn is over and so is every task it asked for, a trigger with their reports goes to the
 /// inbox, once.
 pub(crate) async fn report_turn(
-    tx: &mut SqliteConnection,
+    tx: &mut Tx,
     workspace: WorkspaceId,
     turn: &str,
     now: i64,

@@ -2,29 +2,39 @@
 //! wait behind stays open for them, and one commit answers all of them.
 //!
 //! Promises: what `commit` has answered is on disk. A member that fails, or is dropped on its way, takes
-//! nothing of the others with it; if the shared commit fails, every member is told so.
+//! nothing of the others with it; if the shared commit fails, every member is told so. A transaction is a task
+//! that takes orders: whoever gives none, because it waits for something else or is never polled again, loses
+//! it and keeps nobody else from writing.
 
 use std::ops::{Deref, DerefMut};
+use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Connection, Executor};
-use tokio::runtime::Handle;
-use tokio::sync::{Mutex, OwnedMutexGuard, watch};
+use tokio::sync::{Mutex, OwnedMutexGuard, mpsc, oneshot, watch};
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
+use crate::holds::{HoldKind, Holds, Place, Ticket};
+use crate::tx::{Order, WriteTx};
+
 /// The longest a writer waits for those before it.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a transaction may be held without a statement, in turns of the runtime: so many of this length
+/// must pass, so that a machine which stood still for a while takes nothing from anybody.
+const IDLE_TURN: Duration = Duration::from_millis(250);
+const IDLE_TURNS: usize = 8;
 
+#[derive(Clone)]
 pub(crate) struct Writer {
     desk: Arc<Mutex<Desk>>,
     /// Writers that wait for their turn and have not written yet.
-    newcomers: AtomicUsize,
-    /// Commits that others wait for: they go on whatever becomes of whoever began them.
-    commits: TaskTracker,
+    newcomers: Arc<AtomicUsize>,
+    holds: Arc<Holds>,
+    transactions: TaskTracker,
 }
 
 /// What the one whose turn it is holds.
@@ -41,8 +51,6 @@ struct Group {
     outcome: watch::Sender<Outcome>,
     /// How many have joined whoever began it.
     joined: usize,
-    /// Some have written and wait for the commit.
-    awaited: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -65,140 +73,189 @@ enum Left {
     Commit,
 }
 
-/// A write transaction; dropped without `commit` it leaves no trace.
-pub(crate) struct WriteTx<'a> {
-    writer: &'a Writer,
+/// How much is written.
+#[derive(Clone, Copy, Debug)]
+enum Size {
+    Statement,
+    Several,
+}
+
+/// The desk in hand, which is in the books.
+struct Turn {
     desk: OwnedMutexGuard<Desk>,
-    /// Dropped after the desk is free.
-    _tidies: Tidies<'a>,
+    _ticket: Option<Ticket>,
 }
 
-/// Tidies up after whoever left the desk, if nobody else is about to: other processes wait for the file, too.
-struct Tidies<'a>(&'a Writer);
+impl Deref for Turn {
+    type Target = Desk;
 
-impl Drop for Tidies<'_> {
-    fn drop(&mut self) {
-        // Whoever has the desk, or waits for it, tidies up first.
-        let Ok(mut desk) = Arc::clone(&self.0.desk).try_lock_owned() else { return };
-        if desk.left.is_some()
-            && let Ok(runtime) = Handle::try_current()
-        {
-            self.0.commits.spawn_on(async move { desk.tidy().await }, &runtime);
-        }
+    fn deref(&self) -> &Desk {
+        &self.desk
     }
 }
 
-impl Deref for WriteTx<'_> {
-    type Target = SqliteConnection;
-
-    fn deref(&self) -> &SqliteConnection {
-        &self.desk.connection
+impl DerefMut for Turn {
+    fn deref_mut(&mut self) -> &mut Desk {
+        &mut self.desk
     }
 }
 
-impl DerefMut for WriteTx<'_> {
-    fn deref_mut(&mut self) -> &mut SqliteConnection {
-        &mut self.desk.connection
-    }
+/// A writer that wants a turn.
+struct Newcomer {
+    counted: Counted,
+    ticket: Ticket,
+    place: Place,
+    size: Size,
 }
 
 /// Counts a writer that waits for its turn.
-struct Newcomer<'a>(&'a AtomicUsize);
+struct Counted(Arc<AtomicUsize>);
 
-impl<'a> Newcomer<'a> {
-    fn new(count: &'a AtomicUsize) -> Self {
-        count.fetch_add(1, Ordering::SeqCst);
-        Self(count)
-    }
-}
-
-impl Drop for Newcomer<'_> {
+impl Drop for Counted {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
 impl Writer {
-    pub(crate) fn new(connection: SqliteConnection) -> Self {
+    pub(crate) fn new(connection: SqliteConnection, holds: Arc<Holds>) -> Self {
         let desk = Desk { connection, group: None, left: None };
         Self {
             desk: Arc::new(Mutex::new(desk)),
-            newcomers: AtomicUsize::new(0),
-            commits: TaskTracker::new(),
+            newcomers: Arc::default(),
+            holds,
+            transactions: TaskTracker::new(),
         }
     }
 
     /// A transaction of several statements.
-    pub(crate) async fn begin(&self) -> Result<WriteTx<'_>, sqlx::Error> {
-        let mut tx = self.turn().await?;
-        let joined = tx.desk.group.as_mut().map(|group| {
-            group.joined += 1;
-            group.joined
-        });
-        match joined {
-            None => tx.begin_group().await?,
-            Some(number) => {
-                tx.desk.left = Some(Left::Joined(number));
-                // Named apart, so that undoing one can never reach into another.
-                tx.desk.run(format!("SAVEPOINT member_{number}")).await?;
-            }
-        }
-        Ok(tx)
+    #[track_caller]
+    pub(crate) fn begin(&self) -> impl Future<Output = Result<WriteTx, sqlx::Error>> + Send {
+        self.start(Size::Several, Location::caller())
     }
 
     /// A transaction of one statement: alone, it needs neither a begin nor a commit.
-    pub(crate) async fn begin_one(&self) -> Result<WriteTx<'_>, sqlx::Error> {
-        let mut tx = self.turn().await?;
-        if tx.desk.group.is_some() {
-            tx.desk.left = Some(Left::Single);
-        } else if self.others_wait() {
-            tx.begin_group().await?;
-        }
-        Ok(tx)
+    #[track_caller]
+    pub(crate) fn begin_one(&self) -> impl Future<Output = Result<WriteTx, sqlx::Error>> + Send {
+        self.start(Size::Statement, Location::caller())
     }
 
-    /// Waits for its turn among the writers, and tidies up after whoever was dropped.
-    async fn turn(&self) -> Result<WriteTx<'_>, sqlx::Error> {
-        let newcomer = Newcomer::new(&self.newcomers);
+    async fn start(&self, size: Size, place: Place) -> Result<WriteTx, sqlx::Error> {
+        let ticket = self.holds.wait(HoldKind::Writer, place).ok_or(sqlx::Error::PoolTimedOut)?;
+        let (orders, taken) = mpsc::channel(1);
+        let (begun, begins) = oneshot::channel();
+        self.newcomers.fetch_add(1, Ordering::SeqCst);
+        let newcomer =
+            Newcomer { counted: Counted(Arc::clone(&self.newcomers)), ticket, place, size };
+        self.transactions.spawn(self.clone().transact(newcomer, begun, taken));
+        begins.await.unwrap_or(Err(sqlx::Error::WorkerCrashed))?;
+        Ok(WriteTx::new(orders))
+    }
+
+    /// A transaction from its beginning to its end. All waiting is done here: a turn that has come to somebody
+    /// who does not look would be a turn lost.
+    async fn transact(
+        self,
+        newcomer: Newcomer,
+        begun: oneshot::Sender<Result<(), sqlx::Error>>,
+        orders: mpsc::Receiver<Order>,
+    ) {
+        let place = newcomer.place;
+        match self.first_turn(newcomer).await {
+            Ok(turn) if begun.is_closed() => turn.undo().await,
+            Ok(turn) => {
+                // Whoever is gone by now gives no order either.
+                drop(begun.send(Ok(())));
+                self.obey(turn, place, orders).await;
+            }
+            Err(error) => drop(begun.send(Err(error))),
+        }
+    }
+
+    async fn obey(&self, mut turn: Turn, place: Place, mut orders: mpsc::Receiver<Order>) {
+        loop {
+            match next(&mut orders).await {
+                Ok(Some(Order::Run { statement, found })) => {
+                    drop(found.send(statement.run(&mut turn.connection).await));
+                }
+                Ok(Some(Order::Commit { done })) => {
+                    drop(done.send(self.commit(turn, place).await));
+                    return;
+                }
+                Ok(Some(Order::Undo { done })) => {
+                    turn.undo().await;
+                    drop(done.send(Ok(())));
+                    return;
+                }
+                Ok(None) => return turn.undo().await,
+                Err(Idle) => {
+                    tracing::warn!(
+                        %place,
+                        "a write is taken back: whoever began it did not go on with it"
+                    );
+                    return turn.undo().await;
+                }
+            }
+        }
+    }
+
+    /// Waits for a turn among the writers, tidies up after whoever was cut short, and begins.
+    async fn first_turn(&self, newcomer: Newcomer) -> Result<Turn, sqlx::Error> {
+        let Newcomer { counted, ticket, size, .. } = newcomer;
         let desk = timeout(PATIENCE, Arc::clone(&self.desk).lock_owned()).await;
-        drop(newcomer);
+        drop(counted);
         let desk = desk.map_err(|_late: tokio::time::error::Elapsed| sqlx::Error::PoolTimedOut)?;
-        Ok(WriteTx { writer: self, desk: self.tidied(desk).await?, _tidies: Tidies(self) })
-    }
-
-    /// The desk, after what somebody left behind is done; others may wait for that.
-    async fn tidied(
-        &self,
-        mut desk: OwnedMutexGuard<Desk>,
-    ) -> Result<OwnedMutexGuard<Desk>, sqlx::Error> {
-        if desk.left.is_none() {
-            return Ok(desk);
+        ticket.has_turn();
+        let mut turn = Turn { desk, _ticket: Some(ticket) };
+        turn.tidy().await;
+        match size {
+            Size::Several => turn.join_or_begin().await?,
+            Size::Statement if turn.group.is_some() => turn.left = Some(Left::Single),
+            Size::Statement if self.others_wait() => turn.begin_group().await?,
+            Size::Statement => {}
         }
-        let tidying = self.commits.spawn(async move {
-            desk.tidy().await;
-            desk
-        });
-        tidying.await.map_err(|_ended: tokio::task::JoinError| sqlx::Error::WorkerCrashed)
+        Ok(turn)
     }
 
     fn others_wait(&self) -> bool {
         self.newcomers.load(Ordering::SeqCst) > 0
     }
 
+    /// Puts what was written on disk, together with what others write meanwhile.
+    async fn commit(&self, mut turn: Turn, place: Place) -> Result<(), sqlx::Error> {
+        // A statement that was alone has committed itself.
+        let Some(member) = turn.left.take() else { return Ok(()) };
+        let waits = self.others_wait();
+        let Some(group) = &mut turn.group else { return Ok(()) };
+        if !waits {
+            turn.left = Some(member);
+            return turn.commit().await;
+        }
+        let outcome = group.outcome.subscribe();
+        drop(turn);
+        self.settled(outcome, place).await
+    }
+
     /// Waits until a group is committed; commits it when nobody did before its turn came again.
-    async fn settled(&self, group: watch::Receiver<Outcome>) -> Result<(), sqlx::Error> {
+    async fn settled(
+        &self,
+        group: watch::Receiver<Outcome>,
+        place: Place,
+    ) -> Result<(), sqlx::Error> {
         let mut watched = group.clone();
         let told =
             async { watched.wait_for(|outcome| !matches!(outcome, Outcome::Open)).await.is_ok() };
         let in_turn = async {
-            let desk = self.tidied(Arc::clone(&self.desk).lock_owned().await).await;
+            let ticket = self.holds.wait(HoldKind::Writer, place);
+            let desk = Arc::clone(&self.desk).lock_owned().await;
+            ticket.iter().for_each(Ticket::has_turn);
+            let mut turn = Turn { desk, _ticket: ticket };
+            turn.tidy().await;
             // Another group may be open by now: ours is settled then.
             let ours = |open: &Group| open.outcome.subscribe().same_channel(&group);
-            if let Ok(desk) = desk
-                && desk.group.as_ref().is_some_and(ours)
-            {
+            if turn.group.as_ref().is_some_and(ours) {
                 // The outcome is told to every member, this one included.
-                drop(self.commit(desk).await);
+                drop(turn.commit().await);
             }
             true
         };
@@ -215,15 +272,6 @@ impl Writer {
         }
     }
 
-    /// Commits the open group.
-    async fn commit(&self, mut desk: OwnedMutexGuard<Desk>) -> Result<(), sqlx::Error> {
-        if !desk.group.as_ref().is_some_and(|group| group.awaited) {
-            return desk.commit().await;
-        }
-        let committing = self.commits.spawn(async move { desk.commit().await });
-        committing.await.unwrap_or(Err(sqlx::Error::WorkerCrashed))
-    }
-
     /// Commits what is open and closes the connection. Whoever writes afterwards is refused.
     pub(crate) async fn close(&self) -> Result<(), sqlx::Error> {
         let mut desk = self.desk.lock().await;
@@ -236,35 +284,23 @@ impl Writer {
     }
 }
 
-impl WriteTx<'_> {
-    /// Puts what was written on disk, together with what others wrote meanwhile.
-    pub(crate) async fn commit(mut self) -> Result<(), sqlx::Error> {
-        // A statement that was alone has committed itself.
-        let Some(member) = self.desk.left.take() else { return Ok(()) };
-        let waits = self.writer.others_wait();
-        let Some(group) = &mut self.desk.group else { return Ok(()) };
-        if !waits {
-            self.desk.left = Some(member);
-            return self.writer.commit(self.desk).await;
+/// Nobody went on with a transaction.
+struct Idle;
+
+/// The next order; none: whoever gave them is gone.
+async fn next(orders: &mut mpsc::Receiver<Order>) -> Result<Option<Order>, Idle> {
+    for _ in 0..IDLE_TURNS {
+        if let Ok(order) = timeout(IDLE_TURN, orders.recv()).await {
+            return Ok(order);
         }
-        group.awaited = true;
-        let outcome = group.outcome.subscribe();
-        drop(self.desk);
-        self.writer.settled(outcome).await
     }
+    Err(Idle)
+}
 
-    /// Takes back what was written, now rather than before the next write.
-    pub(crate) async fn rollback(mut self) -> Result<(), sqlx::Error> {
-        self.desk.tidy().await;
-        Ok(())
-    }
-
-    async fn begin_group(&mut self) -> Result<(), sqlx::Error> {
-        self.desk.left = Some(Left::First);
-        sqlx::query("BEGIN IMMEDIATE").execute(&mut self.desk.connection).await?;
-        let outcome = watch::Sender::new(Outcome::Open);
-        self.desk.group = Some(Group { outcome, joined: 0, awaited: false });
-        Ok(())
+impl Turn {
+    /// Takes back what was written.
+    async fn undo(mut self) {
+        self.tidy().await;
     }
 }
 
@@ -281,6 +317,22 @@ impl Outcome {
 impl Desk {
     async fn run(&mut self, sql: String) -> Result<(), sqlx::Error> {
         self.connection.execute(sqlx::raw_sql(sqlx::AssertSqlSafe(sql))).await?;
+        Ok(())
+    }
+
+    async fn join_or_begin(&mut self) -> Result<(), sqlx::Error> {
+        let Some(group) = &mut self.group else { return self.begin_group().await };
+        group.joined += 1;
+        let number = group.joined;
+        self.left = Some(Left::Joined(number));
+        // Named apart, so that undoing one can never reach into another.
+        self.run(format!("SAVEPOINT member_{number}")).await
+    }
+
+    async fn begin_group(&mut self) -> Result<(), sqlx::Error> {
+        self.left = Some(Left::First);
+        sqlx::query("BEGIN IMMEDIATE").execute(&mut self.connection).await?;
+        self.group = Some(Group { outcome: watch::Sender::new(Outcome::Open), joined: 0 });
         Ok(())
     }
 

@@ -5,10 +5,11 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode};
 use tokio::task::JoinSet;
 
 use super::*;
+use crate::tx::Tx;
 
 struct Place {
     dir: tempfile::TempDir,
-    writer: Arc<Writer>,
+    writer: Writer,
 }
 
 impl Place {
@@ -19,7 +20,7 @@ impl Place {
             .execute("CREATE TABLE said (number INTEGER PRIMARY KEY, half INTEGER)")
             .await
             .unwrap();
-        Self { dir, writer: Arc::new(Writer::new(connection)) }
+        Self { dir, writer: Writer::new(connection, Arc::default()) }
     }
 
     /// What another connection sees: only what is committed.
@@ -42,8 +43,8 @@ async fn connect(dir: &tempfile::TempDir) -> SqliteConnection {
         .unwrap()
 }
 
-async fn say(tx: &mut WriteTx<'_>, number: i64) -> Result<(), sqlx::Error> {
-    sqlx::query("INSERT INTO said (number) VALUES (?)").bind(number).execute(&mut **tx).await?;
+async fn say(tx: &mut Tx, number: i64) -> Result<(), sqlx::Error> {
+    sqlx::query("INSERT INTO said (number) VALUES (?)").bind(number).execute(tx).await?;
     Ok(())
 }
 
@@ -65,7 +66,7 @@ async fn what_many_write_at_once_is_all_there() {
     let place = Place::new().await;
     let mut writers = JoinSet::new();
     for number in 0..200 {
-        let writer = Arc::clone(&place.writer);
+        let writer = place.writer.clone();
         writers.spawn(async move { write(&writer, number).await });
     }
     while let Some(written) = writers.join_next().await {
@@ -83,7 +84,7 @@ async fn one_that_fails_takes_nothing_of_the_others_with_it() {
     write(&place.writer, 1).await.unwrap();
     let mut writers = JoinSet::new();
     for number in 2..120 {
-        let writer = Arc::clone(&place.writer);
+        let writer = place.writer.clone();
         writers.spawn(async move {
             match number % 4 {
                 // A row that is there already, in a transaction and alone.
@@ -115,7 +116,7 @@ async fn one_that_is_dropped_anywhere_harms_nobody() {
     let place = Place::new().await;
     let mut writers = JoinSet::new();
     for number in 1..300 {
-        let writer = Arc::clone(&place.writer);
+        let writer = place.writer.clone();
         writers.spawn(async move {
             if number % 2 == 0 {
                 write(&writer, number).await.unwrap();
@@ -160,4 +161,17 @@ async fn one_that_is_dropped_keeps_no_other_process_from_the_file() {
     sqlx::query("INSERT INTO said (number) VALUES (7)").execute(&mut other).await.unwrap();
     write(&place.writer, 3).await.unwrap();
     assert_eq!(place.numbers().await, [3, 7]);
+}
+
+/// Whoever holds it waits for something else, or is never polled again.
+#[tokio::test]
+async fn one_that_nobody_goes_on_with_is_taken_back() {
+    let place = Place::new().await;
+    let mut held = place.writer.begin().await.unwrap();
+    say(&mut held, 1).await.unwrap();
+    write(&place.writer, 3).await.unwrap();
+    let late = say(&mut held, 2).await.unwrap_err();
+    assert!(late.to_string().contains("taken back"), "{late}");
+    assert!(held.commit().await.is_err());
+    assert_eq!(place.numbers().await, [3]);
 }

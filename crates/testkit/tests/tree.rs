@@ -52,3 +52,27 @@ fn the_committed_schema_is_that_of_the_types() {
     let now = cloister_testkit::wire_schema();
     assert!(committed == now, "docs/protocol.schema.json has drifted: run `make schema`");
 }
+
+/// Whoever holds a connection of the database can wait for something else and so stop everybody (issue 13, point
+/// 16): what has one is these files, and none of them hands it on.
+#[test]
+fn no_query_gets_at_a_connection_of_the_database() {
+    let with_connections = ["db.rs", "readers.rs", "writer.rs", "statement.rs"];
+    let connections = ["SqliteConnection", "SqlitePool", "PoolConnection", "Transaction<"];
+    let mut files = Vec::new();
+    rust_files(&root().join("crates/store/src"), &mut files);
+    let mut found = 0;
+    for file in files.iter().filter(|file| !file.to_string_lossy().ends_with("_tests.rs")) {
+        let text = std::fs::read_to_string(file).unwrap();
+        let name = file.file_name().unwrap().to_string_lossy().into_owned();
+        let has_one = connections.iter().any(|connection| text.contains(connection));
+        found += usize::from(has_one);
+        let place = file.display();
+        assert!(
+            !has_one || with_connections.contains(&name.as_str()),
+            "{place} gets at a connection: read with `fetch_…(self.reader())`, write on `&mut Tx`"
+        );
+        assert!(!text.contains("pub fn reader("), "{place} lets a reader out of the store");
+    }
+    assert!(found >= 3, "the walk found only {found} files with a connection");
+}

@@ -193,7 +193,9 @@ impl Worker {
             Says::File { artifact, file } => {
                 match self.control.download(telling.row.workspace, artifact).await {
                     Ok(download) => Posting::File(download),
-                    Err(ControlError::Store(error @ StoreError::Query { .. })) => {
+                    Err(ControlError::Store(
+                        error @ (StoreError::Query { .. } | StoreError::Busy { .. }),
+                    )) => {
                         return Err(error.into());
                     }
                     Err(error) => {

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use cloister_control::ControlError;
+use cloister_store::StoreError;
 use cloister_store::waiting::{WaitingEvent, WhyWaiting};
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
@@ -32,48 +33,69 @@ const ROOMS_AT_ONCE: usize = 32;
 /// How long anything waits at most.
 const AT_LAST_MS: i64 = 3 * 24 * 60 * 60 * 1000;
 
-/// A room whose events are being taken; says which when it is done.
-type Working<'a> = BoxFuture<'a, String>;
+/// What is being done at the same time. All of it is polled together: a look must never wait for what only the
+/// rooms can give back.
+type Work<'a> = FuturesUnordered<BoxFuture<'a, Ended>>;
+
+/// Something that was being done.
+enum Ended {
+    /// A room whose events were taken, as far as they could be.
+    Room(String),
+    Look(Look),
+}
+
+/// What was found waiting.
+struct Look {
+    /// Every room is begun with, or only those that could not be begun with before.
+    everywhere: bool,
+    waits: Result<Vec<WaitingEvent>, StoreError>,
+}
 
 impl Bot {
     /// Takes what waits, as soon as it can be: room by room, so that a slow one holds up no other. Does not end.
     pub(crate) async fn take_waiting(&self) {
-        let mut rooms: FuturesUnordered<Working<'_>> = FuturesUnordered::new();
+        let mut work = Work::new();
         let mut busy = Busy::default();
         let mut next_look = Instant::now();
+        let mut looking = false;
         loop {
             let everywhere = Instant::now() >= next_look;
-            if everywhere || busy.has_hand_for_more() {
-                let looked = self.look(everywhere, &mut rooms, &mut busy).await;
-                let pause = looked.unwrap_or_else(|error| {
-                    tracing::error!(error = error.chain(), "what waits could not be looked at");
-                    LOOK_EVERY
-                });
-                if everywhere {
-                    next_look = Instant::now() + pause;
-                }
+            if !looking && (everywhere || busy.has_hand_for_more()) {
+                looking = true;
+                work.push(self.look(everywhere).map(Ended::Look).boxed());
             }
             tokio::select! {
-                Some(place) = rooms.next() => busy.done(&place),
-                () = self.incoming.changed.notified() => next_look = Instant::now(),
-                () = sleep_until(next_look) => {}
+                Some(ended) = work.next() => match ended {
+                    Ended::Room(place) => busy.done(&place),
+                    Ended::Look(look) => {
+                        looking = false;
+                        let everywhere = look.everywhere;
+                        let pause = self.begin_with_rooms(look, &work, &mut busy);
+                        if everywhere {
+                            next_look = Instant::now() + pause;
+                        }
+                    }
+                },
+                // What comes during a look may not be in it: it is heard of after it.
+                () = self.incoming.changed.notified(), if !looking => next_look = Instant::now(),
+                () = sleep_until(next_look), if !looking => {}
             }
         }
     }
 
-    /// Begins with every room where something waits, or only with those that could not be begun with before, and
-    /// says when to look again.
-    async fn look<'a>(
-        &'a self,
-        everywhere: bool,
-        rooms: &mut FuturesUnordered<Working<'a>>,
-        busy: &mut Busy,
-    ) -> Result<Duration, ControlError> {
-        let waits = match self.control.store().waiting_events(self.id()).await {
+    async fn look(&self, everywhere: bool) -> Look {
+        Look { everywhere, waits: self.control.store().waiting_events(self.id()).await }
+    }
+
+    /// Begins with the rooms where something waits, and says when to look again.
+    fn begin_with_rooms<'a>(&'a self, look: Look, work: &Work<'a>, busy: &mut Busy) -> Duration {
+        let waits = match look.waits {
             Ok(waits) => waits,
             Err(error) => {
+                let error = ControlError::from(error).chain();
+                tracing::error!(error, "what waits could not be looked at");
                 busy.give_up_more();
-                return Err(error.into());
+                return LOOK_EVERY;
             }
         };
         let pause = waits.iter().map(|waiting| self.pause_for(waiting)).min();
@@ -86,15 +108,15 @@ impl Bot {
         }
         let more = busy.take_more();
         for (place, events) in by_room {
-            if (everywhere || more.contains(&place)) && busy.begin(&place) {
-                let work = async move {
+            if (look.everywhere || more.contains(&place)) && busy.begin(&place) {
+                let room = async move {
                     self.retry_room(&place, events).await;
-                    place
+                    Ended::Room(place)
                 };
-                rooms.push(work.boxed());
+                work.push(room.boxed());
             }
         }
-        Ok(pause.unwrap_or(LOOK_EVERY))
+        pause.unwrap_or(LOOK_EVERY)
     }
 
     fn pause_for(&self, waiting: &WaitingEvent) -> Duration {

@@ -83,6 +83,13 @@ impl World {
         sqlx::sqlite::SqliteConnectOptions::new().filename(path).connect().await.unwrap()
     }
 
+    /// An entry at a time of one's choice.
+    async fn forge(&self, at: i64, entry: Entry) {
+        let mut tx = self.store.begin().await.unwrap();
+        super::record(&mut tx, at, entry).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
     async fn tamper(&self, sql: &str) {
         let mut raw = self.raw().await;
         sqlx::raw_sql(sqlx::AssertSqlSafe(sql.to_owned())).execute(&mut raw).await.unwrap();
@@ -390,7 +397,7 @@ async fn rewrite_everything(world: &World) {
         for record in records.into_iter().filter(|r| chain == Owner::Platform || r.seq != 6) {
             let (names, detail) = (record.names.unwrap(), record.detail.unwrap());
             let entry = Entry::new(names.actor, "test.do", names.subject).with(detail.text);
-            super::record(&mut raw, record.at, entry.in_chain(chain)).await.unwrap();
+            world.forge(record.at, entry.in_chain(chain)).await;
         }
         std::fs::remove_dir_all(world.audit_dir().join(chain.to_string())).unwrap();
     }
@@ -604,7 +611,7 @@ async fn a_rewritten_tail_that_no_checkpoint_has_differs_from_its_segment() {
         .unwrap();
     for record in records {
         let entry = Entry::new("u1", "test.forged", record.seq).of(world.ada);
-        super::record(&mut raw, record.at, entry).await.unwrap();
+        world.forge(record.at, entry).await;
     }
     raw.close().await.unwrap();
     assert_first(&world.verify().await, Fault::Rewritten, "u1", 6);

@@ -15,7 +15,6 @@ use super::record::Record;
 use super::report::{Fault, Finding, Report, Where};
 use super::{rows, tip_of};
 use crate::db::Store;
-use crate::error::Tried;
 
 const PAGE: u64 = 4096;
 /// How a line with an entry begins.
@@ -88,10 +87,9 @@ impl Store {
                 lines.push(line(&ExportLine::Proof(Box::new(proof)))?);
             }
         }
-        let mut connection = self.reader().acquire().await.tried("read an audit chain")?;
-        let last = tip_of(&mut connection, chain).await?.seq;
+        let last = tip_of(self.reader(), chain).await?.seq;
         let until = last.min(first.saturating_add(PAGE - 1));
-        for record in rows::read(&mut connection, chain, first, until).await? {
+        for record in rows::read(self.reader(), chain, first, until).await? {
             lines.push(line(&ExportLine::Entry(Box::new(record)))?);
         }
         Ok(ExportPart { lines, next: (until < last).then_some(until + 1) })

@@ -24,7 +24,7 @@ pub mod witness;
 
 use cloister_protocol::{UserId, WorkspaceId};
 use cloister_vault::{Digest32, Owner};
-use sqlx::SqliteConnection;
+use sqlx::SqliteExecutor;
 
 pub use error::AuditError;
 pub use ranges::{ParseRangesError, Ranges};
@@ -34,7 +34,7 @@ pub use seal::{Repair, SealOptions, Sealer};
 pub use show::{AuditRow, Ties};
 pub use verify::{Verification, verify_files};
 
-use crate::db::Store;
+use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried, corrupt, not_found};
 use record::{Record, Salt, Tip};
 
@@ -101,17 +101,13 @@ pub(crate) fn said(text: &str) -> String {
 }
 
 /// Appends an entry to its chain: in the transaction of the effect, or the effect does not happen.
-pub(crate) async fn record(
-    tx: &mut SqliteConnection,
-    at: i64,
-    entry: Entry,
-) -> Result<(), StoreError> {
+pub(crate) async fn record(tx: &mut Tx, at: i64, entry: Entry) -> Result<(), StoreError> {
     append(tx, at, entry).await.map(|_tip| ())
 }
 
-async fn append(tx: &mut SqliteConnection, at: i64, entry: Entry) -> Result<Tip, StoreError> {
+async fn append(tx: &mut Tx, at: i64, entry: Entry) -> Result<Tip, StoreError> {
     let (chain, tip) = match entry.place {
-        Place::Of(chain) => (chain, tip_of(tx, chain).await?),
+        Place::Of(chain) => (chain, tip_of(&mut *tx, chain).await?),
         Place::Workspace(workspace) => tip_of_workspace(tx, workspace).await?,
     };
     let record = Record::next(chain, &tip, at, entry, salts()?);
@@ -134,21 +130,18 @@ fn salts() -> Result<[Salt; 2], StoreError> {
     Ok(salts)
 }
 
-async fn tip_of(tx: &mut SqliteConnection, chain: Owner) -> Result<Tip, StoreError> {
+async fn tip_of(database: impl SqliteExecutor<'_>, chain: Owner) -> Result<Tip, StoreError> {
     let row: Option<(i64, Vec<u8>)> = sqlx::query_as(
         "SELECT seq, hash FROM audit_entries WHERE chain = ? ORDER BY seq DESC LIMIT 1",
     )
     .bind(chain.to_string())
-    .fetch_optional(&mut *tx)
+    .fetch_optional(database)
     .await
     .tried("find the end of an audit chain")?;
     row.map_or(Ok(Tip::NONE), |(seq, hash)| tip(seq, &hash))
 }
 
-async fn tip_of_workspace(
-    tx: &mut SqliteConnection,
-    workspace: WorkspaceId,
-) -> Result<(Owner, Tip), StoreError> {
+async fn tip_of_workspace(tx: &mut Tx, workspace: WorkspaceId) -> Result<(Owner, Tip), StoreError> {
     let row: Option<(u32, Option<i64>, Option<Vec<u8>>)> = sqlx::query_as(
         "SELECT w.user_id, e.seq, e.hash FROM workspaces w \
          LEFT JOIN audit_entries e ON e.chain = 'u' || w.user_id WHERE w.id = ? ORDER BY e.seq DESC LIMIT 1",
@@ -172,18 +165,21 @@ fn tip(seq: i64, hash: &[u8]) -> Result<Tip, StoreError> {
 }
 
 /// Takes what was recorded before there were chains into the platform's, in its order and with its times.
-pub(crate) async fn adopt_unchained(connection: &mut SqliteConnection) -> Result<(), StoreError> {
-    use sqlx::Connection;
-    let mut tx = connection.begin().await.tried("begin a transaction")?;
+pub(crate) async fn adopt_unchained(store: &Store) -> Result<(), StoreError> {
+    let waits: bool = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM audit_unchained)")
+        .fetch_one(store.reader())
+        .await
+        .tried("look for audit entries from before")?;
+    if !waits {
+        return Ok(());
+    }
+    let mut tx = store.begin().await?;
     let old: Vec<(i64, String, String, String, String)> = sqlx::query_as(
         "SELECT at, actor, action, subject, detail FROM audit_unchained ORDER BY id",
     )
     .fetch_all(&mut *tx)
     .await
     .tried("read the audit entries from before")?;
-    if old.is_empty() {
-        return Ok(());
-    }
     for (at, actor, action, subject, detail) in old {
         let detail = format!("{action} {detail}");
         record(&mut tx, at, Entry::new(actor, "audit.before", subject).with(detail)).await?;

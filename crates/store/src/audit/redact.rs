@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use cloister_vault::Owner;
-use sqlx::SqliteConnection;
 
 use super::error::{AuditError, blocking};
 use super::ranges::Ranges;
 use super::record::{Extent, Record};
 use super::seal::{Plan, Sealer, owner};
 use super::{Entry, append, segment, tip_of};
+use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt};
 
 /// One entry names no more than this many ranges.
@@ -57,8 +57,7 @@ impl Sealer {
     /// Erases all content of a person: their own chain, and what names them in the platform's.
     pub async fn erase(&mut self, erasure: &Erasure) -> Result<u64, AuditError> {
         let own = Owner::User(erasure.user);
-        let mut connection = self.store.reader().acquire().await.tried("read an audit chain")?;
-        let last = tip_of(&mut connection, own).await?.seq;
+        let last = tip_of(self.store.reader(), own).await?.seq;
         let mut names = erasure.names.clone();
         names.push(erasure.user.to_string());
         let named = serde_json::to_string(&names).unwrap_or_default();
@@ -68,10 +67,9 @@ impl Sealer {
              ORDER BY seq",
         )
         .bind(named)
-        .fetch_all(&mut *connection)
+        .fetch_all(self.store.reader())
         .await
         .tried("find what names a person")?;
-        drop(connection);
         let platform: Ranges = found.into_iter().map(i64::unsigned_abs).collect();
         let mut erased = 0;
         for (chain, entries) in [(own, Ranges::one(1, last)), (Owner::Platform, platform)] {
@@ -158,15 +156,11 @@ impl Sealer {
     }
 }
 
-async fn pragma(tx: &mut SqliteConnection, text: &'static str) -> Result<(), StoreError> {
+async fn pragma(tx: &mut Tx, text: &'static str) -> Result<(), StoreError> {
     sqlx::query(text).execute(tx).await.tried("overwrite what is deleted").map(|_done| ())
 }
 
-async fn redact_rows(
-    tx: &mut SqliteConnection,
-    redaction: &Redaction,
-    now: i64,
-) -> Result<u64, AuditError> {
+async fn redact_rows(tx: &mut Tx, redaction: &Redaction, now: i64) -> Result<u64, AuditError> {
     let Redaction { chain, entries, extent, by, why } = redaction;
     let set = match extent {
         Extent::Detail => "detail = NULL, detail_salt = NULL",

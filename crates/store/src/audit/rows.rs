@@ -2,9 +2,10 @@
 
 use cloister_vault::{Digest32, Owner};
 use sqlx::sqlite::SqliteRow;
-use sqlx::{FromRow, Row as _, SqliteConnection};
+use sqlx::{FromRow, Row as _, SqliteExecutor};
 
 use super::record::{Detail, Names, Record, Salt};
+use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt};
 
 pub(super) const COLUMNS: &str = "seq, at, action, actor, subject, names_salt, names_hash, detail, \
@@ -82,11 +83,7 @@ impl Row {
     }
 }
 
-pub(super) async fn insert(
-    tx: &mut SqliteConnection,
-    chain: Owner,
-    record: &Record,
-) -> Result<(), StoreError> {
+pub(super) async fn insert(tx: &mut Tx, chain: Owner, record: &Record) -> Result<(), StoreError> {
     let names = record.names.as_ref();
     let detail = record.detail.as_ref();
     sqlx::query(
@@ -114,7 +111,7 @@ pub(super) async fn insert(
 
 /// Entries `first` to `last` of a chain, in order.
 pub(super) async fn read(
-    connection: &mut SqliteConnection,
+    database: impl SqliteExecutor<'_>,
     chain: Owner,
     first: u64,
     last: u64,
@@ -127,7 +124,7 @@ pub(super) async fn read(
         .bind(chain.to_string())
         .bind(number(first))
         .bind(number(last))
-        .fetch_all(connection)
+        .fetch_all(database)
         .await
         .tried("read audit entries")?;
     rows.into_iter().map(Row::into_record).collect()

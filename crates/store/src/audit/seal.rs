@@ -192,9 +192,7 @@ impl Sealer {
     /// Writes a planned segment from the database, which must hold.
     async fn write_segment(&self, plan: Plan) -> Result<(), AuditError> {
         let Plan { chain, number, first, last } = plan;
-        let mut connection = self.store.reader().acquire().await.tried("read audit entries")?;
-        let entries = rows::read(&mut connection, chain, first, last).await?;
-        drop(connection);
+        let entries = rows::read(self.store.reader(), chain, first, last).await?;
         if !segment::is_run(chain, &entries, (first, last)) {
             return Err(AuditError::NotGenuine { chain, number, first, last });
         }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use cloister_vault::{Digest32, Owner};
-use sqlx::SqliteConnection;
 
 use super::checker::{Checked, Checker, Expected};
 use super::error::{AuditError, blocking, file};
@@ -15,6 +14,7 @@ use super::segment::{self, Part};
 use super::statements::{Files, KnownCheckpoint, check_checkpoints};
 use crate::db::Store;
 use crate::error::{StoreError, Tried};
+use crate::readers::Reader;
 
 /// Entries are read and checked in pages of this many.
 const PAGE: i64 = 4096;
@@ -45,13 +45,12 @@ impl Verification {
 impl Store {
     /// Verifies the audit against its files. What is recorded meanwhile does no harm.
     pub async fn verify_audit(&self, what: &Verification) -> Result<Report, AuditError> {
-        let mut connection = self.reader().acquire().await.tried("read the audit")?;
         // Read before the file, which is always ahead of it.
-        let known = newest_checkpoint(&mut connection).await?;
+        let known = newest_checkpoint(self.reader()).await?;
         let options = what.clone();
         let Files { mut report, expected } =
             blocking(move || check_checkpoints(&options, known)).await?;
-        let mut chains = chains(&mut connection, &mut report).await?;
+        let mut chains = chains(self.reader(), &mut report).await?;
         for chain in expected.keys() {
             chains.entry(*chain).or_default();
         }
@@ -62,11 +61,11 @@ impl Store {
             let sealed_expected = of_chain.clone();
             let sealed =
                 blocking(move || check_segments(&options, chain, sealed_expected, segments));
-            let rows = check_rows(&mut connection, chain, of_chain, what.clock_tolerance_ms);
+            let rows = check_rows(self.reader(), chain, of_chain, what.clock_tolerance_ms);
             let (sealed, rows) = tokio::join!(sealed, rows);
             let (sealed, rows) = (sealed?, rows?);
             let differs = if sealed.findings.is_empty() && rows.findings.is_empty() {
-                first_difference(&mut connection, what, chain, &sealed).await?
+                first_difference(self.reader(), what, chain, &sealed).await?
             } else {
                 None
             };
@@ -136,12 +135,10 @@ fn add_chain(
     }
 }
 
-async fn newest_checkpoint(
-    connection: &mut SqliteConnection,
-) -> Result<KnownCheckpoint, StoreError> {
+async fn newest_checkpoint(reader: Reader<'_>) -> Result<KnownCheckpoint, StoreError> {
     let newest: Option<(i64, Vec<u8>)> =
         sqlx::query_as("SELECT number, hash FROM audit_checkpoints ORDER BY number DESC LIMIT 1")
-            .fetch_optional(connection)
+            .fetch_optional(reader)
             .await
             .tried("find the newest checkpoint")?;
     // A hash that is none fits no checkpoint.
@@ -151,14 +148,14 @@ async fn newest_checkpoint(
 
 /// The chains the database knows, and how many segments of each are written.
 async fn chains(
-    connection: &mut SqliteConnection,
+    reader: Reader<'_>,
     report: &mut Report,
 ) -> Result<BTreeMap<Owner, u64>, StoreError> {
     let rows: Vec<(String, i64)> = sqlx::query_as(
         "SELECT chain, segments FROM audit_chains UNION ALL \
          SELECT DISTINCT chain, 0 FROM audit_entries WHERE chain NOT IN (SELECT chain FROM audit_chains)",
     )
-    .fetch_all(connection)
+    .fetch_all(reader)
     .await
     .tried("list the audit chains")?;
     let mut chains = BTreeMap::new();
@@ -179,7 +176,7 @@ async fn chains(
 
 /// Checks a chain's rows; the next page is read while one is checked.
 async fn check_rows(
-    connection: &mut SqliteConnection,
+    reader: Reader<'_>,
     chain: Owner,
     expected: Vec<Expected>,
     tolerance_ms: i64,
@@ -201,7 +198,7 @@ async fn check_rows(
                 .bind(chain.to_string())
                 .bind(after)
                 .bind(PAGE)
-                .fetch_all(&mut *connection)
+                .fetch_all(reader)
                 .await
                 .tried("read audit entries")
         };
@@ -270,7 +267,7 @@ fn feed_segment(checker: &mut Checker, reader: segment::Reader) -> Result<(), Au
 
 /// The first sealed entry that the database does not hold, when both are consistent in themselves.
 async fn first_difference(
-    connection: &mut SqliteConnection,
+    reader: Reader<'_>,
     what: &Verification,
     chain: Owner,
     sealed: &Checked,
@@ -279,22 +276,22 @@ async fn first_difference(
     if last == 0 {
         return Ok(None);
     }
-    let newest = rows::read(&mut *connection, chain, last, last).await?;
+    let newest = rows::read(reader, chain, last, last).await?;
     if newest.first().is_some_and(|row| row.hash == sealed.tip.hash) {
         return Ok(None);
     }
     let mut number = 0;
     loop {
         number += 1;
-        let Some(reader) = segment::open(&what.dir, chain, number)? else { return Ok(Some(last)) };
+        let Some(parts) = segment::open(&what.dir, chain, number)? else { return Ok(Some(last)) };
         let mut entries: Vec<Record> = Vec::new();
-        for part in reader {
+        for part in parts {
             if let Part::Entry(entry) = part? {
                 entries.push(*entry);
             }
         }
         let (Some(from), Some(to)) = (entries.first(), entries.last()) else { continue };
-        let rows = rows::read(&mut *connection, chain, from.seq, to.seq).await?;
+        let rows = rows::read(reader, chain, from.seq, to.seq).await?;
         let mut pairs = entries.iter().zip(rows.iter().map(Some).chain(std::iter::repeat(None)));
         let differs = pairs.find(|(entry, row)| row.is_none_or(|row| row.hash != entry.hash));
         if let Some((entry, _)) = differs {

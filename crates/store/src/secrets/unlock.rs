@@ -9,11 +9,10 @@ use std::path::{Path, PathBuf};
 use cloister_vault::{
     Keyring, MasterId, MasterKey, MasterSource, Owner, SealedDataKey, VaultError, sync_dir,
 };
-use sqlx::SqliteConnection;
 
 use super::SecretError;
 use crate::audit;
-use crate::db::Store;
+use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried, corrupt};
 
 /// Data keys sealed anew in one transaction.
@@ -232,12 +231,7 @@ impl Store {
 }
 
 /// Seals data keys under another master key, no more than so many; returns how many.
-async fn reseal(
-    tx: &mut SqliteConnection,
-    keys: &Keyring,
-    to: &MasterId,
-    most: i64,
-) -> Result<u64, SecretError> {
+async fn reseal(tx: &mut Tx, keys: &Keyring, to: &MasterId, most: i64) -> Result<u64, SecretError> {
     let rows: Vec<(String, String, Vec<u8>)> =
         sqlx::query_as("SELECT owner, master, sealed FROM data_keys WHERE master <> ? LIMIT ?")
             .bind(to.as_str())
@@ -262,11 +256,7 @@ async fn reseal(
     Ok(resealed)
 }
 
-async fn set_state(
-    tx: &mut SqliteConnection,
-    id: &MasterId,
-    state: &str,
-) -> Result<(), StoreError> {
+async fn set_state(tx: &mut Tx, id: &MasterId, state: &str) -> Result<(), StoreError> {
     sqlx::query("UPDATE master_keys SET state = ? WHERE id = ?")
         .bind(state)
         .bind(id.as_str())

@@ -1,0 +1,174 @@
+//! Who has the database in hand, who waits for it, and since when.
+//!
+//! Promises: looking costs no connection and waits for nobody; whoever waits is counted, and too many are
+//! refused rather than kept.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::panic::Location;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::db::Store;
+
+/// How many may wait for a reader, or for the writer, at the same time.
+pub(crate) const MOST_WAITING: usize = 4_096;
+
+/// The line of ours that wants something of the database.
+pub(crate) type Place = &'static Location<'static>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HoldKind {
+    Reader,
+    Writer,
+}
+
+impl HoldKind {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Reader => "reader",
+            Self::Writer => "writer",
+        }
+    }
+}
+
+/// Somebody who has a connection of the database in hand, or waits for one.
+#[derive(Clone, Debug)]
+pub struct Hold {
+    /// Its own, as long as this process runs.
+    pub number: u64,
+    pub kind: HoldKind,
+    /// Where in our source: `waiting.rs:128`.
+    pub place: String,
+    /// It waits for its turn, and holds nothing.
+    pub waits: bool,
+    pub since: Duration,
+}
+
+impl fmt::Display for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let does = if self.waits { "waits for" } else { "holds" };
+        let what = match self.kind {
+            HoldKind::Reader => "a reader",
+            HoldKind::Writer => "the writer",
+        };
+        write!(f, "{} {does} {what} for {} s", self.place, self.since.as_secs())
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Holds {
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    next: u64,
+    open: BTreeMap<u64, Open>,
+    waiting_to_read: usize,
+    waiting_to_write: usize,
+}
+
+impl Known {
+    fn waiting(&mut self, kind: HoldKind) -> &mut usize {
+        match kind {
+            HoldKind::Reader => &mut self.waiting_to_read,
+            HoldKind::Writer => &mut self.waiting_to_write,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    kind: HoldKind,
+    place: Place,
+    waits: bool,
+    since: Instant,
+}
+
+/// Being in the books; dropped, it is out of them.
+#[derive(Debug)]
+pub(crate) struct Ticket {
+    holds: Arc<Holds>,
+    number: u64,
+}
+
+impl Holds {
+    /// Queues up; none: too many wait already.
+    pub(crate) fn wait(self: &Arc<Self>, kind: HoldKind, place: Place) -> Option<Ticket> {
+        let mut known = self.known();
+        let waiting = known.waiting(kind);
+        if *waiting >= MOST_WAITING {
+            return None;
+        }
+        *waiting += 1;
+        let number = known.next;
+        known.next += 1;
+        let since = Instant::now();
+        known.open.insert(number, Open { kind, place, waits: true, since });
+        Some(Ticket { holds: Arc::clone(self), number })
+    }
+
+    /// Those who have waited or held for at least this long, the longest first.
+    pub(crate) fn longer_than(&self, limit: Duration) -> Vec<Hold> {
+        let known = self.known();
+        let mut found: Vec<Hold> =
+            known.open.iter().map(|(number, open)| open.told(*number)).collect();
+        drop(known);
+        found.retain(|hold| hold.since >= limit);
+        found.sort_by_key(|hold| (hold.waits, std::cmp::Reverse(hold.since)));
+        found
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Open {
+    fn told(&self, number: u64) -> Hold {
+        let file = self.place.file();
+        let file = file.rsplit_once("src/").map_or(file, |(_, file)| file);
+        Hold {
+            number,
+            kind: self.kind,
+            place: format!("{file}:{}", self.place.line()),
+            waits: self.waits,
+            since: self.since.elapsed(),
+        }
+    }
+}
+
+impl Ticket {
+    /// Its turn has come.
+    pub(crate) fn has_turn(&self) {
+        let mut known = self.holds.known();
+        if let Some(open) = known.open.get_mut(&self.number)
+            && open.waits
+        {
+            (open.waits, open.since) = (false, Instant::now());
+            let kind = open.kind;
+            *known.waiting(kind) -= 1;
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let mut known = self.holds.known();
+        if let Some(open) = known.open.remove(&self.number)
+            && open.waits
+        {
+            *known.waiting(open.kind) -= 1;
+        }
+    }
+}
+
+impl Store {
+    /// Who has held a connection, or waited for one, for longer than this. It does not touch the database.
+    pub fn held_longer_than(&self, limit: Duration) -> Vec<Hold> {
+        self.holds().longer_than(limit)
+    }
+}

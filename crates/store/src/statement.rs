@@ -1,0 +1,74 @@
+//! A statement that borrows nothing: it can be handed to whoever has the connection.
+
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, TryStreamExt};
+use sqlx::error::BoxDynError;
+use sqlx::sqlite::{Sqlite, SqliteArguments, SqliteQueryResult, SqliteRow, SqliteStatement};
+use sqlx::{Either, Execute, Executor, SqlStr, SqliteConnection};
+
+/// What a statement brings: rows, and at its end how many it has changed.
+pub(crate) type Step = Either<SqliteQueryResult, SqliteRow>;
+
+pub(crate) struct Owned {
+    sql: SqlStr,
+    arguments: Option<SqliteArguments>,
+    persistent: bool,
+    /// Only its first row is wanted.
+    first: bool,
+}
+
+impl Owned {
+    /// A statement whose every row is wanted.
+    pub(crate) fn all<'q>(query: impl Execute<'q, Sqlite>) -> Result<Self, sqlx::Error> {
+        Self::of(query, false)
+    }
+
+    /// A statement of which only the first row is wanted.
+    pub(crate) fn first<'q>(query: impl Execute<'q, Sqlite>) -> Result<Self, sqlx::Error> {
+        Self::of(query, true)
+    }
+
+    fn of<'q>(mut query: impl Execute<'q, Sqlite>, first: bool) -> Result<Self, sqlx::Error> {
+        let arguments = query.take_arguments().map_err(sqlx::Error::Encode)?;
+        let persistent = query.persistent();
+        Ok(Self { sql: query.sql(), arguments, persistent, first })
+    }
+
+    /// Runs it to its end.
+    pub(crate) fn run(
+        self,
+        connection: &mut SqliteConnection,
+    ) -> BoxFuture<'_, Result<Vec<Step>, sqlx::Error>> {
+        async move {
+            if self.first {
+                let row = connection.fetch_optional(self).await?;
+                return Ok(row.map(Either::Right).into_iter().collect());
+            }
+            connection.fetch_many(self).try_collect().await
+        }
+        .boxed()
+    }
+}
+
+/// The first row of what a statement brought.
+pub(crate) fn first_row(steps: Vec<Step>) -> Option<SqliteRow> {
+    steps.into_iter().find_map(Either::right)
+}
+
+impl Execute<'_, Sqlite> for Owned {
+    fn sql(self) -> SqlStr {
+        self.sql
+    }
+
+    fn statement(&self) -> Option<&SqliteStatement> {
+        None
+    }
+
+    fn take_arguments(&mut self) -> Result<Option<SqliteArguments>, BoxDynError> {
+        Ok(self.arguments.take())
+    }
+
+    fn persistent(&self) -> bool {
+        self.persistent
+    }
+}

@@ -1,0 +1,128 @@
+//! A write transaction, as whoever writes has it: it gives orders, and the connection stays where it is.
+
+use std::ops::{Deref, DerefMut};
+
+use futures_util::future::{self, BoxFuture};
+use futures_util::stream::{self, BoxStream};
+use futures_util::{FutureExt, StreamExt, TryStreamExt};
+use sqlx::sqlite::{Sqlite, SqliteRow, SqliteStatement, SqliteTypeInfo};
+use sqlx::{Describe, Execute, Executor, SqlStr};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::statement::{Owned, Step, first_row};
+
+/// What a transaction is told to do.
+pub(crate) enum Order {
+    Run { statement: Owned, found: oneshot::Sender<Result<Vec<Step>, sqlx::Error>> },
+    Commit { done: oneshot::Sender<Result<(), sqlx::Error>> },
+    Undo { done: oneshot::Sender<Result<(), sqlx::Error>> },
+}
+
+/// A write transaction; dropped without `commit` it leaves no trace.
+pub(crate) struct WriteTx(Tx);
+
+/// Where the statements of a transaction run.
+#[derive(Debug)]
+pub(crate) struct Tx {
+    orders: mpsc::Sender<Order>,
+}
+
+impl WriteTx {
+    pub(crate) fn new(orders: mpsc::Sender<Order>) -> Self {
+        Self(Tx { orders })
+    }
+
+    /// Puts what was written on disk, together with what others wrote meanwhile.
+    pub(crate) async fn commit(self) -> Result<(), sqlx::Error> {
+        let (done, is_done) = oneshot::channel();
+        self.0.order(Order::Commit { done }, is_done).await
+    }
+
+    /// Takes back what was written.
+    pub(crate) async fn rollback(self) -> Result<(), sqlx::Error> {
+        let (done, is_done) = oneshot::channel();
+        self.0.order(Order::Undo { done }, is_done).await
+    }
+}
+
+impl Deref for WriteTx {
+    type Target = Tx;
+
+    fn deref(&self) -> &Tx {
+        &self.0
+    }
+}
+
+impl DerefMut for WriteTx {
+    fn deref_mut(&mut self) -> &mut Tx {
+        &mut self.0
+    }
+}
+
+impl Tx {
+    async fn order<T>(
+        &self,
+        order: Order,
+        answer: oneshot::Receiver<Result<T, sqlx::Error>>,
+    ) -> Result<T, sqlx::Error> {
+        let taken_back = || {
+            sqlx::Error::Protocol("the write was taken back: it was held for too long".to_owned())
+        };
+        self.orders.send(order).await.map_err(|_gone| taken_back())?;
+        answer.await.unwrap_or_else(|_gone| Err(taken_back()))
+    }
+
+    async fn run(&self, statement: Result<Owned, sqlx::Error>) -> Result<Vec<Step>, sqlx::Error> {
+        let (found, is_found) = oneshot::channel();
+        self.order(Order::Run { statement: statement?, found }, is_found).await
+    }
+}
+
+impl<'c> Executor<'c> for &'c mut Tx {
+    type Database = Sqlite;
+
+    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, Result<Step, sqlx::Error>>
+    where
+        'c: 'e,
+        E: 'q + Execute<'q, Sqlite>,
+    {
+        let statement = Owned::all(query);
+        let found = async move { self.run(statement).await };
+        stream::once(found).map_ok(|steps| stream::iter(steps).map(Ok)).try_flatten().boxed()
+    }
+
+    fn fetch_optional<'e, 'q: 'e, E>(
+        self,
+        query: E,
+    ) -> BoxFuture<'e, Result<Option<SqliteRow>, sqlx::Error>>
+    where
+        'c: 'e,
+        E: 'q + Execute<'q, Sqlite>,
+    {
+        let statement = Owned::first(query);
+        async move { self.run(statement).await.map(first_row) }.boxed()
+    }
+
+    fn prepare_with<'e>(
+        self,
+        _sql: SqlStr,
+        _parameters: &'e [SqliteTypeInfo],
+    ) -> BoxFuture<'e, Result<SqliteStatement, sqlx::Error>>
+    where
+        'c: 'e,
+    {
+        future::ready(Err(only_run())).boxed()
+    }
+
+    fn describe<'e>(self, _sql: SqlStr) -> BoxFuture<'e, Result<Describe<Sqlite>, sqlx::Error>>
+    where
+        'c: 'e,
+    {
+        future::ready(Err(only_run())).boxed()
+    }
+}
+
+/// A statement belongs to a connection, and no connection leaves its task.
+pub(crate) fn only_run() -> sqlx::Error {
+    sqlx::Error::Protocol("statements are run here, not prepared or described".to_owned())
+}
