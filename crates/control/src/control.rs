@@ -138,6 +138,8 @@ impl Control {
         self.inner.tracker.spawn(async move { scheduler.schedule_tasks().await });
         let quota = self.clone();
         self.inner.tracker.spawn(async move { quota.watch_quotas().await });
+        let watchdog = self.clone();
+        self.inner.tracker.spawn(async move { watchdog.watch_holds().await });
         let keeper = self.clone();
         self.inner.tracker.spawn(async move { keeper.keep_audit().await });
         let hubs = self.clone();

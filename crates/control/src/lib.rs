@@ -41,6 +41,7 @@ mod test_telegram;
 #[cfg(test)]
 mod test_world;
 mod uploads;
+mod watchdog;
 
 pub use audit_keeper::{AuditOptions, AuditParts, S3Witness, SecretOptions, TwoSources};
 pub use commands::{COMMANDS, MenuItem, is_urgent, menu, spell_commands};

@@ -52,7 +52,10 @@ impl Control {
     /// Everything that is measured, as Prometheus reads it.
     pub async fn metrics_text(&self) -> String {
         let now = self.store().clock.now_ms();
+        let held = self.held_too_long();
+        let waiting = held.iter().filter(|hold| hold.waits).count();
         let gauges = Gauges {
+            held: (held.len() - waiting, waiting),
             pulse: self.pulse().await,
             now,
             live_cells: self.live_cells().len(),

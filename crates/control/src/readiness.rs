@@ -8,8 +8,9 @@ use tokio::time::{Instant, timeout};
 
 use crate::control::Control;
 use crate::ports::CheckStatus;
+use crate::watchdog;
 
-/// How long the database may take to begin a write, and a trial cell to start.
+/// How long the database may take to begin a write or to read, and a trial cell to start.
 const PATIENCE: Duration = Duration::from_millis(900);
 /// How long an answer is good for: anybody may ask, and that must cost nothing.
 const FRESH: Duration = Duration::from_millis(500);
@@ -46,8 +47,9 @@ impl LastChecks {
         {
             return checks.clone();
         }
-        let (database, cells) = tokio::join!(control.database_writes(), control.launches());
-        let checks = vec![database, control.disk_room(), cells];
+        let (writes, reads, cells) =
+            tokio::join!(control.database_writes(), control.database_reads(), control.launches());
+        let checks = vec![writes, reads, control.disk_room(), cells];
         *found = Some((Instant::now(), checks.clone()));
         checks
     }
@@ -56,7 +58,7 @@ impl LastChecks {
 impl Control {
     /// Looks at what a new message would need. Cheap, and never longer than two seconds.
     pub async fn readiness(&self) -> Readiness {
-        let mut checks = vec![self.accepts()];
+        let mut checks = vec![self.accepts(), self.nobody_holds_it()];
         checks.extend(self.inner.last_checks.read(self).await);
         Readiness { ready: checks.iter().all(|check| check.ok), checks }
     }
@@ -68,6 +70,38 @@ impl Control {
                 "accepting",
                 "the control plane is stopping",
                 "start it again with `cloister up`, or send traffic to another one",
+            ),
+        }
+    }
+
+    /// Whether everybody lets go of the database in time. This one does not touch it.
+    fn nobody_holds_it(&self) -> Ready {
+        let id = "database_held";
+        let held = self.held_too_long();
+        if held.is_empty() {
+            return good(id, "nobody holds or waits for the database for long");
+        }
+        bad(
+            id,
+            watchdog::in_words(&held),
+            "if the disk is fast (`iostat -x 1`) and no other program has the database open, keep the log, \
+             report it, and start again with `cloister up`",
+        )
+    }
+
+    async fn database_reads(&self) -> Ready {
+        let id = "database_reads";
+        match timeout(PATIENCE, self.store().check_readable()).await {
+            Ok(Ok(())) => good(id, "can be read"),
+            Ok(Err(error)) => {
+                tracing::error!(%error, "the database can't be read");
+                bad(id, "can't be read", "see the log; look at the disk with `df -h` and `dmesg`")
+            }
+            Err(_late) => bad(
+                id,
+                "was not read in time",
+                "too much is read at once or the disk is slow: look at `iostat -x 1`, or raise \
+                 `[store] readers`",
             ),
         }
     }

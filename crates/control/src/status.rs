@@ -45,10 +45,16 @@ impl Control {
                 lines.push(spend_total(&pulse));
                 lines.push(quota_line(&pulse));
             }
-            None => lines.push(
-                line("database", "Database", "could not be read in time")
-                    .act("look at the disk (`df -h`, `dmesg`), then restart with `cloister up`"),
-            ),
+            None => {
+                lines.push(
+                    line("database", "Database", "could not be read in time").act(
+                        "look at the disk (`df -h`, `dmesg`), then restart with `cloister up`",
+                    ),
+                );
+                // The rest would wait for it, too.
+                lines.push(self.log_line());
+                return Ok(lines);
+            }
         }
         lines.extend(self.connector_lines().await);
         lines.push(self.approval_line().await?);

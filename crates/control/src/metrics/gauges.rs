@@ -21,6 +21,8 @@ pub(crate) struct Gauges {
     pub(crate) executor_limit: usize,
     /// Free and whole bytes.
     pub(crate) disk: Option<(u64, u64)>,
+    /// How many hold the database for too long, and how many wait for it.
+    pub(crate) held: (usize, usize),
     pub(crate) stopping: bool,
     pub(crate) stopped: bool,
     pub(crate) started_at: f64,
@@ -34,6 +36,8 @@ impl Gauges {
         to.gauge(names::STOPPING, f64::from(u8::from(self.stopping)));
         to.gauge(names::STOPPED, f64::from(u8::from(self.stopped)));
         to.gauge(names::SCRAPE_OK, f64::from(u8::from(self.pulse.is_some())));
+        let held = [("holds", count(self.held.0)), ("waits", count(self.held.1))];
+        to.gauges(names::DATABASE_HELD, "state", &held);
         if let Some(pulse) = &self.pulse {
             self.expose_pulse(pulse, to);
         }

@@ -94,6 +94,10 @@ pub(super) const STOPPING: Name =
     ("cloister_stopping", "1 while the control plane drains and stops");
 pub(super) const SCRAPE_OK: Name =
     ("cloister_database_ok", "1 if the database could be read for this answer");
+pub(super) const DATABASE_HELD: Name = (
+    "cloister_database_held_too_long",
+    "Who holds a connection of the database, or waits for one, for more than 5 seconds; must be 0",
+);
 pub(super) const BUILD_INFO: Name = ("cloister_build_info", "The version that runs");
 pub(super) const PROCESS_MEMORY: Name =
     ("process_resident_memory_bytes", "Resident memory of the control plane");
