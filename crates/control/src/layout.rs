@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use cloister_protocol::{ChatId, WorkspaceId};
 
 use crate::files::{FileError, RelPath, Tree};
+use crate::ports::{Access, Mount};
 
 /// The data directory.
 #[derive(Clone, Debug)]
@@ -98,6 +99,13 @@ impl Layout {
 
     pub fn chat_incoming(&self, workspace: WorkspaceId, chat: ChatId) -> PathBuf {
         self.workspace(workspace).join("chats").join(chat.to_string()).join("incoming")
+    }
+
+    /// What people sent into a chat, as any sandbox sees it: to read, whatever was allowed. An answer
+    /// of theirs opens what it showed, and no folder for the code that runs later.
+    pub fn incoming_mount(&self, workspace: WorkspaceId, chat: ChatId, target: PathBuf) -> Mount {
+        let source = self.chat_incoming(workspace, chat);
+        Mount { source, target, access: Access::ReadOnly }
     }
 
     /// A sandbox's own run directory, made anew.

@@ -9,6 +9,9 @@ use rustix::io::Errno;
 use super::failed;
 use crate::files;
 
+/// Said where a write is refused because nothing there may be changed.
+const READ_ONLY: &str =
+    "What the person sent stays as it is: copy it to your own files and change the copy.";
 /// Said wherever a write is refused for lack of room.
 pub(super) const NO_ROOM: &str = "The workspace is over its quota, or the file is over the size limit: \
     writes are refused, reads and deletes still work. Delete what is not needed, or tell the person.";
@@ -71,9 +74,10 @@ impl Place {
 
 /// A failed file operation in words.
 pub(super) fn trouble(tried: &str, path: &str, error: &io::Error) -> Outcome {
-    let no_room = [Errno::FBIG, Errno::NOSPC, Errno::DQUOT, Errno::ROFS];
+    let no_room = [Errno::FBIG, Errno::NOSPC, Errno::DQUOT];
     let hint = match Errno::from_io_error(error) {
         Some(errno) if no_room.contains(&errno) => format!(" {NO_ROOM}"),
+        Some(Errno::ROFS) => format!(" {READ_ONLY}"),
         _ => String::new(),
     };
     failed(format!("can't {tried} {path:?}: {error}.{hint}"))

@@ -23,4 +23,6 @@ fn a_refused_write_is_explained() {
         );
     }
     assert!(!trouble("write", "a", &Errno::ACCESS.into()).output.contains("quota"));
+    let sent = trouble("write", "incoming/a", &Errno::ROFS.into()).output;
+    assert!(sent.contains("change the copy") && !sent.contains("quota"), "{sent}");
 }

@@ -139,6 +139,66 @@ async fn a_sent_file_is_fetched_with_the_session_s_token_only() {
     assert_eq!(std::fs::metadata(dir.path().join("my blob_.bin")).unwrap().len(), 300_000);
 }
 
+async fn asked(client: &mut AgentClient, about: &str) {
+    let ask = frame(client, "a question", |frame| match frame {
+        AgentFrame::Ask(ask) => Some(ask.clone()),
+        _ => None,
+    })
+    .await;
+    assert!(ask.text.contains(about), "{}", ask.text);
+}
+
+/// G5: what a person allowed opens exactly that. Their own files stay read-only for all code of the task,
+/// and one of them goes when they allow that very deletion, which the control plane makes.
+#[tokio::test]
+async fn what_was_sent_is_read_only_for_a_task_whatever_was_allowed() {
+    let python = |code: &str| Reply::tool_call("python", json!({"code": code}));
+    let spoil = vec![
+        bash("mkdir -p build && touch build/x"),
+        bash("rm -rf build"),
+        python("open('/chat/incoming/ledger.csv', 'w').write('spoiled')"),
+        python("import os; os.remove('incoming/ledger.csv')"),
+        bash("mv incoming/ledger.csv mine.csv"),
+        Reply::tool_call("write_file", json!({"path": "incoming/new.txt", "content": "x"})),
+        bash("rm incoming/ledger.csv"),
+        bash("cp incoming/ledger.csv copy.csv && echo more >> copy.csv && cat copy.csv"),
+    ];
+    let remove = vec![bash("rm incoming/ledger.csv"), bash("ls incoming")];
+    let world = World::with("", jobs(vec![("spoil", spoil), ("remove", remove)])).await;
+    let session = world.stack.session("owner").await.unwrap();
+    world.upload(&session, "ledger.csv", b"precious\n").await;
+    let ledger = world.stack.data().join("workspaces/w1/chats/C1/incoming/ledger.csv");
+    let kept = || std::fs::read_to_string(&ledger).unwrap_or_default();
+
+    let mut client = world.owner().await;
+    client.say("job:spoil").await;
+    asked(&mut client, "rm -rf build").await;
+    client.say("/yes").await;
+    // Nothing in between was asked: what can't be done is no question.
+    asked(&mut client, "rm incoming/ledger.csv").await;
+    assert_eq!(kept(), "precious\n");
+    client.say("/no").await;
+    let end = crate::world::report(&mut client).await;
+    assert!(end.text.contains("precious\nmore"), "a copy is the task's own: {}", end.text);
+    assert_eq!(kept(), "precious\n");
+    let mut executor = world.model.requests();
+    executor.retain(|request| request.tool_names().contains(&"bash"));
+    let told = executor.pop().unwrap().tool_results();
+    let refused = told.iter().filter(|result| result.contains("change the copy")).count();
+    assert_eq!(refused, 2, "the move and the write are explained: {told:#?}");
+    let read_only = told.iter().filter(|result| result.contains("Read-only file system")).count();
+    assert_eq!(read_only, 2, "{told:#?}");
+
+    client.say("job:remove").await;
+    asked(&mut client, "rm incoming/ledger.csv").await;
+    client.say("/yes").await;
+    crate::world::report(&mut client).await;
+    assert!(!ledger.exists());
+    let audit = world.audit().await;
+    let deleted: Vec<_> = audit.iter().filter(|row| row.action == "file.delete").collect();
+    assert_eq!(deleted.len(), 1, "{audit:#?}");
+}
+
 #[tokio::test]
 async fn nothing_outside_the_workspace_can_be_sent() {
     let tricks = "ln -s /etc/passwd link; ln -s / root; mkfifo pipe; echo x > file; ln file hard; \

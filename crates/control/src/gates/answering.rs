@@ -144,17 +144,6 @@ impl Control {
         Ok(true)
     }
 
-    /// Whether people have allowed a task to change what they sent: by a plan, or by something
-    /// destructive.
-    pub(crate) async fn may_change_incoming(&self, task: &Task) -> Result<bool, ControlError> {
-        let asked = self.store().approvals_of(task.id).await?;
-        Ok(asked.iter().any(|approval| {
-            let destroys = approval.class == Class::Destructive.as_str();
-            approval.state == ApprovalState::Allowed
-                && (approval.kind == ApprovalKind::Plan || destroys)
-        }))
-    }
-
     /// What people have answered, for an executor that starts again.
     pub(crate) async fn notes_for(&self, task: &Task) -> Result<Vec<String>, ControlError> {
         let asked = self.store().approvals_of(task.id).await?;

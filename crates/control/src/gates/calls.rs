@@ -3,6 +3,7 @@
 use cloister_policy::engine::CellAsk;
 use cloister_policy::gate::{Action, Effect, Reading, Surroundings, visible};
 use cloister_policy::provenance::Flow;
+use cloister_policy::shell::Originals;
 use cloister_policy::{Rated, shell};
 use cloister_protocol::TaskId;
 use cloister_protocol::link::{CHAT_PATH, Call};
@@ -29,11 +30,19 @@ pub(crate) enum CallGate {
     Run(Passing),
     /// People are asked; the task waits, and its state says so.
     Wait,
+    /// It only deletes these files that people sent, and the control plane does so itself: for no
+    /// sandbox are they writable.
+    Delete { files: Vec<String>, passing: Passing },
     /// It does not run, and the model is told why.
     Refuse { reason: String, passing: Passing },
     /// Nothing runs now.
     Stopped,
 }
+
+/// Why a call is refused that would change what people sent. No answer of theirs would let it.
+const ORIGINALS_STAY: &str = "what the person sent (incoming/) is not changed by a task, whatever was \
+    allowed: copy it to your own files and change the copy. To delete a file that they sent, run \
+    `rm incoming/NAME` by itself: they are asked, and the control plane deletes it";
 
 /// A tool call, as it is judged.
 struct Rating {
@@ -50,6 +59,7 @@ impl Control {
         call: &Call,
     ) -> Result<CallGate, ControlError> {
         let mut looks = 0;
+        let originals = originals_of(call);
         loop {
             if self.is_stopped() {
                 return Ok(CallGate::Stopped);
@@ -65,13 +75,20 @@ impl Control {
                 let passing = Passing { entries: vec![note.clone()], used_up: Vec::new() };
                 Ok(CallGate::Refuse { reason, passing })
             };
+            if originals == Originals::Changes {
+                return refuse(ORIGINALS_STAY.to_owned());
+            }
             match self.judge(&cell, &wanted).await? {
                 Judged::Pass(passed) => {
                     let asked = passed.was_asked();
                     let pass = pass_entry(task.workspace, Some(id), &wanted.effect, &passed);
                     let mut entries = vec![note];
                     entries.extend(asked.then_some(pass));
-                    return Ok(CallGate::Run(passed.into_passing(entries)));
+                    let passing = passed.into_passing(entries);
+                    return Ok(match originals {
+                        Originals::Deletes(files) => CallGate::Delete { files, passing },
+                        Originals::Untouched | Originals::Changes => CallGate::Run(passing),
+                    });
                 }
                 Judged::Denied { reason } => return refuse(reason),
                 Judged::Asked(approval) => match approval.state {
@@ -87,6 +104,31 @@ impl Control {
             }
         }
     }
+}
+
+/// What a call means to do to what people sent.
+fn originals_of(call: &Call) -> Originals {
+    match call.name.as_str() {
+        "bash" => match serde_json::from_str::<ShellArguments>(&call.arguments) {
+            Ok(ShellArguments { command }) => shell::originals(&command),
+            Err(_unreadable) => Originals::Untouched,
+        },
+        "write_file" | "edit_file" => {
+            let path = serde_json::from_str::<FileArguments>(&call.arguments).map(|args| args.path);
+            if path.is_ok_and(|path| is_sent(&path)) {
+                Originals::Changes
+            } else {
+                Originals::Untouched
+            }
+        }
+        _ => Originals::Untouched,
+    }
+}
+
+/// Whether a path, as a tool of an executor is given it, leads to what people sent.
+fn is_sent(path: &str) -> bool {
+    let below = path.strip_prefix(CHAT_PATH).filter(|rest| rest.starts_with('/')).unwrap_or(path);
+    below.split('/').find(|part| !part.is_empty() && *part != ".") == Some("incoming")
 }
 
 fn wanted_by(live: &Live, call: &Call) -> Wanted {
@@ -129,6 +171,13 @@ fn wanted_by(live: &Live, call: &Call) -> Wanted {
 struct ShellArguments {
     #[serde(alias = "cmd")]
     command: String,
+}
+
+/// What of a file tool's arguments says which file.
+#[derive(Deserialize)]
+struct FileArguments {
+    #[serde(alias = "file_path", alias = "filename")]
+    path: String,
 }
 
 fn rate(call: &Call) -> Rating {

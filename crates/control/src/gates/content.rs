@@ -250,23 +250,6 @@ impl Control {
         Ok(())
     }
 
-    /// The task may come back to a host: a person has allowed it to go there.
-    pub(super) async fn person_allowed_host(
-        &self,
-        task: TaskId,
-        host: &cloister_policy::egress::Host,
-    ) -> Result<(), ControlError> {
-        let mut guard = self.live(task).await?;
-        let live = guard.get()?;
-        if live.context.seen().visited(host) {
-            return Ok(());
-        }
-        let new = NewContent { hosts: vec![host.to_string()], ..NewContent::default() };
-        self.store().record_content(task, &new).await?;
-        live.context.person_allowed(host);
-        Ok(())
-    }
-
     /// A file from outside is about to be put into a chat, where every task of it can read it.
     pub(crate) async fn file_comes_in(
         &self,

@@ -23,8 +23,8 @@
 //! A tool call runs where the broker is the only way out, so most calls are harmless by construction.
 //! These still ask, because an honest executor should not do them unasked:
 //!
-//! - *destructive* commands (deleting, emptying, overwriting what the person sent, throwing commits
-//!   away): the files of the chat are the person's, and the one thing in the sandbox that outlives it;
+//! - *destructive* commands (deleting, emptying, throwing commits away): the files of the chat are the
+//!   person's, and the one thing in the sandbox that outlives it;
 //! - *middle* commands (installs, settings): what is installed runs later with whatever the task then
 //!   holds; asked once, then remembered.
 //!
@@ -34,6 +34,17 @@
 //! is for, what it sends out is held at the broker, what it spoils is its own chat's files. The tools
 //! that read, and those that write or edit a file in place, run. A command that stands in a plan which
 //! the person has approved, on lines of its own or in backticks, was approved with it.
+//!
+//! What the person sent (`incoming/`) is writable in no sandbox, whatever was allowed. A call that would
+//! change it is refused and told to work on a copy; a command that does nothing but delete files of it,
+//! each written out, is asked about like any other, and then carried out by the control plane.
+//!
+//! # What an answer opens
+//!
+//! Exactly what was shown: this effect once, this effect in this task, or its template. No answer changes
+//! a mount, a rule or a list of hosts for what runs later. The one mode there is, is the other way round:
+//! a task that must plan first has less than any other (nothing to write to, reading only) until its plan
+//! is approved, and what every task has afterwards.
 //!
 //! The order is: what the context allows, what the manifest allows, what the sandbox lets it do, the
 //! gate; and every call is in the audit trail, in the transaction of its step.
@@ -47,6 +58,7 @@ mod headers;
 mod outward;
 mod plans;
 mod proposals;
+mod sent;
 mod waiting;
 
 use std::collections::{HashMap, HashSet};

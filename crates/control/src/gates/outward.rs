@@ -83,7 +83,6 @@ impl Control {
         let cell = self.cell_of_task(&task).await?;
         let mut asked = Vec::new();
         let mut passing = Passing::default();
-        let mut by_grant = false;
         for wanted in &wanted {
             match self.judge(&cell, wanted).await? {
                 Judged::Denied { reason } => {
@@ -94,7 +93,6 @@ impl Control {
                 }
                 Judged::Asked(approval) => asked.push(*approval),
                 Judged::Pass(passed) => {
-                    by_grant |= passed.by_grant.is_some();
                     // Plain reads are in the broker's own record.
                     let noted = passed.was_asked() || !is_plain_read(&wanted.ask);
                     let entry = noted
@@ -110,9 +108,6 @@ impl Control {
         }
         if let Err(GrantEnded) = self.store().pass(passing).await? {
             return Ok(Look::Again);
-        }
-        if by_grant {
-            self.person_allowed_host(id, &outward.to.host).await?;
         }
         Ok(Look::Go)
     }

@@ -1,5 +1,6 @@
 //! One attempt at one task: launch an executor, journal its steps, carry out its requests.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -174,21 +175,15 @@ async fn launch<'a>(control: &'a Control, task: &'a Task) -> Result<Attempt<'a>,
     let layout = control.layout();
     // Whatever the agent believes: without an approved plan there is nothing it could change.
     let access = if plan_pending { Access::ReadOnly } else { Access::ReadWrite };
-    // What the person sent is theirs: nothing in the sandbox can spoil it before they said so.
-    let of_incoming =
-        if control.may_change_incoming(task).await? { access } else { Access::ReadOnly };
-    let mount = |source, target: &str, access| Mount { source, target: target.into(), access };
+    let files = layout.chat_files(task.workspace, task.chat);
+    let incoming = Path::new(CHAT_PATH).join("incoming");
     let spec = SandboxSpec {
         name,
         role: Role::Executor,
         workspace: task.workspace,
         mounts: vec![
-            mount(layout.chat_files(task.workspace, task.chat), CHAT_PATH, access),
-            mount(
-                layout.chat_incoming(task.workspace, task.chat),
-                &format!("{CHAT_PATH}/incoming"),
-                of_incoming,
-            ),
+            Mount { source: files, target: CHAT_PATH.into(), access },
+            layout.incoming_mount(task.workspace, task.chat, incoming),
         ],
         door: socket,
         cwd: CHAT_PATH.into(),
@@ -391,6 +386,9 @@ impl Attempt<'_> {
             CallGate::Run(passing) => Ok(Ok(passing)),
             CallGate::Wait => Ok(Err(Over::Parked)),
             CallGate::Stopped => Ok(Err(Over::Stopped)),
+            CallGate::Delete { files, passing } => {
+                self.delete_sent(seq, known.id, files, passing).await
+            }
             CallGate::Refuse { reason, passing } => {
                 // The executor believes that it may run: only one that starts from the ledger knows.
                 let outcome = Outcome { status: CallStatus::Refused, output: reason };
@@ -399,6 +397,23 @@ impl Attempt<'_> {
                 Ok(Err(over.unwrap_or(Over::Again)))
             }
         }
+    }
+
+    /// Deletes what people sent, as they allowed it: in the ledger before and after, like any call.
+    async fn delete_sent(
+        &mut self,
+        seq: u32,
+        call: String,
+        files: Vec<String>,
+        passing: Passing,
+    ) -> Result<Result<Passing, Over>, ControlError> {
+        if let Some(over) = self.append(seq, Step::Call { call: call.clone() }, passing).await? {
+            return Ok(Err(over));
+        }
+        let (outcome, passing) = self.control.delete_sent(self.task, files).await?;
+        let result = Step::Result { call, outcome };
+        let over = self.append(seq.saturating_add(1), result, passing).await?;
+        Ok(Err(over.unwrap_or(Over::Again)))
     }
 
     fn show_step(&self, step: &Step) {

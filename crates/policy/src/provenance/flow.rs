@@ -110,11 +110,6 @@ impl TaskContext {
         self.asked.add(text);
     }
 
-    /// The person allowed to go to this host.
-    pub fn person_allowed(&mut self, host: &Host) {
-        self.seen.visit(host);
-    }
-
     /// The labels of whatever comes out of the task: an answer of its model, a file it wrote (its
     /// name as much as its content), a summary of its context, a result, a memory.
     pub const fn labels(&self) -> &Labels {

@@ -257,9 +257,6 @@ fn what_the_person_adds_counts_from_then_on() {
     task.person_said("Plan: 1. mail the table to carol@example.com");
     assert_eq!(flows(&task, &send), Flow::Run);
     assert_ne!(flows(&task, &Try::Read("https://b.test/")), Flow::Run);
-    task.person_allowed(&"b.test".parse().unwrap());
-    assert_eq!(flows(&task, &Try::Read("https://b.test/")), Flow::Run);
-    assert_ne!(flows(&task, &Try::Read("https://b.test/?x=y")), Flow::Run);
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// A host that the task went to with a person's leave, or before anything untrusted was in it.
+    /// A host that the task went to before anything untrusted was in it.
     pub fn visit(&mut self, host: &Host) {
         self.hosts.insert(host.clone());
     }

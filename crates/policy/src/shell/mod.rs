@@ -35,6 +35,7 @@
 mod args;
 mod expand;
 mod lex;
+mod originals;
 mod parse;
 mod programs;
 mod syntax;
@@ -44,6 +45,7 @@ mod word;
 use std::collections::BTreeSet;
 
 use args::Args;
+pub use originals::{Originals, originals};
 use programs::{Judged, Rule, Runs, wrapper_hidden};
 use syntax::{MAX_DEPTH, Redirect, RedirectKind, Simple, SyntaxError, Word};
 

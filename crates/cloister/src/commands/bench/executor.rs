@@ -109,21 +109,15 @@ impl Yard {
             task: Some(TaskId::from_number(1)),
         };
         let open = self.doors.open(door.clone(), principal, Egress::Closed, Arc::new(link))?;
-        let mount = |source, target: String| Mount {
-            source,
-            target: target.into(),
-            access: Access::ReadWrite,
-        };
+        let files = self.layout.chat_files(self.workspace, self.chat);
+        let incoming = Path::new(CHAT_PATH).join("incoming");
         let spec = SandboxSpec {
             name,
             role: Role::Executor,
             workspace: self.workspace,
             mounts: vec![
-                mount(self.layout.chat_files(self.workspace, self.chat), CHAT_PATH.to_owned()),
-                mount(
-                    self.layout.chat_incoming(self.workspace, self.chat),
-                    format!("{CHAT_PATH}/incoming"),
-                ),
+                Mount { source: files, target: CHAT_PATH.into(), access: Access::ReadWrite },
+                self.layout.incoming_mount(self.workspace, self.chat, incoming),
             ],
             door,
             cwd: CHAT_PATH.into(),

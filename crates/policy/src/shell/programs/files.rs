@@ -7,6 +7,12 @@ use crate::class::Rated;
 
 const WRITES: Judged = (Rated::Safe, "it writes files of the task");
 const DELETES: Judged = (Rated::Destructive, "it deletes files");
+const DELETES_ORIGINALS: Judged = (Rated::Destructive, "it deletes what you sent");
+const OVERWRITES_ORIGINALS: Judged = (Rated::Destructive, "it writes over what you sent");
+const MOVES_ORIGINALS: Judged = (Rated::Destructive, "it moves what you sent");
+/// Why a command is judged so that means to change what the person sent.
+pub(in super::super) const CHANGES_ORIGINALS: [&str; 3] =
+    [DELETES_ORIGINALS.1, OVERWRITES_ORIGINALS.1, MOVES_ORIGINALS.1];
 const MOVES_AWAY: Judged =
     (Rated::Destructive, "it moves files to where they are lost when the task ends");
 
@@ -44,6 +50,9 @@ fn remove(args: Args<'_>) -> Judged {
     if operands.peek().is_some() && operands.all(own) && !args.has_hidden_options() {
         return (Rated::Safe, "it deletes what is the sandbox's own");
     }
+    if args.operands().any(|word| target(word) == Target::Original) {
+        return DELETES_ORIGINALS;
+    }
     DELETES
 }
 
@@ -51,7 +60,7 @@ fn remove(args: Args<'_>) -> Judged {
 pub(in super::super) fn written(word: &Word) -> Judged {
     match target(word) {
         Target::Own | Target::Work => WRITES,
-        Target::Original => (Rated::Destructive, "it writes over what you sent"),
+        Target::Original => OVERWRITES_ORIGINALS,
         Target::Settings => {
             (Rated::Middle, "it changes settings that programs or the agent follow")
         }
@@ -89,7 +98,7 @@ fn move_files(args: Args<'_>) -> Judged {
     };
     let stays = |word: &&Word| matches!(target(word), Target::Own);
     let originals = from.iter().map(|word| match target(word) {
-        Target::Original => (Rated::Destructive, "it moves what you sent"),
+        Target::Original => MOVES_ORIGINALS,
         Target::Own | Target::Work => WRITES,
         Target::Settings | Target::Device | Target::Network | Target::Unclear => written(word),
     });

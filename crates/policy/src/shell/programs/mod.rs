@@ -44,7 +44,7 @@ pub(super) const RUNS_CODE: Judged =
 pub(super) const HIDDEN_OPTION: Judged =
     (Rated::Unknown, "an option of it is known only when it runs");
 
-pub(super) use files::written;
+pub(super) use files::{CHANGES_ORIGINALS, written};
 
 /// How text is judged that is fed to a shell unseen.
 pub(super) const fn wrapper_hidden() -> Judged {
