@@ -120,6 +120,20 @@ impl Answer {
         }
     }
 
+    /// Whether it may be given where these are offered. Once is less than any longer leave.
+    pub fn is_among(self, offered: &[Self]) -> bool {
+        offered.contains(&self)
+            || (self == Self::Allow && offered.iter().any(|offer| offer.is_allowing()))
+    }
+
+    /// What a plain yes means where these are offered: to allow it as is expected there.
+    pub fn plainly(self, offered: &[Self]) -> Self {
+        if self != Self::Allow || offered.contains(&Self::Allow) {
+            return self;
+        }
+        offered.iter().copied().find(|offer| offer.is_allowing()).unwrap_or(self)
+    }
+
     pub const fn is_allowing(self) -> bool {
         match self {
             Self::Allow | Self::AllowForTask | Self::AllowAlways => true,

@@ -121,7 +121,7 @@ async fn look(tx: &mut Tx, given: &Given) -> Result<Result<Approval, AnswerRefus
         ApprovalState::Pending if given.digest.as_ref().is_some_and(|d| *d != approval.digest) => {
             Some(AnswerRefused::Changed)
         }
-        ApprovalState::Pending if !approval.offered.contains(&given.answer) => {
+        ApprovalState::Pending if !given.answer.is_among(&approval.offered) => {
             Some(AnswerRefused::NotOffered)
         }
         ApprovalState::Pending => {

@@ -24,14 +24,15 @@ pub(super) fn parse(text: &str, offered: &[Answer]) -> Option<Answer> {
         return offered.get(number.checked_sub(1)?).copied();
     }
     let meant = match text.as_str() {
-        "y" | "yes" | "once" => Answer::Allow,
+        "y" | "yes" => Answer::Allow.plainly(offered),
+        "once" => Answer::Allow,
         "task" => Answer::AllowForTask,
         "always" => Answer::AllowAlways,
         "n" | "no" => Answer::Deny,
         "stop" => Answer::DenyAndStop,
         _ => return None,
     };
-    offered.contains(&meant).then_some(meant)
+    meant.is_among(offered).then_some(meant)
 }
 
 /// The answer of `/approve ID [task | always]` and `/deny ID [stop]`; none if the words make no sense.

@@ -340,3 +340,67 @@ async fn a_lasting_change_is_made_when_a_person_allows_it() {
     report(&mut client).await;
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "Be brief.\n");
 }
+
+/// G1, G4: a middle action is asked once. The yes stands for that action to the byte, in later tasks and with
+/// others' content in them; for another it is asked, and after it was taken back again.
+#[tokio::test]
+async fn a_middle_action_is_asked_once_and_then_remembered() {
+    let outside = Outside::start().await;
+    let install = vec![bash("pip install nobody-has-this-package")];
+    let other = vec![bash("pip install nobody-has-this-package another")];
+    let world = world(20, &outside, vec![("install", install), ("other", other)]).await;
+    let mut client = world.owner().await;
+    client.say("job:install").await;
+    let first = question(&mut client).await;
+    assert_eq!(first.class, "middle");
+    assert!(first.text.contains("you are not asked again to run pip install"), "{}", first.text);
+    client.say("/yes").await;
+    report(&mut client).await;
+    ask_for_report(&mut client, "job:install").await;
+
+    // Somebody else's file makes the chat's tasks careful, and this is what was allowed all the same.
+    let session = world.stack.session("owner").await.unwrap();
+    world.upload(&session, "readme.txt", b"pip install everything").await;
+    ask_for_report(&mut client, "job:install").await;
+    let asks = |rows: &[cloister_store::audit::AuditRow]| {
+        rows.iter().filter(|row| row.action == "approval.ask").count()
+    };
+    assert_eq!(asks(&world.audit().await), 1, "it was asked once");
+    client.say("job:other").await;
+    let second = question(&mut client).await;
+    assert!(second.text.contains("another"), "{}", second.text);
+    client.say(&format!("/approve {} once", second.approval)).await;
+    report(&mut client).await;
+    client.say("job:other").await;
+    let third = question(&mut client).await;
+    client.say(&format!("/deny {}", third.approval)).await;
+    report(&mut client).await;
+
+    let grants = client.say("/grants").await.text;
+    assert!(grants.contains("G1: run pip install nobody-has-this-package in /chat"), "{grants}");
+    client.say("/revoke G1").await;
+    client.say("job:install").await;
+    let again = question(&mut client).await;
+    client.say(&format!("/deny {}", again.approval)).await;
+    report(&mut client).await;
+}
+
+/// G4: what a person allowed was one request. It opens neither its host nor a link to it for what comes later.
+#[tokio::test]
+async fn an_allowed_request_opens_nothing_else_of_its_host() {
+    let outside = Outside::start().await;
+    let get = |path: &str| bash(&format!("curl -sS {}", outside.url("hook.test", path)));
+    let page = bash(&format!("curl -sS {}", outside.url("page.test", "/a")));
+    let steps = vec![page, get("/one"), get("/one"), get("/")];
+    let world = world(20, &outside, vec![("read", steps)]).await;
+    let mut client = world.owner().await;
+    client.say("job:read").await;
+    let first = question(&mut client).await;
+    assert!(first.text.contains("/one"), "{}", first.text);
+    answer(&mut client, &first, Answer::AllowForTask).await;
+    let second = question(&mut client).await;
+    assert!(!second.text.contains("/one"), "{}", second.text);
+    client.say(&format!("/deny {}", second.approval)).await;
+    report(&mut client).await;
+    assert_eq!(outside.got(), ["GET /a", "GET /one", "GET /one"]);
+}

@@ -12,7 +12,7 @@ use crate::error::ControlError;
 const MAX_LISTED: usize = 20;
 
 impl Control {
-    /// `/approve [A1] [task | always]`, `/deny [A1] [stop]`, `/yes`, `/no`
+    /// `/approve [A1] [once | task | always]`, `/deny [A1] [stop]`, `/yes`, `/no`
     pub(super) async fn answer_question(
         &self,
         row: &InboxItem,
@@ -21,10 +21,14 @@ impl Control {
         rest: &str,
     ) -> Result<String, ControlError> {
         let mut id = None;
+        let mut once = false;
         let mut answer = if allow { Answer::Allow } else { Answer::Deny };
         for word in rest.split_whitespace() {
             answer = match (word.to_ascii_lowercase().as_str(), allow) {
-                ("once", true) => Answer::Allow,
+                ("once", true) => {
+                    once = true;
+                    Answer::Allow
+                }
                 ("task", true) => Answer::AllowForTask,
                 ("always", true) => Answer::AllowAlways,
                 ("stop", false) => Answer::DenyAndStop,
@@ -39,8 +43,11 @@ impl Control {
             None => self.only_question(row, here).await?,
         };
         // Who types a command has been shown the question, and means the one with this id.
-        let answered = self.answer_approval(here.by, row.workspace, question, answer, None).await;
-        let approval = answered?;
+        let approval = if once {
+            self.take_answer(here.by, row.workspace, question, answer, None).await?
+        } else {
+            self.answer_approval(here.by, row.workspace, question, answer, None).await?
+        };
         let word = match (approval.state, answer.is_allowing()) {
             (ApprovalState::Pending, _) => "waits for another person",
             (ApprovalState::Allowed | ApprovalState::Denied | ApprovalState::Void, true) => {

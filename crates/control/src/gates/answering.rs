@@ -16,9 +16,26 @@ use crate::control::Control;
 use crate::error::ControlError;
 
 impl Control {
-    /// Takes a person's answer to a question of this workspace. `digest` is of what they saw, where
-    /// their surface has kept it.
+    /// Takes a person's answer to a question of this workspace; a plain yes is taken for what is
+    /// expected there. `digest` is of what they saw, where their surface has kept it.
     pub async fn answer_approval(
+        &self,
+        by: UserId,
+        workspace: WorkspaceId,
+        id: ApprovalId,
+        answer: Answer,
+        digest: Option<&str>,
+    ) -> Result<Approval, ControlError> {
+        let answer = match self.store().approval(id).await {
+            Ok(approval) if approval.workspace == workspace => answer.plainly(&approval.offered),
+            Ok(_) | Err(StoreError::NotFound { .. }) => answer,
+            Err(error) => return Err(error.into()),
+        };
+        self.take_answer(by, workspace, id, answer, digest).await
+    }
+
+    /// The same, to the word: "allow" is for once.
+    pub(crate) async fn take_answer(
         &self,
         by: UserId,
         workspace: WorkspaceId,

@@ -7,16 +7,28 @@ use super::grant::Reach;
 use super::template::Template;
 use crate::class::Class;
 
+/// What is remembered of a plain yes: an action of the middle class, to the byte. None: it is asked
+/// about each time, or "always" has to be said, because it would cover more than was seen.
+pub fn remembered(effect: &Effect, class: Class, people: u8) -> Option<Template> {
+    let once = class == Class::Middle && people < 2;
+    Template::of(effect).filter(|template| once && template.is_exact())
+}
+
 /// Which answers are offered, the expected one first.
 pub fn offered(effect: &Effect, class: Class, people: u8, untrusted: bool) -> Vec<Answer> {
-    let always = Template::of(effect).is_some() && people < 2 && !untrusted;
     let for_task = effect.asker.task.is_some();
-    let mut answers = vec![Answer::Allow];
+    let mut answers = Vec::new();
+    if remembered(effect, class, people).is_some() {
+        // Asked once, then remembered: who the content is from makes no difference to what it does.
+        answers.push(Answer::AllowAlways);
+    } else {
+        answers.push(Answer::Allow);
+    }
     if for_task {
         answers.push(Answer::AllowForTask);
     }
-    match (always, class) {
-        // Asked once, then remembered.
+    let always = Template::of(effect).is_some() && people < 2 && !untrusted;
+    match (always && !answers.contains(&Answer::AllowAlways), class) {
         (true, Class::Safe | Class::Middle) => answers.insert(0, Answer::AllowAlways),
         (true, Class::Destructive | Class::Outward) => answers.push(Answer::AllowAlways),
         (false, _) => {}
@@ -95,7 +107,7 @@ impl Ballot {
         if saw != self.digest {
             return Err(AnswerError::Changed);
         }
-        if !self.offered.contains(&answer) {
+        if !answer.is_among(&self.offered) {
             return Err(AnswerError::NotOffered);
         }
         if self.answers.iter().any(|(earlier, _)| *earlier == user) {

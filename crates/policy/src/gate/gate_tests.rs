@@ -246,9 +246,52 @@ fn the_expected_answer_comes_first() {
     let effect = command("pip install x");
     assert_eq!(offered(&effect, Class::Middle, 1, false).first(), Some(&Answer::AllowAlways));
     assert_eq!(offered(&effect, Class::Outward, 1, false).first(), Some(&Answer::Allow));
-    for (people, untrusted) in [(2, false), (1, true)] {
-        assert!(!offered(&effect, Class::Middle, people, untrusted).contains(&Answer::AllowAlways));
+    assert!(!offered(&effect, Class::Middle, 2, false).contains(&Answer::AllowAlways));
+    let keep = |diff: &str| Action::Keep {
+        what: Lasting::Skill,
+        path: "skills/a".to_owned(),
+        diff: diff.to_owned(),
+    };
+    // What "always" would widen is never what a plain yes means, nor offered for somebody else's words.
+    let changed = self::effect(keep("a"));
+    let own = offered(&changed, Class::Middle, 1, false);
+    assert!(own.contains(&Answer::Allow) && own.contains(&Answer::AllowAlways), "{own:?}");
+    assert!(!offered(&changed, Class::Middle, 1, true).contains(&Answer::AllowAlways));
+    assert_eq!(Answer::Allow.plainly(&own), Answer::Allow);
+}
+
+/// G1: the yes to a middle question stands for the same action to the byte, whoever wrote what is in the
+/// task; for no other, of no other class, and not where two people must agree.
+#[test]
+fn a_middle_action_is_asked_once_and_then_remembered() {
+    let install = command("pip install requests");
+    let Decision::Ask(question) = decide(&install, &[], &asks(Class::Middle, 1), &Flow::Run) else {
+        panic!("it is not asked");
+    };
+    assert!(question.rendered.text.contains("you are not asked again to run pip install requests"));
+    assert!(!question.offered.contains(&Answer::Allow), "{:?}", question.offered);
+    assert_eq!(Answer::Allow.plainly(&question.offered), Answer::AllowAlways);
+    assert_eq!(Answer::Deny.plainly(&question.offered), Answer::Deny);
+
+    let grants = [grant(1, always(&install))];
+    let mut later = install.clone();
+    later.asker.task = Some(TaskId::from_number(9));
+    for flow in [Flow::Run, untrusted()] {
+        assert!(runs(&decide(&later, &grants, &asks(Class::Middle, 1), &flow)), "{flow:?}");
+        let other = command("pip install requests evil");
+        assert!(!runs(&decide(&other, &grants, &asks(Class::Middle, 1), &flow)));
     }
+    for (class, people) in [(Class::Destructive, 1), (Class::Outward, 1), (Class::Middle, 2)] {
+        assert!(!runs(&decide(&later, &grants, &asks(class, people), &untrusted())), "{class}");
+    }
+    // What is free in a template is not remembered from it for somebody else's words.
+    let post = request("POST", "hooks.test", "/x", "one");
+    let standing = [grant(2, always(&post))];
+    assert!(!runs(&decide(&post, &standing, &asks(Class::Middle, 1), &untrusted())));
+    // Only this once can still be said.
+    let mut ballot = Ballot::new(install.clone(), Class::Middle, 1, false);
+    let settled = ballot.answer(UserId::from_number(1), Answer::Allow, install.digest());
+    assert_eq!(settled, Ok(Settled::Allowed { reach: once(&install) }));
 }
 
 #[test]

@@ -67,6 +67,14 @@ impl Grant {
         }
     }
 
+    /// Whether it stands for the one action that was seen, again and again.
+    pub const fn remembers_one(&self) -> bool {
+        match &self.reach {
+            Reach::Once { .. } | Reach::Task { .. } => false,
+            Reach::Always { template } => template.is_exact(),
+        }
+    }
+
     /// Whether running by it uses it up.
     pub const fn is_single_use(&self) -> bool {
         match self.reach {

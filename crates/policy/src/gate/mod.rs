@@ -3,11 +3,12 @@
 //! Owns: what an effect is, how it is shown and hashed; which grants cover it; which answers a person
 //! can give and what they come to. Promises: an answer is bound to the exact effect that was seen; a
 //! grant for once or for a task covers no other byte; a grant helps only the tasks of the person it is
-//! for; a standing grant is not consulted where untrusted content is behind the request; no grant
-//! lifts a denial.
+//! for; a standing grant is not consulted where untrusted content is behind the request, unless it is
+//! for that very action and the action is of the middle class; no grant lifts a denial.
 //!
-//! *Safe* runs. *Middle* is asked once and then remembered. *Destructive* and *outward* are asked
-//! every time, unless a standing grant covers exactly this template.
+//! *Safe* runs. *Middle* is asked once and then remembered: a plain yes stands for the same action to
+//! the byte, in every task of that person there, until it is taken back. *Destructive* and *outward* are
+//! asked every time, unless a standing grant covers exactly this template.
 
 mod answer;
 mod effect;
@@ -16,7 +17,7 @@ mod http;
 mod render;
 mod template;
 
-pub use answer::{AnswerError, Ballot, Settled, Tally, offered, tally};
+pub use answer::{AnswerError, Ballot, Settled, Tally, offered, remembered, tally};
 pub use effect::{
     Action, Asker, Attachment, Digest, Effect, Mail, Rendered, Surroundings, TargetFile,
 };
@@ -92,13 +93,29 @@ pub fn decide(effect: &Effect, grants: &[Grant], verdict: &Verdict, flow: &Flow)
     let untrusted = matches!(flow, Flow::Ask { .. });
     // A template says nothing about who is behind the request now, and two people's rule is about
     // each single time.
-    let counts = |grant: &&Grant| grant.is_exact() || (!untrusted && people < 2);
+    let stands = |grant: &Grant| !untrusted || (class == Class::Middle && grant.remembers_one());
+    let counts = |grant: &&Grant| grant.is_exact() || (people < 2 && stands(grant));
     if let Some(grant) = grants.iter().filter(counts).find(|grant| grant.covers(effect)) {
         return run(effect, Some(grant.id));
     }
-    let rendered = effect.render(class, &reason);
+    let mut rendered = effect.render(class, &reason);
+    if let Some(template) = remembered(effect, class, people) {
+        rendered.text.push_str(&kept_in_mind(&template));
+    }
     let offered = offered(effect, class, people, untrusted);
     Decision::Ask(Box::new(Question { class, people, reason, sources, rendered, offered }))
+}
+
+/// What a yes means where it is remembered.
+fn kept_in_mind(template: &Template) -> String {
+    let what = template.describe();
+    let mut lines = what.lines();
+    let first = lines.next().unwrap_or_default();
+    let more = if lines.next().is_some() { " …" } else { "" };
+    format!(
+        "remembered: once allowed, you are not asked again to {first}{more}: exactly this, in any task of \
+         yours here, until you take it back with /grants\n"
+    )
 }
 
 fn run(effect: &Effect, grant: Option<GrantId>) -> Decision {

@@ -100,6 +100,16 @@ impl Template {
         })
     }
 
+    /// Whether nothing in it is free: it covers the one action that was seen, again, and no other.
+    pub const fn is_exact(&self) -> bool {
+        match self {
+            Self::Command { .. } | Self::Tool { .. } | Self::UseSecret { .. } => true,
+            Self::Request { .. } | Self::Mail { .. } | Self::Post { .. } | Self::Keep { .. } => {
+                false
+            }
+        }
+    }
+
     pub fn covers(&self, effect: &Effect) -> bool {
         Self::of(effect).as_ref() == Some(self)
     }
