@@ -1,9 +1,9 @@
 //! The way out for files: a file of the workspace becomes an artifact and is delivered.
 
-use std::io::Read;
+use std::io::{Read, Write};
 
 use cloister_protocol::{ChatId, SendFile, TaskId, TurnId, WorkspaceId};
-use cloister_store::audit::Entry;
+use cloister_store::audit::{Entry, Fingerprint};
 
 use crate::control::Control;
 use crate::error::ControlError;
@@ -30,10 +30,16 @@ impl Control {
             return Ok(sent);
         }
         match self.keep_artifact(&wanted).await {
-            Ok((id, file)) => {
+            Ok((id, file, print)) => {
                 let told = self
                     .store()
-                    .send_artifact(&id, wanted.chat, &wanted.turn, &file, (scope, request))
+                    .send_artifact(
+                        &id,
+                        wanted.chat,
+                        &wanted.turn,
+                        (&file, &print),
+                        (scope, request),
+                    )
                     .await?;
                 self.hub().say_stored(told);
                 Ok(file)
@@ -47,7 +53,10 @@ impl Control {
     }
 
     /// Copies the file, as it is now, to the object store.
-    async fn keep_artifact(&self, wanted: &FileToSend) -> Result<(String, SendFile), ControlError> {
+    async fn keep_artifact(
+        &self,
+        wanted: &FileToSend,
+    ) -> Result<(String, SendFile, Fingerprint), ControlError> {
         let path = RelPath::parse(&wanted.path)?;
         let tree = self
             .layout()
@@ -64,7 +73,7 @@ impl Control {
                 source: std::io::Error::other(join),
             })?
             .map_err(ControlError::io("a file could not be copied to the object store"))?;
-        let Some(size) = copied else {
+        let Some((size, print)) = copied else {
             return Err(ControlError::refused(
                 cloister_protocol::ErrorCode::TooLarge,
                 format!("{:?} is larger than the {} MB that can be sent", wanted.path, limit >> 20),
@@ -81,24 +90,43 @@ impl Control {
             size,
             url: Some(url),
         };
-        Ok((id, file))
+        Ok((id, file, print))
     }
 }
 
-/// The size copied, or none if the source is larger than the limit.
+/// The size copied and what it was, or none if the source is larger than the limit.
 fn copy_bounded(
     source: &mut std::fs::File,
     target: &std::path::Path,
     limit: u64,
-) -> std::io::Result<Option<u64>> {
-    let mut out = std::fs::File::create_new(target)?;
+) -> std::io::Result<Option<(u64, Fingerprint)>> {
+    let mut out =
+        Printed { file: std::fs::File::create_new(target)?, print: Fingerprint::default() };
     let size = std::io::copy(&mut source.take(limit + 1), &mut out)?;
     if size > limit {
         std::fs::remove_file(target)?;
         return Ok(None);
     }
-    out.sync_all()?;
-    Ok(Some(size))
+    out.file.sync_all()?;
+    Ok(Some((size, out.print)))
+}
+
+/// A file that is written, and what was.
+struct Printed {
+    file: std::fs::File,
+    print: Fingerprint,
+}
+
+impl Write for Printed {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.print.take(bytes.get(..written).unwrap_or_default());
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
 }
 
 /// A name that can't be guessed.

@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use cloister_protocol::{Attachment, ChatId, ErrorCode, WorkspaceId};
+use cloister_protocol::{Attachment, ChatId, ErrorCode, UserId, WorkspaceId};
+use cloister_store::audit::{Entry, Fingerprint};
 
 use crate::control::Control;
 use crate::error::ControlError;
@@ -15,9 +16,12 @@ pub struct Upload {
     control: Control,
     tree: Tree,
     workspace: WorkspaceId,
+    /// Whose it is, by their name.
+    by: String,
     wanted: String,
     file: Unnamed,
     written: u64,
+    print: Fingerprint,
     limit: u64,
     /// Why a larger file is refused.
     over: ErrorCode,
@@ -39,11 +43,11 @@ pub(crate) fn mime_of(name: &str) -> String {
 }
 
 impl Control {
-    /// Begins to take a file into a chat, under a safe and unique name.
+    /// Begins to take a file of a person's into a chat, under a safe and unique name.
     pub async fn upload(
         &self,
-        workspace: WorkspaceId,
-        chat: ChatId,
+        by: UserId,
+        (workspace, chat): (WorkspaceId, ChatId),
         name: &str,
     ) -> Result<Upload, ControlError> {
         let permit = self.inner.limiter.upload(workspace).map_err(|too_much| {
@@ -60,7 +64,9 @@ impl Control {
         if room == 0 {
             return Err(over_quota());
         }
-        self.file_comes_in(workspace, chat, name).await?;
+        let by = self.store().user_by_id(by).await?.name.to_string();
+        let begins = Entry::new(&by, "file.upload", chat).with(format!("begins: {name}"));
+        self.file_comes_in(workspace, chat, name, begins.of_workspace(workspace)).await?;
         let dir = RelPath::parse(&format!("chats/{chat}/incoming"))?;
         let file = tree.create_unnamed(&dir)?;
         let upload_limit = self.work().max_upload_mb << 20;
@@ -68,9 +74,11 @@ impl Control {
             control: self.clone(),
             tree,
             workspace,
+            by,
             wanted: name.to_owned(),
             file,
             written: 0,
+            print: Fingerprint::default(),
             limit: upload_limit.min(room),
             over: if room < upload_limit { ErrorCode::OverQuota } else { ErrorCode::TooLarge },
             _permit: permit,
@@ -89,8 +97,23 @@ impl Control {
         }
     }
 
-    /// Opens an artifact of this workspace.
+    /// Opens an artifact of this workspace for a person who fetches it.
     pub async fn download(
+        &self,
+        by: UserId,
+        workspace: WorkspaceId,
+        id: &str,
+    ) -> Result<Download, ControlError> {
+        let download = self.artifact(workspace, id).await?;
+        let by = self.store().user_by_id(by).await?.name;
+        let detail = format!("{}: {} bytes", download.name, download.size);
+        let entry = Entry::new(by, "file.download", id).with(detail);
+        self.store().audit(entry.of_workspace(workspace)).await?;
+        Ok(download)
+    }
+
+    /// Opens an artifact of this workspace, to be sent where its telling goes.
+    pub(crate) async fn artifact(
         &self,
         workspace: WorkspaceId,
         id: &str,
@@ -120,12 +143,28 @@ impl Upload {
                 ),
             });
         }
+        self.print.take(bytes);
         let written = self.file.file.write_all(bytes);
         written.map_err(ControlError::io("an upload could not be written"))
     }
 
-    /// Keeps the file.
-    pub fn finish(mut self) -> Result<Attachment, ControlError> {
+    /// Keeps the file, and puts into the audit trail what it is. What can't be recorded is not kept.
+    pub async fn finish(self) -> Result<Attachment, ControlError> {
+        let failed = "an upload could not be kept";
+        let kept = tokio::task::spawn_blocking(move || self.keep())
+            .await
+            .map_err(|join| ControlError::io(failed)(std::io::Error::other(join)))??;
+        let Kept { control, tree, workspace, path, entry, attachment } = kept;
+        if let Err(error) = control.store().audit(entry.of_workspace(workspace)).await {
+            if let Err(error) = tree.remove(&path) {
+                tracing::warn!(%error, "an upload that could not be recorded could not be removed");
+            }
+            return Err(error.into());
+        }
+        Ok(attachment)
+    }
+
+    fn keep(mut self) -> Result<Kept, ControlError> {
         let failed = "an upload could not be kept";
         self.file.file.sync_all().map_err(ControlError::io(failed))?;
         let path = self.file.name(&self.wanted)?;
@@ -135,13 +174,26 @@ impl Upload {
             }
             return Err(ControlError::io(failed)(error));
         }
-        Ok(Attachment {
+        let attachment = Attachment {
             path: path.as_str().to_owned(),
             name: path.file_name().to_owned(),
             mime: mime_of(path.file_name()),
             size: self.written,
-        })
+        };
+        let entry = Entry::new(&self.by, "file.upload", &attachment.path).with(&self.print);
+        let (control, tree, workspace) = (self.control, self.tree, self.workspace);
+        Ok(Kept { control, tree, workspace, path, entry, attachment })
     }
+}
+
+/// A file that has its name, and is not recorded yet.
+struct Kept {
+    control: Control,
+    tree: Tree,
+    workspace: WorkspaceId,
+    path: RelPath,
+    entry: Entry,
+    attachment: Attachment,
 }
 
 pub(crate) fn over_quota() -> ControlError {

@@ -15,7 +15,7 @@ impl World {
 #[tokio::test]
 async fn a_file_that_was_interrupted_is_not_there() {
     let world = World::new().await;
-    let begin = || world.control.upload(world.ada.workspace, C1, "report.pdf");
+    let begin = || world.control.upload(world.ada.id, (world.ada.workspace, C1), "report.pdf");
     let mut killed = begin().await.unwrap();
     killed.write(b"half of").unwrap();
     assert!(!world.incoming().contains(&"report.pdf".to_owned()), "{:?}", world.incoming());
@@ -23,13 +23,13 @@ async fn a_file_that_was_interrupted_is_not_there() {
     std::mem::forget(killed);
     let mut whole = begin().await.unwrap();
     whole.write(b"all of it").unwrap();
-    let kept = whole.finish().unwrap();
+    let kept = whole.finish().await.unwrap();
     assert_eq!((kept.name.as_str(), kept.size), ("report.pdf", 9));
     assert_eq!(kept.path, "chats/C1/incoming/report.pdf");
     let mut dropped = begin().await.unwrap();
     dropped.write(b"half of").unwrap();
     drop(dropped);
-    let again = begin().await.unwrap().finish().unwrap();
+    let again = begin().await.unwrap().finish().await.unwrap();
     assert_eq!(again.name, "report-2.pdf", "what is there stays");
     let named: Vec<String> =
         world.incoming().into_iter().filter(|name| !name.starts_with('.')).collect();

@@ -33,7 +33,7 @@ impl Store {
         id: &str,
         chat: (WorkspaceId, ChatId),
         turn: &str,
-        file: &SendFile,
+        (file, print): (&SendFile, &audit::Fingerprint),
         request: (&str, &str),
     ) -> Result<OutboxItem, StoreError> {
         let now = self.clock.now_ms();
@@ -53,7 +53,8 @@ impl Store {
         let frame = AgentFrame::SendFile(file.clone());
         let told = outbox::push(&mut tx, chat, turn, &frame, now).await?;
         requests::remember(&mut tx, request.0, request.1, file, now).await?;
-        let entry = audit::Entry::of_cell(chat.0, "file.send", &file.path).with(&file.name);
+        let detail = format!("{}: {print}", file.name);
+        let entry = audit::Entry::of_cell(chat.0, "file.send", &file.path).with(detail);
         audit::record(&mut tx, now, entry).await?;
         tx.commit().await.tried("send a file")?;
         Ok(told)

@@ -8,6 +8,7 @@ use std::fmt;
 use cloister_protocol::{TaskId, Usage, UserId};
 use sqlx::FromRow;
 
+use crate::audit;
 use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried, not_found};
 use crate::readers::Reader;
@@ -123,6 +124,17 @@ pub struct UsageRow {
     pub cost: i64,
 }
 
+/// A model call that is about to be made.
+#[derive(Clone, Debug)]
+pub struct NewCall<'a> {
+    pub user: UserId,
+    pub task: Option<TaskId>,
+    pub level: Level,
+    pub model: &'a str,
+    /// What the audit trail has of it: no entry, no call.
+    pub entry: audit::Entry,
+}
+
 /// Inserts a reservation if every limit allows it. One statement, for the atomicity and because it
 /// is on the way of every answer.
 const RESERVE: &str = "\
@@ -154,30 +166,32 @@ const RESERVE: &str = "\
 const RESERVE_ROUNDS: u32 = 4;
 
 impl Store {
-    /// Holds `amount` for one call, or says which limit it would pass.
+    /// Holds `amount` for one call and records the call, or says which limit it would pass.
     pub async fn reserve(
         &self,
-        user: UserId,
-        task: Option<TaskId>,
-        level: Level,
-        model: &str,
+        call: &NewCall<'_>,
         amount: i64,
     ) -> Result<Result<Reservation, OverBudget>, StoreError> {
+        let NewCall { user, task, level, model, entry } = call;
+        let (user, task) = (*user, *task);
         let amount = amount.max(0);
         let day = self.clock.today();
         for _ in 0..RESERVE_ROUNDS {
-            let mut tx = self.begin_one().await?;
+            let mut tx = self.begin().await?;
             let ids: Vec<i64> = sqlx::query_scalar(RESERVE)
                 .bind(user.number())
                 .bind(task.map(TaskId::number))
                 .bind(&day)
                 .bind(level.as_str())
-                .bind(model)
+                .bind(*model)
                 .bind(amount)
                 .bind(self.clock.now_ms())
                 .fetch_all(&mut *tx)
                 .await
                 .tried("reserve the cost of a call")?;
+            if !ids.is_empty() {
+                audit::record(&mut tx, self.clock.now_ms(), entry.clone()).await?;
+            }
             tx.commit().await.tried("reserve the cost of a call")?;
             if let Some(&id) = ids.first() {
                 return Ok(Ok(Reservation { id, amount }));

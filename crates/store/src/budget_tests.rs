@@ -1,6 +1,7 @@
 use cloister_protocol::UserName;
 
 use super::*;
+use crate::audit::Entry;
 use crate::users::UserLimits;
 
 const DAY_LIMIT: i64 = 1_000_000;
@@ -27,7 +28,9 @@ async fn setup() -> Setup {
 
 impl Setup {
     async fn reserve(&self, task: Option<TaskId>, amount: i64) -> Result<Reservation, OverBudget> {
-        self.store.reserve(self.user, task, Level::Executor, "fast", amount).await.unwrap()
+        let entry = Entry::new("cell w1", "model.call", "T1").of(self.user);
+        let call = NewCall { user: self.user, task, level: Level::Executor, model: "fast", entry };
+        self.store.reserve(&call, amount).await.unwrap()
     }
 
     async fn settle(&self, reservation: Reservation, cost: i64) {

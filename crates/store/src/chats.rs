@@ -203,6 +203,8 @@ pub(crate) async fn insert_chat(
         .execute(&mut *tx)
         .await
         .tried("make a chat")?;
+    let entry = audit::Entry::new("a person", "chat.new", ChatId::from_number(number));
+    audit::record(tx, now, entry.with(title).of_workspace(workspace)).await?;
     Ok(number)
 }
 

@@ -322,14 +322,14 @@ async fn marks_spread_and_stay() {
     let (web, own) = ("\"web\"", "\"own\"");
     let reader = setup.task("reader", None, &[own]).await;
     let beside = setup.task("beside", None, &[own]).await;
-    setup.store.record_content(reader.id, &content(web)).await.unwrap();
+    setup.store.record_content(reader.id, content(web)).await.unwrap();
     let chat = setup.store.chat_content(setup.workspace, CHAT).await.unwrap();
     assert_eq!(chat.files, [web], "the file may be there before the task ends");
     assert_eq!(setup.marks(&beside).await, [own]);
     let child = setup.task("child", Some(reader.id), &[]).await;
     assert_eq!(setup.marks(&child).await, [own, web]);
     let tool = "\"tool\"";
-    setup.store.record_content(child.id, &content(tool)).await.unwrap();
+    setup.store.record_content(child.id, content(tool)).await.unwrap();
     setup.end(&child).await;
     assert!(setup.marks(&reader).await.contains(&tool.to_owned()));
     setup.end(&reader).await;
@@ -355,8 +355,8 @@ async fn links_and_hosts_are_those_of_the_task_and_of_the_tasks_above_it() {
         hosts: vec!["a.test".to_owned()],
         ..NewContent::default()
     };
-    setup.store.record_content(parent.id, &seen).await.unwrap();
-    setup.store.record_content(parent.id, &seen).await.unwrap();
+    setup.store.record_content(parent.id, seen.clone()).await.unwrap();
+    setup.store.record_content(parent.id, seen).await.unwrap();
     let child = setup.task("child", Some(parent.id), &[]).await;
     let other = setup.task("other", None, &[]).await;
     let known = setup.store.task_content(child.id).await.unwrap();

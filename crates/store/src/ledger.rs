@@ -1,10 +1,11 @@
 //! The ledger of a task: what its executor did, step by step, journaled before it took effect.
 
-use cloister_protocol::TaskId;
-use cloister_protocol::link::Step;
+use cloister_protocol::link::{CallStatus, Step};
+use cloister_protocol::{TaskId, WorkspaceId};
 
+use crate::audit::{self, Fingerprint};
 use crate::db::Store;
-use crate::error::{StoreError, Tried, corrupt};
+use crate::error::{StoreError, Tried, corrupt, not_found};
 use crate::grants::{self, GrantEnded, Passing};
 
 /// What became of a step that was to be journaled.
@@ -17,9 +18,22 @@ pub enum Journaled {
     GrantEnded,
 }
 
+/// What a result shows to the model, so that it can be proved; the words are in the ledger.
+fn shown_by(seq: u32, step: &Step) -> Option<String> {
+    let Step::Result { call, outcome } = step else { return None };
+    let status = match outcome.status {
+        CallStatus::Ok => "ok",
+        CallStatus::Failed => "failed",
+        CallStatus::Refused => "refused",
+        CallStatus::Unknown => "unknown",
+    };
+    let shown = Fingerprint::of(outcome.output.as_bytes());
+    Some(format!("{call} {status}: {shown}; whole in step {seq}"))
+}
+
 impl Store {
-    /// Appends a step, with what passes by it. The same step at the same place again is stored
-    /// already, and passes nothing more.
+    /// Appends a step, with what passes by it. What a result shows to the model is in the audit trail
+    /// with it. The same step at the same place again is stored already, and passes nothing more.
     pub async fn append_step(
         &self,
         task: TaskId,
@@ -29,13 +43,15 @@ impl Store {
     ) -> Result<Journaled, StoreError> {
         let json = serde_json::to_string(step).map_err(|e| corrupt("step", e))?;
         let mut tx = self.begin().await?;
-        let next: u32 = sqlx::query_scalar(
-            "SELECT coalesce(max(seq) + 1, 0) FROM task_steps WHERE task_id = ?",
+        let found: Option<(u32, u32)> = sqlx::query_as(
+            "SELECT workspace_id, coalesce((SELECT max(seq) + 1 FROM task_steps WHERE task_id = ?1), 0) \
+             FROM tasks WHERE id = ?1",
         )
         .bind(task.number())
-        .fetch_one(&mut *tx)
+        .fetch_optional(&mut *tx)
         .await
         .tried("find the end of a ledger")?;
+        let (workspace, next) = found.ok_or_else(|| not_found("task", task))?;
         if seq != next {
             let there: Option<String> =
                 sqlx::query_scalar("SELECT step FROM task_steps WHERE task_id = ? AND seq = ?")
@@ -57,6 +73,11 @@ impl Store {
             .tried("journal a step")?;
         if let Err(GrantEnded) = grants::pass_in(&mut tx, passing, self.clock.now_ms()).await? {
             return Ok(Journaled::GrantEnded);
+        }
+        if let Some(detail) = shown_by(seq, step) {
+            let workspace = WorkspaceId::from_number(workspace);
+            let entry = audit::Entry::of_cell(workspace, "tool.result", task).with(detail);
+            audit::record(&mut tx, self.clock.now_ms(), entry).await?;
         }
         sqlx::query("UPDATE tasks SET attempts = 0 WHERE id = ? AND attempts > 0")
             .bind(task.number())

@@ -52,7 +52,9 @@ pub mod users;
 pub mod waiting;
 mod writer;
 
-pub use budget::{BudgetKind, BudgetState, Dollars, OverBudget, Reservation, Settlement, UsageRow};
+pub use budget::{
+    BudgetKind, BudgetState, Dollars, NewCall, OverBudget, Reservation, Settlement, UsageRow,
+};
 pub use clock::Clock;
 pub use db::{Store, StoreOptions};
 pub use error::StoreError;

@@ -6,6 +6,7 @@
 
 use cloister_protocol::{ChatId, TaskId, WorkspaceId};
 
+use crate::audit;
 use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried, corrupt};
 
@@ -20,6 +21,8 @@ pub struct NewContent {
     pub marks: Vec<String>,
     pub links: Vec<String>,
     pub hosts: Vec<String>,
+    /// What the audit trail has of it.
+    pub entries: Vec<audit::Entry>,
 }
 
 /// What is recorded of a task's content.
@@ -48,9 +51,12 @@ impl Store {
     pub async fn record_content(
         &self,
         task: TaskId,
-        content: &NewContent,
+        content: NewContent,
     ) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
+        for entry in content.entries {
+            audit::record(&mut tx, self.clock.now_ms(), entry).await?;
+        }
         for mark in &content.marks {
             add_task_mark(&mut tx, task, mark).await?;
             sqlx::query(
@@ -143,8 +149,10 @@ impl Store {
         workspace: WorkspaceId,
         chat: ChatId,
         mark: &str,
+        entry: audit::Entry,
     ) -> Result<(), StoreError> {
-        let mut tx = self.begin_one().await?;
+        let mut tx = self.begin().await?;
+        audit::record(&mut tx, self.clock.now_ms(), entry).await?;
         sqlx::query(
             "INSERT OR IGNORE INTO chat_marks (workspace_id, chat, part, mark) SELECT ?1, ?2, 'files', ?3 \
              WHERE (SELECT count(*) FROM chat_marks WHERE workspace_id = ?1 AND chat = ?2 \

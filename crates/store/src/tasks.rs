@@ -211,7 +211,8 @@ impl Store {
         let id = TaskId::from_number(id);
         provenance::begin_task(&mut tx, id, &new.marks).await?;
         requests::remember(&mut tx, scope, request, &id, now).await?;
-        let entry = audit::Entry::of_cell(new.workspace, "task.new", id).with(&new.title);
+        let told = format!("{}: {}", new.title, audit::said(&new.instructions));
+        let entry = audit::Entry::of_cell(new.workspace, "task.new", id).with(told);
         audit::record(&mut tx, now, entry).await?;
         tx.commit().await.tried("make a task")?;
         self.task(id).await

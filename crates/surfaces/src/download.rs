@@ -17,7 +17,7 @@ pub(crate) async fn take_in(
         });
         match piece.await? {
             Some(piece) => taking.take(&piece)?,
-            None => return taking.finish(),
+            None => return taking.finish().await,
         }
     }
 }

@@ -40,7 +40,7 @@ pub(crate) async fn upload(
     let chat: ChatId = chat.parse()?;
     state.control.require_in_chat(owner.user, ChatCall::UploadFile, workspace, chat).await?;
     let mut pieces = body.into_data_stream();
-    let taken = match state.control.upload(workspace, chat, &name).await {
+    let taken = match state.control.upload(owner.user, (workspace, chat), &name).await {
         Ok(upload) => take_in(&mut pieces, upload).await,
         Err(refused) => Err(refused.into()),
     };
@@ -56,7 +56,7 @@ async fn take_in(pieces: &mut BodyDataStream, mut upload: Upload) -> Result<Atta
             Failure::new(ErrorCode::BadRequest, format!("the upload stood still: {late}"))
         })?;
         match piece {
-            None => return off_the_way(move || upload.finish()).await,
+            None => return Ok(upload.finish().await?),
             // A disk that is slow must not hold up everybody else.
             Some(Ok(bytes)) => {
                 upload = off_the_way(move || upload.write(&bytes).map(|()| upload)).await?;
@@ -99,7 +99,7 @@ pub(crate) async fn download(
     let owner = session_for_reading(&state, &headers, workspace).await?;
     let call = WorkspaceCall::ReadFiles;
     state.control.require_in_workspace(owner.user, call, workspace).await?;
-    let file = state.control.download(workspace, &id).await?;
+    let file = state.control.download(owner.user, workspace, &id).await?;
     let body = Body::from_stream(ReaderStream::new(tokio::fs::File::from_std(file.file)));
     let mut response = body.into_response();
     let headers = response.headers_mut();

@@ -7,6 +7,7 @@ use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{Request, StatusCode, header};
 use cloister_protocol::{ChatId, SendFile};
+use cloister_store::audit::Fingerprint;
 use cloister_store::tokens::{TokenKind, token_hash};
 use cloister_store::users::User;
 use tower::ServiceExt;
@@ -92,7 +93,8 @@ impl Sessions {
             task: None,
         };
         let place = (own.user.workspace, ChatId::from_number(1));
-        let sent = world.store().send_artifact(&artifact, place, "t-1", &file, ("test", "1"));
+        let file = (&file, &Fingerprint::of(b"x"));
+        let sent = world.store().send_artifact(&artifact, place, "t-1", file, ("test", "1"));
         sent.await.unwrap();
         std::fs::write(world.control().layout().objects().join(&artifact), "x").unwrap();
         let (viewer, none) = (world.add("vera").await, world.add("nora").await);

@@ -7,8 +7,9 @@ use cloister_control::Metrics;
 use cloister_control::ports::Principal;
 use cloister_protocol::Level;
 use cloister_protocol::{ErrorCode, Usage};
+use cloister_store::audit::Entry;
 use cloister_store::models::Model;
-use cloister_store::{BudgetKind, OverBudget, Reservation, Settlement, Store};
+use cloister_store::{BudgetKind, NewCall, OverBudget, Reservation, Settlement, Store};
 use tokio::time::sleep;
 
 use super::events::Progress;
@@ -60,10 +61,17 @@ impl Lease {
         let most = u64::from(model.max_output_tokens);
         let mut max_tokens = request.max_tokens.unwrap_or(most).clamp(1, most.max(1));
         let mut refused = None;
+        let call = NewCall {
+            user: who.user,
+            task: who.task,
+            level,
+            model: &model.name,
+            entry: call_entry(who, level, model, request),
+        };
         for round in 0..FITTING_ROUNDS {
             let amount = prompt_cost.saturating_add(cost(max_tokens, model.completion_price));
             let answer = store
-                .reserve(who.user, who.task, level, &model.name, amount)
+                .reserve(&call, amount)
                 .await
                 .map_err(|e| Refusal::internal("reserve the cost of a model call", &e))?;
             let over = match answer {
@@ -149,6 +157,13 @@ impl Lease {
         cost(usage.prompt_tokens, self.prompt_price)
             .saturating_add(cost(usage.completion_tokens, self.completion_price))
     }
+}
+
+/// The call as the audit trail has it: what the model is shown, so that it can be proved.
+fn call_entry(who: Principal, level: Level, model: &Model, request: &ChatRequest) -> Entry {
+    let subject = who.task.map_or_else(|| "coordinator".to_owned(), |task| task.to_string());
+    let detail = format!("{level} {}: shown {}", model.name, request.print());
+    Entry::of_cell(who.workspace, "model.call", subject).with(detail)
 }
 
 fn cost(tokens: u64, price: i64) -> i64 {

@@ -4,6 +4,7 @@
 //! address) is refused: that way out is not the cell's to take.
 
 use bytes::{BufMut, Bytes, BytesMut};
+use cloister_store::audit::Fingerprint;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -20,6 +21,7 @@ pub(crate) struct ChatRequest {
     pub(crate) max_tokens: Option<u64>,
     images: u64,
     image_bytes: u64,
+    print: Fingerprint,
 }
 
 /// The fields of a request that are looked at or passed on; every other one is dropped.
@@ -96,13 +98,20 @@ impl ChatRequest {
         if let Some(tools) = fields.tools {
             check_tools(tools)?;
         }
+        let open_object = open_object(&fields);
         Ok(Self {
-            open_object: open_object(&fields),
+            print: Fingerprint::of(&open_object),
+            open_object,
             stream: fields.stream.unwrap_or(false),
             max_tokens: fields.max_completion_tokens.or(fields.max_tokens),
             images,
             image_bytes,
         })
+    }
+
+    /// What the model is shown: all that is sent but the model's name and the limit of its answer.
+    pub(crate) const fn print(&self) -> &Fingerprint {
+        &self.print
     }
 
     /// The most tokens the prompt can have: no token is shorter than a byte, and an image counts

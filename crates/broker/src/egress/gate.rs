@@ -3,9 +3,8 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bytes::Bytes;
 use cloister_control::Metrics;
-use cloister_control::ports::{CameIn, ContentSource, Egress, Gated, LinkSide, Outward, Principal};
+use cloister_control::ports::{CameIn, Egress, Gated, LinkSide, Outward, Principal};
 use cloister_policy::egress::{Access, Allowlist, Decision, Destination};
 use cloister_store::Store;
 use cloister_store::audit::Entry;
@@ -181,8 +180,8 @@ impl Gate {
     }
 
     /// Records that content reaches the sandbox. Where that fails, the content must stay outside.
-    pub(super) async fn came_in(&self, source: ContentSource, text: Bytes) -> Result<(), Failure> {
-        self.link.came_in(CameIn { source, text }).await.map_err(|error| {
+    pub(super) async fn came_in(&self, content: CameIn) -> Result<(), Failure> {
+        self.link.came_in(content).await.map_err(|error| {
             tracing::error!(%error, "content from outside was not handed over");
             Failure::bad_gateway(format!("the answer is not handed over: {error}"))
         })

@@ -2,18 +2,21 @@
 
 use axum::http::{HeaderMap, header};
 use bytes::BytesMut;
-use cloister_control::ports::ContentSource;
+use cloister_control::ports::{CameIn, ContentPart, ContentSource};
+use cloister_store::audit::Fingerprint;
 
 use super::gate::Gate;
 use super::stopped::Failure;
 
-/// Tells control of one answer: at its beginning, and of its text before its end is handed over.
+/// Tells control of one answer: at its beginning, and of its text and what it was as a whole before its end
+/// is handed over.
 pub(super) struct Known {
     url: String,
     text: BytesMut,
     /// How much of the text is told; none of what is no text.
     room: usize,
     told: bool,
+    print: Fingerprint,
 }
 
 impl Known {
@@ -26,28 +29,40 @@ impl Known {
     ) -> Result<Self, Failure> {
         // Where an answer leads to is the first thing in it that may be followed.
         let place = leads_to(&url, headers).unwrap_or_default();
-        gate.came_in(ContentSource::Web { url: url.clone() }, place.into()).await?;
+        let source = ContentSource::Web { url: url.clone() };
+        let part = ContentPart::Begins;
+        gate.came_in(CameIn { source, text: place.into(), part }).await?;
         let room = if is_text(headers) { most } else { 0 };
-        Ok(Self { url, text: BytesMut::new(), room, told: room == 0 })
+        let print = Fingerprint::default();
+        Ok(Self { url, text: BytesMut::new(), room, told: room == 0, print })
     }
 
     /// Takes what is about to be handed over.
     pub(super) async fn take(&mut self, gate: &Gate, data: &[u8]) -> Result<(), Failure> {
+        self.print.take(data);
         if self.told {
             return Ok(());
         }
         let room = self.room - self.text.len();
         self.text.extend_from_slice(data.get(..room.min(data.len())).unwrap_or_default());
-        if data.len() >= room { self.end(gate).await } else { Ok(()) }
+        if data.len() < room {
+            return Ok(());
+        }
+        self.told = true;
+        self.tell(gate, ContentPart::Text).await
     }
 
     /// Tells what has come; to be called before the end is handed over.
     pub(super) async fn end(&mut self, gate: &Gate) -> Result<(), Failure> {
-        if std::mem::replace(&mut self.told, true) || self.text.is_empty() {
-            return Ok(());
-        }
-        let source = ContentSource::Web { url: std::mem::take(&mut self.url) };
-        gate.came_in(source, std::mem::take(&mut self.text).freeze()).await
+        self.told = true;
+        let whole = ContentPart::Whole(std::mem::take(&mut self.print));
+        self.tell(gate, whole).await
+    }
+
+    async fn tell(&mut self, gate: &Gate, part: ContentPart) -> Result<(), Failure> {
+        let source = ContentSource::Web { url: self.url.clone() };
+        let text = std::mem::take(&mut self.text).freeze();
+        gate.came_in(CameIn { source, text, part }).await
     }
 }
 

@@ -297,11 +297,74 @@ async fn nothing_happens_that_is_not_recorded() {
     let lines = world.transcript("C1").await;
     assert!(lines.iter().all(|line| !line.text.contains("not to be heard")));
 
-    world.stack.cli_ok(&["chats", "new", "gives the file free"]).await.unwrap();
+    let made = world.stack.cli(&["chats", "new", "not to be made"]).await.unwrap();
+    assert!(!made.ok(), "a chat: {made:?}");
+    let session = world.stack.session("owner").await;
+    assert!(session.is_err(), "a session");
     database.execute_batch("DROP TRIGGER no_entries").unwrap();
     world.stack.cli_ok(&["task", "approve", "A1"]).await.unwrap();
     world.until_tasks(TaskState::Done, 2).await;
     assert!(!world.files(1, 1).join("keep.txt").exists());
     let (code, report) = verify(world.stack.data(), &[]).await;
     assert_eq!(code, 0, "{report:#}");
+}
+
+/// What proves content, as an entry has it.
+fn print(content: &str) -> String {
+    cloister_store::audit::Fingerprint::of(content.as_bytes()).to_string()
+}
+
+/// U1: what an agent was shown is in the chain, by what proves it: each call of a model, arguments to their last
+/// character, results, and the files that people sent and fetched.
+#[tokio::test]
+async fn what_an_agent_was_shown_and_given_is_in_the_chain() {
+    let long = format!("echo {} > /dev/null; echo {}", "a".repeat(900), "shown".repeat(100));
+    let huge = format!(": {}; echo fine", "b".repeat(20_000));
+    let send = Reply::tool_call("send_file", serde_json::json!({"path": "incoming/notes.txt"}));
+    let steps = vec![bash(&long), bash(&huge), send];
+    let world = World::with("", jobs(vec![("look", steps)])).await;
+    let session = world.stack.session("owner").await.unwrap();
+    world.upload(&session, "notes.txt", b"buy milk").await;
+    let mut owner = world.owner().await;
+    owner.say("job:look").await;
+    let file = crate::world::frame(&mut owner, "a file", |frame| match frame {
+        cloister_protocol::AgentFrame::SendFile(file) => Some(file.clone()),
+        _ => None,
+    })
+    .await;
+    crate::world::report(&mut owner).await;
+    let url = file.url.unwrap();
+    let token = owner.session().token.clone();
+    let fetched = world.stack.http("GET", &url, Some(&token), Vec::new()).await.unwrap();
+    assert_eq!(fetched.status, 200);
+    owner.say("/new").await;
+
+    let audit = world.audit().await;
+    let of = |action: &str| -> Vec<String> {
+        let rows = audit.iter().filter(|row| row.action == action);
+        rows.map(|row| format!("{} {}", row.subject, row.detail)).collect()
+    };
+    let milk = print("buy milk");
+    let uploads = of("file.upload");
+    assert_eq!(uploads.len(), 2, "{uploads:?}");
+    assert!(
+        uploads
+            .iter()
+            .any(|row| row.contains("chats/C1/incoming/notes.txt") && row.contains(&milk))
+    );
+    assert!(of("file.send")[0].contains(&milk), "{:?}", of("file.send"));
+    assert!(of("file.download")[0].contains("notes.txt"), "{:?}", of("file.download"));
+    assert_eq!(of("chat.new").len(), 2, "the first chat and the new one");
+    let calls = of("tool.call");
+    assert!(calls.iter().any(|row| row.contains(&long)), "arguments are whole: {calls:?}");
+    let big = serde_json::json!({"command": huge}).to_string();
+    assert!(calls.iter().any(|row| row.contains(&print(&big))), "{calls:?}");
+    let shown = print(&format!("{}\n[exit code 0]", "shown".repeat(100)));
+    let results = of("tool.result");
+    assert_eq!(results.len(), 3, "{results:?}");
+    assert!(results.iter().any(|row| row.contains(&shown)), "{results:?}");
+    let asked = world.model.requests().len();
+    assert_eq!(of("model.call").len(), asked, "every call of a model: {:?}", of("model.call"));
+    let (code, report) = verify(world.stack.data(), &[]).await;
+    assert_eq!((code, &report["whole"]), (0, &Value::Bool(true)), "{report:#}");
 }

@@ -135,7 +135,8 @@ impl Control {
         rest: &str,
     ) -> Result<String, ControlError> {
         let id = self.task_here(row, here, rest, ChatCall::RetryTask).await?.id;
-        let task = self.retry_task(id, &row.id.to_string()).await?;
+        let by = self.store().user_by_id(here.by).await?.name;
+        let task = self.retry_task(id, &row.id.to_string(), by.as_str()).await?;
         Ok(format!("{id} is tried again as {}.", task.id))
     }
 

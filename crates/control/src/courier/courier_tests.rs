@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use cloister_protocol::link::Cause;
 use cloister_protocol::{AgentFrame, Answer, End, SendFile, TextChunk, TurnId, Update, Usage};
+use cloister_store::audit::Fingerprint;
 use cloister_store::conversations::{Conversation, ConversationKind, NewConversation};
 use cloister_store::inbox::{HeardIn, Inbound, MostOpen, Taken, trigger_id};
 
@@ -175,7 +176,8 @@ impl World {
         };
         let chat = (workspace, C1);
         let turn = turn(row);
-        let told = self.store().send_artifact(&id, chat, turn.as_str(), &file, ("x", &id));
+        let file = (&file, &Fingerprint::of(b"content"));
+        let told = self.store().send_artifact(&id, chat, turn.as_str(), file, ("x", &id));
         self.control.hub().say_stored(told.await.unwrap());
     }
 }

@@ -191,7 +191,7 @@ impl Worker {
             }
             Says::Question(ask) => self.question(ask).await?,
             Says::File { artifact, file } => {
-                match self.control.download(telling.row.workspace, artifact).await {
+                match self.control.artifact(telling.row.workspace, artifact).await {
                     Ok(download) => Posting::File(download),
                     Err(ControlError::Store(
                         error @ (StoreError::Query { .. } | StoreError::Busy { .. }),

@@ -8,7 +8,7 @@ use cloister_policy::{Rated, shell};
 use cloister_protocol::TaskId;
 use cloister_protocol::link::{CHAT_PATH, Call};
 use cloister_store::approvals::ApprovalState;
-use cloister_store::audit::Entry;
+use cloister_store::audit::{Entry, Fingerprint};
 use cloister_store::grants::Passing;
 use serde::Deserialize;
 
@@ -19,8 +19,8 @@ use super::{Judged, Wanted};
 use crate::control::Control;
 use crate::error::ControlError;
 
-/// How much of a call's arguments is in the audit trail.
-const NOTED_CHARS: usize = 200;
+/// Arguments up to this length are whole in the audit trail; of longer ones it has what proves them.
+const NOTED_BYTES: usize = 16 << 10;
 /// How often a call is looked at again because an answer came meanwhile.
 const MAX_LOOKS: u32 = 4;
 
@@ -232,9 +232,12 @@ pub(super) fn plan_has(plan: &str, command: &str) -> bool {
     on_lines || plan.split('`').skip(1).step_by(2).any(|quoted| quoted.trim() == command)
 }
 
-/// A call in a few words.
+/// A call as the audit trail has it: whole, or by what proves it where the ledger has it whole.
 fn noted(call: &Call) -> String {
-    let arguments: String = call.arguments.chars().take(NOTED_CHARS).collect();
-    let more = if arguments.len() < call.arguments.len() { "…" } else { "" };
-    format!("{} {arguments}{more}", call.name)
+    let Call { id, name, arguments } = call;
+    if arguments.len() <= NOTED_BYTES {
+        return format!("{id} {name} {arguments}");
+    }
+    let print = Fingerprint::of(arguments.as_bytes());
+    format!("{id} {name}: arguments of {print}; whole in the ledger")
 }

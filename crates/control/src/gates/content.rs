@@ -8,6 +8,7 @@ use cloister_policy::provenance::{Address, Asked, Labels, Mark, Seen, TaskContex
 use cloister_protocol::link::Cause;
 use cloister_protocol::{ChatId, TaskId, UserId, WorkspaceId};
 use cloister_store::approvals::{ApprovalKind, ApprovalState};
+use cloister_store::audit::Entry;
 use cloister_store::inbox::{InboxItem, inbox_id};
 use cloister_store::provenance::NewContent;
 use cloister_store::tasks::Task;
@@ -16,7 +17,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 use super::{MAX_CHATS, lock};
 use crate::control::Control;
 use crate::error::ControlError;
-use crate::ports::{CameIn, ContentSource, NotRecorded, Principal};
+use crate::ports::{CameIn, ContentPart, ContentSource, NotRecorded, Principal};
 
 /// How many messages of a person, the one that led to a task included, say what they asked for.
 const OWN_MESSAGES: u32 = 10;
@@ -240,12 +241,15 @@ impl Control {
         let labels_now = live.context.labels().clone();
         let mut alone = TaskContext::resume(labels_now, Asked::default(), Seen::default());
         take_in(&mut alone, &content.source, &text);
-        let new = what_is_new(&live.context, &alone);
-        if new.marks.is_empty() && new.links.is_empty() && new.hosts.is_empty() {
+        let mut new = what_is_new(&live.context, &alone);
+        new.entries = came_in_entry(&live.task, content).into_iter().collect();
+        let nothing = new.marks.is_empty() && new.links.is_empty() && new.hosts.is_empty();
+        if nothing && new.entries.is_empty() {
             return Ok(());
         }
-        self.store().record_content(task, &new).await?;
-        self.chat_files_marked(live.task.workspace, live.task.chat, &labels(&new.marks));
+        let marks = labels(&new.marks);
+        self.store().record_content(task, new).await?;
+        self.chat_files_marked(live.task.workspace, live.task.chat, &marks);
         take_in(&mut live.context, &content.source, &text);
         Ok(())
     }
@@ -256,9 +260,10 @@ impl Control {
         workspace: WorkspaceId,
         chat: ChatId,
         name: &str,
+        entry: Entry,
     ) -> Result<(), ControlError> {
         let mark = Mark::file(name);
-        self.store().mark_chat_files(workspace, chat, &mark_text(&mark)).await?;
+        self.store().mark_chat_files(workspace, chat, &mark_text(&mark), entry).await?;
         self.chat_files_marked(workspace, chat, &Labels::of(mark));
         Ok(())
     }
@@ -289,6 +294,20 @@ impl Control {
     }
 }
 
+/// What the audit trail has of content that a sandbox gets: that it comes, and what it was.
+fn came_in_entry(task: &Task, content: &CameIn) -> Option<Entry> {
+    let source = match &content.source {
+        ContentSource::Web { url } => url.as_str(),
+        ContentSource::Tool { name } => name.as_str(),
+    };
+    let detail = match &content.part {
+        ContentPart::Begins => format!("begins: {source}"),
+        ContentPart::Text => return None,
+        ContentPart::Whole(print) => format!("{print}: {source}"),
+    };
+    Some(Entry::of_cell(task.workspace, "content.in", task.id).with(detail))
+}
+
 fn take_in(context: &mut TaskContext, source: &ContentSource, text: &str) {
     match source {
         ContentSource::Web { url } => match Address::parse(url) {
@@ -309,5 +328,6 @@ fn what_is_new(known: &TaskContext, more: &TaskContext) -> NewContent {
         marks: marks.map(mark_text).collect(),
         links: links.map(ToString::to_string).collect(),
         hosts: hosts.map(ToString::to_string).collect(),
+        entries: Vec::new(),
     }
 }

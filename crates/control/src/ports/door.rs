@@ -11,6 +11,7 @@ use cloister_policy::egress::Destination;
 use cloister_policy::engine::Names;
 use cloister_protocol::link::{Downlink, Uplink};
 use cloister_protocol::{ApprovalId, TaskId, UserId, WorkspaceId};
+use cloister_store::audit::Fingerprint;
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 
@@ -84,6 +85,18 @@ pub struct CameIn {
     pub source: ContentSource,
     /// What of its text is known so far, for the links in it. May be empty: it counts as read all the same.
     pub text: Bytes,
+    pub part: ContentPart,
+}
+
+/// How far content has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ContentPart {
+    /// Nothing of it is handed over yet.
+    Begins,
+    /// As much of its text as is looked at.
+    Text,
+    /// This is all of it.
+    Whole(Fingerprint),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

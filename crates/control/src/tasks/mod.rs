@@ -9,6 +9,7 @@ mod runner;
 use std::sync::Arc;
 
 use cloister_protocol::{AgentFrame, ChatId, ErrorCode, TaskId, TaskState, Update, WorkspaceId};
+use cloister_store::audit::Entry;
 use cloister_store::tasks::{Ending, NewTask, Task};
 use tokio_util::sync::CancellationToken;
 
@@ -117,7 +118,7 @@ impl Control {
 
     /// Queues a task that failed or was cancelled once more, as a new task with an empty ledger. Its
     /// end is told in the same chat.
-    pub async fn retry_task(&self, id: TaskId, key: &str) -> Result<Task, ControlError> {
+    pub async fn retry_task(&self, id: TaskId, key: &str, by: &str) -> Result<Task, ControlError> {
         let old = self.store().task(id).await?;
         match old.state {
             TaskState::Failed | TaskState::Cancelled if old.parent.is_none() => {}
@@ -149,6 +150,8 @@ impl Control {
             secrets: old.secrets,
             marks: self.store().task_content(id).await?.marks,
         };
+        let entry = Entry::new(by, "task.retry", id).of_workspace(old.workspace);
+        self.store().audit(entry).await?;
         self.new_task(again, &format!("retry {id}"), key).await
     }
 

@@ -95,7 +95,7 @@ async fn take_in(
             while let Some(piece) = next_piece(&mut response).await? {
                 taking.take(&piece)?;
             }
-            taking.finish()
+            taking.finish().await
         }
         MediaSource::Encrypted(file) => {
             let info = MediaEncryptionInfo::from(file.as_ref().clone());
@@ -121,7 +121,9 @@ async fn take_in(
             drop(pieces);
             let decrypted = decrypting.await;
             sent?;
-            decrypted.map_err(|error| NotFetched::passing(error, Patience::SOME))?
+            let taking =
+                decrypted.map_err(|error| NotFetched::passing(error, Patience::SOME))??;
+            taking.finish().await
         }
     }
 }
@@ -139,7 +141,7 @@ fn decrypt(
     mut pieces: Pieces,
     info: MediaEncryptionInfo,
     mut taking: Taking,
-) -> Result<Attachment, NotFetched> {
+) -> Result<Taking, NotFetched> {
     let damaged = |name: &str, why: String| {
         tracing::warn!(why, "a file could not be decrypted");
         let name = text::short(name, 100);
@@ -152,7 +154,7 @@ fn decrypt(
         let read =
             plain.read(&mut buffer).map_err(|error| damaged(taking.name(), error.to_string()))?;
         match buffer.get(..read) {
-            Some([]) | None => return taking.finish(),
+            Some([]) | None => return Ok(taking),
             Some(piece) => taking.take(piece)?,
         }
     }

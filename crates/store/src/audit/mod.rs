@@ -9,6 +9,7 @@ pub mod checker;
 pub mod checkpoint;
 mod error;
 pub mod export;
+mod fingerprint;
 pub mod merkle;
 mod ranges;
 pub mod record;
@@ -27,6 +28,7 @@ use cloister_vault::{Digest32, Owner};
 use sqlx::SqliteExecutor;
 
 pub use error::AuditError;
+pub use fingerprint::Fingerprint;
 pub use ranges::{ParseRangesError, Ranges};
 pub use redact::{Erasure, Redaction};
 pub use report::{Fault, Finding, Report, Where};

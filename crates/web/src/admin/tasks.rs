@@ -139,11 +139,15 @@ async fn cancel_one(
     json(Cancelled { cancelled })
 }
 
-async fn retry(Extract(admin): Extract<Admin>, Path(id): Path<String>) -> Answer<TaskView> {
+async fn retry(
+    Extract(admin): Extract<Admin>,
+    asker: Asker,
+    Path(id): Path<String>,
+) -> Answer<TaskView> {
     let id: TaskId = id.parse()?;
     // Each call is a wish of its own.
     let key = admin.control.store().clock.now().to_string();
-    let task = admin.control.retry_task(id, &key).await?;
+    let task = admin.control.retry_task(id, &key, asker.shown()).await?;
     let user = admin.control.store().user_of(task.workspace).await?;
     json(view(&task, user.name))
 }

@@ -10,8 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use cloister_control::ports::{ContentSource, Outward};
+use cloister_control::ports::{CameIn, ContentPart, ContentSource, Outward};
 use cloister_policy::egress::{Destination, Host, Scheme};
+use cloister_store::audit::Fingerprint;
 use cloister_store::models::KeyRef;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
@@ -270,7 +271,8 @@ impl Outlet {
         })?;
         let shown = self.shelf().masked(&now.mask, json.into(), "what a search found").await;
         let source = ContentSource::Tool { name: "web_search".to_owned() };
-        self.gate().came_in(source, shown.clone()).await?;
+        let part = ContentPart::Whole(Fingerprint::of(&shown));
+        self.gate().came_in(CameIn { source, text: shown.clone(), part }).await?;
         Ok(shown)
     }
 }

@@ -1,18 +1,25 @@
 //! What control's gate says, and what control is told of that comes in.
 
 use cloister_broker::SearchKind;
-use cloister_control::ports::{CameIn, ContentSource, Gated};
+use cloister_control::ports::{CameIn, ContentPart, ContentSource, Gated};
 use cloister_protocol::ApprovalId;
+use cloister_store::audit::Fingerprint;
 use http_body_util::BodyExt;
 use serde_json::json;
 use tokio::time::timeout;
 
 use super::client::{Sni, get, request};
-use super::world::{Net, fast};
+use super::world::{Net, OpenNet, fast};
 use crate::harness::PATIENCE;
 
-fn web(url: &str, text: &str) -> CameIn {
-    CameIn { source: ContentSource::Web { url: url.to_owned() }, text: text.to_owned().into() }
+/// Content as it was told of: where from, and its text.
+fn web(url: &str, text: &str) -> (ContentSource, String) {
+    (ContentSource::Web { url: url.to_owned() }, text.to_owned())
+}
+
+fn told(door: &OpenNet) -> Vec<(ContentSource, String)> {
+    let text = |content: &CameIn| String::from_utf8_lossy(&content.text).into_owned();
+    door.told.came_in().iter().map(|content| (content.source.clone(), text(content))).collect()
 }
 
 /// G3: what was decided on is what is sent, byte for byte.
@@ -141,7 +148,7 @@ async fn each_redirect_passes_the_gate_and_is_known_before_the_next() {
     let seen: Vec<String> = net.internet.seen().into_iter().map(|seen| seen.host).collect();
     assert_eq!(seen, ["allowed.test", "a.test"]);
     let second = "https://a.test/redirect/https://b.test/stolen";
-    assert_eq!(door.told.came_in(), [web(url, second), web(second, "https://b.test/stolen")]);
+    assert_eq!(told(&door), [web(url, second), web(second, "https://b.test/stolen")]);
 }
 
 /// G4: where an answer leads to is a link like any other, also when it is not said whole.
@@ -151,7 +158,7 @@ async fn where_a_redirect_leads_is_known_as_a_whole_address() {
     let door = net.open();
     let asked = json!({"url": "https://allowed.test/redirect//post?a=1"}).to_string();
     assert_eq!(door.client.request("POST", "/fetch", asked).await.status, 200);
-    let first = door.told.came_in().remove(0);
+    let first = told(&door).remove(0);
     assert_eq!(
         first,
         web("https://allowed.test/redirect//post?a=1", "https://allowed.test/post?a=1")
@@ -165,12 +172,16 @@ async fn content_is_known_before_the_sandbox_has_it() {
     let door = net.open();
     let url = "http://allowed.test/page?q=1";
     assert_eq!(door.client.get_plain(url).await.text(), "hello from allowed.test");
-    assert_eq!(door.told.came_in(), [web(url, ""), web(url, "hello from allowed.test")]);
+    assert_eq!(told(&door), [web(url, ""), web(url, "hello from allowed.test")]);
+    // U1: what it was as a whole is known with it.
+    let parts: Vec<ContentPart> = door.told.came_in().into_iter().map(|told| told.part).collect();
+    let whole = ContentPart::Whole(Fingerprint::of(b"hello from allowed.test"));
+    assert_eq!(parts, [ContentPart::Begins, whole]);
     // One whose end does not come is known all the same.
     let mut plain = door.client.plain().await;
     let drip = plain.send(get("http://allowed.test/drip/", "allowed.test")).await;
     assert_eq!(drip.status(), 200);
-    assert_eq!(door.told.came_in().last(), Some(&web("http://allowed.test/drip/", "")));
+    assert_eq!(told(&door).pop(), Some(web("http://allowed.test/drip/", "")));
     // Of a long one the beginning is told when it is there.
     let big = "http://allowed.test/endless/";
     let mut plain = door.client.plain().await;

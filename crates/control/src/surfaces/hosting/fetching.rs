@@ -84,7 +84,7 @@ impl Taking {
         speaker: &Speaker,
         (name, most): (&str, u64),
     ) -> Result<Self, NotFetched> {
-        let upload = control.upload(speaker.workspace, speaker.chat, name).await;
+        let upload = control.upload(speaker.user, (speaker.workspace, speaker.chat), name).await;
         let upload = upload.map_err(NotFetched::Control)?;
         Ok(Self { name: name.to_owned(), most, taken: 0, upload })
     }
@@ -101,7 +101,7 @@ impl Taking {
         self.upload.write(piece).map_err(NotFetched::Control)
     }
 
-    pub fn finish(self) -> Result<Attachment, NotFetched> {
-        self.upload.finish().map_err(NotFetched::Control)
+    pub async fn finish(self) -> Result<Attachment, NotFetched> {
+        self.upload.finish().await.map_err(NotFetched::Control)
     }
 }
