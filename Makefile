@@ -73,8 +73,8 @@ lint: ## format, clippy, schema
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 
-matrix: ## write crates/web/tests/authorization-matrix.txt from the calls and the policies; review what changed
-	CLOISTER_WRITE_MATRIX=1 $(CARGO) $(RUNNER) --locked -p cloister-web matrix
+matrix: ## write the reviewed tables of admin calls and of cell requests from the code; review what changed
+	CLOISTER_WRITE_MATRIX=1 $(CARGO) $(RUNNER) --locked -p cloister-web -p cloister-control matrix
 
 schema: ## write docs/protocol.schema.json from the types
 	$(CARGO) run --locked -q -p cloister-testkit --bin wire-schema > docs/protocol.schema.json

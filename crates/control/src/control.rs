@@ -4,15 +4,15 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use cloister_protocol::{TaskId, WorkspaceId};
+use cloister_protocol::TaskId;
 use cloister_store::Store;
 use cloister_vault::Keyring;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::audit_keeper::{AuditKeeper, AuditParts};
-use crate::cells::Poke;
+use crate::cells::{ChatKey, Known, Poke, Slots};
 use crate::error::ControlError;
 use crate::gates::Gates;
 use crate::history::{History, SettingsCheck};
@@ -86,7 +86,9 @@ pub(crate) struct Inner {
     pub(crate) surfaces: Surfaces,
     /// Something may have become startable.
     pub(crate) task_signal: Notify,
-    actors: Mutex<HashMap<WorkspaceId, mpsc::Sender<Poke>>>,
+    /// Room for coordinators.
+    pub(crate) slots: Slots,
+    actors: Mutex<HashMap<ChatKey, Known>>,
     running: Mutex<HashMap<TaskId, Running>>,
 }
 
@@ -111,6 +113,7 @@ impl Control {
             closing: CancellationToken::new(),
             stop: CancellationToken::new(),
             task_signal: Notify::new(),
+            slots: Slots::default(),
             actors: Mutex::default(),
             running: Mutex::default(),
         };
@@ -126,12 +129,12 @@ impl Control {
         self.load_stop().await?;
         let requeued = self.store().requeue_running().await?;
         let settled = self.store().settle_leftovers().await?;
-        let waiting = self.store().workspaces_with_unanswered().await?;
+        let waiting = self.store().chats_with_unanswered().await?;
         if requeued > 0 || !waiting.is_empty() {
-            tracing::info!(requeued, settled, workspaces = waiting.len(), "taking up open work");
+            tracing::info!(requeued, settled, chats = waiting.len(), "taking up open work");
         }
-        for workspace in waiting {
-            self.poke(workspace, Poke::Inbox);
+        for chat in waiting {
+            self.poke(chat, Poke::Inbox);
         }
         self.take_up_config();
         let scheduler = self.clone();
@@ -160,10 +163,11 @@ impl Control {
         if tokio::time::timeout(within, self.all_answered()).await.is_ok() {
             return;
         }
-        let late = self.store().workspaces_with_unanswered().await.unwrap_or_default();
-        let late: Vec<String> = late.iter().map(ToString::to_string).collect();
+        let late = self.store().chats_with_unanswered().await.unwrap_or_default();
+        let late: Vec<String> =
+            late.iter().map(|(workspace, chat)| format!("{workspace} {chat}")).collect();
         tracing::warn!(
-            workspaces = late.join(","),
+            chats = late.join(","),
             seconds = within.as_secs(),
             "some turns did not end in time; they are taken up at the next start"
         );
@@ -241,7 +245,7 @@ impl Control {
 }
 
 impl Inner {
-    pub(crate) fn actors(&self) -> MutexGuard<'_, HashMap<WorkspaceId, mpsc::Sender<Poke>>> {
+    pub(crate) fn actors(&self) -> MutexGuard<'_, HashMap<ChatKey, Known>> {
         self.actors.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

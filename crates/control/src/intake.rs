@@ -113,7 +113,7 @@ impl Control {
         let trigger = item.trigger()?;
         let turn = TurnId::of_trigger(&trigger);
         self.hub().taken(&item, trigger, turn.clone());
-        self.poke(workspace, Poke::Stored(Box::new(item)));
+        self.poke((workspace, item.chat), Poke::Stored(Box::new(item)));
         Ok(Receipt { turn, duplicate: false })
     }
 
@@ -168,7 +168,7 @@ impl Control {
     ) -> Result<Receipt, ControlError> {
         self.metrics().duplicate(surface);
         self.turn_door_now(item).await?;
-        self.poke(item.workspace, Poke::Inbox);
+        self.poke((item.workspace, item.chat), Poke::Inbox);
         Ok(Receipt { turn: TurnId::of_trigger(&item.trigger()?), duplicate: true })
     }
 
@@ -224,7 +224,7 @@ impl Control {
             heard_in: None,
         };
         self.store().accept(inbound).await?;
-        self.poke(workspace, Poke::Inbox);
+        self.poke((workspace, chat), Poke::Inbox);
         Ok(())
     }
 
@@ -237,10 +237,6 @@ impl Control {
         let key =
             crate::sending::random_name().map_err(ControlError::io("no key could be made"))?;
         self.clear_chat(workspace, chat, &key).await
-    }
-
-    pub fn cancel_turn(&self, workspace: WorkspaceId, turn: TurnId) {
-        self.poke(workspace, Poke::CancelTurn(turn));
     }
 
     /// Attachments are what an upload put into this chat's `incoming/`, and nothing else.

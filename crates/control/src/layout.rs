@@ -1,8 +1,8 @@
 //! Where things are under the data directory (`docs/architecture.md` has the whole map).
 
-use std::fs::{DirBuilder, File};
+use std::fs::{DirBuilder, File, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use cloister_protocol::{ChatId, WorkspaceId};
@@ -20,8 +20,10 @@ pub struct Layout {
 pub(crate) const IDENTITY_FILES: [&str; 4] = ["SOUL.md", "USER.md", "MEMORY.md", "HEARTBEAT.md"];
 /// Folders of what the agent is told to do and to use, with the same promise.
 pub(crate) const STEERING_FOLDERS: [&str; 3] = ["skills", "tools", "schedules"];
-/// All that the coordinator may write to.
-pub(crate) const WRITABLE_FOLDER: &str = "chats";
+/// The conversations, each with its journal and its files; a coordinator sees its own.
+pub(crate) const CHATS_FOLDER: &str = "chats";
+/// What of a chat is files, and not its coordinator's own.
+const FILE_FOLDERS: [&str; 2] = ["files", "incoming"];
 
 /// How that Markdown begins.
 const IDENTITY: &[(&str, &str)] = &[
@@ -120,6 +122,44 @@ impl Layout {
         Ok(dir)
     }
 
+    /// What a coordinator sees in the place of all chats: a folder with an empty one for its own. In the run
+    /// directory of its sandbox, which is there.
+    pub(crate) fn only_chat(&self, name: &str, chat: ChatId) -> io::Result<PathBuf> {
+        let chats = self.run().join(name).join(CHATS_FOLDER);
+        // The cell's uid looks through it; there is nothing to see.
+        for dir in [&chats, &chats.join(chat.to_string())] {
+            DirBuilder::new().create(dir)?;
+            std::fs::set_permissions(dir, Permissions::from_mode(0o755))?;
+        }
+        Ok(chats)
+    }
+
+    /// Removes everything that the coordinator of a chat has kept there for itself: its journal, and whatever
+    /// else it wrote. Not while it runs.
+    pub(crate) fn forget_journal(&self, workspace: WorkspaceId, chat: ChatId) -> io::Result<()> {
+        let dir = self.workspace(workspace).join(CHATS_FOLDER).join(chat.to_string());
+        let found = match std::fs::symlink_metadata(&dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            found => found?,
+        };
+        if !found.is_dir() {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        for entry in std::fs::read_dir(&dir)? {
+            let entry = entry?;
+            if FILE_FOLDERS.iter().any(|folder| entry.file_name() == *folder) {
+                continue;
+            }
+            // Of the entry itself: a link is removed, never followed.
+            if entry.file_type()?.is_dir() {
+                std::fs::remove_dir_all(entry.path())?;
+            } else {
+                std::fs::remove_file(entry.path())?;
+            }
+        }
+        File::open(&dir)?.sync_all()
+    }
+
     /// Removes what sandboxes of a killed control plane left in `run/`.
     pub fn clear_run(&self) -> io::Result<()> {
         std::fs::remove_dir_all(self.run())?;
@@ -156,7 +196,7 @@ impl Layout {
         for folder in STEERING_FOLDERS {
             shown.push(tree.make_dir(&RelPath::parse(folder)?)?);
         }
-        let mut given = vec![tree.make_dir(&RelPath::parse(WRITABLE_FOLDER)?)?];
+        let mut given = vec![tree.make_dir(&RelPath::parse(CHATS_FOLDER)?)?];
         for chat in chats {
             for place in ["", "/files", "/files/incoming", "/incoming"] {
                 given.push(tree.make_dir(&RelPath::parse(&format!("chats/{chat}{place}"))?)?);

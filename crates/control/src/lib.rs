@@ -7,6 +7,7 @@
 mod audit_keeper;
 mod budgets;
 mod cells;
+mod chat_file;
 mod commands;
 mod control;
 mod courier;
@@ -29,6 +30,7 @@ mod policies;
 pub mod ports;
 mod pulse;
 mod quota;
+mod reach;
 mod readiness;
 mod secrets;
 mod sending;
@@ -36,6 +38,8 @@ mod status;
 mod stop;
 mod surfaces;
 mod tasks;
+#[cfg(test)]
+mod test_cells;
 #[cfg(test)]
 mod test_telegram;
 #[cfg(test)]
@@ -61,6 +65,7 @@ pub use options::{
 };
 pub use people::{AccessChanges, Heard, Located, Route, Routed, Speaker, account};
 pub use policies::{CheckedPolicies, Policies, check_policy_files, read_policy_dir};
+pub use reach::ReachedTask;
 pub use readiness::{Readiness, Ready};
 pub use secrets::MasterSettings;
 pub use status::error_hint;

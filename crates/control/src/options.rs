@@ -18,6 +18,8 @@ pub const NANO: i64 = 1_000_000_000;
 pub struct CellOptions {
     /// Seconds without messages after which a cell stops.
     pub ttl_s: u64,
+    /// Coordinators of one workspace at once; each chat that is talked in has its own.
+    pub coordinators: usize,
     pub coordinator_memory_mb: u64,
     pub executor_memory_mb: u64,
     pub executor_processes: u32,
@@ -35,6 +37,7 @@ impl Default for CellOptions {
     fn default() -> Self {
         Self {
             ttl_s: 3600,
+            coordinators: 16,
             coordinator_memory_mb: 256,
             executor_memory_mb: 2048,
             executor_processes: 256,

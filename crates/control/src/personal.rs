@@ -69,7 +69,7 @@ impl Control {
         };
         // Nothing new begins.
         self.store().end_sessions(user.id).await?;
-        self.cancel_tasks(user.workspace, None, None, "an erasure").await?;
+        self.cancel_tasks(user.workspace, None, "an erasure").await?;
         self.stop_cell(user.workspace).await;
         let objects = self.store().personal_objects(user.id).await?;
         for object in &objects {

@@ -1,13 +1,14 @@
-//! The way out for files: a file of the workspace becomes an artifact and is delivered.
+//! The way out for files: a file of a chat becomes an artifact and is delivered there.
 
 use std::io::{Read, Write};
 
 use cloister_protocol::{ChatId, SendFile, TaskId, TurnId, WorkspaceId};
 use cloister_store::audit::{Entry, Fingerprint};
 
+use crate::chat_file::ChatFile;
 use crate::control::Control;
 use crate::error::ControlError;
-use crate::files::{RelPath, safe_name};
+use crate::files::safe_name;
 use crate::uploads::mime_of;
 
 /// A file that an agent wants the person to have.
@@ -15,7 +16,7 @@ pub(crate) struct FileToSend {
     pub(crate) chat: (WorkspaceId, ChatId),
     pub(crate) turn: String,
     pub(crate) task: Option<TaskId>,
-    /// Relative to the workspace.
+    /// As the agent named it.
     pub(crate) path: String,
     pub(crate) name: Option<String>,
     /// Scope and id of the request, which is carried out once.
@@ -57,12 +58,17 @@ impl Control {
         &self,
         wanted: &FileToSend,
     ) -> Result<(String, SendFile, Fingerprint), ControlError> {
-        let path = RelPath::parse(&wanted.path)?;
+        let chat = wanted.chat.1;
+        let file = match wanted.task {
+            Some(_) => ChatFile::of_executor(chat, &wanted.path)?,
+            None => ChatFile::of_coordinator(chat, &wanted.path)?,
+        };
+        let path = file.path();
         let tree = self
             .layout()
             .tree(wanted.chat.0)
             .map_err(ControlError::io("the workspace could not be opened"))?;
-        let mut source = tree.read(&path)?;
+        let mut source = tree.read(path)?;
         let id = random_name().map_err(ControlError::io("no random name could be made"))?;
         let target = self.layout().objects().join(&id);
         let limit = self.work().max_upload_mb << 20;

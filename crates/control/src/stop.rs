@@ -83,10 +83,10 @@ impl Control {
         };
         self.inner.stopped.set(Some(stop.clone()));
         tracing::warn!(by, reason, ended, is_new, "everything is stopped until it is released");
-        for workspace in self.live_cells() {
-            self.poke(workspace, Poke::Stop);
+        for chat in self.live_chats() {
+            self.poke(chat, Poke::Stop);
             // Whoever was being answered is told.
-            self.poke(workspace, Poke::Inbox);
+            self.poke(chat, Poke::Inbox);
         }
         if is_new {
             let text = format!("{} `cloister release` lets it go on.", self.stop_sentence());
@@ -131,8 +131,8 @@ impl Control {
             let text = format!("Everything goes on: released by {by}.");
             self.tell_all_hubs(&format!("release-{}", stop.id), &text).await;
         }
-        for workspace in self.store().workspaces_with_unanswered().await? {
-            self.poke(workspace, Poke::Inbox);
+        for chat in self.store().chats_with_unanswered().await? {
+            self.poke(chat, Poke::Inbox);
         }
         self.inner.task_signal.notify_one();
         Ok(released)

@@ -22,7 +22,8 @@ use crate::ports::{
     CellBackend, Check, Doors, Egress, LaunchError, LinkSide, OpenDoor, Principal, Sandbox,
     SandboxSpec,
 };
-use crate::{AuditParts, Control, Metrics, Parts, Policies, SurfaceOptions};
+use crate::test_cells::FakeCells;
+use crate::{AuditParts, CellOptions, Control, Metrics, Parts, Policies, SurfaceOptions};
 
 pub(crate) const C1: ChatId = ChatId::from_number(1);
 
@@ -92,8 +93,24 @@ pub(crate) const CLUB: &str = "!club:example.org";
 
 impl World {
     pub(crate) async fn new() -> Self {
+        Self::with(Arc::new(Nothing), Arc::new(Nothing), CellOptions::default()).await
+    }
+
+    /// With cells that tests speak for.
+    pub(crate) async fn with_cells(options: CellOptions) -> (Self, FakeCells) {
+        let cells = FakeCells::default();
+        let world = Self::with(Arc::new(cells.clone()), Arc::new(cells.clone()), options).await;
+        (world, cells)
+    }
+
+    async fn with(
+        backend: Arc<dyn CellBackend>,
+        doors: Arc<dyn Doors>,
+        cells: CellOptions,
+    ) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let control = open(&dir, SurfaceOptions::default(), true).await;
+        let cells = (backend, doors, cells);
+        let control = open(&dir, SurfaceOptions::default(), true, cells).await;
         let store = control.store();
         let [root, ada, bob] =
             [add(&control, "root").await, add(&control, "ada").await, add(&control, "bob").await];
@@ -115,7 +132,8 @@ impl World {
 
     /// The same data after a restart, with other settings.
     pub(crate) async fn restarted(self, surfaces: SurfaceOptions) -> Self {
-        let control = open(&self.dir, surfaces, false).await;
+        let cells = (Arc::new(Nothing) as _, Arc::new(Nothing) as _, CellOptions::default());
+        let control = open(&self.dir, surfaces, false, cells).await;
         Self { control, ..self }
     }
 
@@ -260,7 +278,14 @@ async fn add(control: &Control, name: &str) -> User {
     user
 }
 
-async fn open(dir: &tempfile::TempDir, surfaces: SurfaceOptions, new: bool) -> Control {
+type Cells = (Arc<dyn CellBackend>, Arc<dyn Doors>, CellOptions);
+
+async fn open(
+    dir: &tempfile::TempDir,
+    surfaces: SurfaceOptions,
+    new: bool,
+    (backend, doors, cells): Cells,
+) -> Control {
     let layout = Layout::new(dir.path());
     layout.create().unwrap();
     let store = Store::open(&layout.database()).await.unwrap();
@@ -272,14 +297,14 @@ async fn open(dir: &tempfile::TempDir, surfaces: SurfaceOptions, new: bool) -> C
     Control::new(Parts {
         store,
         layout,
-        cells: Default::default(),
+        cells,
         users: Default::default(),
         work: Default::default(),
         limits: Default::default(),
         gates: Default::default(),
         surfaces,
-        backend: Arc::new(Nothing),
-        doors: Arc::new(Nothing),
+        backend,
+        doors,
         metrics: Arc::new(Metrics::default()),
         keys,
         policies: policies(),

@@ -2,7 +2,8 @@
 //!
 //! Owns: who may do what, which tool a level may use, how risky a command is, when a person is asked
 //! and what their answer covers, where content came from and where it may go, when a plan must be
-//! approved first, what of a claim the ledger shows, where an executor may go. Promises: no I/O, no
+//! approved first, what of a claim the ledger shows, where an executor may go, how far each request of a cell
+//! reaches. Promises: no I/O, no
 //! async, no clock; the same input gives the same decision.
 
 mod class;
@@ -13,6 +14,7 @@ pub mod gate;
 mod legible;
 mod links;
 pub mod provenance;
+pub mod reach;
 mod risk;
 pub mod shell;
 mod tools;

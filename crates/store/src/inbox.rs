@@ -258,13 +258,35 @@ impl Store {
         rows.into_iter().map(Row::into_item).collect()
     }
 
-    pub async fn workspaces_with_unanswered(&self) -> Result<Vec<WorkspaceId>, StoreError> {
-        let numbers: Vec<u32> =
-            sqlx::query_scalar("SELECT DISTINCT workspace_id FROM inbox WHERE state <> 'answered'")
-                .fetch_all(self.reader())
-                .await
-                .tried("list workspaces with unanswered messages")?;
-        Ok(numbers.into_iter().map(WorkspaceId::from_number).collect())
+    /// What a chat still owes an answer to, oldest first.
+    pub async fn unanswered_in(
+        &self,
+        workspace: WorkspaceId,
+        chat: ChatId,
+    ) -> Result<Vec<InboxItem>, StoreError> {
+        let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(format!(
+            "{SELECT} WHERE workspace_id = ? AND chat = ? AND state <> 'answered' ORDER BY id LIMIT 1000"
+        )))
+        .bind(workspace.number())
+        .bind(chat.number())
+        .fetch_all(self.reader())
+        .await
+        .tried("list unanswered messages of a chat")?;
+        rows.into_iter().map(Row::into_item).collect()
+    }
+
+    /// The chats that owe somebody an answer, who has waited longest first.
+    pub async fn chats_with_unanswered(&self) -> Result<Vec<(WorkspaceId, ChatId)>, StoreError> {
+        let numbers: Vec<(u32, u32)> = sqlx::query_as(
+            "SELECT workspace_id, chat FROM inbox WHERE state <> 'answered' \
+             GROUP BY workspace_id, chat ORDER BY min(id)",
+        )
+        .fetch_all(self.reader())
+        .await
+        .tried("list chats with unanswered messages")?;
+        let chat =
+            |(workspace, chat)| (WorkspaceId::from_number(workspace), ChatId::from_number(chat));
+        Ok(numbers.into_iter().map(chat).collect())
     }
 
     pub async fn inbox_item(&self, id: i64) -> Result<Option<InboxItem>, StoreError> {

@@ -221,6 +221,25 @@ impl Store {
         tx.commit().await.tried("clear the marks of a history")
     }
 
+    /// Who has written in a chat since it was last cleared, each once. A clear counts once it is done.
+    pub async fn authors_in(
+        &self,
+        workspace: WorkspaceId,
+        chat: ChatId,
+    ) -> Result<Vec<String>, StoreError> {
+        sqlx::query_scalar(
+            "SELECT DISTINCT json_extract(cause, '$.from') FROM inbox WHERE workspace_id = ?1 AND chat = ?2 \
+             AND json_extract(cause, '$.cause') = 'message' \
+             AND id > coalesce((SELECT max(id) FROM inbox WHERE workspace_id = ?1 AND chat = ?2 \
+                                AND state = 'answered' AND json_extract(cause, '$.cause') = 'clear'), 0)",
+        )
+        .bind(workspace.number())
+        .bind(chat.number())
+        .fetch_all(self.reader())
+        .await
+        .tried("list who has written in a chat")
+    }
+
     /// What a person wrote in a chat up to a message, since they last cleared it, newest first.
     pub async fn own_words(
         &self,
@@ -263,7 +282,8 @@ async fn add_task_mark(tx: &mut Tx, task: TaskId, mark: &str) -> Result<(), Stor
 }
 
 /// A new task: the marks of the words that led to it, of everything in its chat, and of the task
-/// above it.
+/// above it. What it writes into the chat's files from now on may come from any of these, and others that
+/// run there read it at once.
 pub(crate) async fn begin_task(
     tx: &mut Tx,
     task: TaskId,
@@ -282,6 +302,15 @@ pub(crate) async fn begin_task(
     .execute(&mut *tx)
     .await
     .tried("mark a new task")?;
+    sqlx::query(
+        "INSERT OR IGNORE INTO chat_marks (workspace_id, chat, part, mark) \
+         SELECT t.workspace_id, t.chat, 'files', m.mark FROM tasks t JOIN task_marks m ON m.task_id = t.id \
+         WHERE t.id = ?1",
+    )
+    .bind(task.number())
+    .execute(&mut *tx)
+    .await
+    .tried("mark the files that a new task writes")?;
     Ok(())
 }
 

@@ -254,6 +254,26 @@ impl Store {
         rows.into_iter().map(Row::into_task).collect()
     }
 
+    /// The newest tasks of the chats of one context, newest first; none: the workspace as a whole.
+    pub async fn tasks_in_context(
+        &self,
+        workspace: WorkspaceId,
+        context: Option<&str>,
+        count: u32,
+    ) -> Result<Vec<Task>, StoreError> {
+        let rows: Vec<Row> = sqlx::query_as(select(
+            "WHERE workspace_id = ?1 AND chat IN (SELECT number FROM chats WHERE workspace_id = ?1 \
+             AND coalesce(context, '') = ?2) ORDER BY id DESC LIMIT ?3",
+        ))
+        .bind(workspace.number())
+        .bind(context.unwrap_or_default())
+        .bind(count)
+        .fetch_all(self.reader())
+        .await
+        .tried("list the tasks of a context")?;
+        rows.into_iter().map(Row::into_task).collect()
+    }
+
     /// The tasks of a workspace that have not ended, oldest first.
     pub async fn open_tasks(&self, workspace: WorkspaceId) -> Result<Vec<Task>, StoreError> {
         let rows: Vec<Row> = sqlx::query_as(select(

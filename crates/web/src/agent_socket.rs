@@ -411,14 +411,20 @@ impl Client {
     }
 
     async fn cancel(&self, cancel: Cancel) -> Result<(), ControlError> {
-        if let Some(turn) = cancel.turn {
-            self.allowed(ChatCall::CancelTurn).await?;
-            self.control.cancel_turn(self.workspace, turn);
-            return Ok(());
+        let (user, by) = (self.owner.user, self.from.as_str());
+        let chat = (self.workspace, self.chat);
+        match (cancel.turn, cancel.task) {
+            (Some(turn), _) => self.control.cancel_turn_in_chat(user, chat, &turn).await?,
+            (None, Some(task)) => {
+                let call = ChatCall::CancelTask;
+                let task = self.control.task_in_chat(user, call, chat, task).await?;
+                self.control.cancel_task(&task, by).await?;
+            }
+            (None, None) => {
+                self.allowed(ChatCall::CancelTask).await?;
+                self.control.cancel_tasks(self.workspace, Some(self.chat), by).await?;
+            }
         }
-        self.allowed(ChatCall::CancelTask).await?;
-        let chat = cancel.task.is_none().then_some(self.chat);
-        self.control.cancel_tasks(self.workspace, cancel.task, chat, self.from.as_str()).await?;
         Ok(())
     }
 

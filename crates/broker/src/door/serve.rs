@@ -15,6 +15,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use bytes::Bytes;
 use cloister_control::ports::{LinkSide, Principal};
+use cloister_policy::reach::CellRequest;
 use cloister_protocol::{ErrorCode, ErrorEnvelope};
 use futures_util::stream;
 use http_body_util::LengthLimitError;
@@ -167,11 +168,15 @@ fn routes(door: &Arc<Door>) -> Router {
         .with_state(Arc::clone(door))
 }
 
-/// Refuses what comes too fast, and not at once: a cell can't make the broker busy with refusals.
+/// Refuses what comes too fast, and not at once: a cell can't make the broker busy with refusals. A path
+/// without a row in the table of requests is not there, whatever routes there are.
 async fn within_rate(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
     if door.requests.take().is_err() {
         sleep(door.options.busy_delay).await;
         return Refusal::busy("this cell asks too much at once").into_response();
+    }
+    if CellRequest::of_route(request.uri().path()).is_none() {
+        return not_here(request).await.into_response();
     }
     next.run(request).await
 }

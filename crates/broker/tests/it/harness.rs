@@ -165,7 +165,9 @@ impl World {
     }
 
     pub(crate) fn open_at(&self, socket: PathBuf, task: Option<TaskId>) -> Opened {
-        let who = Principal { user: self.user.id, workspace: self.user.workspace, task };
+        let (user, workspace, chat) =
+            (self.user.id, self.user.workspace, cloister_protocol::ChatId::from_number(1));
+        let who = Principal { user, workspace, chat, task };
         let (ends, links) = mpsc::channel(64);
         let door = self
             .doors

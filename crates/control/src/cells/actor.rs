@@ -1,22 +1,24 @@
-//! The actor of one workspace: launches the coordinator, hands it what is owed, stores what it says.
+//! The actor of one chat: launches its coordinator, hands it what is owed, stores what it says.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloister_protocol::link::{Cause, Downlink, Request, Trigger, Uplink};
-use cloister_protocol::{AgentFrame, End, ErrorCode, MessageId, TurnId, WorkspaceId};
-use cloister_store::inbox::{InboxItem, inbox_id};
+use cloister_protocol::link::{Cause, Downlink, Trigger, Uplink};
+use cloister_protocol::{ChatId, ErrorCode, TurnId, WorkspaceId};
+use cloister_store::inbox::InboxItem;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
 
-use super::cell::Cell;
+use super::cell::{Cell, sandbox_name};
 use super::ending::Owed;
-use super::{LinkEnd, Poke, SWAMPED};
+use super::slots::{Slot, Waiting};
+use super::{ChatKey, Idle, LinkEnd, Poke, SWAMPED};
 use crate::commands;
 use crate::control::Control;
 use crate::error::ControlError;
 use crate::ports::{Exit, Role};
+use crate::reach::turn_row;
 
 /// How often the coordinator may die while a message waits before the person is told.
 const MAX_DEATHS: u32 = 20;
@@ -34,15 +36,27 @@ const MAX_REQUESTS: usize = 16;
 const MAX_CANCELLED: usize = 256;
 /// Nothing is so urgent that it can't wait this long.
 const LEAST_TICK: Duration = Duration::from_millis(50);
+/// How often one that waits for room asks for it again.
+const ASK_FOR_ROOM: Duration = Duration::from_millis(250);
 /// How long a coordinator that was told to stop may take.
 const STOP_TIME: Duration = Duration::from_secs(3);
+
+mod frames;
 
 struct Actor {
     control: Control,
     workspace: WorkspaceId,
+    chat: ChatId,
     /// Requests of the coordinator that are carried out at once.
     requests: Arc<Semaphore>,
     cell: Option<Cell>,
+    /// For others of this workspace to see.
+    idle: Idle,
+    /// A place for a coordinator that is waited for, and one that was got.
+    waiting: Option<Waiting>,
+    slot: Option<Slot>,
+    /// A clear waits for the turns before it, and what comes after waits for the clear.
+    clearing: bool,
     /// Per inbox row: how often the coordinator died while it was open.
     deaths: HashMap<i64, u32>,
     failed_launches: u32,
@@ -61,16 +75,28 @@ enum Event {
     Connected(Option<LinkEnd>),
     Frame(Option<Uplink>),
     Exited(Exit),
+    /// There is room for a coordinator.
+    Room(Option<Slot>),
     Tick,
     Stop,
 }
 
-pub(super) async fn run(control: Control, workspace: WorkspaceId, mut pokes: mpsc::Receiver<Poke>) {
+pub(super) async fn run(
+    control: Control,
+    key: ChatKey,
+    idle: Idle,
+    mut pokes: mpsc::Receiver<Poke>,
+) {
     let mut actor = Actor {
         control: control.clone(),
-        workspace,
+        workspace: key.0,
+        chat: key.1,
         requests: Arc::new(Semaphore::new(MAX_REQUESTS)),
         cell: None,
+        idle,
+        waiting: None,
+        slot: None,
+        clearing: false,
         deaths: HashMap::new(),
         failed_launches: 0,
         active_at: Instant::now(),
@@ -92,16 +118,18 @@ pub(super) async fn run(control: Control, workspace: WorkspaceId, mut pokes: mps
             Event::Connected(link) => actor.on_connected(link).await,
             Event::Frame(frame) => actor.on_frame(frame).await,
             Event::Exited(exit) => actor.on_exit(exit).await,
+            Event::Room(slot) => actor.on_room(slot).await,
             Event::Tick => actor.on_tick().await,
         };
         if !go_on {
             actor.stop_cell().await;
-            if control.stopping() || control.retire(workspace, &mut pokes) {
+            if control.stopping() || control.retire(key, &mut pokes) {
                 return;
             }
             // Poked while it was stopping: look again.
             actor.reconcile().await;
         }
+        actor.note_idle();
     }
 }
 
@@ -110,8 +138,15 @@ impl Actor {
         let tick = tokio::time::sleep(self.tick_after());
         let stop = self.control.inner.stop.clone();
         let Some(cell) = &mut self.cell else {
+            let room = async {
+                match &mut self.waiting {
+                    Some(waiting) => waiting.await,
+                    None => std::future::pending().await,
+                }
+            };
             return tokio::select! {
                 () = stop.cancelled() => Event::Stop,
+                slot = room => Event::Room(slot),
                 poke = pokes.recv() => Event::Poke(poke),
                 () = tick => Event::Tick,
             };
@@ -135,7 +170,9 @@ impl Actor {
 
     /// When something is due, if nothing happens until then. A cell at rest has nothing due but its end.
     fn tick_after(&self) -> Duration {
-        let Some(cell) = &self.cell else { return LEAST_TICK };
+        let Some(cell) = &self.cell else {
+            return if self.waiting.is_some() { ASK_FOR_ROOM } else { LEAST_TICK };
+        };
         let quiet =
             if cell.sent.is_empty() { self.control.inner.parts.cells.ttl() } else { MAX_SILENCE };
         let mut due = self.active_at + quiet;
@@ -151,7 +188,13 @@ impl Actor {
     /// False when the cell has been idle for its TTL, or there is none and nothing to do.
     async fn on_tick(&mut self) -> bool {
         self.note_journaled();
-        let Some(cell) = &self.cell else { return false };
+        let Some(cell) = &self.cell else {
+            // Whoever was asked may have had something to do by then.
+            if self.waiting.is_some() {
+                self.control.ask_for_room(self.workspace);
+            }
+            return self.waiting.is_some();
+        };
         let absent = cell.link.is_none() && cell.unlinked_at.elapsed() > CONNECT_TIME;
         let stuck = !cell.sent.is_empty() && self.active_at.elapsed() > MAX_SILENCE;
         if absent || stuck {
@@ -170,12 +213,12 @@ impl Actor {
                 if swamped || self.behind || !self.hand_over_new(*row).await {
                     self.reconcile().await;
                 }
-                self.cell.is_some()
+                self.is_wanted()
             }
             Poke::Inbox => {
                 self.active_at = Instant::now();
                 self.reconcile().await;
-                self.cell.is_some()
+                self.is_wanted()
             }
             Poke::CancelTurn(turn) => {
                 self.cancel(turn).await;
@@ -192,10 +235,33 @@ impl Actor {
                 if swamped {
                     self.reconcile().await;
                 }
-                self.cell.is_some()
+                self.is_wanted()
             }
+            Poke::MakeRoom => !self.cell.as_ref().is_some_and(Cell::is_idle) && self.is_wanted(),
             Poke::Stop => false,
         }
+    }
+
+    /// Whether there is a coordinator, or is to be one.
+    fn is_wanted(&self) -> bool {
+        self.cell.is_some() || self.waiting.is_some()
+    }
+
+    /// Shows others of the workspace whether this one could make room.
+    fn note_idle(&self) {
+        let idle = self.cell.as_ref().is_some_and(Cell::is_idle);
+        let now = self.control.store().clock.now_ms();
+        self.idle.set(idle.then(|| self.idle.since().unwrap_or(now)));
+    }
+
+    /// There is room for a coordinator, and it is launched if it still is needed.
+    async fn on_room(&mut self, slot: Option<Slot>) -> bool {
+        self.waiting = None;
+        self.slot = slot;
+        self.reconcile().await;
+        // Not kept for later: others may wait for it.
+        self.slot = None;
+        self.is_wanted()
     }
 
     /// Cancels a turn, now or as soon as it is with a coordinator.
@@ -235,7 +301,7 @@ impl Actor {
             *self.deaths.entry(id).or_default() += 1;
         }
         self.reconcile().await;
-        self.cell.is_some()
+        self.is_wanted()
     }
 
     async fn on_frame(&mut self, frame: Option<Uplink>) -> bool {
@@ -248,102 +314,11 @@ impl Actor {
             return true;
         };
         if let Err(error) = self.take_frame(frame).await {
-            tracing::error!(workspace = %self.workspace, error = error.chain(), "a frame of the coordinator failed");
+            tracing::error!(workspace = %self.workspace, chat = %self.chat, error = error.chain(), "a frame of the coordinator failed");
         }
-        true
-    }
-
-    async fn take_frame(&mut self, frame: Uplink) -> Result<(), ControlError> {
-        match frame {
-            Uplink::Hello { version } => {
-                tracing::debug!(workspace = %self.workspace, version, "the coordinator is there");
-            }
-            Uplink::Accepted { id } => {
-                if let Some(id) = self.owed(&id) {
-                    self.journaled.push_back((Instant::now() + NOTE_AFTER, id));
-                }
-            }
-            Uplink::TextChunk(chunk) => {
-                self.say_live(&chunk.turn.clone(), AgentFrame::TextChunk(chunk));
-            }
-            Uplink::ToolCall(call) => {
-                if let Some(turn) = call.turn.clone() {
-                    self.say_live(&turn, AgentFrame::ToolCall(call));
-                }
-            }
-            Uplink::ToolResult(result) => {
-                if let Some(turn) = result.turn.clone() {
-                    self.say_live(&turn, AgentFrame::ToolResult(result));
-                }
-            }
-            Uplink::Update(cloister_protocol::Update::Restart { turn }) => {
-                let update = cloister_protocol::Update::Restart { turn: turn.clone() };
-                self.say_live(&turn, AgentFrame::Update(update));
-            }
-            // A coordinator has no task of its own to speak of.
-            Uplink::Update(_) | Uplink::Step { .. } | Uplink::Todos { .. } | Uplink::Finish(_) => {}
-            Uplink::End(end) => self.end_turn(end).await?,
-            Uplink::Request(request) => self.carry_out(request),
-        }
-        Ok(())
-    }
-
-    /// Carries a request out beside the actor: a large file must not hold up the other chats.
-    fn carry_out(&self, request: Request) {
-        let Some(link) = self.cell.as_ref().and_then(|cell| cell.link.as_ref()) else { return };
-        let down = link.down.clone();
-        let permit = Arc::clone(&self.requests).try_acquire_owned();
-        let (control, workspace) = (self.control.clone(), self.workspace);
-        self.control.inner.tracker.spawn(async move {
-            let result = match permit {
-                Ok(_permit) => super::requests::answer(&control, workspace, &request).await,
-                Err(_full) => super::requests::too_many(),
-            };
-            // A closed link shows itself elsewhere; the agent asks again with the same id.
-            drop(down.send(Downlink::Reply { id: request.id, result }).await);
-        });
-    }
-
-    /// The inbox row of a trigger that this cell was handed.
-    fn owed(&self, trigger: &MessageId) -> Option<i64> {
-        let id = inbox_id(trigger.as_str())?;
-        self.cell.as_ref()?.sent.contains_key(&id).then_some(id)
-    }
-
-    /// Passes a live frame on, if its turn is one that this cell was handed.
-    fn say_live(&mut self, turn: &TurnId, frame: AgentFrame) {
-        self.active_at = Instant::now();
-        let sent = self.cell.as_ref().map(|cell| &cell.sent);
-        let owed = sent.and_then(|sent| sent.get(&turn_row(turn)?));
-        if let Some(owed) = owed {
-            self.control.hub().say(self.workspace, owed.chat, frame, None);
-        }
-    }
-
-    async fn end_turn(&mut self, end: End) -> Result<(), ControlError> {
-        self.active_at = Instant::now();
-        let turn = end.turn.clone();
-        let Some(id) = turn_row(&turn) else {
-            return Ok(());
-        };
-        let Some(owed) = self.turn_owed(id).await? else {
-            return Ok(());
-        };
-        self.control.finish_turn(&owed, end).await?;
-        if let Some(cell) = &mut self.cell {
-            cell.sent.remove(&id);
-        }
-        self.deaths.remove(&id);
-        self.cancelled.remove(&id);
-        self.send(Downlink::Stored { turn }).await;
-        let (workspace, chat) = (self.workspace, owed.chat);
-        self.later("looking at the budget", move |control| async move {
-            control.warn_of_budget(workspace, chat).await
-        });
-        if self.behind {
-            self.reconcile().await;
-        }
-        Ok(())
+        let idle = self.cell.as_ref().is_some_and(Cell::is_idle);
+        // Another chat waits for its place.
+        !(idle && self.control.inner.slots.is_wanted(self.workspace))
     }
 
     /// Notes that messages are journaled whose turns go on.
@@ -356,15 +331,6 @@ impl Actor {
                 });
             }
         }
-    }
-
-    /// Any row of this workspace may be ended by its own cell; the store ends it once.
-    async fn turn_owed(&self, id: i64) -> Result<Option<Owed>, ControlError> {
-        if let Some(owed) = self.cell.as_ref().and_then(|cell| cell.sent.get(&id)) {
-            return Ok(Some(owed.clone()));
-        }
-        let row = self.control.store().inbox_item(id).await?;
-        Ok(row.filter(|row| row.workspace == self.workspace).map(|row| Owed::of(&row)))
     }
 
     /// Does something that nothing depends on, a little later: it must not stand in the way of a turn.
@@ -432,11 +398,20 @@ impl Actor {
 
     async fn try_reconcile(&mut self) -> Result<(), ControlError> {
         let mut owed = Vec::new();
-        for row in self.control.store().unanswered(self.workspace).await? {
+        self.clearing = false;
+        for row in self.control.store().unanswered_in(self.workspace, self.chat).await? {
             if self.cell.as_ref().is_some_and(|cell| cell.sent.contains_key(&row.id)) {
                 continue;
             }
-            if let Cause::Message { text, .. } = &row.cause
+            if matches!(row.cause, Cause::Clear) {
+                let open = self.cell.as_ref().is_some_and(|cell| !cell.sent.is_empty());
+                if open || !owed.is_empty() {
+                    self.clearing = true;
+                    break;
+                }
+                self.stop_cell().await;
+                self.control.clear_history(&row).await?;
+            } else if let Cause::Message { text, .. } = &row.cause
                 && let Some(command) = commands::parse(text)
             {
                 self.control.run_command(&row, command).await?;
@@ -466,12 +441,28 @@ impl Actor {
             return Ok(());
         }
         if self.cell.is_none() {
-            self.cell = Some(Cell::launch(&self.control, self.workspace).await?);
+            let Some(slot) = self.take_slot() else { return Ok(()) };
+            let key = (self.workspace, self.chat);
+            self.cell = Some(Cell::launch(&self.control, key, slot).await?);
         }
         for row in owed {
             self.hand_over(row).await?;
         }
         Ok(())
+    }
+
+    /// A place for a coordinator; if there is none, it is waited for.
+    fn take_slot(&mut self) -> Option<Slot> {
+        let (slots, most) =
+            (&self.control.inner.slots, self.control.inner.parts.cells.coordinators);
+        let slot = self.slot.take().or_else(|| slots.try_take(self.workspace, most));
+        if slot.is_some() {
+            self.waiting = None;
+        } else if self.waiting.is_none() {
+            self.waiting = Some(slots.wait(self.workspace, most));
+            self.control.ask_for_room(self.workspace);
+        }
+        slot
     }
 
     /// Gives a row to the coordinator, if one is connected; else it is given when one is.
@@ -501,16 +492,18 @@ impl Actor {
         let in_order = connected.is_some_and(|cell| row.id > cell.newest);
         let for_us = match &row.cause {
             Cause::Message { text, .. } => commands::parse(text).is_some(),
-            Cause::TasksEnded { .. } | Cause::Clear => false,
+            Cause::TasksEnded { .. } => false,
+            Cause::Clear => true,
         };
-        let goes_on = !self.control.is_stopped();
+        let goes_on = !self.control.is_stopped() && !self.clearing;
         in_order && !for_us && goes_on && self.hand_over(row).await.is_ok()
     }
 
     /// Answers everything owed with why it can't be answered.
     async fn give_up(&mut self, code: ErrorCode, text: &str) {
         self.failed_launches = 0;
-        let rows = self.control.store().unanswered(self.workspace).await.unwrap_or_default();
+        let store = self.control.store();
+        let rows = store.unanswered_in(self.workspace, self.chat).await.unwrap_or_default();
         for row in rows {
             if let Err(error) = self.control.fail_turn(&row, code, text).await {
                 tracing::error!(error = error.chain(), "a message could not be answered");
@@ -519,6 +512,7 @@ impl Actor {
     }
 
     async fn stop_cell(&mut self) {
+        self.waiting = None;
         self.send(Downlink::Stop).await;
         let Some(cell) = self.cell.take() else { return };
         // One that is not connected can't have heard it.
@@ -529,11 +523,10 @@ impl Actor {
         }
         drop(cell);
         self.control.metrics().exited(Role::Coordinator, if ended { "stopped" } else { "killed" });
-        self.control.clear_door(&self.workspace.to_string());
+        self.control.clear_door(&sandbox_name((self.workspace, self.chat)));
     }
 }
 
-/// The inbox row that started a turn.
-fn turn_row(turn: &TurnId) -> Option<i64> {
-    turn.as_str().strip_prefix("t-").and_then(inbox_id)
-}
+#[cfg(test)]
+#[path = "actor_tests.rs"]
+mod tests;

@@ -1,18 +1,19 @@
 //! A coordinator in its sandbox, and how it is launched.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use cloister_protocol::WorkspaceId;
+use cloister_policy::reach::{Asker, CellRequest, Reach};
 use cloister_protocol::link::WORKSPACE_PATH;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::ending::Owed;
-use super::{Doorway, LinkEnd};
+use super::slots::Slot;
+use super::{ChatKey, Doorway, LinkEnd};
 use crate::control::Control;
 use crate::error::ControlError;
-use crate::layout::WRITABLE_FOLDER;
+use crate::layout::CHATS_FOLDER;
 use crate::ports::{Access, Egress, Mount, OpenDoor, Principal, Role, Sandbox, SandboxSpec};
 
 /// A running coordinator.
@@ -27,37 +28,61 @@ pub(super) struct Cell {
     /// The newest of the rows that were.
     pub(super) newest: i64,
     _door: Box<dyn OpenDoor>,
+    _slot: Slot,
+}
+
+/// A coordinator has no row for anything outside.
+const WAY_OUT: Egress = match CellRequest::Proxy.row().reach(Asker::Coordinator) {
+    Reach::Nothing => Egress::Closed,
+    Reach::Itself | Reach::Chat | Reach::Context => panic!("a coordinator has no business outside"),
+};
+
+/// The name of a chat's coordinator among sandboxes.
+pub(super) fn sandbox_name((workspace, chat): ChatKey) -> String {
+    format!("{workspace}-{chat}")
 }
 
 /// The whole workspace to read, so that nothing in it can be replaced, renamed or made where it is
-/// missing; and the chats, which are the agent's own, on top of it.
-fn mounts(workspace: &Path) -> Vec<Mount> {
+/// missing; over its chats a folder with a place for this one alone; and there the chat, which is the agent's
+/// own, but for the files: those are the executors' to write and the person's, and what a coordinator has
+/// heard must not get among them unmarked.
+fn mounts(workspace: &Path, only: PathBuf, chat: &str) -> Vec<Mount> {
     let inside = Path::new(WORKSPACE_PATH);
-    let chats = workspace.join(WRITABLE_FOLDER);
-    vec![
+    let (source, target) = (workspace.join(CHATS_FOLDER), inside.join(CHATS_FOLDER));
+    let mut mounts = vec![
         Mount { source: workspace.into(), target: inside.into(), access: Access::ReadOnly },
-        Mount { source: chats, target: inside.join(WRITABLE_FOLDER), access: Access::ReadWrite },
-    ]
+        Mount { source: only, target: target.clone(), access: Access::ReadOnly },
+        Mount { source: source.join(chat), target: target.join(chat), access: Access::ReadWrite },
+    ];
+    mounts.extend(["files", "incoming"].map(|folder| Mount {
+        source: source.join(chat).join(folder),
+        target: target.join(chat).join(folder),
+        access: Access::ReadOnly,
+    }));
+    mounts
 }
 
 impl Cell {
     pub(super) async fn launch(
         control: &Control,
-        workspace: WorkspaceId,
+        key: ChatKey,
+        slot: Slot,
     ) -> Result<Self, ControlError> {
+        let (workspace, chat) = key;
         let user = control.store().user_of(workspace).await?;
-        let chats = control.store().chats(workspace).await?;
-        let chats = chats.iter().map(|chat| chat.id).collect();
-        control.prepare_workspace(workspace, chats).await?;
-        let name = workspace.to_string();
-        let who = Principal { user: user.id, workspace, task: None };
-        let Doorway { socket, connections, door } =
-            control.open_door(&name, who, Egress::Closed)?;
+        control.prepare_workspace(workspace, vec![chat]).await?;
+        let name = sandbox_name(key);
+        let who = Principal { user: user.id, workspace, chat, task: None };
+        let Doorway { socket, connections, door } = control.open_door(&name, who, WAY_OUT)?;
+        let layout = control.layout();
+        let only = layout
+            .only_chat(&name, chat)
+            .map_err(ControlError::io("the view of a coordinator could not be made"))?;
         let spec = SandboxSpec {
             name,
             role: Role::Coordinator,
             workspace,
-            mounts: mounts(&control.layout().workspace(workspace)),
+            mounts: mounts(&layout.workspace(workspace), only, &chat.to_string()),
             door: socket,
             cwd: WORKSPACE_PATH.into(),
             limits: control.inner.parts.cells.coordinator_limits(),
@@ -71,6 +96,12 @@ impl Cell {
             sent: HashMap::new(),
             newest: 0,
             _door: door,
+            _slot: slot,
         })
+    }
+
+    /// Whether it has nothing to do.
+    pub(super) fn is_idle(&self) -> bool {
+        self.link.is_some() && self.sent.is_empty()
     }
 }

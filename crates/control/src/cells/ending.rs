@@ -53,17 +53,33 @@ impl Control {
         if ended.told.is_some() || !owed.told {
             self.note_turn(owed, &turn, usage, error);
         }
-        if !owed.told && error.is_none() {
-            // Nothing that was said before is in the chat's context any more.
-            self.store().history_cleared(owed.workspace, owed.chat).await?;
-        }
         if let Some(item) = ended.told {
             self.hub().say_stored(item);
         }
         if ended.woke.is_some() {
-            self.poke(owed.workspace, Poke::Inbox);
+            self.poke((owed.workspace, owed.chat), Poke::Inbox);
         }
         Ok(())
+    }
+
+    /// Starts a chat's context anew, when its coordinator is gone: what it has kept is removed, and only then
+    /// does what was said before count no more. Nobody has to believe that a coordinator forgets.
+    pub(super) async fn clear_history(&self, row: &InboxItem) -> Result<(), ControlError> {
+        let (workspace, chat, layout) = (row.workspace, row.chat, self.layout().clone());
+        let failed = "the journal of a chat could not be removed";
+        let removed =
+            tokio::task::spawn_blocking(move || layout.forget_journal(workspace, chat)).await;
+        let removed = removed.unwrap_or_else(|join| Err(std::io::Error::other(join)));
+        removed.map_err(ControlError::io(failed))?;
+        self.store().history_cleared(workspace, chat).await?;
+        let end = End {
+            turn: TurnId::of_trigger(&row.trigger()?),
+            message: None,
+            text: String::new(),
+            usage: Usage::default(),
+            error: None,
+        };
+        self.finish_turn(&Owed::of(row), end).await
     }
 
     /// Counts and logs a turn that has ended.

@@ -1,15 +1,23 @@
-//! Cells: one actor per workspace that has something to do keeps its coordinator running.
+//! Cells: one actor per chat that has something to do keeps its coordinator running.
 //!
 //! The actor is a reconciler: told that something changed, it reads from the inbox what is owed and
 //! makes sure that a live coordinator has it. It holds nothing that the database does not.
+//!
+//! A coordinator serves one chat and sees no other: what was said and read in one reaches another only by way
+//! of the control plane, which marks it.
 
 mod actor;
+mod admission;
 mod cell;
 mod ending;
 mod link;
 mod requests;
+mod slots;
 
-use cloister_protocol::{TurnId, WorkspaceId};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use cloister_protocol::{ChatId, TurnId, WorkspaceId};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -18,12 +26,16 @@ use crate::ports::{LaunchError, Sandbox, SandboxSpec};
 
 pub(crate) use ending::Owed;
 pub(crate) use link::{Doorway, LinkEnd};
+pub(crate) use slots::Slots;
 
 /// Pokes that may wait for one actor.
 const POKE_QUEUE: usize = 64;
 /// So many of them that no more about the inbox are taken, and the actor looks at all of it: the rest
 /// of the queue is for what is not said twice.
 const SWAMPED: usize = POKE_QUEUE - 16;
+
+/// A chat of a workspace: what an actor is for.
+pub(crate) type ChatKey = (WorkspaceId, ChatId);
 
 /// Why an actor should look.
 #[derive(Debug)]
@@ -35,8 +47,31 @@ pub(crate) enum Poke {
     CancelTurn(TurnId),
     /// Report the coordinator's memory, if it runs.
     Memory(tokio::sync::oneshot::Sender<Option<u64>>),
+    /// Stop the coordinator if it is idle: another chat needs its place.
+    MakeRoom,
     /// Stop the coordinator now, as if it had been idle for long.
     Stop,
+}
+
+/// An actor, as others know it.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    pokes: mpsc::Sender<Poke>,
+    idle: Idle,
+}
+
+/// Since when a coordinator runs and has nothing to do, in milliseconds of the clock; 0: it is busy, or none runs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Idle(Arc<AtomicI64>);
+
+impl Idle {
+    fn set(&self, since: Option<i64>) {
+        self.0.store(since.unwrap_or(0), Ordering::SeqCst);
+    }
+
+    fn since(&self) -> Option<i64> {
+        Some(self.0.load(Ordering::SeqCst)).filter(|since| *since != 0)
+    }
 }
 
 impl Control {
@@ -54,67 +89,99 @@ impl Control {
         launched
     }
 
-    /// Wakes the actor of a workspace, or makes one.
-    pub(crate) fn poke(&self, workspace: WorkspaceId, poke: Poke) {
+    /// Wakes the actor of a chat, or makes one.
+    pub(crate) fn poke(&self, chat: ChatKey, poke: Poke) {
         if self.stopping() {
             return;
         }
         let mut actors = self.inner.actors();
-        let poke = match actors.get(&workspace) {
+        let poke = match actors.get(&chat) {
             None => poke,
-            Some(sender)
+            Some(known)
                 if matches!(poke, Poke::Inbox | Poke::Stored(_))
-                    && sender.capacity() <= POKE_QUEUE - SWAMPED =>
+                    && known.pokes.capacity() <= POKE_QUEUE - SWAMPED =>
             {
                 return;
             }
-            Some(sender) => match sender.try_send(poke) {
+            Some(known) => match known.pokes.try_send(poke) {
                 // A full queue means that it will look anyway.
                 Ok(()) | Err(mpsc::error::TrySendError::Full(_)) => return,
                 Err(mpsc::error::TrySendError::Closed(poke)) => poke,
             },
         };
-        let (sender, receiver) = mpsc::channel(POKE_QUEUE);
+        let (pokes, receiver) = mpsc::channel(POKE_QUEUE);
         // A fresh channel has room.
-        drop(sender.try_send(poke));
-        actors.insert(workspace, sender);
+        drop(pokes.try_send(poke));
+        let idle = Idle::default();
+        actors.insert(chat, Known { pokes, idle: idle.clone() });
         let control = self.clone();
-        self.inner.tracker.spawn(async move { actor::run(control, workspace, receiver).await });
+        self.inner.tracker.spawn(async move { actor::run(control, chat, idle, receiver).await });
     }
 
     /// Forgets an actor that has nothing to do, unless it was poked meanwhile.
-    pub(crate) fn retire(&self, workspace: WorkspaceId, pokes: &mut mpsc::Receiver<Poke>) -> bool {
+    pub(crate) fn retire(&self, chat: ChatKey, pokes: &mut mpsc::Receiver<Poke>) -> bool {
         let mut actors = self.inner.actors();
         if !pokes.is_empty() {
             return false;
         }
         pokes.close();
-        actors.remove(&workspace);
+        actors.remove(&chat);
         true
     }
 
-    /// The workspaces whose coordinator has an actor.
+    /// Asks the coordinator of this workspace that has been idle for longest to make room.
+    fn ask_for_room(&self, workspace: WorkspaceId) {
+        let actors = self.inner.actors();
+        let of_workspace = actors.iter().filter(|((of, _), _)| *of == workspace);
+        let idle = of_workspace.filter_map(|(_, known)| Some((known.idle.since()?, known)));
+        if let Some((_, known)) = idle.min_by_key(|(since, _)| *since) {
+            // A full queue has something to do for it: it is idle no more.
+            drop(known.pokes.try_send(Poke::MakeRoom));
+        }
+    }
+
+    /// The chats whose coordinator has an actor.
+    pub(crate) fn live_chats(&self) -> Vec<ChatKey> {
+        self.inner.actors().keys().copied().collect()
+    }
+
+    /// The workspaces of which a coordinator has an actor.
     pub fn live_cells(&self) -> Vec<WorkspaceId> {
-        let mut live: Vec<_> = self.inner.actors().keys().copied().collect();
+        let mut live: Vec<_> =
+            self.live_chats().into_iter().map(|(workspace, _)| workspace).collect();
         live.sort();
+        live.dedup();
         live
     }
 
-    /// The proportional memory of a workspace's running coordinator.
-    pub async fn cell_memory(&self, workspace: WorkspaceId) -> Option<u64> {
-        let sender = self.inner.actors().get(&workspace).cloned()?;
-        let (reply, answer) = tokio::sync::oneshot::channel();
-        sender.send(Poke::Memory(reply)).await.ok()?;
-        answer.await.ok().flatten()
+    fn actors_of(&self, workspace: WorkspaceId) -> Vec<mpsc::Sender<Poke>> {
+        let actors = self.inner.actors();
+        let of_workspace = actors.iter().filter(|((of, _), _)| *of == workspace);
+        of_workspace.map(|(_, known)| known.pokes.clone()).collect()
     }
 
-    /// Stops a workspace's coordinator; the next message launches it again.
-    pub async fn stop_cell(&self, workspace: WorkspaceId) {
-        let sender = self.inner.actors().get(&workspace).cloned();
-        if let Some(sender) = sender
-            && sender.send(Poke::Stop).await.is_ok()
-        {
-            sender.closed().await;
+    /// The proportional memory of a workspace's running coordinators; none if none runs.
+    pub async fn cell_memory(&self, workspace: WorkspaceId) -> Option<u64> {
+        let mut all = None;
+        for sender in self.actors_of(workspace) {
+            let (reply, answer) = tokio::sync::oneshot::channel();
+            if sender.send(Poke::Memory(reply)).await.is_err() {
+                continue;
+            }
+            if let Some(bytes) = answer.await.ok().flatten() {
+                all = Some(all.unwrap_or(0_u64).saturating_add(bytes));
+            }
         }
+        all
+    }
+
+    /// Stops a workspace's coordinators; the next message launches one again.
+    pub async fn stop_cell(&self, workspace: WorkspaceId) {
+        let stopping = self.actors_of(workspace).into_iter().map(|sender| async move {
+            if sender.send(Poke::Stop).await.is_ok() {
+                sender.closed().await;
+            }
+        });
+        futures_util::future::join_all(stopping).await;
     }
 }

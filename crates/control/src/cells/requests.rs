@@ -1,14 +1,15 @@
 //! What a coordinator may ask of the control plane.
 
-use cloister_policy::engine::CellCall;
 use cloister_protocol::link::{Asked, Cause, Reply, Request};
-use cloister_protocol::{ErrorCode, TaskId, TaskState, WorkspaceId};
-use cloister_store::inbox::{InboxItem, InboxState, inbox_id};
-use cloister_store::tasks::NewTask;
+use cloister_protocol::{ErrorCode, TaskId, TaskState};
+use cloister_store::tasks::{NewTask, Task};
 
+use super::ChatKey;
+use super::admission::OfTurn;
 use crate::control::Control;
 use crate::error::ControlError;
 use crate::gates::{Proposed, Proposing, mark_text};
+use crate::reach::ReachedTask;
 
 /// How many ended tasks a list still shows.
 const LISTED_TASKS: u32 = 20;
@@ -17,11 +18,11 @@ const MAX_TITLE: usize = 200;
 const MAX_INSTRUCTIONS: usize = 64 << 10;
 
 /// Carries out a request, or says why not. The turn it names must be one that is open here.
-pub(super) async fn answer(control: &Control, workspace: WorkspaceId, request: &Request) -> Reply {
-    match try_answer(control, workspace, request).await {
+pub(super) async fn answer(control: &Control, chat: ChatKey, request: &Request) -> Reply {
+    match try_answer(control, chat, request).await {
         Ok(reply) => reply,
         Err(error) => {
-            tracing::warn!(%workspace, request = %request.id, error = error.chain(), "a request was refused");
+            tracing::warn!(workspace = %chat.0, chat = %chat.1, request = %request.id, error = error.chain(), "a request was refused");
             Reply::Refused { error: error.body() }
         }
     }
@@ -35,80 +36,44 @@ pub(super) fn too_many() -> Reply {
 
 async fn try_answer(
     control: &Control,
-    workspace: WorkspaceId,
+    chat: ChatKey,
     request: &Request,
 ) -> Result<Reply, ControlError> {
-    let row = open_turn(control, workspace, request).await?;
+    let admitted = control.admit_of_turn(chat, request).await?;
     match &request.ask {
-        Asked::Delegate { title, instructions, risky, hosts, secrets } => {
-            let person = control.person_of(&row).await?;
-            control.require_of_turn(&row, person, CellCall::Delegate).await?;
-            let marks = control.words_of(&row, person).await?;
-            let (words, files) = match row.cause {
-                Cause::Message { text, attachments, .. } => (text, attachments),
-                Cause::TasksEnded { .. } | Cause::Clear => (String::new(), Vec::new()),
-            };
-            let plan_first = *risky
-                || policy_says_risky(&words)
-                || (words.is_empty() && policy_says_risky(instructions));
-            let user = control.store().user_of(workspace).await?;
-            let task = NewTask {
-                workspace,
-                chat: row.chat,
-                person,
-                parent: None,
-                turn: request.turn.as_ref().map(ToString::to_string).unwrap_or_default(),
-                title: title.clone(),
-                instructions: instructions.clone(),
-                request: words,
-                files,
-                plan_first,
-                budget: user.limits.task_budget,
-                hosts: crate::egress::checked_hosts(hosts.as_deref())?,
-                secrets: secrets.clone(),
-                marks: marks.iter().map(mark_text).collect(),
-            };
-            let task = control.new_task(task, &workspace.to_string(), request.id.as_str()).await?;
-            Ok(Reply::Delegated { task: task.id, state: task.state })
-        }
+        Asked::Delegate { .. } => delegate(control, admitted, request).await,
         Asked::ListTasks => {
-            let tasks = control.store().tasks(workspace, LISTED_TASKS).await?;
-            let ids: Vec<TaskId> = tasks.iter().map(|task| task.id).collect();
-            control.store().told_in_chat(workspace, row.chat, &ids).await?;
-            Ok(Reply::Tasks {
-                tasks: tasks.iter().map(cloister_store::tasks::Task::report).collect(),
-            })
+            let store = control.store();
+            let context = store.context_of_chat(chat.0, chat.1).await?;
+            let tasks = store.tasks_in_context(chat.0, context.as_deref(), LISTED_TASKS).await?;
+            tell_tasks(control, chat, &tasks).await
         }
-        Asked::ShowTask { task } => {
-            let task = own_task(control, workspace, *task).await?;
-            control.store().told_in_chat(workspace, row.chat, &[task.id]).await?;
-            Ok(Reply::Tasks { tasks: vec![task.report()] })
+        Asked::ShowTask { .. } => {
+            let task = admitted.task.map(ReachedTask::into_task);
+            tell_tasks(control, chat, task.as_slice()).await
         }
-        Asked::CancelTasks { task } => {
-            if let Some(task) = task {
-                own_task(control, workspace, *task).await?;
-            }
-            let tasks =
-                control.cancel_tasks(workspace, *task, Some(row.chat), "the coordinator").await?;
+        Asked::CancelTasks { .. } => {
+            let by = "the coordinator";
+            let tasks = match &admitted.task {
+                Some(task) => control.cancel_task(task, by).await?,
+                None => control.cancel_tasks(chat.0, Some(chat.1), by).await?,
+            };
             Ok(Reply::Cancelled { tasks })
         }
         Asked::SendFile { path, name } => {
-            let person = control.person_of(&row).await?;
-            control.require_of_turn(&row, person, CellCall::SendFile).await?;
-            let turn = request.turn.as_ref().map(ToString::to_string).unwrap_or_default();
             let file = crate::sending::FileToSend {
-                chat: (workspace, row.chat),
-                turn,
+                chat,
+                turn: request.turn.as_ref().map(ToString::to_string).unwrap_or_default(),
                 task: None,
                 path: path.clone(),
                 name: name.clone(),
-                request: (workspace.to_string(), request.id.to_string()),
+                request: (scope(chat), request.id.to_string()),
             };
             Ok(Reply::Sent { file: control.send_file(file).await? })
         }
         Asked::Propose { what, path, text, why } => {
             let proposing = Proposing { what: *what, path, text, why };
-            match control.propose_from_turn(&row, &proposing).await? {
+            match control.propose_from_turn(&admitted.row, &proposing).await? {
                 Proposed::Kept { path } => Ok(Reply::Kept { path }),
                 // A turn does not wait for people.
                 Proposed::Asked(approval) => Err(ControlError::refused(
@@ -128,42 +93,62 @@ async fn try_answer(
     }
 }
 
+/// Whose requests these are: the same id of another chat's coordinator is another request.
+fn scope((workspace, chat): ChatKey) -> String {
+    format!("{workspace}-{chat}")
+}
+
+async fn delegate(
+    control: &Control,
+    admitted: OfTurn,
+    request: &Request,
+) -> Result<Reply, ControlError> {
+    let OfTurn { row, person, task: _ } = admitted;
+    let Asked::Delegate { title, instructions, risky, hosts, secrets } = &request.ask else {
+        return Err(ControlError::refused(ErrorCode::BadRequest, "there is nothing to delegate"));
+    };
+    let marks = control.heard_in(&row).await?;
+    let chat = (row.workspace, row.chat);
+    let (words, files) = match row.cause {
+        Cause::Message { text, attachments, .. } => (text, attachments),
+        Cause::TasksEnded { .. } | Cause::Clear => (String::new(), Vec::new()),
+    };
+    let plan_first = *risky
+        || policy_says_risky(&words)
+        || (words.is_empty() && policy_says_risky(instructions));
+    let task = NewTask {
+        workspace: chat.0,
+        chat: chat.1,
+        person,
+        parent: None,
+        turn: request.turn.as_ref().map(ToString::to_string).unwrap_or_default(),
+        title: title.clone(),
+        instructions: instructions.clone(),
+        request: words,
+        files,
+        plan_first,
+        budget: control.store().user_of(chat.0).await?.limits.task_budget,
+        hosts: crate::egress::checked_hosts(hosts.as_deref())?,
+        secrets: secrets.clone(),
+        marks: marks.iter().map(mark_text).collect(),
+    };
+    let task = control.new_task(task, &scope(chat), request.id.as_str()).await?;
+    Ok(Reply::Delegated { task: task.id, state: task.state })
+}
+
+/// Shows tasks to a coordinator: what they have read is in its chat from then on.
+async fn tell_tasks(
+    control: &Control,
+    (workspace, chat): ChatKey,
+    tasks: &[Task],
+) -> Result<Reply, ControlError> {
+    let ids: Vec<TaskId> = tasks.iter().map(|task| task.id).collect();
+    control.store().told_in_chat(workspace, chat, &ids).await?;
+    Ok(Reply::Tasks { tasks: tasks.iter().map(Task::report).collect() })
+}
+
 fn policy_says_risky(words: &str) -> bool {
     matches!(cloister_policy::of_request(words), cloister_policy::Risk::Risky { .. })
-}
-
-/// The inbox row behind the request's turn, if it is an open one of this workspace and chat.
-async fn open_turn(
-    control: &Control,
-    workspace: WorkspaceId,
-    request: &Request,
-) -> Result<InboxItem, ControlError> {
-    let refused = || {
-        ControlError::refused(
-            ErrorCode::BadRequest,
-            "the request names no open turn of this workspace",
-        )
-    };
-    let turn = request.turn.as_ref().ok_or_else(refused)?;
-    let id = turn.as_str().strip_prefix("t-").and_then(inbox_id).ok_or_else(refused)?;
-    let row = control.store().inbox_item(id).await?.ok_or_else(refused)?;
-    let open = row.workspace == workspace
-        && row.state != InboxState::Answered
-        && request.chat.is_none_or(|chat| chat == row.chat);
-    if open { Ok(row) } else { Err(refused()) }
-}
-
-async fn own_task(
-    control: &Control,
-    workspace: WorkspaceId,
-    id: TaskId,
-) -> Result<cloister_store::tasks::Task, ControlError> {
-    let task = control.store().task(id).await?;
-    if task.workspace == workspace {
-        Ok(task)
-    } else {
-        Err(ControlError::refused(ErrorCode::NotFound, format!("there is no task {id}")))
-    }
 }
 
 impl Control {
@@ -173,7 +158,7 @@ impl Control {
         mut task: NewTask,
         scope: &str,
         request: &str,
-    ) -> Result<cloister_store::tasks::Task, ControlError> {
+    ) -> Result<Task, ControlError> {
         let bad = |message: &str| ControlError::refused(ErrorCode::BadRequest, message);
         if task.instructions.trim().is_empty() {
             return Err(bad("a task needs instructions"));
@@ -195,6 +180,8 @@ impl Control {
             ));
         }
         let task = self.store().delegate(task, scope, request).await?;
+        // What it came from is in the chat's files from now on.
+        self.inner.gates.forget_chat(task.workspace, task.chat);
         if task.state == TaskState::Queued {
             self.tell_task(&task, "queued");
             self.inner.task_signal.notify_one();

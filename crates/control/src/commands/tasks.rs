@@ -1,6 +1,6 @@
 //! Commands about tasks.
 
-use cloister_policy::engine::{CellCall, ChatCall, Request};
+use cloister_policy::engine::{CellCall, ChatCall};
 use cloister_protocol::link::Cause;
 use cloister_protocol::{ErrorCode, TaskId, TurnId};
 use cloister_store::inbox::{InboxItem, InboxState};
@@ -11,6 +11,7 @@ use crate::control::Control;
 use crate::error::ControlError;
 use crate::gates::mark_text;
 use crate::options::nano_to_usd;
+use crate::reach::ReachedTask;
 
 /// How much of a task's instructions and result is shown.
 const SHOWN_CHARS: usize = 3_000;
@@ -30,7 +31,7 @@ impl Control {
         }
         if is_task_id(rest) {
             let task = self.task_here(row, here, rest, ChatCall::Read).await?;
-            return Ok(in_full(&task));
+            return Ok(in_full(task.task()));
         }
         let task = self.start_task(row, rest).await?;
         Ok(format!(
@@ -46,7 +47,7 @@ impl Control {
     async fn start_task(&self, row: &InboxItem, text: &str) -> Result<Task, ControlError> {
         let person = self.person_of(row).await?;
         self.require_of_turn(row, person, CellCall::Delegate).await?;
-        let marks = self.words_of(row, person).await?;
+        let marks = self.words_of(row).await?;
         let files = match &row.cause {
             Cause::Message { attachments, .. } => attachments.clone(),
             Cause::TasksEnded { .. } | Cause::Clear => Vec::new(),
@@ -98,12 +99,14 @@ impl Control {
     ) -> Result<String, ControlError> {
         let one = match rest {
             "" | "all" => None,
-            id => Some(self.task_here(row, here, id, ChatCall::CancelTask).await?.id),
+            id => Some(self.task_here(row, here, id, ChatCall::CancelTask).await?),
         };
         let by = format!("{} in {}", who(row), row.chat);
-        let chat = one.is_none().then_some(row.chat);
         let stopped = one.is_none() && self.cancel_turns_before(row).await?;
-        let cancelled = self.cancel_tasks(row.workspace, one, chat, &by).await?;
+        let cancelled = match &one {
+            Some(task) => self.cancel_task(task, &by).await?,
+            None => self.cancel_tasks(row.workspace, Some(row.chat), &by).await?,
+        };
         Ok(match cancelled.as_slice() {
             [] if stopped => "I stop what I was saying.".to_owned(),
             [] => "Nothing was running here.".to_owned(),
@@ -120,7 +123,7 @@ impl Control {
         for earlier in self.store().unanswered(row.workspace).await? {
             let runs = earlier.state == InboxState::Journaled && earlier.chat == row.chat;
             if runs && earlier.id < row.id {
-                self.cancel_turn(row.workspace, TurnId::of_trigger(&earlier.trigger()?));
+                self.cancel_turn(&earlier)?;
                 stopped = true;
             }
         }
@@ -134,9 +137,10 @@ impl Control {
         here: &Here,
         rest: &str,
     ) -> Result<String, ControlError> {
-        let id = self.task_here(row, here, rest, ChatCall::RetryTask).await?.id;
+        let old = self.task_here(row, here, rest, ChatCall::RetryTask).await?;
+        let id = old.task().id;
         let by = self.store().user_by_id(here.by).await?.name;
-        let task = self.retry_task(id, &row.id.to_string(), by.as_str()).await?;
+        let task = self.retry_task(old, &row.id.to_string(), by.as_str()).await?;
         Ok(format!("{id} is tried again as {}.", task.id))
     }
 
@@ -147,21 +151,12 @@ impl Control {
         here: &Here,
         text: &str,
         call: ChatCall,
-    ) -> Result<Task, ControlError> {
+    ) -> Result<ReachedTask, ControlError> {
         let id = task_id(text)?;
-        let unknown =
-            || ControlError::refused(ErrorCode::NotFound, format!("there is no task {id}"));
-        let task = match self.store().task(id).await {
-            Ok(task) if task.workspace == row.workspace => task,
-            Ok(_) | Err(cloister_store::StoreError::NotFound { .. }) => return Err(unknown()),
-            Err(error) => return Err(error.into()),
-        };
-        if here.is_shared() && task.chat != row.chat {
-            return Err(unknown());
+        if here.is_shared() {
+            return self.task_in_chat(here.by, call, (row.workspace, row.chat), id).await;
         }
-        let place = self.place_of_chat(task.workspace, task.chat).await?;
-        self.require(&Request::chat(&here.person, call, &place, task.chat))?;
-        Ok(task)
+        self.task_in_workspace(&here.person, call, row.workspace, id).await
     }
 }
 

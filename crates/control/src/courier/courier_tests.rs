@@ -304,8 +304,9 @@ async fn a_question_that_was_settled_unheard_shows_it_after_a_restart() {
     courier.killed().await;
     let answered = world.control.answer_approval(ada.id, ada.workspace, first, Answer::Allow, None);
     answered.await.unwrap();
-    let task = world.store().approval(second).await.unwrap().task;
-    world.control.cancel_tasks(ada.workspace, task, None, "ada").await.unwrap();
+    let second = world.store().approval(second).await.unwrap();
+    let task = world.control.task_asking(&second).await.unwrap().unwrap();
+    world.control.cancel_task(&task, "ada").await.unwrap();
     let courier = world.carry(&fake, brisk());
     until("both say so", async || {
         let texts = fake.texts(place.id);

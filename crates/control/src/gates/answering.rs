@@ -14,6 +14,7 @@ use cloister_store::tasks::Task;
 
 use crate::control::Control;
 use crate::error::ControlError;
+use crate::reach::ReachedTask;
 
 impl Control {
     /// Takes a person's answer to a question of this workspace; a plain yes is taken for what is
@@ -124,11 +125,11 @@ impl Control {
             self.apply_proposal(approval).await?;
         }
         self.inner.gates.answered();
-        if let Some(task) = approval.task {
+        if let Some(task) = self.task_asking(approval).await? {
             if approval.stops_the_task() {
-                self.stop_task(approval.workspace, task, &given.by).await?;
+                self.stop_task(&task, &given.by).await?;
             } else {
-                self.tell_task(&self.store().task(task).await?, "answered");
+                self.tell_task(task.task(), "answered");
             }
         }
         self.inner.task_signal.notify_one();
@@ -136,13 +137,8 @@ impl Control {
     }
 
     /// Somebody wants it stopped; that it has ended by itself meanwhile is as good.
-    async fn stop_task(
-        &self,
-        workspace: WorkspaceId,
-        task: cloister_protocol::TaskId,
-        by: &str,
-    ) -> Result<(), ControlError> {
-        match self.cancel_tasks(workspace, Some(task), None, by).await {
+    async fn stop_task(&self, task: &ReachedTask, by: &str) -> Result<(), ControlError> {
+        match self.cancel_task(task, by).await {
             Ok(_) => Ok(()),
             Err(error) if error.code() == ErrorCode::NotFound => Ok(()),
             Err(error) => Err(error),
@@ -155,9 +151,11 @@ impl Control {
         let Some(by) = asked.iter().find(|approval| approval.stops_the_task()) else {
             return Ok(false);
         };
-        let by = by.answers.iter().find(|given| given.answer == Answer::DenyAndStop);
-        let by = by.map(|given| given.by.as_str()).unwrap_or_default();
-        self.stop_task(task.workspace, task.id, by).await?;
+        let stops = by.answers.iter().find(|given| given.answer == Answer::DenyAndStop);
+        let name = stops.map(|given| given.by.as_str()).unwrap_or_default();
+        if let Some(task) = self.task_asking(by).await? {
+            self.stop_task(&task, name).await?;
+        }
         Ok(true)
     }
 

@@ -1,7 +1,7 @@
 //! One decision: the policies' verdict, provenance and grants together, and the question to people
 //! that may come of it.
 
-use cloister_policy::engine::{Cell, CellAsk, CellCall, Known, Manifest, Names, Part, Request};
+use cloister_policy::engine::{Cell, CellAsk, Known, Manifest, Names, Part, Request};
 use cloister_policy::gate::{
     self, Decision, Digest, Effect, Grant, GrantId, Question, Reach, Template,
 };
@@ -11,7 +11,6 @@ use cloister_store::StoreError;
 use cloister_store::approvals::{Approval, ApprovalKind, NewApproval};
 use cloister_store::audit::Entry;
 use cloister_store::grants::{self, Passing};
-use cloister_store::inbox::InboxItem;
 use cloister_store::tasks::Task;
 
 use crate::control::Control;
@@ -100,31 +99,6 @@ impl Control {
     pub(crate) async fn cell_of_task(&self, task: &Task) -> Result<Cell, ControlError> {
         let part = Part::Executor { task: task.id, manifest: manifest_of(task) };
         self.cell(part, task.person, task.workspace, task.chat).await
-    }
-
-    /// Refuses what the policies do not let an executor ask for about its chat.
-    pub(crate) async fn require_of_task(
-        &self,
-        task: &Task,
-        call: CellCall,
-    ) -> Result<(), ControlError> {
-        self.require_of_cell(&self.cell_of_task(task).await?, call)
-    }
-
-    /// The same for a coordinator in a turn.
-    pub(crate) async fn require_of_turn(
-        &self,
-        row: &InboxItem,
-        person: UserId,
-        call: CellCall,
-    ) -> Result<(), ControlError> {
-        let cell = self.cell(Part::Coordinator, person, row.workspace, row.chat).await?;
-        self.require_of_cell(&cell, call)
-    }
-
-    fn require_of_cell(&self, cell: &Cell, call: CellCall) -> Result<(), ControlError> {
-        let known = Known { stopped: self.is_stopped(), plan_pending: false, untrusted: false };
-        self.require(&Request::cell(cell, &CellAsk::Chat(call), &cell.place, known))
     }
 
     /// Decides, and asks people if they must be asked.

@@ -145,12 +145,10 @@ fn wanted_by(live: &Live, call: &Call) -> Wanted {
         confined: true,
     };
     let flow = match risk {
-        Rated::Middle | Rated::Destructive | Rated::Outward if !context.labels().is_trusted() => {
-            Flow::Ask {
-                sources: context.labels().untrusted(),
-                reason: "content that is not yours is in this task".to_owned(),
-            }
-        }
+        Rated::Middle | Rated::Destructive | Rated::Outward if !context.is_trusted() => Flow::Ask {
+            sources: context.untrusted(),
+            reason: "content that is not yours is in this task".to_owned(),
+        },
         Rated::Safe | Rated::Unknown | Rated::Middle | Rated::Destructive | Rated::Outward => {
             Flow::Run
         }

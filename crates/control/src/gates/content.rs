@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use cloister_policy::provenance::{Address, Asked, Labels, Mark, Seen, TaskContext};
 use cloister_protocol::link::Cause;
 use cloister_protocol::{ChatId, TaskId, UserId, WorkspaceId};
+use cloister_store::StoreError;
 use cloister_store::approvals::{ApprovalKind, ApprovalState};
 use cloister_store::audit::Entry;
 use cloister_store::inbox::{InboxItem, inbox_id};
@@ -101,7 +102,7 @@ impl Control {
         let mut asked = self.own_words(&task).await?;
         plans.iter().for_each(|plan| asked.add(plan));
         let plan_pending = task.plan_first && !self.store().has_allowed_plan(id).await?;
-        let context = TaskContext::resume(labels(&content.marks), asked, seen);
+        let context = TaskContext::resume(task.person, labels(&content.marks), asked, seen);
         Ok(Live { task, context, plan_pending, plans })
     }
 
@@ -172,25 +173,52 @@ impl Control {
         person: UserId,
     ) -> Result<TaskContext, ControlError> {
         let content = self.store().chat_content(row.workspace, row.chat).await?;
-        let words: Labels = self.words_of(row, person).await?.into_iter().collect();
+        let words: Labels = self.heard_in(row).await?.into_iter().collect();
         let all = words.join(&labels(&content.files)).join(&labels(&content.history));
         let mut asked = Asked::default();
         for words in self.said_by((row.workspace, row.chat), person, row.id).await? {
             asked.add(&words);
         }
-        Ok(TaskContext::resume(all, asked, Seen::default()))
+        Ok(TaskContext::resume(person, all, asked, Seen::default()))
+    }
+
+    /// Where everything came from that the coordinator of a turn's chat has heard: the words that started the
+    /// turn, and whatever anybody said there since the chat was last cleared. Whom it is trusted for depends
+    /// on whom the turn works for.
+    pub(crate) async fn heard_in(&self, row: &InboxItem) -> Result<Vec<Mark>, ControlError> {
+        let mut marks = self.words_of(row).await?;
+        for from in self.store().authors_in(row.workspace, row.chat).await? {
+            let mark = self.author(&from).await?;
+            if !marks.contains(&mark) {
+                marks.push(mark);
+            }
+        }
+        Ok(marks)
+    }
+
+    /// Whose words a message of this author is.
+    async fn author(&self, from: &str) -> Result<Mark, ControlError> {
+        Ok(match self.user_named(from).await? {
+            Some(user) => Mark::Own { user },
+            None => Mark::person(from),
+        })
+    }
+
+    /// The person of this name, if there still is one.
+    async fn user_named(&self, name: &str) -> Result<Option<UserId>, ControlError> {
+        let Ok(name) = name.parse() else { return Ok(None) };
+        match self.store().user(&name).await {
+            Ok(user) => Ok(Some(user.id)),
+            Err(StoreError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Where the words that started a turn came from.
-    pub(crate) async fn words_of(
-        &self,
-        row: &InboxItem,
-        person: UserId,
-    ) -> Result<Vec<Mark>, ControlError> {
+    pub(crate) async fn words_of(&self, row: &InboxItem) -> Result<Vec<Mark>, ControlError> {
         match &row.cause {
             Cause::Message { from, text, attachments } => {
-                let own = self.store().user_by_id(person).await?.name.as_str() == from;
-                let author = if own { Mark::Own { user: person } } else { Mark::person(from) };
+                let author = self.author(from).await?;
                 let quoted = Asked::quotes_others(text).then(|| Mark::person("someone you quoted"));
                 let files = attachments.iter().map(|file| Mark::file(&file.name));
                 Ok(std::iter::once(author).chain(quoted).chain(files).collect())
@@ -203,10 +231,7 @@ impl Control {
     /// The person whom a turn works for.
     pub(crate) async fn person_of(&self, row: &InboxItem) -> Result<UserId, ControlError> {
         let author = match &row.cause {
-            Cause::Message { from, .. } => match from.parse() {
-                Ok(name) => self.store().user(&name).await.ok().map(|user| user.id),
-                Err(_no_name) => None,
-            },
+            Cause::Message { from, .. } => self.user_named(from).await?,
             Cause::TasksEnded { reports } => match reports.first() {
                 Some(report) => Some(self.store().task(report.task).await?.person),
                 None => None,
@@ -239,7 +264,8 @@ impl Control {
         let text = String::from_utf8_lossy(&content.text);
         // What this content alone adds, so that a page costs what is on it, whatever came before.
         let labels_now = live.context.labels().clone();
-        let mut alone = TaskContext::resume(labels_now, Asked::default(), Seen::default());
+        let (asked, seen) = (Asked::default(), Seen::default());
+        let mut alone = TaskContext::resume(live.context.person(), labels_now, asked, seen);
         take_in(&mut alone, &content.source, &text);
         let mut new = what_is_new(&live.context, &alone);
         new.entries = came_in_entry(&live.task, content).into_iter().collect();
@@ -282,7 +308,7 @@ impl Control {
         workspace: WorkspaceId,
         origin: &Labels,
     ) -> Result<(), ControlError> {
-        let marks: Vec<String> = origin.untrusted().iter().map(mark_text).collect();
+        let marks: Vec<String> = origin.to_remember().iter().map(mark_text).collect();
         if marks.is_empty() {
             return Ok(());
         }
@@ -331,3 +357,7 @@ fn what_is_new(known: &TaskContext, more: &TaskContext) -> NewContent {
         entries: Vec::new(),
     }
 }
+
+#[cfg(test)]
+#[path = "content_tests.rs"]
+mod tests;

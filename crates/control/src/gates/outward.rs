@@ -218,9 +218,9 @@ fn flow_of(context: &TaskContext, outward: &Outward, kind: FetchKind) -> Flow {
                 .unwrap_or_else(|| context.decide(&Sink::Read { to: &to })),
         },
         (Some(to), FetchKind::Writing) => context.decide(&Sink::Submit { to: &to }),
-        (None, _) if context.labels().is_trusted() => Flow::Run,
+        (None, _) if context.is_trusted() => Flow::Run,
         (None, _) => Flow::Ask {
-            sources: context.labels().untrusted(),
+            sources: context.untrusted(),
             reason: "the address is one that can't be compared with what you named".to_owned(),
         },
     }
@@ -229,8 +229,8 @@ fn flow_of(context: &TaskContext, outward: &Outward, kind: FetchKind) -> Flow {
 /// A question, if a header could carry what the task has read.
 fn by_headers(context: &TaskContext, outward: &Outward) -> Option<Flow> {
     let (name, _) = headers::telling(&outward.headers).next()?;
-    (!context.labels().is_trusted()).then(|| Flow::Ask {
-        sources: context.labels().untrusted(),
+    (!context.is_trusted()).then(|| Flow::Ask {
+        sources: context.untrusted(),
         reason: format!("the header {name} was put together in the task"),
     })
 }

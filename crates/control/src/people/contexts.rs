@@ -57,18 +57,10 @@ impl Control {
         Ok(prompts.join("\n\n"))
     }
 
-    /// The models that whoever is behind a door may use: those of its chat's context for a task; for a
-    /// coordinator, which talks in all chats, those of the outermost one. When that can't be read, none.
+    /// The models that whoever is behind a door may use: those of its chat's context. When that can't be
+    /// read, none.
     pub(crate) async fn models_of(&self, who: Principal) -> Names {
-        let lists = async {
-            match who.task {
-                Some(task) => {
-                    let task = self.store().task(task).await?;
-                    self.context_lists(task.workspace, task.chat).await
-                }
-                None => self.lists_of_context(who.workspace, OUTERMOST).await,
-            }
-        };
+        let lists = self.context_lists(who.workspace, who.chat);
         lists.await.map(|lists| lists.models).unwrap_or_else(|error| {
             tracing::error!(workspace = %who.workspace, error = error.chain(), "the models of a context could not be read");
             Names::none()

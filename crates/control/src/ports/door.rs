@@ -10,7 +10,7 @@ use bytes::Bytes;
 use cloister_policy::egress::Destination;
 use cloister_policy::engine::Names;
 use cloister_protocol::link::{Downlink, Uplink};
-use cloister_protocol::{ApprovalId, TaskId, UserId, WorkspaceId};
+use cloister_protocol::{ApprovalId, ChatId, TaskId, UserId, WorkspaceId};
 use cloister_store::audit::Fingerprint;
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
@@ -20,6 +20,8 @@ use tokio::sync::mpsc;
 pub struct Principal {
     pub user: UserId,
     pub workspace: WorkspaceId,
+    /// The one chat that it works in.
+    pub chat: ChatId,
     /// The task of an executor; none for a coordinator.
     pub task: Option<TaskId>,
 }

@@ -17,6 +17,7 @@ use crate::cells::Poke;
 use crate::control::Control;
 use crate::error::ControlError;
 use crate::ports::Sandbox;
+use crate::reach::ReachedTask;
 
 /// A task that has an executor.
 pub(crate) struct Running {
@@ -81,22 +82,42 @@ impl Control {
         });
     }
 
-    /// Cancels one open task, or every open one of a chat or of the whole workspace, with its
-    /// sub-tasks. Answers with those that were open.
+    /// Cancels an open task with its sub-tasks. Answers with those that were open.
+    pub async fn cancel_task(
+        &self,
+        reached: &ReachedTask,
+        by: &str,
+    ) -> Result<Vec<TaskId>, ControlError> {
+        let (id, workspace) = (reached.task().id, reached.task().workspace);
+        let open = self.store().open_tasks(workspace).await?;
+        let meant = |task: &&Task| task.id == id || descends_from(task, id, &open);
+        let cancelled = self.cancel_each(open.iter().filter(meant), by).await?;
+        if cancelled.is_empty() {
+            let message = format!("there is no open task {id} here");
+            return Err(ControlError::refused(ErrorCode::NotFound, message));
+        }
+        Ok(cancelled)
+    }
+
+    /// Cancels every open task of a chat, or of the whole workspace. Answers with those that were open.
     pub async fn cancel_tasks(
         &self,
         workspace: WorkspaceId,
-        one: Option<TaskId>,
         chat: Option<ChatId>,
         by: &str,
     ) -> Result<Vec<TaskId>, ControlError> {
         let open = self.store().open_tasks(workspace).await?;
-        let meant = |task: &&Task| match one {
-            Some(id) => task.id == id || descends_from(task, id, &open),
-            None => chat.is_none_or(|chat| task.chat == chat),
-        };
+        let meant = |task: &&Task| chat.is_none_or(|chat| task.chat == chat);
+        self.cancel_each(open.iter().filter(meant), by).await
+    }
+
+    async fn cancel_each(
+        &self,
+        tasks: impl Iterator<Item = &Task> + Send,
+        by: &str,
+    ) -> Result<Vec<TaskId>, ControlError> {
         let mut cancelled = Vec::new();
-        for task in open.iter().filter(meant) {
+        for task in tasks {
             let ending = Ending {
                 state: TaskState::Cancelled,
                 result: format!("cancelled by {by}"),
@@ -107,19 +128,19 @@ impl Control {
                 cancelled.push(task.id);
             }
         }
-        match (one, cancelled.is_empty()) {
-            (Some(id), true) => Err(ControlError::refused(
-                ErrorCode::NotFound,
-                format!("there is no open task {id} here"),
-            )),
-            (Some(_), false) | (None, _) => Ok(cancelled),
-        }
+        Ok(cancelled)
     }
 
     /// Queues a task that failed or was cancelled once more, as a new task with an empty ledger. Its
     /// end is told in the same chat.
-    pub async fn retry_task(&self, id: TaskId, key: &str, by: &str) -> Result<Task, ControlError> {
-        let old = self.store().task(id).await?;
+    pub async fn retry_task(
+        &self,
+        reached: ReachedTask,
+        key: &str,
+        by: &str,
+    ) -> Result<Task, ControlError> {
+        let old = reached.into_task();
+        let id = old.id;
         match old.state {
             TaskState::Failed | TaskState::Cancelled if old.parent.is_none() => {}
             TaskState::Failed | TaskState::Cancelled => {
@@ -184,7 +205,7 @@ impl Control {
         );
         self.tell_task(&ended.task, &ended.task.result);
         if ended.woke.is_some() {
-            self.poke(ended.task.workspace, Poke::Inbox);
+            self.poke((ended.task.workspace, ended.task.chat), Poke::Inbox);
         }
         self.inner.task_signal.notify_one();
         Ok(true)

@@ -1,6 +1,5 @@
 //! What an executor may ask of the control plane.
 
-use cloister_policy::engine::CellCall;
 use cloister_protocol::link::{Asked, Reply, Request};
 use cloister_protocol::{Answer, ErrorCode};
 use cloister_store::approvals::ApprovalState;
@@ -49,20 +48,19 @@ async fn try_answer(
     request: &Request,
     plan_pending: bool,
 ) -> Result<Answered, ControlError> {
+    control.admit_of_task(task, request).await?;
     match &request.ask {
         Asked::Delegate { title, instructions, .. } => {
             refuse_before_plan(plan_pending)?;
-            control.require_of_task(task, CellCall::Delegate).await?;
             sub_task(control, task, title, instructions, request).await
         }
         Asked::SendFile { path, name } => {
             refuse_before_plan(plan_pending)?;
-            control.require_of_task(task, CellCall::SendFile).await?;
             let file = FileToSend {
                 chat: (task.workspace, task.chat),
                 turn: format!("task-{}", task.id),
                 task: Some(task.id),
-                path: workspace_path(task, path),
+                path: path.clone(),
                 name: name.clone(),
                 request: (scope(task), request.id.to_string()),
             };
@@ -97,19 +95,6 @@ fn refuse_before_plan(plan_pending: bool) -> Result<(), ControlError> {
         ));
     }
     Ok(())
-}
-
-/// A path as the executor sees it, beneath `/chat`, as a path beneath the workspace.
-fn workspace_path(task: &Task, path: &str) -> String {
-    let inner = path.strip_prefix(cloister_protocol::link::CHAT_PATH).map_or(path, |rest| {
-        if rest.is_empty() || rest.starts_with('/') { rest.trim_start_matches('/') } else { path }
-    });
-    if inner.starts_with('/') {
-        return inner.to_owned();
-    }
-    let inner = inner.trim_start_matches("./");
-    let place = if inner.starts_with("incoming/") { "" } else { "files/" };
-    format!("chats/{}/{place}{inner}", task.chat)
 }
 
 async fn sub_task(

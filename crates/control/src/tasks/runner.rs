@@ -165,7 +165,12 @@ async fn launch<'a>(control: &'a Control, task: &'a Task) -> Result<Attempt<'a>,
     control.prepare_workspace(task.workspace, vec![task.chat]).await?;
     let room = control.room(task.workspace).await?;
     let name = sandbox_name(task);
-    let who = Principal { user: user.id, workspace: task.workspace, task: Some(task.id) };
+    let who = Principal {
+        user: user.id,
+        workspace: task.workspace,
+        chat: task.chat,
+        task: Some(task.id),
+    };
     let egress = Egress::Open {
         only: task.hosts.clone(),
         reads_only: plan_pending,

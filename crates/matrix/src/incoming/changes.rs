@@ -4,7 +4,6 @@
 //! redaction ends a turn that still runs.
 
 use cloister_control::{ControlError, Speaker};
-use cloister_protocol::TurnId;
 use cloister_protocol::link::Cause;
 use cloister_store::inbox::InboxState;
 use matrix_sdk::Room;
@@ -90,7 +89,7 @@ impl Bot {
             return Ok(());
         };
         if matches!(&item.cause, Cause::Message { from, .. } if from == speaker.name.as_str()) {
-            self.control.cancel_turn(workspace, TurnId::of_trigger(&item.trigger()?));
+            self.control.cancel_turn(&item)?;
         }
         Ok(())
     }

@@ -210,11 +210,11 @@ impl Effect {
         let digest = self.digest().to_string();
         let mut fields = self.action.fields();
         fields.extend(self.surroundings.fields());
-        let Asker { user: _, workspace: _, task, why, origin } = &self.asker;
+        let Asker { user, workspace: _, task, why, origin } = &self.asker;
         let asks = task.map_or_else(|| "the coordinator".to_owned(), |task| format!("task {task}"));
         fields.push(prose("asked by", &asks));
         fields.push(prose("says why (the agent's words)", why));
-        for mark in origin.untrusted() {
+        for mark in origin.untrusted_for(*user) {
             fields.push(prose("has read (untrusted)", &mark.to_string()));
         }
         fields.push(prose("class", &format!("{class}: {reason}")));

@@ -1,5 +1,6 @@
 //! How marks flow, and when content of others must not go on without a person.
 
+use cloister_protocol::UserId;
 use cloister_protocol::link::Lasting;
 
 use super::address::Address;
@@ -58,9 +59,11 @@ pub enum Flow {
     },
 }
 
-/// What the control plane knows of a task's content.
-#[derive(Clone, Debug, Default)]
+/// What the control plane knows of a task's content, and whom the task works for: without a person nothing
+/// can be asked about trust.
+#[derive(Clone, Debug)]
 pub struct TaskContext {
+    person: UserId,
     labels: Labels,
     asked: Asked,
     seen: Seen,
@@ -70,19 +73,20 @@ pub struct TaskContext {
 impl TaskContext {
     /// A task that a person's words led to. `files`: the labels of everything its sandbox can read,
     /// since what it does read there nobody sees.
-    pub fn start(words: &Labels, asked: Asked, files: &Labels) -> Self {
-        Self { labels: words.join(files), asked, seen: Seen::default() }
+    pub fn start(person: UserId, words: &Labels, asked: Asked, files: &Labels) -> Self {
+        Self { person, labels: words.join(files), asked, seen: Seen::default() }
     }
 
     /// A task that goes on from what was recorded of it.
-    pub const fn resume(labels: Labels, asked: Asked, seen: Seen) -> Self {
-        Self { labels, asked, seen }
+    pub const fn resume(person: UserId, labels: Labels, asked: Asked, seen: Seen) -> Self {
+        Self { person, labels, asked, seen }
     }
 
     /// A sub-task: its instructions come out of all that the parent has seen.
     pub fn sub_task(&self, files: &Labels) -> Self {
-        let Self { labels, asked, seen } = self;
-        Self { labels: labels.join(files), asked: asked.clone(), seen: seen.clone() }
+        let Self { person, labels, asked, seen } = self;
+        let (asked, seen) = (asked.clone(), seen.clone());
+        Self { person: *person, labels: labels.join(files), asked, seen }
     }
 
     /// A sub-task ended: its result is in this task's context now.
@@ -92,7 +96,7 @@ impl TaskContext {
 
     /// A page came through the broker.
     pub fn fetched(&mut self, from: &Address, text: &str) {
-        if self.labels.is_trusted() {
+        if self.is_trusted() {
             self.seen.visit(&from.host);
         }
         self.labels.absorb(&Labels::of(Mark::web(&from.to_string())));
@@ -116,6 +120,21 @@ impl TaskContext {
         &self.labels
     }
 
+    /// Whom it works for.
+    pub const fn person(&self) -> UserId {
+        self.person
+    }
+
+    /// Whether everything in it may direct what is done for its person.
+    pub fn is_trusted(&self) -> bool {
+        self.labels.trusted_for(self.person)
+    }
+
+    /// What in it may not.
+    pub fn untrusted(&self) -> Vec<Mark> {
+        self.labels.untrusted_for(self.person)
+    }
+
     /// The links and hosts that it was shown.
     pub const fn seen(&self) -> &Seen {
         &self.seen
@@ -125,7 +144,7 @@ impl TaskContext {
 /// Sinks.
 impl TaskContext {
     pub fn decide(&self, sink: &Sink<'_>) -> Flow {
-        if self.labels.is_trusted() {
+        if self.is_trusted() {
             return Flow::Run;
         }
         let refusal = match sink {
@@ -154,7 +173,7 @@ impl TaskContext {
         };
         match refusal {
             None => Flow::Run,
-            Some(reason) => Flow::Ask { sources: self.labels.untrusted(), reason },
+            Some(reason) => Flow::Ask { sources: self.untrusted(), reason },
         }
     }
 

@@ -3,8 +3,11 @@ use proptest::prelude::*;
 
 use super::*;
 
+const ADA: UserId = UserId::from_number(1);
+const BOB: UserId = UserId::from_number(2);
+
 fn own() -> Labels {
-    Labels::of(Mark::Own { user: UserId::from_number(1) })
+    Labels::of(Mark::Own { user: ADA })
 }
 
 fn address(text: &str) -> Address {
@@ -12,7 +15,7 @@ fn address(text: &str) -> Address {
 }
 
 fn task(words: &str) -> TaskContext {
-    TaskContext::start(&own(), Asked::from_words(words), &Labels::default())
+    TaskContext::start(ADA, &own(), Asked::from_words(words), &Labels::default())
 }
 
 /// A task that has read a page with these links on it.
@@ -231,7 +234,7 @@ fn labels_survive_every_way_of_passing_content_on() {
     let tainted = after("do it", "https://evil.test/page", "");
     // A file it wrote, read by a new task of the same chat.
     let files = tainted.labels().clone();
-    let later = TaskContext::start(&own(), Asked::from_words("go on"), &files);
+    let later = TaskContext::start(ADA, &own(), Asked::from_words("go on"), &files);
     // A sub-task, and its result in another parent.
     let child = tainted.sub_task(&Labels::default());
     let mut parent = task("do it");
@@ -242,7 +245,7 @@ fn labels_survive_every_way_of_passing_content_on() {
     // Through what was stored.
     let stored = serde_json::to_string(tainted.labels()).unwrap();
     let restored: Labels = serde_json::from_str(&stored).unwrap();
-    let restarted = TaskContext::start(&restored, Asked::default(), &Labels::default());
+    let restarted = TaskContext::start(ADA, &restored, Asked::default(), &Labels::default());
     for task in [&later, &child, &parent, &remembering, &restarted] {
         let Flow::Ask { sources, .. } = flows(task, &send) else { panic!("a label was lost") };
         assert_eq!(sources, vec![Mark::web("https://evil.test/page")]);
@@ -293,13 +296,16 @@ proptest! {
         prop_assert_eq!(a.join(&b).join(&c), a.join(&b.join(&c)));
         prop_assert_eq!(a.join(&Labels::default()), a.clone());
         prop_assert!(a.is_within(&a.join(&b)));
-        prop_assert_eq!(a.join(&b).is_trusted(), a.is_trusted() && b.is_trusted());
+        for person in [ADA, BOB] {
+            let both = a.trusted_for(person) && b.trusted_for(person);
+            prop_assert_eq!(a.join(&b).trusted_for(person), both);
+        }
     }
 
     #[test]
     fn more_labels_never_ask_less(words in labels(), more in labels(), twin in 0..TWINS.len()) {
         let asked = Asked::from_words(TWINS[twin].words);
-        let before = TaskContext::start(&words, asked, &Labels::default());
+        let before = TaskContext::start(ADA, &words, asked, &Labels::default());
         let mut with_more = before.clone();
         with_more.labels.absorb(&more);
         for tried in TWINS[twin].benign.iter().chain(TWINS[twin].attacks) {
@@ -366,4 +372,32 @@ fn a_phrase_goes_only_to_a_host_of_its_own_sentence() {
     let looks = |words: &str| task.decide(&Sink::Search { words }) == Flow::Run;
     assert!(looks("acme kettle"));
     assert!(!looks("acme kettle evil.test") && !looks("4711 acme") && !looks("a\nb"));
+}
+
+/// Issue 13, point 7: trust is relative. What Bob wrote in a community directs Bob's work, and is content of
+/// somebody else in Ada's.
+#[test]
+fn the_words_of_one_member_are_somebody_elses_to_all_others() {
+    let of_bob = Labels::of(Mark::Own { user: BOB });
+    assert!(of_bob.trusted_for(BOB) && !of_bob.trusted_for(ADA));
+    assert_eq!(of_bob.untrusted_for(ADA), [Mark::Own { user: BOB }]);
+    let to = address("https://evil.test/?q=secret");
+    let words = || Asked::from_words("go on");
+    let for_bob = TaskContext::start(BOB, &of_bob, words(), &Labels::default());
+    assert_eq!(for_bob.decide(&Sink::Read { to: &to }), Flow::Run);
+    let for_ada = TaskContext::start(ADA, &own(), words(), &of_bob);
+    let Flow::Ask { sources, .. } = for_ada.decide(&Sink::Read { to: &to }) else {
+        panic!("Bob's words directed Ada's task");
+    };
+    assert_eq!(sources.first().unwrap().to_string(), "what another member (u2) wrote");
+}
+
+/// What is kept for others to read keeps whose words it is, whoever wrote it.
+#[test]
+fn nothing_but_our_own_words_is_forgotten_of_what_others_will_read() {
+    let labels: Labels =
+        [Mark::System, Mark::Own { user: ADA }, Mark::web("https://a.test")].into_iter().collect();
+    assert_eq!(labels.to_remember(), [Mark::Own { user: ADA }, Mark::web("https://a.test")]);
+    let many: Labels = (0..100).map(|n| Mark::file(&n.to_string())).collect();
+    assert!(many.to_remember().contains(&Mark::Unrecorded));
 }

@@ -15,7 +15,7 @@ const MAX_NAME_CHARS: usize = 200;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(tag = "from", rename_all = "snake_case")]
 pub enum Mark {
-    /// The person whom the task works for, in their own words on a surface.
+    /// A person's own words on a surface. Whether they may direct a task depends on whom it works for.
     Own {
         user: UserId,
     },
@@ -64,10 +64,12 @@ impl Mark {
         Self::Tool { name: cut(name) }
     }
 
-    /// Whether its author may direct the task.
-    pub const fn is_trusted(&self) -> bool {
+    /// Whether its author may direct what is done for this person. Trust is relative: what one member of a
+    /// community wrote is theirs, and content of somebody else to all others.
+    pub fn trusted_for(&self, person: UserId) -> bool {
         match self {
-            Self::Own { .. } | Self::System => true,
+            Self::Own { user } => *user == person,
+            Self::System => true,
             Self::Web { .. }
             | Self::Mail { .. }
             | Self::File { .. }
@@ -85,7 +87,8 @@ fn cut(name: &str) -> String {
 impl fmt::Display for Mark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Own { user: _ } => f.write_str("your own words"),
+            // Named only where it is not the reader's own.
+            Self::Own { user } => write!(f, "what another member ({user}) wrote"),
             Self::System => f.write_str("Cloister itself"),
             Self::Web { url } => write!(f, "the web page {url:?}"),
             Self::Mail { sender } => write!(f, "a mail from {sender:?}"),
@@ -112,6 +115,17 @@ impl Labels {
         Self { marks: BTreeSet::from([mark]), more: false }
     }
 
+    /// Everything that must be remembered of content which others may read: all of it but the control
+    /// plane's own words, since whom it is trusted for is up to the reader.
+    pub fn to_remember(&self) -> Vec<Mark> {
+        let mut marks: Vec<_> =
+            self.marks.iter().filter(|mark| **mark != Mark::System).cloned().collect();
+        if self.more {
+            marks.push(Mark::Unrecorded);
+        }
+        marks
+    }
+
     /// Everything that either came from.
     #[must_use]
     pub fn join(&self, other: &Self) -> Self {
@@ -127,14 +141,14 @@ impl Labels {
         *self = self.join(other);
     }
 
-    pub fn is_trusted(&self) -> bool {
-        !self.more && self.marks.iter().all(Mark::is_trusted)
+    pub fn trusted_for(&self, person: UserId) -> bool {
+        !self.more && self.marks.iter().all(|mark| mark.trusted_for(person))
     }
 
-    /// The sources that may not direct the task.
-    pub fn untrusted(&self) -> Vec<Mark> {
+    /// The sources that may not direct what is done for this person.
+    pub fn untrusted_for(&self, person: UserId) -> Vec<Mark> {
         let mut marks: Vec<_> =
-            self.marks.iter().filter(|mark| !mark.is_trusted()).cloned().collect();
+            self.marks.iter().filter(|mark| !mark.trusted_for(person)).cloned().collect();
         if marks.is_empty() && self.more {
             marks.push(Mark::Unrecorded);
         }

@@ -8,7 +8,7 @@ use cloister_policy::engine::{ChatCall, Request, WorkspaceCall};
 use cloister_protocol::admin::{
     AnswerApproval, ApprovalView, CancelTasks, Cancelled, GivenAnswer, TaskDetail, TaskView,
 };
-use cloister_protocol::{ApprovalId, TaskId, UserName};
+use cloister_protocol::{ApprovalId, ErrorCode, TaskId, UserName};
 use cloister_store::approvals::Approval;
 use cloister_store::tasks::Task;
 use cloister_store::users::User;
@@ -132,10 +132,8 @@ async fn cancel_one(
     asker: Asker,
     Path(id): Path<String>,
 ) -> Answer<Cancelled> {
-    let id: TaskId = id.parse()?;
-    let task = admin.control.store().task(id).await?;
-    let cancelled =
-        admin.control.cancel_tasks(task.workspace, Some(id), None, asker.shown()).await?;
+    let task = admin.control.task_for(asker.person(), ChatCall::CancelTask, id.parse()?).await?;
+    let cancelled = admin.control.cancel_task(&task, asker.shown()).await?;
     json(Cancelled { cancelled })
 }
 
@@ -144,10 +142,10 @@ async fn retry(
     asker: Asker,
     Path(id): Path<String>,
 ) -> Answer<TaskView> {
-    let id: TaskId = id.parse()?;
+    let old = admin.control.task_for(asker.person(), ChatCall::RetryTask, id.parse()?).await?;
     // Each call is a wish of its own.
     let key = admin.control.store().clock.now().to_string();
-    let task = admin.control.retry_task(id, &key, asker.shown()).await?;
+    let task = admin.control.retry_task(old, &key, asker.shown()).await?;
     let user = admin.control.store().user_of(task.workspace).await?;
     json(view(&task, user.name))
 }
@@ -159,8 +157,18 @@ async fn cancel(
     Body(asked): Body<CancelTasks>,
 ) -> Answer<Cancelled> {
     let user = super::user(&admin, &name).await?;
-    let cancelled =
-        admin.control.cancel_tasks(user.workspace, asked.task, None, asker.shown()).await?;
+    let cancelled = match asked.task {
+        None => admin.control.cancel_tasks(user.workspace, None, asker.shown()).await?,
+        Some(id) => {
+            let call = ChatCall::CancelTask;
+            let task = admin.control.task_for(asker.person(), call, id).await?;
+            if task.task().workspace != user.workspace {
+                let message = format!("there is no task {id} of {name}");
+                return Err(Failure::new(ErrorCode::NotFound, message));
+            }
+            admin.control.cancel_task(&task, asker.shown()).await?
+        }
+    };
     json(Cancelled { cancelled })
 }
 

@@ -158,7 +158,9 @@ impl Net {
 
     pub(crate) fn open_with(&self, name: &str, egress: Egress, task: Option<TaskId>) -> OpenNet {
         let socket: PathBuf = self.dir.path().join(name);
-        let who = Principal { user: self.user.id, workspace: self.user.workspace, task };
+        let (user, workspace, chat) =
+            (self.user.id, self.user.workspace, cloister_protocol::ChatId::from_number(1));
+        let who = Principal { user, workspace, chat, task };
         let told = Arc::new(Told::default());
         let door = self.doors.open(socket.clone(), who, egress, Arc::clone(&told) as _).unwrap();
         OpenNet { client: Client { socket }, told, door }
@@ -167,7 +169,8 @@ impl Net {
     /// A door of somebody else.
     pub(crate) fn open_as(&self, name: &str, user: &User) -> OpenNet {
         let socket: PathBuf = self.dir.path().join(name);
-        let who = Principal { user: user.id, workspace: user.workspace, task: None };
+        let chat = cloister_protocol::ChatId::from_number(1);
+        let who = Principal { user: user.id, workspace: user.workspace, chat, task: None };
         let told = Arc::new(Told::default());
         let door = self.doors.open(socket.clone(), who, all(), Arc::clone(&told) as _).unwrap();
         OpenNet { client: Client { socket }, told, door }

@@ -106,6 +106,7 @@ impl Yard {
         let principal = Principal {
             user: UserId::from_number(1),
             workspace: self.workspace,
+            chat: cloister_protocol::ChatId::from_number(1),
             task: Some(TaskId::from_number(1)),
         };
         let open = self.doors.open(door.clone(), principal, Egress::Closed, Arc::new(link))?;

@@ -214,7 +214,8 @@ impl Yard {
             .sandbox_run("bench")
             .map_err(CliError::io("the door could not be opened"))?
             .join("door.sock");
-        let who = Principal { user: user.id, workspace: user.workspace, task: None };
+        let chat = cloister_protocol::ChatId::from_number(1);
+        let who = Principal { user: user.id, workspace: user.workspace, chat, task: None };
         let egress = Egress::Open { only: None, reads_only: false, secrets: None };
         let door = doors
             .open(socket.clone(), who, egress, Arc::new(NoLink))

@@ -5,8 +5,8 @@
 
 use cloister_control::words::is_command;
 use cloister_control::{ControlError, Speaker};
+use cloister_protocol::UserId;
 use cloister_protocol::link::Cause;
-use cloister_protocol::{TurnId, UserId};
 use cloister_store::conversations::Conversation;
 use cloister_store::inbox::{InboxItem, InboxState};
 
@@ -73,8 +73,7 @@ impl Bot {
             // Whoever it was: a message is known by where it was said.
             let Some(item) = self.said_in(conversation.clone(), id).await? else { continue };
             if item.state != InboxState::Answered {
-                let turn = TurnId::of_trigger(&item.trigger()?);
-                self.control.cancel_turn(item.workspace, turn);
+                self.control.cancel_turn(&item)?;
             }
         }
         Ok(())

@@ -1,0 +1,133 @@
+//! What a coordinator says on its link: each frame by its row in the table of requests, about turns of its own
+//! chat and nothing else.
+
+use std::sync::Arc;
+
+use cloister_policy::reach::{Asker, CellRequest, Distance};
+use cloister_protocol::link::{Cause, Downlink, Request, Uplink};
+use cloister_protocol::{AgentFrame, End, MessageId, ToolCall, ToolResult, TurnId, Update};
+use cloister_store::inbox::{InboxItem, inbox_id};
+use tokio::time::Instant;
+
+use super::{Actor, NOTE_AFTER};
+use crate::cells::{Owed, requests};
+use crate::error::ControlError;
+use crate::reach::turn_row;
+
+impl Actor {
+    pub(super) async fn take_frame(&mut self, frame: Uplink) -> Result<(), ControlError> {
+        let kind = CellRequest::of_frame(&frame);
+        let for_us = kind.row().reach(Asker::Coordinator).covers(Distance::OwnChat);
+        match frame {
+            // Carried out beside, and refused there in words.
+            Uplink::Request(request) => self.carry_out(request),
+            _ if !for_us => {
+                tracing::debug!(workspace = %self.workspace, chat = %self.chat, frame = kind.as_str(), "a frame is not for a coordinator");
+            }
+            Uplink::Hello { version } => {
+                tracing::debug!(workspace = %self.workspace, chat = %self.chat, version, "the coordinator is there");
+            }
+            Uplink::Accepted { id } => {
+                if let Some(id) = self.handed(&id) {
+                    self.journaled.push_back((Instant::now() + NOTE_AFTER, id));
+                }
+            }
+            Uplink::TextChunk(chunk) => {
+                self.say_live(&chunk.turn.clone(), AgentFrame::TextChunk(chunk));
+            }
+            Uplink::ToolCall(ToolCall { turn: Some(turn), id, name, arguments, task: _ }) => {
+                let call = ToolCall { turn: Some(turn.clone()), task: None, id, name, arguments };
+                self.say_live(&turn, AgentFrame::ToolCall(call));
+            }
+            Uplink::ToolResult(ToolResult { turn: Some(turn), id, ok, output, task: _ }) => {
+                let result = ToolResult { turn: Some(turn.clone()), task: None, id, ok, output };
+                self.say_live(&turn, AgentFrame::ToolResult(result));
+            }
+            Uplink::Update(Update::Restart { turn }) => {
+                let update = Update::Restart { turn: turn.clone() };
+                self.say_live(&turn, AgentFrame::Update(update));
+            }
+            Uplink::End(end) => self.end_turn(end).await?,
+            // Of no turn, or not a coordinator's.
+            Uplink::ToolCall(_)
+            | Uplink::ToolResult(_)
+            | Uplink::Update(_)
+            | Uplink::Step { .. }
+            | Uplink::Todos { .. }
+            | Uplink::Finish(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Carries a request out beside the actor: a large file must not hold up what else it says.
+    fn carry_out(&self, request: Request) {
+        let Some(link) = self.cell.as_ref().and_then(|cell| cell.link.as_ref()) else { return };
+        let down = link.down.clone();
+        let permit = Arc::clone(&self.requests).try_acquire_owned();
+        let (control, key) = (self.control.clone(), (self.workspace, self.chat));
+        self.control.inner.tracker.spawn(async move {
+            let result = match permit {
+                Ok(_permit) => requests::answer(&control, key, &request).await,
+                Err(_full) => requests::too_many(),
+            };
+            // A closed link shows itself elsewhere; the agent asks again with the same id.
+            drop(down.send(Downlink::Reply { id: request.id, result }).await);
+        });
+    }
+
+    /// The inbox row of a trigger that this cell was handed.
+    fn handed(&self, trigger: &MessageId) -> Option<i64> {
+        let id = inbox_id(trigger.as_str())?;
+        self.cell.as_ref()?.sent.contains_key(&id).then_some(id)
+    }
+
+    /// Passes a live frame on, if its turn is one that this cell was handed.
+    fn say_live(&mut self, turn: &TurnId, frame: AgentFrame) {
+        self.active_at = Instant::now();
+        let sent = self.cell.as_ref().map(|cell| &cell.sent);
+        let owed = sent.and_then(|sent| sent.get(&turn_row(turn)?));
+        if owed.is_some() {
+            self.control.hub().say(self.workspace, self.chat, frame, None);
+        }
+    }
+
+    async fn end_turn(&mut self, end: End) -> Result<(), ControlError> {
+        self.active_at = Instant::now();
+        let turn = end.turn.clone();
+        let Some(id) = turn_row(&turn) else {
+            return Ok(());
+        };
+        let Some(owed) = self.turn_owed(id).await? else {
+            return Ok(());
+        };
+        self.control.finish_turn(&owed, end).await?;
+        if let Some(cell) = &mut self.cell {
+            cell.sent.remove(&id);
+        }
+        self.deaths.remove(&id);
+        self.cancelled.remove(&id);
+        self.send(Downlink::Stored { turn }).await;
+        let (workspace, chat) = (self.workspace, self.chat);
+        self.later("looking at the budget", move |control| async move {
+            control.warn_of_budget(workspace, chat).await
+        });
+        if self.behind || self.clearing {
+            self.reconcile().await;
+        }
+        Ok(())
+    }
+
+    /// A row of this chat may be ended by its own coordinator; the store ends it once. A clear never is: that
+    /// a coordinator has forgotten is not its to say.
+    async fn turn_owed(&mut self, id: i64) -> Result<Option<Owed>, ControlError> {
+        if let Some(owed) = self.cell.as_ref().and_then(|cell| cell.sent.get(&id)) {
+            return Ok(Some(owed.clone()));
+        }
+        let row = self.control.store().inbox_item(id).await?;
+        let own = |row: &InboxItem| {
+            (row.workspace, row.chat) == (self.workspace, self.chat)
+                && !matches!(row.cause, Cause::Clear)
+        };
+        Ok(row.filter(own).map(|row| Owed::of(&row)))
+    }
+}

@@ -1,0 +1,137 @@
+use cloister_protocol::link::{Asked, Cause, Downlink, Reply, Request, Uplink};
+use cloister_protocol::{End, TurnId, Usage};
+
+use super::*;
+use crate::options::CellOptions;
+use crate::test_cells::{FakeAgent, FakeCells};
+use crate::test_world::{C1, World};
+
+async fn message(world: &World, chat: ChatId, text: &str) -> InboxItem {
+    let key = (world.ada.workspace, chat);
+    let row = world.stored(key, &world.ada, text, None).await;
+    world.control.poke(key, Poke::Inbox);
+    row
+}
+
+async fn coordinator(cells: &FakeCells, chat: ChatId) -> FakeAgent {
+    cells.agent(|who| who.chat == chat && who.task.is_none()).await
+}
+
+async fn trigger(agent: &mut FakeAgent) -> Trigger {
+    loop {
+        if let Some(Downlink::Trigger(trigger)) = agent.hear().await {
+            return trigger;
+        }
+    }
+}
+
+async fn end(agent: &mut FakeAgent, row: &InboxItem) {
+    let turn = TurnId::of_trigger(&row.trigger().unwrap());
+    let (text, usage) = ("done".to_owned(), Usage::default());
+    agent.say(Uplink::End(End { turn, message: None, text, usage, error: None })).await;
+}
+
+async fn answered(world: &World, row: &InboxItem) {
+    while world.store().inbox_item(row.id).await.unwrap().unwrap().state
+        != cloister_store::inbox::InboxState::Answered
+    {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Issue 13, point 8: one coordinator served all chats of a workspace.
+#[tokio::test]
+async fn each_chat_has_a_coordinator_of_its_own_that_hears_of_no_other() {
+    let (world, cells) = World::with_cells(CellOptions::default()).await;
+    let other = world.store().new_chat(world.ada.workspace, "other", None).await.unwrap().id;
+    let (first, second) = (message(&world, C1, "one").await, message(&world, other, "two").await);
+    let mut here = coordinator(&cells, C1).await;
+    let mut there = coordinator(&cells, other).await;
+    assert_eq!(trigger(&mut here).await.id, first.trigger().unwrap());
+    assert_eq!(trigger(&mut there).await.id, second.trigger().unwrap());
+    // Neither ends what is the other's.
+    end(&mut here, &second).await;
+    end(&mut here, &first).await;
+    answered(&world, &first).await;
+    let open = world.store().unanswered_in(world.ada.workspace, other).await.unwrap();
+    assert_eq!(open.iter().map(|row| row.id).collect::<Vec<_>>(), [second.id]);
+    assert_eq!(world.control.live_cells(), [world.ada.workspace]);
+    assert_eq!(world.control.cell_memory(world.ada.workspace).await, Some(2), "of both");
+    end(&mut there, &second).await;
+    answered(&world, &second).await;
+}
+
+/// A person with many chats has a bounded number of coordinators; the one that is idle for longest makes room.
+#[tokio::test]
+async fn a_workspace_has_so_many_coordinators_and_all_are_answered() {
+    let options = CellOptions { coordinators: 2, ..CellOptions::default() };
+    let (world, cells) = World::with_cells(options).await;
+    let mut chats = vec![C1];
+    for number in 0..3 {
+        let title = number.to_string();
+        chats.push(world.store().new_chat(world.ada.workspace, &title, None).await.unwrap().id);
+    }
+    let mut rows = Vec::new();
+    for chat in &chats {
+        rows.push(message(&world, *chat, "hello").await);
+    }
+    // In whatever order they come: those that run stay until another needs their place.
+    let mut served: Vec<(ChatId, FakeAgent)> = Vec::new();
+    for count in 1..=chats.len() {
+        let known: Vec<ChatId> = served.iter().map(|(chat, _)| *chat).collect();
+        let (who, mut agent) = cells.newest(|who| !known.contains(&who.chat)).await;
+        let at = chats.iter().position(|chat| *chat == who.chat).unwrap();
+        assert_eq!(trigger(&mut agent).await.id, rows[at].trigger().unwrap());
+        assert!(cells.running() <= 2, "{count}");
+        end(&mut agent, &rows[at]).await;
+        answered(&world, &rows[at]).await;
+        served.push((who.chat, agent));
+    }
+    assert_eq!(cells.opened(), 4, "each was launched once");
+}
+
+/// A clear is the control plane's doing: the coordinator ends, and what it kept is gone, before what was said
+/// counts no more. That a coordinator says so itself means nothing.
+#[tokio::test]
+async fn a_clear_ends_the_coordinator_and_removes_what_it_kept() {
+    let (world, cells) = World::with_cells(CellOptions::default()).await;
+    let workspace = world.ada.workspace;
+    let first = message(&world, C1, "one").await;
+    let mut agent = coordinator(&cells, C1).await;
+    trigger(&mut agent).await;
+    let folder = world.control.layout().workspace(workspace).join("chats/C1");
+    for kept in ["history.db", "history.db-wal", "hidden"] {
+        std::fs::write(folder.join(kept), "what was said").unwrap();
+    }
+    std::fs::create_dir(folder.join("deep")).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", folder.join("deep/link")).unwrap();
+    std::fs::write(folder.join("files/mine.txt"), "mine").unwrap();
+    world.control.clear_chat(workspace, C1, "k").await.unwrap();
+    let clear = world.store().unanswered_in(workspace, C1).await.unwrap().pop().unwrap();
+    assert!(matches!(clear.cause, Cause::Clear));
+    // It waits for the turn before it; the coordinator's word for it is nothing.
+    end(&mut agent, &clear).await;
+    let second = message(&world, C1, "two").await;
+    let id = "fence".parse().unwrap();
+    let turn = Some(TurnId::of_trigger(&first.trigger().unwrap()));
+    agent.say(Uplink::Request(Request { id, chat: None, turn, ask: Asked::ListTasks })).await;
+    while !matches!(agent.hear().await, Some(Downlink::Reply { result: Reply::Tasks { .. }, .. })) {
+    }
+    assert_eq!(world.store().unanswered_in(workspace, C1).await.unwrap().len(), 3);
+    assert!(folder.join("history.db").exists());
+    let launched = cells.opened();
+    end(&mut agent, &first).await;
+    answered(&world, &first).await;
+    // The old one is told to stop; what was said after the clear is heard by another.
+    while agent.hear().await.is_some() {}
+    while cells.opened() == launched {
+        tokio::task::yield_now().await;
+    }
+    let mut fresh = coordinator(&cells, C1).await;
+    assert_eq!(trigger(&mut fresh).await.id, second.trigger().unwrap());
+    for gone in ["history.db", "history.db-wal", "hidden", "deep"] {
+        assert!(!folder.join(gone).exists(), "{gone}");
+    }
+    assert!(folder.join("files/mine.txt").exists());
+    assert_eq!(world.store().authors_in(workspace, C1).await.unwrap(), ["ada"]);
+}

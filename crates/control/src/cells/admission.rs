@@ -1,0 +1,139 @@
+//! The one check before anything that a cell asks for has an effect: its row in the table of requests, what it
+//! names in the control plane's own records, and the action that the policies must allow.
+//!
+//! Who asks is known from the door and never from what is said through it. What lies further away than the
+//! row allows is answered like what is not there.
+
+use cloister_policy::engine::{Cell, CellAsk, CellCall, Known, Part, Request as Question};
+use cloister_policy::reach::{Asker, CellRequest, Distance, Names, Needs};
+use cloister_protocol::link::{Asked, Request};
+use cloister_protocol::{ChatId, ErrorCode, TaskId, UserId};
+use cloister_store::inbox::{InboxItem, InboxState};
+use cloister_store::tasks::Task;
+
+use super::ChatKey;
+use crate::control::Control;
+use crate::error::ControlError;
+use crate::reach::ReachedTask;
+
+/// A coordinator's request that may be carried out.
+pub(super) struct OfTurn {
+    /// The open turn of its chat that it is for.
+    pub(super) row: InboxItem,
+    /// Whom that works for.
+    pub(super) person: UserId,
+    /// The task that it names, found within its reach.
+    pub(super) task: Option<ReachedTask>,
+}
+
+impl Control {
+    /// Admits a request of a chat's coordinator.
+    pub(super) async fn admit_of_turn(
+        &self,
+        chat: ChatKey,
+        request: &Request,
+    ) -> Result<OfTurn, ControlError> {
+        let kind = CellRequest::of_asked(&request.ask);
+        let reach = kind.row().reach(Asker::Coordinator);
+        // What is not for a coordinator at all does not even reach its own chat.
+        if !reach.covers(Distance::OwnChat) {
+            let message = format!("a coordinator has nothing to do with {}", kind.as_str());
+            return Err(ControlError::refused(ErrorCode::BadRequest, message));
+        }
+        let row = self.open_turn(chat, request).await?;
+        let person = self.person_of(&row).await?;
+        let task = match named_task(&request.ask) {
+            Some(id) => Some(self.task_within(chat, reach, id).await?),
+            None => None,
+        };
+        let cell = self.cell(Part::Coordinator, person, chat.0, chat.1).await?;
+        let at = task.as_ref().map_or(chat.1, |task| task.task().chat);
+        self.require_action(kind, &cell, at).await?;
+        Ok(OfTurn { row, person, task })
+    }
+
+    /// Admits a request of a task's executor. Which chat and turn it works in is known from its door.
+    pub(crate) async fn admit_of_task(
+        &self,
+        task: &Task,
+        request: &Request,
+    ) -> Result<(), ControlError> {
+        let kind = CellRequest::of_asked(&request.ask);
+        let own_chat = request.chat.is_none_or(|chat| chat == task.chat);
+        let own_turn = request.turn.as_ref().is_none_or(|turn| turn.as_str() == task.turn);
+        let near = own_chat && own_turn;
+        if !near || !kind.row().reach(Asker::Executor).covers(Distance::OwnChat) {
+            let message = "an executor sees its own task only";
+            return Err(ControlError::refused(ErrorCode::Forbidden, message));
+        }
+        let cell = self.cell_of_task(task).await?;
+        self.require_action(kind, &cell, task.chat).await
+    }
+
+    /// The inbox row behind a request's turn, if it is an open one of this chat.
+    async fn open_turn(&self, chat: ChatKey, request: &Request) -> Result<InboxItem, ControlError> {
+        let row = match &request.turn {
+            Some(turn) => self.row_of_turn(turn).await?,
+            None => None,
+        };
+        let open = |row: &InboxItem| {
+            (row.workspace, row.chat) == chat
+                && row.state != InboxState::Answered
+                && request.chat.is_none_or(|named| named == row.chat)
+        };
+        row.filter(open).ok_or_else(|| {
+            let message = "the request names no open turn of this chat";
+            ControlError::refused(ErrorCode::BadRequest, message)
+        })
+    }
+
+    /// Asks the policies for the action of a request, where the thing is that it names.
+    async fn require_action(
+        &self,
+        kind: CellRequest,
+        cell: &Cell,
+        at: ChatId,
+    ) -> Result<(), ControlError> {
+        match kind.row().needs {
+            Needs::Action(call) => self.require_of_cell(cell, call, at).await,
+            // Judged where it is known what exactly it says.
+            Needs::Gate | Needs::Nothing => Ok(()),
+        }
+    }
+
+    async fn require_of_cell(
+        &self,
+        cell: &Cell,
+        call: CellCall,
+        at: ChatId,
+    ) -> Result<(), ControlError> {
+        let known = Known { stopped: self.is_stopped(), plan_pending: false, untrusted: false };
+        let place = self.place_of_chat(cell.place.workspace, at).await?;
+        self.require(&Question::cell(cell, &CellAsk::Chat(call), &place, known))
+    }
+
+    /// The same for a task that a person starts by a command, without a coordinator.
+    pub(crate) async fn require_of_turn(
+        &self,
+        row: &InboxItem,
+        person: UserId,
+        call: CellCall,
+    ) -> Result<(), ControlError> {
+        let cell = self.cell(Part::Coordinator, person, row.workspace, row.chat).await?;
+        self.require_of_cell(&cell, call, row.chat).await
+    }
+}
+
+/// The task that a request names. What names a path is judged where the path is opened.
+fn named_task(ask: &Asked) -> Option<TaskId> {
+    match (CellRequest::of_asked(ask).row().names, ask) {
+        (Names::Task, Asked::ShowTask { task } | Asked::CancelTasks { task: Some(task) }) => {
+            Some(*task)
+        }
+        (Names::Task | Names::Nothing | Names::Message | Names::Turn | Names::Path, _) => None,
+    }
+}
+
+#[cfg(test)]
+#[path = "admission_tests.rs"]
+mod tests;

@@ -1,0 +1,174 @@
+//! What a request reaches: the task or the turn that it names, found where the asker may look.
+//!
+//! Promises: nothing is shown, cancelled or tried again by its id alone. Who holds one of these values has it
+//! from here, where it was looked at whose the thing is; what is out of reach is not there, in the same words.
+
+use cloister_policy::engine::{ChatCall, Person, Request};
+use cloister_policy::reach::{Distance, Reach};
+use cloister_protocol::{ChatId, ErrorCode, TaskId, TurnId, UserId, WorkspaceId};
+use cloister_store::StoreError;
+use cloister_store::approvals::Approval;
+use cloister_store::inbox::{InboxItem, InboxState, inbox_id};
+use cloister_store::tasks::Task;
+
+use crate::cells::Poke;
+use crate::control::Control;
+use crate::error::ControlError;
+
+/// A task that the asker may act on.
+#[derive(Clone, Debug)]
+pub struct ReachedTask(Task);
+
+impl ReachedTask {
+    pub const fn task(&self) -> &Task {
+        &self.0
+    }
+
+    pub fn into_task(self) -> Task {
+        self.0
+    }
+}
+
+impl Control {
+    /// A task, for a person who may do this where the task is.
+    pub async fn task_for(
+        &self,
+        person: &Person,
+        call: ChatCall,
+        id: TaskId,
+    ) -> Result<ReachedTask, ControlError> {
+        let task = self.known_task(id).await?;
+        let place = self.place_of_chat(task.workspace, task.chat).await?;
+        self.require(&Request::chat(person, call, &place, task.chat))?;
+        Ok(ReachedTask(task))
+    }
+
+    /// The same of this workspace and no other.
+    pub(crate) async fn task_in_workspace(
+        &self,
+        person: &Person,
+        call: ChatCall,
+        workspace: WorkspaceId,
+        id: TaskId,
+    ) -> Result<ReachedTask, ControlError> {
+        match self.known_task(id).await? {
+            task if task.workspace == workspace => self.task_for(person, call, id).await,
+            _of_others => Err(no_task(id)),
+        }
+    }
+
+    /// A task of this chat and no other, for who may do this there.
+    pub async fn task_in_chat(
+        &self,
+        by: UserId,
+        call: ChatCall,
+        chat: (WorkspaceId, ChatId),
+        id: TaskId,
+    ) -> Result<ReachedTask, ControlError> {
+        self.require_in_chat(by, call, chat.0, chat.1).await?;
+        let task = self.known_task(id).await?;
+        if (task.workspace, task.chat) == chat { Ok(ReachedTask(task)) } else { Err(no_task(id)) }
+    }
+
+    /// A task that a request of this chat's agent names, if the request reaches that far.
+    pub(crate) async fn task_within(
+        &self,
+        chat: (WorkspaceId, ChatId),
+        reach: Reach,
+        id: TaskId,
+    ) -> Result<ReachedTask, ControlError> {
+        let task = self.known_task(id).await?;
+        let distance = self.distance(chat, (task.workspace, task.chat)).await?;
+        if reach.covers(distance) { Ok(ReachedTask(task)) } else { Err(no_task(id)) }
+    }
+
+    /// The task that a question is of, for whoever may answer it.
+    pub(crate) async fn task_asking(
+        &self,
+        approval: &Approval,
+    ) -> Result<Option<ReachedTask>, ControlError> {
+        match approval.task {
+            Some(id) => Ok(Some(ReachedTask(self.known_task(id).await?))),
+            None => Ok(None),
+        }
+    }
+
+    /// How far a chat is from another, by the control plane's records. Chats of one context are read by the
+    /// same people.
+    pub(crate) async fn distance(
+        &self,
+        from: (WorkspaceId, ChatId),
+        to: (WorkspaceId, ChatId),
+    ) -> Result<Distance, ControlError> {
+        if from == to {
+            return Ok(Distance::OwnChat);
+        }
+        if from.0 != to.0 {
+            return Ok(Distance::OtherWorkspace);
+        }
+        let store = self.store();
+        let context = store.context_of_chat(from.0, from.1).await?;
+        let same = store.context_of_chat(to.0, to.1).await? == context;
+        Ok(if same { Distance::OtherChat } else { Distance::OtherContext })
+    }
+
+    async fn known_task(&self, id: TaskId) -> Result<Task, ControlError> {
+        match self.store().task(id).await {
+            Ok(task) => Ok(task),
+            Err(StoreError::NotFound { .. }) => Err(no_task(id)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Stops the answer to a message.
+    pub fn cancel_turn(&self, row: &InboxItem) -> Result<(), ControlError> {
+        let turn = TurnId::of_trigger(&row.trigger()?);
+        self.poke((row.workspace, row.chat), Poke::CancelTurn(turn));
+        Ok(())
+    }
+
+    /// Stops a turn of this chat and no other, for who may do that there. That it has ended is as good.
+    pub async fn cancel_turn_in_chat(
+        &self,
+        by: UserId,
+        (workspace, chat): (WorkspaceId, ChatId),
+        turn: &TurnId,
+    ) -> Result<(), ControlError> {
+        self.require_in_chat(by, ChatCall::CancelTurn, workspace, chat).await?;
+        let row = self.row_of_turn(turn).await?;
+        let row = row.filter(|row| (row.workspace, row.chat) == (workspace, chat));
+        match row {
+            Some(row) if row.state == InboxState::Answered => Ok(()),
+            Some(row) => self.cancel_turn(&row),
+            None => {
+                let message = format!("there is no turn {turn} in this chat");
+                Err(ControlError::refused(ErrorCode::NotFound, message))
+            }
+        }
+    }
+
+    /// The inbox row that started a turn.
+    pub(crate) async fn row_of_turn(
+        &self,
+        turn: &TurnId,
+    ) -> Result<Option<InboxItem>, ControlError> {
+        match turn_row(turn) {
+            Some(id) => Ok(self.store().inbox_item(id).await?),
+            None => Ok(None),
+        }
+    }
+}
+
+/// The number of the inbox row that started a turn.
+pub(crate) fn turn_row(turn: &TurnId) -> Option<i64> {
+    turn.as_str().strip_prefix("t-").and_then(inbox_id)
+}
+
+/// The same for one that is not there and for one that is not the asker's business.
+fn no_task(id: TaskId) -> ControlError {
+    ControlError::refused(ErrorCode::NotFound, format!("there is no task {id}"))
+}
+
+#[cfg(test)]
+#[path = "reach_tests.rs"]
+mod tests;

@@ -1,0 +1,65 @@
+use cloister_protocol::ErrorCode;
+use cloister_store::tasks::NewTask;
+use cloister_store::users::User;
+
+use super::*;
+use crate::test_world::{C1, World};
+
+/// A task that waits in the queue of this chat.
+pub(crate) async fn queued(world: &World, chat: (WorkspaceId, ChatId), person: &User) -> TaskId {
+    static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let key = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed).to_string();
+    let task = NewTask {
+        workspace: chat.0,
+        chat: chat.1,
+        person: person.id,
+        parent: None,
+        turn: String::new(),
+        title: format!("work in {} {}", chat.0, chat.1),
+        instructions: "do it".into(),
+        request: String::new(),
+        files: Vec::new(),
+        plan_first: false,
+        budget: 1,
+        hosts: None,
+        secrets: None,
+        marks: Vec::new(),
+    };
+    world.store().delegate(task, "reach tests", &key).await.unwrap().id
+}
+
+/// Issue 13, point 9: a cancel was authorised for the socket's chat, and acted anywhere in the workspace.
+#[tokio::test]
+async fn a_cancel_acts_in_its_own_chat_alone() {
+    let world = World::new().await;
+    world.role(&world.bob, "member").await;
+    let club = world.club.workspace;
+    let other = world.store().new_chat(club, "other", None).await.unwrap().id;
+    let (here, there) = ((club, C1), (club, other));
+    let bob = &world.bob;
+    let theirs = queued(&world, there, bob).await;
+    let own = queued(&world, here, bob).await;
+    let ada = queued(&world, (world.ada.workspace, C1), &world.ada).await;
+    let reach = |id| world.control.task_in_chat(bob.id, ChatCall::CancelTask, here, id);
+    for id in [theirs, ada, TaskId::from_number(999)] {
+        let refused = reach(id).await.unwrap_err();
+        assert_eq!(refused.code(), ErrorCode::NotFound);
+        assert_eq!(refused.body().message, format!("there is no task {id}"), "the same words");
+    }
+    let reached = reach(own).await.unwrap();
+    assert_eq!(world.control.cancel_task(&reached, "bob").await.unwrap(), [own]);
+    let state = world.store().task(theirs).await.unwrap().state;
+    assert_eq!(state, cloister_protocol::TaskState::Queued);
+
+    let row = world.stored(there, bob, "hello", None).await;
+    let turn = TurnId::of_trigger(&row.trigger().unwrap());
+    let refused = world.control.cancel_turn_in_chat(bob.id, here, &turn).await.unwrap_err();
+    assert_eq!(refused.code(), ErrorCode::NotFound);
+    world.control.cancel_turn_in_chat(bob.id, there, &turn).await.unwrap();
+    let nobodys = "t-m12345".parse().unwrap();
+    let missing = world.control.cancel_turn_in_chat(bob.id, here, &nobodys).await.unwrap_err();
+    assert_eq!(missing.code(), ErrorCode::NotFound);
+    // Who may do nothing there does nothing there.
+    let ada = world.control.cancel_turn_in_chat(world.ada.id, there, &turn).await.unwrap_err();
+    assert_eq!(ada.code(), ErrorCode::Forbidden);
+}
