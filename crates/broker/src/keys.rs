@@ -1,16 +1,20 @@
 //! The keys of the providers: where they are read, and the type that can't print them.
 
 use std::fmt;
-use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use axum::http::HeaderValue;
-use cloister_store::models::KeyRef;
+use cloister_store::Store;
+use cloister_store::models::{KeyRef, key_secret};
+use cloister_store::secrets::SecretError;
+use cloister_vault::{Keyring, Owner};
 
 /// The one reader of keys.
 #[derive(Clone)]
 pub struct KeyRing {
+    store: Store,
+    keys: Keyring,
+    /// Where the files are that are sealed at each start.
     dir: PathBuf,
 }
 
@@ -26,44 +30,52 @@ impl fmt::Debug for KeyRing {
 pub enum KeyError {
     #[error("the environment variable {variable} holds no key")]
     NoVariable { variable: String },
-    #[error("the file {name} in the directory of keys could not be read: {reason}")]
-    Unreadable { name: String, reason: io::ErrorKind },
-    #[error("the file {name} in the directory of keys can be read by others: run chmod 600 on it")]
-    Exposed { name: String },
+    #[error("there is no key {name}")]
+    Missing { name: String },
+    #[error(
+        "the key {name} is a plain file in the directory of keys: it is sealed, and used, after a restart"
+    )]
+    Plain { name: String },
+    #[error("the key {name} could not be opened")]
+    Unopened { name: String, source: Box<SecretError> },
     #[error("the key in {place} is empty or has characters that no key has")]
     Malformed { place: String },
 }
 
 impl KeyRing {
-    pub fn new(dir: PathBuf) -> Self {
-        Self { dir }
+    pub fn new(store: Store, keys: Keyring, dir: PathBuf) -> Self {
+        Self { store, keys, dir }
     }
 
     /// Whether the key is there and usable, for checks; the key itself stays inside the broker.
-    pub fn check(&self, key: &KeyRef) -> Result<(), KeyError> {
-        self.read(key).map(|_present| ())
+    pub async fn check(&self, key: &KeyRef) -> Result<(), KeyError> {
+        self.read(key).await.map(|_present| ())
     }
 
     /// Read for each call, so that a key that was replaced takes effect at once.
-    pub(crate) fn read(&self, key: &KeyRef) -> Result<Option<ApiKey>, KeyError> {
+    pub(crate) async fn read(&self, key: &KeyRef) -> Result<Option<ApiKey>, KeyError> {
         let text = match key {
             KeyRef::None => return Ok(None),
             KeyRef::Env(variable) => read_variable(variable)
                 .ok_or_else(|| KeyError::NoVariable { variable: variable.clone() })?,
-            KeyRef::File(name) => self.read_file(name)?,
+            KeyRef::Sealed(name) => self.open(name).await?,
         };
         ApiKey::parse(&text).map(Some).ok_or_else(|| KeyError::Malformed { place: key.to_string() })
     }
 
-    fn read_file(&self, name: &str) -> Result<String, KeyError> {
-        let path = self.dir.join(name);
-        let unreadable =
-            |e: io::Error| KeyError::Unreadable { name: name.to_owned(), reason: e.kind() };
-        let metadata = std::fs::metadata(&path).map_err(unreadable)?;
-        if metadata.permissions().mode() & 0o077 != 0 {
-            return Err(KeyError::Exposed { name: name.to_owned() });
+    async fn open(&self, name: &str) -> Result<String, KeyError> {
+        let missing = || KeyError::Missing { name: name.to_owned() };
+        let secret = key_secret(name).map_err(|_unfit| missing())?;
+        match self.store.open_secret(&self.keys, Owner::Platform, &secret).await {
+            Ok(opened) => Ok(String::from_utf8_lossy(opened.value.expose()).into_owned()),
+            Err(SecretError::NoSecret { .. }) if self.dir.join(name).exists() => {
+                Err(KeyError::Plain { name: name.to_owned() })
+            }
+            Err(SecretError::NoSecret { .. }) => Err(missing()),
+            Err(source) => {
+                Err(KeyError::Unopened { name: name.to_owned(), source: Box::new(source) })
+            }
         }
-        std::fs::read_to_string(&path).map_err(unreadable)
     }
 }
 

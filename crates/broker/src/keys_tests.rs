@@ -1,26 +1,37 @@
-use std::os::unix::fs::PermissionsExt;
+use cloister_store::secrets::{MasterPlace, NewSecret};
+use cloister_vault::{Binding, Form};
 
 use super::*;
 
 const KEY: &str = "sk-very-secret-0123456789";
 
-fn ring_with(mode: u32, content: &str) -> (tempfile::TempDir, KeyRing) {
+async fn ring_with(value: &str) -> (tempfile::TempDir, KeyRing) {
     let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("provider.key");
-    std::fs::write(&path, content).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
-    let ring = KeyRing::new(dir.path().to_owned());
+    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
+    let master = dir.path().join("master.key");
+    store.create_master(&master).await.unwrap();
+    let keys = store.unlock(&MasterPlace::file(&master)).await.unwrap();
+    let form = Form::Header { name: "authorization".to_owned(), template: "Bearer {}".to_owned() };
+    let new = NewSecret {
+        owner: Owner::Platform,
+        name: key_secret("provider.key").unwrap(),
+        binding: Binding::new(vec!["provider.test:443".parse().unwrap()], form).unwrap(),
+        value: value.to_owned().into(),
+        by: "test".to_owned(),
+    };
+    store.set_secret(&keys, new).await.unwrap();
+    let ring = KeyRing::new(store, keys, dir.path().to_owned());
     (dir, ring)
 }
 
-fn file() -> KeyRef {
-    KeyRef::File("provider.key".to_owned())
+fn sealed(name: &str) -> KeyRef {
+    KeyRef::Sealed(name.to_owned())
 }
 
-#[test]
-fn a_key_never_prints() {
-    let (_dir, ring) = ring_with(0o600, KEY);
-    let key = ring.read(&file()).unwrap().unwrap();
+#[tokio::test]
+async fn a_key_never_prints() {
+    let (_dir, ring) = ring_with(KEY).await;
+    let key = ring.read(&sealed("provider.key")).await.unwrap().unwrap();
     for printed in [format!("{key:?}"), format!("{ring:?}"), format!("{:?}", key.bearer())] {
         assert!(!printed.contains("secret"), "{printed}");
     }
@@ -28,27 +39,23 @@ fn a_key_never_prints() {
     assert_eq!(key.strip_from(&format!("bad key {KEY}!")), "bad key [key]!");
 }
 
-#[test]
-fn a_key_file_that_others_can_read_is_refused() {
-    let (_dir, ring) = ring_with(0o644, KEY);
-    let error = ring.read(&file()).unwrap_err();
-    assert!(error.to_string().contains("chmod 600"), "{error}");
+#[tokio::test]
+async fn a_plain_file_is_not_used() {
+    let (dir, ring) = ring_with(KEY).await;
+    std::fs::write(dir.path().join("plain.key"), KEY).unwrap();
+    let error = ring.read(&sealed("plain.key")).await.unwrap_err();
+    assert!(error.to_string().contains("after a restart"), "{error}");
 }
 
-#[test]
-fn a_missing_or_broken_key_names_its_place_and_not_its_content() {
-    let (_dir, ring) = ring_with(0o600, "secret with spaces\nand lines");
-    let error = ring.read(&file()).unwrap_err();
-    assert!(error.to_string().contains("file:provider.key"), "{error}");
-    assert!(!error.to_string().contains("secret"), "{error}");
+#[tokio::test]
+async fn a_missing_or_broken_key_names_its_place_and_not_its_content() {
+    let (_dir, ring) = ring_with("secret with spaces").await;
+    let error = ring.read(&sealed("provider.key")).await.unwrap_err();
+    assert!(error.to_string().contains("sealed:provider.key"), "{error}");
+    assert!(!error.to_string().contains("spaces"), "{error}");
+    let error = ring.read(&sealed("other.key")).await.unwrap_err();
+    assert!(error.to_string().contains("other.key"), "{error}");
     let missing = KeyRef::Env("CLOISTER_TEST_NO_SUCH_VARIABLE".to_owned());
-    let error = ring.read(&missing).unwrap_err();
+    let error = ring.read(&missing).await.unwrap_err();
     assert!(error.to_string().contains("CLOISTER_TEST_NO_SUCH_VARIABLE"), "{error}");
-}
-
-#[test]
-fn the_newline_at_the_end_of_a_file_is_no_part_of_the_key() {
-    let (_dir, ring) = ring_with(0o600, &format!("{KEY}\n"));
-    let key = ring.read(&file()).unwrap().unwrap();
-    assert_eq!(key.bearer().unwrap().to_str().unwrap(), format!("Bearer {KEY}"));
 }

@@ -19,8 +19,8 @@ mod witness;
 pub use chat::{ModelGateway, Probe};
 pub use door::{BuildError, DoorServer};
 pub use egress::{
-    EgressHandle, EgressOptions, EgressSetupError, Network, NetworkStream, PinnedHostError,
-    SearchKind, SearchOptions, SearchSetupError, SystemNetwork,
+    EgressHandle, EgressOptions, EgressSetupError, Network, NetworkStream, PinnedHostError, Placed,
+    PlacedFor, SearchKind, SearchOptions, SearchSetupError, SystemNetwork,
 };
 pub use keys::{KeyError, KeyRing};
 pub use options::{DoorOptions, ModelOptions, Options, UpstreamOptions};

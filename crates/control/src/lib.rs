@@ -19,6 +19,7 @@ mod history;
 mod hub;
 mod identity;
 mod intake;
+mod keys;
 pub mod layout;
 mod limits;
 mod metrics;

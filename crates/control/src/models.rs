@@ -1,9 +1,6 @@
 //! Connecting models: what was said is checked, the model is tried, and only then are its key and its
 //! address kept.
 
-use std::io;
-use std::os::unix::fs::OpenOptionsExt;
-
 use cloister_protocol::admin::{Key, ModelView, NewModel};
 use cloister_protocol::{ErrorBody, ErrorCode, Level};
 use cloister_store::StoreError;
@@ -44,7 +41,7 @@ impl Control {
             ));
         }
         let key = match (&new.key, &new.key_env) {
-            (Some(_), _) => KeyRef::File(new.name.clone()),
+            (Some(_), _) => KeyRef::Sealed(new.name.clone()),
             (None, Some(variable)) => KeyRef::Env(variable.clone()),
             // A key goes to nobody but the provider it was given for.
             (None, None) => there
@@ -79,25 +76,17 @@ impl Control {
         replace: bool,
     ) -> Result<(), ControlError> {
         if let Some(key) = key {
-            self.keep_key(&model.name, key)
-                .map_err(ControlError::io("the key could not be kept"))?;
+            self.keep_key(&model.name, key, &model.base_url).await?;
         }
         if replace {
             self.store().replace_model(model).await?;
         } else {
             self.store().add_model(model).await?;
         }
+        if model.key != KeyRef::Sealed(model.name.clone()) {
+            self.forget_key(&model.name).await?;
+        }
         Ok(())
-    }
-
-    fn keep_key(&self, name: &str, key: &Key) -> io::Result<()> {
-        let dir = self.layout().keys();
-        let fresh = dir.join(format!(".{name}.new"));
-        let mut options = std::fs::OpenOptions::new();
-        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
-        io::Write::write_all(&mut file, key.expose().trim().as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(fresh, dir.join(name))
     }
 
     /// Makes a model the first of both levels. Other real models stay behind it; the scripted one

@@ -8,7 +8,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use cloister_protocol::Level;
+use cloister_protocol::{Level, ParseIdError};
+use cloister_vault::SecretName;
+use sha2::{Digest, Sha256};
 use sqlx::FromRow;
 
 use crate::audit;
@@ -27,8 +29,8 @@ pub enum KeyRef {
     None,
     /// An environment variable of the control plane.
     Env(String),
-    /// A file in the directory of keys, by its name.
-    File(String),
+    /// A secret of the platform, by the name it was kept under.
+    Sealed(String),
 }
 
 impl fmt::Display for KeyRef {
@@ -36,14 +38,25 @@ impl fmt::Display for KeyRef {
         match self {
             Self::None => Ok(()),
             Self::Env(variable) => write!(f, "env:{variable}"),
-            Self::File(name) => write!(f, "file:{name}"),
+            Self::Sealed(name) => write!(f, "sealed:{name}"),
         }
     }
 }
 
+/// The secret of the platform that the key of this name is sealed as. Names that no secret can have are written by
+/// their hash, under a beginning that no other has.
+pub fn key_secret(name: &str) -> Result<SecretName, ParseIdError> {
+    let plain = format!("key-{name}");
+    plain.parse().or_else(|_unfit| {
+        let hash = Sha256::digest(name.as_bytes());
+        let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).take(24).collect();
+        format!("keyhash-{hex}").parse()
+    })
+}
+
 /// A reference to a key that has none of the known forms.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a key reference: expected nothing, env:VARIABLE or file:NAME")]
+#[error("not a key reference: expected nothing, env:VARIABLE or sealed:NAME")]
 pub struct ParseKeyRefError;
 
 impl FromStr for KeyRef {
@@ -61,8 +74,9 @@ impl FromStr for KeyRef {
             fits.then(|| word.to_owned())
         };
         let env = text.strip_prefix("env:").and_then(word).map(Self::Env);
-        let file = text.strip_prefix("file:").and_then(word).map(Self::File);
-        env.or(file).ok_or(ParseKeyRefError)
+        // Keys were files once; what was written then means the secret that the file became.
+        let kept = text.strip_prefix("sealed:").or_else(|| text.strip_prefix("file:"));
+        env.or(kept.and_then(word).map(Self::Sealed)).ok_or(ParseKeyRefError)
     }
 }
 

@@ -80,7 +80,18 @@ fn a_key_reference_that_is_not_one_is_refused_without_repeating_it() {
         let error = text.parse::<KeyRef>().unwrap_err();
         assert!(!error.to_string().contains("secret"));
     }
-    for text in ["", "env:OPENROUTER_API_KEY", "file:openrouter.key"] {
+    assert_eq!("file:old.key".parse(), Ok(KeyRef::Sealed("old.key".to_owned())));
+    for text in ["", "env:OPENROUTER_API_KEY", "sealed:openrouter.key"] {
         assert_eq!(text.parse::<KeyRef>().unwrap().to_string(), text);
     }
+}
+
+#[test]
+fn every_name_of_a_key_has_a_secret_of_its_own() {
+    let longest = "x".repeat(64);
+    let names = ["main", "gpt-4.1", "gpt-4_1", "gpt-4-1", "gpt-4.2", "1st", longest.as_str()];
+    let secrets: std::collections::BTreeSet<_> =
+        names.iter().map(|name| key_secret(name).unwrap()).collect();
+    assert_eq!(secrets.len(), names.len());
+    assert_eq!(key_secret("main").unwrap().as_str(), "key-main");
 }

@@ -117,7 +117,7 @@ impl Upstream {
             }
             let key = match attempt.key.take() {
                 Some(key) => Some(key),
-                None => self.keys.read(&model.key).map_err(Failure::Key)?,
+                None => self.keys.read(&model.key).await.map_err(Failure::Key)?,
             };
             let started = Instant::now();
             let answer = self.open(model, key.as_ref(), body, attempt).await?;

@@ -11,6 +11,7 @@ use cloister_protocol::admin::Key;
 use cloister_protocol::{ErrorBody, ErrorCode, Usage};
 use cloister_store::Store;
 use cloister_store::models::{KeyRef, Model};
+use cloister_vault::Keyring;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
@@ -57,8 +58,8 @@ pub struct Probe {
 }
 
 impl ModelGateway {
-    pub fn new(options: &Options, store: Store) -> Result<Self, reqwest::Error> {
-        let keys = KeyRing::new(options.keys_dir.clone());
+    pub fn new(options: &Options, store: Store, keys: Keyring) -> Result<Self, reqwest::Error> {
+        let keys = KeyRing::new(store.clone(), keys, options.keys_dir.clone());
         let upstream = Upstream::new(keys, options.upstream.clone())?;
         let metrics = Arc::clone(&options.metrics);
         let shares = Shares::new(options.upstream.calls_per_user);

@@ -54,7 +54,8 @@ impl DoorServer {
         network: Arc<dyn Network>,
     ) -> Result<Self, BuildError> {
         let runtime = Handle::try_current().map_err(BuildError::NoRuntime)?;
-        let gateway = ModelGateway::new(&options, store.clone()).map_err(BuildError::Client)?;
+        let gateway =
+            ModelGateway::new(&options, store.clone(), keys.clone()).map_err(BuildError::Client)?;
         let outside = Outside::new(&options, store, keys, network, runtime.clone())?;
         let accounts = outside.keep_accounts();
         let outside = Arc::new(outside);

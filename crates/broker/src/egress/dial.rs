@@ -1,11 +1,11 @@
 //! From a name to a connection. The addresses that were checked are the addresses that are dialled:
 //! a name is looked up once per connection, and nothing after that looks it up again.
 
-use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 
-use cloister_policy::egress::{AddressClass, Destination, Host, Scheme, address_is_public};
+use cloister_policy::egress::{Destination, Scheme};
+use cloister_protocol::WorkspaceId;
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use tokio::time::timeout;
@@ -13,6 +13,7 @@ use tokio_rustls::TlsConnector;
 
 use super::network::{Network, NetworkStream};
 use super::options::EgressOptions;
+use super::pins::{PinnedHostError, Pins};
 use super::stopped::{Denied, Failure, Stopped};
 use super::tls;
 
@@ -26,17 +27,8 @@ pub(super) type Connection = TokioIo<Box<dyn NetworkStream>>;
 pub(super) struct Dialer {
     network: Arc<dyn Network>,
     options: EgressOptions,
-    pinned: BTreeMap<Host, IpAddr>,
+    pinned: Pins,
     tls: OnceLock<TlsConnector>,
-}
-
-/// A host of the configuration that can't be used.
-#[derive(Debug, thiserror::Error)]
-pub enum PinnedHostError {
-    #[error("[egress.hosts]: {name:?} is not a host: {reason}")]
-    Name { name: String, reason: String },
-    #[error("[egress.hosts]: {name} must not be at {address}, which is {class}")]
-    Address { name: String, address: IpAddr, class: AddressClass },
 }
 
 impl Dialer {
@@ -44,22 +36,22 @@ impl Dialer {
         network: Arc<dyn Network>,
         options: EgressOptions,
     ) -> Result<Self, PinnedHostError> {
-        let pinned = options
-            .hosts
-            .iter()
-            .map(|(name, address)| pin(name, *address))
-            .collect::<Result<_, _>>()?;
+        let pinned = Pins::new(&options.hosts)?;
         Ok(Self { network, options, pinned, tls: OnceLock::new() })
     }
 
-    /// Whether the operator said where this host is.
-    pub(super) fn is_pinned(&self, host: &Host) -> bool {
-        self.pinned.contains_key(host)
+    /// Whether the operator said where this is, for tasks of this workspace.
+    pub(super) fn is_pinned(&self, to: &Destination, workspace: WorkspaceId) -> bool {
+        self.pinned.address(to, workspace).is_some()
     }
 
     /// Connects to a destination that the rules allow, with verified TLS where its scheme says so.
-    pub(super) async fn dial(&self, to: &Destination) -> Result<Connection, Stopped> {
-        let addresses = self.checked_addresses(to).await?;
+    pub(super) async fn dial(
+        &self,
+        to: &Destination,
+        workspace: WorkspaceId,
+    ) -> Result<Connection, Stopped> {
+        let addresses = self.checked_addresses(to, workspace).await?;
         let stream = self.connect(to, &addresses).await?;
         match to.scheme {
             Scheme::Http => Ok(TokioIo::new(stream)),
@@ -67,9 +59,13 @@ impl Dialer {
         }
     }
 
-    async fn checked_addresses(&self, to: &Destination) -> Result<Vec<SocketAddr>, Stopped> {
-        if let Some(address) = self.pinned.get(&to.host) {
-            return Ok(vec![SocketAddr::new(*address, to.port)]);
+    async fn checked_addresses(
+        &self,
+        to: &Destination,
+        workspace: WorkspaceId,
+    ) -> Result<Vec<SocketAddr>, Stopped> {
+        if let Some(address) = self.pinned.address(to, workspace) {
+            return Ok(vec![SocketAddr::new(address, to.port)]);
         }
         let asked = timeout(self.options.connect(), self.network.resolve(&to.host)).await;
         let found = match asked {
@@ -159,22 +155,5 @@ impl Dialer {
         let roots = self.network.roots().map_err(|error| error.to_string())?;
         let connector = tls::connector(roots).map_err(|error| error.to_string())?;
         Ok(self.tls.get_or_init(|| connector).clone())
-    }
-}
-
-/// What the operator says is believed, within reason: no address that is never a server's.
-fn pin(name: &str, address: IpAddr) -> Result<(Host, IpAddr), PinnedHostError> {
-    let host = name.parse().map_err(|error: cloister_policy::egress::HostError| {
-        PinnedHostError::Name { name: name.to_owned(), reason: error.to_string() }
-    })?;
-    match address_is_public(address) {
-        Ok(())
-        | Err(
-            AddressClass::Loopback
-            | AddressClass::Private
-            | AddressClass::SharedNat
-            | AddressClass::UniqueLocal,
-        ) => Ok((host, address)),
-        Err(class) => Err(PinnedHostError::Address { name: name.to_owned(), address, class }),
     }
 }

@@ -125,7 +125,7 @@ impl Outlet {
     }
 
     async fn connect(&self, to: &Destination) -> Result<SendRequest<Body>, Stopped> {
-        let connection = self.outside.dialer.dial(to).await?;
+        let connection = self.outside.dialer.dial(to, self.workspace()).await?;
         let shaken =
             http1::Builder::new().max_buf_size(HEAD_BYTES).handshake::<_, Body>(connection).await;
         let (sender, connection) = shaken.map_err(|error| {

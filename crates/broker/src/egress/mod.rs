@@ -19,6 +19,7 @@ mod known;
 mod network;
 mod options;
 mod outlet;
+mod pins;
 mod pool;
 mod proxy;
 mod refusals;
@@ -47,10 +48,10 @@ use search::Search;
 use crate::keys::KeyRing;
 use crate::options::Options;
 
-pub use dial::PinnedHostError;
 pub use network::{Network, NetworkStream, SystemNetwork};
 pub use options::{EgressOptions, SearchKind, SearchOptions};
 pub(crate) use outlet::Outlet;
+pub use pins::{PinnedHostError, Placed, PlacedFor};
 pub(crate) use proxy::{is_for_proxy, serve as serve_proxy};
 pub(crate) use routes::routes;
 pub use search::SearchSetupError;
@@ -87,7 +88,7 @@ impl Outside {
         runtime: Handle,
     ) -> Result<Self, EgressSetupError> {
         let egress = options.egress.clone();
-        let search_keys = KeyRing::new(options.keys_dir.clone());
+        let search_keys = KeyRing::new(store.clone(), keys.clone(), options.keys_dir.clone());
         Ok(Self {
             dialer: Dialer::new(network, egress.clone())?,
             accounts: Arc::new(Accounts::new(store.clone(), egress.user_day_bytes)),

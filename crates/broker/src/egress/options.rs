@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use super::pins::Placed;
+
 /// `[egress]` of the configuration: what the requests of cells may take. Sizes are in bytes.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct EgressOptions {
-    /// Hosts with an address of the operator's choice, which may be one of a private network. A rule
-    /// is needed for them like for any other.
-    pub hosts: BTreeMap<String, IpAddr>,
+    /// Hosts, each with its ports, that are at an address of the operator's choice, which may be one of a private
+    /// network. A rule is needed for them like for any other.
+    pub hosts: BTreeMap<String, Placed>,
     /// Addresses of this machine that its interfaces don't show, such as the public one of a NAT.
     pub own_addresses: Vec<IpAddr>,
     /// The largest body of a request. All of it is held until it is decided.

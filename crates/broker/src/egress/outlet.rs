@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use cloister_control::ports::{Egress, LinkSide, Principal};
+use cloister_protocol::WorkspaceId;
 use tokio::sync::{OnceCell, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -76,6 +77,10 @@ impl Outlet {
             _open: outside.tasks.token(),
             outside,
         }
+    }
+
+    pub(super) const fn workspace(&self) -> WorkspaceId {
+        self.who.workspace
     }
 
     pub(super) fn options(&self) -> &EgressOptions {

@@ -109,7 +109,7 @@ impl Outlet {
 
     /// Whether nobody on the way could read a secret, or the operator answers for the way.
     fn is_secure(&self, to: &Destination) -> bool {
-        to.scheme == Scheme::Https || self.outside.dialer.is_pinned(&to.host)
+        to.scheme == Scheme::Https || self.outside.dialer.is_pinned(to, self.workspace())
     }
 
     /// Finds the secrets that a request asks for, lets the gate decide on all of it, and puts their

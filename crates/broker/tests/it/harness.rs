@@ -14,13 +14,13 @@ use cloister_policy::engine::Names;
 use cloister_protocol::Level;
 use cloister_protocol::link::{Downlink, Uplink};
 use cloister_protocol::{ChatId, ErrorBody, ErrorEnvelope, TaskId, UserName};
-use cloister_store::models::{KeyRef, Model};
-use cloister_store::secrets::MasterPlace;
+use cloister_store::models::{KeyRef, Model, key_secret};
+use cloister_store::secrets::{MasterPlace, NewSecret};
 use cloister_store::tasks::NewTask;
 use cloister_store::users::{User, UserLimits};
 use cloister_store::{BudgetState, Store};
 use cloister_testkit::ModelServer;
-use cloister_vault::Keyring;
+use cloister_vault::{Binding, Form, Keyring, Owner};
 use futures_util::future::BoxFuture;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -135,6 +135,20 @@ impl World {
         let doors =
             DoorServer::with_network(options, store.clone(), keys.clone(), network).unwrap();
         Self { dir, store, user, keys, doors }
+    }
+
+    /// Keeps a provider's key as the control plane does.
+    pub(crate) async fn seal_key(&self, name: &str, key: &str) {
+        let form =
+            Form::Header { name: "authorization".to_owned(), template: "Bearer {}".to_owned() };
+        let new = NewSecret {
+            owner: Owner::Platform,
+            name: key_secret(name).unwrap(),
+            binding: Binding::new(vec!["provider.test:443".parse().unwrap()], form).unwrap(),
+            value: key.to_owned().into(),
+            by: "test".to_owned(),
+        };
+        self.store.set_secret(&self.keys, new).await.unwrap();
     }
 
     /// Makes the servers the chain of both levels, named `first`, `second`, ….

@@ -1,5 +1,4 @@
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::sync::{Arc, Mutex};
 
 use cloister_store::models::KeyRef;
@@ -11,13 +10,10 @@ const KEY: &str = "sk-test-0123456789-very-secret";
 
 async fn world_with_key(servers: &[&ModelServer]) -> World {
     let world = World::new().await;
-    let path = world.dir.path().join("keys/provider.key");
-    let mut file =
-        std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).unwrap();
-    file.write_all(KEY.as_bytes()).unwrap();
+    world.seal_key("provider.key", KEY).await;
     let mut names = Vec::new();
     for (server, name) in servers.iter().zip(["first", "second"]) {
-        let key = KeyRef::File("provider.key".to_owned());
+        let key = KeyRef::Sealed("provider.key".to_owned());
         world.store.add_model(&model(name, &server.base_url(), key)).await.unwrap();
         names.push(name.to_owned());
     }
@@ -84,7 +80,7 @@ async fn a_redirect_does_not_carry_the_key_elsewhere() {
 async fn a_model_without_its_key_is_named_and_the_next_one_asked() {
     let server = ModelServer::start().await.unwrap();
     let world = World::new().await;
-    let key = KeyRef::File("missing.key".to_owned());
+    let key = KeyRef::Sealed("missing.key".to_owned());
     world.store.add_model(&model("first", &server.base_url(), key)).await.unwrap();
     world.use_chain(&["first".to_owned()]).await;
     let error = world.open().client.chat(&ask("hi")).await.error().await;

@@ -5,7 +5,7 @@ use std::path::Path;
 use cloister_protocol::{ErrorCode, ErrorEnvelope};
 use serde_json::{Value, json};
 
-use crate::world::{Talk, World, cloister, run, run_with_input};
+use crate::world::{Talk, World, cloister, files_with, run, run_with_input};
 
 /// Exit code and standard output of a command that needs no control plane.
 async fn alone(data: &Path, arguments: &[&str]) -> (i32, String) {
@@ -213,7 +213,10 @@ async fn init_asks_nothing_when_told_so() {
     ];
     let (code, text) = alone(&data, &add).await;
     assert_eq!((code, envelope(&text).error.code), (1, ErrorCode::Conflict), "{text}");
-    assert_eq!(std::fs::read_to_string(data.join("keys/main")).unwrap(), "sk-init-1");
+    // The key is sealed: no file of the data directory has it in the clear.
+    assert!(files_with(&data, "sk-init-1").is_empty());
+    let (_, secrets) = alone(&data, &["--json", "secret", "list", "--platform"]).await;
+    assert!(secrets.contains("key-main"), "{secrets}");
     let (_, users) = alone(&data, &["--json", "user", "list"]).await;
     let users: Value = serde_json::from_str(&users).unwrap();
     assert_eq!((users.as_array().unwrap().len(), &users[0]["daily_usd"]), (1, &json!(3.0)));

@@ -88,8 +88,9 @@ async fn serve(mut stream: TcpStream, kept: Arc<Mutex<Vec<String>>>) {
 
 /// The product with two hosts that its tasks may reach.
 async fn world(hold_s: u32, outside: &Outside, script: Jobs) -> World {
+    let port = outside.port;
     let config = format!(
-        "[gates]\nhold_s = {hold_s}\n[egress.hosts]\n\"hook.test\" = \"127.0.0.1\"\n\"page.test\" = \"127.0.0.1\"\n"
+        "[gates]\nhold_s = {hold_s}\n[egress.hosts]\n\"hook.test:{port}\" = \"127.0.0.1\"\n\"page.test:{port}\" = \"127.0.0.1\"\n"
     );
     let world = World::with(&config, jobs(script)).await;
     let rules = ["hook.test", "page.test"].map(|host| outside.url(host, ""));

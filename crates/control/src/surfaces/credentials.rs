@@ -64,7 +64,7 @@ fn name(surface: &str, connector: ConnectorId) -> Result<SecretName, ControlErro
 }
 
 /// It belongs to the server, as the header that the account is known by.
-fn binding(address: &str) -> Result<Binding, ControlError> {
+pub(crate) fn binding(address: &str) -> Result<Binding, ControlError> {
     let form = Form::Header { name: "authorization".to_owned(), template: "Bearer {}".to_owned() };
     let host = host_of(address).and_then(|host| host.parse().ok());
     // An address without a name, such as [::1], is not one that a secret can be bound to; this binds to none.

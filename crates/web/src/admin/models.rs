@@ -1,7 +1,5 @@
 //! Models and the chain of each level.
 
-use std::io;
-
 use axum::extract::State as Extract;
 use cloister_policy::engine::{ModelCall, PlatformCall};
 use cloister_protocol::ErrorCode;
@@ -60,12 +58,7 @@ async fn ids(Extract(admin): Extract<Admin>, Body(place): Body<ModelPlace>) -> A
 
 async fn remove(Extract(admin): Extract<Admin>, Path(name): Path<String>) -> Answer<Removed> {
     admin.control.store().remove_model(&name).await?;
-    let key = admin.control.layout().keys().join(&name);
-    if let Err(error) = std::fs::remove_file(key)
-        && error.kind() != io::ErrorKind::NotFound
-    {
-        tracing::warn!(%error, model = name, "the key of a removed model could not be removed");
-    }
+    admin.control.forget_key(&name).await?;
     json(Removed { removed: name })
 }
 

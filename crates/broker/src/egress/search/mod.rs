@@ -150,7 +150,7 @@ impl Search {
     }
 
     async fn ask(&self, query: &str, count: usize) -> Result<Vec<SearchResult>, SearchError> {
-        let key = self.keys.read(&self.key)?;
+        let key = self.keys.read(&self.key).await?;
         let asked = self.provider.search(&self.client, key.as_ref(), query, count);
         let found = timeout(TOTAL, asked).await.or(Err(SearchError::Unreachable))??;
         Ok(found.into_iter().filter_map(SearchResult::within_bounds).take(count).collect())
@@ -164,7 +164,7 @@ fn key_of(options: &SearchOptions) -> Result<KeyRef, SearchSetupError> {
     match (&options.key_file, &options.key_env) {
         (None, None) => Ok(KeyRef::None),
         (Some(name), None) => {
-            parse(format!("file:{name}"), "key_file", "file in the directory of keys")
+            parse(format!("sealed:{name}"), "key_file", "file in the directory of keys")
         }
         (None, Some(name)) => parse(format!("env:{name}"), "key_env", "variable"),
         (Some(_), Some(_)) => Err(SearchSetupError::TwoKeys),
@@ -231,7 +231,8 @@ impl Outlet {
                 .fix(
                     "The operator can set one up in cloister.toml: [search] with provider = \"searxng\" \
                      and url = \"https://your.searxng\", or provider = \"brave\" and key_file = \"brave\" \
-                     (the key in <data>/keys/brave, mode 600); then restart.",
+                     (the key in <data>/keys/brave, mode 600, which the start seals and removes); then \
+                     restart.",
                 )
                 .into());
         };

@@ -5,13 +5,21 @@ fn options(text: &str) -> SearchOptions {
     serde_json::from_value(json).unwrap()
 }
 
-fn set_up(text: &str) -> Result<Option<Search>, String> {
-    let keys = KeyRing::new("/nonexistent".into());
-    Search::new(&options(text), keys).map_err(|error| error.to_string())
+async fn keys(dir: &std::path::Path) -> KeyRing {
+    let store = cloister_store::Store::open(&dir.join("cloister.db")).await.unwrap();
+    let master = dir.join("master.key");
+    store.create_master(&master).await.unwrap();
+    let place = cloister_store::secrets::MasterPlace::file(&master);
+    let keys = store.unlock(&place).await.unwrap();
+    KeyRing::new(store, keys, dir.to_owned())
 }
 
-#[test]
-fn what_is_missing_in_the_configuration_is_named() {
+#[tokio::test]
+async fn what_is_missing_in_the_configuration_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let keys = keys(dir.path()).await;
+    let set_up =
+        |text: &str| Search::new(&options(text), keys.clone()).map_err(|error| error.to_string());
     assert!(set_up("{}").unwrap().is_none());
     let wrong = |text: &str| set_up(text).unwrap_err();
     assert!(wrong(r#"{"provider":"searxng"}"#).contains("url is missing"));

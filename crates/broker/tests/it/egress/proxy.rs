@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use cloister_broker::{Network, SystemNetwork};
+use cloister_broker::{Network, Placed, SystemNetwork};
 use cloister_control::ports::Egress;
 use http_body_util::BodyExt;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -294,12 +294,17 @@ async fn closing_the_door_ends_its_tunnels() {
 #[tokio::test]
 async fn a_host_that_the_operator_placed_is_dialled_there() {
     let mut options = fast();
-    options.egress.hosts.insert("mirror.test".to_owned(), "10.1.2.3".parse().unwrap());
-    let net = Net::with(options, &["http://mirror.test"]).await;
+    let placed = Placed::At("10.1.2.3".parse().unwrap());
+    options.egress.hosts.insert("mirror.test".to_owned(), placed);
+    let net = Net::with(options, &["http://mirror.test", "http://mirror.test:8080"]).await;
     let door = net.open();
     assert_eq!(door.client.get_plain("http://mirror.test/").await.status, 200);
     assert_eq!(net.internet.dialled(), ["10.1.2.3:80"]);
     assert!(net.internet.resolved().is_empty());
+    // Issue 13, point 13: a rule for another port does not lead to that machine.
+    let other = door.client.get_plain("http://mirror.test:8080/").await;
+    assert!(other.status != 200, "{other:?}");
+    assert_eq!(net.internet.dialled(), ["10.1.2.3:80"]);
     net.forbid("http://mirror.test").await;
     assert_eq!(door.client.get_plain("http://mirror.test/").await.status, 403);
 }

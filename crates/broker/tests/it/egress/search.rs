@@ -1,7 +1,6 @@
 //! `/search`, with a provider that the operator runs on this machine.
 
 use std::convert::Infallible;
-use std::os::unix::fs::PermissionsExt;
 use std::sync::{Arc, Mutex};
 
 use axum::body::Body;
@@ -99,9 +98,7 @@ async fn brave_gets_its_key_and_nobody_else_does() {
     let door = net.open();
     let missing = door.client.request("POST", "/search", r#"{"query":"x"}"#).await;
     assert_eq!(missing.status, 502);
-    let path = net.dir.path().join("keys/brave");
-    std::fs::write(&path, KEY).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    net.seal_key("brave", KEY).await;
     let answer = door.client.request("POST", "/search", r#"{"query":"x"}"#).await;
     let found = answer.body().await;
     assert!(found.contains("\"snippet\":\"first\"") && !found.contains(KEY), "{found}");

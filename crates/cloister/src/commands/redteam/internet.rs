@@ -147,8 +147,9 @@ impl Internet {
     /// The settings with which a control plane finds all of it.
     pub(super) fn config(&self, more: &[String]) -> String {
         let names = HOSTS.iter().map(|host| format!("{host}.test")).chain(more.iter().cloned());
+        let (address, port) = (self.address.ip(), self.address.port());
         let pins: Vec<String> =
-            names.map(|name| format!("\"{name}\" = \"{}\"\n", self.address.ip())).collect();
+            names.map(|name| format!("\"{name}:{port}\" = \"{address}\"\n")).collect();
         let search = self.search;
         format!(
             "[search]\nprovider = \"searxng\"\nurl = \"http://{search}\"\n[egress.hosts]\n{}",
