@@ -219,24 +219,30 @@ impl Store {
         self.user(name).await
     }
 
-    /// Whether the guided start is to be offered: from the first time this is asked, for a while,
-    /// unless it was used or skipped before.
-    pub async fn offer_start(&self, user: UserId) -> Result<bool, StoreError> {
+    /// Whether the guided start is to be offered: for a while from the first login on, unless it was used or
+    /// skipped before. Looking changes nothing.
+    pub async fn offers_start(&self, user: UserId) -> Result<bool, StoreError> {
         let now = self.clock.now_ms();
+        let at = self.start_offered_at(user).await?;
+        Ok(at.is_none_or(|at| now.saturating_sub(at) < START_OFFER_MS))
+    }
+
+    /// From here on the guided start is offered, unless it was before.
+    pub async fn begin_start_offer(&self, user: UserId) -> Result<(), StoreError> {
+        match self.start_offered_at(user).await? {
+            Some(_) => Ok(()),
+            None => self.note_start(user, self.clock.now_ms()).await,
+        }
+    }
+
+    async fn start_offered_at(&self, user: UserId) -> Result<Option<i64>, StoreError> {
         let read = "SELECT start_offered_at FROM users WHERE id = ?";
         let offered_at: Option<Option<i64>> = sqlx::query_scalar(read)
             .bind(user.number())
             .fetch_optional(self.reader())
             .await
             .tried("see whether the guided start was offered")?;
-        match offered_at {
-            None => Err(not_found("user", user)),
-            Some(Some(at)) => Ok(now.saturating_sub(at) < START_OFFER_MS),
-            Some(None) => {
-                self.note_start(user, now).await?;
-                Ok(true)
-            }
-        }
+        offered_at.ok_or_else(|| not_found("user", user))
     }
 
     /// The guided start was used or skipped: it is not offered again.

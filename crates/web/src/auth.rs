@@ -69,6 +69,12 @@ pub(crate) fn random_token() -> io::Result<String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
+/// A token for who is asked by a page of ours.
+pub(crate) fn new_token() -> Result<String, Failure> {
+    let failed = cloister_control::ControlError::io("no token could be made");
+    Ok(random_token().map_err(failed)?)
+}
+
 /// A one-time token that opens a session for this user, and when it expires.
 pub async fn new_login_token(
     control: &Control,

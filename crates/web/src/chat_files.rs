@@ -2,7 +2,7 @@
 
 use axum::body::{Body, BodyDataStream};
 use axum::extract::State as Extract;
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use cloister_control::{ControlError, Upload};
 use cloister_policy::engine::{ChatCall, WorkspaceCall};
@@ -114,6 +114,11 @@ pub(crate) async fn download(
         HeaderValue::from_static("sandbox; default-src 'none'"),
     );
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    // No other site's page gets it as a picture, a script or anything else.
+    headers.insert(
+        HeaderName::from_static("cross-origin-resource-policy"),
+        HeaderValue::from_static("same-origin"),
+    );
     Ok(response)
 }
 

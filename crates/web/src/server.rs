@@ -22,6 +22,7 @@ use crate::auth::{self, Operator};
 use crate::caller::Caller;
 use crate::logins::LoginThrottle;
 use crate::mtls::{Behind, Remote};
+use crate::pages::session::not_from_elsewhere;
 use crate::peer::Peer;
 use crate::reply::{Answer, Body, Failure, json};
 use crate::{agent_socket, chat_files, health, hooks, host, metrics};
@@ -63,8 +64,10 @@ pub fn local_router(state: State) -> Router {
 /// What enrolled clients reach, whom the listener names: the admin API, and with a session the agent.
 pub(crate) fn remote_router(state: State) -> Router {
     let admin = admin_routes(&state);
-    let agent = agent_routes().layer(DefaultBodyLimit::max(MAX_BODY)).with_state(state);
-    with_envelopes(agent.merge(admin)).layer(middleware::from_fn(ask_to_renew))
+    let agent = agent_routes().layer(DefaultBodyLimit::max(MAX_BODY)).with_state(state.clone());
+    // A browser can hold a client's certificate too, and shows it to whoever makes it ask.
+    let own = middleware::from_fn_with_state(state, not_from_elsewhere);
+    with_envelopes(agent.merge(admin)).layer(own).layer(middleware::from_fn(ask_to_renew))
 }
 
 async fn ask_to_renew(request: Request, next: Next) -> Response {
@@ -82,6 +85,7 @@ fn public_routes(state: State) -> Router {
         .route("/api/v1/sessions", post(new_session))
         .merge(crate::pages::routes(&state))
         .layer(DefaultBodyLimit::max(MAX_BODY))
+        .layer(middleware::from_fn_with_state(state.clone(), not_from_elsewhere))
         .layer(middleware::from_fn_with_state(state.clone(), host::ours_only))
         .with_state(state.clone())
         // A platform knows us by whatever name it was given, and has a secret instead of a session.

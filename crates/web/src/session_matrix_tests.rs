@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{Request, StatusCode, header};
+use axum::response::Response;
 use cloister_protocol::{ChatId, SendFile};
 use cloister_store::audit::Fingerprint;
 use cloister_store::tokens::{TokenKind, token_hash};
@@ -139,7 +140,32 @@ impl Sessions {
     }
 
     async fn call(&self, method: &str, path: &str, who: &str) -> String {
+        let own = [("sec-fetch-site", "same-origin")];
+        let response = self.send(method, path, who, &own).await;
+        let to = response.headers().get(header::LOCATION).and_then(|to| to.to_str().ok());
+        match response.status() {
+            StatusCode::SEE_OTHER if to == Some("/login") => "login".to_owned(),
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::NOT_FOUND => {
+                response.status().as_u16().to_string()
+            }
+            _ => "ok".to_owned(),
+        }
+    }
+
+    /// One request of a browser; `said`: what it says of where that comes from.
+    async fn send(&self, method: &str, path: &str, who: &str, said: &[(&str, &str)]) -> Response {
         let token = self.token(who).await;
+        self.send_with(method, path, who, token, said).await
+    }
+
+    async fn send_with(
+        &self,
+        method: &str,
+        path: &str,
+        who: &str,
+        token: Option<String>,
+        said: &[(&str, &str)],
+    ) -> Response {
         let whose = self.belongings(who);
         let parts = path.split('/').map(|part| match part {
             "{workspace}" => whose.user.workspace.to_string(),
@@ -158,27 +184,21 @@ impl Sessions {
             .method(method)
             .uri(parts.collect::<Vec<_>>().join("/"))
             .header(header::HOST, "127.0.0.1:8484")
-            .header("sec-fetch-site", "same-origin")
             .header(header::ACCEPT, "text/html")
             .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
             .header("x-forwarded-user", "root");
         if let Some(token) = token {
             request = request.header(header::COOKIE, format!("cloister-8484={token}"));
         }
+        for (name, value) in said {
+            request = request.header(*name, *value);
+        }
         let form = "answer=deny&digest=0&title=x&text=x&name=x&base_url=x&model=x&key=x";
         let mut request = request.body(Body::from(form)).unwrap();
         request.extensions_mut().insert(ConnectInfo(Peer(Some([192, 0, 2, 1].into()))));
         // Nobody is slowed down for what the calls before have tried.
         let state = State { logins: LoginThrottle::default(), ..self.world.state.clone() };
-        let response = public_router(state).oneshot(request).await.unwrap();
-        let to = response.headers().get(header::LOCATION).and_then(|to| to.to_str().ok());
-        match response.status() {
-            StatusCode::SEE_OTHER if to == Some("/login") => "login".to_owned(),
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::NOT_FOUND => {
-                response.status().as_u16().to_string()
-            }
-            _ => "ok".to_owned(),
-        }
+        public_router(state).oneshot(request).await.unwrap()
     }
 }
 
@@ -233,4 +253,35 @@ pub(crate) fn holds(file: &str, found: &str, what: &str) {
 #[tokio::test]
 async fn e71_sessions_reach_what_the_matrix_says() {
     holds(FILE, &matrix().await, "who reaches what");
+}
+
+/// E75, for every public route: reading it changes nothing, whoever made the browser read; and what another site's
+/// page makes a logged-in browser post changes nothing either.
+#[tokio::test]
+async fn e75_nothing_changes_by_reading_or_for_another_site() {
+    let sessions = Sessions::new().await;
+    let evil = [
+        vec![("sec-fetch-site", "cross-site"), ("origin", "https://evil.example")],
+        vec![("sec-fetch-site", "same-site"), ("origin", "http://127.0.0.1:9")],
+        vec![("origin", "https://evil.example")],
+        vec![("origin", "null")],
+    ];
+    let own = vec![("sec-fetch-site", "same-origin")];
+    for (method, path) in routes() {
+        let reads = method == "GET";
+        for who in ["own", "overlord", "nobody"] {
+            // A person's own browser says it in every way; for the others the newest is enough.
+            let evil = if reads || who != "own" { &evil[..1] } else { &evil[..] };
+            for said in evil.iter().chain(reads.then_some(&own)) {
+                let token = sessions.token(who).await;
+                let before = sessions.world.kept();
+                let response = sessions.send_with(method, path, who, token, said).await;
+                assert_eq!(before, sessions.world.kept(), "{method} {path} {who} {said:?}");
+                let cookies = response.headers().get_all(header::SET_COOKIE);
+                assert_eq!(cookies.iter().count(), 0, "{method} {path} {who} {said:?}");
+                let refused = [StatusCode::FORBIDDEN, StatusCode::NOT_FOUND];
+                assert!(reads || refused.contains(&response.status()), "{method} {path} {said:?}");
+            }
+        }
+    }
 }

@@ -161,6 +161,16 @@ impl World {
         self.control().store()
     }
 
+    /// Everything that is kept, as it is on disk: the same, nothing was changed.
+    pub(crate) fn kept(&self) -> Vec<String> {
+        let database = self.control().layout().database();
+        let wal = database.with_extension("db-wal");
+        let read = |file: &PathBuf| std::fs::read(file).unwrap_or_default();
+        let hash =
+            |bytes: Vec<u8>| cloister_store::tokens::token_hash(&String::from_utf8_lossy(&bytes));
+        [database, wal].iter().map(|file| hash(read(file))).collect()
+    }
+
     /// The admin API, without a listener that says who calls.
     pub(crate) fn admin(&self) -> Router {
         crate::admin::admin_routes(&self.state)

@@ -29,8 +29,7 @@ impl World {
     pub(crate) async fn login(&self) -> Page {
         let page = self.browser.page().await.unwrap();
         page.resize(1280, 800, false).await.unwrap();
-        page.open(self.stack.login_url()).await.unwrap();
-        connected(&page).await;
+        log_in(&page, self.stack.login_url()).await;
         page
     }
 
@@ -40,14 +39,20 @@ impl World {
         let link = self.stack.cli_ok(&["login-url", "--user", user]).await.unwrap();
         let link = link.split_whitespace().find(|word| word.starts_with("http")).unwrap();
         let page = self.browser.stranger().await.unwrap();
-        page.open(link).await.unwrap();
-        connected(&page).await;
+        log_in(&page, link).await;
         page
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
         format!("{}{path}", self.stack.url())
     }
+}
+
+/// Opens a login link, presses its button, and waits for the chat.
+pub(crate) async fn log_in(page: &Page, link: &str) {
+    page.open(link).await.unwrap();
+    page.click("button.primary").await.unwrap();
+    connected(page).await;
 }
 
 pub(crate) async fn connected(page: &Page) {

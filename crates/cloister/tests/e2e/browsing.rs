@@ -24,14 +24,20 @@ impl Reply {
 
 pub(crate) struct Browsing {
     address: String,
-    cookie: Option<String>,
+    cookies: Vec<(String, String)>,
 }
 
 impl Browsing {
     /// `url`: any address of the server.
     pub(crate) fn new(url: &str) -> Self {
         let address = url.strip_prefix("http://").unwrap().split('/').next().unwrap();
-        Self { address: address.to_owned(), cookie: None }
+        Self { address: address.to_owned(), cookies: Vec::new() }
+    }
+
+    /// The cookies, as a request sends them.
+    pub(crate) fn cookies(&self) -> String {
+        let cookies = self.cookies.iter().map(|(name, value)| format!("{name}={value}"));
+        cookies.collect::<Vec<_>>().join("; ")
     }
 
     pub(crate) async fn get(&mut self, path: &str) -> Reply {
@@ -43,6 +49,15 @@ impl Browsing {
         let fields: Vec<String> =
             fields.iter().map(|(name, value)| format!("{name}={}", encode(value))).collect();
         self.send("POST", path, &fields.join("&")).await
+    }
+
+    /// Opens a login link and presses its button; the page that this leads to.
+    pub(crate) async fn log_in(&mut self, link: &str) -> Reply {
+        let page = self.get(link).await;
+        let fields = [("token", &*page.field("token")), ("shown", &*page.field("shown"))];
+        let entered = self.post("/login", &fields).await;
+        assert_eq!((entered.status, entered.location.as_deref()), (303, Some("/")));
+        self.open("/").await
     }
 
     /// Opens a page and whatever it leads to.
@@ -60,13 +75,12 @@ impl Browsing {
 
     async fn send(&mut self, method: &str, path: &str, body: &str) -> Reply {
         let path = path.strip_prefix(&format!("http://{}", self.address)).unwrap_or(path);
-        let cookie = self.cookie.as_ref().map(|cookie| format!("Cookie: {cookie}\r\n"));
         let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {0}\r\nOrigin: http://{0}\r\nAccept: text/html\r\n{1}\
+            "{method} {path} HTTP/1.1\r\nHost: {0}\r\nOrigin: http://{0}\r\nAccept: text/html\r\nCookie: {1}\r\n\
              Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {2}\r\n\
              Connection: close\r\n\r\n{body}",
             self.address,
-            cookie.unwrap_or_default(),
+            self.cookies(),
             body.len(),
         );
         let exchange = async {
@@ -83,13 +97,18 @@ impl Browsing {
                 let (key, value) = line.split_once(": ")?;
                 key.eq_ignore_ascii_case(name).then(|| value.to_owned())
             };
-            head.lines().find_map(line)
+            head.lines().filter_map(line).collect::<Vec<_>>()
         };
-        if let Some(cookie) = header("set-cookie") {
+        for cookie in header("set-cookie") {
             assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite"), "{cookie}");
-            self.cookie = cookie.split(';').next().map(str::to_owned);
+            let (name, value) = cookie.split(';').next().unwrap().split_once('=').unwrap();
+            self.cookies.retain(|(known, _)| known != name);
+            if !value.is_empty() {
+                self.cookies.push((name.to_owned(), value.to_owned()));
+            }
         }
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        Reply { status, location: header("location"), html: html.to_owned() }
+        let location = header("location").into_iter().next();
+        Reply { status, location, html: html.to_owned() }
     }
 }

@@ -4,6 +4,7 @@ use cloister_protocol::ErrorCode;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use crate::browsing::Browsing;
 use crate::world::World;
 
 /// A browser that is logged in: its cookie, and the requests it can be made to send.
@@ -18,7 +19,14 @@ impl Browser {
         let path = world.stack.login_url().split_once(&address).unwrap().1.to_owned();
         let mut browser = Self { address, cookie: String::new() };
         let own = browser.address.clone();
-        let (status, head) = browser.send("GET", &path, &own, &[]).await;
+        let mut person = Browsing::new(world.stack.login_url());
+        let page = person.get(&path).await;
+        let form = format!("token={}&shown={}", page.field("token"), page.field("shown"));
+        browser.cookie = person.cookies();
+        let from = format!("http://{own}");
+        let typed = ("content-type", "application/x-www-form-urlencoded");
+        let said = [("origin", from.as_str()), typed];
+        let (status, head) = browser.send_form("/login", &own, &said, &form).await;
         assert_eq!(status, 303, "{head}");
         let cookie = head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
         for attribute in ["httponly", "samesite=lax", "path=/"] {
@@ -36,11 +44,33 @@ impl Browser {
         host: &str,
         headers: &[(&str, &str)],
     ) -> (u16, String) {
+        self.exchange(method, path, host, headers, "").await
+    }
+
+    async fn send_form(
+        &self,
+        path: &str,
+        host: &str,
+        headers: &[(&str, &str)],
+        form: &str,
+    ) -> (u16, String) {
+        self.exchange("POST", path, host, headers, form).await
+    }
+
+    async fn exchange(
+        &self,
+        method: &str,
+        path: &str,
+        host: &str,
+        headers: &[(&str, &str)],
+        form: &str,
+    ) -> (u16, String) {
         let more: String =
             headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
         let cookie = format!("cookie: {}\r\n", self.cookie);
+        let length = form.len();
         let request = format!(
-            "{method} {path} HTTP/1.1\r\nhost: {host}\r\n{cookie}{more}content-length: 0\r\n\r\n"
+            "{method} {path} HTTP/1.1\r\nhost: {host}\r\n{cookie}{more}content-length: {length}\r\n\r\n{form}"
         );
         let mut stream = TcpStream::connect(&self.address).await.unwrap();
         stream.write_all(request.as_bytes()).await.unwrap();
@@ -119,4 +149,27 @@ async fn a_rebound_name_gets_nothing_at_all() {
         page.json::<cloister_protocol::ErrorEnvelope>().ok().map(|e| e.error.code),
         Some(ErrorCode::Forbidden)
     );
+}
+
+/// Issue 13, point 12 (E75): another site sends a browser to a link of the attacker's own. It shows whose it is; the
+/// person stays who they are, and the link stays unused.
+#[tokio::test]
+async fn a_link_of_another_site_logs_nobody_in() {
+    let world = World::start().await;
+    let victim = Browser::log_in(&world).await;
+    world.json(&["user", "add", "mallory"]).await;
+    let link = world.json(&["login-url", "--user", "mallory"]).await;
+    let link = link["login_url"].as_str().unwrap().to_owned();
+    let path = link.split_once(&victim.address).unwrap().1;
+    let own = victim.address.clone();
+    for site in ["cross-site", "same-site", "none"] {
+        let (status, head) = victim.send("GET", path, &own, &[("sec-fetch-site", site)]).await;
+        assert_eq!(status, 200, "{head}");
+        let port = own.rsplit_once(':').unwrap().1;
+        assert!(!head.contains(&format!("set-cookie: cloister-{port}=")), "{head}");
+    }
+    let (status, head) = victim.send("GET", "/chats/C1", &own, &[]).await;
+    assert_eq!(status, 200, "still who they were: {head}");
+    // And whoever the link is for can still use it.
+    Browsing::new(&link).log_in(&link).await;
 }

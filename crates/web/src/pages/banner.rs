@@ -10,10 +10,11 @@ use crate::server::State;
 pub(super) async fn for_viewer(state: &State, viewer: &Viewer, chat: ChatId) -> Option<Markup> {
     let scripted = scripted(state, viewer).await;
     let elsewhere = questions_elsewhere(state, viewer, chat).await;
-    let offered = state.control.store().offer_start(viewer.user.id).await.unwrap_or_else(|error| {
-        tracing::error!(%error, "whether to offer the guided start could not be read");
-        false
-    });
+    let offered =
+        state.control.store().offers_start(viewer.user.id).await.unwrap_or_else(|error| {
+            tracing::error!(%error, "whether to offer the guided start could not be read");
+            false
+        });
     if scripted.is_none() && !offered && elsewhere == 0 {
         return None;
     }

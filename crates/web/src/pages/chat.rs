@@ -3,7 +3,7 @@
 use axum::Form;
 use axum::extract::State as Extract;
 use axum::http::HeaderMap;
-use axum::response::Redirect;
+use axum::response::{IntoResponse, Redirect, Response};
 use cloister_control::IncomingMessage;
 use cloister_protocol::{ChatId, ErrorCode, MessageId};
 use cloister_store::chats::Chat;
@@ -23,19 +23,32 @@ use crate::server::State;
 /// How many entries a page shows at once.
 const PAGE: usize = 50;
 
-/// `/`: the first chat that is not put away.
+/// `/`: the first chat that is not put away. Looking makes none.
 pub(super) async fn first(
     Extract(state): Extract<State>,
     viewer: Viewer,
-) -> Result<Redirect, Failure> {
-    let store = state.control.store();
-    store.ensure_first_chat(viewer.workspace).await?;
-    let chats = store.chats(viewer.workspace).await?;
-    let id = match chats.iter().find(|chat| !chat.archived) {
-        Some(chat) => chat.id,
-        None => store.new_chat(viewer.workspace, "", None).await?.id,
+) -> Result<Response, Failure> {
+    let chats = state.control.store().chats(viewer.workspace).await?;
+    let open = chats.iter().find(|chat| !chat.archived);
+    Ok(match open {
+        Some(chat) => Redirect::to(&format!("/chats/{}", chat.id)).into_response(),
+        None => no_chat(&viewer).into_response(),
+    })
+}
+
+fn no_chat(viewer: &Viewer) -> Markup {
+    let body = html! {
+        section.card.narrow {
+            h1 { "No chat is open" }
+            p { "All of them are put away." }
+            form method="post" action="/chats" {
+                button.primary type="submit" { "Start a chat" }
+            }
+        }
     };
-    Ok(Redirect::to(&format!("/chats/{id}")))
+    let around =
+        Page { title: "No chat is open", place: Place::Chat, viewer: Some(viewer), banner: None };
+    shell::page(&around, &body)
 }
 
 pub(super) async fn show(

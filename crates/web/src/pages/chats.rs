@@ -52,5 +52,10 @@ pub(super) async fn archive(
 ) -> Result<Redirect, Failure> {
     let chat: ChatId = chat.parse()?;
     state.control.archive_chat(viewer.workspace, chat, archived).await?;
+    let store = state.control.store();
+    // There is always one to go on in.
+    if archived && store.chats(viewer.workspace).await?.iter().all(|chat| chat.archived) {
+        state.control.new_chat(viewer.workspace, "", None).await?;
+    }
     Ok(Redirect::to(&if archived { "/".to_owned() } else { format!("/chats/{chat}") }))
 }

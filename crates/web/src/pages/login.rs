@@ -1,16 +1,22 @@
 //! Logging in by link, accepting an invitation, logging out.
+//!
+//! Opening a link does nothing: it shows whose workspace it leads to, and the button of that page, in the browser
+//! that was shown it, logs in. So another site can't put its own person into somebody's browser, and whoever only
+//! looks ahead (a preview, a scanner) uses nothing up.
 
 use std::time::Duration;
 
 use axum::Form;
 use axum::extract::{ConnectInfo, State as Extract};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
+use cloister_protocol::ErrorCode;
 use cloister_store::tokens::token_hash;
+use cloister_store::users::User;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::session::{COOKIE_TTL_S, Viewer, set_cookie};
+use super::session::{COOKIE_TTL_S, Viewer, set_cookie, set_shown_cookie, shown_cookie};
 use super::shell::{Page, Place, page};
 use crate::auth;
 use crate::peer::Peer;
@@ -23,14 +29,23 @@ pub(super) struct Token {
     token: String,
 }
 
-/// `/login`: with a token, logs in at once; without, says how to get one.
+/// What the button of a link's page sends.
+#[derive(Deserialize)]
+pub(super) struct Pressed {
+    #[serde(default)]
+    token: String,
+    /// Proves that this browser was shown the page, with the person it was then logged in as.
+    #[serde(default)]
+    shown: String,
+}
+
+/// `/login` and `/invite`: with a token, whom it is for and a button; without, how to get one.
 pub(super) async fn show(
     Extract(state): Extract<State>,
     ConnectInfo(peer): ConnectInfo<Peer>,
     viewer: Option<Viewer>,
-    Query(Token { token }): Query<Token>,
-    method: Method,
     headers: HeaderMap,
+    Query(Token { token }): Query<Token>,
 ) -> Result<Response, Failure> {
     if token.is_empty() {
         return Ok(match viewer {
@@ -38,80 +53,109 @@ pub(super) async fn show(
             None => outside("Log in", &how_to_log_in()).into_response(),
         });
     }
-    // Who only looks ahead must not use the token up.
-    let looks_ahead = method == Method::HEAD
-        || headers.contains_key("sec-purpose")
-        || headers.contains_key("purpose");
-    if looks_ahead {
-        return Ok((StatusCode::SERVICE_UNAVAILABLE, "not ahead of time\n").into_response());
-    }
-    redeem(&state, peer, viewer, &token).await
-}
-
-/// `/invite`: shows whom a link is for. Opening it uses nothing up, so that a messenger's preview
-/// does no harm.
-pub(super) async fn invitation(
-    Extract(state): Extract<State>,
-    ConnectInfo(peer): ConnectInfo<Peer>,
-    Query(Token { token }): Query<Token>,
-) -> Result<Response, Failure> {
     if let Some(wait) = state.logins.wait(peer.0) {
         return Ok(too_many(wait));
     }
     let Some(owner) = state.control.store().login_owner(&token_hash(&token)).await? else {
+        // Going back to a link that has done its work is no mistake.
+        if viewer.is_some() {
+            return Ok(Redirect::to("/").into_response());
+        }
         state.logins.failed(peer.0);
         return Ok(spent());
     };
     let user = state.control.store().user_of(owner.workspace).await?;
-    let body = html! {
+    if viewer.as_ref().is_some_and(|viewer| viewer.user.id == user.id) {
+        return Ok(Redirect::to("/").into_response());
+    }
+    let (nonce, fresh) = match shown_cookie(&state, &headers) {
+        Some(nonce) => (nonce.to_owned(), false),
+        None => (auth::new_token()?, true),
+    };
+    let proof = proof(&nonce, &token, viewer.as_ref());
+    let body = whose(&user, viewer.as_ref(), &token, &proof);
+    let mut response = outside(&format!("Log in as {}", user.name), &body).into_response();
+    if fresh {
+        response.headers_mut().insert(header::SET_COOKIE, set_shown_cookie(&state, &nonce));
+    }
+    Ok(response)
+}
+
+/// What only the page that this browser was shown has: bound to the link, and to who is logged in there.
+fn proof(nonce: &str, token: &str, viewer: Option<&Viewer>) -> String {
+    let before = viewer.map(|viewer| viewer.session.as_str()).unwrap_or_default();
+    token_hash(&format!("{nonce} {token} {before}"))
+}
+
+fn whose(user: &User, viewer: Option<&Viewer>, token: &str, proof: &str) -> Markup {
+    html! {
         section.card.narrow {
-            h1 { "Welcome, " (user.name) }
+            h1 { "Log in as " (user.name) "?" }
             p { "This link logs this browser in as " strong { (user.name) } ". It works once." }
-            form method="post" action="/invite" {
+            p {
+                "Go on if this is you. If somebody else's link brought you here, what you write would be theirs \
+                 to read."
+            }
+            @if let Some(viewer) = viewer {
+                p.error role="alert" {
+                    "You are logged in here as " strong { (viewer.user.name) }
+                    ", who is somebody else. Going on logs " (viewer.user.name) " out of this browser."
+                }
+            }
+            form method="post" action="/login" {
                 input type="hidden" name="token" value=(token);
-                button.primary type="submit" { "Open my chat" }
+                input type="hidden" name="shown" value=(proof);
+                button.primary type="submit" {
+                    @if viewer.is_some() { "Switch to " (user.name) } @else { "Continue as " (user.name) }
+                }
+            }
+            @if let Some(viewer) = viewer {
+                p { a href="/" { "Stay " (viewer.user.name) } }
             }
         }
-    };
-    Ok(outside("Welcome", &body).into_response())
+    }
 }
 
-/// The button of `/invite`.
+/// The button of a link's page.
 pub(super) async fn accept(
     Extract(state): Extract<State>,
-    ConnectInfo(peer): ConnectInfo<Peer>,
-    viewer: Option<Viewer>,
-    Form(Token { token }): Form<Token>,
-) -> Result<Response, Failure> {
-    redeem(&state, peer, viewer, &token).await
-}
-
-async fn redeem(
-    state: &State,
-    Peer(address): Peer,
+    ConnectInfo(Peer(address)): ConnectInfo<Peer>,
     before: Option<Viewer>,
-    token: &str,
+    headers: HeaderMap,
+    Form(Pressed { token, shown }): Form<Pressed>,
 ) -> Result<Response, Failure> {
     if let Some(wait) = state.logins.wait(address) {
         return Ok(too_many(wait));
     }
     let store = state.control.store();
-    let Some(owner) = store.redeem_login(&token_hash(token)).await? else {
-        // Going back to a link that has done its work is no mistake.
+    let hash = token_hash(&token);
+    if store.login_owner(&hash).await?.is_none() {
+        // Pressing the button of a link that has done its work is no mistake.
         if before.is_some() {
             return Ok(Redirect::to("/").into_response());
         }
         state.logins.failed(address);
         return Ok(spent());
-    };
+    }
+    let nonce = shown_cookie(&state, &headers);
+    if nonce.is_none_or(|nonce| proof(nonce, &token, before.as_ref()) != shown) {
+        return Err(Failure::new(
+            ErrorCode::Forbidden,
+            "this browser was not shown whom the link is for, or is logged in as somebody else since",
+        )
+        .fix("open the link again in this browser, with cookies allowed"));
+    }
+    let Some(owner) = store.redeem_login(&hash).await? else { return Ok(spent()) };
     let user = store.user_of(owner.workspace).await?;
     store.ensure_first_chat(user.workspace).await?;
+    store.begin_start_offer(user.id).await?;
     let (session, _) = auth::new_session_token(&state.control, &user, Some(COOKIE_TTL_S)).await?;
     if let Some(before) = before {
         state.control.end_session(&before.session).await?;
     }
     let mut response = Redirect::to("/").into_response();
-    response.headers_mut().insert(header::SET_COOKIE, set_cookie(state, &session));
+    response.headers_mut().insert(header::SET_COOKIE, set_cookie(&state, &session));
+    response.headers_mut().append(header::SET_COOKIE, set_shown_cookie(&state, ""));
     Ok(response)
 }
 
@@ -172,3 +216,7 @@ fn too_many(wait: Duration) -> Response {
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     response
 }
+
+#[cfg(test)]
+#[path = "login_tests.rs"]
+mod tests;

@@ -31,8 +31,8 @@ use crate::server::State;
 pub(crate) fn routes(state: &State) -> Router<State> {
     Router::new()
         .route("/", get(chat::first))
-        .route("/login", get(login::show))
-        .route("/invite", get(login::invitation).post(login::accept))
+        .route("/login", get(login::show).post(login::accept))
+        .route("/invite", get(login::show))
         .route("/logout", post(login::logout))
         .route("/chats", post(chats::add))
         .route("/chats/{chat}", get(chat::show).post(chat::say))

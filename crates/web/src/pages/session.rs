@@ -15,6 +15,8 @@ use crate::server::State;
 
 /// How long a browser stays logged in.
 pub(crate) const COOKIE_TTL_S: u64 = 30 * 24 * 3600;
+/// How long the button of a login link's page works.
+const SHOWN_TTL_S: u64 = 3600;
 
 /// The person that a page is for.
 #[derive(Clone, Debug)]
@@ -120,9 +122,23 @@ fn cookie_name(url: &str) -> String {
     format!("cloister-{port}")
 }
 
+/// The cookie by which a browser shows that it was shown the page of a login link. Above `https` it has the
+/// prefix that keeps other hosts from setting it, as the session's has.
+fn shown_name(url: &str) -> String {
+    format!("{}-shown", cookie_name(url))
+}
+
 /// The session token that a browser sent by itself.
 pub(crate) fn session_cookie<'a>(state: &State, headers: &'a HeaderMap) -> Option<&'a str> {
-    let name = cookie_name(&state.url);
+    cookie(headers, &cookie_name(&state.url))
+}
+
+/// What a browser was given with the page of a login link.
+pub(super) fn shown_cookie<'a>(state: &State, headers: &'a HeaderMap) -> Option<&'a str> {
+    cookie(headers, &shown_name(&state.url))
+}
+
+fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers
         .get_all(header::COOKIE)
         .iter()
@@ -135,10 +151,19 @@ pub(crate) fn session_cookie<'a>(state: &State, headers: &'a HeaderMap) -> Optio
 
 /// A `Set-Cookie` that logs in with this token, or out with an empty one.
 pub(crate) fn set_cookie(state: &State, token: &str) -> HeaderValue {
-    let name = cookie_name(&state.url);
-    let age = if token.is_empty() { 0 } else { COOKIE_TTL_S };
-    let secure = if state.url.starts_with("https://") { "; Secure" } else { "" };
-    let cookie = format!("{name}={token}; Path=/; Max-Age={age}; HttpOnly; SameSite=Lax{secure}");
+    kept(&state.url, &cookie_name(&state.url), token, COOKIE_TTL_S, "Lax")
+}
+
+/// A `Set-Cookie` with the page of a login link, or without it again. No other site's request brings it along.
+pub(super) fn set_shown_cookie(state: &State, nonce: &str) -> HeaderValue {
+    kept(&state.url, &shown_name(&state.url), nonce, SHOWN_TTL_S, "Strict")
+}
+
+fn kept(url: &str, name: &str, token: &str, ttl_s: u64, same_site: &str) -> HeaderValue {
+    let age = if token.is_empty() { 0 } else { ttl_s };
+    let secure = if url.starts_with("https://") { "; Secure" } else { "" };
+    let cookie =
+        format!("{name}={token}; Path=/; Max-Age={age}; HttpOnly; SameSite={same_site}{secure}");
     // Tokens are hexadecimal and names are ours: it is always a header.
     HeaderValue::from_str(&cookie).unwrap_or_else(|_impossible| HeaderValue::from_static(""))
 }
@@ -163,6 +188,27 @@ pub(crate) fn require_same_origin(state: &State, headers: &HeaderMap) -> Result<
     }
     Err(Failure::new(ErrorCode::Forbidden, "this request does not come from a page of this server")
         .fix("reload the page and try again; programs send `Authorization: Bearer` instead"))
+}
+
+/// The layer on all that is public: what says that another site's page sent it changes nothing here. Programs
+/// say nothing of the kind.
+pub(crate) async fn not_from_elsewhere(
+    Extract(state): Extract<State>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let headers = request.headers();
+    // What no browser adds by itself, no other site's page can make it add.
+    let by_token = headers.contains_key(header::AUTHORIZATION);
+    let by_a_page = headers.contains_key("sec-fetch-site") || headers.contains_key(header::ORIGIN);
+    if !is_reading(request.method())
+        && by_a_page
+        && !by_token
+        && let Err(refusal) = require_same_origin(&state, headers)
+    {
+        return refusal.into_response();
+    }
+    next.run(request).await
 }
 
 /// The layer on every page: nothing but reading from anywhere else than our own pages.

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use axum::body::Body;
-use axum::http::{Request, StatusCode, header};
+use axum::http::{Method, Request, StatusCode, header};
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::client::conn::http1::{SendRequest, handshake};
@@ -33,7 +33,8 @@ pub(super) async fn measure(
     talker.say("Hello!".to_owned()).await?;
     let mut visitor = Visitor::connect(plane.url()).await?;
     let login = plane.login_url().strip_prefix(plane.url()).unwrap_or("/").to_owned();
-    let (page, _) = visitor.open(&login).await?;
+    visitor.log_in(&login).await?;
+    let (page, _) = visitor.open("/").await?;
     let mut bytes = page.body.len();
     let assets = assets(&String::from_utf8_lossy(&page.body));
     for asset in &assets {
@@ -103,11 +104,28 @@ impl Visitor {
         self.cookies.join("; ")
     }
 
+    /// Opens a login link and presses its button.
+    async fn log_in(&mut self, link: &str) -> Result<(), CliError> {
+        let page = String::from_utf8_lossy(&self.get(link).await?.body).into_owned();
+        let field = |name: &str| {
+            let (_, rest) = page.split_once(&format!("name=\"{name}\" value=\""))?;
+            rest.split_once('"').map(|(value, _)| format!("{name}={value}"))
+        };
+        let (Some(token), Some(shown)) = (field("token"), field("shown")) else {
+            return Err(failed(&"the login page has no button"));
+        };
+        let (status, ..) = self.exchange("/login", Some(format!("{token}&{shown}"))).await?;
+        if status.is_redirection() {
+            return Ok(());
+        }
+        Err(failed(&format!("the login answered {status}")))
+    }
+
     /// Follows redirects to a page; also how many there were.
     async fn open(&mut self, path: &str) -> Result<(Fetched, usize), CliError> {
         let mut path = path.to_owned();
         for redirects in 0..MAX_REDIRECTS {
-            let (status, location, body) = self.exchange(&path).await?;
+            let (status, location, body) = self.exchange(&path, None).await?;
             match (status.is_success(), location) {
                 (true, _) => return Ok((Fetched { path, body }, redirects)),
                 (false, Some(next)) if status.is_redirection() => path = next,
@@ -118,7 +136,7 @@ impl Visitor {
     }
 
     async fn get(&mut self, path: &str) -> Result<Fetched, CliError> {
-        let (status, _, body) = self.exchange(path).await?;
+        let (status, _, body) = self.exchange(path, None).await?;
         if !status.is_success() {
             return Err(failed(&format!("{path} answered {status}")));
         }
@@ -128,12 +146,18 @@ impl Visitor {
     async fn exchange(
         &mut self,
         path: &str,
+        form: Option<String>,
     ) -> Result<(StatusCode, Option<String>, Bytes), CliError> {
-        let request = Request::get(path)
+        let method = if form.is_some() { Method::POST } else { Method::GET };
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
             .header(header::HOST, &self.host)
+            .header(header::ORIGIN, format!("http://{}", self.host))
             .header(header::COOKIE, self.cookie())
             .header(header::ACCEPT, "text/html,*/*")
-            .body(Body::empty())
+            .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .body(form.map_or_else(Body::empty, Body::from))
             .map_err(|e| failed(&e))?;
         let exchange = async {
             self.sender.ready().await?;
@@ -145,7 +169,11 @@ impl Visitor {
         let (head, body) = answered.map_err(|late| failed(&late))?.map_err(|e| failed(&e))?;
         for cookie in head.headers.get_all(header::SET_COOKIE) {
             let pair = cookie.to_str().ok().and_then(|cookie| cookie.split(';').next());
-            self.cookies.extend(pair.map(str::to_owned));
+            let Some((name, value)) = pair.and_then(|pair| pair.split_once('=')) else { continue };
+            self.cookies.retain(|kept| !kept.starts_with(&format!("{name}=")));
+            if !value.is_empty() {
+                self.cookies.push(format!("{name}={value}"));
+            }
         }
         let location = head.headers.get(header::LOCATION).and_then(|value| value.to_str().ok());
         Ok((head.status, location.map(str::to_owned), body))
