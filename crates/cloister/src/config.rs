@@ -33,6 +33,7 @@ pub(crate) struct Config {
     pub(crate) secrets: SecretOptions,
     pub(crate) audit: AuditOptions,
     pub(crate) admin: cloister_web::RemoteOptions,
+    pub(crate) connections: cloister_web::ConnectionOptions,
     pub(crate) gates: GateOptions,
     pub(crate) matrix: cloister_matrix::MatrixOptions,
     pub(crate) telegram: cloister_surfaces::telegram::TelegramOptions,

@@ -21,6 +21,7 @@ mod mtls;
 mod openapi;
 mod pages;
 mod peer;
+mod recognise;
 mod replay;
 mod reply;
 #[cfg(test)]
@@ -33,7 +34,7 @@ mod test_world;
 
 pub use admin::{admin_router, audit_report};
 pub use auth::{Operator, new_login_token};
-pub use connections::serve;
+pub use connections::{ConnectionOptions, Network, Serving, serve};
 pub use logins::LoginThrottle;
 pub use mtls::{Remote, RemoteOptions};
 pub use openapi::openapi_text;

@@ -24,6 +24,7 @@ use crate::logins::LoginThrottle;
 use crate::mtls::{Behind, Remote};
 use crate::pages::session::not_from_elsewhere;
 use crate::peer::Peer;
+use crate::recognise::recognise;
 use crate::reply::{Answer, Body, Failure, json};
 use crate::{agent_socket, chat_files, health, hooks, host, metrics};
 
@@ -90,6 +91,7 @@ fn public_routes(state: State) -> Router {
         .with_state(state.clone())
         // A platform knows us by whatever name it was given, and has a secret instead of a session.
         .merge(hooks::routes(&state.control, &state.surfaces))
+        .layer(middleware::from_fn_with_state(state, recognise))
 }
 
 /// The agent socket and files, for whoever has a session.

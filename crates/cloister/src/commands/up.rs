@@ -9,7 +9,7 @@ use cloister_control::ports::CheckStatus;
 use cloister_control::{Control, Metrics, UserOptions};
 use cloister_protocol::{ErrorCode, UserName};
 use cloister_store::users::User;
-use cloister_web::{Operator, State};
+use cloister_web::{Operator, Serving, State};
 use rustix::process::{Resource, Rlimit};
 use serde::Serialize;
 use tokio::net::{TcpListener, UnixListener};
@@ -53,7 +53,7 @@ pub(super) async fn run(context: Context, up: Up) -> Result<ExitCode, CliError> 
     let metrics = Arc::new(Metrics::default());
     let format = if up.log_json { LogFormat::Json } else { config.log };
     logging::init(format, Arc::clone(&metrics))?;
-    raise_open_files();
+    let open_files = raise_open_files();
     let guarded = cloister_sandbox::guard_memory();
     tracing::info!(?guarded, "the memory of this process is guarded");
     let built = wiring::build_with(config, &context.data, metrics).await?;
@@ -87,6 +87,7 @@ pub(super) async fn run(context: Context, up: Up) -> Result<ExitCode, CliError> 
     say_started(&context, &url, &token)?;
 
     let most = built.config.limits.sockets.saturating_add(SPARE_CONNECTIONS);
+    let serving = |wanted| Serving::new(&built.config.connections, wanted, open_files);
     let mut servers = tokio::task::JoinSet::new();
     if let Some(machines) = machines {
         servers.spawn(built.remote.clone().serve(machines, state.clone(), stop.clone()));
@@ -94,8 +95,8 @@ pub(super) async fn run(context: Context, up: Up) -> Result<ExitCode, CliError> 
     // The operator's own account reaches everything through one socket.
     let local = cloister_web::local_router(state.clone());
     let public = cloister_web::public_router(state);
-    servers.spawn(cloister_web::serve(listener, public, stop.clone(), most));
-    servers.spawn(cloister_web::serve(socket, local, stop.clone(), most));
+    servers.spawn(cloister_web::serve(listener, public, stop.clone(), serving(most)));
+    servers.spawn(cloister_web::serve(socket, local, stop.clone(), serving(most)));
 
     let failed = tokio::select! {
         ended = servers.join_next() => Some(ended),
@@ -167,12 +168,14 @@ async fn drain(
 }
 
 /// Every live cell takes about ten descriptors, every client one: as many as this account may have.
-pub(super) fn raise_open_files() {
+pub(super) fn raise_open_files() -> usize {
     let limit = rustix::process::getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
     if let Err(error) = rustix::process::setrlimit(Resource::Nofile, raised) {
         tracing::warn!(%error, "the limit of open files could not be raised");
     }
+    let now = rustix::process::getrlimit(Resource::Nofile).current;
+    now.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX))
 }
 
 /// Resolves when the operator (or the system) wants this process to end.

@@ -19,6 +19,8 @@ mod cli;
 #[cfg(test)]
 mod config_history;
 #[cfg(test)]
+mod connections;
+#[cfg(test)]
 mod conversation;
 #[cfg(test)]
 mod durable;

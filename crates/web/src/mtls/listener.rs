@@ -2,16 +2,15 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::http::Extensions;
+use axum::body::Body;
+use axum::http::Request;
 use axum::serve::Listener;
 use cloister_pki::{ENROL_PROTOCOL, Presented};
 use rustls::server::Acceptor;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, timeout};
 use tokio_rustls::LazyConfigAcceptor;
@@ -21,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::stream::Revocable;
 use super::{Behind, FromClient, Remote, enrol};
 use crate::caller::Caller;
-use crate::connections::{introduce, serve_one};
+use crate::connections::{ConnectionOptions, Place, Serving, Shares};
 use crate::peer::Peer;
 use crate::server::{State, remote_router};
 
@@ -32,10 +31,24 @@ const ENROL_TIME: Duration = Duration::from_secs(30);
 /// How often those who are connected are compared with those who may be.
 const LOOK_EVERY: Duration = Duration::from_millis(300);
 
+/// Handshakes under way, for each place that enrolled clients have; and at least so many.
+const STRANGERS_PART: usize = 4;
+const LEAST_STRANGERS: usize = 16;
+/// Handshakes of one address under way.
+const PER_ADDRESS: usize = 32;
+
 /// How a connection came in.
 enum Arrival {
     Client(TlsStream<TcpStream>),
     Stranger(TlsStream<TcpStream>),
+}
+
+/// A connection, and what it is served with.
+struct Met<IO> {
+    stream: IO,
+    peer: SocketAddr,
+    place: Place,
+    serving: Serving,
 }
 
 impl Remote {
@@ -58,21 +71,23 @@ impl Remote {
         stop: CancellationToken,
     ) -> io::Result<()> {
         let router = remote_router(state);
-        let places = Arc::new(Semaphore::new(self.inner.options.connections.max(1)));
+        let serving = self.serving();
         let mut connections = JoinSet::new();
         let mut look = tokio::time::interval(LOOK_EVERY);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let accepted = async {
-                let place = Arc::clone(&places).acquire_owned().await;
-                (place, Listener::accept(&mut listener).await)
-            };
             tokio::select! {
-                (place, (stream, peer)) = accepted => {
-                    let Ok(place) = place else { break };
-                    let own = self.clone();
-                    let (router, stop) = (router.clone(), stop.clone());
-                    connections.spawn(async move { own.meet(stream, peer, place, router, stop).await });
+                (stream, peer) = Listener::accept(&mut listener) => {
+                    let place = serving.places().enter(Some(peer.ip()));
+                    let leave = place.seat().leave().clone();
+                    let met = Met { stream, peer, place, serving: serving.clone() };
+                    let met = self.clone().meet(met, router.clone(), stop.clone());
+                    connections.spawn(async move {
+                        tokio::select! {
+                            () = met => {}
+                            () = leave.cancelled() => tracing::debug!(%peer, "a handshake made room"),
+                        }
+                    });
                 }
                 _ = look.tick() => self.look_again().await,
                 () = stop.cancelled() => break,
@@ -83,28 +98,34 @@ impl Remote {
         Ok(())
     }
 
+    /// Strangers have places of their own, so that nobody who has no certificate keeps out who has one.
+    fn serving(&self) -> Serving {
+        let known = self.inner.options.connections.max(1);
+        let strangers = (known / STRANGERS_PART).max(LEAST_STRANGERS);
+        let shares = Shares { strangers, known, per_address: PER_ADDRESS, per_person: known };
+        let options =
+            ConnectionOptions { trusted_proxies: Vec::new(), ..ConnectionOptions::default() };
+        Serving::with(&options, shares)
+    }
+
     async fn look_again(&self) {
         if !self.inner.clients.is_empty() && self.refresh().await.is_err() {
             tracing::error!("who may be connected could not be looked up");
         }
     }
 
-    async fn meet(
-        self,
-        stream: TcpStream,
-        peer: SocketAddr,
-        place: OwnedSemaphorePermit,
-        router: Router,
-        stop: CancellationToken,
-    ) {
+    async fn meet(self, met: Met<TcpStream>, router: Router, stop: CancellationToken) {
+        let Met { stream, peer, place, serving } = met;
         match timeout(HANDSHAKE_TIME, self.handshake(stream)).await {
             Ok(Ok(Arrival::Client(stream))) => {
-                self.serve_client(stream, peer, place, router, stop).await;
+                let met = Met { stream, peer, place, serving };
+                self.serve_client(met, router, stop).await;
             }
             Ok(Ok(Arrival::Stranger(stream))) => {
-                let peer = Peer::from(peer);
-                let said = move |extensions: &mut Extensions| introduce(extensions, peer);
-                let served = serve_one(stream, enrol::router(self), stop, said);
+                let (own, peer) = (serving.clone(), Peer::from(peer));
+                let said = move |request: &mut Request<Body>| own.introduce(request, peer);
+                let router = enrol::router(self);
+                let served = serving.serve_one(stream, Some(place), router, stop, said);
                 if timeout(ENROL_TIME, served).await.is_err() {
                     tracing::debug!("an enrolment took too long");
                 }
@@ -134,12 +155,11 @@ impl Remote {
 
     async fn serve_client(
         &self,
-        stream: TlsStream<TcpStream>,
-        peer: SocketAddr,
-        place: OwnedSemaphorePermit,
+        met: Met<TlsStream<TcpStream>>,
         router: Router,
         stop: CancellationToken,
     ) {
+        let Met { stream, peer, place, serving } = met;
         let (_, session) = stream.get_ref();
         let shown = session.peer_certificates().and_then(<[_]>::first).map(Presented::read);
         let Some(Ok(shown)) = shown else { return };
@@ -149,12 +169,17 @@ impl Remote {
         };
         let Some(root) = root else { return };
         let Some(entered) = self.inner.clients.enter(&shown, root) else { return };
+        if !place.seat().is_of(shown.name.user) {
+            return tracing::warn!(user = %shown.name.user, "[admin] connections are all in use");
+        }
         tracing::debug!(client = %shown.name.client, user = %shown.name.user, "a client connected");
         let close = entered.close().clone();
         let stream = Revocable::new(stream, entered, place);
         let (peer, name) = (Peer::from(peer), shown.name);
-        let said = move |extensions: &mut Extensions| {
-            introduce(extensions, peer);
+        let own = serving.clone();
+        let said = move |request: &mut Request<Body>| {
+            own.introduce(request, peer);
+            let extensions = request.extensions_mut();
             extensions.insert(Caller::User(name.user));
             extensions.insert(FromClient(name.client));
             if root != issuing {
@@ -162,7 +187,7 @@ impl Remote {
             }
         };
         tokio::select! {
-            () = serve_one(stream, router, stop, said) => {}
+            () = serving.serve_one(stream, None, router, stop, said) => {}
             () = close.cancelled() => tracing::info!(client = %name.client, "a client's connection was closed"),
         }
     }

@@ -5,20 +5,20 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use super::roster::Entered;
+use crate::connections::Place;
 
 pub(super) struct Revocable<IO> {
     io: IO,
     taken: Pin<Box<WaitForCancellationFutureOwned>>,
     _entered: Entered,
-    _place: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 impl<IO> Revocable<IO> {
-    pub(super) fn new(io: IO, entered: Entered, place: OwnedSemaphorePermit) -> Self {
+    pub(super) fn new(io: IO, entered: Entered, place: Place) -> Self {
         let taken = Box::pin(entered.close().clone().cancelled_owned());
         Self { io, taken, _entered: entered, _place: place }
     }
