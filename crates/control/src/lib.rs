@@ -32,6 +32,7 @@ pub mod ports;
 mod pulse;
 mod quota;
 mod reach;
+mod readers;
 mod readiness;
 mod secrets;
 mod sending;
@@ -64,9 +65,10 @@ pub use options::{
     CellOptions, GateOptions, LimitOptions, NANO, SurfaceOptions, UserOptions, WorkOptions,
     nano_to_usd, usd_to_nano,
 };
-pub use people::{AccessChanges, Heard, Located, Route, Routed, Speaker, account};
+pub use people::{AccessChanges, Heard, Linker, Linking, Located, Route, Routed, Speaker, account};
 pub use policies::{CheckedPolicies, Policies, check_policy_files, read_policy_dir};
 pub use reach::ReachedTask;
+pub use readers::Readers;
 pub use readiness::{Readiness, Ready};
 pub use secrets::MasterSettings;
 pub use status::error_hint;

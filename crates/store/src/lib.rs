@@ -33,6 +33,7 @@ mod moving;
 pub mod outbox;
 pub mod pairing;
 mod personal;
+mod persons;
 pub mod pki;
 pub mod posts;
 pub mod provenance;

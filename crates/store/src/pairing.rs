@@ -10,7 +10,7 @@ use crate::audit;
 use crate::db::Store;
 use crate::error::{StoreError, Tried};
 use crate::identities::{self, Account};
-use crate::roles;
+use crate::{persons, roles};
 
 /// Codes of one account that are good at the same time; the oldest gives way.
 const MOST_LIVE: i64 = 3;
@@ -28,6 +28,20 @@ pub fn code_hash(code: &str) -> String {
 pub struct Pairing {
     pub account: Account,
     pub expires_at: i64,
+}
+
+/// What became of a code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Redeemed {
+    /// It is wrong, used or expired.
+    Wrong,
+    Linked {
+        pairing: Pairing,
+        /// The person was never here before.
+        newcomer: bool,
+    },
+    /// Nothing was done: the person must say yes first.
+    MustAsk(Pairing),
 }
 
 #[derive(FromRow)]
@@ -95,17 +109,19 @@ impl Store {
         Ok(row.map(Pairing::from))
     }
 
-    /// Uses the code up: links its account to the user and gives them the role, all at once. None if
-    /// the code is wrong, used or expired.
+    /// Uses the code up: links its account to the user and gives them the role, all at once. Unless who does it
+    /// is `sure`, only an account of somebody who was never here is linked so; for anybody else the code stays
+    /// good, and they are to be asked.
     pub async fn redeem_pairing(
         &self,
         hash: &str,
         user: UserId,
         role: Option<(&str, &str)>,
-        by: &str,
-    ) -> Result<Option<Pairing>, StoreError> {
+        (by, sure): (&str, bool),
+    ) -> Result<Redeemed, StoreError> {
         let now = self.clock.now_ms();
         let mut tx = self.begin().await?;
+        let newcomer = persons::is_newcomer(&mut tx, user).await?;
         let row: Option<Row> = sqlx::query_as(
             "DELETE FROM pairing_codes WHERE hash = ? AND expires_at > ? \
              RETURNING surface, external_id, display_name, expires_at",
@@ -115,8 +131,19 @@ impl Store {
         .fetch_optional(&mut *tx)
         .await
         .tried("use up a pairing code")?;
-        let Some(pairing) = row.map(Pairing::from) else { return Ok(None) };
+        let Some(pairing) = row.map(Pairing::from) else { return Ok(Redeemed::Wrong) };
+        if !sure && !newcomer {
+            return Ok(Redeemed::MustAsk(pairing));
+        }
         identities::link(&mut tx, &pairing.account, user, (by, now)).await?;
+        if !sure {
+            // Whoever made a link for somebody who was not here yet can't come in by it once they are.
+            sqlx::query("DELETE FROM tokens WHERE user_id = ? AND kind = 'login'")
+                .bind(user.number())
+                .execute(&mut *tx)
+                .await
+                .tried("void login links")?;
+        }
         if let Some((role, scope)) = role
             && roles::insert(&mut tx, user, (role, scope), (by, now)).await?
         {
@@ -124,7 +151,18 @@ impl Store {
             audit::record(&mut tx, now, entry.of(user)).await?;
         }
         tx.commit().await.tried("use up a pairing code")?;
-        Ok(Some(pairing))
+        Ok(Redeemed::Linked { pairing, newcomer })
+    }
+
+    /// Uses a code up without linking anything.
+    pub async fn drop_pairing(&self, hash: &str) -> Result<(), StoreError> {
+        let mut tx = self.begin_one().await?;
+        sqlx::query("DELETE FROM pairing_codes WHERE hash = ?")
+            .bind(hash)
+            .execute(&mut *tx)
+            .await
+            .tried("use up a pairing code")?;
+        tx.commit().await.tried("use up a pairing code")
     }
 }
 

@@ -31,14 +31,16 @@ async fn a_code_links_once_and_gives_its_role() {
     assert_eq!(store.pairing(&hash).await.unwrap().unwrap().account, account("@x:example.org"));
 
     let role = Some(("viewer", "workspace:w1"));
-    let redeemed = store.redeem_pairing(&hash, bob, role, "ada").await.unwrap();
-    assert_eq!(redeemed.unwrap().account, account("@x:example.org"));
+    let redeemed = store.redeem_pairing(&hash, bob, role, ("ada", true)).await.unwrap();
+    let Redeemed::Linked { pairing, newcomer: true } = redeemed else { panic!("{redeemed:?}") };
+    assert_eq!(pairing.account, account("@x:example.org"));
     let linked = store.identity("matrix", "@x:example.org").await.unwrap().unwrap();
     assert_eq!((linked.user, linked.linked_by.as_str()), (bob, "ada"));
     let roles = store.roles_of(bob).await.unwrap();
     assert!(roles.iter().any(|held| held.role == "viewer" && held.scope == "workspace:w1"));
 
-    assert_eq!(store.redeem_pairing(&hash, ada, None, "ada").await.unwrap(), None);
+    let again = store.redeem_pairing(&hash, ada, None, ("ada", true)).await.unwrap();
+    assert_eq!(again, Redeemed::Wrong);
     assert_eq!(store.identity("matrix", "@x:example.org").await.unwrap().unwrap().user, bob);
 }
 
@@ -48,7 +50,7 @@ async fn an_account_of_one_person_is_not_linked_to_another() {
     store.link_identity(&account("@x:example.org"), ada, "ada").await.unwrap();
     let hash = code_hash("ABCD2345");
     store.add_pairing(&hash, &account("@x:example.org"), LATER).await.unwrap();
-    let stolen = store.redeem_pairing(&hash, bob, None, "ada").await;
+    let stolen = store.redeem_pairing(&hash, bob, None, ("ada", true)).await;
     assert!(matches!(stolen, Err(StoreError::Exists { .. })), "{stolen:?}");
     assert_eq!(store.identity("matrix", "@x:example.org").await.unwrap().unwrap().user, ada);
     assert!(store.unlink_identity(bob, "matrix", "@x:example.org", "ada").await.is_err());
@@ -61,7 +63,8 @@ async fn expired_codes_and_those_beyond_the_newest_three_are_no_good() {
     let (_dir, store, _ada, bob) = world().await;
     store.add_pairing("expired", &account("@x:example.org"), 1).await.unwrap();
     assert!(store.pairing("expired").await.unwrap().is_none());
-    assert!(store.redeem_pairing("expired", bob, None, "ada").await.unwrap().is_none());
+    let late = store.redeem_pairing("expired", bob, None, ("ada", true)).await.unwrap();
+    assert_eq!(late, Redeemed::Wrong);
     for hash in ["a", "b", "c", "d"] {
         store.add_pairing(hash, &account("@x:example.org"), LATER).await.unwrap();
     }
@@ -74,4 +77,29 @@ async fn expired_codes_and_those_beyond_the_newest_three_are_no_good() {
     }
     assert_eq!(live.len(), 4, "{live:?}");
     assert!(live.contains(&"d") && live.contains(&"other"), "{live:?}");
+}
+
+/// Issue 13, point 10: whoever is not sure links the first account of somebody who was never here; from then on that
+/// person is asked, and the code stays good for it.
+#[tokio::test]
+async fn only_a_newcomer_is_linked_unasked() {
+    let (_dir, store, ada, bob) = world().await;
+    for (code, id) in [("first", "@x:example.org"), ("second", "@evil:example.org")] {
+        store.add_pairing(code, &account(id), LATER).await.unwrap();
+    }
+    let first = store.redeem_pairing("first", bob, None, ("ada", false)).await.unwrap();
+    assert!(matches!(first, Redeemed::Linked { newcomer: true, .. }), "{first:?}");
+    for _ in 0..2 {
+        let second = store.redeem_pairing("second", bob, None, ("ada", false)).await.unwrap();
+        assert!(matches!(second, Redeemed::MustAsk(_)), "{second:?}");
+    }
+    assert!(store.identity("matrix", "@evil:example.org").await.unwrap().is_none());
+    // A session is enough to be somebody.
+    let kind = crate::tokens::TokenKind::Session;
+    assert!(store.is_newcomer(ada).await.unwrap());
+    store.add_token(kind, "hash", ada, LATER).await.unwrap();
+    let third = store.redeem_pairing("second", ada, None, ("bob", false)).await.unwrap();
+    assert!(matches!(third, Redeemed::MustAsk(_)), "{third:?}");
+    store.drop_pairing("second").await.unwrap();
+    assert!(store.pairing("second").await.unwrap().is_none());
 }

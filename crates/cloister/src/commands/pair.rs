@@ -16,7 +16,13 @@ pub(super) async fn run(context: Context, pair: Pair) -> Result<(), CliError> {
     let role = role.map(|role| RoleChange { role, scope });
     let answer = PairingAnswer { code, user, role };
     let person: PersonView = client.post("/admin/v1/pairings/link", &answer).await?;
-    context.output.result(&person, || super::user::person(&person))
+    context.output.result(&person, || match &person.asked {
+        None => super::user::person(&person),
+        Some(question) => format!(
+            "{} was here before and is asked first: {question} waits for their answer, where they were last.",
+            person.name
+        ),
+    })
 }
 
 fn shown(who: &PairingView) -> String {

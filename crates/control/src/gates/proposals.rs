@@ -164,6 +164,9 @@ impl Control {
         if approval.applied_at.is_some() {
             return Ok(());
         }
+        if let Some(linked) = self.link_if_allowed(approval).await {
+            return linked;
+        }
         let unreadable =
             || ControlError::refused(ErrorCode::Internal, "the proposal can't be read");
         let json = approval.proposal.as_ref().ok_or_else(unreadable)?;

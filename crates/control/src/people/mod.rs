@@ -6,6 +6,7 @@
 
 mod access;
 mod contexts;
+mod linking;
 mod naming;
 mod pairing;
 mod route;
@@ -24,6 +25,7 @@ use crate::error::ControlError;
 
 pub(crate) use access::Access;
 pub use access::AccessChanges;
+pub use linking::{Linker, Linking};
 pub(crate) use pairing::Pairings;
 pub use route::{Heard, Located, Route, Routed, Speaker};
 

@@ -9,10 +9,11 @@ use cloister_policy::engine::Assignment;
 use cloister_protocol::{ErrorCode, UserId};
 use cloister_store::audit::Entry;
 use cloister_store::identities::Account;
-use cloister_store::pairing::{Pairing, code_hash};
+use cloister_store::pairing::{Pairing, Redeemed, code_hash};
 use cloister_store::users::User;
 use tokio::time::Instant;
 
+use super::linking::{Linker, Linking};
 use crate::control::Control;
 use crate::error::ControlError;
 use crate::limits::{Buckets, Rate};
@@ -81,27 +82,57 @@ impl Control {
         }
     }
 
-    /// Uses a code up: its account is the user's from now on, with this role if one is given.
+    /// Uses a code up: its account is the user's from now on, with this role if one is given. Somebody who was
+    /// here before is asked first, unless it is them or an overlord who does this.
     pub async fn answer_pairing(
         &self,
         typed: &str,
         user: &User,
         role: Option<&Assignment>,
-        by: (UserId, &str),
-    ) -> Result<Account, ControlError> {
+        by: Linker<'_>,
+    ) -> Result<Linking, ControlError> {
         super::require_person(user)?;
-        let code = self.guess(typed, by.0)?;
+        let code = self.guess(typed, by.user)?;
         let role = role.map(|held| (held.role.as_str(), held.scope.to_string()));
         let role = role.as_ref().map(|(role, scope)| (*role, scope.as_str()));
         let hash = code_hash(&code);
-        match self.store().redeem_pairing(&hash, user.id, role, by.1).await? {
-            Some(pairing) => {
-                self.right(by.0);
+        match self.store().redeem_pairing(&hash, user.id, role, (by.name, by.sure)).await? {
+            Redeemed::Linked { pairing, newcomer } => {
+                self.right(by.user);
                 self.access().changed();
-                Ok(pairing.account)
+                if !(newcomer && by.sure) {
+                    self.tell_of_link(user, &by, &pairing.account).await?;
+                }
+                Ok(Linking::Linked(pairing.account))
             }
-            None => Err(self.wrong(by.1).await),
+            Redeemed::MustAsk(_) if role.is_some() => {
+                self.right(by.user);
+                let message =
+                    format!("{} is asked first, and a role can't wait for that", user.name);
+                let fix = "pair without a role; `cloister role give` gives it";
+                Err(ControlError::with_fix(ErrorCode::BadRequest, message, fix))
+            }
+            Redeemed::MustAsk(pairing) => {
+                self.right(by.user);
+                let asked = self.ask_to_link(user, &pairing.account, by.name).await?;
+                self.store().drop_pairing(&hash).await?;
+                Ok(Linking::Asked(asked))
+            }
+            Redeemed::Wrong => Err(self.wrong(by.name).await),
         }
+    }
+
+    /// Tells a person of an account that is theirs now.
+    pub async fn tell_of_link(
+        &self,
+        user: &User,
+        by: &Linker<'_>,
+        account: &Account,
+    ) -> Result<(), ControlError> {
+        let id = cloister_policy::legible(&account.external_id);
+        let what =
+            format!("linked the account {id} on {} to you: it is you here now", account.surface);
+        self.tell_of_identity(user, by, &what).await
     }
 
     /// Every code that is entered counts as wrong until it turns out right.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{ChatId, UserName, WorkspaceId};
+use crate::ids::{ApprovalId, ChatId, UserName, WorkspaceId};
 
 /// A role that someone holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -35,6 +35,9 @@ pub struct PersonView {
     pub workspace: WorkspaceId,
     pub roles: Vec<RoleView>,
     pub identities: Vec<IdentityView>,
+    /// The question that this person must answer before what was asked for is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<ApprovalId>,
 }
 
 /// A role to be given or taken.

@@ -250,6 +250,11 @@ impl Asker {
         &self.name
     }
 
+    /// Whether it is whoever runs the machine, on its own socket.
+    pub(crate) fn is_local(&self) -> bool {
+        self.local
+    }
+
     /// How people are told of them.
     pub(crate) fn shown(&self) -> &str {
         if self.local { "the operator" } else { &self.name }

@@ -47,7 +47,7 @@ use route::Route;
 pub use audit::report as audit_report;
 pub(crate) use chats::checked_title;
 pub(crate) use grants::number as grant_number;
-pub(crate) use people::invitation;
+pub(crate) use people::{invitation, tell_of_link};
 pub(crate) use status::status;
 
 /// What admin handlers have.
@@ -125,6 +125,9 @@ async fn user(admin: &Admin, name: &str) -> Result<cloister_store::users::User, 
     }
 }
 
+#[cfg(test)]
+#[path = "hostile_tests.rs"]
+mod hostile_tests;
 #[cfg(test)]
 #[path = "matrix_tests.rs"]
 mod matrix_tests;

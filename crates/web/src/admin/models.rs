@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Admin;
+use super::authorise::Asker;
 use super::route::{About, Route};
 use crate::reply::{Answer, Body, Failure, Path, json};
 
@@ -44,8 +45,14 @@ async fn show(Extract(admin): Extract<Admin>, Path(name): Path<String>) -> Answe
     json(admin.control.model_view(model).await?)
 }
 
-async fn add(Extract(admin): Extract<Admin>, Body(new): Body<NewModel>) -> Answer<ModelView> {
+async fn add(
+    Extract(admin): Extract<Admin>,
+    asker: Asker,
+    Body(new): Body<NewModel>,
+) -> Answer<ModelView> {
+    let before = admin.control.readers().await?;
     let connected = admin.control.connect_model(&*admin.upstream, new).await?;
+    admin.control.tell_of_readers(asker.user(), &before).await?;
     json(admin.control.model_view(connected.model).await?)
 }
 
@@ -56,9 +63,15 @@ async fn ids(Extract(admin): Extract<Admin>, Body(place): Body<ModelPlace>) -> A
     json(ids.map_err(Failure::from)?)
 }
 
-async fn remove(Extract(admin): Extract<Admin>, Path(name): Path<String>) -> Answer<Removed> {
+async fn remove(
+    Extract(admin): Extract<Admin>,
+    asker: Asker,
+    Path(name): Path<String>,
+) -> Answer<Removed> {
+    let before = admin.control.readers().await?;
     admin.control.store().remove_model(&name).await?;
     admin.control.forget_key(&name).await?;
+    admin.control.tell_of_readers(asker.user(), &before).await?;
     json(Removed { removed: name })
 }
 
@@ -87,12 +100,15 @@ struct ChainView {
 
 async fn use_chain(
     Extract(admin): Extract<Admin>,
+    asker: Asker,
     Path(level): Path<String>,
     Body(chain): Body<Chain>,
 ) -> Answer<ChainView> {
     let level: Level = level.parse().map_err(|error: cloister_protocol::ParseLevelError| {
         Failure::new(ErrorCode::BadRequest, error.to_string())
     })?;
+    let before = admin.control.readers().await?;
     admin.control.store().set_chain(level, &chain.models).await?;
+    admin.control.tell_of_readers(asker.user(), &before).await?;
     json(ChainView { level, models: chain.models })
 }

@@ -1,8 +1,11 @@
 //! Pairing codes: whose one is, and linking its account to a user. Codes come in bodies, which no log has.
 
 use axum::extract::State as Extract;
+use cloister_control::{Linker, Linking};
 use cloister_policy::engine::{PlatformCall, Request};
 use cloister_protocol::admin::{PairingAnswer, PairingCode, PairingView, PersonView};
+
+use cloister_store::users::User;
 
 use super::authorise::Asker;
 use super::roles::{assignment, person_view, require_assign, require_not_above};
@@ -38,7 +41,6 @@ async fn link(
     Body(answer): Body<PairingAnswer>,
 ) -> Answer<PersonView> {
     let user = asker.find_user(&answer.user).await?;
-    asker.require(&Request::platform(asker.person(), PlatformCall::LinkIdentity)).await?;
     require_not_above(&admin, &asker, &user).await?;
     let role = match &answer.role {
         None => None,
@@ -48,7 +50,18 @@ async fn link(
             Some(role)
         }
     };
-    let by = (asker.user(), asker.name());
-    admin.control.answer_pairing(&answer.code, &user, role.as_ref(), by).await?;
-    json(person_view(&admin, &user).await?)
+    let linked =
+        admin.control.answer_pairing(&answer.code, &user, role.as_ref(), linker(&asker, &user));
+    let asked = match linked.await? {
+        Linking::Linked(_) => None,
+        Linking::Asked(approval) => Some(approval),
+    };
+    json(PersonView { asked, ..person_view(&admin, &user).await? })
+}
+
+/// Who links an account to this user: they themselves and overlords need nobody's word.
+pub(super) fn linker<'a>(asker: &'a Asker, user: &User) -> Linker<'a> {
+    let rules = Request::platform(asker.person(), PlatformCall::LinkIdentity);
+    let sure = asker.user() == user.id || asker.may(&rules);
+    Linker { user: asker.user(), name: asker.shown(), sure }
 }

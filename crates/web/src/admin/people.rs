@@ -1,10 +1,10 @@
 //! People: their invitations, and who their agent is.
 
 use axum::extract::State as Extract;
-use cloister_control::Control;
+use cloister_control::{Control, Linker};
 use cloister_policy::engine::{PlatformCall, Request, WorkspaceCall};
-use cloister_protocol::UserName;
 use cloister_protocol::admin::{Identity, IdentityChange, Invitation, NewUser};
+use cloister_protocol::{UserId, UserName};
 use cloister_store::StoreError;
 
 use super::authorise::Asker;
@@ -12,6 +12,9 @@ use super::route::{About, Route};
 use super::{Admin, time};
 use crate::auth;
 use crate::reply::{Answer, Body, Failure, Path, json};
+
+/// What somebody is told of a link that others can come in by.
+pub(super) const MADE_A_LINK: &str = "made a login link that lets its holder in as you";
 
 pub(super) fn routes() -> Vec<Route> {
     let files = "/admin/v1/users/{user}/identity";
@@ -51,7 +54,25 @@ async fn invite(
         asker.require(&Request::workspace(asker.person(), call, &place)).await?;
     }
     let limits = super::users::limits_of(&admin.control, &new)?;
-    json(invitation(&admin.control, &admin.url, &new.name, limits).await?)
+    let invited = invitation(&admin.control, &admin.url, &new.name, limits).await?;
+    if !asker.is_local() {
+        tell_of_link(&admin.control, &invited, (asker.user(), asker.shown())).await?;
+    }
+    json(invited)
+}
+
+/// Tells somebody who was here before of a link by which others can come in as them.
+pub(crate) async fn tell_of_link(
+    control: &Control,
+    invited: &Invitation,
+    (user, name): (UserId, &str),
+) -> Result<(), Failure> {
+    let known = control.store().user(&invited.user).await?;
+    if control.store().is_newcomer(known.id).await? {
+        return Ok(());
+    }
+    let by = Linker { user, name, sure: true };
+    Ok(control.tell_of_identity(&known, &by, MADE_A_LINK).await?)
 }
 
 /// A link for a person, who is added with these limits if they are new.

@@ -11,6 +11,7 @@ use cloister_store::roles::HeldRole;
 use cloister_store::users::{AccountKind, User};
 
 use super::authorise::Asker;
+use super::pairing::linker;
 use super::route::{About, Route};
 use super::{Admin, time};
 use crate::reply::{Answer, Body, Failure, Path, json};
@@ -74,6 +75,7 @@ pub(super) async fn person_view(admin: &Admin, user: &User) -> Result<PersonView
         workspace: user.workspace,
         roles: roles.into_iter().map(|held| role_view(&user.name, held)).collect(),
         identities: identities.into_iter().map(identity_view).collect(),
+        asked: None,
     })
 }
 
@@ -184,7 +186,11 @@ async fn link(
     require_not_above(&admin, &asker, &user).await?;
     let display_name = named.display_name.as_deref().unwrap_or_default();
     let account = account(&named.surface, &named.id, display_name)?;
+    let newcomer = admin.control.store().is_newcomer(user.id).await?;
     admin.control.link_identity(&user, &account, asker.name()).await?;
+    if !newcomer {
+        admin.control.tell_of_link(&user, &linker(&asker, &user), &account).await?;
+    }
     json(person_view(&admin, &user).await?)
 }
 
@@ -198,5 +204,7 @@ async fn unlink(
     require_not_above(&admin, &asker, &user).await?;
     let account = account(&named.surface, &named.id, "")?;
     admin.control.unlink_identity(&user, &account, asker.name()).await?;
+    let what = format!("unlinked your account {} on {}", account.external_id, account.surface);
+    admin.control.tell_of_identity(&user, &linker(&asker, &user), &what).await?;
     json(person_view(&admin, &user).await?)
 }

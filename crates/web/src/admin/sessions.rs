@@ -12,6 +12,8 @@ use serde::Serialize;
 
 use super::Admin;
 use super::authorise::Asker;
+use super::pairing::linker;
+use super::people::MADE_A_LINK;
 use super::route::{About, Route};
 use crate::mtls::FromClient;
 use crate::reply::{Answer, Body, Failure, Path, json};
@@ -48,10 +50,20 @@ async fn new_session(
     client: Option<Extension<FromClient>>,
     Body(asked): Body<NewSession>,
 ) -> Answer<Session> {
-    stand_in(&admin, &asker, asked.user.as_ref()).await?;
+    let user = stand_in(&admin, &asker, asked.user.as_ref()).await?;
     let session = operator_session(&admin.control, asked).await?;
     ends_with(&admin, client, &session.token).await?;
+    tell(&admin, &asker, &user, "opened a session as you").await?;
     json(session)
+}
+
+/// Tells a person that somebody comes in as them. Against whoever runs the machine itself there is no protection,
+/// and nothing to be told of.
+async fn tell(admin: &Admin, asker: &Asker, user: &User, what: &str) -> Result<(), Failure> {
+    if asker.is_local() || admin.control.store().is_newcomer(user.id).await? {
+        return Ok(());
+    }
+    Ok(admin.control.tell_of_identity(user, &linker(asker, user), what).await?)
 }
 
 /// What a machine opened from elsewhere ends when that machine is revoked.
@@ -81,6 +93,7 @@ async fn login(
     let user = stand_in(&admin, &asker, asked.user.as_ref()).await?;
     let (token, _) = crate::auth::new_login_token(&admin.control, &user).await?;
     ends_with(&admin, client, &token).await?;
+    tell(&admin, &asker, &user, MADE_A_LINK).await?;
     json(LoginUrl { login_url: format!("{}/login?token={token}", admin.url) })
 }
 

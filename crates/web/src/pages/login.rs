@@ -149,6 +149,7 @@ pub(super) async fn accept(
     let user = store.user_of(owner.workspace).await?;
     store.ensure_first_chat(user.workspace).await?;
     store.begin_start_offer(user.id).await?;
+    state.control.tell_of_login(&user).await?;
     let (session, _) = auth::new_session_token(&state.control, &user, Some(COOKIE_TTL_S)).await?;
     if let Some(before) = before {
         state.control.end_session(&before.session).await?;

@@ -69,8 +69,10 @@ pub(super) async fn connect(
     viewer.require_operator()?;
     let key = filled.key.filter(|key| !key.expose().trim().is_empty());
     let mut shown = Shown { base_url: filled.base_url, model: filled.model, ..Shown::default() };
+    let before = state.control.readers().await?;
     match try_and_keep(&state, &shown, key.clone()).await {
         Ok(answer) => {
+            state.control.tell_of_readers(viewer.user.id, &before).await?;
             shown.connected = Some(answer);
             Ok(form(&state, &viewer, &shown).await?.into_response())
         }

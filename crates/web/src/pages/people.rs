@@ -14,7 +14,7 @@ use serde::Deserialize;
 use super::banner;
 use super::session::Viewer;
 use super::shell::{Page, Place, page};
-use crate::admin::invitation;
+use crate::admin::{invitation, tell_of_link};
 use crate::reply::Failure;
 use crate::server::State;
 
@@ -57,6 +57,8 @@ pub(super) async fn invite(
     };
     let limits = state.control.users().limits();
     let invited = invitation(&state.control, &state.url, &name, limits).await?;
+    let by = (viewer.user.id, viewer.user.name.as_str());
+    tell_of_link(&state.control, &invited, by).await?;
     let done = Done { invited: Some(invited), ..Done::default() };
     Ok(people(&state, &viewer, &done).await?.into_response())
 }

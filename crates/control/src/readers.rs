@@ -1,0 +1,69 @@
+//! Who reads what people write: the models of the chains, by the hosts they are at. When that changes, people are told.
+
+use std::collections::BTreeSet;
+
+use cloister_protocol::{Level, UserId};
+use cloister_store::users::AccountKind;
+
+use crate::control::Control;
+use crate::error::ControlError;
+
+/// Each model that may be asked, and where it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Readers(BTreeSet<(String, String)>);
+
+impl Readers {
+    fn named(&self) -> String {
+        let named = |(model, host): &(String, String)| match host.as_str() {
+            "" => "the built-in script".to_owned(),
+            host => format!("{model} at {host}"),
+        };
+        self.0.iter().map(named).collect::<Vec<_>>().join(", ")
+    }
+
+    fn hosts(&self) -> BTreeSet<&str> {
+        self.0.iter().map(|(_, host)| host.as_str()).filter(|host| !host.is_empty()).collect()
+    }
+}
+
+impl Control {
+    /// Who reads what people write, now.
+    pub async fn readers(&self) -> Result<Readers, ControlError> {
+        let mut readers = BTreeSet::new();
+        for level in Level::ALL {
+            for model in self.store().chain(level).await? {
+                readers.insert((model.model.clone(), host(&model.base_url).to_owned()));
+            }
+        }
+        Ok(Readers(readers))
+    }
+
+    /// Tells everybody who was ever here, but for who did it, when somebody reads with them who did not `before`.
+    pub async fn tell_of_readers(&self, by: UserId, before: &Readers) -> Result<(), ControlError> {
+        let now = self.readers().await?;
+        if now.hosts().is_subset(&before.hosts()) {
+            return Ok(());
+        }
+        let text = format!(
+            "Other models answer here from now on, and read what you write: {}. Until now: {}.",
+            now.named(),
+            before.named()
+        );
+        let key = format!("readers-{}", self.store().clock.now_ms());
+        for user in self.store().users().await? {
+            let told = user.kind == AccountKind::Community || user.id != by;
+            if !told || self.store().is_newcomer(user.id).await? {
+                continue;
+            }
+            let chat = self.store().last_chat(user.workspace).await?;
+            self.tell_once(user.workspace, chat, &key, text.clone()).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The host and port of a base URL; nothing for the built-in model.
+fn host(base_url: &str) -> &str {
+    let rest = base_url.split_once("://").map_or(base_url, |(_, rest)| rest);
+    rest.split('/').next().unwrap_or_default()
+}

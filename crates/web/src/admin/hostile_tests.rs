@@ -1,0 +1,180 @@
+//! A hostile admin and a hostile operator, at the real calls: nobody becomes somebody else, and nobody's words go
+//! elsewhere, without that person's word or an overlord's.
+
+use axum::Extension;
+use axum::body::{Body, to_bytes};
+use axum::http::{Request, StatusCode};
+use cloister_protocol::{Answer, ApprovalId, ChatId, Level};
+use cloister_store::tokens::TokenKind;
+use cloister_store::users::User;
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+use crate::caller::Caller;
+use crate::test_world::World;
+
+struct Scene {
+    world: World,
+    ada: User,
+    mallory: User,
+    oscar: User,
+}
+
+impl Scene {
+    /// Root rules; Ada is here, with a session; Mallory is an admin and Oscar an operator of the platform.
+    async fn new() -> Self {
+        let world = World::new().await;
+        world.add("root").await;
+        let (ada, mallory) = (world.add("ada").await.user, world.add("mallory").await.user);
+        let oscar = world.add("oscar").await.user;
+        let store = world.store();
+        store.add_token(TokenKind::Session, "ada's", ada.id, i64::MAX).await.unwrap();
+        store.give_role(mallory.id, "admin", "platform", "test").await.unwrap();
+        store.give_role(oscar.id, "operator", "platform", "test").await.unwrap();
+        Self { world, ada, mallory, oscar }
+    }
+
+    async fn call(&self, caller: Caller, line: (&str, &str), body: Value) -> (StatusCode, Value) {
+        let request = Request::builder()
+            .method(line.0)
+            .uri(line.1)
+            .header("content-type", "application/json")
+            .body(Body::from(body.to_string()))
+            .unwrap();
+        let router = self.world.admin().layer(Extension(caller));
+        let response = router.oneshot(request).await.unwrap();
+        let status = response.status();
+        let body = to_bytes(response.into_body(), 1 << 20).await.unwrap();
+        (status, serde_json::from_slice(&body).unwrap_or_default())
+    }
+
+    /// A pairing code of the attacker's own account.
+    async fn code(&self, id: &str) -> String {
+        self.world.control().begin_pairing("matrix", id, "Ada").await.unwrap()
+    }
+
+    /// Every notice that somebody was told.
+    async fn told(&self, user: &User) -> Vec<String> {
+        let chat = ChatId::from_number(1);
+        let rows = self.world.store().outbox_after(user.workspace, chat, 0).await.unwrap();
+        rows.iter().map(|row| format!("{:?}", row.frame)).collect()
+    }
+
+    async fn accounts(&self, user: &User) -> usize {
+        self.world.store().identities_of(user.id).await.unwrap().len()
+    }
+}
+
+/// Issue 13, point 10: the ways in which an admin could become somebody.
+#[tokio::test]
+async fn a_hostile_admin_becomes_nobody() {
+    let scene = Scene::new().await;
+    let mallory = Caller::User(scene.mallory.id);
+    let account = json!({"surface": "matrix", "id": "@mallory:evil.example"});
+    for (method, path, body) in [
+        ("POST", "/admin/v1/users/ada/identities", account.clone()),
+        ("POST", "/admin/v1/sessions", json!({"user": "ada"})),
+        ("POST", "/admin/v1/login", json!({"user": "ada"})),
+        ("POST", "/admin/v1/invitations", json!({"name": "ada"})),
+        ("PATCH", "/admin/v1/users/ada/egress", json!({"allow": ["evil.example"]})),
+        (
+            "PUT",
+            "/admin/v1/workspaces/ada/contexts/mine",
+            json!({"surface": "matrix", "conversation": "!mallory:evil.example"}),
+        ),
+        ("POST", "/admin/v1/client_invitations", json!({"user": "ada"})),
+        ("POST", "/admin/v1/users/mallory/roles", json!({"role": "overlord", "scope": "platform"})),
+    ] {
+        let (status, answer) = scene.call(mallory, (method, path), body).await;
+        assert_eq!(status, StatusCode::FORBIDDEN, "{method} {path}: {answer}");
+    }
+    assert_eq!(scene.accounts(&scene.ada).await, 0);
+
+    // The code of an account of their own: Ada is asked, and nobody but her (or an overlord) answers.
+    let code = scene.code("@mallory:evil.example").await;
+    let link = ("POST", "/admin/v1/pairings/link");
+    let (status, answer) = scene.call(mallory, link, json!({"code": code, "user": "ada"})).await;
+    assert_eq!(status, StatusCode::OK, "{answer}");
+    let question: ApprovalId = answer["asked"].as_str().unwrap().parse().unwrap();
+    assert_eq!(scene.accounts(&scene.ada).await, 0);
+    let told = scene.told(&scene.ada).await;
+    assert!(told.iter().any(|told| told.contains("@mallory:evil.example")), "{told:?}");
+    let path = format!("/admin/v1/users/ada/approvals/{question}");
+    let (status, _) = scene.call(mallory, ("POST", &path), json!({"answer": "allow"})).await;
+    assert_eq!(status, StatusCode::FORBIDDEN);
+    let control = scene.world.control();
+    let digest = scene.world.store().approval(question).await.unwrap().digest;
+    let (ada, workspace) = (scene.ada.id, scene.ada.workspace);
+    let denied = control.answer_approval(ada, workspace, question, Answer::Deny, Some(&digest));
+    denied.await.unwrap();
+    assert_eq!(scene.accounts(&scene.ada).await, 0);
+    // The code is used up.
+    let (status, _) = scene.call(mallory, link, json!({"code": code, "user": "ada"})).await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
+}
+
+/// The first account of somebody who was never here is linked as smoothly as ever, and they are told; an overlord
+/// needs nobody's word, and the person is told as well.
+#[tokio::test]
+async fn a_newcomer_is_linked_at_once_and_an_overlord_is_not_asked() {
+    let scene = Scene::new().await;
+    let mallory = Caller::User(scene.mallory.id);
+    let (status, _) =
+        scene.call(mallory, ("POST", "/admin/v1/users"), json!({"name": "new"})).await;
+    assert_eq!(status, StatusCode::OK);
+    let new = scene.world.store().user(&"new".parse().unwrap()).await.unwrap();
+    let link = ("POST", "/admin/v1/pairings/link");
+    let code = scene.code("@new:example.org").await;
+    let (status, answer) = scene.call(mallory, link, json!({"code": code, "user": "new"})).await;
+    assert!(status == StatusCode::OK && answer["asked"].is_null(), "{answer}");
+    assert_eq!(scene.accounts(&new).await, 1);
+    assert!(scene.told(&new).await.iter().any(|told| told.contains("@new:example.org")));
+
+    let account = json!({"surface": "matrix", "id": "@ada:example.org"});
+    let line = ("POST", "/admin/v1/users/ada/identities");
+    let (status, answer) = scene.call(Caller::Local, line, account).await;
+    assert_eq!(status, StatusCode::OK, "{answer}");
+    assert_eq!(scene.accounts(&scene.ada).await, 1);
+    assert!(scene.told(&scene.ada).await.iter().any(|told| told.contains("@ada:example.org")));
+}
+
+/// Issue 13, point 10: the ways in which an operator or an admin could have everybody's words sent to themselves.
+#[tokio::test]
+async fn nobody_but_an_overlord_says_who_reads_what_people_write() {
+    let scene = Scene::new().await;
+    let spy = json!({
+        "name": "spy", "base_url": "http://spy.example/v1", "model": "m", "untested": true,
+    });
+    let replaced = json!({
+        "name": "real", "base_url": "http://spy.example/v1", "model": "m", "untested": true, "replace": true,
+    });
+    let real = json!({
+        "name": "real", "base_url": "https://real.example/v1", "model": "m", "untested": true,
+    });
+    let (status, answer) = scene.call(Caller::Local, ("POST", "/admin/v1/models"), real).await;
+    assert_eq!(status, StatusCode::OK, "{answer}");
+    let chain = ("PUT", "/admin/v1/levels/coordinator");
+    let (status, _) = scene.call(Caller::Local, chain, json!({"models": ["real"]})).await;
+    assert_eq!(status, StatusCode::OK);
+    let told = scene.told(&scene.ada).await;
+    let naming = told.iter().filter(|told| told.contains("real.example")).count();
+    assert_eq!(naming, 1, "{told:?}");
+    for who in [&scene.oscar, &scene.mallory] {
+        let caller = Caller::User(who.id);
+        for (method, path, body) in [
+            ("POST", "/admin/v1/models", spy.clone()),
+            ("POST", "/admin/v1/models", replaced.clone()),
+            ("POST", "/admin/v1/models/ids", json!({"base_url": "http://spy.example/v1"})),
+            ("PUT", "/admin/v1/levels/coordinator", json!({"models": ["demo"]})),
+            ("DELETE", "/admin/v1/models/real", Value::Null),
+            ("PUT", "/admin/v1/secrets/key-real", json!({})),
+            ("POST", "/admin/v1/surfaces/matrix/connectors", json!({})),
+        ] {
+            let (status, answer) = scene.call(caller, (method, path), body).await;
+            assert_eq!(status, StatusCode::FORBIDDEN, "{} {method} {path}: {answer}", who.name);
+        }
+    }
+    let chain = scene.world.store().chain(Level::Coordinator).await.unwrap();
+    assert_eq!(chain.len(), 1);
+    assert_eq!(chain[0].base_url, "https://real.example/v1");
+}
