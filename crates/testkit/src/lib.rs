@@ -2,6 +2,7 @@
 //!
 //! Owns: the model server, a provider that says what a test told it to say and checks what it is
 //! asked; the stack, the whole product started for a test; chaos, which kills it and counts;
+//! the hostile agent, which stands in for ours in a sandbox and takes what it can;
 //! fuzz, which throws mutated bytes at a parser; the browser, a real one; the homeserver, a real one
 //! too; a Telegram and a Discord for tests; the schema of the wire as text.
 
@@ -9,6 +10,7 @@ pub mod browser;
 pub mod chaos;
 pub mod discord;
 pub mod fuzz;
+pub mod hostile;
 pub mod internet;
 pub mod model_server;
 mod random;

@@ -37,9 +37,13 @@ mod flood;
 #[cfg(test)]
 mod gates;
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod isolation;
 #[cfg(test)]
 mod limits;
+#[cfg(test)]
+mod members;
 #[cfg(test)]
 mod models;
 #[cfg(test)]

@@ -110,9 +110,16 @@ pub struct StackBuilder {
     log_filter: String,
     same_port: bool,
     environment: Vec<(String, String)>,
+    agent: Option<&'static str>,
 }
 
 impl StackBuilder {
+    /// Another program of this build in the place of the agent.
+    pub fn agent(mut self, program: &'static str) -> Self {
+        self.agent = Some(program);
+        self
+    }
+
     /// A variable that the control plane is started with.
     pub fn variable(mut self, name: &str, value: &str) -> Self {
         self.environment.push((name.to_owned(), value.to_owned()));
@@ -138,7 +145,10 @@ impl StackBuilder {
     }
 
     pub async fn start(self) -> Result<Stack, StackError> {
-        let programs = Programs::find()?;
+        let programs = match self.agent {
+            Some(program) => Programs::with_agent(program)?,
+            None => Programs::find()?,
+        };
         let dir = tempfile::Builder::new()
             .prefix("cloister-stack-")
             .tempdir()
@@ -187,6 +197,7 @@ impl Stack {
             log_filter: "info".to_owned(),
             same_port: false,
             environment: Vec::new(),
+            agent: None,
         }
     }
 

@@ -1,7 +1,9 @@
 //! Where the product's programs are, and how they are started.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use tempfile::TempDir;
 use tokio::process::Command;
 
 use super::{StackError, io};
@@ -9,6 +11,8 @@ use super::{StackError, io};
 #[derive(Clone, Debug)]
 pub(super) struct Programs {
     pub(super) cloister: PathBuf,
+    /// A folder of their own, as long as they are used.
+    _beside: Option<Arc<TempDir>>,
 }
 
 impl Programs {
@@ -26,7 +30,34 @@ impl Programs {
                 return Err(StackError::NotBuilt { program, dir });
             }
         }
-        Ok(Self { cloister: dir.join("cloister") })
+        Ok(Self { cloister: dir.join("cloister"), _beside: None })
+    }
+
+    /// The same, with another program in the place of the agent: what is installed beside the control plane
+    /// is what it launches.
+    pub(super) fn with_agent(agent: &'static str) -> Result<Self, StackError> {
+        let found = Self::find()?;
+        let dir = found.cloister.parent().unwrap_or(Path::new("/")).to_owned();
+        if !dir.join(agent).is_file() {
+            return Err(StackError::NotBuilt { program: agent, dir });
+        }
+        let beside = tempfile::Builder::new()
+            .prefix("programs-")
+            .tempdir_in(&dir)
+            .map_err(io("a folder for programs could not be made"))?;
+        let names = [
+            ("cloister", "cloister"),
+            ("cloister-launcher", "cloister-launcher"),
+            (agent, "cloister-agent"),
+        ];
+        for (from, to) in names {
+            std::fs::hard_link(dir.join(from), beside.path().join(to))
+                .map_err(io("a program could not be put in place"))?;
+        }
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(beside.path(), open)
+            .map_err(io("a folder for programs could not be opened"))?;
+        Ok(Self { cloister: beside.path().join("cloister"), _beside: Some(Arc::new(beside)) })
     }
 }
 
