@@ -106,6 +106,12 @@ impl Synapse {
         self.as_admin("DELETE", &path, None).await.map(drop)
     }
 
+    /// Has a room vanish: everybody is put out of it, and nothing of it is kept.
+    pub async fn delete_room(&self, room: &str) -> Result<(), SynapseError> {
+        let path = format!("/_synapse/admin/v1/rooms/{}", escaped(room));
+        self.as_admin("DELETE", &path, Some(&json!({"purge": true}))).await.map(drop)
+    }
+
     async fn as_admin(
         &self,
         method: &str,

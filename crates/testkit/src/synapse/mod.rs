@@ -5,6 +5,7 @@
 //! that, and a server that died is started again by who comes next.
 
 mod account;
+mod acting;
 mod http;
 mod plain;
 mod proxy;

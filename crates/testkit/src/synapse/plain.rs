@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::account::{Account, unique};
+use super::account::Account;
 use super::http::{escaped, request};
 use super::{Synapse, SynapseError};
 
@@ -71,7 +71,7 @@ impl PlainPerson {
         &self.account
     }
 
-    async fn call(
+    pub(super) async fn call(
         &self,
         method: &str,
         path: &str,
@@ -84,17 +84,12 @@ impl PlainPerson {
     /// Makes a private room without encryption and invites somebody.
     pub async fn invite(&self, whom: &str) -> Result<String, SynapseError> {
         let body = json!({"preset": "trusted_private_chat", "is_direct": true, "invite": [whom]});
-        let made = self.call("POST", "/_matrix/client/v3/createRoom", Some(&body)).await?;
-        Ok(made.get("room_id").and_then(Value::as_str).unwrap_or_default().to_owned())
+        self.make_room(&body).await
     }
 
     /// Says something; the id of its event.
     pub async fn say(&self, room: &str, text: &str) -> Result<String, SynapseError> {
-        let path =
-            format!("/_matrix/client/v3/rooms/{}/send/m.room.message/{}", escaped(room), unique());
-        let body = json!({"msgtype": "m.text", "body": text});
-        let sent = self.call("PUT", &path, Some(&body)).await?;
-        Ok(sent.get("event_id").and_then(Value::as_str).unwrap_or_default().to_owned())
+        self.send(room, "m.room.message", &json!({"msgtype": "m.text", "body": text})).await
     }
 
     /// Hears what there is to hear, waiting for it for a while.
@@ -117,6 +112,9 @@ impl PlainPerson {
         self.since = told.get("next_batch").and_then(Value::as_str).map(str::to_owned);
         for (id, room) in objects(&told, "/rooms/join") {
             self.joined.entry(id.clone()).or_default().hear(room);
+        }
+        for (id, _) in objects(&told, "/rooms/leave") {
+            self.joined.remove(id);
         }
         for (id, _) in objects(&told, "/rooms/invite") {
             let path = format!("/_matrix/client/v3/join/{}", escaped(id));
@@ -208,23 +206,7 @@ impl PlainPerson {
 
     /// What can be read in a room, asked of the server from the beginning.
     pub async fn history(&self, room: &str) -> Result<Vec<Post>, SynapseError> {
-        let mut events = Vec::new();
-        let mut from = String::new();
-        loop {
-            let path = format!(
-                "/_matrix/client/v3/rooms/{}/messages?dir=f&limit=500{from}",
-                escaped(room)
-            );
-            let page = self.call("GET", &path, None).await?;
-            let chunk = page.get("chunk").and_then(Value::as_array).cloned().unwrap_or_default();
-            let end = page.get("end").and_then(Value::as_str);
-            let done = chunk.is_empty() || end.is_none();
-            events.extend(chunk);
-            if done {
-                return Ok(shown(&events));
-            }
-            from = format!("&from={}", escaped(end.unwrap_or_default()));
-        }
+        Ok(shown(&self.events(room).await?))
     }
 }
 
