@@ -7,16 +7,19 @@
 use std::borrow::Cow;
 
 use cloister_policy::legible;
-use cloister_protocol::{AgentFrame, Ask, ChatId, SendFile, Update};
+use cloister_protocol::{AgentFrame, Ask, ChatId, End, ErrorCode, SendFile, Update};
 use cloister_store::outbox::OutboxItem;
 use cloister_store::posts::question_key;
 
-use super::split::{Limit, split};
+use super::split::{Limit, closing_of, split};
 use crate::ports::Manners;
 use crate::surfaces::Button;
 
 /// What a question's message has besides its texts: headings, what can be answered.
 const QUESTION_FRAME: usize = 800;
+
+/// What a stopped answer ends with; who was stopped before a word says no more than this.
+const STOPPED: &str = "Stopped.";
 
 /// Notices that could not be told for so long are not told any more.
 const STALE_MS: i64 = 7 * 24 * 60 * 60 * 1000;
@@ -30,10 +33,9 @@ pub(super) struct Part {
 
 #[derive(Clone, Debug)]
 pub(super) enum Says {
-    /// A part of an answer; the first may have been shown before, unfinished.
+    /// A part of an answer; it may have been shown before, unfinished.
     Answer {
         markdown: String,
-        first: bool,
         /// What can be pressed below it: with the last part alone.
         buttons: Vec<Button>,
     },
@@ -129,7 +131,7 @@ pub(super) fn parts_of(
     let limit = limit_of(manners);
     let headed = |text: &str| Heading::over(heading, text).into_owned();
     match &row.frame {
-        AgentFrame::End(end) => answer(&row.turn, &headed(&end.text), &limit),
+        AgentFrame::End(end) => answer(&row.turn, &headed(&marked(end)), &limit),
         AgentFrame::Ask(ask) => {
             let mut ask = ask.clone();
             if let Some(Heading(heading)) = heading {
@@ -169,6 +171,21 @@ pub(super) fn parts_of(
     }
 }
 
+/// The text of an answer. One that was stopped before its end says so: what was shown of it looks like any other.
+fn marked(end: &End) -> Cow<'_, str> {
+    let text = end.text.trim_end();
+    if end.error != Some(ErrorCode::Cancelled) || text.is_empty() || text.ends_with(STOPPED) {
+        return Cow::Borrowed(&end.text);
+    }
+    Cow::Owned(format!("{text}{}\n\n⏹ {STOPPED}", closing_of(text)))
+}
+
+/// What takes the place of what was shown of an answer and is no part of it.
+pub(super) fn taken_back(key: String) -> Part {
+    let markdown = "*This part was taken back.*".to_owned();
+    Part { key, says: Says::Answer { markdown, buttons: Vec::new() } }
+}
+
 /// Whether a row answers nothing, and is so old that nobody wants to know.
 pub(super) fn is_stale(row: &OutboxItem, now_ms: i64) -> bool {
     let answers_nothing = matches!(
@@ -181,14 +198,14 @@ pub(super) fn is_stale(row: &OutboxItem, now_ms: i64) -> bool {
 /// What takes the place of an answer that was shown and came to nothing.
 pub(super) fn no_answer(key: String) -> Part {
     let markdown = "*There is no answer.*".to_owned();
-    Part { key, says: Says::Answer { markdown, first: true, buttons: Vec::new() } }
+    Part { key, says: Says::Answer { markdown, buttons: Vec::new() } }
 }
 
 fn answer(turn: &str, text: &str, limit: &Limit) -> Vec<Part> {
     let pieces = split(text, limit).into_iter().filter(|piece| !piece.is_blank());
     let part = |(number, piece): (usize, super::split::Piece<'_>)| Part {
         key: answer_key(turn, number),
-        says: Says::Answer { markdown: piece.markdown(), first: number == 0, buttons: Vec::new() },
+        says: Says::Answer { markdown: piece.markdown(), buttons: Vec::new() },
     };
     pieces.enumerate().map(part).collect()
 }

@@ -49,6 +49,22 @@ fn end(text: &str) -> AgentFrame {
     })
 }
 
+/// Issue 13, point 23: what was stopped says so, outside of any block of code; who was stopped before a word says
+/// nothing twice.
+#[test]
+fn an_answer_that_was_stopped_says_so() {
+    let stopped = |text: &str| {
+        let AgentFrame::End(end) = end(text) else { unreachable!() };
+        told(AgentFrame::End(End { error: Some(ErrorCode::Cancelled), ..end }))
+    };
+    let of = |text: &str| vec![("t-m12/0".to_owned(), format!("answer {text}"))];
+    assert_eq!(stopped("one two "), of("one two\n\n⏹ Stopped."));
+    assert_eq!(stopped("```rust\nlet"), of("```rust\nlet\n```\n\n⏹ Stopped."));
+    assert_eq!(stopped("Stopped."), of("Stopped."));
+    assert_eq!(stopped(""), []);
+    assert_eq!(told(end("one two")), of("one two"));
+}
+
 fn ask(text: &str) -> Ask {
     Ask {
         approval: ApprovalId::from_number(7),

@@ -119,10 +119,17 @@ pub(super) fn split<'a>(text: &'a str, limit: &Limit) -> Vec<Piece<'a>> {
     pieces
 }
 
-/// The first message of a text that may still grow.
-pub(super) fn first(text: &str, limit: &Limit) -> String {
-    let rest = Rest { text, fence: None, mid_line: false };
-    rest.cut(limit).0.markdown()
+/// What closes the block of code that a text ends in, if it ends in one.
+pub(super) fn closing_of(text: &str) -> String {
+    let mut fence: Option<Fence> = None;
+    for line in text.lines() {
+        fence = match fence {
+            None => Fence::opened_by(line),
+            Some(open) if open.is_closed_by(line) => None,
+            open => open,
+        };
+    }
+    fence.map(|fence| fence.closing(text.ends_with('\n'))).unwrap_or_default()
 }
 
 impl<'a> Rest<'a> {

@@ -84,12 +84,32 @@ fn a_limit_that_nothing_fits_still_ends() {
     assert_eq!(pieces.iter().map(|piece| piece.text).collect::<String>(), "ab\n```\nc");
 }
 
-/// The beginning of a text that grows is the beginning of what it becomes, until it is full.
+/// The messages of a text that grows are those of what it becomes, all but the last one.
 #[test]
-fn the_first_message_of_a_growing_text_is_bounded() {
-    let text = "word ".repeat(100);
-    assert_eq!(first("word word ", &by_chars(30)), "word word ");
-    assert!(chars(&first(&text, &by_chars(30))) <= 30);
+fn the_messages_of_a_growing_text_stay_as_they_are() {
+    let text = "word and\n```rust\nlet it = \"be\";\n```\nmore\n\n".repeat(12);
+    let limit = by_chars(60);
+    let pieces = |text: &str| -> Vec<String> {
+        split(text, &limit).iter().map(super::Piece::markdown).collect()
+    };
+    let whole = pieces(&text);
+    for end in (0..text.len()).step_by(7) {
+        let mut so_far = pieces(text.get(..end).unwrap());
+        so_far.pop();
+        assert_eq!(so_far, whole[..so_far.len()], "{end}");
+    }
+}
+
+#[test]
+fn a_block_of_code_that_is_open_is_closed() {
+    for (text, closes) in [
+        ("no code", ""),
+        ("```\ncode\n```\nafter", ""),
+        ("```rust\nlet", "\n```"),
+        ("a\n~~~~\n```\n", "~~~~"),
+    ] {
+        assert_eq!(closing_of(text), closes, "{text:?}");
+    }
 }
 
 /// Texts with everything that a break depends on.

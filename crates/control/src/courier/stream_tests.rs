@@ -30,6 +30,40 @@ async fn an_answer_is_shown_while_it_is_being_written_and_its_end_replaces_it() 
     courier.stopped().await;
 }
 
+/// Issue 13, point 23: the later messages of a long answer grow as the first one does; what was shown and is no part of
+/// the answer in the end says so.
+#[tokio::test]
+async fn a_long_answer_is_shown_message_by_message() {
+    let world = World::new().await;
+    let (place, fake) = (world.place("!a").await, world.fake());
+    let courier = world.carry(&fake, brisk());
+    let row = world.writes(&place).await;
+    let whole = whole();
+    let pieces = messages(&whole);
+    assert!(pieces.len() >= 3, "{pieces:?}");
+    let (head, tail) = whole.split_at(whole.len() - 30);
+    world.chunk(row, 0, head);
+    let shown = || fake.texts(place.id);
+    let so_far = |text: &str| -> Vec<String> {
+        messages(text).iter().map(|piece| format!("unfinished: {piece}")).collect()
+    };
+    until("all of it is shown", async || shown() == so_far(head)).await;
+    world.chunk(row, 1, tail);
+    until("the last one grows", async || shown() == so_far(&whole)).await;
+    // Another model begins anew, and says less.
+    world.says(AgentFrame::Update(Update::Restart { turn: turn(row) }));
+    world.chunk(row, 0, "Short");
+    until("it is short", async || shown().first().is_some_and(|first| first.ends_with("Short")))
+        .await;
+    world.ends(row, "Short.").await;
+    world.told(&place).await;
+    let told = shown();
+    assert_eq!(told.first().map(String::as_str), Some("Short."));
+    assert!(told.iter().skip(1).all(|rest| rest == "*This part was taken back.*"), "{told:?}");
+    assert_eq!(told.len(), pieces.len());
+    courier.stopped().await;
+}
+
 #[tokio::test]
 async fn a_short_answer_is_one_message_that_was_never_edited() {
     let world = World::new().await;

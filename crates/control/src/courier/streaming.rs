@@ -25,6 +25,9 @@ use crate::ports::{Posting, Recipient, SendError, Streaming};
 /// How soon a draft is shown again to which nothing was added: Telegram shows one for half a minute.
 const DRAFT_AGAIN: Duration = Duration::from_secs(20);
 
+/// What a message says that has no words yet.
+const NOT_YET: &str = "…";
+
 /// What was shown of the answers that are being written here.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
@@ -36,9 +39,9 @@ struct Shown {
     origin: Option<String>,
     /// The chat that the answer belongs to.
     chat: (WorkspaceId, ChatId),
-    /// None: nothing yet.
-    message: Option<String>,
-    /// What the message says.
+    /// Its messages, in order.
+    bits: Vec<Bit>,
+    /// What the draft says.
     text: String,
     /// Of the text that it shows or was to show; 0: none.
     version: u64,
@@ -51,12 +54,21 @@ struct Shown {
     given_up: bool,
 }
 
+/// One message of an answer that is being written.
+#[derive(Debug, Default)]
+struct Bit {
+    /// None: not there yet.
+    message: Option<String>,
+    /// What it says.
+    text: String,
+}
+
 impl Shown {
     fn nothing(of: &InboxItem, origin: Option<String>, every: Duration) -> Self {
         Self {
             origin,
             chat: (of.workspace, of.chat),
-            message: None,
+            bits: Vec::new(),
             text: String::new(),
             version: 0,
             next: Instant::now(),
@@ -150,16 +162,17 @@ impl Worker {
         Ok((of, self.origin_of(row).await?))
     }
 
-    /// What is shown of an answer now, as it will begin.
-    async fn text_so_far(
+    /// What is shown of an answer now: the messages that it has so far, as they will be.
+    async fn texts_so_far(
         &self,
         place: &Conversation,
         turn: &Turn,
         shown: &Shown,
-    ) -> Result<String, Halt> {
+    ) -> Result<Vec<String>, Halt> {
         let heading = self.heading(place, shown.chat).await?;
         let text = Heading::over(heading.as_ref(), &turn.text);
-        Ok(split::first(&text, &limit_of(&self.surface.manners())))
+        let pieces = split::split(&text, &limit_of(&self.surface.manners())).into_iter();
+        Ok(pieces.filter(|piece| !piece.is_blank()).map(|piece| piece.markdown()).collect())
     }
 
     /// Shows it as a draft: nothing of that is kept, and the end is posted as if nothing had been shown.
@@ -169,7 +182,8 @@ impl Worker {
         turn: &Turn,
         shown: &mut Shown,
     ) -> Result<(), Halt> {
-        let text = self.text_so_far(place, turn, shown).await?;
+        // There is one draft: of a long answer it shows what is being written.
+        let text = self.texts_so_far(place, turn, shown).await?.pop().unwrap_or_default();
         let now = Instant::now();
         if shown.text != text {
             shown.since = now;
@@ -190,27 +204,46 @@ impl Worker {
     async fn show(&self, place: &Conversation, turn: &Turn, shown: &mut Shown) -> Result<(), Halt> {
         // A message stays, unlike what was shown as a draft before.
         shown.again = None;
-        let text = self.text_so_far(place, turn, shown).await?;
+        let mut texts = self.texts_so_far(place, turn, shown).await?;
+        // What began anew is shorter: the messages that it has no words for yet wait for them.
+        texts.resize(texts.len().max(shown.bits.len()), NOT_YET.to_owned());
         let to = Recipient { conversation: place.clone(), origin: shown.origin.clone() };
-        let key = answer_key(&format!("t-m{}", turn.row), 0);
+        for (number, text) in texts.into_iter().enumerate() {
+            if shown.bits.len() <= number {
+                shown.bits.push(Bit::default());
+            }
+            let key = answer_key(&format!("t-m{}", turn.row), number);
+            if let Some(bit) = shown.bits.get_mut(number).filter(|bit| bit.text != text) {
+                self.show_bit(&to, &key, text, bit).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Has one message of an unfinished answer say this.
+    async fn show_bit(
+        &self,
+        to: &Recipient,
+        key: &str,
+        text: String,
+        bit: &mut Bit,
+    ) -> Result<(), Halt> {
         let posting = unfinished(&text);
-        let message = match &shown.message {
+        let message = match &bit.message {
             Some(message) => message.clone(),
             None => {
-                let (message, fresh) = self.show_first(&to, &key, &posting).await?;
-                shown.message = Some(message.clone());
+                let (message, fresh) = self.show_first(to, key, &posting).await?;
+                bit.message = Some(message.clone());
                 if fresh {
-                    shown.text = text;
+                    bit.text = text;
                     return Ok(());
                 }
                 message
             }
         };
-        if shown.text != text {
-            let key = format!("{key}/{}", fingerprint(&text));
-            self.edit(&to, &key, &message, &posting).await?;
-            shown.text = text;
-        }
+        let key = format!("{key}/{}", fingerprint(&text));
+        self.edit(to, &key, &message, &posting).await?;
+        bit.text = text;
         Ok(())
     }
 

@@ -14,7 +14,7 @@ async fn a_draft_that_is_due_again_waits_its_turn() {
     let shown = Shown {
         origin: None,
         chat: (WorkspaceId::from_number(1), ChatId::from_number(1)),
-        message: None,
+        bits: Vec::new(),
         text: "so far".to_owned(),
         version,
         next: later,

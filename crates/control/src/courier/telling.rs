@@ -75,13 +75,24 @@ impl Worker {
         if let (Some(command), Some(last)) = (&commanded, parts.last_mut()) {
             last.offer(self.offered(command).await);
         }
-        if let (AgentFrame::End(_), []) = (&row.frame, parts.as_slice()) {
-            // An answer that was shown and came to nothing must not look unfinished for ever.
-            let key = render::answer_key(&row.turn, 0);
-            let shown = self.control.store().post(self.conversation, &key).await?;
-            parts.extend(shown.map(|_| render::no_answer(key)));
+        if matches!(row.frame, AgentFrame::End(_)) {
+            self.take_back_rest(row, &mut parts).await?;
         }
         Ok(parts)
+    }
+
+    /// What was shown of an answer and is no part of it must not look unfinished for ever.
+    async fn take_back_rest(&self, row: &OutboxItem, parts: &mut Vec<Part>) -> Result<(), Halt> {
+        loop {
+            let key = render::answer_key(&row.turn, parts.len());
+            if self.control.store().post(self.conversation, &key).await?.is_none() {
+                return Ok(());
+            }
+            parts.push(match parts.len() {
+                0 => render::no_answer(key),
+                _ => render::taken_back(key),
+            });
+        }
     }
 
     /// The command that a row answers, if it does.
@@ -129,16 +140,16 @@ impl Worker {
 
     async fn tell_part(&self, telling: &Telling<'_>, part: &Part) -> Result<(), Halt> {
         match &part.says {
-            Says::Answer { first: true, .. } => self.tell_first_part(telling, part).await,
+            Says::Answer { .. } => self.tell_answer(telling, part).await,
             Says::Question(_) => self.ask(telling, part).await,
-            Says::Answer { .. } | Says::Notice { .. } | Says::File { .. } => {
+            Says::Notice { .. } | Says::File { .. } => {
                 self.post_once(telling, &part.key, &part.says).await.map(drop)
             }
         }
     }
 
-    /// The beginning of an answer: in the place of what was shown of it while it was being written.
-    async fn tell_first_part(&self, telling: &Telling<'_>, part: &Part) -> Result<(), Halt> {
+    /// A part of an answer: in the place of what was shown of it while it was being written.
+    async fn tell_answer(&self, telling: &Telling<'_>, part: &Part) -> Result<(), Halt> {
         let (store, here) = (self.control.store(), self.conversation);
         let end_key = format!("{}/end", part.key);
         // That it was shown unfinished is kept under the key of the edit, before the post says of which row
