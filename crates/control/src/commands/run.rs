@@ -3,12 +3,13 @@
 
 use cloister_policy::egress::Rule;
 use cloister_policy::engine::{ChatCall, DomainCall, Person, Place, Request, WorkspaceCall};
+use cloister_protocol::link::Cause;
 use cloister_protocol::{End, ErrorCode, TurnId, Usage, UserId};
 use cloister_store::conversations::{Conversation, ConversationKind};
 use cloister_store::inbox::InboxItem;
 
 use super::tasks::task_line;
-use super::{Typed, Verb, nearest, prefix, spell_commands};
+use super::{Typed, Verb, nearest, parse, prefix, spell_commands};
 use crate::control::Control;
 use crate::error::ControlError;
 use crate::options::usd_to_nano;
@@ -241,13 +242,18 @@ impl Control {
         }
         let mut text =
             if self.is_stopped() { format!("{}\n", self.stop_sentence()) } else { String::new() };
-        text += &match open.len() {
-            0 => "Nothing is running.".to_owned(),
-            1 => "1 task is open:".to_owned(),
-            n => format!("{n} tasks are open:"),
+        let answering = self.answering(row, here).await?;
+        text += &match (open.len(), answering.as_slice()) {
+            (0, []) => "Nothing is running.".to_owned(),
+            (0, _) => String::new(),
+            (1, _) => "1 task is open:".to_owned(),
+            (n, _) => format!("{n} tasks are open:"),
         };
         for task in &open {
             line(&mut text, &task_line(task));
+        }
+        if !answering.is_empty() {
+            line(&mut text, &format!("I am answering in {}.", answering.join(", ")));
         }
         for question in &questions {
             line(&mut text, &format!("{} waits for your answer: {}", question.id, question.title));
@@ -260,6 +266,24 @@ impl Control {
         }
         line(&mut text, &format!("Budget: {}.", self.budget_line(&user).await?));
         Ok(text)
+    }
+
+    /// The chats where something is being answered; commands answer themselves.
+    async fn answering(&self, row: &InboxItem, here: &Here) -> Result<Vec<String>, ControlError> {
+        let mut chats: Vec<String> = Vec::new();
+        for item in self.store().unanswered(row.workspace).await? {
+            let answers = match &item.cause {
+                Cause::Message { text, .. } => parse(text).is_none(),
+                Cause::TasksEnded { .. } => true,
+                Cause::Clear => false,
+            };
+            let told = !here.is_shared() || item.chat == row.chat;
+            let chat = item.chat.to_string();
+            if answers && told && !chats.contains(&chat) {
+                chats.push(chat);
+            }
+        }
+        Ok(chats)
     }
 
     async fn budget(&self, row: &InboxItem, rest: &str) -> Result<String, ControlError> {
