@@ -109,24 +109,39 @@ impl Store {
         found.ok_or_else(|| not_found("conversation", id))
     }
 
-    /// Somebody named a conversation on its surface: its chat is named so, and the surface shows that already.
+    /// Somebody named a conversation on its surface: its chat is named so, and the surface shows that already. Whether
+    /// it was: a person's chat that was given another title here, which its conversation does not show yet, keeps
+    /// that, and is to be shown so.
     pub async fn rename_from(
         &self,
         id: ConversationId,
         title: &str,
         by: &str,
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         let what = "name a chat as its conversation";
         let mut tx = self.begin().await?;
-        let chat: Option<(u32, u32)> = sqlx::query_as(
-            "UPDATE conversations SET shown_title = ? WHERE id = ? RETURNING workspace_id, chat",
+        let there: Option<(u32, u32, bool)> = sqlx::query_as(
+            "SELECT c.workspace_id, c.chat, \
+               c.kind = 'room' AND coalesce(c.shown_title, chats.title) <> chats.title \
+             FROM conversations c JOIN chats ON chats.workspace_id = c.workspace_id AND chats.number = c.chat \
+             WHERE c.id = ?",
         )
-        .bind(title)
         .bind(id.number())
         .fetch_optional(&mut *tx)
         .await
         .tried(what)?;
-        let (workspace, chat) = chat.ok_or_else(|| not_found("conversation", id.number()))?;
+        let there = there.ok_or_else(|| not_found("conversation", id.number()))?;
+        let (workspace, chat, renamed_here) = there;
+        sqlx::query("UPDATE conversations SET shown_title = ? WHERE id = ?")
+            .bind(title)
+            .bind(id.number())
+            .execute(&mut *tx)
+            .await
+            .tried(what)?;
+        if renamed_here {
+            tx.commit().await.tried(what)?;
+            return Ok(false);
+        }
         let renamed = sqlx::query(
             "UPDATE chats SET title = ?1 WHERE workspace_id = ?2 AND number = ?3 AND title <> ?1",
         )
@@ -142,7 +157,8 @@ impl Store {
                 .of_workspace(WorkspaceId::from_number(workspace));
             audit::record(&mut tx, self.clock.now_ms(), entry).await?;
         }
-        tx.commit().await.tried(what)
+        tx.commit().await.tried(what)?;
+        Ok(true)
     }
 
     /// Somebody named a conversation who may not name its chat: the surface shows that now, and is to be mended.

@@ -170,6 +170,24 @@ async fn a_name_follows_from_the_surface() {
     assert!(world.store.rename_from(ConversationId::from_number(999), "x", "ada").await.is_err());
 }
 
+/// Issue 13, point 22: a title that was given here and is not shown yet is newer than a name that comes from the
+/// surface; it is still to be shown there.
+#[tokio::test]
+async fn a_name_from_the_surface_does_not_take_a_newer_title_back() {
+    let world = World::new().await;
+    let (workspace, who) = (world.ada.workspace, (world.ada.id, world.ada.workspace));
+    let topic = Thread { connector: world.telegram, external_id: "1001/9", title: "Taxes" };
+    let topic = world.store.put_own_thread(topic, who).await.unwrap();
+    world.store.rename_chat(workspace, C2, "Newer").await.unwrap();
+    assert!(!world.store.rename_from(topic.id, "Older", "ada").await.unwrap());
+    assert_eq!(world.store.chat(workspace, C2).await.unwrap().title, "Newer");
+    let mend = world.store.conversations_to_mend(world.telegram).await.unwrap();
+    assert_eq!(mend.first().map(|mend| mend.title.as_str()), Some("Newer"), "it shows “Older” now");
+    world.store.set_shown(topic.id, "Newer", false).await.unwrap();
+    assert!(world.store.rename_from(topic.id, "Newest", "ada").await.unwrap());
+    assert_eq!(world.store.chat(workspace, C2).await.unwrap().title, "Newest");
+}
+
 /// W7: what ends in the background is told on the surface where its person was last active in any chat: in the
 /// conversation that shows its chat there, or else in a door.
 #[tokio::test]
