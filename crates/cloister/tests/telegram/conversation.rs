@@ -171,6 +171,29 @@ async fn a_stranger_is_told_once_what_to_do() {
     assert!(!world.json(&["user", "list"]).await.to_string().contains("eve"));
 }
 
+/// Issue 13, point 21: who blocked the bot and starts it anew is told again how to pair, the same day; and not as often
+/// as they like.
+#[tokio::test]
+async fn a_stranger_who_starts_anew_is_told_again() {
+    let world = World::start().await;
+    let eve: Person = world.telegram.person("eve");
+    let chat = eve.with(&world.bot);
+    eve.ask(&chat, "hello", "pair").await;
+    eve.block(&world.bot);
+    eve.unblock(&world.bot);
+    for _ in 0..5 {
+        eve.start(&chat);
+    }
+    eve.ask(&chat, "pair", "Your code is").await;
+    assert_eq!(
+        eve.heard(&chat).len(),
+        5,
+        "once, three times again, and a code: {:?}",
+        eve.heard_texts(&chat)
+    );
+    assert_eq!(world.model.request_count(), 0);
+}
+
 /// X11: a flood is told once that it is too fast, and what was taken is answered.
 #[tokio::test]
 async fn a_flood_is_answered_once() {
@@ -210,7 +233,12 @@ async fn an_answer_can_be_cancelled() {
     steps.allow(2);
     ann.say(&chat, "talk");
     ann.wait_for_draft(&chat, |draft| draft.starts_with("this")).await;
+    // Issue 13, point 23: that an answer is being written is something that runs, and a stopped one says so.
+    let status = ann.ask(&chat, "/status", "Budget:").await;
+    assert!(status.text.contains("answering in C1"), "{}", status.text);
     ann.ask(&chat, "/cancel", "I stop what I was saying").await;
     assert!(world.model.wait_for_abandoned(1, PATIENCE).await, "the call is given up");
+    let stopped = ann.wait_for_words(&chat, "Stopped.").await;
+    assert!(stopped.text.starts_with("this"), "{}", stopped.text);
     ann.ask(&chat, "and now?", "echo: and now?").await;
 }

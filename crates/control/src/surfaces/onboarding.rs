@@ -19,6 +19,8 @@ pub(crate) struct Telling {
     strangers: Buckets<String>,
     /// What a conversation that leads nowhere was told.
     not_here: Buckets<(String, String)>,
+    /// Strangers who come again after they were told.
+    again: Buckets<(String, String)>,
     /// Anything else that is worth saying now and then.
     once: Buckets<String>,
 }
@@ -28,6 +30,7 @@ impl Default for Telling {
         Self {
             strangers: Buckets::new(Rate::new(30, 0.2)),
             not_here: Buckets::new(Rate::new(1, 1.0 / 3600.0)),
+            again: Buckets::new(Rate::new(3, 3.0 / 86_400.0)),
             once: Buckets::new(Rate::new(1, 1.0 / 60.0)),
         }
     }
@@ -58,6 +61,20 @@ impl Control {
             strangers.give_back(&stranger.surface);
         }
         Ok(told.then(|| options.refusal.clone()))
+    }
+
+    /// What to say to a stranger who was told before and begins anew: they may have left, or cleared, where they were
+    /// told. A few times a day for each, and at the same rate for all of them together.
+    pub fn refusal_again(&self, surface: &str, external_id: &str) -> Option<String> {
+        let stranger = account(surface, external_id, "").ok()?;
+        let telling = self.telling();
+        let who = (stranger.surface.clone(), stranger.external_id);
+        telling.again.take(who.clone(), Instant::now()).ok()?;
+        if telling.strangers.take(stranger.surface, Instant::now()).is_err() {
+            telling.again.give_back(&who);
+            return None;
+        }
+        Some(self.inner.parts.surfaces.refusal.clone())
     }
 
     /// What a stranger was to be told could not be said: it is said when they come again.

@@ -35,6 +35,16 @@ async fn who_asks_for_codes_again_and_again_is_answered_a_few_times() {
     assert!(answers.last().unwrap().contains("try again in"), "{answers:?}");
 }
 
+/// Issue 13, point 21: a stranger who begins anew is told again, a few times a day, and not as often as they like.
+#[tokio::test]
+async fn who_begins_anew_is_told_again_a_few_times() {
+    let world = World::new().await;
+    let told = |who: &str| world.control.refusal_again("matrix", who);
+    let again = (0..20).filter(|_| told("@eve:example.org").is_some()).count();
+    assert_eq!(again, 3);
+    assert!(told("@bob:example.org").is_some_and(|words| words.contains("pair")));
+}
+
 #[tokio::test]
 async fn a_flood_is_answered_once_in_a_while() {
     let world = World::new().await;

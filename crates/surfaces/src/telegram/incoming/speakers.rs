@@ -23,6 +23,12 @@ pub(super) fn sender(message: &Message) -> Option<&User> {
     (!from.is_bot && message.sender_chat.is_none() && from.id > 0).then_some(from)
 }
 
+/// Whether somebody pressed *Start*.
+fn begins(typed: &str) -> bool {
+    let word = typed.split_whitespace().next().unwrap_or_default();
+    word.strip_prefix('/').is_some_and(|word| word.eq_ignore_ascii_case("start"))
+}
+
 impl Bot {
     /// Whether an account belongs to somebody.
     pub(super) async fn knows(&self, account: i64) -> Result<bool, ControlError> {
@@ -90,6 +96,11 @@ impl Bot {
         let place = message.place();
         let key = format!("stranger-{}", message.name());
         let account = from.id.to_string();
+        // Who begins anew has cleared or blocked the chat where they were told.
+        let tell = tell.or_else(|| {
+            let anew = message.is_private() && begins(typed);
+            anew.then(|| self.control.refusal_again(SURFACE, &account)).flatten()
+        });
         if Control::asks_to_pair(typed) {
             if !message.is_private() {
                 return self.tell(&place, "pair-in-private", HOUR, PAIR_IN_PRIVATE);
