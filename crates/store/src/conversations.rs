@@ -215,6 +215,26 @@ impl Store {
         row.map(Row::into_conversation).transpose()
     }
 
+    /// The room that was made for a chat on a connector, or is to be.
+    pub async fn room_of_chat(
+        &self,
+        connector: ConnectorId,
+        (workspace, chat): (WorkspaceId, ChatId),
+    ) -> Result<Option<Conversation>, StoreError> {
+        let query = format!(
+            "SELECT {COLUMNS} FROM conversations c WHERE connector_id = ? AND workspace_id = ? AND chat = ? \
+             AND kind = 'room'"
+        );
+        let row: Option<Row> = sqlx::query_as(sqlx::AssertSqlSafe(query))
+            .bind(connector.number())
+            .bind(workspace.number())
+            .bind(chat.number())
+            .fetch_optional(self.reader())
+            .await
+            .tried("find the room of a chat")?;
+        row.map(Row::into_conversation).transpose()
+    }
+
     pub async fn conversations(
         &self,
         connector: ConnectorId,

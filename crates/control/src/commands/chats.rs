@@ -4,6 +4,7 @@ use cloister_policy::engine::{ChatCall, Request, WorkspaceCall};
 use cloister_protocol::link::Cause;
 use cloister_protocol::{ChatId, ErrorCode, WorkspaceId};
 use cloister_store::chats::Chat;
+use cloister_store::connectors::ConnectorId;
 use cloister_store::conversations::ConversationKind;
 use cloister_store::inbox::{InboxItem, InboxState};
 
@@ -14,6 +15,8 @@ use crate::error::ControlError;
 
 /// The longest chat title.
 const MAX_TITLE_CHARS: usize = 80;
+
+const THERE: &str = "has a conversation of its own: write there.";
 
 /// How chats are shown on a surface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,10 +146,13 @@ impl Control {
                     named(&chat)
                 ));
             }
-            return Ok(format!(
-                "{}{shown} has a conversation of its own: write there.",
-                named(&chat)
-            ));
+            let there = match shows {
+                Shows::One | Shows::Threads => THERE.to_owned(),
+                Shows::Rooms | Shows::Topics => {
+                    self.where_shown(row, here, (door.connector, &chat)).await?
+                }
+            };
+            return Ok(format!("{}{shown} {there}", named(&chat)));
         }
         self.store().show_in_door(door.id, id, &row.id.to_string()).await?;
         let sign = here.sign();
@@ -159,6 +165,38 @@ impl Control {
             "{} is shown here from now on, and takes what you write.{archived}",
             named(&chat)
         ))
+    }
+
+    /// What is said of the conversation that a chat has, or should have: never that it is there when it is not.
+    async fn where_shown(
+        &self,
+        row: &InboxItem,
+        here: &Here,
+        (connector, chat): (ConnectorId, &Chat),
+    ) -> Result<String, ControlError> {
+        if here.is_shared() || chat.id == row.chat {
+            return Ok(THERE.to_owned());
+        }
+        let room = self.store().room_of_chat(connector, (row.workspace, chat.id)).await?;
+        let sign = here.sign();
+        Ok(match room {
+            _ if chat.archived => {
+                format!("is archived: {sign}archive {} undo opens it again.", chat.id)
+            }
+            Some(room) => match (&room.external_id, &room.broken) {
+                (Some(_), None) => THERE.to_owned(),
+                (None, None) => "has no conversation yet: it is being opened.".to_owned(),
+                (_, Some(why)) => format!(
+                    "has a conversation of its own that can't be used now ({why}). If you left it you are invited \
+                     back, and if it is gone another one is opened."
+                ),
+            },
+            None => {
+                self.store().want_rooms(connector, here.by, row.workspace).await?;
+                self.chats_changed();
+                "has no conversation yet: it is being opened.".to_owned()
+            }
+        })
     }
 
     async fn shown_on(
