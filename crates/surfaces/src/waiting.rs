@@ -11,7 +11,7 @@ use std::time::Duration;
 use cloister_control::hosting::{Backoff, kept};
 use cloister_control::{Control, ControlError};
 use cloister_store::connectors::ConnectorId;
-use cloister_store::waiting::WhyWaiting;
+use cloister_store::waiting::{WaitingEvent, WhyWaiting};
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -25,6 +25,10 @@ const FETCH_AGAIN: Duration = Duration::from_secs(30);
 /// The longest pause before a message with files is tried again that there was no room for: each try fetches
 /// them anew.
 const FETCH_FOR_NOTHING: Duration = Duration::from_secs(5 * 60);
+/// How long what comes after a file waits for it; then it is taken before the file is.
+const FILE_HOLDS_MS: i64 = 4_000;
+/// How soon a file that holds nobody is tried again: what comes meanwhile waits for that.
+const LATE_AGAIN: Duration = Duration::from_secs(5);
 /// How many places are worked on at the same time; the others wait for one of these.
 const AT_ONCE: usize = 16;
 /// How long anything waits at most, in milliseconds.
@@ -63,6 +67,19 @@ impl Step {
             WhyWaiting::Busy | WhyWaiting::NoKey => Self::After(TRY_SOON),
         }
     }
+
+    /// The same, where nobody waits for what is to be taken later.
+    pub(crate) fn holding(self, nobody: bool) -> Self {
+        match self {
+            Self::Later if nobody => Self::After(LATE_AGAIN),
+            step => step,
+        }
+    }
+}
+
+/// Whether it is a file that was waited for long enough: it goes on being tried, and what came after it goes first.
+pub(crate) fn holds_nobody(waiting: &WaitingEvent, now: i64) -> bool {
+    waiting.why == WhyWaiting::NoFile && now.saturating_sub(waiting.since) > FILE_HOLDS_MS
 }
 
 /// Which places are being worked on, and the sign that there is something new.

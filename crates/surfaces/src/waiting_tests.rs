@@ -29,3 +29,27 @@ fn a_file_that_can_not_be_had_is_tried_again_within_half_a_minute() {
         assert!(pause <= FETCH_AGAIN, "{pause:?}");
     }
 }
+
+/// Issue 13, point 23: a file that does not come holds up what was said after it for seconds, and no longer.
+#[test]
+fn a_file_that_does_not_come_holds_nobody_for_long() {
+    let row = |why, since| WaitingEvent {
+        id: 1,
+        place: "1".to_owned(),
+        event: "2".to_owned(),
+        why,
+        sealed: None,
+        since,
+        told: false,
+    };
+    assert!(!holds_nobody(&row(WhyWaiting::NoFile, 0), FILE_HOLDS_MS));
+    assert!(holds_nobody(&row(WhyWaiting::NoFile, 0), FILE_HOLDS_MS + 1));
+    assert!(!holds_nobody(&row(WhyWaiting::Busy, 0), FILE_HOLDS_MS + 1));
+    assert_eq!(
+        Step::Later.holding(true),
+        Step::After(LATE_AGAIN),
+        "what comes meanwhile waits for that"
+    );
+    assert_eq!(Step::Later.holding(false), Step::Later);
+    assert_eq!(Step::Next.holding(true), Step::Next);
+}

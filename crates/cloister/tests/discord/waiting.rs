@@ -31,6 +31,20 @@ async fn one_slow_file_holds_up_nobody_else() {
     world.assert_clean();
 }
 
+/// Issue 13, point 23: a file that does not come holds up what its sender wrote after it for seconds, and no longer.
+#[tokio::test]
+async fn a_file_that_does_not_come_is_passed_by() {
+    let world = World::builder().config(SOON).start().await;
+    let (ann, dm) = world.met("ann").await;
+    world.discord.lay(FILES, Fault::Status(500));
+    ann.send(dm, Letter::text("look").file("a.txt", "text/plain", b"a"));
+    ann.ask(dm, "and this?", "echo: and this?").await;
+    world.discord.heal();
+    let told = world.told_model("look").await;
+    assert!(told.contains("a.txt"), "it is taken when it comes: {told}");
+    world.assert_clean();
+}
+
 /// X1, X6: a message that waits and can't be read any more is on record, and does not hold its channel for ever.
 #[tokio::test]
 async fn a_message_that_is_never_taken_is_on_record_and_holds_nobody() {

@@ -15,6 +15,9 @@ use crate::people::Speaker;
 use crate::surfaces::words::{megabytes, short};
 use crate::uploads::Upload;
 
+/// How long a platform may take to begin with a file: what comes after the file waits for that. It may have to fetch the
+/// file from elsewhere first, and goes on with that.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// How long the next piece of a file may take.
 const PIECE_WITHIN: Duration = Duration::from_secs(60);
 /// How long a whole file may take.
@@ -55,7 +58,13 @@ pub fn given_up(name: &str, platform: &str) -> ControlError {
     )
 }
 
-/// One step of fetching a file: the next piece, or the first answer.
+/// The first answer about a file.
+pub async fn answer<T>(step: impl Future<Output = Result<T, NotFetched>>) -> Result<T, NotFetched> {
+    let late = |late| NotFetched::passing(late, Patience::SOME);
+    timeout(ANSWER_WITHIN, step).await.map_err(late)?
+}
+
+/// One step of fetching a file: the next piece.
 pub async fn piece<T>(step: impl Future<Output = Result<T, NotFetched>>) -> Result<T, NotFetched> {
     let late = |late| NotFetched::passing(late, Patience::MUCH);
     timeout(PIECE_WITHIN, step).await.map_err(late)?

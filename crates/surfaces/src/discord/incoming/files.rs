@@ -66,7 +66,7 @@ fn may_fetch(url: &str, api: Option<&ApiUrl>) -> Option<Url> {
 async fn download(url: Url) -> Result<Response, NotFetched> {
     let client =
         client().map_err(|error| NotFetched::passing(error.without_url(), Patience::SOME))?;
-    let response = fetching::piece(async {
+    let response = fetching::answer(async {
         let sent = client.get(url).send().await;
         sent.map_err(|error| NotFetched::passing(error.without_url(), Patience::NONE))
     });

@@ -14,8 +14,10 @@ use futures_util::FutureExt;
 use super::{Seen, may_pass, text};
 use crate::discord::bot::Bot;
 use crate::discord::wire::Message;
-use crate::waiting::{AT_LAST_MS, Outcome, Step, Waits, Working};
+use crate::waiting::{AT_LAST_MS, Outcome, Step, Waits, Working, holds_nobody};
 
+/// How much of what waits in a channel is looked at: files that do not come are passed by.
+const LOOKED_AT: u32 = 40;
 /// What a failure of its own costs of the patience with a message.
 const FAILURE: u32 = 2;
 
@@ -36,9 +38,10 @@ impl Waits for Bot {
 
     async fn take_next(&self, channel: &str) -> Result<Step, ControlError> {
         let store = self.control.store();
-        let Some(row) = store.first_waiting(self.id(), channel, 1).await?.into_iter().next() else {
-            return Ok(Step::Nothing);
-        };
+        let now = store.clock.now_ms();
+        let mut rows = store.first_waiting(self.id(), channel, LOOKED_AT).await?;
+        rows.sort_by_key(|row| holds_nobody(row, now));
+        let Some(row) = rows.into_iter().next() else { return Ok(Step::Nothing) };
         let kept = row.sealed.as_deref().unwrap_or_default();
         let step = match serde_json::from_str::<Message>(kept) {
             Ok(message) => {
@@ -54,7 +57,7 @@ impl Waits for Bot {
         if step == Step::Next {
             store.stop_waiting(self.id(), channel, &row.event).await?;
         }
-        Ok(step)
+        Ok(step.holding(holds_nobody(&row, now)))
     }
 }
 

@@ -21,7 +21,7 @@ use super::messages::Handed;
 use crate::telegram::SURFACE;
 use crate::telegram::bot::Bot;
 use crate::telegram::updates::wire::Message;
-use crate::waiting::{AT_LAST_MS, Outcome, Step, Waits, Working};
+use crate::waiting::{AT_LAST_MS, Outcome, Step, Waits, Working, holds_nobody};
 
 /// How much of what waits in a conversation is looked at: the parts of an album stand near each other.
 const LOOKED_AT: u32 = 40;
@@ -55,6 +55,7 @@ impl Waits for Bot {
         }
         let wait_ms = i64::try_from(self.options.album_wait().as_millis()).unwrap_or(i64::MAX);
         let now = store.clock.now_ms();
+        waiting.sort_by_key(|one: &Waiting| holds_nobody(&one.row, now));
         let Some(together) = first_together(waiting, now, wait_ms) else {
             return Ok(Step::Nothing);
         };
@@ -87,7 +88,8 @@ impl Waits for Bot {
             }
             Outcome::Later(why) => {
                 let is_file = |part: &Waiting| part.row.why == WhyWaiting::NoFile;
-                Ok(Step::later(why, together.parts.iter().any(is_file)))
+                let step = Step::later(why, together.parts.iter().any(is_file));
+                Ok(step.holding(holds_nobody(&first.row, now)))
             }
         }
     }
