@@ -244,3 +244,31 @@ async fn the_bots_role_names_it() {
     assert_eq!(world.model.request_count(), 1, "a command is no message");
     world.assert_clean();
 }
+
+/// Issue 13, point 18: what was said in a channel before it was connected was not said to the agent, however late that is
+/// heard of; what is said afterwards is.
+#[tokio::test]
+async fn what_was_said_before_a_channel_was_connected_is_history() {
+    let world = World::start().await;
+    let club = world.club("member", &["ann"]).await;
+    let (ann, bot) = (&club.people[0], world.bot.mention());
+    ann.ask(club.general, &format!("{bot} hello"), "hello").await;
+    let other = world.discord.channel(club.guild, "other");
+    world.discord.gateway_down(true);
+    ann.say(other, &format!("{bot} an old word"));
+    ann.say(other, &format!("{bot} /rename Taken"));
+    world.connect(other, "other").await;
+    ann.say(other, &format!("{bot} a new word"));
+    world.discord.forget_sessions();
+    world.discord.gateway_down(false);
+    ann.wait_for_words(other, "a new word").await;
+    let heard: Vec<String> =
+        ann.heard(other).iter().map(cloister_testkit::discord::Seen::text).collect();
+    assert!(
+        !heard.iter().any(|text| text.contains("old word") || text.contains("Taken")),
+        "{heard:?}"
+    );
+    let asked = world.model.requests();
+    assert!(!asked.iter().any(|request| request.body.to_string().contains("old word")));
+    world.assert_clean();
+}

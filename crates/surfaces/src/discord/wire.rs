@@ -4,6 +4,7 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+use twilight_model::util::Timestamp;
 
 /// Messages that somebody wrote.
 const DEFAULT: u64 = 0;
@@ -242,6 +243,9 @@ pub(super) struct Guild {
     pub(super) id: String,
     #[serde(default, deserialize_with = "lenient")]
     pub(super) unavailable: bool,
+    /// Since when the bot is there, as Discord writes times.
+    #[serde(default, deserialize_with = "lenient")]
+    pub(super) joined_at: Option<String>,
     #[serde(default, deserialize_with = "lenient_list")]
     pub(super) channels: Vec<Channel>,
     #[serde(default, deserialize_with = "lenient_list")]
@@ -391,6 +395,12 @@ pub(super) fn snowflake(id: &str) -> Option<u64> {
 pub(super) fn snowflake_at(unix_ms: i64) -> u64 {
     let since = u64::try_from(unix_ms.saturating_sub(EPOCH_MS)).unwrap_or(0);
     (since.min(u64::MAX >> 22) << 22).max(1)
+}
+
+/// What was made before a time, as Discord writes it, has a smaller snowflake than this.
+pub(super) fn snowflake_since(time: &str) -> Option<u64> {
+    let micros = Timestamp::parse(time).ok()?.as_micros();
+    Some(snowflake_at(micros / 1000))
 }
 
 /// When a snowflake was made, in Unix milliseconds.

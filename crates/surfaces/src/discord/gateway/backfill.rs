@@ -14,7 +14,7 @@ use super::super::SURFACE;
 use super::super::bot::{Bot, channel};
 use super::super::incoming::Place;
 use super::super::rest::Fault;
-use super::super::wire::{Guild, Message, snowflake, snowflake_at};
+use super::super::wire::{Guild, Message, snowflake, snowflake_at, snowflake_since};
 use super::CLOCKS_DIFFER_MS;
 
 /// How many messages come at once.
@@ -157,23 +157,26 @@ pub(super) async fn known(bot: &Bot) -> Result<Vec<String>, ControlError> {
     Ok(known.into_iter().filter_map(|conversation| conversation.external_id).collect())
 }
 
-/// The channels and threads of a server that somebody connected and something was said in.
+/// The channels and threads of a server that somebody connected and something was said in, each with from where on: what
+/// was said before the bot was there, or before the channel was connected, was not said to it.
 pub(super) async fn spoken_in(
     bot: &Bot,
     guild: Guild,
     since: u64,
-) -> Result<Vec<String>, ControlError> {
+) -> Result<Vec<(String, u64)>, ControlError> {
+    let came = guild.joined_at.as_deref().and_then(snowflake_since).unwrap_or(0);
     let mut found = Vec::new();
     for channel in guild.channels.iter().chain(&guild.threads) {
         let last = channel.last_message_id.as_deref().and_then(snowflake);
-        if last.is_none_or(|last| last <= since) {
+        if last.is_none_or(|last| last <= since.max(came)) {
             continue;
         }
         let parent = channel.parent_id.as_deref().filter(|_| channel.is_thread());
         for id in [Some(channel.id.as_str()), parent].into_iter().flatten() {
             let there = contexts::Conversation { surface: SURFACE.to_owned(), id: id.to_owned() };
-            if bot.control.store().context_of(&there).await?.is_some() {
-                found.push(channel.id.clone());
+            if let Some(context) = bot.control.store().context_of(&there).await? {
+                let connected = snowflake_at(context.created_at);
+                found.push((channel.id.clone(), since.max(came).max(connected)));
                 break;
             }
         }

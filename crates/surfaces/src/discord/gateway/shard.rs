@@ -294,7 +294,9 @@ impl Listener {
                     "a session with Discord began"
                 );
                 let known = self.patiently(|bot| Box::pin(known(bot))).await?;
-                let ours = known.into_iter().filter(|id| self.may_be_ours(id)).collect();
+                let since = self.session.since.unwrap_or_default();
+                let ours = known.into_iter().filter(|id| self.may_be_ours(id));
+                let ours = ours.map(|id| (id, since)).collect();
                 return Some(self.ask(ours));
             }
             Event::Resumed => {
@@ -336,13 +338,15 @@ impl Listener {
     }
 
     /// Channels that are to be asked, each once in a session.
-    fn ask(&mut self, channels: Vec<String>) -> Vec<Work> {
-        let Some(after) = self.session.since else { return Vec::new() };
+    fn ask(&mut self, channels: Vec<(String, u64)>) -> Vec<Work> {
+        if self.session.since.is_none() {
+            return Vec::new();
+        }
         let session = &mut self.session;
-        let new = channels.into_iter().filter(|id| session.asked.insert(id.clone()));
-        let new: Vec<String> = new.collect();
+        let new = channels.into_iter().filter(|(id, _)| session.asked.insert(id.clone()));
+        let new: Vec<(String, u64)> = new.collect();
         let gap = &self.session.gap;
-        let missed = |channel| Work::Missed { channel, after, gap: gap.clone() };
+        let missed = |(channel, after)| Work::Missed { channel, after, gap: gap.clone() };
         new.into_iter().map(missed).collect()
     }
 
