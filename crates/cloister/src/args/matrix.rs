@@ -29,11 +29,17 @@ pub(crate) enum Matrix {
         #[arg(value_parser = account)]
         account: Option<String>,
     },
-    /// Log an account out and forget it; its rooms stay on the homeserver, its chats stay here
+    /// Leave the rooms of an account, log it out and destroy its keys; its chats stay here
     Rm {
         /// Which account, such as @cloister:example.org
         #[arg(value_parser = account)]
         account: String,
+        /// Stay in the rooms, such as to add the account again elsewhere
+        #[arg(long)]
+        stay: bool,
+        /// Do not ask first
+        #[arg(long)]
+        yes: bool,
     },
     /// Compare what is known here with the rooms on the homeserver, and mend what is known; no room is made
     /// or left

@@ -28,7 +28,7 @@ pub(super) async fn run(context: Context, command: Matrix) -> Result<ExitCode, C
         Matrix::Status { account } => {
             return connectors::status(&context, MATRIX, account.as_deref()).await;
         }
-        Matrix::Rm { account } => connectors::remove(&context, MATRIX, &account).await?,
+        Matrix::Rm { account, stay, yes } => remove(&context, &account, stay, yes).await?,
         Matrix::Reconcile { account } => {
             let client = context.running().await?;
             let path = format!("{}/reconcile", MATRIX.path(&account));
@@ -93,12 +93,39 @@ async fn forget(context: &Context, reset: Reset) -> Result<(), CliError> {
     context.output.result(&done, || report::reset(&done))
 }
 
-fn confirm(account: &str, mode: ResetMode) -> Result<(), CliError> {
-    if !std::io::stdin().is_terminal() {
-        let message = format!("nobody is here to confirm the reset of {account}");
-        return Err(CliError::new(ErrorCode::Refused, message)
-            .fix("say it with --yes; --dry-run says what would be done"));
+/// Removes an account for good: it leaves its rooms first, while it still can.
+async fn remove(context: &Context, account: &str, stay: bool, yes: bool) -> Result<(), CliError> {
+    let client = context.running().await?;
+    if !yes {
+        let rooms = if stay {
+            "It stays in its rooms on the homeserver, where nobody answers any more"
+        } else {
+            "It leaves every room it is in, on the homeserver too; people keep them until they leave them"
+        };
+        let what = format!(
+            "This logs {account} out and destroys its keys: what was said in encrypted rooms is not read by it again \
+             without its recovery key. {rooms}. Chats and files stay here."
+        );
+        typed_again(account, "the removal", &what, "say it with --yes")?;
     }
+    if !stay {
+        let path = format!("{}/reset", MATRIX.path(account));
+        let asked = ResetConnector { mode: ResetMode::ServerLeaveForget, dry_run: false };
+        let done: Result<ResetReport, CliError> = client.post_within(LONG, &path, &asked).await;
+        let stays = "; --stay removes the account without leaving its rooms";
+        let done = done.map_err(|error| error.fix(format!("try again{stays}")))?;
+        if let Some(failed) = done.failed.first() {
+            let (count, room, why) = (done.failed.len(), &failed.room, &failed.why);
+            let message = format!("{count} rooms could not be left, such as {room}: {why}");
+            let fix = format!("nothing was removed: try again{stays}");
+            return Err(CliError::new(ErrorCode::Busy, message).fix(fix));
+        }
+        context.output.note(&format!("{} rooms were left.", done.left.len()));
+    }
+    connectors::remove(context, MATRIX, account).await
+}
+
+fn confirm(account: &str, mode: ResetMode) -> Result<(), CliError> {
     let what = match mode {
         ResetMode::LocalOnly => format!(
             "This forgets here which rooms show which chats of {account}. Chats, files and rooms stay; what \
@@ -110,6 +137,15 @@ fn confirm(account: &str, mode: ResetMode) -> Result<(), CliError> {
              leave them. Chats and files stay here; who starts a direct chat with the bot gets new rooms."
         ),
     };
+    typed_again(account, "the reset", &what, "say it with --yes; --dry-run says what would be done")
+}
+
+/// Has who is there type the account once more.
+fn typed_again(account: &str, deed: &str, what: &str, fix: &str) -> Result<(), CliError> {
+    if !std::io::stdin().is_terminal() {
+        let message = format!("nobody is here to confirm {deed} of {account}");
+        return Err(CliError::new(ErrorCode::Refused, message).fix(fix));
+    }
     if questions::ask(&format!("{what}\nType the account to go on: "))? == account {
         Ok(())
     } else {
