@@ -127,7 +127,7 @@ async fn an_account_is_added_listed_looked_at_and_removed() {
     let unknown = bare.stack.cli(&["--json", "matrix", "status", "@no:localhost"]).await.unwrap();
     assert_eq!(unknown.code, Some(1), "{unknown:?}");
 
-    bare.stack.cli_ok(&["matrix", "rm", &user]).await.unwrap();
+    bare.stack.cli_ok(&["matrix", "rm", &user, "--yes"]).await.unwrap();
     assert_eq!(bare.list().await, json!([]));
     let (code, again) = bare.add(&url, &user, &password).await;
     assert_eq!(code, Some(0), "{again}");

@@ -178,7 +178,7 @@ async fn a_fresh_device_reads_what_the_lost_one_could() {
 #[tokio::test]
 async fn a_recovery_key_opens_the_account_again() {
     let world = World::start().await;
-    world.stack.cli_ok(&["matrix", "rm", &world.bot.user_id]).await.unwrap();
+    world.stack.cli_ok(&["matrix", "rm", &world.bot.user_id, "--yes"]).await.unwrap();
     let password = file(&world, "password", &world.bot.password);
     let added = add(&world, &["--password-file", password.to_str().unwrap()]).await;
     assert!(added["recovery_key"].is_null(), "it was shown when it was made: {added}");
@@ -200,7 +200,7 @@ async fn a_recovery_key_opens_the_account_again() {
     let (code, added) = add(&[]).await;
     assert_eq!(code, Some(0), "{added}");
     let key = added["recovery_key"].as_str().unwrap().to_owned();
-    world.stack.cli_ok(&["matrix", "rm", &fresh.user_id]).await.unwrap();
+    world.stack.cli_ok(&["matrix", "rm", &fresh.user_id, "--yes"]).await.unwrap();
     let before = (world.synapse.devices(&fresh.user_id).await.unwrap(), stores(&world));
 
     let wrong =

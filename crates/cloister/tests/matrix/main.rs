@@ -17,6 +17,10 @@ mod faults;
 #[cfg(test)]
 mod incoming;
 #[cfg(test)]
+mod independent;
+#[cfg(test)]
+mod independent_rooms;
+#[cfg(test)]
 mod outgoing;
 #[cfg(test)]
 mod person;

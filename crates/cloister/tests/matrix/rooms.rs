@@ -207,7 +207,7 @@ async fn a_group_room_is_left_with_a_sentence_unless_it_is_connected() {
     assert!(ann.spaces().is_empty(), "nothing is made for a group");
 }
 
-/// X9: a stranger is told once; another invitation is turned down without a word.
+/// X9: a stranger is told once; another invitation is turned down while the first room is there.
 #[tokio::test]
 async fn a_stranger_is_told_once() {
     let world = World::start().await;

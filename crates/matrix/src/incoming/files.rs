@@ -62,7 +62,7 @@ impl Bot {
             if let Some(token) = self.client.access_token() {
                 request = request.bearer_auth(token);
             }
-            let response = fetching::piece(async {
+            let response = fetching::answer(async {
                 let sent = request.send().await;
                 sent.map_err(|error| NotFetched::passing(error.without_url(), Patience::NONE))
             });

@@ -38,7 +38,7 @@ pub(super) enum Heard {
     Renamed {
         name: String,
     },
-    /// Somebody came, was invited or left.
+    /// Who can read along changed: somebody came, was invited or left, or the room was opened or closed.
     Moved,
     /// A message of a kind that nothing can be done with; what it is called.
     Unusable(String),
@@ -92,7 +92,10 @@ fn hear(event: &Value) -> Option<Heard> {
             Heard::Redacted { of: event_id(of)? }
         }
         ("m.room.name", Some("")) => Heard::Renamed { name: word(content.get("name"))?.to_owned() },
-        ("m.room.member", Some(_)) => Heard::Moved,
+        ("m.room.member", Some(_))
+        | ("m.room.join_rules" | "m.room.history_visibility" | "m.room.encryption", Some("")) => {
+            Heard::Moved
+        }
         ("m.sticker", None) => Heard::Unusable("stickers".to_owned()),
         ("m.poll.start" | "org.matrix.msc3381.poll.start", None) => {
             Heard::Unusable("polls".to_owned())

@@ -78,6 +78,7 @@ impl Bot {
             text: words,
             attachments: attachments.clone(),
         };
+        self.about_to_ask(&said.text).await;
         match self.hand_over(handed).await {
             Ok(()) => {
                 self.asked_for_chats(&said.text, speaker.user).await;

@@ -29,7 +29,7 @@ use tokio::sync::Notify;
 
 use crate::bot::Bot;
 use heard::{Heard, Seen};
-pub(crate) use private::OTHERS_HERE;
+pub(crate) use private::{Open, is_closed, opened_by};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(60 * 60);
@@ -117,7 +117,9 @@ impl Bot {
             Heard::Unusable(what) => self.cannot_use(room, seen, what).await?,
             Heard::Reacted { to, with } => self.take_reaction(room, seen, to, with).await?,
             Heard::Redacted { of } => self.take_redaction(room, seen, of).await?,
-            Heard::Renamed { name } => self.room_renamed(room, name, &seen.sender).await?,
+            Heard::Renamed { name } => {
+                self.room_renamed(room, name, (&seen.sender, &seen.id)).await?;
+            }
             Heard::Moved => self.somebody_moved(room).await?,
             Heard::Nothing => {}
         }

@@ -3,10 +3,13 @@
 use cloister_control::{ControlError, Pressed};
 use cloister_protocol::{AgentFrame, Answer, ErrorCode};
 use matrix_sdk::Room;
+use matrix_sdk::deserialized_responses::TimelineEvent;
 use matrix_sdk::ruma::EventId;
 
-use super::MINUTE;
 use super::heard::Seen;
+use super::messages::NotThere;
+use super::speakers::is_private;
+use super::{ASK_AGAIN, MINUTE};
 use crate::SURFACE;
 use crate::bot::Bot;
 use crate::outgoing::{Touch, answer_of};
@@ -28,6 +31,16 @@ impl Bot {
         let told = self.control.store().told_by(conversation.id, to.as_str()).await?;
         if !told.is_some_and(|row| matches!(row.frame, AgentFrame::Ask(_))) {
             return Ok(());
+        }
+        // What is asked of one person is answered where they are by themselves, as it is by words.
+        if is_private(&conversation) && !self.keep_private(room, &conversation).await? {
+            return Ok(());
+        }
+        for event in [to, &*seen.id] {
+            if !self.still_stands(room, event).await? {
+                self.tell(room, "reaction-to-nothing", MINUTE, WITHDRAWN).await;
+                return Ok(());
+            }
         }
         if let Some(why) = self.why_not_counted(room, seen, answer).await? {
             self.tell(room, "reaction-not-counted", MINUTE, why).await;
@@ -56,6 +69,18 @@ impl Bot {
         }
     }
 
+    /// Whether an event is on the homeserver as it was sent: a question that was taken away is not shown to
+    /// anybody, and a reaction that was taken back is none.
+    async fn still_stands(&self, room: &Room, event: &EventId) -> Result<bool, ControlError> {
+        match self.fetch_event(room, event).await {
+            Ok(found) => Ok(!is_redacted(&found)),
+            Err(NotThere::Ever) => Ok(false),
+            Err(NotThere::Now) => {
+                Err(ControlError::busy("a question could not be looked at", ASK_AGAIN))
+            }
+        }
+    }
+
     /// Why a reaction of somebody we know is no answer, if it is none. In the clear it may be of any device,
     /// and of the homeserver.
     async fn why_not_counted(
@@ -79,5 +104,17 @@ impl Bot {
     }
 }
 
+/// Whether somebody took an event away: what it said is gone then, and the homeserver says who did.
+fn is_redacted(event: &TimelineEvent) -> bool {
+    let json = serde_json::from_str::<serde_json::Value>(event.raw().json().get());
+    json.map_or(true, |event| {
+        let taken_away = event.pointer("/unsigned/redacted_because").is_some();
+        let empty = event.get("content").and_then(serde_json::Value::as_object);
+        taken_away || empty.is_none_or(serde_json::Map::is_empty)
+    })
+}
+
+const WITHDRAWN: &str = "I did not take your reaction: what it answers was taken away. `!approvals` shows what waits for \
+     an answer.";
 const UNVERIFIED_DEVICES: &str = "I did not take your reaction: one of your devices is not verified, and a reaction \
      does not say which device it came from. Verify that device in your app or log it out, or write `!yes`.";

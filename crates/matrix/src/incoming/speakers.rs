@@ -13,6 +13,8 @@ use super::heard::{Heard, Seen};
 use crate::SURFACE;
 use crate::bot::Bot;
 
+const PAIR_ALONE: &str =
+    "A code is for your eyes alone: start a direct chat with me, and write `pair` there.";
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Bot {
@@ -40,8 +42,8 @@ impl Bot {
         match self.control.locate(self.id(), SURFACE, sender, heard).await? {
             Located::To(mut speaker) => {
                 // Who is heard there can be told something there.
-                let broken = speaker.conversation.broken.as_deref();
-                if broken.is_some_and(|why| why != super::OTHERS_HERE) {
+                if speaker.conversation.broken.is_some() && !super::is_closed(&speaker.conversation)
+                {
                     self.control.store().set_broken(speaker.conversation.id, None).await?;
                     speaker.conversation.broken = None;
                 }
@@ -57,10 +59,13 @@ impl Bot {
             }
             Located::Stranger { tell } => {
                 let key = format!("stranger-{}", seen.id);
-                let answer = if Control::asks_to_pair(words) {
-                    self.control.pairing_words(SURFACE, sender, sender).await
-                } else {
-                    tell
+                let answer = match Control::asks_to_pair(words) {
+                    true if alone => self.control.pairing_words(SURFACE, sender, sender).await,
+                    true => {
+                        self.tell(room, "pair-alone", HOUR, PAIR_ALONE).await;
+                        None
+                    }
+                    false => tell,
                 };
                 if let Some(answer) = answer {
                     self.speak(room, &key, &answer).await;
@@ -102,11 +107,12 @@ impl Bot {
         Ok(known)
     }
 
-    /// Whether nobody but this person and us is in a room, or invited to it.
+    /// Whether nobody but this person and us is in a room, or invited to it, or may come in or read unasked.
     async fn alone_with(&self, room: &Room, person: &UserId) -> Result<bool, ControlError> {
         let there = self.members(room).await?;
         let us = self.client.user_id();
-        Ok(there.iter().all(|member| member == person || Some(&**member) == us))
+        let alone = there.iter().all(|member| member == person || Some(&**member) == us);
+        Ok(alone && self.opened(room).await?.is_none())
     }
 
     /// Whether it is another connector's account: two of ours in one room have nothing to say to each other.

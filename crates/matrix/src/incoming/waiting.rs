@@ -28,6 +28,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(15);
 const LOOK_SOON: Duration = Duration::from_secs(2);
 /// How soon a file that could not be fetched is tried again.
 const FETCH_AGAIN: Duration = Duration::from_secs(5);
+/// How long what comes after a file waits for it; then it is taken before the file is.
+const FILE_HOLDS_MS: i64 = 4_000;
 /// How many rooms are worked on at the same time.
 const ROOMS_AT_ONCE: usize = 32;
 /// How long anything waits at most.
@@ -135,7 +137,8 @@ impl Bot {
         i64::try_from(self.options.key_wait_s).unwrap_or(i64::MAX).saturating_mul(1000)
     }
 
-    async fn retry_room(&self, place: &str, events: Vec<WaitingEvent>) {
+    async fn retry_room(&self, place: &str, mut events: Vec<WaitingEvent>) {
+        events.sort_by_key(|waiting| self.holds_nobody(waiting));
         let room = <&RoomId>::try_from(place).ok().and_then(|id| self.client.get_room(id));
         // What can be read keeps its order: after one that must wait, the others do.
         let mut held_up = false;
@@ -154,6 +157,8 @@ impl Bot {
                     store.stop_waiting(self.id(), place, &waiting.event).await.map(drop)
                 }
                 Ok(Outcome::Later(WhyWaiting::NoKey)) => Ok(()),
+                // A file that does not come goes on being tried, and holds up nobody.
+                Ok(Outcome::Later(WhyWaiting::NoFile)) if self.holds_nobody(&waiting) => Ok(()),
                 Ok(Outcome::Later(_)) => {
                     held_up = true;
                     Ok(())
@@ -198,6 +203,11 @@ impl Bot {
 
     fn age_ms(&self, waiting: &WaitingEvent) -> i64 {
         self.control.store().clock.now_ms().saturating_sub(waiting.since)
+    }
+
+    /// Whether it is a file that was waited for long enough: what came after it goes first.
+    fn holds_nobody(&self, waiting: &WaitingEvent) -> bool {
+        waiting.why == WhyWaiting::NoFile && self.age_ms(waiting) > FILE_HOLDS_MS
     }
 
     /// It waits on, if it has not waited for days by a clock that may have jumped. Who was not told that it

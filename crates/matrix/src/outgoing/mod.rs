@@ -174,12 +174,11 @@ impl Bot {
         match to.conversation.kind {
             ConversationKind::Shared => {}
             ConversationKind::Room | ConversationKind::Door => {
-                let others = self
-                    .others_in(&room, &to.conversation)
-                    .await
-                    .map_err(|error| SendError::Unreachable(error.to_string()))?;
-                if !others.is_empty() {
-                    return Err(SendError::Gone(crate::incoming::OTHERS_HERE.to_owned()));
+                let not_private = self.not_private(&room, &to.conversation).await;
+                let not_private =
+                    not_private.map_err(|error| SendError::Unreachable(error.to_string()))?;
+                if let Some(why) = not_private {
+                    return Err(SendError::Gone(why.mark().to_owned()));
                 }
             }
         }

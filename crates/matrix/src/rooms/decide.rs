@@ -15,7 +15,7 @@ use super::graph::{
 };
 use super::naming::{room_name, title_in};
 use super::ownership::{ChatClaim, Claim, HomeClaim};
-use crate::incoming::OTHERS_HERE;
+use crate::incoming::is_closed;
 
 /// Decides what to make of what was seen. `joined` is every room that this account is in, seen or not.
 pub(crate) fn decide(seen: &[Seen], joined: &HashSet<String>, known: &Known, scope: Scope) -> Plan {
@@ -228,15 +228,15 @@ impl<'a> Decider<'a> {
             self.repaired(room);
         }
         // Not shown yet: whoever makes rooms is about to.
-        let Some(shown) = &row.shown_title else { return };
-        let as_shown = room.name == room_name(row.chat, shown, row.shown_archived)
-            || (title == *shown && archived == row.shown_archived);
-        if as_shown {
+        let Some(shown) = row.shown_title.as_ref().filter(|_| !is_called_as_shown(row, &room.name))
+        else {
             return;
-        }
-        // Nothing was changed here since it was shown: the change on the server is the newer one.
-        if known == *shown && known != title {
-            self.plan.changes.push(Change::Retitle { chat, title: title.clone() });
+        };
+        // Nothing was changed here since it was shown: the change on the server is the newer one, if it is the
+        // person's. What we called it ourselves is what was wanted then.
+        if known == *shown && known != title && !room.named_by_us {
+            let room = room.room.clone();
+            self.plan.changes.push(Change::Retitle { room, title: title.clone() });
         }
         self.plan.changes.push(Change::Show { room: room.room.clone(), title, archived });
         self.repaired(room);
@@ -283,6 +283,9 @@ impl<'a> Decider<'a> {
         let Some(person) = self.known.people.get(other) else {
             return self.skip(room, "not ours: it is with somebody who is linked to nobody here");
         };
+        if let Some(open) = room.open {
+            return self.skip(room, open.mark());
+        }
         self.place_door(room, *person, claims);
     }
 
@@ -377,9 +380,11 @@ impl<'a> Decider<'a> {
     }
 }
 
-/// Whether it is closed because others are in it; who watches that opens it again.
-fn is_closed(row: &Conversation) -> bool {
-    row.broken.as_deref() == Some(OTHERS_HERE)
+/// Whether a room is called what it is known to show.
+pub(crate) fn is_called_as_shown(row: &Conversation, name: &str) -> bool {
+    let Some(shown) = &row.shown_title else { return false };
+    name == room_name(row.chat, shown, row.shown_archived)
+        || title_in(name, row.chat) == (shown.clone(), row.shown_archived)
 }
 
 /// Whether it was never shown: whoever makes rooms goes on with it, down to the invitation.

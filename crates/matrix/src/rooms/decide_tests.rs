@@ -23,7 +23,8 @@ fn chat_claim(name: &str, workspace: WorkspaceId, chat: u32) -> Claim {
 fn seen(room: &str, claim: Claim, members: &[&str]) -> Seen {
     let space = matches!(claim, Claim::Home(_));
     let members = members.iter().map(|name| account(name).to_string()).collect();
-    Seen { room: room.to_owned(), claim, created_at: 1, name: String::new(), space, members }
+    let (room, name) = (room.to_owned(), String::new());
+    Seen { room, claim, created_at: 1, name, named_by_us: false, space, members, open: None }
 }
 
 fn world() -> Known {
@@ -72,8 +73,13 @@ fn apply(known: &mut Known, plan: &Plan) {
                     row.shown_archived = *archived;
                 }
             }
-            Change::Retitle { chat, title } => {
-                known.chats.get_mut(chat).unwrap().title.clone_from(title);
+            Change::Retitle { room, title } => {
+                let row = rows_in(known, room).next().unwrap();
+                let (chat, shown) = ((row.workspace, row.chat), row.shown_title.clone());
+                let known = known.chats.get_mut(&chat).unwrap();
+                if shown.is_none_or(|shown| shown == known.title) {
+                    known.title.clone_from(title);
+                }
             }
             Change::Mark { room, broken } => {
                 for row in rows_in(known, room) {
@@ -206,6 +212,34 @@ fn a_title_that_changed_there_is_taken_unless_it_changed_here_too() {
     apply(&mut here_too, &plan);
     assert_eq!(here_too.chats[&chat].title, "Kitchen");
     assert_eq!(here_too.conversations[0].shown_title.as_deref(), Some("Garden"));
+}
+
+/// Issue 13, point 22: what we called a room ourselves is what was wanted then, and never a newer title than the one we
+/// have; the room is to be called that.
+#[test]
+fn our_own_name_for_a_room_takes_no_title_back() {
+    let mut room = seen("!c1", chat_claim("ada", W1, 1), &["ada"]);
+    (room.name, room.named_by_us) = ("C1 · Old".to_owned(), true);
+    let mut known = world();
+    let chat = (W1, FIRST_CHAT);
+    known.chats.insert(chat, KnownChat { title: "New".to_owned() });
+    let mut shown = row(1, Some("!c1"), chat, ADA);
+    shown.shown_title = Some("New".to_owned());
+    known.conversations.push(shown);
+    let plan = whole(&[room], &known);
+    apply(&mut known, &plan);
+    assert_eq!(known.chats[&chat].title, "New");
+    assert_eq!(known.conversations[0].shown_title.as_deref(), Some("Old"), "it is to be mended");
+}
+
+/// Issue 13, point 19: a direct room that is open to others is no door.
+#[test]
+fn a_room_that_is_open_to_others_is_not_placed() {
+    let mut room = seen("!open", Claim::None, &["ada"]);
+    assert_eq!(whole(std::slice::from_ref(&room), &world()).restored, ["!open"]);
+    room.open = Some(crate::incoming::Open::ToEnter);
+    let plan = whole(&[room], &world());
+    assert!(plan.changes.is_empty() && plan.skipped.len() == 1, "{plan:?}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use cloister_protocol::{ChatId, UserId, WorkspaceId};
 use cloister_store::conversations::{Conversation, ConversationId, ConversationKind};
 
 use super::ownership::Claim;
+use crate::incoming::Open;
 
 /// Why nothing is sent to a room whose person left it.
 pub(crate) const PERSON_LEFT: &str = "the person left the room";
@@ -23,9 +24,13 @@ pub(crate) struct Seen {
     /// When it was made, in Unix milliseconds.
     pub(crate) created_at: i64,
     pub(crate) name: String,
+    /// It is called so by this account, and by nobody else.
+    pub(crate) named_by_us: bool,
     pub(crate) space: bool,
     /// Who else is in it or invited.
     pub(crate) members: Vec<String>,
+    /// Who may come in or read without being asked in, if anybody may.
+    pub(crate) open: Option<Open>,
 }
 
 /// Whose account it is.
@@ -100,8 +105,9 @@ pub(crate) enum Change {
         title: String,
         archived: bool,
     },
+    /// Its person called the room so.
     Retitle {
-        chat: ChatKey,
+        room: String,
         title: String,
     },
     Mark {
@@ -121,7 +127,9 @@ impl Change {
             Self::Forget(_) => 0,
             Self::RestoreChat { .. } => 1,
             Self::Place { .. } => 2,
-            Self::Show { .. } | Self::Retitle { .. } | Self::Mark { .. } | Self::Home { .. } => 3,
+            // It goes by what was shown until now.
+            Self::Retitle { .. } => 3,
+            Self::Show { .. } | Self::Mark { .. } | Self::Home { .. } => 4,
         }
     }
 }

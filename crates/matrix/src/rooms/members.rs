@@ -1,9 +1,9 @@
 //! What people do to their rooms: they leave, come back and rename them.
 
 use cloister_control::ControlError;
-use cloister_protocol::UserId as Whose;
+use cloister_protocol::{ChatId, UserId as Whose};
 use cloister_store::conversations::{Conversation, ConversationKind};
-use matrix_sdk::ruma::{OwnedRoomId, UserId};
+use matrix_sdk::ruma::{EventId, OwnedRoomId, UserId};
 use matrix_sdk::{Room, RoomMemberships};
 
 use super::graph::{NOT_IN_IT, PERSON_LEFT};
@@ -80,26 +80,18 @@ impl Bot {
         Ok(())
     }
 
-    /// Who asks what chats there are wants to find them: they are invited back to what they left.
-    pub(crate) async fn asked_for_chats(&self, text: &str, user: Whose) {
-        let text = text.trim();
-        let asked =
-            text.strip_prefix(['/', '!']).is_some_and(|word| word.eq_ignore_ascii_case("chats"));
-        if !asked {
-            return;
-        }
-        if let Err(error) = self.invite_back(user).await {
-            tracing::warn!(%user, error = error.chain(), "a person could not be invited back");
-        }
-    }
-
-    /// Invites a person back to the rooms of theirs that they left, each once a day at most.
-    async fn invite_back(&self, user: Whose) -> Result<(), ControlError> {
+    /// Invites a person back to the rooms of these chats of theirs that they left, each once a day at most.
+    pub(super) async fn invite_back(
+        &self,
+        user: Whose,
+        wanted: impl Fn(ChatId) -> bool,
+    ) -> Result<(), ControlError> {
         let store = self.control.store();
         let now = store.clock.now_ms();
         let Some(owner) = self.owner(user).await? else { return Ok(()) };
         for row in store.conversations(self.id()).await? {
             let theirs = row.user == Some(user) && row.kind == ConversationKind::Room;
+            let theirs = theirs && wanted(row.chat);
             let why = row.broken.as_deref().filter(|_| theirs && has_left(&row));
             let id = row.external_id.as_deref().and_then(|id| id.parse::<OwnedRoomId>().ok());
             let (Some(why), Some(id)) = (why, id) else { continue };
@@ -124,31 +116,41 @@ impl Bot {
         Ok(())
     }
 
-    /// A person gave their room another name: that is the chat's title from now on.
+    /// A person gave their room another name: that is the chat's title from now on, unless the room is called something
+    /// else by now, or the chat was given another title meanwhile that the room is still to show.
     pub(crate) async fn room_renamed(
         &self,
         room: &Room,
         name: &str,
-        sender: &UserId,
+        (sender, event): (&UserId, &EventId),
     ) -> Result<(), ControlError> {
-        let store = self.control.store();
         if sender == self.own_id()? {
             return Ok(());
         }
+        // While rooms are named here, it is not certain what was shown last.
+        let _making = self.rooms.making.lock().await;
+        let store = self.control.store();
         let Some(row) = store.conversation(self.id(), room.room_id().as_str()).await? else {
             return Ok(());
         };
         let person = self.person(sender.as_str()).await?.map(|person| person.user);
-        if row.kind != ConversationKind::Room || person.is_none() || person != row.user {
+        let Some(user) =
+            person.filter(|_| row.kind == ConversationKind::Room && person == row.user)
+        else {
             return Ok(());
-        }
-        // An older event of a room that is called something else by now.
-        if room.name().unwrap_or_default() != name {
+        };
+        // What a sync brings may be older than what we have called it since: the server knows.
+        let newest = match self.naming_event(room.room_id()).await {
+            Err(error) if is_refusal(&error) => return Ok(()),
+            newest => newest?,
+        };
+        if newest.as_deref() != Some(event.as_str()) {
             return Ok(());
         }
         let (title, archived) = title_in(name, row.chat);
-        if store.chat(row.workspace, row.chat).await?.title != title {
-            store.rename_chat(row.workspace, row.chat, &title).await?;
+        let by = store.user_by_id(user).await?.name;
+        if !store.rename_from(row.id, &title, by.as_str()).await? {
+            tracing::info!(room = %room.room_id(), "a room was renamed whose chat has a newer title");
         }
         // What they called it stays as it is: nothing is to be renamed here.
         store.set_shown(row.id, &title, archived || row.shown_archived).await?;
@@ -157,6 +159,6 @@ impl Bot {
     }
 }
 
-fn has_left(row: &Conversation) -> bool {
+pub(super) fn has_left(row: &Conversation) -> bool {
     row.broken.as_deref().is_some_and(|why| why.starts_with(PERSON_LEFT))
 }

@@ -13,7 +13,6 @@ use super::graph::{FIRST_CHAT, NOT_IN_IT};
 use super::making::Owner;
 use super::naming::{room_name, title_in};
 use super::server::is_refusal;
-use crate::SURFACE;
 use crate::bot::Bot;
 
 const ARCHIVED_TOPIC: &str =
@@ -31,6 +30,7 @@ impl Bot {
         };
         note(self.tend_strangers().await);
         note(self.tend_doors().await);
+        note(self.tend_gone().await);
         for item in self.control.store().conversations_to_mend(self.id()).await? {
             if self.control.stopping() {
                 break;
@@ -79,10 +79,18 @@ impl Bot {
             return Ok(());
         };
         match self.show(&row, item, (&id, &home), &owner).await {
-            Err(error) if is_refusal(&error) && !self.joined_ids().await?.contains(&id) => {
-                tracing::warn!(room = %id, "this account is no longer in a room of its own");
-                store.set_broken(row.id, Some(NOT_IN_IT)).await?;
-                Ok(())
+            Err(error) if is_refusal(&error) => {
+                let joined = self.joined_ids().await?;
+                if !joined.contains(&id) {
+                    tracing::warn!(room = %id, "this account is no longer in a room of its own");
+                    store.set_broken(row.id, Some(NOT_IN_IT)).await?;
+                    return Ok(());
+                }
+                if !joined.contains(&home) {
+                    tracing::warn!(room = %home, "this account is no longer in a Space of its own");
+                    store.set_home(self.id(), user, None).await?;
+                }
+                Err(error)
             }
             shown => shown,
         }
@@ -151,12 +159,6 @@ impl Bot {
             json!({"via": [self.server()?], "order": order, "suggested": true})
         };
         self.set(home, ("m.space.child", room.as_str()), &child).await
-    }
-
-    async fn welcome_in(&self, room: &RoomId, owner: &Owner) -> Result<(), ControlError> {
-        let words = self.control.welcome(owner.user, SURFACE).await?;
-        let room = self.room(room).await?;
-        self.say_surely(&room, "welcome", &words).await
     }
 
     pub(super) async fn set(

@@ -5,7 +5,9 @@
 //! whether the server has them; a comparison with the server makes and leaves no room.
 
 mod decide;
+mod gone;
 mod graph;
+mod greeting;
 mod making;
 mod members;
 mod mend;
@@ -22,6 +24,7 @@ mod strangers;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use cloister_control::hosting::Lately;
 use matrix_sdk::ruma::OwnedRoomId;
 
 use graph::Seen;
@@ -34,6 +37,8 @@ const MOST_REMEMBERED: usize = 4096;
 pub(crate) struct Memory {
     /// Rooms are made, compared and left by one at a time.
     making: tokio::sync::Mutex<()>,
+    /// What was made or offered again, and when.
+    lately: Lately,
     /// Rooms without a place here that carry our mark: what is looked through before a room is made.
     unplaced: Mutex<HashMap<OwnedRoomId, Option<Seen>>>,
 }

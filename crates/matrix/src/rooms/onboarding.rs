@@ -10,7 +10,7 @@ use cloister_store::contexts;
 use cloister_store::conversations::{Conversation, ConversationKind, NewConversation};
 use futures_util::FutureExt;
 use matrix_sdk::deserialized_responses::MemberEvent;
-use matrix_sdk::ruma::{OwnedRoomId, OwnedUserId, UserId};
+use matrix_sdk::ruma::{OwnedUserId, UserId};
 use matrix_sdk::{Room, RoomState};
 
 use super::graph::{FIRST_CHAT, Person};
@@ -21,6 +21,14 @@ use crate::bot::Bot;
 /// Said where others read along and nobody connected the room.
 const NOT_HERE: &str = "I am for one person at a time, and others are in this room. Whoever runs this can \
                         connect a shared room with `cloister context add`; then invite me again.";
+
+/// What is said with an invitation that is not taken.
+const NOBODYS_INVITATION: &str = "It is not known who invited me. Start a direct chat with me.";
+const NO_SPACES: &str = "I have nothing to do in a Space of others. Start a direct chat with me.";
+const TOLD_ELSEWHERE: &str = "We have a room already: write `pair` there for a code. If you leave that room, I come when \
+     you invite me again.";
+const TOLD_OFTEN: &str = "You have invited me several times today without being linked to anybody here. Ask whoever runs \
+     this to link your account, or invite me again in a few hours.";
 
 impl Bot {
     /// Answers an invitation. Whatever it leads to that takes longer is written down and done elsewhere.
@@ -35,7 +43,7 @@ impl Bot {
                 return Ok(());
             }
         };
-        let Some(inviter) = inviter else { return self.leave(room).await };
+        let Some(inviter) = inviter else { return self.decline(room, NOBODYS_INVITATION).await };
         if let Some(chat) = self.connected(room).await? {
             return match self.enter(room).await? {
                 true => self.put(room, chat, ConversationKind::Shared, None).await.map(drop),
@@ -43,7 +51,7 @@ impl Bot {
             };
         }
         if room.is_space() {
-            return self.leave(room).await;
+            return self.decline(room, NO_SPACES).await;
         }
         match self.person(inviter.as_str()).await? {
             Some(person) => self.let_in(room, &inviter, person).await,
@@ -89,28 +97,31 @@ impl Bot {
         if !self.enter(room).await? {
             return Ok(());
         }
-        if !self.is_direct(room, inviter).await? {
-            return self.turn_away(room).await;
+        if let Some(why) = self.not_direct(room, inviter).await? {
+            return self.turn_away(room, &why).await;
         }
         self.open_door(room, person).await
     }
 
-    /// Whether nobody but this person and this account is in a room. What the invitation says about that is
-    /// not believed.
-    pub(super) async fn is_direct(
+    /// Why a room is not one for this person and this account alone; none if it is. What the invitation says
+    /// about that is not believed.
+    pub(super) async fn not_direct(
         &self,
         room: &Room,
         person: &UserId,
-    ) -> Result<bool, ControlError> {
+    ) -> Result<Option<String>, ControlError> {
         room.sync_members().await.map_err(failed("the members of a room could not be read"))?;
         let others = self.others(room).await?;
-        Ok(others.iter().all(|other| other == person.as_str()))
+        if others.iter().any(|other| other != person.as_str()) {
+            return Ok(Some(NOT_HERE.to_owned()));
+        }
+        Ok(self.opened(room).await?.map(|open| open.words("then invite me again")))
     }
 
     /// Leaves a room that is nobody's own, with a sentence.
-    pub(super) async fn turn_away(&self, room: &Room) -> Result<(), ControlError> {
+    pub(super) async fn turn_away(&self, room: &Room, why: &str) -> Result<(), ControlError> {
         if self.control.once_a_while(&format!("turn away {}", room.room_id())) {
-            let said = self.say(room, "not-here", NOT_HERE).await;
+            let said = self.say(room, "not-here", why).await;
             if let Err(error) = said {
                 tracing::info!(room = %room.room_id(), %error, "a room is left without a word");
             }
@@ -156,44 +167,6 @@ impl Bot {
         Ok(())
     }
 
-    /// Says once in each door where the chat's own room is.
-    pub(super) async fn point_from_doors(&self) -> Result<(), ControlError> {
-        let store = self.control.store();
-        let doors = self.unshown_doors().await?;
-        if doors.is_empty() {
-            return Ok(());
-        }
-        let rows = store.conversations(self.id()).await?;
-        for door in doors {
-            let first = rows.iter().find(|row| {
-                row.kind == ConversationKind::Room
-                    && (row.workspace, row.chat) == (door.workspace, door.chat)
-                    && row.shown_title.is_some()
-            });
-            let place = first.and_then(|row| row.external_id.as_deref());
-            let id = door.external_id.as_deref().and_then(|id| id.parse::<OwnedRoomId>().ok());
-            let room = id.and_then(|id| self.client.get_room(&id));
-            let (Some(place), Some(room)) = (place, room) else { continue };
-            let words = format!(
-                "I have invited you to your Space “Cloister” and to [{}](https://matrix.to/#/{place}?via={}), \
-                 where we can talk. What you write here goes to the same chat.",
-                door.chat,
-                self.server()?,
-            );
-            self.say_surely(&room, "door", &words).await?;
-            store.set_shown(door.id, "", false).await?;
-        }
-        Ok(())
-    }
-
-    async fn unshown_doors(&self) -> Result<Vec<Conversation>, ControlError> {
-        let mut rows = self.control.store().conversations(self.id()).await?;
-        rows.retain(|row| {
-            row.kind == ConversationKind::Door && row.shown_title.is_none() && row.broken.is_none()
-        });
-        Ok(rows)
-    }
-
     /// Says something, waiting as the server asks.
     pub(super) async fn say_surely(
         &self,
@@ -220,8 +193,18 @@ impl Bot {
             Located::Stranger { tell: None } if room.state() == RoomState::Joined => {
                 return self.keep_for_pairing(room).await;
             }
-            Located::Stranger { tell: None } | Located::NotHere { .. } => {
-                return self.leave(room).await;
+            Located::Stranger { tell: None } => {
+                if self.has_room_with(inviter).await? {
+                    return self.decline(room, TOLD_ELSEWHERE).await;
+                }
+                // They have left where they were told.
+                match self.control.refusal_again(SURFACE, inviter.as_str()) {
+                    Some(words) => words,
+                    None => return self.decline(room, TOLD_OFTEN).await,
+                }
+            }
+            Located::NotHere { tell } => {
+                return self.decline(room, tell.as_deref().unwrap_or(NOT_HERE)).await;
             }
             // Linked a moment ago.
             Located::To(speaker) => {
@@ -245,8 +228,8 @@ impl Bot {
         if !self.enter(room).await? {
             return Ok(());
         }
-        if !self.is_direct(room, inviter).await? {
-            return self.turn_away(room).await;
+        if let Some(why) = self.not_direct(room, inviter).await? {
+            return self.turn_away(room, &why).await;
         }
         self.keep_for_pairing(room).await?;
         self.say_surely(room, "stranger", words).await

@@ -64,6 +64,8 @@ pub(crate) enum Claim {
 pub(crate) struct StateEvent {
     #[serde(rename = "type")]
     pub(crate) kind: String,
+    #[serde(default)]
+    pub(crate) event_id: Option<String>,
     pub(crate) sender: OwnedUserId,
     #[serde(default)]
     pub(crate) state_key: Option<String>,

@@ -7,13 +7,13 @@ use cloister_protocol::admin::{ReconcileReport, Skipped};
 use cloister_protocol::{UserId, WorkspaceId};
 use cloister_store::StoreError;
 use cloister_store::contexts;
-use cloister_store::conversations::NewConversation;
+use cloister_store::conversations::{ConversationKind, NewConversation};
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
 use matrix_sdk::ruma::RoomId;
 use tokio::time::Instant;
 
-use super::decide::decide;
+use super::decide::{decide, is_called_as_shown};
 use super::graph::{Change, Known, KnownChat, Person, Plan, Scope, Seen};
 use super::ownership::Claim;
 use crate::SURFACE;
@@ -31,9 +31,10 @@ impl Bot {
         let _making = self.rooms.making.lock().await;
         self.rooms.forget();
         let joined = self.patiently(|| self.joined_ids().boxed()).await?;
-        let (seen, unseen) = self.see_all(&joined).await;
+        let (mut seen, unseen) = self.see_all(&joined).await;
         let joined: HashSet<String> = joined.iter().map(ToString::to_string).collect();
         let known = self.known(&seen).await?;
+        self.look_again(&mut seen, &known).await?;
         let plan = decide(&seen, &joined, &known, Scope::Everything);
         self.carry_out(&plan).await?;
         self.close_shared(&plan, &seen).await?;
@@ -49,6 +50,21 @@ impl Bot {
             "compared what is known with the server's rooms"
         );
         Ok(report)
+    }
+
+    /// What a sync kept of a room may be older than what we have called it since, and a homeserver may answer a sync
+    /// from memory: where a name is not what was shown last, it is the server's own state that counts.
+    async fn look_again(&self, seen: &mut [Seen], known: &Known) -> Result<(), ControlError> {
+        for room in seen {
+            let row = known.in_room(&room.room).filter(|row| row.kind == ConversationKind::Room);
+            let differs = row.is_some_and(|row| {
+                row.shown_title.is_some() && !is_called_as_shown(row, &room.name)
+            });
+            if let (true, Ok(id)) = (differs, RoomId::parse(&room.room)) {
+                *room = self.see_there(&id).await?;
+            }
+        }
+        Ok(())
     }
 
     /// What is known here of everything that the rooms touch.
@@ -125,7 +141,7 @@ impl Bot {
         Ok(())
     }
 
-    /// Closes what was placed as one person's own and has others in it.
+    /// Closes what was placed as one person's own and has others in it, or is open to them.
     pub(super) async fn close_shared(
         &self,
         plan: &Plan,
@@ -133,7 +149,9 @@ impl Bot {
     ) -> Result<(), ControlError> {
         for change in &plan.changes {
             let Change::Place { room, user: Some(_), .. } = change else { continue };
-            let crowded = seen.iter().any(|seen| seen.room == *room && seen.members.len() > 1);
+            let crowded = seen
+                .iter()
+                .any(|seen| seen.room == *room && (seen.members.len() > 1 || seen.open.is_some()));
             let Ok(id) = RoomId::parse(room) else { continue };
             let known = self.control.store().conversation(self.id(), room).await?;
             if let (true, Some(row), Some(room)) = (crowded, known, self.client.get_room(&id)) {
@@ -165,8 +183,10 @@ impl Bot {
                     store.set_shown(row.id, title, *archived).await?;
                 }
             }
-            Change::Retitle { chat, title } => {
-                store.rename_chat(chat.0, chat.1, title).await?;
+            Change::Retitle { room, title } => {
+                if let Some(row) = store.conversation(self.id(), room).await? {
+                    store.rename_from(row.id, title, "a person").await?;
+                }
             }
             Change::Mark { room, broken } => {
                 if let Some(row) = store.conversation(self.id(), room).await? {

@@ -1,14 +1,15 @@
 //! Forgetting everything about the rooms of an account, here or on the server too.
 
+use std::collections::HashSet;
+
 use cloister_control::ControlError;
 use cloister_protocol::admin::{ResetMode, ResetReport, Skipped};
 use cloister_store::conversations::Conversation;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
+use matrix_sdk::RoomState;
 use matrix_sdk::ruma::{OwnedRoomId, RoomId};
 
-use super::graph::Seen;
-use super::ownership::Claim;
 use crate::bot::Bot;
 
 /// How many rooms are left side by side.
@@ -73,27 +74,24 @@ impl Bot {
         Ok(report)
     }
 
-    /// Leaves every room of ours: those with our mark, and those that are known.
+    /// Leaves every room that this account is in, marked or not, and turns down what it is invited to.
     async fn leave_all(&self, report: &mut ResetReport) -> Result<(), ControlError> {
-        let placed = self.placed().await?;
         let joined = self.patiently(|| self.joined_ids().boxed()).await?;
-        let (seen, unseen) = self.see_all(&joined).await;
-        report.failed = unseen;
-        let ours = seen.iter().filter(|seen| {
-            matches!(seen.claim, Claim::Chat(_) | Claim::Home(_)) || placed.contains(&seen.room)
-        });
+        let invited = self.client.invited_rooms();
+        let spaces: HashSet<OwnedRoomId> =
+            self.client.joined_space_rooms().iter().map(|room| room.room_id().to_owned()).collect();
         // Spaces last: until then a person finds their rooms in them.
-        let mut ours: Vec<_> = ours.collect();
-        ours.sort_by_key(|seen| seen.space);
+        let mut all = joined;
+        all.extend(invited.iter().map(|room| room.room_id().to_owned()));
+        all.sort_by_key(|room| spaces.contains(room));
+        all.dedup();
         if report.dry_run {
-            report.left = ours.iter().map(|seen| seen.room.clone()).collect();
+            report.left = all.iter().map(ToString::to_string).collect();
             return Ok(());
         }
-        let leave = |seen: &'_ Seen| {
-            let room = seen.room.clone();
-            async move { (room.clone(), self.leave_by_id(&room).await) }.boxed()
-        };
-        let leaves: Vec<BoxFuture<'_, _>> = ours.into_iter().map(leave).collect();
+        let leave =
+            |id: OwnedRoomId| async move { (id.to_string(), self.leave_by_id(&id).await) }.boxed();
+        let leaves: Vec<BoxFuture<'_, _>> = all.into_iter().map(leave).collect();
         let mut leaves = stream::iter(leaves).buffered(AT_ONCE);
         while let Some((room, left)) = leaves.next().await {
             match left {
@@ -106,12 +104,11 @@ impl Bot {
         Ok(())
     }
 
-    async fn leave_by_id(&self, room: &str) -> Result<(), ControlError> {
-        let id: OwnedRoomId = RoomId::parse(room).map_err(|error| {
-            let bad = std::io::Error::new(std::io::ErrorKind::InvalidData, error);
-            ControlError::io("a room's id can't be read")(bad)
-        })?;
-        let room = self.room(&id).await?;
+    async fn leave_by_id(&self, id: &RoomId) -> Result<(), ControlError> {
+        let room = match self.client.get_room(id) {
+            Some(invited) if invited.state() == RoomState::Invited => invited,
+            Some(_) | None => self.room(id).await?,
+        };
         self.patiently(|| self.leave(&room).boxed()).await
     }
 }

@@ -17,12 +17,15 @@ use super::graph::Seen;
 use super::ownership::{CHAT_EVENT, Claim, HOME_EVENT, StateEvent, claim_in};
 use super::server::{failed, is_refusal};
 use crate::bot::Bot;
+use crate::incoming::opened_by;
 
 /// How many rooms are looked at side by side.
 const AT_ONCE: usize = 8;
 const CREATE: &str = "m.room.create";
 const NAME: &str = "m.room.name";
 const MEMBER: &str = "m.room.member";
+const JOIN_RULES: &str = "m.room.join_rules";
+const HISTORY: &str = "m.room.history_visibility";
 
 impl Bot {
     /// Looks at a room that this account is in.
@@ -54,32 +57,48 @@ impl Bot {
             claim: claim_in(&state, own),
             created_at: one(CREATE).map_or(0, |event| event.origin_server_ts),
             name: text(one(NAME), "name"),
+            named_by_us: one(NAME).is_some_and(|event| event.sender == own),
             space: text(one(CREATE), "type") == "m.space",
             members: state
                 .iter()
                 .filter(active)
                 .filter_map(|event| event.state_key.clone())
                 .collect(),
+            open: opened_by(
+                &text(one(JOIN_RULES), "join_rule"),
+                &text(one(HISTORY), "history_visibility"),
+            ),
         })
+    }
+
+    /// The event that gave a room the name it has now, as the server has it.
+    pub(super) async fn naming_event(&self, id: &RoomId) -> Result<Option<String>, ControlError> {
+        let state = self.state_of(id).await?;
+        let named = state.into_iter().find(|event| event.kind == NAME);
+        Ok(named.and_then(|event| event.event_id))
     }
 
     async fn see_kept(&self, room: &Room) -> Result<Seen, ControlError> {
         let mut state = Vec::new();
-        for kind in [CHAT_EVENT, HOME_EVENT, CREATE] {
+        for kind in [CHAT_EVENT, HOME_EVENT, CREATE, NAME] {
             let kept = room.get_state_event(StateEventType::from(kind), "").await;
             let kept = kept.map_err(failed("the kept state of a room could not be read"))?;
             if let Some(RawAnySyncOrStrippedState::Sync(event)) = kept {
                 state.extend(StateEvent::parse(event.json().get()));
             }
         }
+        let own = self.own_id()?;
         let created = state.iter().find(|event| event.kind == CREATE);
+        let named = state.iter().find(|event| event.kind == NAME);
         Ok(Seen {
             room: room.room_id().to_string(),
-            claim: claim_in(&state, self.own_id()?),
+            claim: claim_in(&state, own),
             created_at: created.map_or(0, |event| event.origin_server_ts),
             name: room.name().unwrap_or_default(),
+            named_by_us: named.is_some_and(|event| event.sender == own),
             space: room.is_space(),
             members: self.others(room).await?,
+            open: self.opened(room).await?,
         })
     }
 

@@ -9,7 +9,7 @@ use matrix_sdk::config::RequestConfig;
 use matrix_sdk::ruma::api::client::membership::invite_user::v3::{
     InvitationRecipient, InviteUserId,
 };
-use matrix_sdk::ruma::api::client::membership::{invite_user, joined_rooms};
+use matrix_sdk::ruma::api::client::membership::{invite_user, joined_rooms, leave_room};
 use matrix_sdk::ruma::api::client::room::create_room;
 use matrix_sdk::ruma::api::client::state::{
     get_state_event_for_key, get_state_events, send_state_event,
@@ -113,20 +113,37 @@ impl Bot {
         room: &RoomId,
         user: &UserId,
     ) -> Result<Option<String>, ControlError> {
-        let kind = StateEventType::RoomMember;
+        self.state_of_key(room, (StateEventType::RoomMember, user.as_str()), "membership").await
+    }
+
+    /// A text of a room's state, as the server has it; none if there is none.
+    pub(crate) async fn state_text(
+        &self,
+        room: &RoomId,
+        (kind, field): (StateEventType, &str),
+    ) -> Result<Option<String>, ControlError> {
+        self.state_of_key(room, (kind, ""), field).await
+    }
+
+    async fn state_of_key(
+        &self,
+        room: &RoomId,
+        (kind, key): (StateEventType, &str),
+        field: &str,
+    ) -> Result<Option<String>, ControlError> {
         let request =
-            get_state_event_for_key::v3::Request::new(room.to_owned(), kind, user.to_string());
+            get_state_event_for_key::v3::Request::new(room.to_owned(), kind, key.to_owned());
         let answer = match self.client.send(request).await {
             Ok(answer) => answer,
             Err(error) if error.client_api_error_kind() == Some(&ErrorKind::NotFound) => {
                 return Ok(None);
             }
-            Err(error) => return Err(failed("a membership could not be read")(error)),
+            Err(error) => return Err(failed("the state of a room could not be read")(error)),
         };
         let content: serde_json::Value =
             serde_json::from_str(answer.event_or_content.get()).unwrap_or_default();
-        let membership = content.get("membership").and_then(serde_json::Value::as_str);
-        Ok(membership.map(str::to_owned))
+        let text = content.get(field).and_then(serde_json::Value::as_str);
+        Ok(text.map(str::to_owned))
     }
 
     /// Invites somebody; who is there already stays.
@@ -179,6 +196,18 @@ impl Bot {
                 .await
                 .map_err(failed("a room of ours could not be entered")),
         }
+    }
+
+    /// Turns an invitation down, and says why: who invited sees it with that.
+    pub(super) async fn decline(&self, room: &Room, why: &str) -> Result<(), ControlError> {
+        let mut request = leave_room::v3::Request::new(room.room_id().to_owned());
+        request.reason = Some(why.to_owned());
+        let declined = self.client.send(request).await;
+        match declined.map_err(failed("an invitation could not be turned down")) {
+            Err(error) if !is_refusal(&error) => return Err(error),
+            Ok(_) | Err(_) => {}
+        }
+        self.leave(room).await
     }
 
     /// Leaves a room for good.

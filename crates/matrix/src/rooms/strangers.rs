@@ -3,8 +3,8 @@
 
 use cloister_control::ControlError;
 use matrix_sdk::Room;
-use matrix_sdk::ruma::OwnedUserId;
 use matrix_sdk::ruma::events::RoomAccountDataEventType;
+use matrix_sdk::ruma::{OwnedUserId, UserId};
 use serde_json::json;
 
 use super::server::{failed, raw};
@@ -49,6 +49,21 @@ impl Bot {
         Ok(())
     }
 
+    /// Whether a room is kept in which this stranger can ask for a code.
+    pub(super) async fn has_room_with(&self, stranger: &UserId) -> Result<bool, ControlError> {
+        let placed = self.placed().await?;
+        for room in self.client.joined_rooms() {
+            if placed.contains(room.room_id().as_str()) || room.is_space() {
+                continue;
+            }
+            let with = self.others(&room).await?;
+            if with == [stranger.as_str()] && self.kept_since(&room).await?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Since when the room is kept for a stranger, if it still is.
     async fn tend_unplaced(&self, room: &Room) -> Result<Option<i64>, ControlError> {
         if !room.is_state_fully_synced() || self.marked(room.room_id()).await?.is_some() {
@@ -59,7 +74,7 @@ impl Bot {
             && let Some(person) = self.person(other).await?
             && let Ok(account) = other.parse::<OwnedUserId>()
         {
-            if self.is_direct(room, &account).await? {
+            if self.not_direct(room, &account).await?.is_none() {
                 self.open_door(room, person).await?;
             }
             return Ok(None);

@@ -1,8 +1,9 @@
 //! Hands what is new over to the parts that store it: rooms side by side, within a room in order.
 //!
-//! Promises: the position moves only past what was handed over in full; what can't be handed over for a reason
-//! of its own is tried for about a minute, then logged, counted and skipped, and holds nobody else. An
-//! invitation that the homeserver will not let us take is given up later; a start finds it again.
+//! Promises: the position moves only past what was handed over in full; what stood in a room before we were
+//! invited is not handed over; what can't be handed over for a reason of its own is tried for about a minute,
+//! then logged, counted and skipped, and holds nobody else. An invitation that the homeserver will not let us
+//! take is given up later; a start finds it again.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -14,6 +15,7 @@ use cloister_store::StoreError;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use matrix_sdk::Room;
+use matrix_sdk::deserialized_responses::TimelineEvent;
 use matrix_sdk::ruma::OwnedRoomId;
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, oneshot};
@@ -23,6 +25,7 @@ use tokio_util::task::TaskTracker;
 use super::backfill;
 use super::ledger::{Entry, Ledger};
 use super::news::{Membership, RoomNews, someone_left};
+use super::ours;
 use crate::bot::Bot;
 
 /// Rooms that are worked on at once.
@@ -144,8 +147,10 @@ impl Shared {
             let take = || bot.take_invite(room).boxed();
             return self.patiently_while(passing, room, "invitation", take).await;
         }
+        let Some(me) = bot.client.user_id() else { return Handed::Stopped };
         let mut left = news.someone_left;
-        let mut events = match &news.gap {
+        let new_here = ours::is_first_time(news.events.iter().map(TimelineEvent::raw), me);
+        let mut events = match news.gap.as_ref().filter(|_| !new_here) {
             None => Vec::new(),
             Some(gap) => match backfill::missing(bot, room, gap, &self.stop).await {
                 Some(events) => events,
@@ -153,8 +158,7 @@ impl Shared {
             },
         };
         events.extend(news.events);
-        let Some(me) = bot.client.user_id() else { return Handed::Stopped };
-        for event in &events {
+        for event in &ours::for_us(events, me, TimelineEvent::raw) {
             left |= someone_left(event.raw(), me);
             if event.sender().is_none_or(|sender| sender == me) {
                 continue;
@@ -185,6 +189,8 @@ impl Shared {
             store.set_broken(conversation.id, Some(why)).await?;
             tracing::info!(room = %room.room_id(), why, "a room can no longer be used");
         }
+        // It, or a Space, may have to be made again.
+        self.bot.control.chats_changed();
         Ok(())
     }
 

@@ -9,6 +9,7 @@ mod handover;
 mod helpers;
 mod ledger;
 mod news;
+mod ours;
 
 use std::time::Duration;
 
