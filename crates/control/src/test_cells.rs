@@ -18,10 +18,13 @@ use crate::ports::{
 /// Longer than anything takes that happens at all.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// Who is behind a door, and our end of its link.
+type Behind = (Principal, Arc<dyn LinkSide>);
+
 /// The doors that are open, and who is behind each.
 #[derive(Clone, Default)]
 pub(crate) struct FakeCells {
-    doors: Arc<Mutex<Vec<(Principal, Arc<dyn LinkSide>)>>>,
+    doors: Arc<Mutex<Vec<Behind>>>,
     opened: Arc<watch::Sender<u64>>,
     /// Held by each sandbox.
     running: Running,

@@ -322,9 +322,8 @@ async fn coordinator_gets(scene: &mut Scene, kind: CellRequest, place: usize) ->
     let mut replies = Vec::new();
     if matches!(frame, Uplink::Request(_)) {
         loop {
-            match scene.coordinator.hear().await.unwrap() {
-                Downlink::Reply { result, .. } => break replies.push(result),
-                _ => {}
+            if let Downlink::Reply { result, .. } = scene.coordinator.hear().await.unwrap() {
+                break replies.push(result);
             }
         }
     }
@@ -429,6 +428,11 @@ fn head() -> String {
     head
 }
 
+#[expect(clippy::disallowed_methods, reason = "whoever reviews the matrix says when it is written")]
+fn wants_writing() -> bool {
+    std::env::var_os("CLOISTER_WRITE_MATRIX").is_some()
+}
+
 /// Issue 13, point 6 and its class.
 #[tokio::test]
 async fn every_request_reaches_as_far_as_the_reviewed_matrix_says() {
@@ -472,7 +476,7 @@ async fn every_request_reaches_as_far_as_the_reviewed_matrix_says() {
             text.push('\n');
         }
     }
-    if std::env::var_os("CLOISTER_WRITE_MATRIX").is_some() {
+    if wants_writing() {
         std::fs::write(FILE, &text).unwrap();
     }
     let reviewed = std::fs::read_to_string(FILE).unwrap_or_default();
@@ -492,9 +496,9 @@ async fn a_list_shows_the_tasks_of_its_own_context() {
     let ask = Asked::ListTasks;
     scene.coordinator.say(Uplink::Request(Request { id, chat: None, turn: Some(own), ask })).await;
     let tasks = loop {
-        match scene.coordinator.hear().await.unwrap() {
-            Downlink::Reply { result: Reply::Tasks { tasks }, .. } => break tasks,
-            _ => {}
+        let heard = scene.coordinator.hear().await.unwrap();
+        if let Downlink::Reply { result: Reply::Tasks { tasks }, .. } = heard {
+            break tasks;
         }
     };
     let mut listed: Vec<TaskId> = tasks.iter().map(|task| task.task).collect();
