@@ -10,9 +10,11 @@ mod destination;
 mod host;
 mod path;
 mod rule;
+mod spelling;
 
 pub use address::{AddressClass, address_is_public};
 pub use allowlist::{Access, Allowlist, Broken, Decision, Denial, Reason};
 pub use destination::{Authority, AuthorityError, Destination, Scheme};
 pub use host::{Host, HostError};
 pub use rule::{Rule, RuleError};
+pub use spelling::{one_path, one_query};

@@ -1,8 +1,8 @@
-//! Addresses in text: enough of a URL to compare two of them byte by byte.
+//! Addresses in text, each in its one spelling: two that mean the same are the same bytes.
 
 use std::fmt;
 
-use crate::egress::{Authority, Host, Scheme};
+use crate::egress::{Authority, Host, Scheme, one_path, one_query};
 
 const MAX_BYTES: usize = 4096;
 
@@ -35,13 +35,13 @@ impl Address {
         let (authority, rest) = rest.split_at(end);
         let Authority { host, port } = authority.parse().ok()?;
         let (path, query) = match rest.split_once('?') {
-            Some((path, query)) => (path, Some(query.to_owned())),
+            Some((path, query)) => (path, one_query(query)),
             None => (rest, None),
         };
         if path.contains('\\') {
             return None;
         }
-        let path = if path.is_empty() { "/" } else { path }.to_owned();
+        let path = one_path(path);
         let port = port.unwrap_or(scheme.default_port());
         Some(Self { host, port, plain_http: scheme == Scheme::Http, path, query })
     }
@@ -64,16 +64,16 @@ impl Address {
             return Self::parse(&format!("{scheme}://{rest}"));
         }
         let (path, query) = match link.split_once('?') {
-            Some((path, query)) => (path, Some(query.to_owned())),
+            Some((path, query)) => (path, one_query(query)),
             None => (link, None),
         };
         let path = if path.starts_with('/') {
-            path.to_owned()
+            one_path(path)
         } else if path.is_empty() {
             self.path.clone()
         } else {
             let folder = self.path.rsplit_once('/').map_or("", |(folder, _)| folder);
-            format!("{folder}/{}", path.strip_prefix("./").unwrap_or(path))
+            one_path(&format!("{folder}/{path}"))
         };
         Some(Self { path, query, ..self.clone() })
     }
