@@ -6,6 +6,7 @@
 //! reaches. Promises: no I/O, no
 //! async, no clock; the same input gives the same decision.
 
+mod bits;
 mod class;
 mod completion;
 pub mod egress;
@@ -13,6 +14,7 @@ pub mod engine;
 pub mod gate;
 mod legible;
 mod links;
+pub mod outgoing;
 pub mod provenance;
 pub mod reach;
 mod risk;

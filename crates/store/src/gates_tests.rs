@@ -8,6 +8,7 @@ use cloister_protocol::{
 use crate::answers::{AnswerRefused, Answered, Given, Standing};
 use crate::approvals::{Approval, ApprovalKind, ApprovalState, NewApproval};
 use crate::audit::Entry;
+use crate::choices::FoundHost;
 use crate::db::Store;
 use crate::grants::{GrantEnded, Passing, Reach};
 use crate::ledger::Journaled;
@@ -363,4 +364,41 @@ async fn links_and_hosts_are_those_of_the_task_and_of_the_tasks_above_it() {
     assert_eq!((known.links.len(), known.hosts.as_slice()), (1, &["a.test".to_owned()][..]));
     let known = setup.store.task_content(other.id).await.unwrap();
     assert!(known.links.is_empty() && known.hosts.is_empty());
+}
+
+/// What a task and those below it choose at a host adds up, and is not forgotten when one of them starts again.
+#[tokio::test]
+async fn choices_add_up_for_a_task_and_those_below_it() {
+    let setup = setup().await;
+    let top = setup.task("top", None, &[]).await;
+    let below = setup.task("below", Some(top.id), &[]).await;
+    let store = &setup.store;
+    assert_eq!(store.top_task(below.id).await.unwrap(), top.id);
+    assert_eq!(store.top_task(top.id).await.unwrap(), top.id);
+    assert!(store.choose(top.id, "a.test", 40, 64).await.unwrap());
+    assert!(!store.choose(top.id, "a.test", 25, 64).await.unwrap());
+    assert!(store.choose(top.id, "a.test", 24, 64).await.unwrap());
+    assert!(!store.choose(top.id, "b.test", 65, 64).await.unwrap());
+    assert!(store.choose(top.id, "b.test", 1, 64).await.unwrap());
+    let again = Store::open(&setup.dir.path().join("cloister.db")).await.unwrap();
+    assert_eq!(again.chosen_bits(top.id, "a.test").await.unwrap(), 64);
+    again.choose_anew(top.id, "a.test").await.unwrap();
+    assert_eq!(again.chosen_bits(top.id, "a.test").await.unwrap(), 0);
+    assert_eq!(again.chosen_bits(top.id, "b.test").await.unwrap(), 1);
+}
+
+/// E61: where a host was found is kept with the task, until nobody answers there.
+#[tokio::test]
+async fn where_a_host_was_found_is_kept() {
+    let setup = setup().await;
+    let task = setup.task("t", None, &[]).await;
+    let found = FoundHost {
+        host: "a.test".to_owned(),
+        addresses: vec!["192.0.2.1".parse().unwrap(), "2001:db8::1".parse().unwrap()],
+        shown: true,
+    };
+    setup.store.host_found(task.id, &found).await.unwrap();
+    assert_eq!(setup.store.hosts_found(task.id).await.unwrap(), [found]);
+    setup.store.host_lost(task.id, "a.test").await.unwrap();
+    assert_eq!(setup.store.hosts_found(task.id).await.unwrap(), []);
 }

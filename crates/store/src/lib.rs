@@ -12,6 +12,7 @@ pub mod audit;
 mod budget;
 pub mod buttons;
 pub mod chats;
+pub mod choices;
 mod clock;
 pub mod connectors;
 pub mod contexts;

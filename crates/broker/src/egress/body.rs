@@ -9,14 +9,13 @@ use bytes::Bytes;
 use futures_util::stream;
 use http_body_util::BodyExt;
 use hyper::body::{Body as HttpBody, Incoming};
-use hyper::client::conn::http1::SendRequest;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout_at};
 
 use super::accounts::{OverBudget, Tally};
 use super::known::Known;
 use super::outlet::Outlet;
-use super::pool::Origin;
+use super::pool::{Open, Origin};
 use super::stopped::Denied;
 use crate::secrets::Masker;
 
@@ -50,7 +49,7 @@ pub(super) struct Download {
 /// The connection that an answer comes from.
 pub(super) struct Lease {
     pub(super) origin: Origin,
-    pub(super) sender: SendRequest<Body>,
+    pub(super) open: Open,
 }
 
 impl Download {

@@ -1,5 +1,6 @@
 //! From a name to a connection. The addresses that were checked are the addresses that are dialled:
-//! a name is looked up once per connection, and nothing after that looks it up again.
+//! a name is looked up once per connection, and nothing after that looks it up again. What a person is
+//! asked about is looked up before, and goes to no other address than those that they were shown.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};
@@ -45,27 +46,39 @@ impl Dialer {
         self.pinned.address(to, workspace).is_some()
     }
 
-    /// Connects to a destination that the rules allow, with verified TLS where its scheme says so.
+    /// Connects to a destination that the rules allow, with verified TLS where its scheme says so; at
+    /// one of these addresses and nowhere else, where a person has decided on them.
     pub(super) async fn dial(
         &self,
         to: &Destination,
         workspace: WorkspaceId,
-    ) -> Result<Connection, Stopped> {
-        let addresses = self.checked_addresses(to, workspace).await?;
-        let stream = self.connect(to, &addresses).await?;
+        decided: Option<&[IpAddr]>,
+    ) -> Result<(Connection, IpAddr), Stopped> {
+        let pinned = self.pinned.address(to, workspace);
+        let addresses = match decided {
+            None => self.find(to, workspace).await?,
+            Some(decided) if pinned.is_some_and(|pinned| *decided == [pinned]) => decided.to_vec(),
+            // What was outside when it was looked up may be this machine's own by now.
+            Some(decided) => {
+                self.check(to, decided)?;
+                decided.to_vec()
+            }
+        };
+        let (stream, at) = self.connect(to, &addresses).await?;
         match to.scheme {
-            Scheme::Http => Ok(TokioIo::new(stream)),
-            Scheme::Https => self.secure(to, stream).await,
+            Scheme::Http => Ok((TokioIo::new(stream), at)),
+            Scheme::Https => Ok((self.secure(to, stream).await?, at)),
         }
     }
 
-    async fn checked_addresses(
+    /// Where a host is: addresses that may be dialled, all of them.
+    pub(super) async fn find(
         &self,
         to: &Destination,
         workspace: WorkspaceId,
-    ) -> Result<Vec<SocketAddr>, Stopped> {
+    ) -> Result<Vec<IpAddr>, Stopped> {
         if let Some(address) = self.pinned.address(to, workspace) {
-            return Ok(vec![SocketAddr::new(address, to.port)]);
+            return Ok(vec![address]);
         }
         let asked = timeout(self.options.connect(), self.network.resolve(&to.host)).await;
         let found = match asked {
@@ -85,7 +98,7 @@ impl Dialer {
         self.check(to, &found)?;
         let mut addresses = found;
         addresses.truncate(TRIED);
-        Ok(addresses.into_iter().map(|address| SocketAddr::new(address, to.port)).collect())
+        Ok(addresses)
     }
 
     /// One bad address among good ones is enough: nobody says which one a retry would get.
@@ -114,12 +127,13 @@ impl Dialer {
     async fn connect(
         &self,
         to: &Destination,
-        addresses: &[SocketAddr],
-    ) -> Result<Box<dyn NetworkStream>, Stopped> {
+        addresses: &[IpAddr],
+    ) -> Result<(Box<dyn NetworkStream>, IpAddr), Stopped> {
         let mut why = "it has no address".to_owned();
         for address in addresses {
-            match timeout(self.options.connect(), self.network.connect(*address)).await {
-                Ok(Ok(stream)) => return Ok(stream),
+            let place = SocketAddr::new(*address, to.port);
+            match timeout(self.options.connect(), self.network.connect(place)).await {
+                Ok(Ok(stream)) => return Ok((stream, *address)),
                 Ok(Err(error)) => why = error.kind().to_string(),
                 Err(_elapsed) => why = "connecting took too long".to_owned(),
             }

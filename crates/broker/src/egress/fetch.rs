@@ -8,7 +8,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
-use cloister_policy::egress::{Authority, Destination, Scheme};
+use cloister_policy::egress::{Authority, Destination, Scheme, one_path};
 use http_body_util::BodyExt;
 use serde::Deserialize;
 use tokio::time::timeout;
@@ -22,7 +22,6 @@ use super::stopped::{Denied, Failure, Stopped, shown};
 const MAX_REDIRECTS: usize = 5;
 /// A page is shown as text, so that links may be far into it.
 const KNOWN_TEXT: usize = 2 << 20;
-const USER_AGENT: &str = concat!("cloister/", env!("CARGO_PKG_VERSION"));
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -111,14 +110,12 @@ impl Outlet {
     }
 }
 
-/// What a page says about itself is a text like any other; what it is asked with says nothing.
+/// What it is asked with says how it is wanted, and nothing else.
 fn own_headers() -> HeaderMap {
-    HeaderMap::from_iter([
-        (header::USER_AGENT, HeaderValue::from_static(USER_AGENT)),
-        (header::ACCEPT, HeaderValue::from_static("text/html, text/*;q=0.9, */*;q=0.5")),
-        // It is passed on as it comes, so it should come readable.
-        (header::ACCEPT_ENCODING, HeaderValue::from_static("identity")),
-    ])
+    HeaderMap::from_iter([(
+        header::ACCEPT,
+        HeaderValue::from_static("text/html, text/*;q=0.9, */*;q=0.5"),
+    )])
 }
 
 fn redirect(from: &Address, answer: &Response) -> Result<Option<Address>, Stopped> {
@@ -222,7 +219,7 @@ impl Address {
 
     fn of(mut url: Url, scheme: Scheme, authority: Authority, port: u16) -> Self {
         url.set_fragment(None);
-        let path = url.path().to_owned();
+        let path = one_path(url.path());
         Self { url, to: Destination { scheme, host: authority.host, port, path } }
     }
 

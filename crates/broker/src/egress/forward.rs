@@ -1,5 +1,6 @@
 //! One request to one destination: decided, counted, sent, and its answer passed on.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,17 +10,17 @@ use axum::http::{HeaderMap, Method, StatusCode, Uri, Version, header};
 use axum::response::Response;
 use cloister_policy::egress::Destination;
 use hyper::body::{Body as HttpBody, Incoming};
-use hyper::client::conn::http1::{self, SendRequest};
+use hyper::client::conn::http1;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::accounts::Tally;
 use super::body::{Download, Lease, answer_too_large, over_budget};
 use super::headers;
-use super::known::Known;
+use super::known::{Answered, Known};
 use super::outlet::Outlet;
-use super::pool::Origin;
-use super::request::{Cleared, Whole};
+use super::pool::{Open, Origin};
+use super::request::Ready;
 use super::stopped::{Failure, Stopped};
 use crate::secrets::{Mask, Masker};
 
@@ -61,17 +62,18 @@ impl Outlet {
         let permit = self.turn().await?;
         self.gate().decide(to, parts.method.as_str()).await?;
         let now = self.secrets(&to.authority()).await?;
-        let mut whole = self.take_whole(to, parts, body).await?;
-        let cleared = self.pass_gate(&mut whole, &now).await?;
+        let whole = self.take_whole(to, parts, body).await?;
+        let (ready, answered) = self.pass_gate(whole, &now).await?;
         let tally = Arc::new(Tally::new(self.meter(to.host.as_str()).await?, to.host.clone()));
-        tally.send(whole.bytes()).map_err(|over| over_budget(to.host.as_str(), over))?;
+        tally.send(ready.bytes()).map_err(|over| over_budget(to.host.as_str(), over))?;
         self.gate().open(to.host.as_str()).await?;
         // Whoever had to be asked has answered: only from here on does time count.
         let deadline = Instant::now() + self.options().total();
-        let is_head = whole.parts.method == Method::HEAD;
-        let (answer, lease) = self.ask(whole, manner, deadline).await?;
+        let (is_head, bears_secret) = (ready.method == Method::HEAD, ready.bears_secret);
+        let (answer, lease) = self.ask(ready, manner, deadline).await?;
         let mask = now.mask;
-        let passing = Passing { permit, tally, lease, deadline, cleared, mask, manner, is_head };
+        let to = Asked { answered, bears_secret, is_head };
+        let passing = Passing { permit, tally, lease, deadline, to, mask, manner };
         self.pass_on(answer, passing).await
     }
 
@@ -87,45 +89,56 @@ impl Outlet {
 
     async fn ask(
         self: &Arc<Self>,
-        whole: Whole,
+        ready: Ready,
         manner: Manner,
         deadline: Instant,
     ) -> Result<(Response<Incoming>, Lease), Stopped> {
-        let to = &whole.to;
+        let to = &ready.to;
+        let only = ready.addresses.as_deref();
         let origin = Origin::from(to);
         // How long an upload takes is up to the other end; its total time is bounded all the same.
-        let until = if whole.body.is_empty() {
+        let until = if ready.body.is_empty() {
             deadline.min(Instant::now() + manner.first_byte)
         } else {
             deadline
         };
-        let reads = whole.parts.method == Method::GET || whole.parts.method == Method::HEAD;
-        let mut request = whole.request();
-        if let Some(mut sender) = self.pool.take(&origin).await {
-            match timeout_at(until, sender.try_send_request(request)).await {
-                Ok(Ok(answer)) => return Ok((answer, Lease { origin, sender })),
+        let reads = ready.method == Method::GET || ready.method == Method::HEAD;
+        let mut request = ready.request();
+        if let Some(mut open) = self.pool.take(&origin, only).await {
+            match timeout_at(until, open.sender.try_send_request(request)).await {
+                Ok(Ok(answer)) => return Ok((answer, Lease { origin, open })),
                 // The other end had closed the connection before this request reached it.
                 Ok(Err(mut error)) => match error.take_message() {
                     Some(unsent) => request = unsent,
-                    None if reads => request = whole.request(),
+                    None if reads => request = ready.request(),
                     None => return Err(failed(to, error.error())),
                 },
                 Err(_elapsed) => return Err(no_answer(to)),
             }
         }
-        let mut sender = match timeout_at(until, self.connect(to)).await {
-            Ok(connected) => connected?,
-            Err(_elapsed) => return Err(no_answer(to)),
+        let connected = match timeout_at(until, self.connect(to, only)).await {
+            Ok(connected) => connected,
+            Err(_elapsed) => Err(no_answer(to)),
         };
-        match timeout_at(until, sender.send_request(request)).await {
-            Ok(Ok(answer)) => Ok((answer, Lease { origin, sender })),
+        let mut open = match connected {
+            Ok(open) => open,
+            Err(stopped) => {
+                // It may have moved; where to is another question.
+                if only.is_some() {
+                    self.gate().lost(&to.host).await;
+                }
+                return Err(stopped);
+            }
+        };
+        match timeout_at(until, open.sender.send_request(request)).await {
+            Ok(Ok(answer)) => Ok((answer, Lease { origin, open })),
             Ok(Err(error)) => Err(failed(to, &error)),
             Err(_elapsed) => Err(no_answer(to)),
         }
     }
 
-    async fn connect(&self, to: &Destination) -> Result<SendRequest<Body>, Stopped> {
-        let connection = self.outside.dialer.dial(to, self.workspace()).await?;
+    async fn connect(&self, to: &Destination, only: Option<&[IpAddr]>) -> Result<Open, Stopped> {
+        let (connection, at) = self.outside.dialer.dial(to, self.workspace(), only).await?;
         let shaken =
             http1::Builder::new().max_buf_size(HEAD_BYTES).handshake::<_, Body>(connection).await;
         let (sender, connection) = shaken.map_err(|error| {
@@ -136,7 +149,7 @@ impl Outlet {
                 tracing::debug!(%error, "a connection to the outside ended early");
             }
         });
-        Ok(sender)
+        Ok(Open { sender, at })
     }
 
     async fn pass_on(
@@ -144,7 +157,8 @@ impl Outlet {
         answer: Response<Incoming>,
         passing: Passing,
     ) -> Result<Response, Stopped> {
-        let Passing { permit, tally, lease, deadline, cleared, mask, manner, is_head } = passing;
+        let Passing { permit, tally, lease, deadline, to, mask, manner } = passing;
+        let Asked { answered, bears_secret, is_head } = to;
         let (mut parts, body) = answer.into_parts();
         let host = tally.host.clone();
         if parts.status == StatusCode::SWITCHING_PROTOCOLS {
@@ -155,7 +169,7 @@ impl Outlet {
         if body.size_hint().lower() > limit {
             return Err(answer_too_large(host.as_str(), limit).into());
         }
-        if cleared.bears_secret && headers::is_encoded(&parts.headers) {
+        if bears_secret && headers::is_encoded(&parts.headers) {
             let message =
                 format!("{host} got a secret and answers so that it can't be looked through");
             return Err(Failure::bad_gateway(message).into());
@@ -173,8 +187,7 @@ impl Outlet {
                 parts.headers.remove(header::CONTENT_LENGTH);
             }
         }
-        let known =
-            Known::begin(self.gate(), cleared.url, &parts.headers, manner.known_text).await?;
+        let known = Known::begin(self.gate(), answered, &parts.headers, manner.known_text).await?;
         let outlet = Arc::clone(self);
         let masker = Masker::new(mask);
         let download =
@@ -189,32 +202,35 @@ struct Passing {
     tally: Arc<Tally>,
     lease: Lease,
     deadline: Instant,
-    cleared: Cleared,
+    to: Asked,
     mask: Arc<Mask>,
     manner: Manner,
+}
+
+/// What an answer is to.
+struct Asked {
+    answered: Answered,
+    bears_secret: bool,
     is_head: bool,
 }
 
-impl Whole {
+impl Ready {
     fn request(&self) -> hyper::Request<Body> {
         let mut request = hyper::Request::new(Body::from(self.body.clone()));
-        *request.method_mut() = self.parts.method.clone();
-        *request.uri_mut() = origin_form(&self.parts.uri);
-        *request.headers_mut() = self.parts.headers.clone();
+        *request.method_mut() = self.method.clone();
+        *request.uri_mut() = self.uri.clone();
+        *request.headers_mut() = self.headers.clone();
         request
     }
 
     /// How many bytes it is on the wire, nearly.
     fn bytes(&self) -> u64 {
-        let body = u64::try_from(self.body.len()).unwrap_or(u64::MAX);
-        headers::head_bytes(&self.parts).saturating_add(body)
+        let line =
+            self.method.as_str().len() + self.uri.path_and_query().map_or(1, |p| p.as_str().len());
+        let fields = self.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
+        let all = line + 14 + fields.sum::<usize>() + self.body.len();
+        u64::try_from(all).unwrap_or(u64::MAX)
     }
-}
-
-/// The path and the query alone, as a server wants them.
-fn origin_form(uri: &Uri) -> Uri {
-    let path = uri.path_and_query().cloned();
-    path.map_or_else(|| Uri::from_static("/"), Uri::from)
 }
 
 fn failed(to: &Destination, error: &hyper::Error) -> Stopped {

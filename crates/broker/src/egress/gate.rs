@@ -4,12 +4,13 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cloister_control::Metrics;
-use cloister_control::ports::{CameIn, Egress, Gated, LinkSide, Outward, Principal};
-use cloister_policy::egress::{Access, Allowlist, Decision, Destination};
+use cloister_control::ports::{CameIn, Clearance, Egress, Gated, LinkSide, Outward, Principal};
+use cloister_policy::egress::{Access, Allowlist, Decision, Destination, Host};
 use cloister_store::Store;
 use cloister_store::audit::Entry;
 use cloister_vault::SecretName;
 
+use super::dial::Dialer;
 use super::refusals::{Listing, Refusals};
 use super::stopped::{Denied, Failure, Kind, Stopped};
 
@@ -158,12 +159,28 @@ impl Gate {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets control decide about a request that the rules allow, before anything of it is sent.
-    pub(super) async fn ask(&self, outward: Outward) -> Result<(), Denied> {
+    /// Lets control decide about a request that the rules allow, before anything of it is sent. What is
+    /// returned is what may be sent, and nothing else is.
+    pub(super) async fn ask(
+        &self,
+        mut outward: Outward,
+        dialer: &Dialer,
+    ) -> Result<Clearance, Stopped> {
         let host = outward.to.authority();
-        match self.link.gate(outward).await {
-            Gated::Go => Ok(()),
-            Gated::Refused { reason, approval: None } => Err(Denied::new("gate", &host, reason)),
+        let mut gated = self.link.gate(outward.clone()).await;
+        if gated == Gated::LookUp {
+            outward.addresses = Some(dialer.find(&outward.to, self.who.workspace).await?);
+            gated = self.link.gate(outward).await;
+        }
+        match gated {
+            Gated::Go(clearance) => Ok(clearance),
+            Gated::LookUp => {
+                let reason = "where it is could not be recorded";
+                Err(Denied::new("internal", &host, reason).into())
+            }
+            Gated::Refused { reason, approval: None } => {
+                Err(Denied::new("gate", &host, reason).into())
+            }
             Gated::Refused { reason, approval: Some(approval) } => {
                 let reason = reason.trim_end_matches('.');
                 // Who asked has said so already, as a rule.
@@ -174,9 +191,14 @@ impl Gate {
                         "{reason}. The person is asked ({approval}); the task goes on when they answer"
                     )
                 };
-                Err(Denied::new("held", &host, reason))
+                Err(Denied::new("held", &host, reason).into())
             }
         }
+    }
+
+    /// Nobody answers any more where a host was found.
+    pub(super) async fn lost(&self, host: &Host) {
+        self.link.lost(host.clone()).await;
     }
 
     /// Records that content reaches the sandbox. Where that fails, the content must stay outside.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 use bytes::Bytes;
-use cloister_policy::egress::{Authority, AuthorityError, Destination, HostError, Scheme};
+use cloister_policy::egress::{
+    Authority, AuthorityError, Destination, HostError, Scheme, one_path,
+};
 use cloister_vault::SecretName;
 
 use super::stopped::Denied;
@@ -53,15 +55,6 @@ pub(super) fn strip(headers: &mut HeaderMap) {
     }
 }
 
-/// The program's name and version, without what some add to it about the machine.
-pub(super) fn shorten_agent(headers: &mut HeaderMap) {
-    let Some(agent) = headers.get(header::USER_AGENT) else { return };
-    let first = agent.as_bytes().split(|byte| *byte == b' ').next().unwrap_or_default();
-    if let Ok(first) = HeaderValue::from_bytes(first) {
-        headers.insert(header::USER_AGENT, first);
-    }
-}
-
 /// Whether a body is written in a way that nothing can be found in.
 pub(super) fn is_encoded(headers: &HeaderMap) -> bool {
     let encodings = headers.get_all(header::CONTENT_ENCODING).iter();
@@ -83,14 +76,6 @@ pub(super) fn mask(headers: &mut HeaderMap, mask: &Arc<Mask>) -> Vec<SecretName>
         }
     }
     hits
-}
-
-/// How many bytes the head of a request is on the wire, nearly.
-pub(super) fn head_bytes(parts: &Parts) -> u64 {
-    let line =
-        parts.method.as_str().len() + parts.uri.path_and_query().map_or(1, |p| p.as_str().len());
-    let fields = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
-    u64::try_from(line + 14 + fields.sum::<usize>()).unwrap_or(u64::MAX)
 }
 
 pub(super) fn bad_authority(text: &str, error: &AuthorityError) -> Denied {
@@ -121,7 +106,7 @@ pub(super) fn destination_of(uri: &Uri) -> Result<Destination, Denied> {
     };
     let Authority { host, port } = text.parse().map_err(|error| bad_authority(text, &error))?;
     let port = port.unwrap_or(scheme.default_port());
-    Ok(Destination { scheme, host, port, path: uri.path().to_owned() })
+    Ok(Destination { scheme, host, port, path: one_path(uri.path()) })
 }
 
 /// Refuses a request that one server would read as for this host and another as for that one.

@@ -6,12 +6,24 @@ use cloister_control::ports::{CameIn, ContentPart, ContentSource};
 use cloister_store::audit::Fingerprint;
 
 use super::gate::Gate;
+use super::headers::is_encoded;
 use super::stopped::Failure;
+
+/// How much of what a repository offers is told; what is beyond that is not known to be offered.
+const OFFERED_BYTES: usize = 4 << 20;
+
+/// What an answer is one to.
+pub(super) struct Answered {
+    /// With names in place of secrets.
+    pub(super) url: String,
+    /// The git repository that says what it offers.
+    pub(super) repository: Option<String>,
+}
 
 /// Tells control of one answer: at its beginning, and of its text and what it was as a whole before its end
 /// is handed over.
 pub(super) struct Known {
-    url: String,
+    source: ContentSource,
     text: BytesMut,
     /// How much of the text is told; none of what is no text.
     room: usize,
@@ -23,18 +35,25 @@ impl Known {
     /// To be called before the first byte is handed over; without it nothing is.
     pub(super) async fn begin(
         gate: &Gate,
-        url: String,
+        of: Answered,
         headers: &HeaderMap,
         most: usize,
     ) -> Result<Self, Failure> {
+        let Answered { url, repository } = of;
         // Where an answer leads to is the first thing in it that may be followed.
-        let place = leads_to(&url, headers).unwrap_or_default();
-        let source = ContentSource::Web { url: url.clone() };
+        let leads = leads_to(&url, headers).unwrap_or_default();
+        let begins = ContentSource::Web { url: url.clone() };
         let part = ContentPart::Begins;
-        gate.came_in(CameIn { source, text: place.into(), part }).await?;
-        let room = if is_text(headers) { most } else { 0 };
+        gate.came_in(CameIn { source: begins, text: leads.into(), part }).await?;
+        let (source, room) = match repository {
+            Some(place) if !is_encoded(headers) => {
+                (ContentSource::Repository { place }, OFFERED_BYTES)
+            }
+            _ if is_text(headers) => (ContentSource::Web { url }, most),
+            _ => (ContentSource::Web { url }, 0),
+        };
         let print = Fingerprint::default();
-        Ok(Self { url, text: BytesMut::new(), room, told: room == 0, print })
+        Ok(Self { source, text: BytesMut::new(), room, told: room == 0, print })
     }
 
     /// Takes what is about to be handed over.
@@ -60,7 +79,7 @@ impl Known {
     }
 
     async fn tell(&mut self, gate: &Gate, part: ContentPart) -> Result<(), Failure> {
-        let source = ContentSource::Web { url: self.url.clone() };
+        let source = self.source.clone();
         let text = std::mem::take(&mut self.text).freeze();
         gate.came_in(CameIn { source, text, part }).await
     }
@@ -76,8 +95,7 @@ fn leads_to(url: &str, headers: &HeaderMap) -> Option<String> {
 /// What may hold links in the clear.
 fn is_text(headers: &HeaderMap) -> bool {
     let value = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let encoded = !matches!(value(header::CONTENT_ENCODING), "" | "identity");
     let kind = value(header::CONTENT_TYPE).to_ascii_lowercase();
     let words = ["text/", "json", "xml", "javascript", "yaml", "x-www-form-urlencoded"];
-    !encoded && (kind.is_empty() || words.iter().any(|word| kind.contains(word)))
+    !is_encoded(headers) && (kind.is_empty() || words.iter().any(|word| kind.contains(word)))
 }

@@ -132,7 +132,7 @@ impl Outlet {
     }
 
     pub(super) fn give_back(&self, lease: Lease) {
-        self.pool.put(lease.origin, lease.sender);
+        self.pool.put(lease.origin, lease.open);
     }
 
     pub(super) async fn record(&self, stopped: Stopped) -> Stopped {

@@ -1,6 +1,7 @@
 //! Connections of one door that wait for their next request.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -28,6 +29,12 @@ impl From<&Destination> for Origin {
     }
 }
 
+/// A connection, and where its other end is.
+pub(super) struct Open {
+    pub(super) sender: SendRequest<Body>,
+    pub(super) at: IpAddr,
+}
+
 #[derive(Default)]
 pub(super) struct Pool {
     idle: Mutex<HashMap<Origin, Vec<Idle>>>,
@@ -35,30 +42,33 @@ pub(super) struct Pool {
 
 struct Idle {
     sender: SendRequest<Body>,
+    /// Where the other end is.
+    at: IpAddr,
     since: Instant,
 }
 
 impl Pool {
-    /// A connection that can carry a request at once.
-    pub(super) async fn take(&self, origin: &Origin) -> Option<SendRequest<Body>> {
-        while let Some(mut sender) = self.pop(origin) {
+    /// A connection that can carry a request at once; to one of these addresses, where a person has
+    /// decided on them.
+    pub(super) async fn take(&self, origin: &Origin, only: Option<&[IpAddr]>) -> Option<Open> {
+        while let Some(mut open) = self.pop(origin, only) {
             // The end of its last answer was read; that it is ready follows within a moment, or never.
-            if let Ok(Ok(())) = timeout(READY, sender.ready()).await {
-                return Some(sender);
+            if let Ok(Ok(())) = timeout(READY, open.sender.ready()).await {
+                return Some(open);
             }
         }
         None
     }
 
-    fn pop(&self, origin: &Origin) -> Option<SendRequest<Body>> {
+    fn pop(&self, origin: &Origin, only: Option<&[IpAddr]>) -> Option<Open> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let waiting = idle.get_mut(origin)?;
         let mut found = None;
-        while let Some(candidate) = waiting.pop() {
-            if candidate.since.elapsed() < MAX_IDLE && !candidate.sender.is_closed() {
-                found = Some(candidate.sender);
-                break;
-            }
+        waiting.retain(|idle| idle.since.elapsed() < MAX_IDLE && !idle.sender.is_closed());
+        let fits = |idle: &Idle| only.is_none_or(|only| only.contains(&idle.at));
+        if let Some(place) = waiting.iter().rposition(fits) {
+            let Idle { sender, at, .. } = waiting.remove(place);
+            found = Some(Open { sender, at });
         }
         if waiting.is_empty() {
             idle.remove(origin);
@@ -66,7 +76,8 @@ impl Pool {
         found
     }
 
-    pub(super) fn put(&self, origin: Origin, sender: SendRequest<Body>) {
+    pub(super) fn put(&self, origin: Origin, open: Open) {
+        let Open { sender, at } = open;
         if sender.is_closed() {
             return;
         }
@@ -76,7 +87,7 @@ impl Pool {
         }
         let waiting = idle.entry(origin).or_default();
         if waiting.len() < PER_ORIGIN {
-            waiting.push(Idle { sender, since: Instant::now() });
+            waiting.push(Idle { sender, at, since: Instant::now() });
         }
     }
 }

@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::http::request::Parts;
 use axum::http::{Method, Request};
 use axum::response::Response;
-use cloister_policy::egress::{Authority, Destination, Scheme};
+use cloister_policy::egress::{Authority, Destination, Scheme, one_path};
 use hyper::body::Incoming;
 
 use super::headers;
@@ -84,7 +84,7 @@ pub(super) async fn pass_in_tunnel(
     if parts.method == Method::CONNECT {
         return Err(denied("there are no tunnels in tunnels").into());
     }
-    let to = Destination { path: parts.uri.path().to_owned(), ..tunnel.clone() };
+    let to = Destination { path: one_path(parts.uri.path()), ..tunnel.clone() };
     if parts.uri.authority().is_some() {
         let named = headers::destination_of(&parts.uri)?;
         if named != to {

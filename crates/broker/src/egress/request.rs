@@ -1,11 +1,17 @@
-//! A request of a sandbox, whole: what is decided on is what is sent.
+//! A request of a sandbox: read whole, decided on, and built anew. Nothing of the program's own bytes
+//! goes on.
+
+use std::io::Read;
+use std::net::IpAddr;
 
 use axum::body::Body;
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use bytes::{Bytes, BytesMut};
 use cloister_control::ports::Outward;
-use cloister_policy::egress::{Destination, Scheme};
+use cloister_policy::egress::{Destination, Scheme, one_query};
+use cloister_policy::outgoing::Outgoing;
+use flate2::read::MultiGzDecoder;
 use http_body_util::BodyExt;
 use hyper::body::Body as HttpBody;
 use tokio::sync::OwnedSemaphorePermit;
@@ -13,22 +19,36 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::forward::TURN;
 use super::headers;
+use super::known::Answered;
 use super::options::BODY_UNIT;
 use super::outlet::Outlet;
 use super::stopped::{Denied, Failure, Stopped};
-use crate::secrets::{self, Going, Misplaced, Now};
+use crate::secrets::{self, Fields, Going, Misplaced, Now};
 
-/// A request that is all here.
+/// A request that is all here, as the program asked for it.
 pub(super) struct Whole {
     pub(super) to: Destination,
-    pub(super) parts: Parts,
-    pub(super) body: Bytes,
+    parts: Parts,
+    body: Bytes,
     /// The room that its body takes.
+    room: Option<OwnedSemaphorePermit>,
+}
+
+/// A request that may be sent, as it is sent.
+pub(super) struct Ready {
+    pub(super) to: Destination,
+    pub(super) method: Method,
+    pub(super) uri: Uri,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+    /// The only addresses that it may go to, where a person has decided on them.
+    pub(super) addresses: Option<Vec<IpAddr>>,
+    pub(super) bears_secret: bool,
     _room: Option<OwnedSemaphorePermit>,
 }
 
 impl Outlet {
-    /// Reads all of a request, within bounds, and makes its head ready for the other end.
+    /// Reads all of a request, within bounds.
     pub(super) async fn take_whole(
         &self,
         to: &Destination,
@@ -36,15 +56,13 @@ impl Outlet {
         body: Body,
     ) -> Result<Whole, Stopped> {
         headers::strip(&mut parts.headers);
-        parts.headers.remove(header::EXPECT);
-        headers::shorten_agent(&mut parts.headers);
-        let authority = HeaderValue::from_str(&to.authority()).map_err(|error| {
-            Failure::bad_gateway(format!("{} can't be asked for: {error}", to.host))
-        })?;
-        parts.headers.insert(header::HOST, authority);
+        for name in [header::EXPECT, header::HOST, header::CONTENT_LENGTH] {
+            parts.headers.remove(name);
+        }
         let to = to.clone();
+        parts.uri = spelled(&to, parts.uri.query().and_then(one_query).as_deref())?;
         if body.is_end_stream() {
-            return Ok(Whole { to, parts, body: Bytes::new(), _room: None });
+            return Ok(Whole { to, parts, body: Bytes::new(), room: None });
         }
         let length = body.size_hint().exact();
         let room = self.room_for(length, &to).await?;
@@ -57,7 +75,27 @@ impl Outlet {
             let reason = format!("a {} has no body; what is sent goes with a POST", parts.method);
             return Err(Denied::new("body_in_read", &to.authority(), reason).into());
         }
-        Ok(Whole { to, parts, body, _room: Some(room) })
+        let body = self.unpacked(&mut parts.headers, body);
+        Ok(Whole { to, parts, body, room: Some(room) })
+    }
+
+    /// What a compressed body says: that is what is judged, shown and sent. One that can't be unpacked
+    /// within bounds stays as it is, and its header says so.
+    fn unpacked(&self, headers: &mut HeaderMap, body: Bytes) -> Bytes {
+        let zipped = headers.get(header::CONTENT_ENCODING).is_some_and(|value| {
+            [&b"gzip"[..], b"x-gzip"].iter().any(|name| value.as_bytes().eq_ignore_ascii_case(name))
+        });
+        let limit = self.options().request_bytes;
+        let mut plain = Vec::new();
+        let mut reading = MultiGzDecoder::new(&body[..]).take(limit.saturating_add(1));
+        if !zipped || reading.read_to_end(&mut plain).is_err() {
+            return body;
+        }
+        if u64::try_from(plain.len()).is_ok_and(|length| length > limit) {
+            return body;
+        }
+        headers.remove(header::CONTENT_ENCODING);
+        plain.into()
     }
 
     /// Waits until this door may hold one more body.
@@ -112,42 +150,55 @@ impl Outlet {
         to.scheme == Scheme::Https || self.outside.dialer.is_pinned(to, self.workspace())
     }
 
-    /// Finds the secrets that a request asks for, lets the gate decide on all of it, and puts their
-    /// values on it.
-    pub(super) async fn pass_gate(&self, whole: &mut Whole, now: &Now) -> Result<Cleared, Stopped> {
-        let host = whole.to.authority();
-        let going = Going {
-            to: &whole.to,
-            secure: self.is_secure(&whole.to),
-            parts: &whole.parts,
-            body: &whole.body,
-        };
+    /// Finds the secrets that a request asks for, lets the gate decide on all of it, and makes what may
+    /// be sent, with the values of the secrets on it.
+    pub(super) async fn pass_gate(
+        &self,
+        whole: Whole,
+        now: &Now,
+    ) -> Result<(Ready, Answered), Stopped> {
+        let Whole { to, parts, body, room } = whole;
+        let host = to.authority();
+        let secure = self.is_secure(&to);
+        let going = Going { to: &to, secure, parts: &parts, body: &body };
         let borne = secrets::find(&now.usable, &going).map_err(|wrong| denied(&host, &wrong))?;
-        let query = secrets::shown_query(whole.parts.uri.query(), &borne);
         let outward = Outward {
-            method: whole.parts.method.to_string(),
-            to: whole.to.clone(),
-            query: query.clone(),
-            headers: secrets::shown_headers(&whole.parts, &borne),
+            method: parts.method.to_string(),
+            to: to.clone(),
+            query: secrets::shown_query(parts.uri.query(), &borne),
+            headers: secrets::shown_headers(&parts, &borne),
             search: None,
-            body: whole.body.clone(),
+            body,
             secrets: borne.iter().map(|borne| borne.secret.name.to_string()).collect(),
+            addresses: None,
         };
-        let url = shown_url(&whole.to, query.as_deref());
-        self.gate().ask(outward).await?;
-        if !now.mask.is_empty() {
-            secrets::ask_readably(&mut whole.parts);
-        }
+        let clearance = self.gate().ask(outward, &self.outside.dialer).await?;
+        let (request, addresses) = clearance.into_parts();
+        let mut fields = fields_of(&request)?;
         for borne in &borne {
-            secrets::ask_plainly(&mut whole.parts);
-            self.put_secret(&mut whole.parts, borne, &host).await?;
+            self.put_secret(&mut fields, borne, &host).await?;
         }
-        Ok(Cleared { url, bears_secret: !borne.is_empty() })
+        let git = request.git().filter(|read| read.lists);
+        let repository = git.map(|read| read.place(request.to()));
+        let answered = Answered { url: request.url(), repository };
+        let method = Method::from_bytes(request.method().as_str().as_bytes())
+            .map_err(|error| Failure::bad_gateway(format!("{host} can't be asked: {error}")))?;
+        let ready = Ready {
+            uri: spelled(request.to(), fields.query.as_deref())?,
+            to: request.to().clone(),
+            method,
+            headers: fields.headers,
+            body: request.body().clone(),
+            addresses,
+            bears_secret: !borne.is_empty(),
+            _room: room,
+        };
+        Ok((ready, answered))
     }
 
     async fn put_secret(
         &self,
-        parts: &mut Parts,
+        fields: &mut Fields,
         borne: &secrets::Borne<'_>,
         host: &str,
     ) -> Result<(), Denied> {
@@ -163,7 +214,7 @@ impl Outlet {
             return Err(Denied::secret_misused(host, name, "its binding has just changed"));
         }
         let placed = opened.info.binding.place(&opened.value).map_err(|error| failed(&error))?;
-        secrets::put(parts, borne.secret, &placed).map_err(|error| failed(&error))
+        secrets::put(fields, borne.secret, &placed).map_err(|error| failed(&error))
     }
 
     /// Refuses a text that bears a handle: no secret goes that way.
@@ -172,11 +223,28 @@ impl Outlet {
     }
 }
 
-/// A request that may be sent.
-pub(super) struct Cleared {
-    /// Its address, with names in place of secrets.
-    pub(super) url: String,
-    pub(super) bears_secret: bool,
+/// The head of what is sent, in its one order: the host, then the rest by name.
+fn fields_of(request: &Outgoing) -> Result<Fields, Failure> {
+    let host = request.to().authority();
+    let bad = |error: &dyn std::error::Error| {
+        Failure::bad_gateway(format!("{host} can't be asked like this: {error}"))
+    };
+    let mut headers = HeaderMap::new();
+    headers.insert(header::HOST, HeaderValue::from_str(&host).map_err(|error| bad(&error))?);
+    for (name, value) in request.headers() {
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|error| bad(&error))?;
+        let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|error| bad(&error))?;
+        headers.insert(name, value);
+    }
+    Ok(Fields { query: request.query().map(str::to_owned), headers })
+}
+
+/// The path and the query alone, as a server wants them.
+fn spelled(to: &Destination, query: Option<&str>) -> Result<Uri, Failure> {
+    let query = query.map(|query| format!("?{query}")).unwrap_or_default();
+    format!("{}{query}", to.path).parse().map_err(|error| {
+        Failure::bad_gateway(format!("{} can't be asked for this: {error}", to.authority()))
+    })
 }
 
 fn denied(host: &str, wrong: &Misplaced) -> Denied {
@@ -184,12 +252,6 @@ fn denied(host: &str, wrong: &Misplaced) -> Denied {
         Misplaced::Unknown => Denied::secret_unknown(host),
         Misplaced::Misused { name, why } => Denied::secret_misused(host, name, why),
     }
-}
-
-fn shown_url(to: &Destination, query: Option<&str>) -> String {
-    let Destination { scheme, path, .. } = to;
-    let query = query.map(|query| format!("?{query}")).unwrap_or_default();
-    format!("{}://{}{path}{query}", scheme.as_str(), to.authority())
 }
 
 fn too_large(host: &str, limit: u64) -> Denied {

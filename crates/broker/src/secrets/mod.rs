@@ -13,7 +13,6 @@ mod shelf;
 
 pub(crate) use mask::{Mask, Masker};
 pub(crate) use placing::{
-    Borne, Going, Misplaced, ask_plainly, ask_readably, find, nowhere, put, shown_headers,
-    shown_query,
+    Borne, Fields, Going, Misplaced, find, nowhere, put, shown_headers, shown_query,
 };
 pub(crate) use shelf::{Now, Reach, Shelf};

@@ -1,10 +1,10 @@
 //! Handles on a request: where they stand, whether they may stand there, and the value in their place.
 
 use axum::http::request::Parts;
-use axum::http::{HeaderName, HeaderValue, Uri, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use cloister_policy::egress::Destination;
+use cloister_policy::egress::{Destination, one_query};
 use cloister_vault::{Form, Placed, SecretName, SecretValue};
 
 use super::handle::handles_in;
@@ -149,13 +149,18 @@ impl Usable {
 
     fn query_pair(&self) -> Option<String> {
         match self.binding.form() {
-            Form::Query { name } => Some(format!("{name}={}", self.handle.as_str())),
+            Form::Query { name } => one_query(&format!("{name}={}", self.handle.as_str())),
             Form::Header { .. } | Form::Basic { .. } => None,
         }
     }
 
     fn is_on(&self, name: &HeaderName, value: &HeaderValue) -> bool {
         self.header().is_some_and(|(own, handle)| own == *name && handle == *value)
+    }
+
+    /// A text with the name in place of the handle.
+    fn named_in(&self, text: &str) -> String {
+        text.replace(self.handle.as_str(), &format!("[secret {}]", self.name))
     }
 
     /// Puts the handle where it belongs, as a program would.
@@ -173,7 +178,7 @@ impl Usable {
 pub(crate) fn shown_query(query: Option<&str>, borne: &[Borne<'_>]) -> Option<String> {
     let mut query = query?.to_owned();
     for Borne { secret } in borne {
-        query = query.replace(secret.handle.as_str(), &format!("[secret {}]", secret.name));
+        query = secret.named_in(&query);
     }
     Some(query)
 }
@@ -188,28 +193,33 @@ pub(crate) fn shown_headers(parts: &Parts, borne: &[Borne<'_>]) -> Vec<(String, 
     shown.map(|(name, value)| (name.to_string(), text(value))).collect()
 }
 
-/// Puts a value where its handle is. What is put there does not print.
-pub(crate) fn put(parts: &mut Parts, secret: &Usable, placed: &Placed) -> Result<(), NotPlaced> {
+/// What goes on the wire beside the method, the path and the body.
+pub(crate) struct Fields {
+    /// With names in place of secrets.
+    pub(crate) query: Option<String>,
+    pub(crate) headers: HeaderMap,
+}
+
+/// Puts a value where its handle was. What is put there does not print.
+pub(crate) fn put(to: &mut Fields, secret: &Usable, placed: &Placed) -> Result<(), NotPlaced> {
     match placed {
         Placed::Header { name, value } => {
             let name: HeaderName = name.parse().map_err(|_invalid| NotPlaced)?;
             let mut value =
                 HeaderValue::from_bytes(value.expose()).map_err(|_invalid| NotPlaced)?;
             value.set_sensitive(true);
-            for (other, held) in &mut parts.headers {
-                if *other == name && secret.is_on(other, held) {
-                    *held = value.clone();
-                }
-            }
+            to.headers.insert(name, value);
         }
         Placed::Query { name, value } => {
             let pair = secret.query_pair().ok_or(NotPlaced)?;
+            // No query of a program's has a blank in it.
+            let pair = secret.named_in(&pair);
             let value: String = url::form_urlencoded::byte_serialize(value.expose()).collect();
-            let query = parts.uri.query().unwrap_or_default().split('&');
+            let query = to.query.as_deref().ok_or(NotPlaced)?;
             let swapped = query
+                .split('&')
                 .map(|held| if held == pair { format!("{name}={value}") } else { held.to_owned() });
-            let swapped: Vec<String> = swapped.collect();
-            replace_query(parts, &swapped.join("&"));
+            to.query = Some(swapped.collect::<Vec<_>>().join("&"));
         }
     }
     Ok(())
@@ -229,17 +239,4 @@ fn replace_query(parts: &mut Parts, query: &str) {
     if let Ok(uri) = Uri::from_parts(uri) {
         parts.uri = uri;
     }
-}
-
-/// A request that bears a secret gets its answer readable and whole, so that it can be looked through.
-pub(crate) fn ask_plainly(parts: &mut Parts) {
-    for name in [header::RANGE, header::IF_RANGE] {
-        parts.headers.remove(name);
-    }
-    ask_readably(parts);
-}
-
-/// Nothing is looked for in what is compressed.
-pub(crate) fn ask_readably(parts: &mut Parts) {
-    parts.headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
 }

@@ -10,6 +10,7 @@ use cloister_control::ports::{
     Attached, CameIn, Doors, Egress, Gated, LinkSide, NotRecorded, OpenDoor, Outward, Principal,
     RefusedEgress,
 };
+use cloister_policy::egress::Host;
 use cloister_policy::engine::Names;
 use cloister_protocol::Level;
 use cloister_protocol::link::{Downlink, Uplink};
@@ -75,12 +76,16 @@ impl LinkSide for TestLink {
     }
 
     fn refused(&self, _refused: RefusedEgress) {}
-    fn gate(&self, _outward: Outward) -> BoxFuture<'_, Gated> {
-        Box::pin(std::future::ready(Gated::Go))
+    fn gate(&self, outward: Outward) -> BoxFuture<'_, Gated> {
+        Box::pin(std::future::ready(outward.go()))
     }
 
     fn models(&self) -> BoxFuture<'_, Names> {
         Box::pin(std::future::ready(Names::All))
+    }
+
+    fn lost(&self, _host: Host) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
     }
 
     fn came_in(&self, _content: CameIn) -> BoxFuture<'_, Result<(), NotRecorded>> {

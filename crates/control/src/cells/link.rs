@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use cloister_policy::egress::Host;
 use cloister_policy::engine::Names;
 use cloister_protocol::link::{Downlink, Uplink};
 use futures_util::future::BoxFuture;
@@ -50,6 +51,10 @@ impl LinkSide for LinkSlot {
 
     fn models(&self) -> BoxFuture<'_, Names> {
         Box::pin(self.control.models_of(self.who))
+    }
+
+    fn lost(&self, host: Host) -> BoxFuture<'_, ()> {
+        Box::pin(self.control.lose_host(self.who, host))
     }
 
     fn came_in(&self, content: CameIn) -> BoxFuture<'_, Result<(), NotRecorded>> {

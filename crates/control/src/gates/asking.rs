@@ -69,6 +69,11 @@ impl Passed {
         self.by_grant.is_some() || self.by_plan
     }
 
+    /// Whether the answer was for one time.
+    pub(crate) const fn was_for_once(&self) -> bool {
+        self.used_up.is_some()
+    }
+
     /// The record of what passes.
     pub(crate) fn into_passing(self, entries: Vec<Entry>) -> Passing {
         Passing { entries, used_up: self.used_up.into_iter().collect() }

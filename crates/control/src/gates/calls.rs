@@ -132,7 +132,7 @@ fn is_sent(path: &str) -> bool {
 }
 
 fn wanted_by(live: &Live, call: &Call) -> Wanted {
-    let Live { task, context, plan_pending, plans } = live;
+    let Live { task, context, plan_pending, plans, .. } = live;
     let Rating { action, folder, risk } = rate(call);
     let in_plan = match &action {
         Action::Command { text } => plans.iter().any(|plan| plan_has(plan, text)),

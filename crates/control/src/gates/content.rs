@@ -1,15 +1,21 @@
 //! What the control plane knows of the content of tasks and chats: recorded before it is handed over,
 //! read again after a restart.
 
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use cloister_policy::egress::Host;
+use cloister_policy::outgoing::git::Repositories;
 use cloister_policy::provenance::{Address, Asked, Labels, Mark, Seen, TaskContext};
 use cloister_protocol::link::Cause;
 use cloister_protocol::{ChatId, TaskId, UserId, WorkspaceId};
 use cloister_store::StoreError;
 use cloister_store::approvals::{ApprovalKind, ApprovalState};
 use cloister_store::audit::Entry;
+use cloister_store::choices::FoundHost;
 use cloister_store::inbox::{InboxItem, inbox_id};
 use cloister_store::provenance::NewContent;
 use cloister_store::tasks::Task;
@@ -30,6 +36,20 @@ pub(super) struct Live {
     pub(super) plan_pending: bool,
     /// The plans that were approved, as the person saw them.
     pub(super) plans: Vec<String>,
+    /// The task at the top, above this one: what it chose and what this one chooses is one count.
+    pub(super) top: TaskId,
+    /// What git repositories have offered to it. After a restart git asks them again.
+    pub(super) repositories: Repositories,
+    /// Where hosts were found that people are asked about.
+    pub(super) found: BTreeMap<Host, Found>,
+}
+
+/// Where a host was found.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    pub(super) addresses: Vec<IpAddr>,
+    /// A person is shown them.
+    pub(super) shown: bool,
 }
 
 /// A running task, for one decision or record at a time.
@@ -103,7 +123,13 @@ impl Control {
         plans.iter().for_each(|plan| asked.add(plan));
         let plan_pending = task.plan_first && !self.store().has_allowed_plan(id).await?;
         let context = TaskContext::resume(task.person, labels(&content.marks), asked, seen);
-        Ok(Live { task, context, plan_pending, plans })
+        let top = self.store().top_task(id).await?;
+        let known = self.store().hosts_found(id).await?.into_iter();
+        let found = known.filter_map(|FoundHost { host, addresses, shown }| {
+            Some((host.parse().ok()?, Found { addresses, shown }))
+        });
+        let (found, repositories) = (found.collect(), Repositories::default());
+        Ok(Live { task, context, plan_pending, plans, top, repositories, found })
     }
 
     /// The plans of a task and of those above it.
@@ -261,7 +287,16 @@ impl Control {
     async fn record(&self, task: TaskId, content: &CameIn) -> Result<(), ControlError> {
         let mut guard = self.live(task).await?;
         let live = guard.get()?;
-        let text = String::from_utf8_lossy(&content.text);
+        if let ContentSource::Repository { place } = &content.source {
+            live.repositories.learn(place, &content.text);
+        }
+        let text = match &content.source {
+            // It is no page, and has no links.
+            ContentSource::Repository { .. } => Cow::Borrowed(""),
+            ContentSource::Web { .. } | ContentSource::Tool { .. } => {
+                String::from_utf8_lossy(&content.text)
+            }
+        };
         // What this content alone adds, so that a page costs what is on it, whatever came before.
         let labels_now = live.context.labels().clone();
         let (asked, seen) = (Asked::default(), Seen::default());
@@ -278,6 +313,40 @@ impl Control {
         self.chat_files_marked(live.task.workspace, live.task.chat, &marks);
         take_in(&mut live.context, &content.source, &text);
         Ok(())
+    }
+
+    /// Keeps where a host was found, if that is new. What was found first counts until nobody answers
+    /// there: a name that leads elsewhere the next time is not asked about again and again.
+    pub(super) async fn keep_found(
+        &self,
+        live: &mut Live,
+        host: &Host,
+        addresses: &[IpAddr],
+    ) -> Result<(), ControlError> {
+        if live.found.contains_key(host) {
+            return Ok(());
+        }
+        let shown = live.context.knows_host(host);
+        let addresses: Vec<IpAddr> =
+            addresses.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
+        let found = FoundHost { host: host.to_string(), addresses: addresses.clone(), shown };
+        self.store().host_found(live.task.id, &found).await?;
+        live.found.insert(host.clone(), Found { addresses, shown });
+        Ok(())
+    }
+
+    /// Nobody answers where a host was found: the next request looks it up anew, and is asked about anew.
+    pub(crate) async fn lose_host(&self, who: Principal, host: Host) {
+        let Some(task) = who.task else { return };
+        let lost = async {
+            let mut guard = self.live(task).await?;
+            guard.get()?.found.remove(&host);
+            self.store().host_lost(task, host.as_str()).await?;
+            Ok::<_, ControlError>(())
+        };
+        if let Err(error) = lost.await {
+            tracing::error!(workspace = %who.workspace, %task, error = error.chain(), "where a host was could not be forgotten");
+        }
     }
 
     /// A file from outside is about to be put into a chat, where every task of it can read it.
@@ -323,7 +392,7 @@ impl Control {
 /// What the audit trail has of content that a sandbox gets: that it comes, and what it was.
 fn came_in_entry(task: &Task, content: &CameIn) -> Option<Entry> {
     let source = match &content.source {
-        ContentSource::Web { url } => url.as_str(),
+        ContentSource::Web { url } | ContentSource::Repository { place: url } => url.as_str(),
         ContentSource::Tool { name } => name.as_str(),
     };
     let detail = match &content.part {
@@ -336,10 +405,12 @@ fn came_in_entry(task: &Task, content: &CameIn) -> Option<Entry> {
 
 fn take_in(context: &mut TaskContext, source: &ContentSource, text: &str) {
     match source {
-        ContentSource::Web { url } => match Address::parse(url) {
-            Some(address) => context.fetched(&address, text),
-            None => context.received(&Labels::of(Mark::web(url)), text),
-        },
+        ContentSource::Web { url } | ContentSource::Repository { place: url } => {
+            match Address::parse(url) {
+                Some(address) => context.fetched(&address, text),
+                None => context.received(&Labels::of(Mark::web(url)), text),
+            }
+        }
         ContentSource::Tool { name } => context.received(&Labels::of(Mark::tool(name)), text),
     }
 }

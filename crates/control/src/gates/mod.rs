@@ -53,8 +53,6 @@ mod answering;
 mod asking;
 mod calls;
 mod content;
-mod git;
-mod headers;
 mod outward;
 mod plans;
 mod proposals;

@@ -1,10 +1,17 @@
-//! Requests that are about to leave a sandbox.
+//! Requests that are about to leave a sandbox: what is sent in their place, and whether it may be.
+//!
+//! Promises: what is judged, shown, digested and cleared is one value, made in the same look at the task
+//! that says whose content is in it; what a task with foreign content chooses unasked is counted before
+//! it leaves; what a person has decided on goes to an address that they were shown, or that was looked
+//! up once after they allowed the name.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use cloister_policy::engine::{CellAsk, CellCall, FetchKind};
-use cloister_policy::gate::{self, Action, Asker, Effect, Surroundings};
-use cloister_policy::provenance::{Address, Flow, Sink, TaskContext};
+use cloister_policy::gate::{Action, Asker, Effect, Surroundings};
+use cloister_policy::outgoing::{Content, NotServed, Outgoing};
+use cloister_policy::provenance::{Address, FREE_BITS, Flow, Mark, Sink, TaskContext};
 use cloister_policy::{Class, egress};
 use cloister_protocol::TaskId;
 use cloister_store::approvals::{Approval, ApprovalState};
@@ -15,17 +22,19 @@ use tokio::time::{Instant, timeout_at};
 
 use super::asking::{Then, pass_entry, said_no};
 use super::content::Live;
-use super::{Judged, Wanted, git, headers};
+use super::{Judged, Wanted};
 use crate::control::Control;
 use crate::error::ControlError;
-use crate::ports::{Gated, Outward, Principal};
+use crate::ports::{Clearance, Gated, Outward, Principal};
 
 /// How often one request is looked at again because something changed meanwhile.
 const MAX_LOOKS: u32 = 8;
 
 /// What one look at a request came to.
 enum Look {
-    Go,
+    Go(Box<Clearance>),
+    /// It must be known first where the host is.
+    LookUp,
     Denied(String),
     Asked(Vec<Approval>),
     /// What would have let it pass has just been used up.
@@ -55,7 +64,8 @@ impl Control {
             // Before the look, so that no answer is missed between it and the wait.
             let mut answers = self.inner.gates.answers.subscribe();
             let asked = match self.look(id, outward).await? {
-                Look::Go => return Ok(Gated::Go),
+                Look::Go(clearance) => return Ok(Gated::Go(*clearance)),
+                Look::LookUp => return Ok(Gated::LookUp),
                 Look::Denied(reason) => return Ok(Gated::Refused { reason, approval: None }),
                 Look::Again => continue,
                 Look::Asked(asked) => asked,
@@ -75,41 +85,80 @@ impl Control {
     }
 
     async fn look(&self, id: TaskId, outward: &Outward) -> Result<Look, ControlError> {
-        let (task, wanted) = {
+        let prepared = {
             let mut guard = self.live(id).await?;
             let live = guard.get()?;
-            (live.task.clone(), wanted_by(live, outward))
+            if let Some(addresses) = &outward.addresses {
+                self.keep_found(live, &outward.to.host, addresses).await?;
+            }
+            match Prepared::of(live, outward) {
+                Ok(prepared) => prepared,
+                Err(not_served) => return Ok(Look::Denied(not_served.to_string())),
+            }
         };
-        let cell = self.cell_of_task(&task).await?;
-        let mut asked = Vec::new();
-        let mut passing = Passing::default();
-        for wanted in &wanted {
+        if prepared.needs_address() {
+            return Ok(Look::LookUp);
+        }
+        let cell = self.cell_of_task(&prepared.task).await?;
+        let mut seen = Verdicts::default();
+        for wanted in &self.all_wanted(&prepared, outward).await? {
             match self.judge(&cell, wanted).await? {
                 Judged::Denied { reason } => {
-                    let entry = Entry::of_cell(task.workspace, "gate.deny", id);
+                    let entry = Entry::of_cell(prepared.task.workspace, "gate.deny", id);
                     let detail = format!("{}: {reason}", wanted.effect.title());
                     self.store().audit(entry.with(detail)).await?;
                     return Ok(Look::Denied(reason));
                 }
-                Judged::Asked(approval) => asked.push(*approval),
-                Judged::Pass(passed) => {
-                    // Plain reads are in the broker's own record.
-                    let noted = passed.was_asked() || !is_plain_read(&wanted.ask);
-                    let entry = noted
-                        .then(|| pass_entry(task.workspace, Some(id), &wanted.effect, &passed));
-                    let one = passed.into_passing(entry.into_iter().collect());
-                    passing.entries.extend(one.entries);
-                    passing.used_up.extend(one.used_up);
-                }
+                Judged::Asked(approval) => seen.asked.push(*approval),
+                Judged::Pass(passed) => seen.pass(&prepared.task, wanted, passed),
             }
         }
-        if !asked.is_empty() {
-            return Ok(Look::Asked(asked));
+        if !seen.asked.is_empty() {
+            return Ok(Look::Asked(seen.asked));
         }
-        if let Err(GrantEnded) = self.store().pass(passing).await? {
+        // A name that nobody but the task knew is looked up after the answer, and once.
+        if seen.by_grant && prepared.found.is_none() && outward.search.is_none() {
+            return Ok(Look::LookUp);
+        }
+        self.let_go(prepared, seen).await
+    }
+
+    /// All that is decided by itself: each secret on the request, more choices than are free, and the
+    /// request.
+    async fn all_wanted(
+        &self,
+        prepared: &Prepared,
+        outward: &Outward,
+    ) -> Result<Vec<Wanted>, ControlError> {
+        let host = &outward.to.host;
+        let mut all = prepared.secrets();
+        if prepared.bits > 0 {
+            let used = self.store().chosen_bits(prepared.top, host.as_str()).await?;
+            if used.saturating_add(prepared.bits) > FREE_BITS {
+                all.push(prepared.choosing(used));
+            }
+        }
+        all.push(prepared.request(outward));
+        Ok(all)
+    }
+
+    /// Records that it goes, and what it chose, before it does.
+    async fn let_go(&self, prepared: Prepared, seen: Verdicts) -> Result<Look, ControlError> {
+        let Prepared { top, request, bits, found, host, asks, .. } = prepared;
+        let place = host.as_str();
+        let counted = seen.choosing.is_none() && bits > 0;
+        if counted && !self.store().choose(top, place, bits, FREE_BITS).await? {
             return Ok(Look::Again);
         }
-        Ok(Look::Go)
+        if let Err(GrantEnded) = self.store().pass(seen.passing).await? {
+            return Ok(Look::Again);
+        }
+        if let Some(Choosing::Once) = seen.choosing {
+            self.store().choose_anew(top, place).await?;
+            self.store().choose(top, place, bits.min(FREE_BITS), FREE_BITS).await?;
+        }
+        let addresses = found.filter(|_| asks || seen.by_grant).map(|(addresses, _)| addresses);
+        Ok(Look::Go(Box::new(Clearance::new(request, addresses))))
     }
 
     async fn any_pending(&self, asked: &[Approval]) -> Result<bool, ControlError> {
@@ -154,85 +203,197 @@ fn not_answered(asked: &[Approval]) -> Gated {
     Gated::Refused { reason, approval: first.map(|approval| approval.id) }
 }
 
-/// Everything about a request that is decided by itself: each secret on it, and the request.
-fn wanted_by(live: &Live, outward: &Outward) -> Vec<Wanted> {
-    let Live { task, context, plan_pending, plans: _ } = live;
-    let host = &outward.to.host;
-    let wanted = |action, surroundings, ask, flow| Wanted {
-        effect: Effect { action, surroundings, asker: asker(task, context) },
-        ask,
-        flow,
-        plan_pending: *plan_pending,
-        in_plan: false,
-        then: Then::Request { host: host.to_string() },
-    };
-    let secrets = outward.secrets.iter().map(|name| {
-        let action = Action::UseSecret { name: name.clone(), host: host.clone() };
-        let flow = context.decide(&Sink::UseSecret { name, host });
-        let ask = CellAsk::UseSecret { secret: name.clone() };
-        wanted(action, Surroundings::default(), ask, flow)
-    });
-    let mut all: Vec<Wanted> = secrets.collect();
-    let kind = kind_of(outward);
-    let action = Action::Request {
-        method: outward.method.clone(),
-        destination: outward.to.clone(),
-        query: outward.query.clone(),
-        body: headers::comparable_body(&outward.headers, &outward.body),
-    };
-    let environment = headers::shown(&outward.headers);
-    let surroundings = Surroundings { environment, ..Surroundings::default() };
-    let (ask, flow) = match &outward.search {
-        Some(words) => {
-            (CellAsk::Chat(CellCall::WebSearch), context.decide(&Sink::Search { words }))
-        }
-        None => {
-            let rules = egress::Decision::Allow;
-            let ask = CellAsk::Fetch { host: host.clone(), kind, rules };
-            (ask, flow_of(context, outward, kind))
-        }
-    };
-    all.push(wanted(action, surroundings, ask, flow));
-    all
+/// What the judgements of one look came to.
+#[derive(Default)]
+struct Verdicts {
+    asked: Vec<Approval>,
+    passing: Passing,
+    by_grant: bool,
+    /// A person has let the task choose more than is free.
+    choosing: Option<Choosing>,
 }
 
-/// Whether it only asks. What has a body says more than its address.
-fn kind_of(outward: &Outward) -> FetchKind {
-    let reads = gate::request_class(&outward.method, &outward.to.path) == Class::Safe;
-    let speaks = !outward.body.is_empty() && outward.method != "POST";
-    if reads && !speaks { FetchKind::Reading } else { FetchKind::Writing }
+enum Choosing {
+    Once,
+    ForTask,
 }
 
-fn flow_of(context: &TaskContext, outward: &Outward, kind: FetchKind) -> Flow {
-    let query = outward.query.as_ref().map(|query| format!("?{query}")).unwrap_or_default();
-    let to = &outward.to;
-    let base = format!("{}://{}", to.scheme, to.authority());
-    let address = Address::parse(&format!("{base}{}{query}", to.path));
-    match (address, kind) {
-        // What git asks with is always the same; the repository is what it asks about.
-        (Some(to), FetchKind::Reading) => match git::repository(&base, outward) {
-            Some(repository) => context.decide(&Sink::Read { to: &repository }),
-            // Anything else with a body could say anything.
-            None if !outward.body.is_empty() => context.decide(&Sink::Submit { to: &to }),
-            None => by_headers(context, outward)
-                .unwrap_or_else(|| context.decide(&Sink::Read { to: &to })),
-        },
-        (Some(to), FetchKind::Writing) => context.decide(&Sink::Submit { to: &to }),
-        (None, _) if context.is_trusted() => Flow::Run,
-        (None, _) => Flow::Ask {
-            sources: context.untrusted(),
-            reason: "the address is one that can't be compared with what you named".to_owned(),
-        },
+impl Verdicts {
+    fn pass(&mut self, task: &Task, wanted: &Wanted, passed: super::asking::Passed) {
+        self.by_grant |= passed.by_grant.is_some();
+        if matches!(wanted.effect.action, Action::Choose { .. }) {
+            let once = passed.was_for_once();
+            self.choosing = Some(if once { Choosing::Once } else { Choosing::ForTask });
+        }
+        // Plain reads are in the broker's own record.
+        let noted = passed.was_asked() || !is_plain_read(&wanted.ask);
+        let entry =
+            noted.then(|| pass_entry(task.workspace, Some(task.id), &wanted.effect, &passed));
+        let one = passed.into_passing(entry.into_iter().collect());
+        self.passing.entries.extend(one.entries);
+        self.passing.used_up.extend(one.used_up);
     }
 }
 
-/// A question, if a header could carry what the task has read.
-fn by_headers(context: &TaskContext, outward: &Outward) -> Option<Flow> {
-    let (name, _) = headers::telling(&outward.headers).next()?;
-    (!context.is_trusted()).then(|| Flow::Ask {
-        sources: context.untrusted(),
-        reason: format!("the header {name} was put together in the task"),
-    })
+/// A request in the form in which it would leave, with what is known of its task in the same moment.
+struct Prepared {
+    task: Task,
+    top: TaskId,
+    asker: Asker,
+    /// What in the task may not direct it.
+    sources: Vec<Mark>,
+    plan_pending: bool,
+    host: egress::Host,
+    request: Outgoing,
+    kind: FetchKind,
+    flow: Flow,
+    /// Each secret on it, by name.
+    secrets: Vec<(String, Flow)>,
+    /// What it chooses if nobody is asked about it.
+    bits: u32,
+    /// A person is asked about it, as a rule.
+    asks: bool,
+    knows_host: bool,
+    /// Where the host was found, and whether that is shown.
+    found: Option<(Vec<IpAddr>, bool)>,
+    is_search: bool,
+}
+
+impl Prepared {
+    fn of(live: &Live, outward: &Outward) -> Result<Self, NotServed> {
+        let Live { task, context, plan_pending, top, repositories, found, plans: _ } = live;
+        let own = context.is_trusted();
+        let content = if own { Content::Own } else { Content::Foreign(repositories) };
+        let request = Outgoing::rebuild(&outward.draft(), content)?;
+        let kind = match request.class() {
+            Class::Safe => FetchKind::Reading,
+            Class::Middle | Class::Destructive | Class::Outward => FetchKind::Writing,
+        };
+        let (flow, bits) = match (&outward.search, own) {
+            (_, true) => (Flow::Run, 0),
+            (Some(words), false) => {
+                (context.decide(&Sink::Search { words }), context.search_choice())
+            }
+            (None, false) => flow_of(live, &request, kind),
+        };
+        let unasked = flow == Flow::Run && kind == FetchKind::Reading;
+        // That a secret is on it, or not, is a choice as well.
+        let borne = u32::try_from(outward.secrets.len()).unwrap_or(u32::MAX);
+        let host = outward.to.host.clone();
+        let secrets = outward
+            .secrets
+            .iter()
+            .map(|name| (name.clone(), context.decide(&Sink::UseSecret { name, host: &host })));
+        let secrets = secrets.collect();
+        Ok(Self {
+            bits: if own || !unasked { 0 } else { bits.saturating_add(borne) },
+            asks: !unasked,
+            knows_host: context.knows_host(&host),
+            found: found.get(&host).map(|found| (found.addresses.clone(), found.shown)),
+            is_search: outward.search.is_some(),
+            task: task.clone(),
+            top: *top,
+            asker: asker(task, context),
+            sources: context.untrusted(),
+            plan_pending: *plan_pending,
+            secrets,
+            host,
+            request,
+            kind,
+            flow,
+        })
+    }
+
+    /// Whether a person is to be shown where the host is, and nobody knows yet.
+    const fn needs_address(&self) -> bool {
+        self.asks && self.knows_host && self.found.is_none() && !self.is_search
+    }
+
+    fn wanted(&self, action: Action, ask: CellAsk, flow: Flow) -> Wanted {
+        Wanted {
+            effect: Effect {
+                action,
+                surroundings: Surroundings::default(),
+                asker: self.asker.clone(),
+            },
+            ask,
+            flow,
+            plan_pending: self.plan_pending,
+            in_plan: false,
+            then: Then::Request { host: self.host.to_string() },
+        }
+    }
+
+    fn secrets(&self) -> Vec<Wanted> {
+        let wanted = |(name, flow): &(String, Flow)| {
+            let action = Action::UseSecret { name: name.clone(), host: self.host.clone() };
+            self.wanted(action, CellAsk::UseSecret { secret: name.clone() }, flow.clone())
+        };
+        self.secrets.iter().map(wanted).collect()
+    }
+
+    /// The task has chosen as much at this host as it may by itself.
+    fn choosing(&self, used: u32) -> Wanted {
+        let host = &self.host;
+        let reason = format!(
+            "content that is not yours is in this task, and by what it chose to ask {host} for (which pages, \
+             how often) it could have told that host {used} bits of what it knows; after {FREE_BITS} you are \
+             asked. Next is {}. \"Once\" lets it choose {FREE_BITS} bits more, \"for this task\" all it needs",
+            self.request.url()
+        );
+        let flow = Flow::Ask { sources: self.sources.clone(), reason };
+        let rules = egress::Decision::Allow;
+        let ask = CellAsk::Fetch { host: host.clone(), kind: FetchKind::Reading, rules };
+        self.wanted(Action::Choose { host: host.clone() }, ask, flow)
+    }
+
+    fn request(&self, outward: &Outward) -> Wanted {
+        let ask = match &outward.search {
+            Some(_) => CellAsk::Chat(CellCall::WebSearch),
+            None => {
+                let rules = egress::Decision::Allow;
+                CellAsk::Fetch { host: self.host.clone(), kind: self.kind, rules }
+            }
+        };
+        let action = Action::Request(Box::new(self.request.clone()));
+        let mut wanted = self.wanted(action, ask, self.flow.clone());
+        if let Some((addresses, true)) = &self.found {
+            wanted.effect.surroundings.addresses.clone_from(addresses);
+        }
+        wanted
+    }
+}
+
+/// Whether a request of a task with foreign content goes on unasked, and what it chooses then.
+fn flow_of(live: &Live, request: &Outgoing, kind: FetchKind) -> (Flow, u32) {
+    let Live { context, repositories, .. } = live;
+    let asked = |reason: String| (Flow::Ask { sources: context.untrusted(), reason }, 0);
+    let Some(to) = Address::parse(&request.url()) else {
+        return asked("the address is one that can't be compared with what you named".to_owned());
+    };
+    if kind == FetchKind::Writing {
+        return (context.decide(&Sink::Submit { to: &to }), 0);
+    }
+    if let Some(name) = request.chosen().first() {
+        return asked(format!("the header {name} was put together in the task"));
+    }
+    let Some(read) = request.git() else {
+        return (context.decide(&Sink::Read { to: &to }), context.choice(&to));
+    };
+    // What git asks with is always the same; the repository is what it asks about.
+    let place = read.place(request.to());
+    let named = [place.as_str(), place.strip_suffix(".git").unwrap_or(&place)];
+    let named: Vec<Address> = named.iter().filter_map(|place| Address::parse(place)).collect();
+    let Some(repository) = named.first() else {
+        return asked("the address is one that can't be compared with what you named".to_owned());
+    };
+    let bits = context.choice(repository).saturating_add(read.bits);
+    let flows = |to: &Address| context.decide(&Sink::Read { to }) == Flow::Run;
+    // One that has answered this task already was decided on then.
+    if repositories.knows(&place) || named.iter().any(flows) {
+        return (Flow::Run, bits);
+    }
+    (context.decide(&Sink::Read { to: repository }), bits)
 }
 
 /// Who asks: a task, in the words that the agent gave it.

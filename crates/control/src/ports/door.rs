@@ -3,12 +3,14 @@
 //! A door is a Unix socket. Who is behind it follows from the socket alone, never from what is said
 //! through it.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cloister_policy::egress::Destination;
+use cloister_policy::egress::{Destination, Host};
 use cloister_policy::engine::Names;
+use cloister_policy::outgoing::{Content, Draft, Outgoing};
 use cloister_protocol::link::{Downlink, Uplink};
 use cloister_protocol::{ApprovalId, ChatId, TaskId, UserId, WorkspaceId};
 use cloister_store::audit::Fingerprint;
@@ -53,26 +55,72 @@ pub struct RefusedEgress {
     pub rule: Option<String>,
 }
 
-/// A request that is about to leave a sandbox. The egress rules allow it already.
+/// A request that a sandbox asks for. The egress rules allow it already. None of it is sent: what is, is
+/// built anew from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outward {
     pub method: String,
+    /// Its path, like the query, in its one spelling.
     pub to: Destination,
     pub query: Option<String>,
-    /// What the program put on it that reaches the other end, without the handles of secrets.
+    /// What the program put on it, without the handles of secrets.
     pub headers: Vec<(String, String)>,
-    /// All of it: what is decided on is what is sent.
+    /// All of it.
     pub body: Bytes,
     /// The secrets that would be put on it, by name.
     pub secrets: Vec<String>,
     /// What is looked for, where this is a search at the platform's own provider.
     pub search: Option<String>,
+    /// Where the host is, once the gate wanted that to be looked up. All of them may be dialled.
+    pub addresses: Option<Vec<IpAddr>>,
+}
+
+impl Outward {
+    pub fn draft(&self) -> Draft<'_> {
+        Draft {
+            method: &self.method,
+            to: &self.to,
+            query: self.query.as_deref(),
+            headers: &self.headers,
+            body: &self.body,
+            secrets: &self.secrets,
+        }
+    }
+
+    /// The answer of a gate that has nothing against it: for whoever holds a door and has no gate.
+    pub fn go(&self) -> Gated {
+        match Outgoing::rebuild(&self.draft(), Content::Own) {
+            Ok(request) => Gated::Go(Clearance::new(request, self.addresses.clone())),
+            Err(not_served) => Gated::Refused { reason: not_served.to_string(), approval: None },
+        }
+    }
+}
+
+/// Leave to send exactly this, once.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Clearance {
+    request: Outgoing,
+    addresses: Option<Vec<IpAddr>>,
+}
+
+impl Clearance {
+    /// `addresses`: the only ones that may be dialled, where a person has decided on them.
+    pub const fn new(request: Outgoing, addresses: Option<Vec<IpAddr>>) -> Self {
+        Self { request, addresses }
+    }
+
+    /// What is sent, and where to; the leave is used up.
+    pub fn into_parts(self) -> (Outgoing, Option<Vec<IpAddr>>) {
+        (self.request, self.addresses)
+    }
 }
 
 /// What the gate says to a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub enum Gated {
-    Go,
+    Go(Clearance),
+    /// The gate wants to know where the host is, and is to be asked again with that.
+    LookUp,
     /// Not now. `approval`: a person has been asked and has not answered yet; the task will wait for
     /// them once the program has been told.
     Refused {
@@ -105,6 +153,8 @@ pub enum ContentPart {
 pub enum ContentSource {
     /// The address of a page or file.
     Web { url: String },
+    /// What a git repository at this address says that it offers.
+    Repository { place: String },
     /// What a tool answered that speaks to something outside, such as a search.
     Tool { name: String },
 }
@@ -124,6 +174,8 @@ pub trait LinkSide: Send + Sync + 'static {
     fn gate(&self, outward: Outward) -> BoxFuture<'_, Gated>;
     /// The models that this door may use now, by their names here.
     fn models(&self) -> BoxFuture<'_, Names>;
+    /// Nobody answers any more where a host was found.
+    fn lost(&self, host: Host) -> BoxFuture<'_, ()>;
     /// Records that content reaches the sandbox, before it does.
     fn came_in(&self, content: CameIn) -> BoxFuture<'_, Result<(), NotRecorded>>;
 }

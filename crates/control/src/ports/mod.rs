@@ -13,8 +13,8 @@ pub use cell::{
     SandboxSpec,
 };
 pub use door::{
-    Attached, CameIn, ContentPart, ContentSource, Doors, Egress, Gated, LinkSide, NotRecorded,
-    OpenDoor, Outward, Principal, RefusedEgress,
+    Attached, CameIn, Clearance, ContentPart, ContentSource, Doors, Egress, Gated, LinkSide,
+    NotRecorded, OpenDoor, Outward, Principal, RefusedEgress,
 };
 pub use hosts::SurfaceHosts;
 pub use surface::{Manners, Posting, Recipient, SendError, Streaming, Surface, SurfaceHost};

@@ -13,9 +13,10 @@ use cloister_protocol::{TaskId, UserId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::render::{Reading, visible};
+use super::render::{Reading, visible, visible_bytes};
 use crate::class::Class;
-use crate::egress::{Destination, Host};
+use crate::egress::Host;
+use crate::outgoing::Outgoing;
 use crate::provenance::Labels;
 
 /// The SHA-256 of an effect's canonical bytes.
@@ -71,12 +72,11 @@ pub enum Action {
     DeleteFile {
         path: String,
     },
-    /// A request to a host outside.
-    Request {
-        method: String,
-        destination: Destination,
-        query: Option<String>,
-        body: Vec<u8>,
+    /// A request to a host outside, as it is sent.
+    Request(Box<Outgoing>),
+    /// More of what a task chooses by itself to ask a host for, where others' content is in it.
+    Choose {
+        host: Host,
     },
     Mail(Mail),
     /// A message to a place on a surface.
@@ -138,8 +138,8 @@ pub struct Surroundings {
     pub folder: String,
     pub environment: BTreeMap<String, String>,
     pub target: Option<TargetFile>,
-    /// The address that the host resolved to and that will be dialled.
-    pub address: Option<IpAddr>,
+    /// The addresses that the host was found at, one of which will be dialled.
+    pub addresses: Vec<IpAddr>,
 }
 
 /// Who asks, and why; where that came from.
@@ -182,9 +182,9 @@ pub struct Rendered {
 impl Effect {
     pub fn digest(&self) -> Digest {
         let mut canonical = Canonical(Sha256::new());
-        canonical.add(b"cloister effect 1");
+        canonical.add(b"cloister effect 2");
         self.action.canonical(&mut canonical);
-        let Surroundings { folder, environment, target, address } = &self.surroundings;
+        let Surroundings { folder, environment, target, addresses } = &self.surroundings;
         canonical.text(folder);
         canonical.count(environment.len());
         for (name, value) in environment {
@@ -195,8 +195,8 @@ impl Effect {
             canonical.text(&target.path);
             canonical.option(target.sha256.as_ref(), |canonical, hash| canonical.add(hash));
         });
-        canonical
-            .option(address.as_ref(), |canonical, address| canonical.text(&address.to_string()));
+        canonical.count(addresses.len());
+        addresses.iter().for_each(|address| canonical.text(&address.to_string()));
         Digest(canonical.0.finalize().into())
     }
 
@@ -226,7 +226,10 @@ impl Effect {
 
 impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = visible(&self.value, self.reading);
+        let shown = match self.reading {
+            Reading::Machine | Reading::Prose => visible(&self.value, self.reading),
+            Reading::Shown => self.value.clone(),
+        };
         if shown.contains('\n') {
             writeln!(f, "{}:", self.name)?;
             return shown.split('\n').try_for_each(|line| writeln!(f, "    {line}"));
@@ -245,7 +248,7 @@ fn prose(name: &'static str, value: &str) -> Field {
 
 impl Surroundings {
     fn fields(&self) -> Vec<Field> {
-        let Self { folder, environment, target, address } = self;
+        let Self { folder, environment, target, addresses } = self;
         let mut fields = Vec::new();
         if !folder.is_empty() {
             fields.push(machine("in the folder", folder));
@@ -257,8 +260,8 @@ impl Surroundings {
             let now = if target.sha256.is_some() { "" } else { " (does not exist yet)" };
             fields.push(machine("on the file", &format!("{}{now}", target.path)));
         }
-        fields
-            .extend(address.iter().map(|address| machine("at the address", &address.to_string())));
+        let found = addresses.iter().map(|address| machine("found at", &address.to_string()));
+        fields.extend(found);
         fields
     }
 }
@@ -300,7 +303,8 @@ impl Action {
             Self::Command { .. } => "command",
             Self::ChangeFile { .. } => "change_file",
             Self::DeleteFile { .. } => "delete_file",
-            Self::Request { .. } => "request",
+            Self::Request(_) => "request",
+            Self::Choose { .. } => "choose",
             Self::Mail(_) => "mail",
             Self::Post { .. } => "post",
             Self::UseSecret { .. } => "use_secret",
@@ -319,15 +323,8 @@ impl Action {
                 to.text(diff);
             }
             Self::DeleteFile { path } => to.text(path),
-            Self::Request { method, destination, query, body } => {
-                to.text(method);
-                to.text(destination.scheme.as_str());
-                to.text(destination.host.as_str());
-                to.count(usize::from(destination.port));
-                to.text(&destination.path);
-                to.option(query.as_ref(), |to, query| to.text(query));
-                to.add(body);
-            }
+            Self::Request(request) => request_canonical(request, to),
+            Self::Choose { host } => to.text(host.as_str()),
             Self::Mail(mail) => mail.canonical(to),
             Self::Post { place, text } => {
                 to.text(place);
@@ -369,9 +366,10 @@ impl Action {
             Self::Command { text } => format!("run: {}", short(text)),
             Self::ChangeFile { path, .. } => format!("change the file {}", short(path)),
             Self::DeleteFile { path } => format!("delete the file {}", short(path)),
-            Self::Request { method, destination, .. } => {
-                format!("send {} to {}", short(method), destination.authority())
+            Self::Request(request) => {
+                format!("send {} to {}", request.method().as_str(), request.to().authority())
             }
+            Self::Choose { host } => format!("go on asking {host} for what it chooses"),
             Self::Mail(mail) => format!("send a mail to {}", short(&mail.everyone().join(", "))),
             Self::Post { place, .. } => format!("post to {}", short(place)),
             Self::UseSecret { name, host } => format!("use the secret {} at {host}", short(name)),
@@ -388,26 +386,8 @@ impl Action {
             Self::Command { text } => vec![machine("command", text)],
             Self::ChangeFile { path, diff } => vec![machine("file", path), prose("change", diff)],
             Self::DeleteFile { path } => vec![machine("file", path)],
-            Self::Request { method, destination, query, body } => {
-                let Destination { scheme, path, .. } = destination;
-                let query = query.as_ref().map(|query| format!("?{query}")).unwrap_or_default();
-                let url = format!("{scheme}://{}{path}{query}", destination.authority());
-                let mut fields = vec![
-                    machine("method", method),
-                    machine("host", destination.host.as_str()),
-                    machine("address", &url),
-                ];
-                match std::str::from_utf8(body) {
-                    Ok("") => {}
-                    Ok(text) => fields.push(prose("body", text)),
-                    Err(_not_text) => {
-                        let hash = Digest(Sha256::digest(body).into());
-                        fields
-                            .push(machine("body", &format!("{} bytes, sha256 {hash}", body.len())));
-                    }
-                }
-                fields
-            }
+            Self::Request(request) => request_fields(request),
+            Self::Choose { host } => vec![machine("host", host.as_str())],
             Self::Mail(mail) => mail.fields(),
             Self::Post { place, text } => vec![machine("to", place), prose("text", text)],
             Self::UseSecret { name, host } => {
@@ -424,6 +404,48 @@ impl Action {
             }
         }
     }
+}
+
+fn request_canonical(request: &Outgoing, to: &mut Canonical) {
+    let destination = request.to();
+    to.text(request.method().as_str());
+    to.text(destination.scheme.as_str());
+    to.text(destination.host.as_str());
+    to.count(usize::from(destination.port));
+    to.text(&destination.path);
+    to.option(request.query().as_ref(), |to, query| to.text(query));
+    to.count(request.headers().len());
+    for (name, value) in request.headers() {
+        to.text(name);
+        to.text(value);
+    }
+    to.texts(request.secrets());
+    to.add(request.body());
+}
+
+fn request_fields(request: &Outgoing) -> Vec<Field> {
+    let mut fields = vec![
+        machine("method", request.method().as_str()),
+        machine("host", request.to().host.as_str()),
+        machine("address", &request.url()),
+    ];
+    for (name, value) in request.shown_headers() {
+        fields.push(machine("header", &format!("{name}: {value}")));
+    }
+    fields.extend(request.secrets().iter().map(|name| machine("with the secret", name)));
+    let body = request.body();
+    if body.is_empty() {
+        return fields;
+    }
+    let text = std::str::from_utf8(body);
+    if text.is_err() {
+        let hash = Digest(Sha256::digest(body).into());
+        let what = format!("{} bytes, not all of them text, sha256 {hash}", body.len());
+        fields.push(machine("body is", &what));
+    }
+    let shown = text.map_or_else(|_not_text| visible_bytes(body), |t| visible(t, Reading::Prose));
+    fields.push(Field { name: "body", value: shown, reading: Reading::Shown });
+    fields
 }
 
 impl Mail {

@@ -13,7 +13,7 @@ fn every_byte_counts() {
             folder: "/chat".to_owned(),
             environment: BTreeMap::from([("A".to_owned(), "b".to_owned())]),
             target: Some(TargetFile { path: "x".to_owned(), sha256: Some([1; 32]) }),
-            address: Some(IpAddr::from([192, 0, 2, 1])),
+            addresses: vec![IpAddr::from([192, 0, 2, 1])],
         },
         ..command("rm x")
     };
@@ -32,8 +32,9 @@ fn every_byte_counts() {
         change(|e| e.surroundings.target = None),
         change(|e| e.surroundings.target.as_mut().unwrap().sha256 = None),
         change(|e| e.surroundings.target.as_mut().unwrap().sha256 = Some([2; 32])),
-        change(|e| e.surroundings.address = Some(IpAddr::from([192, 0, 2, 2]))),
-        change(|e| e.surroundings.address = None),
+        change(|e| e.surroundings.addresses = vec![IpAddr::from([192, 0, 2, 2])]),
+        change(|e| e.surroundings.addresses.push(IpAddr::from([192, 0, 2, 2]))),
+        change(|e| e.surroundings.addresses.clear()),
     ];
     for (at, one) in digests.iter().enumerate() {
         assert_eq!(digests.iter().position(|other| other == one), Some(at), "{at}");
@@ -57,6 +58,34 @@ fn an_approval_says_everything() {
              has read (untrusted): the web page \"https://evil.test\"\n\
              class: outward: it sends data to a host outside\ndigest: {digest}\n"
         )
+    );
+}
+
+/// E62, issue 13, point 4: one byte that is no text hides nothing of the rest.
+#[test]
+fn a_body_that_is_not_all_text_is_shown_all_the_same() {
+    let mut body = vec![0xFF];
+    body.extend_from_slice("password=hunter2 ".as_bytes());
+    body.extend_from_slice(&[0xC3, 0x28, 0x80]);
+    body.extend_from_slice("and ⟨this⟩".as_bytes());
+    body.extend_from_slice(&[0xFE; 300]);
+    let crate::gate::Action::Request(plain) = request("POST", "a.test", "/x", "").action else {
+        unreachable!("a request");
+    };
+    let effect = crate::gate::tests::sent("POST", plain.to(), &[], &body.clone().into());
+    let text = effect.render(Class::Outward, "x").text;
+    assert!(
+        text.contains("⟨\\xFF⟩password=hunter2 ⟨\\xC3⟩(⟨\\x80⟩and ⟨U+27E8⟩this⟨U+27E9⟩"),
+        "{text}"
+    );
+    assert!(text.contains("⟨300 bytes, sha256 "), "{text}");
+    let hash = Digest(Sha256::digest(&body).into());
+    assert!(
+        text.contains(&format!(
+            "body is: {} bytes, not all of them text, sha256 {hash}",
+            body.len()
+        )),
+        "{text}"
     );
 }
 

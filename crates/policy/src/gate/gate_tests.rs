@@ -2,7 +2,10 @@ use cloister_protocol::{TaskId, UserId, WorkspaceId};
 use proptest::prelude::*;
 
 use super::*;
+use bytes::Bytes;
+
 use crate::egress::{Destination, Scheme};
+use crate::outgoing::{Content, Draft, Outgoing};
 use crate::provenance::Labels;
 use cloister_protocol::link::Lasting;
 
@@ -28,8 +31,18 @@ pub(super) fn request(method: &str, host: &str, path: &str, body: &str) -> Effec
         port: 443,
         path: path.to_owned(),
     };
-    let (method, body) = (method.to_owned(), body.as_bytes().to_vec());
-    effect(Action::Request { method, destination, query: None, body })
+    let body = Bytes::copy_from_slice(body.as_bytes());
+    sent(method, &destination, &[], &body)
+}
+
+pub(super) fn sent(
+    method: &str,
+    to: &Destination,
+    headers: &[(String, String)],
+    body: &Bytes,
+) -> Effect {
+    let draft = Draft { method, to, query: None, headers, body, secrets: &[] };
+    effect(Action::Request(Box::new(Outgoing::rebuild(&draft, Content::Own).unwrap())))
 }
 
 fn mail(to: &[&str], attachments: usize) -> Effect {
@@ -301,16 +314,38 @@ fn two_peoples_rule_is_about_each_time() {
     assert!(!runs(&decide(&effect, &standing, &asks(Class::Outward, 2), &Flow::Run)));
 }
 
+/// Issue 13, point 3: what "always" leaves free is the body, and nothing beside it.
 #[test]
-fn gits_way_of_reading_is_reading() {
-    for (method, path, class) in [
-        ("GET", "/x", Class::Safe),
-        ("POST", "/a/b.git/git-upload-pack", Class::Safe),
-        ("POST", "/a/b.git/git-receive-pack", Class::Outward),
-        ("get", "/x", Class::Outward),
-        ("DELETE", "/x", Class::Outward),
-    ] {
-        assert_eq!(request_class(method, path), class, "{method} {path}");
+fn a_template_fixes_the_kind_of_body_and_every_header() {
+    let Action::Request(plain) = request("POST", "hooks.test", "/x", "hello").action else {
+        unreachable!("a request");
+    };
+    let send = |headers: &[(&str, &str)], body: &str| {
+        let headers: Vec<(String, String)> =
+            headers.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
+        sent("POST", plain.to(), &headers, &Bytes::copy_from_slice(body.as_bytes()))
+    };
+    let form = |boundary: &str, word: &str| {
+        let body = format!(
+            "--{boundary}\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n{word}\r\n--{boundary}--\r\n"
+        );
+        send(&[("content-type", &format!("multipart/form-data; boundary={boundary}"))], &body)
+    };
+    let template = Template::of(&form("drawn-by-lot", "one")).unwrap();
+    assert!(template.covers(&form("seventy-chosen-characters", "two")));
+    assert_eq!(
+        form("drawn-by-lot", "one").digest(),
+        form("seventy-chosen-characters", "one").digest()
+    );
+    assert!(!template.covers(&send(&[("content-type", "text/plain")], "one")));
+    assert!(
+        !template
+            .covers(&send(&[("content-type", "multipart/form-data; boundary=c2VjcmV0")], "one"))
+    );
+    let text = Template::of(&send(&[("content-type", "text/plain")], "one")).unwrap();
+    assert!(text.covers(&send(&[("content-type", "text/plain")], "two")));
+    for more in [("x-note", "secret"), ("content-type", "text/plain; secret"), ("cookie", "a")] {
+        assert!(!text.covers(&send(&[("content-type", "text/plain"), more], "one")), "{more:?}");
     }
 }
 

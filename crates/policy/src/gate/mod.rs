@@ -13,7 +13,6 @@
 mod answer;
 mod effect;
 mod grant;
-mod http;
 mod render;
 mod template;
 
@@ -22,8 +21,7 @@ pub use effect::{
     Action, Asker, Attachment, Digest, Effect, Mail, Rendered, Surroundings, TargetFile,
 };
 pub use grant::{Grant, GrantId, Reach};
-pub use http::request_class;
-pub use render::{Reading, visible};
+pub use render::{Reading, visible, visible_bytes};
 pub use template::Template;
 
 use cloister_protocol::Answer;

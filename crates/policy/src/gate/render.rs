@@ -5,6 +5,8 @@
 
 use std::fmt::Write;
 
+use sha2::{Digest as _, Sha256};
+
 /// How many blanks or empty lines in a row are shown as they are.
 const MAX_RUN: usize = 8;
 
@@ -15,6 +17,37 @@ pub enum Reading {
     Machine,
     /// By people: letters of any language are, as long as one word does not mix alphabets.
     Prose,
+    /// It is visible already.
+    Shown,
+}
+
+/// So many bytes in a row that are no text are written out; of more, the number and their hash.
+const MAX_BYTES_SHOWN: usize = 256;
+
+/// The same for bytes that are not all text: every part that is one is shown as such, whole.
+pub fn visible_bytes(bytes: &[u8]) -> String {
+    let mut shown = String::with_capacity(bytes.len() + 16);
+    let mut strange: Vec<u8> = Vec::new();
+    for chunk in bytes.utf8_chunks() {
+        if !chunk.valid().is_empty() {
+            no_text(&mut strange, &mut shown);
+            shown.push_str(&visible(chunk.valid(), Reading::Prose));
+        }
+        strange.extend_from_slice(chunk.invalid());
+    }
+    no_text(&mut strange, &mut shown);
+    shown
+}
+
+fn no_text(bytes: &mut Vec<u8>, shown: &mut String) {
+    if bytes.len() > MAX_BYTES_SHOWN {
+        let hash: String = Sha256::digest(&*bytes).iter().map(|b| format!("{b:02x}")).collect();
+        push(shown, format_args!("⟨{} bytes, sha256 {hash}⟩", bytes.len()));
+    } else if !bytes.is_empty() {
+        let written: String = bytes.iter().map(|byte| format!("\\x{byte:02X}")).collect();
+        push(shown, format_args!("⟨{written}⟩"));
+    }
+    bytes.clear();
 }
 
 /// Makes everything visible that would not be, or that would look like something else.

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::effect::{Action, Effect, Mail};
+use crate::outgoing::Outgoing;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -20,7 +21,8 @@ pub enum Template {
         folder: String,
         environment: Vec<(String, String)>,
     },
-    /// This method to this address; its query is fixed, its body free.
+    /// This method to this address; its query, its headers and the secrets on it are fixed, its body
+    /// is free.
     Request {
         method: String,
         scheme: String,
@@ -28,6 +30,11 @@ pub enum Template {
         port: u16,
         path: String,
         query: Option<String>,
+        /// As they are sent. A template from before they were part of it covers nothing.
+        #[serde(default)]
+        headers: Vec<(String, String)>,
+        #[serde(default)]
+        secrets: Vec<String>,
     },
     /// Mails from this mailbox to exactly these recipients, without attachments.
     Mail {
@@ -65,14 +72,7 @@ impl Template {
                 folder: surroundings.folder.clone(),
                 environment: surroundings.environment.clone().into_iter().collect(),
             }),
-            Action::Request { method, destination, query, body: _ } => Some(Self::Request {
-                method: method.clone(),
-                scheme: destination.scheme.as_str().to_owned(),
-                host: destination.host.to_string(),
-                port: destination.port,
-                path: destination.path.clone(),
-                query: query.clone(),
-            }),
+            Action::Request(request) => Some(Self::of_request(request)),
             Action::Mail(mail) => Self::of_mail(mail),
             Action::Post { place, text: _ } => Some(Self::Post { place: place.clone() }),
             Action::UseSecret { name, host } => {
@@ -86,6 +86,22 @@ impl Template {
             }
             // What is gone is gone, and money is money: each is asked about by itself.
             Action::ChangeFile { .. } | Action::DeleteFile { .. } | Action::Spend { .. } => None,
+            // It is about one task.
+            Action::Choose { .. } => None,
+        }
+    }
+
+    fn of_request(request: &Outgoing) -> Self {
+        let to = request.to();
+        Self::Request {
+            method: request.method().as_str().to_owned(),
+            scheme: to.scheme.as_str().to_owned(),
+            host: to.host.to_string(),
+            port: to.port,
+            path: to.path.clone(),
+            query: request.query().map(str::to_owned),
+            headers: request.headers().to_vec(),
+            secrets: request.secrets().to_vec(),
         }
     }
 
@@ -120,9 +136,17 @@ impl Template {
         let list = |set: &BTreeSet<String>| set.iter().cloned().collect::<Vec<_>>().join(", ");
         let text = match self {
             Self::Command { text, folder, environment: _ } => format!("run {text} in {folder}"),
-            Self::Request { method, scheme, host, port, path, query } => {
+            Self::Request { method, scheme, host, port, path, query, headers, secrets } => {
                 let query = query.as_ref().map(|query| format!("?{query}")).unwrap_or_default();
-                format!("send {method} to {scheme}://{host}:{port}{path}{query}, with any body")
+                let to = format!("{scheme}://{host}:{port}{path}{query}");
+                let kind = headers.iter().find(|(name, _)| name == "content-type");
+                let kind = kind.map(|(_, kind)| format!(" of the kind {kind}")).unwrap_or_default();
+                let with = if secrets.is_empty() {
+                    String::new()
+                } else {
+                    format!(" and the secret {}", secrets.join(", "))
+                };
+                format!("send {method} to {to}, with any body{kind}{with} and the same headers")
             }
             Self::Mail { mailbox, to, cc, bcc } => {
                 let copies = if cc.is_empty() && bcc.is_empty() {

@@ -6,19 +6,10 @@
 use std::collections::BTreeSet;
 
 use super::address::{Address, mail_address};
+use super::own::own;
 use crate::egress::Host;
 
 const MAX_TEXT_BYTES: usize = 256 << 10;
-
-/// Lines after which a message is somebody else's.
-const FORWARDED: &[&str] = &[
-    "---------- forwarded message",
-    "-----original message-----",
-    "begin forwarded message",
-    "-------- original message",
-    "-------- пересылаемое сообщение",
-    "---------- пересланное сообщение",
-];
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
@@ -55,19 +46,7 @@ impl Asked {
         if text.len() > MAX_TEXT_BYTES {
             return;
         }
-        let mut fenced = false;
-        for line in text.lines() {
-            let trimmed = line.trim_start();
-            let lower = trimmed.to_lowercase();
-            if FORWARDED.iter().any(|start| lower.starts_with(start)) {
-                return;
-            }
-            if trimmed.starts_with("```") || trimmed.starts_with("~~~") {
-                fenced = !fenced;
-            } else if !fenced && !trimmed.starts_with('>') {
-                self.add_line(trimmed);
-            }
-        }
+        own(text).lines.into_iter().for_each(|line| self.add_line(line));
     }
 
     /// What the person said earlier. It lets things be read and looked for; nothing is sent anywhere
@@ -83,15 +62,7 @@ impl Asked {
     /// Whether a message has parts that are somebody else's: quoted, fenced, forwarded, or more than
     /// is looked through.
     pub fn quotes_others(text: &str) -> bool {
-        let begins_a_quote = |line: &str| {
-            let line = line.trim_start();
-            let lower = line.to_lowercase();
-            line.starts_with('>')
-                || line.starts_with("```")
-                || line.starts_with("~~~")
-                || FORWARDED.iter().any(|start| lower.starts_with(start))
-        };
-        text.len() > MAX_TEXT_BYTES || text.lines().any(begins_a_quote)
+        text.len() > MAX_TEXT_BYTES || own(text).others
     }
 
     fn add_line(&mut self, line: &str) {
@@ -164,7 +135,7 @@ impl Asked {
     }
 
     /// Whether a text is words that the person wrote one after the other in a sentence that names the
-    /// host (none: in any), as written or all in lower case, with one plain separator between each
+    /// host (none: in any), as written or all in lower case, with the same plain separator between each
     /// two. Order, case and punctuation could each carry a message of their own.
     pub(super) fn has_phrase(&self, text: &str, to: Option<&Host>) -> bool {
         let is_separator = |c: char| matches!(c, ' ' | '-' | '_' | '/');
@@ -173,11 +144,27 @@ impl Asked {
         if text.is_empty() {
             return true;
         }
+        // Which one it is says little; one and another could spell a message out.
+        let mut separators = text.chars().filter(|c| is_separator(*c));
+        let first = separators.next();
+        if separators.any(|separator| Some(separator) != first) {
+            return false;
+        }
         let parts: Vec<&str> = text.split(is_separator).collect();
         let clean = |part: &&str| !part.is_empty() && part.chars().all(char::is_alphanumeric);
         let meant = |sentence: &&Sentence| to.is_none_or(|host| names(&sentence.hosts, host));
         let mut sentences = self.sentences.iter().filter(meant);
         parts.iter().all(clean) && sentences.any(|sentence| has_words(&sentence.words, &parts))
+    }
+
+    /// How many phrases there are in the sentences that name the host (none: in all).
+    pub(super) fn phrases(&self, to: Option<&Host>) -> usize {
+        let meant = |sentence: &&Sentence| to.is_none_or(|host| names(&sentence.hosts, host));
+        let count = |sentence: &Sentence| {
+            let words = sentence.words.len();
+            words.saturating_mul(words + 1) / 2
+        };
+        self.sentences.iter().filter(meant).map(count).sum()
     }
 
     /// Whether a text has only words that the person wrote one after the other, however it is

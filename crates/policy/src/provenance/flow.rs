@@ -7,7 +7,11 @@ use super::address::Address;
 use super::asked::Asked;
 use super::mark::{Labels, Mark};
 use super::seen::Seen;
+use crate::bits::ceil_log2;
 use crate::egress::Host;
+
+/// So many bits may a task with foreign content choose by itself at one host; then it is asked.
+pub const FREE_BITS: u32 = 64;
 
 /// Where something is about to go.
 #[derive(Clone, Debug)]
@@ -135,6 +139,12 @@ impl TaskContext {
         self.labels.untrusted_for(self.person)
     }
 
+    /// Whether looking this host up tells nobody anything that the task chose: the person named it, it
+    /// was there before, or there is nothing to tell.
+    pub fn knows_host(&self, host: &Host) -> bool {
+        self.is_trusted() || self.asked.names_host(host) || self.seen.visited(host)
+    }
+
     /// The links and hosts that it was shown.
     pub const fn seen(&self) -> &Seen {
         &self.seen
@@ -175,6 +185,35 @@ impl TaskContext {
             None => Flow::Run,
             Some(reason) => Flow::Ask { sources: self.untrusted(), reason },
         }
+    }
+
+    /// How many bits the task chooses by reading this address unasked, by which of two methods. These
+    /// are the lengths of a code: over all that could be asked there unasked, the sum of 2 to the minus
+    /// this is at most one, so that whoever listens learns no more than what is counted.
+    pub fn choice(&self, to: &Address) -> u32 {
+        let there = |known: &&Address| known.host == to.host;
+        let named = self.asked.addresses().filter(there).count();
+        let more = self.seen.links().filter(there).filter(|link| !self.asked.names_address(link));
+        let known = named + more.count();
+        // Which method; and whether it is a known address, or one with words added.
+        let kind = 2;
+        if self.asked.names_address(to) || self.seen.has_link(to) {
+            return kind + ceil_log2(known);
+        }
+        let said = usize::from(to.path != "/") + usize::from(to.query.is_some());
+        let said = u32::try_from(said).unwrap_or(2).max(1);
+        kind + ceil_log2(known + 1) + said * self.phrase_bits(Some(&to.host))
+    }
+
+    /// The same for a search.
+    pub fn search_choice(&self) -> u32 {
+        1 + self.phrase_bits(None)
+    }
+
+    /// Which phrase; and in which letters, with what between its words and around them, under which
+    /// name, in the path or in the query (at most 864 ways, and a quarter of all for each place).
+    fn phrase_bits(&self, to: Option<&Host>) -> u32 {
+        ceil_log2(self.asked.phrases(to)) + 10 + 2
     }
 
     /// An address may be asked for whole, be a link that was there before, or be put together from

@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use cloister_protocol::UserId;
 use proptest::prelude::*;
 
@@ -400,4 +402,56 @@ fn nothing_but_our_own_words_is_forgotten_of_what_others_will_read() {
     assert_eq!(labels.to_remember(), [Mark::Own { user: ADA }, Mark::web("https://a.test")]);
     let many: Labels = (0..100).map(|n| Mark::file(&n.to_string())).collect();
     assert!(many.to_remember().contains(&Mark::Unrecorded));
+}
+
+/// Everything that could be asked unasked at one host, as far as its words and spellings go.
+fn unasked(task: &TaskContext, host: &str, words: &[&str]) -> BTreeSet<Address> {
+    let mut found = BTreeSet::new();
+    let mut phrases = vec![String::new()];
+    for separator in ["+", "%20", "-", "_", "/", "%2F"] {
+        for from in 0..words.len() {
+            for to in from + 1..=words.len() {
+                let phrase = words[from..to].join(separator);
+                phrases.extend([phrase.to_lowercase(), phrase]);
+            }
+        }
+    }
+    let bare = phrases.clone();
+    for around in [("/", ""), ("", "%2F"), ("%2F", "/")] {
+        phrases.extend(bare.iter().map(|phrase| format!("{}{phrase}{}", around.0, around.1)));
+    }
+    let keys = ["", "q=", "query=", "search=", "s=", "term=", "keyword=", "text=", "title="];
+    for base in ["", "/search", "/a/b/0"] {
+        for path in &phrases {
+            let plain = address(&format!("https://{host}{base}/{path}"));
+            found.extend(Some(plain).filter(|to| task.decide(&Sink::Read { to }) == Flow::Run));
+        }
+        for query in &phrases {
+            for key in keys {
+                let asked = address(&format!("https://{host}{base}?{key}{query}"));
+                found.extend(Some(asked).filter(|to| task.decide(&Sink::Read { to }) == Flow::Run));
+            }
+        }
+    }
+    found
+}
+
+/// Issue 13, the class: what is counted is no less than what is told. The counts are the lengths of a code, so that no
+/// listener learns more than their sum.
+#[test]
+fn what_is_counted_is_no_less_than_what_is_told() {
+    let words = "Find Acme at https://shop.test/search";
+    let split: Vec<&str> =
+        words.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).collect();
+    for links in [0, 9] {
+        let page: String = (0..links).map(|n| format!("<a href=\"/a/b/{n}\">x</a>")).collect();
+        let task = after(words, "https://shop.test/search", &page);
+        let mut all = unasked(&task, "shop.test", &split);
+        all.extend((0..links).map(|n| address(&format!("https://shop.test/a/b/{n}"))));
+        assert!(all.len() > 100, "{}", all.len());
+        // Each by GET and by HEAD.
+        let told: f64 = all.iter().map(|to| 2.0 * (-f64::from(task.choice(to))).exp2()).sum();
+        assert!(told <= 1.0, "{links} links: {told}");
+        assert!(all.iter().all(|to| task.choice(to) >= 2));
+    }
 }

@@ -42,23 +42,25 @@
 //! are not consulted where provenance asks: they were given for what the person starts, not for what
 //! a page does.
 //!
-//! What is quoted, fenced or forwarded in a person's message is not their own words. What they paste
-//! without any of these is taken for theirs; nothing can tell it apart.
+//! What is quoted, fenced, indented as code or forwarded in a person's message is not their own words,
+//! in whichever reading. What they paste without any of these is taken for theirs; nothing can tell it
+//! apart.
 //!
 //! # What remains
 //!
-//! Choosing which of the given links to follow, or which phrase to search for, can tell the named
-//! host a few bits per request. That is bounded by the broker's budgets of requests and bytes, not
-//! closed here.
+//! Choosing which of the given links to follow, or which phrase to search for, tells the named host a
+//! few bits per request. They are counted, for each task and host, and beyond [`FREE_BITS`] a person is
+//! asked.
 
 mod address;
 mod asked;
 mod flow;
 mod mark;
+mod own;
 mod seen;
 
 pub use address::Address;
 pub use asked::Asked;
-pub use flow::{Flow, Sink, TaskContext};
+pub use flow::{FREE_BITS, Flow, Sink, TaskContext};
 pub use mark::{Labels, Mark};
 pub use seen::Seen;

@@ -151,7 +151,8 @@ impl Search {
 
     async fn ask(&self, query: &str, count: usize) -> Result<Vec<SearchResult>, SearchError> {
         let key = self.keys.read(&self.key).await?;
-        let asked = self.provider.search(&self.client, key.as_ref(), query, count);
+        // How many are wanted is none of the provider's business: it could be a message.
+        let asked = self.provider.search(&self.client, key.as_ref(), query, MAX_COUNT);
         let found = timeout(TOTAL, asked).await.or(Err(SearchError::Unreachable))??;
         Ok(found.into_iter().filter_map(SearchResult::within_bounds).take(count).collect())
     }
@@ -250,7 +251,7 @@ impl Outlet {
         let host = search.host.as_str();
         let now = self.secrets(host).await?;
         self.refuse_handles(&now, "web search", query)?;
-        self.gate().ask(search.outward(query)).await?;
+        let _clearance = self.gate().ask(search.outward(query), &self.outside.dialer).await?;
         let tally = Tally::new(self.meter(host).await?, search.host.clone());
         let bytes = u64::try_from(query.len()).unwrap_or(u64::MAX);
         tally.send(bytes).map_err(|over| over_budget(host, over))?;
@@ -292,6 +293,7 @@ impl Search {
             body: Bytes::new(),
             secrets: Vec::new(),
             search: Some(words.to_owned()),
+            addresses: None,
         }
     }
 }

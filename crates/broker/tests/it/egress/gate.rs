@@ -63,8 +63,9 @@ async fn the_gate_sees_the_headers_that_go_out() {
     let header =
         |name: &str| gated.iter().find(|(known, _)| known == name).map(|(_, v)| v.as_str());
     assert_eq!(header("x-said"), Some("diary"));
-    assert_eq!(header("user-agent"), Some("pip/24.0"));
+    assert_eq!(header("user-agent"), Some("pip/24.0 {\"cpu\":\"x86_64\"}"));
     assert_eq!(header("proxy-connection"), None);
+    // What goes out is built from that.
     assert_eq!(net.internet.seen()[0].headers["user-agent"], "pip/24.0");
 }
 
@@ -99,7 +100,7 @@ async fn a_held_request_says_who_is_asked() {
     let door = net.open();
     let approval = ApprovalId::from_number(7);
     door.told.judge(move |outward| match outward.method.as_str() {
-        "GET" => Gated::Go,
+        "GET" => outward.go(),
         _ => Gated::Refused { reason: "it sends data.".to_owned(), approval: Some(approval) },
     });
     let post = request("POST", "http://allowed.test/", "allowed.test", "x");
@@ -137,7 +138,7 @@ async fn each_redirect_passes_the_gate_and_is_known_before_the_next() {
     let door = net.open();
     door.told.judge(|outward| match outward.to.host.as_str() {
         "b.test" => Gated::Refused { reason: "not there".to_owned(), approval: None },
-        _ => Gated::Go,
+        _ => outward.go(),
     });
     let url = "https://allowed.test/redirect/https://a.test/redirect/https://b.test/stolen";
     let asked = json!({ "url": url }).to_string();

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -26,6 +27,8 @@ use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
+use super::git;
+
 /// Ports at which servers speak TLS.
 const TLS_PORTS: [u16; 2] = [443, 8443];
 pub(crate) const PUBLIC: &str = "93.184.216.34";
@@ -47,6 +50,11 @@ pub(crate) struct Internet {
     dialled: Mutex<Vec<SocketAddr>>,
     seen: Arc<Mutex<Vec<Seen>>>,
     bytes: Arc<AtomicUsize>,
+    wire: Arc<Mutex<Vec<u8>>>,
+    /// Addresses at which nobody answers.
+    dead: Mutex<Vec<IpAddr>>,
+    /// A folder with git repositories, which any host serves.
+    repositories: Arc<Mutex<Option<PathBuf>>>,
     servers: Mutex<JoinSet<()>>,
     tls: TlsAcceptor,
     root: CertificateDer<'static>,
@@ -64,6 +72,9 @@ impl Internet {
             dialled: Mutex::default(),
             seen: Arc::default(),
             bytes: Arc::default(),
+            wire: Arc::default(),
+            dead: Mutex::default(),
+            repositories: Arc::default(),
             servers: Mutex::default(),
             tls,
             root,
@@ -109,6 +120,20 @@ impl Internet {
         self.bytes.load(Ordering::SeqCst)
     }
 
+    /// What has reached any server, byte by byte, since this was last asked.
+    pub(crate) fn take_wire(&self) -> Vec<u8> {
+        std::mem::take(&mut self.wire.lock().unwrap())
+    }
+
+    /// Nobody answers at this address any more.
+    pub(crate) fn kill(&self, address: &str) {
+        self.dead.lock().unwrap().push(address.parse().unwrap());
+    }
+
+    pub(crate) fn serve_repositories(&self, folder: &Path) {
+        *self.repositories.lock().unwrap() = Some(folder.to_owned());
+    }
+
     #[track_caller]
     pub(crate) fn assert_untouched(&self) {
         assert_eq!(self.resolved(), Vec::<String>::new(), "a name was looked up");
@@ -121,10 +146,20 @@ impl Internet {
         assert_eq!(self.bytes(), 0, "something was sent");
     }
 
-    async fn serve(stream: DuplexStream, tls: Option<TlsAcceptor>, seen: Arc<Mutex<Vec<Seen>>>) {
+    async fn serve(
+        stream: DuplexStream,
+        tls: Option<TlsAcceptor>,
+        seen: Arc<Mutex<Vec<Seen>>>,
+        repositories: Option<PathBuf>,
+    ) {
         let service = service_fn(move |request| {
-            let seen = Arc::clone(&seen);
-            async move { Ok::<_, Infallible>(answer(&seen, request).await) }
+            let (seen, repositories) = (Arc::clone(&seen), repositories.clone());
+            async move {
+                Ok::<_, Infallible>(match repositories {
+                    Some(folder) => git::answer(&folder, &seen, request).await,
+                    None => answer(&seen, request).await,
+                })
+            }
         });
         let mut http = hyper::server::conn::http1::Builder::new();
         http.auto_date_header(false);
@@ -158,11 +193,16 @@ impl Network for Internet {
     fn connect(&self, address: SocketAddr) -> BoxFuture<'_, io::Result<Box<dyn NetworkStream>>> {
         Box::pin(async move {
             self.dialled.lock().unwrap().push(address);
+            if self.dead.lock().unwrap().contains(&address.ip()) {
+                return Err(io::ErrorKind::ConnectionRefused.into());
+            }
             let (ours, theirs) = tokio::io::duplex(256 << 10);
             let tls = TLS_PORTS.contains(&address.port()).then(|| self.tls.clone());
             let seen = Arc::clone(&self.seen);
-            self.servers.lock().unwrap().spawn(Self::serve(theirs, tls, seen));
-            let stream = Recorded { stream: ours, bytes: Arc::clone(&self.bytes) };
+            let repositories = self.repositories.lock().unwrap().clone();
+            self.servers.lock().unwrap().spawn(Self::serve(theirs, tls, seen, repositories));
+            let (bytes, wire) = (Arc::clone(&self.bytes), Arc::clone(&self.wire));
+            let stream = Recorded { stream: ours, bytes, wire };
             Ok(Box::new(stream) as Box<dyn NetworkStream>)
         })
     }
@@ -205,6 +245,7 @@ fn authority() -> (CertificateDer<'static>, TlsAcceptor) {
 struct Recorded {
     stream: DuplexStream,
     bytes: Arc<AtomicUsize>,
+    wire: Arc<Mutex<Vec<u8>>>,
 }
 
 impl AsyncRead for Recorded {
@@ -225,6 +266,7 @@ impl AsyncWrite for Recorded {
     ) -> Poll<io::Result<usize>> {
         let written = std::task::ready!(Pin::new(&mut self.stream).poll_write(context, data))?;
         self.bytes.fetch_add(written, Ordering::SeqCst);
+        self.wire.lock().unwrap().extend_from_slice(data.get(..written).unwrap());
         Poll::Ready(Ok(written))
     }
 

@@ -134,7 +134,7 @@ async fn what_is_between_two_machines_stays_there() {
     let got = plain.ask(asked).await;
     let sent = &net.internet.seen()[0].headers;
     let names: Vec<&str> = sent.keys().map(String::as_str).collect();
-    assert_eq!(names, ["host", "x-kept"]);
+    assert_eq!(names, ["accept", "accept-encoding", "host", "user-agent", "x-kept"]);
     for name in ["x-cloister-refusal", "x-hop", "alt-svc"] {
         assert!(!got.headers.contains_key(name), "{name}");
     }

@@ -99,11 +99,12 @@ async fn brave_gets_its_key_and_nobody_else_does() {
     let missing = door.client.request("POST", "/search", r#"{"query":"x"}"#).await;
     assert_eq!(missing.status, 502);
     net.seal_key("brave", KEY).await;
-    let answer = door.client.request("POST", "/search", r#"{"query":"x"}"#).await;
+    let answer = door.client.request("POST", "/search", r#"{"query":"x","count":3}"#).await;
     let found = answer.body().await;
     assert!(found.contains("\"snippet\":\"first\"") && !found.contains(KEY), "{found}");
     let asked = provider.asked.lock().unwrap().clone();
-    assert!(asked[0].0.starts_with("/res/v1/web/search?q=x&count=8"), "{asked:?}");
+    // How many are wanted stays here.
+    assert!(asked[0].0.starts_with("/res/v1/web/search?q=x&count=20"), "{asked:?}");
     assert_eq!(asked[0].1.as_deref(), Some(KEY));
 }
 

@@ -7,10 +7,14 @@ use std::sync::{Arc, Mutex};
 
 use cloister_broker::Options;
 use cloister_control::ports::{
-    Attached, CameIn, Doors, Egress, Gated, LinkSide, NotRecorded, OpenDoor, Outward, Principal,
-    RefusedEgress,
+    Attached, CameIn, Clearance, ContentSource, Doors, Egress, Gated, LinkSide, NotRecorded,
+    OpenDoor, Outward, Principal, RefusedEgress,
 };
+use cloister_policy::Class;
+use cloister_policy::egress::Host;
 use cloister_policy::engine::Names;
+use cloister_policy::outgoing::git::Repositories;
+use cloister_policy::outgoing::{Content, Outgoing};
 use cloister_protocol::TaskId;
 use cloister_store::secrets::NewSecret;
 use cloister_store::users::User;
@@ -50,6 +54,7 @@ pub(crate) struct Told {
     gated: Mutex<Vec<Outward>>,
     came_in: Mutex<Vec<CameIn>>,
     judge: Mutex<Option<Judge>>,
+    lost: Mutex<Vec<String>>,
     /// Nothing can be recorded.
     forgetful: AtomicBool,
 }
@@ -75,6 +80,31 @@ impl Told {
         self.forgetful.store(true, Ordering::SeqCst);
     }
 
+    /// The hosts that nobody answered at, where the gate wanted them to be.
+    pub(crate) fn lost(&self) -> Vec<String> {
+        self.lost.lock().unwrap().clone()
+    }
+
+    /// Judges as for a task with foreign content in it: what leaves is built anew.
+    pub(crate) fn be_foreign(self: &Arc<Self>) {
+        let told = Arc::downgrade(self);
+        self.judge(move |outward| {
+            let mut known = Repositories::default();
+            for CameIn { source, text, .. } in told.upgrade().unwrap().came_in() {
+                if let ContentSource::Repository { place } = source {
+                    known.learn(&place, &text);
+                }
+            }
+            match Outgoing::rebuild(&outward.draft(), Content::Foreign(&known)) {
+                Ok(request) if request.class() == Class::Safe && request.chosen().is_empty() => {
+                    Gated::Go(Clearance::new(request, None))
+                }
+                Ok(_) => Gated::Refused { reason: "it is asked about".to_owned(), approval: None },
+                Err(error) => Gated::Refused { reason: error.to_string(), approval: None },
+            }
+        });
+    }
+
     pub(crate) fn refusals(&self) -> Vec<RefusedEgress> {
         self.refusals.lock().unwrap().clone()
     }
@@ -93,13 +123,18 @@ impl LinkSide for Told {
 
     fn gate(&self, outward: Outward) -> BoxFuture<'_, Gated> {
         let judge = self.judge.lock().unwrap();
-        let gated = judge.as_ref().map_or(Gated::Go, |judge| judge(&outward));
+        let gated = judge.as_ref().map_or_else(|| outward.go(), |judge| judge(&outward));
         self.gated.lock().unwrap().push(outward);
         Box::pin(std::future::ready(gated))
     }
 
     fn models(&self) -> BoxFuture<'_, Names> {
         Box::pin(std::future::ready(Names::All))
+    }
+
+    fn lost(&self, host: Host) -> BoxFuture<'_, ()> {
+        self.lost.lock().unwrap().push(host.to_string());
+        Box::pin(std::future::ready(()))
     }
 
     fn came_in(&self, content: CameIn) -> BoxFuture<'_, Result<(), NotRecorded>> {

@@ -11,6 +11,7 @@ use cloister_control::ports::{
     OpenDoor, Outward, Principal, RefusedEgress, Role, SandboxSpec,
 };
 use cloister_control::{CellOptions, ControlError};
+use cloister_policy::egress::Host;
 use cloister_policy::engine::Names;
 use cloister_protocol::link::{CHAT_PATH, Downlink, Uplink};
 use cloister_protocol::{ChatId, ErrorCode, TaskId, UserId, WorkspaceId};
@@ -155,12 +156,16 @@ impl LinkSide for Links {
     }
 
     fn refused(&self, _refused: RefusedEgress) {}
-    fn gate(&self, _outward: Outward) -> BoxFuture<'_, Gated> {
-        Box::pin(std::future::ready(Gated::Go))
+    fn gate(&self, outward: Outward) -> BoxFuture<'_, Gated> {
+        Box::pin(std::future::ready(outward.go()))
     }
 
     fn models(&self) -> BoxFuture<'_, Names> {
         Box::pin(std::future::ready(Names::All))
+    }
+
+    fn lost(&self, _host: Host) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
     }
 
     fn came_in(&self, _content: CameIn) -> BoxFuture<'_, Result<(), NotRecorded>> {

@@ -268,12 +268,16 @@ impl LinkSide for NoLink {
     }
 
     fn refused(&self, _refused: RefusedEgress) {}
-    fn gate(&self, _outward: Outward) -> BoxFuture<'_, Gated> {
-        Box::pin(std::future::ready(Gated::Go))
+    fn gate(&self, outward: Outward) -> BoxFuture<'_, Gated> {
+        Box::pin(std::future::ready(outward.go()))
     }
 
     fn models(&self) -> BoxFuture<'_, Names> {
         Box::pin(std::future::ready(Names::All))
+    }
+
+    fn lost(&self, _host: Host) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
     }
 
     fn came_in(&self, _content: CameIn) -> BoxFuture<'_, Result<(), NotRecorded>> {

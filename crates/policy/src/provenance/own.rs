@@ -1,0 +1,261 @@
+//! Which lines of a message are the person's own, and which they only pass on.
+//!
+//! Markdown says what a quotation is, and programs differ in how they read it; whoever wrote what is
+//! passed on may have meant to be read in two ways. So a line is the person's own only where every
+//! reading says so: before the first fence and after the last one, if that is closed for certain; in
+//! no quotation, no paragraph that goes on from one, no block of HTML, not indented as code is.
+
+/// Lines after which a message is somebody else's.
+const FORWARDED: &[&str] = &[
+    "---------- forwarded message",
+    "-----original message-----",
+    "begin forwarded message",
+    "-------- original message",
+    "-------- пересылаемое сообщение",
+    "---------- пересланное сообщение",
+];
+
+/// Elements that hold what somebody else said, or code.
+const QUOTING: &[&str] = &[
+    "blockquote",
+    "q",
+    "cite",
+    "pre",
+    "code",
+    "samp",
+    "kbd",
+    "xmp",
+    "listing",
+    "plaintext",
+    "textarea",
+    "script",
+    "style",
+    "template",
+    "details",
+];
+
+/// What ends a line for some readers and not for others.
+const ODD_BREAKS: &[char] = &['\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
+
+/// The person's own lines, and whether there are others.
+pub(super) struct Own<'a> {
+    pub(super) lines: Vec<&'a str>,
+    pub(super) others: bool,
+}
+
+pub(super) fn own(text: &str) -> Own<'_> {
+    let lines: Vec<&str> = text.split('\n').map(|line| line.trim_end_matches('\r')).collect();
+    let end = lines.iter().position(|line| is_forwarded(line)).unwrap_or(lines.len());
+    let read: Vec<Read> = lines.iter().take(end).map(|line| Read::of(line)).collect();
+    let delimits = |read: &Read| read.fence.is_some() || read.opens + read.closes > 0;
+    let first = read.iter().position(delimits).unwrap_or(read.len());
+    let last = read.iter().rposition(delimits);
+    let closed = is_closed(&read);
+    let mut own = Own { lines: Vec::new(), others: end < lines.len() };
+    let mut carried_on = false;
+    for (at, (line, read)) in lines.iter().zip(&read).enumerate() {
+        if read.blank {
+            carried_on = false;
+            continue;
+        }
+        carried_on |= read.quoted || read.html;
+        let within = at >= first && (last.is_some_and(|last| at <= last) || !closed);
+        if within || carried_on || read.indented {
+            own.others = true;
+        } else {
+            own.lines.push(line.trim_start());
+        }
+    }
+    own
+}
+
+fn is_forwarded(line: &str) -> bool {
+    line.split(ODD_BREAKS).any(|line| {
+        let lower = Lead::of(line).rest.to_lowercase();
+        FORWARDED.iter().any(|start| lower.starts_with(start))
+    })
+}
+
+/// Whether no reading of the fences and elements leaves one of them open.
+fn is_closed(read: &[Read]) -> bool {
+    let mut states: Vec<Option<(char, usize)>> = vec![None];
+    for fence in read.iter().filter_map(|read| read.fence.as_ref()) {
+        let mut next: Vec<Option<(char, usize)>> = Vec::new();
+        for state in &states {
+            let after = fence.after(*state);
+            // One that only some readers take for a fence may leave all as it was.
+            let either = [Some(after), (!fence.sure).then_some(*state)];
+            next.extend(either.into_iter().flatten());
+        }
+        next.sort_unstable();
+        next.dedup();
+        states = next;
+    }
+    let opened: usize = read.iter().map(|read| read.opens).sum();
+    let closed: usize = read.iter().map(|read| read.closes).sum();
+    states == [None] && opened == closed
+}
+
+/// What a line looks like.
+#[derive(Default)]
+struct Read {
+    blank: bool,
+    quoted: bool,
+    html: bool,
+    indented: bool,
+    fence: Option<Fence>,
+    opens: usize,
+    closes: usize,
+}
+
+struct Fence {
+    mark: char,
+    length: usize,
+    /// Nothing stands behind it.
+    bare: bool,
+    /// Every reader takes it for one.
+    sure: bool,
+}
+
+impl Read {
+    fn of(line: &str) -> Self {
+        let mut read = Self { blank: line.trim().is_empty(), ..Self::default() };
+        let whole = !line.contains(ODD_BREAKS);
+        for part in line.split(ODD_BREAKS) {
+            let lead = Lead::of(part);
+            let quoted = [">", "＞", "&gt;"].iter().any(|mark| lead.rest.starts_with(mark));
+            read.quoted |= quoted || lead.quoted;
+            read.html |= is_tag(lead.rest);
+            read.indented |= lead.columns >= 4 && !lead.rest.is_empty();
+            if let Some(fence) = Fence::of(&lead, whole) {
+                read.fence = Some(fence);
+            }
+        }
+        let lower = line.to_ascii_lowercase();
+        for name in QUOTING {
+            read.opens += count_tags(&lower, &format!("<{name}"));
+            read.closes += count_tags(&lower, &format!("</{name}"));
+        }
+        read.opens += lower.matches("<!--").count();
+        read.closes += lower.matches("-->").count();
+        read
+    }
+}
+
+/// What stands before the text of a line.
+struct Lead<'a> {
+    /// How far the line is indented.
+    columns: usize,
+    /// A quotation begins among it, before something else.
+    quoted: bool,
+    /// A list, a quotation, or what nobody sees.
+    odd: bool,
+    rest: &'a str,
+}
+
+impl<'a> Lead<'a> {
+    fn of(line: &'a str) -> Self {
+        let mut lead = Self { columns: 0, quoted: false, odd: false, rest: line };
+        let mut counting = true;
+        loop {
+            let mut chars = lead.rest.chars();
+            let Some(first) = chars.next() else { return lead };
+            let after = chars.as_str();
+            if first == ' ' || first == '\t' {
+                lead.columns += match (counting, first) {
+                    (false, _) => 0,
+                    (true, '\t') => 4 - lead.columns % 4,
+                    (true, _) => 1,
+                };
+                lead.rest = after;
+            } else if first.is_whitespace() || is_unseen(first) {
+                lead.odd = true;
+                lead.rest = after;
+            } else if let Some(after) = list_item(lead.rest) {
+                lead.odd = true;
+                counting = false;
+                lead.rest = after;
+            } else if first == '>' && has_more_marks(after) {
+                lead.quoted = true;
+                lead.odd = true;
+                counting = false;
+                lead.rest = after;
+            } else {
+                return lead;
+            }
+        }
+    }
+}
+
+/// Characters without a shape of their own.
+fn is_unseen(c: char) -> bool {
+    c.is_control()
+        || matches!(u32::from(c), 0xAD | 0x34F | 0x61C | 0x115F | 0x1160 | 0x180B..=0x180F | 0x200B..=0x200F
+            | 0x202A..=0x202E | 0x2060..=0x206F | 0x2800 | 0x3164 | 0xFE00..=0xFE0F | 0xFEFF | 0xE0000..=0xE0FFF)
+}
+
+/// Whether something that could be a fence follows a mark of quotation.
+fn has_more_marks(after: &str) -> bool {
+    after.contains("```") || after.contains("~~~")
+}
+
+/// What follows the mark of a list.
+fn list_item(text: &str) -> Option<&str> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = if (1..=9).contains(&digits) {
+        text.get(digits..)?.strip_prefix(['.', ')'])?
+    } else {
+        text.strip_prefix(['-', '*', '+', '•'])?
+    };
+    rest.starts_with([' ', '\t']).then_some(rest)
+}
+
+impl Fence {
+    fn of(lead: &Lead<'_>, whole: bool) -> Option<Self> {
+        let mark = lead.rest.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
+        let length = lead.rest.chars().take_while(|c| *c == mark).count();
+        if length < 3 {
+            return None;
+        }
+        // Inside of a quotation it ends with that.
+        if lead.quoted && whole {
+            return None;
+        }
+        let behind = lead.rest.trim_start_matches(mark);
+        // `a` in backticks, three of them, on one line.
+        let inline = mark == '`' && behind.contains('`');
+        let sure = whole && !lead.odd && lead.columns < 4 && !inline;
+        let bare = behind.chars().all(|c| c == ' ' || c == '\t');
+        Some(Self { mark, length, bare, sure })
+    }
+
+    fn after(&self, state: Option<(char, usize)>) -> Option<(char, usize)> {
+        match state {
+            None => Some((self.mark, self.length)),
+            Some((mark, length)) if mark == self.mark && self.length >= length && self.bare => None,
+            open => open,
+        }
+    }
+}
+
+/// `<name …` or `</name…`: the beginning of a block of HTML, and no address in angle brackets.
+fn is_tag(text: &str) -> bool {
+    let Some(rest) = text.strip_prefix('<') else { return false };
+    if rest.starts_with(['!', '?']) {
+        return true;
+    }
+    let name = rest.strip_prefix('/').unwrap_or(rest);
+    let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(name.len());
+    let begins = name.starts_with(|c: char| c.is_ascii_alphabetic());
+    let behind = name.get(end..).and_then(|behind| behind.chars().next());
+    begins && behind.is_none_or(|c| c.is_whitespace() || c == '>' || c == '/')
+}
+
+fn count_tags(lower: &str, tag: &str) -> usize {
+    let ends = |rest: &&str| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '-');
+    lower.split(tag).skip(1).filter(ends).count()
+}
+
+#[cfg(test)]
+#[path = "own_tests.rs"]
+mod tests;
