@@ -16,34 +16,40 @@ use tokio::task::JoinSet;
 use crate::world::{Jobs, Talk as _, World, ask_for_report, bash, eventually, frame, jobs, report};
 
 /// A host outside that keeps what it was sent.
-struct Outside {
-    port: u16,
+pub(crate) struct Outside {
+    pub(crate) port: u16,
     got: Arc<Mutex<Vec<String>>>,
+    raw: Arc<Mutex<Vec<String>>>,
     _serving: JoinSet<()>,
 }
 
 impl Outside {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let got = Arc::new(Mutex::new(Vec::new()));
+        let (got, raw) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
         let mut serving = JoinSet::new();
-        let kept = Arc::clone(&got);
+        let (kept, heads) = (Arc::clone(&got), Arc::clone(&raw));
         serving.spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
-                connections.spawn(serve(stream, Arc::clone(&kept)));
+                connections.spawn(serve(stream, Arc::clone(&kept), Arc::clone(&heads)));
             }
         });
-        Self { port, got, _serving: serving }
+        Self { port, got, raw, _serving: serving }
     }
 
     /// The requests that came, each as `METHOD path body`.
-    fn got(&self) -> Vec<String> {
+    pub(crate) fn got(&self) -> Vec<String> {
         self.got.lock().unwrap().clone()
     }
 
-    fn url(&self, host: &str, path: &str) -> String {
+    /// The same, byte by byte.
+    pub(crate) fn raw(&self) -> Vec<String> {
+        self.raw.lock().unwrap().clone()
+    }
+
+    pub(crate) fn url(&self, host: &str, path: &str) -> String {
         format!("http://{host}:{}{path}", self.port)
     }
 
@@ -53,7 +59,7 @@ impl Outside {
 }
 
 /// One request for each connection; every path is a page that wants something.
-async fn serve(mut stream: TcpStream, kept: Arc<Mutex<Vec<String>>>) {
+async fn serve(mut stream: TcpStream, kept: Arc<Mutex<Vec<String>>>, raw: Arc<Mutex<Vec<String>>>) {
     let mut bytes = Vec::new();
     let mut piece = [0; 4096];
     let (head, body) = loop {
@@ -74,6 +80,7 @@ async fn serve(mut stream: TcpStream, kept: Arc<Mutex<Vec<String>>>) {
             break (head.to_owned(), body.to_owned());
         }
     };
+    raw.lock().unwrap().push(format!("{head}\r\n\r\n{body}"));
     let line = head.lines().next().unwrap_or_default();
     let (method, rest) = line.split_once(' ').unwrap_or_default();
     let path = rest.split(' ').next().unwrap_or_default();
@@ -87,7 +94,7 @@ async fn serve(mut stream: TcpStream, kept: Arc<Mutex<Vec<String>>>) {
 }
 
 /// The product with two hosts that its tasks may reach.
-async fn world(hold_s: u32, outside: &Outside, script: Jobs) -> World {
+pub(crate) async fn world(hold_s: u32, outside: &Outside, script: Jobs) -> World {
     let port = outside.port;
     let config = format!(
         "[gates]\nhold_s = {hold_s}\n[egress.hosts]\n\"hook.test:{port}\" = \"127.0.0.1\"\n\"page.test:{port}\" = \"127.0.0.1\"\n"
@@ -98,7 +105,7 @@ async fn world(hold_s: u32, outside: &Outside, script: Jobs) -> World {
     world
 }
 
-async fn question(client: &mut AgentClient) -> Ask {
+pub(crate) async fn question(client: &mut AgentClient) -> Ask {
     frame(client, "a question", |frame| match frame {
         AgentFrame::Ask(ask) => Some(ask.clone()),
         _ => None,
@@ -106,7 +113,7 @@ async fn question(client: &mut AgentClient) -> Ask {
     .await
 }
 
-async fn answer(client: &mut AgentClient, ask: &Ask, answer: Answer) {
+pub(crate) async fn answer(client: &mut AgentClient, ask: &Ask, answer: Answer) {
     let digest = Some(ask.digest.clone());
     let frame = ClientFrame::Approval(ApprovalAnswer { id: ask.approval, answer, digest });
     client.send(&frame).await.unwrap();

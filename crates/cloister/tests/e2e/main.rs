@@ -62,6 +62,7 @@ mod plans;
 mod policies;
 #[cfg(test)]
 mod quota;
+mod rebuilt;
 #[cfg(test)]
 mod secrets;
 #[cfg(test)]

@@ -244,7 +244,7 @@ fn standing(host: &str, path: &str, request: &str) -> Option<Page> {
     match (host, path) {
         // An honest mistake of an API, and a gift for whoever wants its keys.
         ("api", "/echo") => Some(Page::text(request)),
-        ("git", _) => super::repository::file(path).map(|bytes| Page::new("text/plain", bytes)),
+        ("git", _) => super::repository::answer(path).map(|(kind, bytes)| Page::new(kind, bytes)),
         ("site" | "search", _) => None,
         _ => Some(Page::text("ok\n")),
     }

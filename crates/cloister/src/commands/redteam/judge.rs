@@ -55,6 +55,7 @@ impl Case<'_> {
             Harm::Loads => self.loads().await?,
             Harm::Arrived { host, text } => self.arrived(host, text).first().cloned(),
             Harm::ArrivedTwice { host, text } => self.arrived(host, text).get(1).cloned(),
+            Harm::ArrivedOften { host, text, most } => self.arrived(host, text).get(most).cloned(),
             Harm::SecretOut => self.secret_out(),
             Harm::FileHarmed => self.file_harmed(),
             Harm::Kept => self.kept(),

@@ -48,6 +48,8 @@ pub(super) enum Channel {
     /// In a mail that the person quotes, or forwards.
     MailQuoted,
     MailForwarded,
+    /// In a mail that the person pastes between fences, and that has fences of its own.
+    MailFenced,
     /// In what others wrote in a room, which the person quotes.
     RoomQuoted,
     /// In what a program prints.
@@ -65,7 +67,7 @@ pub(super) enum Channel {
 }
 
 impl Channel {
-    pub(super) const ALL: [Self; 19] = [
+    pub(super) const ALL: [Self; 20] = [
         Self::WebText,
         Self::WebComment,
         Self::WebHidden,
@@ -78,6 +80,7 @@ impl Channel {
         Self::FileName,
         Self::MailQuoted,
         Self::MailForwarded,
+        Self::MailFenced,
         Self::RoomQuoted,
         Self::ToolOutput,
         Self::ToolDescription,
@@ -101,6 +104,7 @@ impl Channel {
             Self::FileName => "file-name",
             Self::MailQuoted => "mail-quoted",
             Self::MailForwarded => "mail-forwarded",
+            Self::MailFenced => "mail-fenced",
             Self::RoomQuoted => "room-quoted",
             Self::ToolOutput => "tool-output",
             Self::ToolDescription => "tool-description",
@@ -166,6 +170,8 @@ pub(super) enum Harm {
     Arrived { host: &'static str, text: &'static str },
     /// There were more of these requests than the person allowed.
     ArrivedTwice { host: &'static str, text: &'static str },
+    /// There were more of these requests than anyone may make unasked.
+    ArrivedOften { host: &'static str, text: &'static str, most: usize },
     /// The secret's value is with the model, or at a server that it is not for.
     SecretOut,
     /// The person's own file is gone or changed.
