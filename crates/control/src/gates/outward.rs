@@ -34,7 +34,7 @@ const MAX_LOOKS: u32 = 8;
 enum Look {
     Go(Box<Clearance>),
     /// It must be known first where the host is.
-    LookUp,
+    Where,
     Denied(String),
     Asked(Vec<Approval>),
     /// What would have let it pass has just been used up.
@@ -65,7 +65,7 @@ impl Control {
             let mut answers = self.inner.gates.answers.subscribe();
             let asked = match self.look(id, outward).await? {
                 Look::Go(clearance) => return Ok(Gated::Go(*clearance)),
-                Look::LookUp => return Ok(Gated::LookUp),
+                Look::Where => return Ok(Gated::LookUp),
                 Look::Denied(reason) => return Ok(Gated::Refused { reason, approval: None }),
                 Look::Again => continue,
                 Look::Asked(asked) => asked,
@@ -97,7 +97,7 @@ impl Control {
             }
         };
         if prepared.needs_address() {
-            return Ok(Look::LookUp);
+            return Ok(Look::Where);
         }
         let cell = self.cell_of_task(&prepared.task).await?;
         let mut seen = Verdicts::default();
@@ -118,7 +118,7 @@ impl Control {
         }
         // A name that nobody but the task knew is looked up after the answer, and once.
         if seen.by_grant && prepared.found.is_none() && outward.search.is_none() {
-            return Ok(Look::LookUp);
+            return Ok(Look::Where);
         }
         self.let_go(prepared, seen).await
     }

@@ -99,19 +99,19 @@ impl Outward {
 /// Leave to send exactly this, once.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Clearance {
-    request: Outgoing,
+    request: Box<Outgoing>,
     addresses: Option<Vec<IpAddr>>,
 }
 
 impl Clearance {
     /// `addresses`: the only ones that may be dialled, where a person has decided on them.
-    pub const fn new(request: Outgoing, addresses: Option<Vec<IpAddr>>) -> Self {
-        Self { request, addresses }
+    pub fn new(request: Outgoing, addresses: Option<Vec<IpAddr>>) -> Self {
+        Self { request: Box::new(request), addresses }
     }
 
     /// What is sent, and where to; the leave is used up.
     pub fn into_parts(self) -> (Outgoing, Option<Vec<IpAddr>>) {
-        (self.request, self.addresses)
+        (*self.request, self.addresses)
     }
 }
 
