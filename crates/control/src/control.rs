@@ -145,6 +145,8 @@ impl Control {
         self.inner.tracker.spawn(async move { watchdog.watch_holds().await });
         let keeper = self.clone();
         self.inner.tracker.spawn(async move { keeper.keep_audit().await });
+        let spikes = self.clone();
+        self.inner.tracker.spawn(async move { spikes.watch_spikes().await });
         let hubs = self.clone();
         self.inner.tracker.spawn(async move { hubs.keep_admin_hubs().await });
         self.inner.task_signal.notify_one();

@@ -70,8 +70,17 @@ impl Control {
             "Told to wait",
             format!("{} since the start", self.metrics().refusals()),
         ));
+        lines.push(self.agents_line());
         lines.push(self.log_line());
         Ok(lines)
+    }
+
+    /// Agents that went wrong by themselves, since the start.
+    fn agents_line(&self) -> StatusLine {
+        let (loops, spikes) = (self.metrics().loops_stopped(), self.metrics().token_spikes());
+        let value = format!("{loops} stopped in a loop, {spikes} token spikes since the start");
+        let look = "the log says whose; `cloister task list` shows what they work on, `cloister budget set` limits them";
+        line("agents", "Agents", value).judged(spikes > 0, false, look)
     }
 
     fn stop_line(&self) -> Option<StatusLine> {

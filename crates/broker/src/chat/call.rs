@@ -191,6 +191,7 @@ impl Call<'_> {
             usage: settled.usage,
             cost: settled.cost,
         });
+        self.metrics.tokens_used(self.who.user, settled.usage);
         tracing::info!(
             user = %self.who.user,
             workspace = %self.who.workspace,

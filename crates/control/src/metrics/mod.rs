@@ -12,13 +12,14 @@ mod exposition;
 mod gauges;
 mod names;
 mod series;
+mod spikes;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use cloister_protocol::{ErrorCode, Level, Usage, WorkspaceId};
+use cloister_protocol::{ErrorCode, Level, Usage, UserId, WorkspaceId};
 use tokio::time::Instant;
 
 use crate::ports::Role;
@@ -29,6 +30,8 @@ pub use errors::{LoggedLine, RecentError};
 pub use exposition::{CONTENT_TYPE, Exposition};
 pub(crate) use gauges::Gauges;
 use series::{Counters, Histogram, Recent, lock};
+use spikes::Spikes;
+pub(crate) use spikes::TokenSpike;
 
 /// Open turns of which it is remembered when they were taken.
 const MAX_TURNS: usize = 10_000;
@@ -58,6 +61,9 @@ pub struct Metrics {
     tokens: Counters<3>,
     spend_nano: Counters<2>,
     budget_refusals: Counters<1>,
+    loops: Counters<1>,
+    token_spikes: Counters<0>,
+    spikes: Spikes,
     egress: Counters<2>,
     connector_errors: Counters<2>,
     posts: Counters<1>,
@@ -94,6 +100,9 @@ impl Default for Metrics {
             tokens: Counters::default(),
             spend_nano: Counters::default(),
             budget_refusals: Counters::default(),
+            loops: Counters::default(),
+            token_spikes: Counters::default(),
+            spikes: Spikes::default(),
             egress: Counters::default(),
             connector_errors: Counters::default(),
             posts: Counters::default(),
@@ -222,6 +231,35 @@ impl Metrics {
         self.budget_refusals.increment([budget]);
     }
 
+    /// An agent went round in circles and was stopped; `sign` is what showed it: `calls`, `steps` or
+    /// `requests`.
+    pub fn loop_stopped(&self, sign: &'static str) {
+        self.loops.increment([sign]);
+    }
+
+    /// Agents that were stopped for going round in circles, since the start.
+    pub fn loops_stopped(&self) -> u64 {
+        self.loops.total()
+    }
+
+    /// Tokens that a call of this user's agent was booked with.
+    pub fn tokens_used(&self, user: UserId, usage: Usage) {
+        let tokens = usage.prompt_tokens.saturating_add(usage.completion_tokens);
+        if self.spikes.take(user, tokens, self.uptime()) {
+            self.token_spikes.increment([]);
+        }
+    }
+
+    /// Spikes that nobody was told of yet.
+    pub(crate) fn take_token_spikes(&self) -> Vec<TokenSpike> {
+        self.spikes.found()
+    }
+
+    /// Spikes since the start.
+    pub fn token_spikes(&self) -> u64 {
+        self.token_spikes.total()
+    }
+
     /// Somebody inside wanted to go out.
     pub fn egress(&self, allowed: bool, reason: &'static str) {
         self.egress.increment([if allowed { "allowed" } else { "refused" }, reason]);
@@ -326,6 +364,8 @@ impl Metrics {
         to.counters(names::TOKENS, ["level", "model", "kind"], &self.tokens, 1.0);
         to.counters(names::SPEND_USD, ["level", "model"], &self.spend_nano, 1e-9);
         to.counters(names::BUDGET_REFUSALS, ["budget"], &self.budget_refusals, 1.0);
+        to.counters(names::LOOPS_STOPPED, ["sign"], &self.loops, 1.0);
+        to.counters(names::TOKEN_SPIKES, [], &self.token_spikes, 1.0);
         to.counters(names::EGRESS_DECISIONS, ["outcome", "reason"], &self.egress, 1.0);
         to.counters(names::CONNECTOR_ERRORS, ["surface", "kind"], &self.connector_errors, 1.0);
         to.counters(names::POSTS, ["surface"], &self.posts, 1.0);

@@ -39,6 +39,12 @@ pub(super) const TOKENS: Name = ("cloister_tokens_total", "Tokens that were book
 pub(super) const SPEND_USD: Name = ("cloister_spend_usd_total", "Dollars that were booked");
 pub(super) const BUDGET_REFUSALS: Name =
     ("cloister_budget_refusals_total", "Model calls refused for want of budget");
+pub(super) const LOOPS_STOPPED: Name =
+    ("cloister_loops_stopped_total", "Agents that went round in circles and were stopped, by sign");
+pub(super) const TOKEN_SPIKES: Name = (
+    "cloister_token_spikes_total",
+    "Times that somebody's agent used many times the tokens it usually does",
+);
 pub(super) const EGRESS_DECISIONS: Name =
     ("cloister_egress_decisions_total", "Requests to go out, and what was decided");
 pub(super) const CONNECTOR_ERRORS: Name =
