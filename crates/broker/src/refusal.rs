@@ -4,18 +4,21 @@ use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use cloister_protocol::{ErrorBody, ErrorCode, ErrorEnvelope};
+use cloister_store::OverBudget;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
     pub(crate) error: ErrorBody,
     retry_after_secs: Option<u32>,
+    /// The limit that it is about, where more can be asked for.
+    pub(crate) over: Option<OverBudget>,
 }
 
 impl Refusal {
     pub(crate) fn new(status: StatusCode, code: ErrorCode, message: impl Into<String>) -> Self {
         let error = ErrorBody::new(code, message);
-        Self { status, error, retry_after_secs: None }
+        Self { status, error, retry_after_secs: None, over: None }
     }
 
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {
@@ -43,6 +46,12 @@ impl Refusal {
         let status = StatusCode::INTERNAL_SERVER_ERROR;
         Self::new(status, ErrorCode::Internal, format!("the control plane could not {what}"))
             .fix("The log of the control plane has the cause.")
+    }
+
+    /// It is about this limit.
+    pub(crate) const fn at_limit(mut self, over: OverBudget) -> Self {
+        self.over = Some(over);
+        self
     }
 
     pub(crate) fn fix(mut self, fix: impl Into<String>) -> Self {

@@ -54,7 +54,7 @@ impl Control {
     }
 
     /// Those who look after the whole platform.
-    async fn keepers(&self) -> Result<Vec<User>, ControlError> {
+    pub(crate) async fn keepers(&self) -> Result<Vec<User>, ControlError> {
         let mut ids: Vec<UserId> = Vec::new();
         let mut keepers = Vec::new();
         for (name, held) in self.store().all_roles().await? {
@@ -70,7 +70,7 @@ impl Control {
         Ok(keepers)
     }
 
-    async fn tell_in_first_chat(
+    pub(crate) async fn tell_in_first_chat(
         &self,
         user: &User,
         key: &str,

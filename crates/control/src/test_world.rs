@@ -265,6 +265,7 @@ impl World {
             host: None,
             call: None,
             proposal: None,
+            raise: None,
             park: false,
         };
         self.store().ask(question).await.unwrap().approval.id

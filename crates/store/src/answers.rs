@@ -7,6 +7,7 @@ use crate::approvals::{self, Approval, ApprovalKind, ApprovalState};
 use crate::audit;
 use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried};
+use crate::raises;
 
 /// One person's answer to what they saw.
 #[derive(Clone, Debug)]
@@ -93,7 +94,12 @@ impl Store {
             Standing::Waiting { .. } => {}
             Standing::Allowed(narrowest) => {
                 close(&mut tx, &pending, ApprovalState::Allowed, given, now).await?;
-                grant(&mut tx, &pending, narrowest, given, now).await?;
+                match &pending.raise {
+                    Some(raise) => {
+                        raises::raise(&mut tx, &pending, raise, &given.by, now).await?;
+                    }
+                    None => grant(&mut tx, &pending, narrowest, given, now).await?,
+                }
             }
             Standing::Denied => {
                 close(&mut tx, &pending, ApprovalState::Denied, given, now).await?;
@@ -155,7 +161,7 @@ async fn close(
             .await
             .tried("queue a task again")?;
     }
-    Ok(())
+    raises::wake(tx, approval).await
 }
 
 /// Remembers what was allowed. A plan needs no grant, and a proposal is carried out by the answer.

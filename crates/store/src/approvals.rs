@@ -10,6 +10,7 @@ use crate::audit;
 use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried, corrupt, not_found};
 use crate::outbox::{self, OutboxItem};
+use crate::raises::Raise;
 
 /// Questions of one task, and of one workspace, that may wait at once.
 const MAX_PENDING_OF_TASK: i64 = 10;
@@ -89,6 +90,8 @@ pub struct NewApproval {
     pub call: Option<String>,
     /// What is to be written when it is allowed.
     pub proposal: Option<String>,
+    /// What a yes raises, where it is asked for more money.
+    pub raise: Option<Raise>,
     /// The task waits without an executor from now on.
     pub park: bool,
 }
@@ -123,6 +126,8 @@ pub struct Approval {
     pub host: Option<String>,
     pub call: Option<String>,
     pub proposal: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub raise: Option<Raise>,
     pub applied_at: Option<i64>,
     pub state: ApprovalState,
     pub asked_at: i64,
@@ -158,6 +163,9 @@ pub(crate) struct Row {
     host: Option<String>,
     call_id: Option<String>,
     proposal: Option<String>,
+    raise_task: Option<u32>,
+    raise_day: Option<String>,
+    raise_by: Option<i64>,
     applied_at: Option<i64>,
     state: String,
     asked_at: i64,
@@ -166,7 +174,8 @@ pub(crate) struct Row {
 
 /// Answers come along as JSON, so that an approval is read whole in one statement.
 pub(crate) const SELECT: &str = "SELECT id, workspace_id, chat, task_id, user_id, kind, digest, class, reason, sources, people, \
-       offered, title, text, describes, template, host, call_id, proposal, applied_at, state, asked_at, \
+       offered, title, text, describes, template, host, call_id, proposal, raise_task, raise_day, raise_by, \
+       applied_at, state, asked_at, \
        (SELECT json_group_array(json_array(g.user_id, u.name, g.answer)) FROM approval_answers g \
           JOIN users u ON u.id = g.user_id WHERE g.approval_id = approvals.id ORDER BY g.at) AS answers \
      FROM approvals";
@@ -202,6 +211,13 @@ impl Row {
             host: self.host,
             call: self.call_id,
             proposal: self.proposal,
+            raise: match (self.raise_by, self.raise_task, self.raise_day) {
+                (Some(by), Some(task), _) => {
+                    Some(Raise::Task { task: TaskId::from_number(task), by })
+                }
+                (Some(by), None, Some(day)) => Some(Raise::Day { day, by }),
+                (None, _, _) | (Some(_), None, None) => None,
+            },
             applied_at: self.applied_at,
             state: state.ok_or_else(|| corrupt("approval state", &self.state))?,
             asked_at: self.asked_at,
@@ -224,7 +240,7 @@ pub struct Asked {
 }
 
 /// Nobody reads so many questions: a task that asks more is refused instead.
-async fn refuse_flood(tx: &mut Tx, new: &NewApproval) -> Result<(), StoreError> {
+pub(crate) async fn refuse_flood(tx: &mut Tx, new: &NewApproval) -> Result<(), StoreError> {
     let (of_task, of_workspace): (i64, i64) = sqlx::query_as(
         "SELECT COALESCE(SUM(task_id IS ?), 0), COUNT(*) FROM approvals \
          WHERE workspace_id = ? AND state = 'pending'",
@@ -416,12 +432,22 @@ async fn has_exact_grant(tx: &mut Tx, id: ApprovalId) -> Result<bool, StoreError
     .tried("look for a grant")
 }
 
-async fn insert(tx: &mut Tx, new: &NewApproval, now: i64) -> Result<Approval, StoreError> {
+pub(crate) async fn insert(
+    tx: &mut Tx,
+    new: &NewApproval,
+    now: i64,
+) -> Result<Approval, StoreError> {
     let json = |e: serde_json::Error| corrupt("approval", e);
+    let (raise_task, raise_day, raise_by) = match &new.raise {
+        None => (None, None, None),
+        Some(Raise::Task { task, by }) => (Some(task.number()), None, Some(*by)),
+        Some(Raise::Day { day, by }) => (None, Some(day.as_str()), Some(*by)),
+    };
     let id: u32 = sqlx::query_scalar(
         "INSERT INTO approvals (workspace_id, chat, task_id, user_id, kind, digest, class, reason, sources, \
-           people, offered, title, text, describes, template, host, call_id, proposal, state, asked_at) \
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?) RETURNING id",
+           people, offered, title, text, describes, template, host, call_id, proposal, raise_task, raise_day, \
+           raise_by, state, asked_at) \
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?) RETURNING id",
     )
     .bind(new.workspace.number())
     .bind(new.chat.number())
@@ -441,6 +467,9 @@ async fn insert(tx: &mut Tx, new: &NewApproval, now: i64) -> Result<Approval, St
     .bind(&new.host)
     .bind(&new.call)
     .bind(&new.proposal)
+    .bind(raise_task)
+    .bind(raise_day)
+    .bind(raise_by)
     .bind(now)
     .fetch_one(&mut *tx)
     .await
@@ -458,7 +487,11 @@ pub(crate) async fn one(tx: &mut Tx, id: ApprovalId) -> Result<Approval, StoreEr
 }
 
 /// Puts the question into the outbox and the audit trail.
-async fn tell(tx: &mut Tx, approval: &Approval, now: i64) -> Result<OutboxItem, StoreError> {
+pub(crate) async fn tell(
+    tx: &mut Tx,
+    approval: &Approval,
+    now: i64,
+) -> Result<OutboxItem, StoreError> {
     let frame = AgentFrame::Ask(Ask {
         approval: approval.id,
         task: approval.task,

@@ -1,5 +1,7 @@
 //! Budgets: what a model call may cost is reserved before it and settled after it.
 //!
+//! At a limit a person is asked for more (`raises`); until they answer, it holds.
+//!
 //! A limit holds because the check and the reservation are one statement: whatever runs in parallel, settled cost plus open reservations never pass the day's limit of a user, nor the limit
 //! of a task or of any task above it. Money is in nano-dollars.
 
@@ -154,7 +156,8 @@ const RESERVE: &str = "\
     WHERE EXISTS (SELECT 1 FROM users WHERE id = ?1) \
       AND (?2 IS NULL OR EXISTS (SELECT 1 FROM line)) \
       AND (?6 = 0 OR ( \
-        (SELECT daily_budget FROM users WHERE id = ?1) >= ?6 \
+        (SELECT daily_budget FROM users WHERE id = ?1) \
+          + (SELECT COALESCE(SUM(amount), 0) FROM budget_extra WHERE user_id = ?1 AND day = ?3) >= ?6 \
           + (SELECT COALESCE(SUM(cost), 0) FROM usage WHERE user_id = ?1 AND day = ?3) \
           + (SELECT COALESCE(SUM(amount), 0) FROM reservations WHERE user_id = ?1 AND day = ?3) \
         AND NOT EXISTS ( \
@@ -332,7 +335,8 @@ impl UsageDbRow {
 
 async fn day_state(reader: Reader<'_>, user: UserId, day: &str) -> Result<BudgetState, StoreError> {
     let row: Option<(i64, i64, i64)> = sqlx::query_as(
-        "SELECT u.daily_budget, \
+        "SELECT u.daily_budget \
+           + (SELECT COALESCE(SUM(amount), 0) FROM budget_extra WHERE user_id = u.id AND day = ?2), \
          (SELECT COALESCE(SUM(cost), 0) FROM usage WHERE user_id = u.id AND day = ?2), \
          (SELECT COALESCE(SUM(amount), 0) FROM reservations WHERE user_id = u.id AND day = ?2) \
          FROM users u WHERE u.id = ?1",

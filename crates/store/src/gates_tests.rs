@@ -13,6 +13,7 @@ use crate::db::Store;
 use crate::grants::{GrantEnded, Passing, Reach};
 use crate::ledger::Journaled;
 use crate::provenance::NewContent;
+use crate::raises::Raise;
 use crate::tasks::{Ending, NewTask, Task};
 use crate::users::UserLimits;
 
@@ -87,6 +88,7 @@ impl Setup {
             host: None,
             call: None,
             proposal: None,
+            raise: None,
             park: true,
         }
     }
@@ -401,4 +403,56 @@ async fn where_a_host_was_found_is_kept() {
     assert_eq!(setup.store.hosts_found(task.id).await.unwrap(), [found]);
     setup.store.host_lost(task.id, "a.test").await.unwrap();
     assert_eq!(setup.store.hosts_found(task.id).await.unwrap(), []);
+}
+
+/// M3: one limit is one question, whoever runs into it; the answer raises it in its own transaction, and whoever
+/// waited goes on. What was refused is not asked again, and a day's question ends with the day.
+#[tokio::test]
+async fn more_is_asked_for_once_and_raised_with_the_answer() {
+    let setup = setup().await;
+    let parent = setup.task("parent", None, &[]).await;
+    let child = setup.task("child", Some(parent.id), &[]).await;
+    let other = setup.task("other", None, &[]).await;
+    let for_more = |task: Option<TaskId>, digest: &str, raise: Raise| NewApproval {
+        task,
+        raise: Some(raise),
+        template: None,
+        park: false,
+        ..setup.question(&child, digest)
+    };
+    let of_task = || for_more(Some(child.id), "task", Raise::Task { task: child.id, by: 5 });
+    let asked = setup.store.ask_for_more(of_task(), Some(child.id)).await.unwrap();
+    assert!(asked.told.is_some());
+    assert_eq!(setup.state(&child).await, TaskState::Waiting);
+    let again = setup.store.ask_for_more(of_task(), Some(child.id)).await.unwrap();
+    assert_eq!((again.approval.id, again.told.is_none()), (asked.approval.id, true));
+    setup.answer(asked.approval.id, Answer::Allow).await;
+    assert_eq!(setup.state(&child).await, TaskState::Queued);
+    let budget = |task: TaskId| setup.store.task_budget_state(setup.user, task);
+    assert_eq!(budget(child.id).await.unwrap().limit, 6);
+    assert_eq!(budget(parent.id).await.unwrap().limit, 6, "what is spent below is spent above");
+    assert_eq!(budget(other.id).await.unwrap().limit, 1);
+    assert!(setup.store.grants(setup.workspace).await.unwrap().is_empty(), "it is no grant");
+
+    let today = setup.store.clock.today();
+    let of_day =
+        |digest: &str, day: &str| for_more(None, digest, Raise::Day { day: day.to_owned(), by: 7 });
+    let asked = setup.store.ask_for_more(of_day("d1", &today), Some(other.id)).await.unwrap();
+    let turn = setup.store.ask_for_more(of_day("d1", &today), None).await.unwrap();
+    assert_eq!((turn.approval.id, turn.told.is_none()), (asked.approval.id, true));
+    setup.answer(asked.approval.id, Answer::Deny).await;
+    assert_eq!(setup.state(&other).await, TaskState::Queued);
+    let refused = setup.store.ask_for_more(of_day("d1", &today), Some(other.id)).await.unwrap();
+    assert_eq!(refused.approval.state, ApprovalState::Denied);
+    let asked = setup.store.ask_for_more(of_day("d2", &today), None).await.unwrap();
+    setup.answer(asked.approval.id, Answer::Allow).await;
+    assert_eq!(setup.store.budget_state(setup.user).await.unwrap().limit, 8);
+    let raised = setup.store.audit_tail(100).await.unwrap();
+    let raised = raised.iter().filter(|row| row.action == "budget.raise" && row.actor == "ada");
+    assert_eq!(raised.count(), 2);
+
+    let old = setup.store.ask_for_more(of_day("d3", "2000-01-01"), None).await.unwrap();
+    assert_eq!(setup.store.end_past_days().await.unwrap(), 1);
+    let ended = setup.store.approval(old.approval.id).await.unwrap();
+    assert_eq!(ended.state, ApprovalState::Void);
 }

@@ -39,6 +39,7 @@ pub mod pki;
 pub mod posts;
 pub mod provenance;
 pub mod pulse;
+pub mod raises;
 mod readers;
 mod requests;
 pub mod roles;

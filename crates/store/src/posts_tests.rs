@@ -172,6 +172,7 @@ async fn questions_that_were_settled_are_found_until_their_message_says_so() {
         host: None,
         call: None,
         proposal: None,
+        raise: None,
         park: false,
     };
     let asked = world.store.ask(question).await.unwrap();

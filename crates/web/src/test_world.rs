@@ -228,6 +228,7 @@ fn question_of(user: &User, task: TaskId) -> NewApproval {
         host: None,
         call: None,
         proposal: None,
+        raise: None,
         park: false,
     }
 }

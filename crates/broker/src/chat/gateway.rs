@@ -67,6 +67,10 @@ impl ModelGateway {
         Ok(Self { inner: Arc::new(inner) })
     }
 
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.inner.metrics
+    }
+
     /// Starts a call. Dropping the receiver ends it; what it has used until then is settled. The
     /// permit is given back when the call is over.
     pub(crate) fn call(

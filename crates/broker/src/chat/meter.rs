@@ -196,5 +196,7 @@ async fn over_budget(store: &Store, who: Principal, over: &OverBudget) -> Refusa
             )
         }
     };
-    Refusal::new(StatusCode::PAYMENT_REQUIRED, ErrorCode::OverBudget, over.to_string()).fix(fix)
+    Refusal::new(StatusCode::PAYMENT_REQUIRED, ErrorCode::OverBudget, over.to_string())
+        .fix(fix)
+        .at_limit(*over)
 }

@@ -14,7 +14,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use bytes::Bytes;
-use cloister_control::ports::{LinkSide, Principal};
+use cloister_control::ports::{LinkSide, More, Principal};
 use cloister_policy::reach::CellRequest;
 use cloister_protocol::{ErrorCode, ErrorEnvelope};
 use futures_util::stream;
@@ -224,6 +224,7 @@ async fn chat(State(door): State<Arc<Door>>, request: Request) -> Result<Respons
     let body = shelf.masked(&now.mask, body, "what a model is asked").await;
     let request = ChatRequest::parse(&body)?;
     if door.repeats.is_loop(&body) {
+        door.gateway.metrics().loop_stopped("requests");
         let message =
             format!("the same request came more than {} times in a row", door.options.same_request);
         return Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, ErrorCode::LoopStopped, message)
@@ -239,10 +240,26 @@ async fn chat(State(door): State<Arc<Door>>, request: Request) -> Result<Respons
             ErrorCode::Internal,
             "the call ended without an answer",
         )),
-        Some(Piece::Failed(refusal)) => Err(refusal),
-        Some(first) if stream => Ok(event_stream(first, pieces)),
+        Some(Piece::Failed(refusal)) => Err(asking_for_more(&door, refusal).await),
+        Some(first) if stream => Ok(event_stream(first, pieces, door)),
         Some(first) => Ok(Json(collect(first, pieces).await?).into_response()),
     }
+}
+
+/// A refusal at a limit, after people were asked for more.
+async fn asking_for_more(door: &Door, refusal: Refusal) -> Refusal {
+    let Some(over) = refusal.over else { return refusal };
+    let otherwise = refusal.error.fix.clone().unwrap_or_default();
+    let fix = match door.link.out_of_budget(over).await {
+        More::Asked(approval) => {
+            format!("{approval} asks whether more may be spent: /approve {approval}. {otherwise}")
+        }
+        More::Refused(approval) => {
+            format!("Somebody was asked for more and said no ({approval}). {otherwise}")
+        }
+        More::Nobody => return refusal,
+    };
+    refusal.fix(fix)
 }
 
 async fn read_body(body: Body, options: &DoorOptions) -> Result<Bytes, Refusal> {
@@ -268,14 +285,19 @@ async fn read_body(body: Body, options: &DoorOptions) -> Result<Bytes, Refusal> 
 }
 
 /// Each piece goes out as it comes.
-fn event_stream(first: Piece, rest: MaskedPieces) -> Response {
-    let pieces = stream::unfold((Some(first), rest), |(next, mut rest)| async move {
-        let piece = match next {
-            Some(piece) => piece,
-            None => rest.recv().await?,
-        };
-        Some((Ok::<_, Infallible>(event(piece)), (None, rest)))
-    });
+fn event_stream(first: Piece, rest: MaskedPieces, door: Arc<Door>) -> Response {
+    let pieces =
+        stream::unfold((Some(first), rest, door), move |(next, mut rest, door)| async move {
+            let piece = match next {
+                Some(piece) => piece,
+                None => rest.recv().await?,
+            };
+            let piece = match piece {
+                Piece::Failed(refusal) => Piece::Failed(asking_for_more(&door, refusal).await),
+                Piece::Events(_) | Piece::Restart => piece,
+            };
+            Some((Ok::<_, Infallible>(event(piece)), (None, rest, door)))
+        });
     let headers =
         [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
     (headers, Body::from_stream(pieces)).into_response()

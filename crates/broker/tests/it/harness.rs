@@ -1,5 +1,6 @@
 //! A door with a user behind it, and a client that talks through it as an agent would.
 
+use cloister_store::OverBudget;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,8 +8,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use cloister_broker::{DoorServer, Network, Options, SystemNetwork};
 use cloister_control::ports::{
-    Attached, CameIn, Doors, Egress, Gated, LinkSide, NotRecorded, OpenDoor, Outward, Principal,
-    RefusedEgress,
+    Attached, CameIn, Doors, Egress, Gated, LinkSide, More, NotRecorded, OpenDoor, Outward,
+    Principal, RefusedEgress,
 };
 use cloister_policy::egress::Host;
 use cloister_policy::engine::Names;
@@ -86,6 +87,10 @@ impl LinkSide for TestLink {
 
     fn lost(&self, _host: Host) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
+    }
+
+    fn out_of_budget(&self, _over: OverBudget) -> BoxFuture<'_, More> {
+        Box::pin(std::future::ready(More::Nobody))
     }
 
     fn came_in(&self, _content: CameIn) -> BoxFuture<'_, Result<(), NotRecorded>> {

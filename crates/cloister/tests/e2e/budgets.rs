@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use cloister_protocol::{ErrorCode, MessageId};
-use cloister_testkit::{Matcher, ModelServer, ModelServerBuilder, Reply};
+use cloister_protocol::{AgentFrame, Ask, ErrorCode, MessageId, TaskState, Update};
+use cloister_testkit::{AgentClient, Matcher, ModelServer, ModelServerBuilder, Reply};
 
-use crate::world::{PATIENCE, Talk, World, ask_for_report, jobs};
+use crate::world::{PATIENCE, Talk, World, frame, jobs};
 
 /// A call costs 30 cents: 300 tokens of an answer, at a thousand dollars a million.
 const PER_CALL_USD: f64 = 0.3;
@@ -50,20 +50,82 @@ async fn at_the_limit_it_is_said_how_to_go_on() {
     assert_eq!(client.say("hello").await.error, Some(ErrorCode::OverBudget));
 }
 
+async fn question(client: &mut AgentClient) -> Ask {
+    frame(client, "a question", |frame| match frame {
+        AgentFrame::Ask(ask) => Some(ask.clone()),
+        _ => None,
+    })
+    .await
+}
+
+/// M3: at its limit a task waits for a yes, through a restart; with it, it goes on where its ledger ends; without
+/// it, it ends with what it has. It never spends more than it may.
 #[tokio::test]
-async fn a_task_stops_at_its_own_budget() {
-    let steps = (0..9).map(|n| crate::world::bash(&format!("echo {n}")).usage(10, 300)).collect();
-    let world = expensive(jobs(vec![("dear", steps)])).await;
+async fn a_task_at_its_budget_asks_for_more_and_goes_on_from_its_ledger() {
+    let step = |n: u32| crate::world::bash(&format!("echo {n} >> ran.txt")).usage(10, 300);
+    let mut world = expensive(jobs(vec![("dear", (0..9).map(step).collect())])).await;
     world.stack.cli_ok(&["budget", "set", "owner", "--daily", "100", "--task", "1"]).await.unwrap();
     let mut client = world.owner().await;
-    let end = ask_for_report(&mut client, "job:dear").await;
-    assert!(end.text.contains("cloister budget set owner --task"), "{}", end.text);
+    client.say("job:dear").await;
+    let first = question(&mut client).await;
+    assert!(first.title.contains("$1.00 more on task T1"), "{}", first.title);
+    assert!(first.text.contains("spent: $0.90 of $1.00"), "{}", first.text);
+    world.until_tasks(TaskState::Waiting, 1).await;
+    world.stack.kill().await.unwrap();
+    world.stack.restart().await.unwrap();
+    assert_eq!(world.count_tasks(TaskState::Waiting).await, 1);
+    let ran = world.files(1, 1).join("ran.txt");
+    assert_eq!(std::fs::read_to_string(&ran).unwrap(), "0\n1\n2\n");
+
+    client.say("/yes").await;
+    let second = question(&mut client).await;
+    assert_ne!((second.approval, &second.digest), (first.approval, &first.digest));
+    assert!(second.text.contains("of $2.00"), "{}", second.text);
+    assert_eq!(std::fs::read_to_string(&ran).unwrap(), "0\n1\n2\n3\n4\n5\n");
+    client.say("/no").await;
+    let end = crate::world::report(&mut client).await;
+    assert!(end.text.contains("said no"), "{}", end.text);
     let tasks = world.tasks().await;
-    assert!(tasks[0].spent_usd <= 1.0 && tasks[0].spent_usd > 0.8, "{tasks:?}");
+    assert!(tasks[0].spent_usd <= 2.0 && tasks[0].spent_usd > 1.7, "{tasks:?}");
+    assert_eq!(tasks[0].state, TaskState::Failed);
+    let audit = world.audit().await;
+    let raises: Vec<_> = audit.iter().filter(|row| row.action == "budget.raise").collect();
+    assert_eq!(raises.len(), 1, "{raises:?}");
     let shown = world.json(&["budget", "show"]).await;
     let levels: Vec<&str> =
         shown["usage"].as_array().unwrap().iter().filter_map(|row| row["level"].as_str()).collect();
     assert_eq!(levels, ["coordinator", "executor"]);
+}
+
+/// M3: the day's limit of a person is raised for the day by who may change budgets, and not by themselves.
+#[tokio::test]
+async fn a_day_is_given_more_by_whoever_may_change_budgets() {
+    let answer = Reply::text("fine").usage(10, 300);
+    let world = expensive(ModelServer::builder().when(Matcher::any(), answer)).await;
+    world.add_user("mallory").await;
+    world.stack.cli_ok(&["budget", "set", "mallory", "--daily", "0.5"]).await.unwrap();
+    let mut mallory = world.client("mallory", 1).await;
+    assert_eq!(mallory.say("hello").await.text, "fine");
+    let refused = mallory.say("hello").await;
+    assert_eq!(refused.error, Some(ErrorCode::OverBudget));
+    assert!(refused.text.contains("A1 asks whether more may be spent"), "{}", refused.text);
+    assert_eq!(mallory.say("hello").await.error, Some(ErrorCode::OverBudget));
+    let mut owner = world.owner().await;
+    owner.connect().await.unwrap();
+    frame(&mut owner, "a word to who runs the platform", |frame| match frame {
+        AgentFrame::Update(Update::Notice { text }) => {
+            text.contains("cloister task approve A1 --user mallory").then_some(())
+        }
+        _ => None,
+    })
+    .await;
+    let own = mallory.say("/approve A1").await;
+    assert_eq!(own.error, Some(ErrorCode::Forbidden), "{}", own.text);
+    world.stack.cli_ok(&["task", "approve", "A1", "--user", "mallory"]).await.unwrap();
+    assert_eq!(mallory.say("hello").await.text, "fine");
+    let asked = world.audit().await;
+    let asked = asked.iter().filter(|row| row.action == "approval.ask").count();
+    assert_eq!(asked, 1, "one limit is one question");
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! Control's end of a link: a door, and a slot that it fills each time an agent connects.
 
+use cloister_store::OverBudget;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use tokio::sync::mpsc;
 use crate::control::Control;
 use crate::error::ControlError;
 use crate::ports::{
-    Attached, CameIn, Egress, Gated, LinkSide, NotRecorded, OpenDoor, Outward, Principal,
+    Attached, CameIn, Egress, Gated, LinkSide, More, NotRecorded, OpenDoor, Outward, Principal,
     RefusedEgress,
 };
 
@@ -55,6 +56,10 @@ impl LinkSide for LinkSlot {
 
     fn lost(&self, host: Host) -> BoxFuture<'_, ()> {
         Box::pin(self.control.lose_host(self.who, host))
+    }
+
+    fn out_of_budget(&self, over: OverBudget) -> BoxFuture<'_, More> {
+        Box::pin(self.control.out_of_budget(self.who, over))
     }
 
     fn came_in(&self, content: CameIn) -> BoxFuture<'_, Result<(), NotRecorded>> {

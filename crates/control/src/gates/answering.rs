@@ -1,7 +1,7 @@
 //! Answers of people, on whatever surface they came, and what they have granted.
 
 use cloister_policy::Class;
-use cloister_policy::engine::{Outcome, Request};
+use cloister_policy::engine::{Outcome, Person, Place, Request, WorkspaceCall};
 use cloister_policy::gate::{Tally, tally};
 use cloister_protocol::admin::{GrantReach, GrantView};
 use cloister_protocol::{AgentFrame, Answer, ApprovalId, ErrorCode, Update, UserId, WorkspaceId};
@@ -10,6 +10,7 @@ use cloister_store::answers::{AnswerRefused, Answered, Given, Standing};
 use cloister_store::approvals::{Approval, ApprovalKind, ApprovalState};
 use cloister_store::audit::Entry;
 use cloister_store::grants::{Grant, Reach};
+use cloister_store::raises::Raise;
 use cloister_store::tasks::Task;
 
 use crate::control::Control;
@@ -84,10 +85,7 @@ impl Control {
     ) -> Result<(), ControlError> {
         let person = self.person(by).await?;
         let place = self.place_of_chat(approval.workspace, approval.chat).await?;
-        // What can't be read is the most careful one.
-        let class: Class = approval.class.parse().unwrap_or(Class::Outward);
-        let own = approval.user == by;
-        let request = Request::answer(&person, &place, approval.chat, class, own);
+        let request = who_answers(&person, &place, approval);
         let verdict = self.policies().engine().decide(&request);
         let reason = match verdict.outcome {
             Outcome::Allow => return Ok(()),
@@ -166,6 +164,7 @@ impl Control {
         let requests: Vec<&Approval> = asked
             .iter()
             .filter(|approval| approval.kind == ApprovalKind::Effect && approval.call.is_none())
+            .filter(|approval| approval.raise.is_none())
             .collect();
         if requests.is_empty() {
             return Ok(Vec::new());
@@ -202,6 +201,17 @@ impl Control {
         let name = self.store().user_by_id(by).await?.name;
         Ok(self.store().revoke_grant(workspace, id, name.as_str()).await?)
     }
+}
+
+/// What the policies are asked about somebody's answer. A day's budget is given by whoever may change
+/// budgets; everything else is answered by those whose agent asks.
+pub(super) fn who_answers(person: &Person, place: &Place, approval: &Approval) -> Request {
+    if let Some(Raise::Day { .. }) = approval.raise {
+        return Request::workspace(person, WorkspaceCall::ChangeBudget, place);
+    }
+    // What can't be read is the most careful one.
+    let class: Class = approval.class.parse().unwrap_or(Class::Outward);
+    Request::answer(person, place, approval.chat, class, approval.user == person.user)
 }
 
 fn grant_view(grant: Grant) -> GrantView {

@@ -180,6 +180,7 @@ impl Control {
             host: None,
             call: None,
             proposal: None,
+            raise: None,
             park: false,
         };
         match &wanted.then {

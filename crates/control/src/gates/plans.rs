@@ -42,6 +42,7 @@ impl Control {
             host: None,
             call: None,
             proposal: None,
+            raise: None,
             park: true,
         })
         .await

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use cloister_policy::Class;
-use cloister_policy::engine::{Outcome, Person, Request, Scope};
+use cloister_policy::engine::{Outcome, Person, Scope};
 use cloister_protocol::{UserId, WorkspaceId};
 use cloister_store::approvals::Approval;
 
+use super::answering::who_answers;
 use crate::control::Control;
 use crate::error::ControlError;
 
@@ -36,9 +36,7 @@ impl Control {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(unknown) => unknown.insert(self.place_of_chat(chat.0, chat.1).await?),
             };
-            let class: Class = approval.class.parse().unwrap_or(Class::Outward);
-            let mine = approval.user == user;
-            let request = Request::answer(&person, place, approval.chat, class, mine);
+            let request = who_answers(&person, place, &approval);
             if self.policies().engine().decide(&request).outcome == Outcome::Allow {
                 waiting.push(approval);
             }

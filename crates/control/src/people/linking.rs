@@ -85,6 +85,7 @@ impl Control {
             host: None,
             call: None,
             proposal: Some(json),
+            raise: None,
             park: false,
         };
         let asked = self.store().ask(new).await?;

@@ -13,6 +13,7 @@ use cloister_policy::engine::Names;
 use cloister_policy::outgoing::{Content, Draft, Outgoing};
 use cloister_protocol::link::{Downlink, Uplink};
 use cloister_protocol::{ApprovalId, ChatId, TaskId, UserId, WorkspaceId};
+use cloister_store::OverBudget;
 use cloister_store::audit::Fingerprint;
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
@@ -159,6 +160,17 @@ pub enum ContentSource {
     Tool { name: String },
 }
 
+/// What became of a limit that a model call would pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum More {
+    /// People are asked for more. A task waits for the answer, without this sandbox.
+    Asked(ApprovalId),
+    /// They were, and said no.
+    Refused(ApprovalId),
+    /// Nobody can be asked.
+    Nobody,
+}
+
 /// The marks of content could not be stored; the content must not be handed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("where the content came from could not be recorded")]
@@ -176,6 +188,8 @@ pub trait LinkSide: Send + Sync + 'static {
     fn models(&self) -> BoxFuture<'_, Names>;
     /// Nobody answers any more where a host was found.
     fn lost(&self, host: Host) -> BoxFuture<'_, ()>;
+    /// A model call would pass a limit: people are asked for more, in the chat of this door.
+    fn out_of_budget(&self, over: OverBudget) -> BoxFuture<'_, More>;
     /// Records that content reaches the sandbox, before it does.
     fn came_in(&self, content: CameIn) -> BoxFuture<'_, Result<(), NotRecorded>>;
 }

@@ -13,7 +13,7 @@ pub use cell::{
     SandboxSpec,
 };
 pub use door::{
-    Attached, CameIn, Clearance, ContentPart, ContentSource, Doors, Egress, Gated, LinkSide,
+    Attached, CameIn, Clearance, ContentPart, ContentSource, Doors, Egress, Gated, LinkSide, More,
     NotRecorded, OpenDoor, Outward, Principal, RefusedEgress,
 };
 pub use hosts::SurfaceHosts;

@@ -23,6 +23,8 @@ use crate::reach::ReachedTask;
 pub(crate) struct Running {
     pub(crate) workspace: WorkspaceId,
     pub(crate) cancel: CancellationToken,
+    /// Its state says already that it waits: the attempt is to end.
+    pub(crate) parked: CancellationToken,
     /// Once it is launched.
     pub(crate) sandbox: Option<Arc<dyn Sandbox>>,
 }
@@ -30,7 +32,9 @@ pub(crate) struct Running {
 impl Control {
     /// Starts queued tasks as long as there is room for executors.
     pub(crate) async fn schedule_tasks(&self) {
+        let mut day = String::new();
         loop {
+            self.begin_day(&mut day).await;
             while self.inner.running().len() < self.inner.parts.cells.executors
                 && !self.closing()
                 && !self.is_stopped()
@@ -63,7 +67,12 @@ impl Control {
 
     fn run_task(&self, task: Task) {
         let cancel = self.inner.stop.child_token();
-        let running = Running { workspace: task.workspace, cancel: cancel.clone(), sandbox: None };
+        let running = Running {
+            workspace: task.workspace,
+            cancel: cancel.clone(),
+            parked: CancellationToken::new(),
+            sandbox: None,
+        };
         self.inner.running().insert(task.id, running);
         let control = self.clone();
         self.inner.tracker.spawn(async move {

@@ -65,6 +65,8 @@ struct Attempt<'a> {
     /// The steps so far, to know what a call was.
     ledger: Vec<Step>,
     plan_pending: bool,
+    /// The person knows that the budget is nearly used up.
+    warned: bool,
     _door: Box<dyn OpenDoor>,
 }
 
@@ -82,8 +84,12 @@ pub(super) async fn run(control: &Control, task: Task, cancel: CancellationToken
                 running.sandbox = Some(Arc::clone(&attempt.sandbox));
             }
             control.tell_task(&task, "");
+            let parked =
+                control.inner.running().get(&task.id).map(|running| running.parked.clone());
+            let parked = parked.unwrap_or_default();
             let over = tokio::select! {
                 () = cancel.cancelled() => Over::Stopped,
+                () = parked.cancelled() => Over::Parked,
                 over = attempt.work() => over,
             };
             attempt.sandbox.kill().await;
@@ -112,6 +118,9 @@ async fn settle(control: &Control, task: &Task, over: Over) -> Result<(), Contro
         Over::Finished(finish) => {
             let ledger = control.store().steps(task.id).await?;
             let not_shown = cloister_policy::not_shown(&ledger, &finish);
+            if !finish.ok && cloister_policy::ended_in_circles(&ledger) {
+                control.metrics().loop_stopped("calls");
+            }
             let state = if finish.ok { TaskState::Done } else { TaskState::Failed };
             let ending = Ending { state, result: finish.result, not_shown, known_to_person: false };
             control.end_task(task.id, ending).await?;
@@ -199,7 +208,16 @@ async fn launch<'a>(control: &'a Control, task: &'a Task) -> Result<Attempt<'a>,
         sandbox.set_writable(false).await;
     }
     let ledger = control.store().steps(task.id).await?;
-    Ok(Attempt { control, task, sandbox, connections, ledger, plan_pending, _door: door })
+    Ok(Attempt {
+        control,
+        task,
+        sandbox,
+        connections,
+        ledger,
+        plan_pending,
+        warned: false,
+        _door: door,
+    })
 }
 
 impl Attempt<'_> {
@@ -338,11 +356,20 @@ impl Attempt<'_> {
                 Ok(passing) => passing,
                 Err(over) => return Ok(Some(over)),
             },
+            Step::Answer { .. } if !known && self.is_out_of_steps() => {
+                self.control.metrics().loop_stopped("steps");
+                let reason = "it was stopped: it asked the model as often as a task may".to_owned();
+                return Ok(Some(Over::Refused(reason)));
+            }
             Step::Answer { .. } | Step::Result { .. } => Passing::default(),
         };
-        let ran = matches!(step, Step::Result { .. });
+        let (ran, asked) =
+            (matches!(step, Step::Result { .. }), matches!(step, Step::Answer { .. }));
         if let Some(over) = self.append(seq, step, passing).await? {
             return Ok(Some(over));
+        }
+        if asked && !self.warned {
+            self.warned = self.control.warn_of_task_budget(self.task).await?;
         }
         if ran && self.control.inner.gates.take_unanswered(self.task.id) {
             // Something that this call wanted waits for a person, and so does the task from here on.
@@ -350,6 +377,13 @@ impl Attempt<'_> {
             return Ok(Some(if waits { Over::Parked } else { Over::Again }));
         }
         Ok(None)
+    }
+
+    /// Whether the model was asked as often as a task may; an honest executor does not ask again.
+    fn is_out_of_steps(&self) -> bool {
+        let answers = self.ledger.iter().filter(|step| matches!(step, Step::Answer { .. })).count();
+        let most = usize::try_from(self.control.work().max_steps).unwrap_or(usize::MAX).max(1);
+        answers >= most
     }
 
     async fn append(
@@ -386,6 +420,10 @@ impl Attempt<'_> {
         let allowed = cloister_policy::may_call(Level::Executor, &known.name, self.plan_pending);
         if let Decision::Deny { reason } = allowed {
             return Ok(Err(Over::Refused(format!("a step was refused: {reason}"))));
+        }
+        if let Some(found) = cloister_policy::looping(&self.ledger) {
+            self.control.metrics().loop_stopped("calls");
+            return Ok(Err(Over::Refused(found.to_string())));
         }
         match self.control.gate_call(self.task.id, &known).await? {
             CallGate::Run(passing) => Ok(Ok(passing)),

@@ -1,5 +1,6 @@
 //! A user with rules, a door that is open for egress, and who hears of its refusals.
 
+use cloister_store::OverBudget;
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use cloister_broker::Options;
 use cloister_control::ports::{
-    Attached, CameIn, Clearance, ContentSource, Doors, Egress, Gated, LinkSide, NotRecorded,
+    Attached, CameIn, Clearance, ContentSource, Doors, Egress, Gated, LinkSide, More, NotRecorded,
     OpenDoor, Outward, Principal, RefusedEgress,
 };
 use cloister_policy::Class;
@@ -135,6 +136,10 @@ impl LinkSide for Told {
     fn lost(&self, host: Host) -> BoxFuture<'_, ()> {
         self.lost.lock().unwrap().push(host.to_string());
         Box::pin(std::future::ready(()))
+    }
+
+    fn out_of_budget(&self, _over: OverBudget) -> BoxFuture<'_, More> {
+        Box::pin(std::future::ready(More::Nobody))
     }
 
     fn came_in(&self, content: CameIn) -> BoxFuture<'_, Result<(), NotRecorded>> {

@@ -1,5 +1,6 @@
 //! Executors: a sandbox as a task gets it, until the executor in it has said hello at its door.
 
+use cloister_store::OverBudget;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,8 +8,8 @@ use std::time::{Duration, Instant};
 use cloister_broker::DoorServer;
 use cloister_control::layout::Layout;
 use cloister_control::ports::{
-    Access, Attached, CameIn, CellBackend, Doors, Egress, Gated, LinkSide, Mount, NotRecorded,
-    OpenDoor, Outward, Principal, RefusedEgress, Role, SandboxSpec,
+    Access, Attached, CameIn, CellBackend, Doors, Egress, Gated, LinkSide, More, Mount,
+    NotRecorded, OpenDoor, Outward, Principal, RefusedEgress, Role, SandboxSpec,
 };
 use cloister_control::{CellOptions, ControlError};
 use cloister_policy::egress::Host;
@@ -166,6 +167,10 @@ impl LinkSide for Links {
 
     fn lost(&self, _host: Host) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
+    }
+
+    fn out_of_budget(&self, _over: OverBudget) -> BoxFuture<'_, More> {
+        Box::pin(std::future::ready(More::Nobody))
     }
 
     fn came_in(&self, _content: CameIn) -> BoxFuture<'_, Result<(), NotRecorded>> {

@@ -1,6 +1,7 @@
 //! The broker's share: a request through the proxy of a door, and a model call through it, each beside
 //! the same request made directly.
 
+use cloister_store::OverBudget;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -14,8 +15,8 @@ use axum::routing::get;
 use cloister_broker::{DoorServer, Network, NetworkStream};
 use cloister_control::UserOptions;
 use cloister_control::ports::{
-    Attached, CameIn, Doors, Egress, Gated, LinkSide, NotRecorded, OpenDoor, Outward, Principal,
-    RefusedEgress,
+    Attached, CameIn, Doors, Egress, Gated, LinkSide, More, NotRecorded, OpenDoor, Outward,
+    Principal, RefusedEgress,
 };
 use cloister_policy::egress::{AddressClass, Host};
 use cloister_policy::engine::Names;
@@ -278,6 +279,10 @@ impl LinkSide for NoLink {
 
     fn lost(&self, _host: Host) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
+    }
+
+    fn out_of_budget(&self, _over: OverBudget) -> BoxFuture<'_, More> {
+        Box::pin(std::future::ready(More::Nobody))
     }
 
     fn came_in(&self, _content: CameIn) -> BoxFuture<'_, Result<(), NotRecorded>> {
