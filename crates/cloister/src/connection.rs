@@ -1,6 +1,7 @@
 //! A connection to the agent socket, over the line to the control plane; taken up again when it
 //! breaks.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,9 +10,10 @@ use axum::http::Request;
 use cloister_protocol::admin::{NewSession, Session};
 use cloister_protocol::{
     AgentFrame, ApprovalAnswer, Attachment, Cancel, ChatId, ClientFrame, ErrorCode, ErrorEnvelope,
-    ErrorFrame, Message, SendFile, TurnId, UserName,
+    ErrorFrame, Message, SendFile, TurnId, Update, UserName,
 };
 use futures_util::{SinkExt, StreamExt};
+use serde::Deserialize;
 use tokio::time::Instant;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::{self, client::IntoClientRequest};
@@ -22,10 +24,51 @@ use crate::output::{CliError, NOT_IN_TIME, UNAVAILABLE};
 
 const RETRY: Duration = Duration::from_millis(300);
 
+/// How far back a row may be that is told after a later one.
+const TOLD_LATE: i64 = 256;
+
+/// The rows of the outbox that were had: a frame can come on two connections, and is shown once.
+#[derive(Debug, Default)]
+struct Rows {
+    had: BTreeSet<i64>,
+    /// The first one of all, before which nothing is wanted.
+    first: Option<i64>,
+}
+
+impl Rows {
+    /// Whether what this frame tells is new.
+    fn is_new(&mut self, row: i64, frame: &AgentFrame) -> bool {
+        // The chunks that come with an end are of its row, too.
+        if matches!(frame, AgentFrame::TextChunk(_) | AgentFrame::Update(Update::Restart { .. })) {
+            return !self.had.contains(&row);
+        }
+        self.first.get_or_insert(row);
+        let is_new = self.had.insert(row);
+        let oldest = self.had.last().map_or(0, |last| last - TOLD_LATE);
+        self.had = self.had.split_off(&oldest);
+        is_new
+    }
+
+    /// From where on to read on a new connection; none: nothing was had yet.
+    fn after(&self) -> Option<i64> {
+        let (first, last) = (self.first?, self.had.last()?);
+        Some((last - TOLD_LATE).max(first - 1))
+    }
+}
+
+/// A frame, and its row if it is kept.
+#[derive(Deserialize)]
+struct Told {
+    row: Option<i64>,
+    #[serde(flatten)]
+    frame: AgentFrame,
+}
+
 pub(crate) struct Connection {
     line: Line,
     session: Session,
     chat: ChatId,
+    rows: Rows,
     socket: Option<WebSocketStream<Stream>>,
     /// Said and not answered yet: said again after a break.
     unanswered: Vec<Message>,
@@ -60,6 +103,7 @@ impl Connection {
             line,
             session,
             chat,
+            rows: Rows::default(),
             socket: None,
             unanswered: Vec::new(),
             taken: 0,
@@ -79,8 +123,10 @@ impl Connection {
             .exit(UNAVAILABLE)
         };
         let path = self.session.agent_ws.replace("{chat}", &self.chat.to_string());
-        let mut request =
-            format!("ws://cloister{path}").into_client_request().map_err(|e| broken(&e))?;
+        let after = self.rows.after().map(|row| format!("&after={row}")).unwrap_or_default();
+        let mut request = format!("ws://cloister{path}?rows=1{after}")
+            .into_client_request()
+            .map_err(|e| broken(&e))?;
         let bearer = format!("Bearer {}", self.session.token)
             .parse()
             .map_err(|e: axum::http::header::InvalidHeaderValue| broken(&e))?;
@@ -261,8 +307,9 @@ impl Connection {
             };
             match next {
                 Some(Ok(tungstenite::Message::Text(text))) => {
-                    if let Ok(frame) = serde_json::from_str(&text) {
-                        self.heed(&frame);
+                    let Ok(Told { row, frame }) = serde_json::from_str(&text) else { continue };
+                    self.heed(&frame);
+                    if row.is_none_or(|row| self.rows.is_new(row, &frame)) {
                         return Ok(frame);
                     }
                 }
@@ -358,3 +405,7 @@ pub(crate) fn percent_encode(text: &str) -> String {
         )
         .collect()
 }
+
+#[cfg(test)]
+#[path = "connection_tests.rs"]
+mod tests;

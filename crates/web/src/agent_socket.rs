@@ -61,6 +61,9 @@ pub(crate) struct SocketQuery {
     /// With 1, what is kept comes with its row and, for people, as HTML.
     #[serde(default)]
     html: u8,
+    /// With 1, what is kept comes with its row: who has the row has had the frame.
+    #[serde(default)]
+    rows: u8,
 }
 
 pub(crate) async fn open(
@@ -89,7 +92,7 @@ pub(crate) async fn open(
         owner,
         session,
         changes,
-        html: query.html == 1,
+        shape: Shape::of(&query),
         replay: Replay::default(),
         bad_frames: 0,
         sent: BTreeSet::new(),
@@ -114,7 +117,7 @@ struct Client {
     session: String,
     /// Somebody's access may have changed: ours, perhaps.
     changes: AccessChanges,
-    html: bool,
+    shape: Shape,
     replay: Replay,
     bad_frames: u32,
     /// The newest rows that went over this connection: a row can come live, by catching up and
@@ -122,6 +125,24 @@ struct Client {
     sent: BTreeSet<i64>,
     stop: CancellationToken,
     _permit: Permit,
+}
+
+/// What comes along with a frame that is kept.
+#[derive(Clone, Copy)]
+enum Shape {
+    Bare,
+    Rows,
+    RowsAndHtml,
+}
+
+impl Shape {
+    fn of(query: &SocketQuery) -> Self {
+        match query {
+            SocketQuery { html: 1, .. } => Self::RowsAndHtml,
+            SocketQuery { rows: 1, .. } => Self::Rows,
+            _ => Self::Bare,
+        }
+    }
 }
 
 /// A frame's row in the outbox, and when it was told.
@@ -251,9 +272,12 @@ impl Client {
             self.sent.pop_first();
         }
         for frame in self.replay.frames(frame) {
-            match kept {
-                Some(kept) if self.html => self.send_with_html(socket, &frame, kept).await?,
-                _ => self.send_frame(socket, &frame).await?,
+            match (kept, self.shape) {
+                (Some(kept), Shape::RowsAndHtml) => {
+                    self.send_with_html(socket, &frame, kept).await?;
+                }
+                (Some(kept), Shape::Rows) => send_with_row(socket, &frame, kept).await?,
+                (None, _) | (_, Shape::Bare) => self.send_frame(socket, &frame).await?,
             }
         }
         if let Some(Kept { row, .. }) = kept
@@ -456,6 +480,26 @@ impl Client {
             tracing::debug!(workspace = %self.workspace, "a client did not close its side in time");
         }
         Err(Closed)
+    }
+}
+
+/// A frame that is kept, for a client that goes by rows.
+async fn send_with_row(
+    socket: &mut WebSocket,
+    frame: &AgentFrame,
+    kept: Kept,
+) -> Result<(), Closed> {
+    match serde_json::to_value(frame) {
+        Ok(mut value) => {
+            if let Some(fields) = value.as_object_mut() {
+                fields.insert("row".to_owned(), kept.row.into());
+            }
+            send(socket, WsMessage::Text(value.to_string().into())).await
+        }
+        Err(error) => {
+            tracing::error!(%error, "a frame could not be written");
+            Ok(())
+        }
     }
 }
 

@@ -1,11 +1,16 @@
-//! What one client has seen of each turn, so that the chunks it gets always add up to the answer.
+//! What one client has seen of each turn, so that the chunks it gets always add up to the answer, once.
+//!
+//! What is stored can overtake what is live: a message that comes again, or a look at what was missed, brings the
+//! end of a turn while its chunks still wait in the queue. After its end nothing of a turn is said any more.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use cloister_protocol::{AgentFrame, TextChunk, TurnId, Update};
 
 /// How many unfinished turns are followed at once.
 const MAX_TURNS: usize = 256;
+/// How many ended turns are remembered: more than can wait in a listener's queue.
+const MAX_ENDED: usize = 1024;
 
 #[derive(Clone, Copy, Default)]
 struct Seen {
@@ -19,12 +24,40 @@ struct Seen {
 #[derive(Default)]
 pub(crate) struct Replay {
     turns: HashMap<TurnId, Seen>,
+    ended: Ended,
+}
+
+/// The turns that ended last.
+#[derive(Default)]
+struct Ended {
+    known: HashSet<TurnId>,
+    order: VecDeque<TurnId>,
+}
+
+impl Ended {
+    fn add(&mut self, turn: &TurnId) {
+        if !self.known.insert(turn.clone()) {
+            return;
+        }
+        self.order.push_back(turn.clone());
+        if self.order.len() > MAX_ENDED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+    }
 }
 
 impl Replay {
     /// The frames to send in place of `frame`.
     pub(crate) fn frames(&mut self, frame: &AgentFrame) -> Vec<AgentFrame> {
         match frame {
+            AgentFrame::TextChunk(TextChunk { turn, .. })
+            | AgentFrame::Update(Update::Restart { turn })
+                if self.ended.known.contains(turn) =>
+            {
+                Vec::new()
+            }
             AgentFrame::TextChunk(chunk) => self.chunk(chunk),
             AgentFrame::Update(Update::Restart { turn }) => {
                 self.turns.remove(turn);
@@ -32,6 +65,7 @@ impl Replay {
             }
             AgentFrame::End(end) => {
                 let seen = self.turns.remove(&end.turn).unwrap_or_default();
+                self.ended.add(&end.turn);
                 let mut frames = Vec::new();
                 if seen.torn || seen.bytes != end.text.len() {
                     if seen.bytes > 0 {

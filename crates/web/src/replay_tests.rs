@@ -14,6 +14,10 @@ fn end(text: &str) -> AgentFrame {
     AgentFrame::End(End { turn: turn(), message: None, text: text.into(), usage, error: None })
 }
 
+fn restart_of_turn() -> AgentFrame {
+    AgentFrame::Update(Update::Restart { turn: turn() })
+}
+
 /// What a client shows after these frames.
 fn shown(frames: &[AgentFrame]) -> String {
     let mut replay = Replay::default();
@@ -38,7 +42,24 @@ fn chunks_add_up_to_the_answer_however_the_client_came() {
         vec![chunk(0, "he"), end("hello")],
         vec![chunk(0, "xx"), restart, chunk(0, "hello"), end("hello")],
         vec![chunk(0, "he"), chunk(2, "o"), end("hello")],
+        // What is stored overtook what waits in the queue (issue 13, point 17).
+        vec![end("hello"), chunk(0, "hello")],
+        vec![chunk(0, "he"), end("hello"), chunk(1, "llo")],
+        vec![end("hello"), chunk(0, "he"), restart_of_turn(), chunk(0, "hello")],
     ] {
         assert_eq!(shown(&frames), "hello", "{frames:?}");
     }
+}
+
+#[test]
+fn turns_that_ended_long_ago_are_forgotten() {
+    let mut replay = Replay::default();
+    for number in 0..=MAX_ENDED {
+        let turn: TurnId = format!("t-m{number}").parse().unwrap();
+        let usage = Usage::default();
+        let end = End { turn, message: None, text: String::new(), usage, error: None };
+        replay.frames(&AgentFrame::End(end));
+    }
+    assert_eq!(replay.ended.known.len(), MAX_ENDED);
+    assert_eq!(replay.ended.order.len(), MAX_ENDED);
 }

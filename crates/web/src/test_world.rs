@@ -12,12 +12,12 @@ use cloister_control::ports::{
 use cloister_control::{AuditParts, Control, Metrics, Parts, Policies};
 use cloister_protocol::admin::Key;
 use cloister_protocol::{Answer, ApprovalId, ChatId, ErrorBody, ErrorCode, TaskId, WorkspaceId};
-use cloister_store::Store;
 use cloister_store::approvals::{ApprovalKind, NewApproval};
 use cloister_store::models::Model;
 use cloister_store::secrets::MasterPlace;
 use cloister_store::tasks::NewTask;
 use cloister_store::users::User;
+use cloister_store::{Store, StoreOptions};
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
@@ -117,7 +117,8 @@ impl World {
         let dir = tempfile::tempdir().unwrap();
         let layout = Layout::new(dir.path());
         layout.create().unwrap();
-        let store = Store::open(&layout.database()).await.unwrap();
+        let store =
+            Store::open_with(&layout.database(), StoreOptions { readers: 1 }).await.unwrap();
         let master = dir.path().join("master.key");
         store.create_master(&master).await.unwrap();
         let keys = store.unlock(&MasterPlace::file(&master)).await.unwrap();

@@ -280,7 +280,12 @@
     },
     text_chunk(frame) {
       const entry = answerOf(frame.turn);
-      if (entry.classList.contains("working")) keepingEnd(() => find(".text", entry).append(legible(frame.text)));
+      if (!entry.classList.contains("working")) return;
+      // A new connection brings an answer again from its beginning; one with a gap comes whole with its end.
+      if (frame.seq === 0) find(".text", entry).textContent = "";
+      else if (frame.seq !== Number(entry.dataset.next)) return;
+      entry.dataset.next = frame.seq + 1;
+      keepingEnd(() => find(".text", entry).append(legible(frame.text)));
     },
     tool_call(frame) {
       if (frame.task) taskNote(frame.task, frame.name);

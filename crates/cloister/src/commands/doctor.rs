@@ -149,11 +149,18 @@ async fn stopped(context: &Context) -> Option<Check> {
     })
 }
 
-/// What waits for people, and whether the audit is kept, where a control plane runs.
+/// Who holds the database, what waits for people, and whether the audit is kept, where a control plane runs.
 async fn safety(context: &Context) -> Vec<Check> {
     let Ok(client) = context.running().await else { return Vec::new() };
     let Ok(status) = client.get::<StatusView>("/admin/v1/status").await else { return Vec::new() };
-    let shown = [("approvals", "control.approvals"), ("audit", "control.audit")];
+    let shown = [
+        // These are there only when something is wrong.
+        ("ready.database_held", "control.database_held"),
+        ("ready.database", "control.database"),
+        ("ready.database_reads", "control.database_reads"),
+        ("approvals", "control.approvals"),
+        ("audit", "control.audit"),
+    ];
     let found = shown.iter().filter_map(|(line, id)| {
         let line = status.lines.iter().find(|found| found.id == *line)?;
         let status = match line.judgement {

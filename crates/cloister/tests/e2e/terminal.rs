@@ -98,6 +98,31 @@ async fn a_conversation_with_pastes_files_and_history() {
     assert_eq!(terminal.leaves().await, Some(0));
 }
 
+/// Issue 13, point 17: the connection breaks when a part of the answer stands there already, and the next one brings
+/// the answer from its beginning.
+#[tokio::test]
+async fn an_answer_that_comes_again_after_a_break_stands_there_once() {
+    const ANSWER: &str = "the first line\nthe second line\nthe last line";
+    let mut world = World::start().await;
+    let mut terminal = Terminal::open(&world, "");
+    terminal.shows("/help lists commands").await;
+    let (reply, steps) = Reply::text(ANSWER).chunks(8).stepped();
+    world.model.enqueue(reply);
+    world.model.enqueue(Reply::text(ANSWER).chunks(4));
+    steps.allow(3);
+    terminal.press("tell me\r").await;
+    terminal.shows("the first line").await;
+    world.stack.kill().await.unwrap();
+    world.stack.restart().await.unwrap();
+    terminal.shows("the last line").await;
+    terminal.press("and now?\r").await;
+    terminal.shows("echo: and now?").await;
+    let screen = terminal.screen();
+    for line in ANSWER.lines() {
+        assert_eq!(screen.matches(line).count(), 1, "{line:?} in {screen:?}");
+    }
+}
+
 #[tokio::test]
 async fn the_agent_is_never_busy_and_what_it_says_appears_above() {
     let steps: Jobs = vec![("hold", vec![hold()])];

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use cloister_protocol::{ChatId, WorkspaceId};
 use cloister_store::conversations::Conversation;
-use cloister_store::inbox::InboxItem;
+use cloister_store::inbox::{InboxItem, InboxState};
 use cloister_store::posts::Post;
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
@@ -117,6 +117,11 @@ impl Worker {
                 let Ok((of, origin)) = self.asked_by(row).await else {
                     return tokio::time::sleep(self.pace.first_retry).await;
                 };
+                if of.state == InboxState::Answered {
+                    // Its end is told from the database, which may be ahead of what is heard.
+                    self.desk.send_modify(|desk| desk.ended(row));
+                    return;
+                }
                 none.insert(Shown::nothing(&of, origin, least))
             }
         };

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use super::editor::{self, Printer, Typed};
 use super::paths::{expand, path_and_text};
 use super::questions::{Questions, Reading};
+use super::telling::{Show, Telling};
 use super::words;
 use super::wrap::Lines;
 use crate::client::Client;
@@ -105,9 +106,42 @@ pub(super) async fn converse(
 
 /// An answer that is being given.
 struct Answer {
+    telling: Telling,
     lines: Lines,
     /// Its first line has been printed.
     begun: bool,
+}
+
+/// What of an answer is to be printed.
+struct Told {
+    /// It is another one than was begun.
+    over: bool,
+    lines: Vec<String>,
+    /// These are its first lines.
+    begins: bool,
+}
+
+impl Answer {
+    fn new() -> Self {
+        let lines = Lines::new(usize::from(columns()));
+        Self { telling: Telling::default(), lines, begun: false }
+    }
+
+    fn show(&mut self, show: Show) -> Told {
+        let mut over = false;
+        let text = match show {
+            Show::More(text) => text,
+            Show::Anew(text) => {
+                over = std::mem::take(&mut self.begun);
+                self.lines = Lines::new(usize::from(columns()));
+                text
+            }
+        };
+        let lines = self.lines.push(&harmless(&text));
+        let begins = !self.begun && !lines.is_empty();
+        self.begun |= begins;
+        Told { over, lines, begins }
+    }
 }
 
 struct Conversation {
@@ -318,8 +352,8 @@ impl Conversation {
             }
             AgentFrame::TextChunk(chunk) => self.chunk(&chunk).await,
             AgentFrame::Update(Update::Restart { turn }) => {
-                if self.answers.remove(&turn).is_some_and(|answer| answer.begun) {
-                    self.remark("(starting over)").await;
+                if let Some(answer) = self.answers.get_mut(&turn) {
+                    answer.telling.restart();
                 }
             }
             AgentFrame::Update(update) => {
@@ -350,16 +384,20 @@ impl Conversation {
         if self.answers.len() >= MAX_ANSWERS && !self.answers.contains_key(&chunk.turn) {
             return;
         }
-        let width = usize::from(columns());
-        let new = || Answer { lines: Lines::new(width), begun: false };
-        let answer = self.answers.entry(chunk.turn.clone()).or_insert_with(new);
-        let lines = answer.lines.push(&harmless(&chunk.text));
-        if !lines.is_empty() {
+        let answer = self.answers.entry(chunk.turn.clone()).or_insert_with(Answer::new);
+        let show = answer.telling.chunk(chunk);
+        let told = answer.show(show);
+        self.tell(told).await;
+    }
+
+    async fn tell(&mut self, told: Told) {
+        if told.over {
+            self.remark("(starting over)").await;
+        }
+        if !told.lines.is_empty() {
             self.questions.something_else_was_said();
         }
-        let begins = !answer.begun && !lines.is_empty();
-        answer.begun |= begins;
-        self.say(lines, begins).await;
+        self.say(told.lines, told.begins).await;
     }
 
     async fn end(&mut self, end: End) {
@@ -368,12 +406,12 @@ impl Conversation {
         if let Some(id) = &end.message {
             self.connection.is_answered(id.as_str());
         }
-        let (rest, begins) = match self.answers.remove(&end.turn) {
-            Some(mut answer) => (answer.lines.finish().into_iter().collect(), !answer.begun),
-            // No chunk of it was seen.
-            None => (harmless(&end.text).lines().map(str::to_owned).collect(), true),
-        };
-        self.say(rest, begins).await;
+        let mut answer = self.answers.remove(&end.turn).unwrap_or_else(Answer::new);
+        let show = std::mem::take(&mut answer.telling).end(&end.text);
+        let mut told = answer.show(show);
+        told.lines.extend(answer.lines.finish());
+        told.begins |= !answer.begun;
+        self.tell(told).await;
     }
 
     async fn file(&mut self, file: SendFile) {

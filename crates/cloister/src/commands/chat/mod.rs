@@ -7,6 +7,7 @@ mod once;
 mod paths;
 mod questions;
 mod stdin;
+mod telling;
 mod words;
 mod wrap;
 

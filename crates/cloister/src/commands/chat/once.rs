@@ -11,6 +11,7 @@ use cloister_protocol::{
 };
 use tokio::time::Instant;
 
+use super::telling::{Show, Telling};
 use super::words;
 use crate::commands::ask;
 use crate::connection::Connection;
@@ -30,6 +31,8 @@ pub(super) struct Talk {
 struct Pending {
     message: MessageId,
     turn: Option<TurnId>,
+    /// What was shown of the answer.
+    telling: Telling,
     end: Option<End>,
     /// The turn delegated something.
     delegated: bool,
@@ -86,6 +89,7 @@ impl Talk {
         let mut pending = Pending {
             message: message.id.clone(),
             turn: None,
+            telling: Telling::default(),
             end: None,
             delegated: false,
             tasks: HashSet::new(),
@@ -144,7 +148,8 @@ impl Talk {
             AgentFrame::TextChunk(chunk)
                 if self.live && pending.turn.as_ref() == Some(&chunk.turn) =>
             {
-                self.output.piece(&chunk.text)?;
+                let show = pending.telling.chunk(&chunk);
+                self.show(show)?;
             }
             AgentFrame::ToolCall(call) if call.turn.is_some() && call.turn == pending.turn => {
                 pending.delegated |= call.name == "delegate";
@@ -183,7 +188,11 @@ impl Talk {
         let own = pending.turn.as_ref() == Some(&end.turn);
         if !self.output.json {
             match (own, self.live) {
-                (true, true) => self.output.piece("\n")?,
+                (true, true) => {
+                    let show = std::mem::take(&mut pending.telling).end(&end.text);
+                    self.show(show)?;
+                    self.output.piece("\n")?;
+                }
                 (true, false) => self.output.line(&end.text)?,
                 // What was said meanwhile is no part of this answer, unless it is waited for.
                 (false, _) if pending.end.is_some() && self.wait => self.output.line(&end.text)?,
@@ -198,10 +207,20 @@ impl Talk {
         Ok(())
     }
 
-    fn update(&self, pending: &Pending, update: &Update) -> Result<(), CliError> {
+    fn show(&self, show: Show) -> Result<(), CliError> {
+        match show {
+            Show::More(text) => self.output.piece(&text),
+            Show::Anew(text) => self.output.piece(&format!("\n(starting over)\n{text}")),
+        }
+    }
+
+    fn update(&self, pending: &mut Pending, update: &Update) -> Result<(), CliError> {
         match update {
-            Update::Restart { turn } if self.live && pending.turn.as_ref() == Some(turn) => {
-                self.output.piece("\n(starting over)\n")
+            Update::Restart { turn } => {
+                if pending.turn.as_ref() == Some(turn) {
+                    pending.telling.restart();
+                }
+                Ok(())
             }
             update => {
                 if let Some(words) = words::of_update(update) {
