@@ -9,6 +9,9 @@ DATA  ?=
 KILLS ?= 50
 SURFACE_KILLS ?= 8
 ROOMS ?= 1000
+MESSAGES ?= 1000
+CONVERSATIONS ?= 200
+SURFACES ?= matrix telegram discord web
 SEED  ?=
 ONLY  ?=
 
@@ -31,6 +34,7 @@ test: ## install what the tests need, run them all
 	$(CARGO) build --locked --workspace --bins --tests
 	$(CARGO) $(RUNNER) --locked --workspace $(AT_ONCE)
 	$(MAKE) --no-print-directory -j 2 chaos redteam
+	$(MAKE) --no-print-directory backlog MESSAGES=100 CONVERSATIONS=20
 
 escape: ## attack the sandbox from inside, long form, as root and as an ordinary user
 	@scripts/setup test
@@ -51,6 +55,15 @@ chaos: ## kill everything at random and count what was lost: KILLS=50 SURFACE_KI
 	  legs+=($$!); \
 	done; \
 	for leg in "$${legs[@]}"; do wait "$$leg"; done
+
+backlog: ## start on messages that piled up, on every surface: MESSAGES=1000 CONVERSATIONS=200 SURFACES="matrix telegram discord web"
+	@scripts/synapse
+	$(CARGO) build --locked --workspace --bins
+	@for surface in $(SURFACES); do \
+	  chats=10; if [ $$surface = discord ]; then chats=1; fi; \
+	  target/debug/chaos --$$surface --backlog $(MESSAGES) --users $$(($(CONVERSATIONS) / chats)) --chats $$chats \
+	    $(if $(SEED),--seed $(SEED)); \
+	done
 
 redteam: ## attack this build with a model that obeys whatever it reads: ONLY=part of an id
 	$(CARGO) build --locked --workspace --bins
@@ -82,4 +95,4 @@ schema: ## write docs/protocol.schema.json from the types
 openapi: ## write docs/openapi.json from the table of admin calls
 	$(CARGO) run --locked -q -p cloister-web --example openapi > docs/openapi.json
 
-.PHONY: help up test escape fuzz chaos redteam bench matrix-bench audit-bench lint matrix schema openapi
+.PHONY: help up test escape fuzz chaos backlog redteam bench matrix-bench audit-bench lint matrix schema openapi

@@ -6,7 +6,6 @@ use std::sync::{Arc, OnceLock};
 use cloister_protocol::admin::ContextChange;
 use cloister_protocol::link::Cause;
 use cloister_protocol::{Answer, ApprovalId, ChatId, UserId, WorkspaceId};
-use cloister_store::Store;
 use cloister_store::approvals::{ApprovalKind, NewApproval};
 use cloister_store::connectors::{Connector, NewConnector};
 use cloister_store::conversations::{Conversation, ConversationKind, NewConversation};
@@ -14,6 +13,7 @@ use cloister_store::inbox::{HeardIn, Inbound, InboxItem};
 use cloister_store::secrets::MasterPlace;
 use cloister_store::tasks::NewTask;
 use cloister_store::users::User;
+use cloister_store::{Store, StoreOptions};
 use futures_util::future::BoxFuture;
 
 use crate::layout::Layout;
@@ -289,7 +289,7 @@ async fn open(
 ) -> Control {
     let layout = Layout::new(dir.path());
     layout.create().unwrap();
-    let store = Store::open(&layout.database()).await.unwrap();
+    let store = Store::open_with(&layout.database(), StoreOptions { readers: 1 }).await.unwrap();
     let master = dir.path().join("master.key");
     if new {
         store.create_master(&master).await.unwrap();

@@ -20,7 +20,7 @@ use cloister_store::models::{KeyRef, Model, key_secret};
 use cloister_store::secrets::{MasterPlace, NewSecret};
 use cloister_store::tasks::NewTask;
 use cloister_store::users::{User, UserLimits};
-use cloister_store::{BudgetState, Store};
+use cloister_store::{BudgetState, Store, StoreOptions};
 use cloister_testkit::ModelServer;
 use cloister_vault::{Binding, Form, Keyring, Owner};
 use futures_util::future::BoxFuture;
@@ -130,7 +130,9 @@ impl World {
         let keys = dir.path().join("keys");
         std::fs::create_dir(&keys).unwrap();
         options.keys_dir = keys;
-        let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
+        let store = Store::open_with(&dir.path().join("cloister.db"), StoreOptions { readers: 1 })
+            .await
+            .unwrap();
         let limits = UserLimits {
             quota_bytes: 1 << 30,
             max_executors: 2,

@@ -130,7 +130,56 @@ async fn readiness_names_each_thing_that_a_message_needs() {
     assert_eq!((answer.status, &ready["ready"]), (200, &json!(true)), "{ready}");
     let ids: Vec<&str> =
         ready["checks"].as_array().unwrap().iter().filter_map(|c| c["id"].as_str()).collect();
-    assert_eq!(ids, ["accepting", "database", "disk", "cells"]);
+    let expected = ["accepting", "database_held", "database", "database_reads", "disk", "cells"];
+    assert_eq!(ids, expected);
+}
+
+/// Issue 13, point 16: while somebody holds the database, readiness, metrics, status and the log say who; and
+/// it is ready again by itself.
+#[tokio::test]
+async fn readiness_says_who_holds_the_database() {
+    let world = World::start().await;
+    let readyz = || world.stack.http("GET", "/readyz", None, Vec::new());
+    // Another program has it; a writer of ours waits for it to let go.
+    let other = rusqlite::Connection::open(world.stack.data().join("cloister.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let said = eventually("readiness names who holds the database", || async {
+        let answer = readyz().await.unwrap();
+        (answer.status == 503 && answer.text().contains("holds the writer for"))
+            .then(|| answer.text())
+    })
+    .await;
+    assert!(said.contains("database_held"), "{said}");
+    assert!(said.contains(".rs:"), "{said}");
+    // One that waits for ten seconds gives up, and another takes its place.
+    let metric = "cloister_database_held_too_long{state=\"holds\"} 1";
+    eventually("the metrics count it", || async {
+        let measured = world.stack.http("GET", "/metrics", None, Vec::new()).await.unwrap();
+        measured.text().contains(metric).then_some(())
+    })
+    .await;
+    eventually("the status says who", || async {
+        let status = world.stack.cli(&["status"]).await.unwrap();
+        (status.code == Some(1) && status.stdout.contains("holds the writer")).then_some(())
+    })
+    .await;
+    eventually("the doctor says who", || async {
+        let doctor = world.stack.cli(&["doctor"]).await.unwrap();
+        doctor.stdout.contains("FAIL  control.database_held: ").then_some(())
+    })
+    .await;
+    eventually("the log says it", || async {
+        world.stack.log().contains("the database is held for too long").then_some(())
+    })
+    .await;
+
+    other.execute_batch("ROLLBACK").unwrap();
+    eventually("it is ready again", || async {
+        (readyz().await.unwrap().status == 200).then_some(())
+    })
+    .await;
+    let mut owner = world.owner().await;
+    owner.ask("still there?").await.unwrap();
 }
 
 #[tokio::test]

@@ -7,6 +7,8 @@
 #[cfg(test)]
 mod admin;
 #[cfg(test)]
+mod backlog;
+#[cfg(test)]
 mod client;
 #[cfg(test)]
 mod commands;

@@ -26,6 +26,12 @@ struct Arguments {
     /// The same in direct messages of Discord
     #[arg(long, conflicts_with_all = ["matrix", "telegram"])]
     discord: bool,
+    /// With a backlog: on the agent socket, which pages and terminals use
+    #[arg(long, requires = "backlog", conflicts_with_all = ["matrix", "telegram", "discord"])]
+    web: bool,
+    /// Nothing is killed at random: so many messages pile up while nobody answers, then it starts
+    #[arg(long)]
+    backlog: Option<usize>,
     /// How many processes to kill
     #[arg(long, default_value_t = 50)]
     kills: usize,
@@ -49,6 +55,7 @@ async fn main() -> ExitCode {
         (arguments.matrix, Where::Matrix),
         (arguments.telegram, Where::Telegram),
         (arguments.discord, Where::Discord),
+        (arguments.web, Where::Web),
     ];
     if let Some((_, on)) = surface.into_iter().find(|(wanted, _)| *wanted) {
         return Box::pin(in_rooms(&arguments, on)).await;
@@ -85,9 +92,14 @@ async fn in_rooms(arguments: &Arguments, on: Where) -> ExitCode {
         people: arguments.users,
         rooms: arguments.chats,
         time: Duration::from_secs(arguments.minutes * 60),
-        drain: Duration::from_secs(120),
+        // What is allowed at once holds it back: two a second for each person.
+        drain: Duration::from_secs(120 + arguments.backlog.unwrap_or(0) as u64),
     };
-    match Box::pin(rooms::run(options)).await {
+    let outcome = match arguments.backlog {
+        Some(messages) => Box::pin(rooms::backlog::run(options, messages)).await,
+        None => Box::pin(rooms::run(options)).await,
+    };
+    match outcome {
         Ok(outcome) => {
             if tell_rooms(&outcome).is_ok() && outcome.verdict.holds() {
                 ExitCode::SUCCESS

@@ -4,6 +4,7 @@
 //!
 //! Talk and kills follow from the seed alone; what a kill hits depends on how fast the machine is.
 
+pub mod backlog;
 mod places;
 mod verdict;
 
@@ -56,6 +57,8 @@ pub enum RoomsError {
     Stack(#[from] StackError),
     #[error(transparent)]
     Synapse(#[from] SynapseError),
+    #[error("a chat could not be opened")]
+    Chat(#[source] crate::ClientError),
     #[error("the server of the surface did not start")]
     Server(#[source] std::io::Error),
     #[error("a file for what the bot logs in with could not be written")]

@@ -155,7 +155,7 @@ impl StackBuilder {
             .map_err(io("a temporary directory could not be made"))?;
         let data = dir.path().join("data");
         std::fs::create_dir(&data).map_err(io("the data directory could not be made"))?;
-        std::fs::write(data.join("cloister.toml"), &self.config)
+        std::fs::write(data.join("cloister.toml"), with_one_reader(&self.config))
             .map_err(io("cloister.toml could not be written"))?;
         let mut stack = Stack {
             dir: Some(dir),
@@ -172,6 +172,15 @@ impl StackBuilder {
         stack.launch().await?;
         Ok(stack)
     }
+}
+
+/// Every stack reads the database through one connection, unless a test says otherwise: what would hold a reader and
+/// wait for another one stands still at once, and not only under load.
+fn with_one_reader(config: &str) -> String {
+    if config.lines().any(|line| line.trim() == "[store]") {
+        return config.to_owned();
+    }
+    format!("{config}\n[store]\nreaders = 1\n")
 }
 
 /// A running product; dropping it kills it.

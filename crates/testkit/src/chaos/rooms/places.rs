@@ -1,16 +1,22 @@
 //! Where people write: the surfaces, each with its server, its bot and its rooms.
 
 use std::path::Path;
+use std::str::FromStr as _;
 use std::time::Duration;
+
+use cloister_protocol::{AgentFrame, ChatId, MessageId, TurnId};
+use tokio::sync::Mutex;
 
 use super::RoomsError;
 use crate::discord::{self, Discord};
-use crate::stack::Stack;
+use crate::stack::{AgentClient, Stack};
 use crate::synapse::{Account, PlainPerson, Synapse};
 use crate::telegram::{self, TelegramServer};
 
 /// How long a person may wait for a room.
 const ROOM_TIME: Duration = Duration::from_secs(90);
+/// How long a message may take to be taken.
+const TAKEN_TIME: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +24,8 @@ pub enum Where {
     Matrix,
     Telegram,
     Discord,
+    /// The agent socket, which pages and terminals use.
+    Web,
 }
 
 impl Where {
@@ -26,13 +34,14 @@ impl Where {
             Self::Matrix => "matrix",
             Self::Telegram => "telegram",
             Self::Discord => "discord",
+            Self::Web => "web",
         }
     }
 
     /// Between two messages of a room, on average: what a platform lets a bot answer is bounded.
     pub(super) const fn pause(self) -> Duration {
         match self {
-            Self::Matrix => Duration::from_millis(750),
+            Self::Matrix | Self::Web => Duration::from_millis(750),
             Self::Telegram | Self::Discord => Duration::from_millis(2500),
         }
     }
@@ -42,12 +51,15 @@ pub(super) enum Server {
     Matrix(Synapse),
     Telegram(TelegramServer),
     Discord(Discord),
+    Web,
 }
 
 pub(super) enum Bot {
     Matrix(Account),
     Telegram(telegram::BotAccount),
     Discord(discord::BotAccount),
+    /// It needs none.
+    Web,
 }
 
 /// One room of one person.
@@ -55,6 +67,55 @@ pub(super) enum Room {
     Matrix { person: Box<PlainPerson>, room: String, bot: String, user: String },
     Telegram { person: telegram::Person, place: telegram::Place, user: String },
     Discord { person: discord::Person, channel: u64, user: String },
+    Web { desk: Mutex<Desk>, chat: ChatId, user: String },
+}
+
+/// Somebody at the agent socket, and what they have read, in order.
+pub(super) struct Desk {
+    client: AgentClient,
+    said: usize,
+    read: Vec<(TurnId, String)>,
+}
+
+impl Desk {
+    /// Says something; whether it was taken.
+    async fn say(&mut self, chat: ChatId, text: &str) -> bool {
+        // Said again in the order of their ids.
+        let Ok(id) = format!("{chat}-{:06}", self.said).parse::<MessageId>() else { return false };
+        self.said += 1;
+        self.client.submit(id.clone(), text).await;
+        while !self.client.was_accepted(&id) {
+            match self.client.frame_or_reconnect(TAKEN_TIME).await {
+                Ok(frame) => self.take(frame, &id, text).await,
+                Err(_) => return false,
+            }
+        }
+        true
+    }
+
+    async fn take(&mut self, frame: AgentFrame, id: &MessageId, text: &str) {
+        match frame {
+            AgentFrame::End(end) if self.read.iter().all(|(turn, _)| *turn != end.turn) => {
+                self.read.push((end.turn, end.text));
+            }
+            AgentFrame::Error(error) if error.id.as_deref() == Some(id.as_str()) => {
+                tokio::time::sleep(LOOK_EVERY).await;
+                self.client.submit(id.clone(), text).await;
+            }
+            _ => {}
+        }
+    }
+
+    /// Everything that was read; what was wrong with it stands there too.
+    async fn shown(&mut self) -> Vec<String> {
+        let nothing = MessageId::from_str("nothing");
+        while let (Ok(frame), Ok(id)) = (self.client.frame_or_reconnect(LOOK_EVERY).await, &nothing)
+        {
+            self.take(frame, id, "").await;
+        }
+        let faults = self.client.faults().iter().map(|fault| format!("echo: u? {fault}"));
+        self.read.iter().map(|(_, text)| text.clone()).chain(faults).collect()
+    }
 }
 
 impl Server {
@@ -65,6 +126,7 @@ impl Server {
                 Self::Telegram(TelegramServer::start().await.map_err(RoomsError::Server)?)
             }
             Where::Discord => Self::Discord(Discord::start().await.map_err(RoomsError::Server)?),
+            Where::Web => Self::Web,
         })
     }
 
@@ -97,6 +159,7 @@ impl Server {
                 stack.cli_ok(&[&add[..], &["--gateway-url", &gateway]].concat()).await?;
                 Bot::Discord(bot)
             }
+            Self::Web => Bot::Web,
         })
     }
 
@@ -121,6 +184,7 @@ impl Server {
                 let channel = person.dm(bot);
                 Ok(vec![Room::Discord { person, channel, user: user.to_owned() }])
             }
+            (Self::Web, Bot::Web) => meet_on_the_web(stack, (user, rooms)).await,
             _ => Ok(Vec::new()),
         }
     }
@@ -128,7 +192,7 @@ impl Server {
     /// What the server found wrong in what it was asked.
     pub(super) fn complaints(&self) -> Vec<String> {
         match self {
-            Self::Matrix(_) => Vec::new(),
+            Self::Matrix(_) | Self::Web => Vec::new(),
             Self::Telegram(server) => server.complaints(),
             Self::Discord(server) => server.complaints(),
         }
@@ -194,6 +258,23 @@ async fn meet_on_telegram(
     Ok(topics.map(room).collect())
 }
 
+async fn meet_on_the_web(
+    stack: &Stack,
+    (user, rooms): (&str, u32),
+) -> Result<Vec<Room>, RoomsError> {
+    let session = stack.session(user).await?;
+    let mut first = stack.client(&session, ChatId::from_number(1));
+    for _ in 1..rooms {
+        first.ask("/new").await.map_err(RoomsError::Chat)?;
+    }
+    let room = |number| {
+        let chat = ChatId::from_number(number);
+        let desk = Desk { client: stack.client(&session, chat), said: 0, read: Vec::new() };
+        Room::Web { desk: Mutex::new(desk), chat, user: user.to_owned() }
+    };
+    Ok((1..=rooms).map(room).collect())
+}
+
 async fn until(what: &str, mut look: impl FnMut() -> bool) -> Result<(), RoomsError> {
     let began = tokio::time::Instant::now();
     while !look() {
@@ -210,7 +291,8 @@ impl Room {
         match self {
             Self::Matrix { user, .. }
             | Self::Telegram { user, .. }
-            | Self::Discord { user, .. } => user,
+            | Self::Discord { user, .. }
+            | Self::Web { user, .. } => user,
         }
     }
 
@@ -219,6 +301,7 @@ impl Room {
             Self::Matrix { room, user, .. } => format!("{user} {room}"),
             Self::Telegram { place, user, .. } => format!("{user} {}", place.name()),
             Self::Discord { channel, user, .. } => format!("{user} {channel}"),
+            Self::Web { chat, user, .. } => format!("{user} {chat}"),
         }
     }
 
@@ -228,6 +311,7 @@ impl Room {
             Self::Matrix { person, room, .. } => person.say(room, text).await.is_ok(),
             Self::Telegram { person, place, .. } => person.say(place, text) != 0,
             Self::Discord { person, channel, .. } => person.say(*channel, text) != 0,
+            Self::Web { desk, chat, .. } => desk.lock().await.say(*chat, text).await,
         }
     }
 
@@ -242,6 +326,7 @@ impl Room {
             Self::Discord { person, channel, .. } => {
                 person.heard(*channel).iter().map(discord::Seen::text).collect()
             }
+            Self::Web { desk, .. } => desk.lock().await.shown().await,
         })
     }
 
@@ -255,7 +340,7 @@ impl Room {
             Self::Telegram { person, place, .. } => {
                 person.topics_of(&place.whole()).into_iter().map(|(_, name)| name).collect()
             }
-            Self::Discord { .. } => Vec::new(),
+            Self::Discord { .. } | Self::Web { .. } => Vec::new(),
         };
         let mut known = std::collections::BTreeSet::new();
         Ok(names.into_iter().filter(|name| !known.insert(name.clone())).collect())
