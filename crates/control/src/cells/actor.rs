@@ -175,10 +175,10 @@ impl Actor {
         };
         let quiet =
             if cell.sent.is_empty() { self.control.inner.parts.cells.ttl() } else { MAX_SILENCE };
-        let mut due = self.active_at + quiet;
-        if cell.link.is_none() {
-            due = due.min(cell.unlinked_at + CONNECT_TIME);
-        }
+        let mut due = match cell.link {
+            Some(_) => self.active_at + quiet,
+            None => cell.unlinked_at + CONNECT_TIME,
+        };
         if let Some((at, _)) = self.journaled.front() {
             due = due.min(*at);
         }
@@ -203,7 +203,10 @@ impl Actor {
             self.active_at = Instant::now();
             return self.on_exit(Exit::Killed).await;
         }
-        !cell.sent.is_empty() || self.active_at.elapsed() < self.control.inner.parts.cells.ttl()
+        // One that is still to connect owes what it was launched for, however short the TTL is.
+        cell.link.is_none()
+            || !cell.sent.is_empty()
+            || self.active_at.elapsed() < self.control.inner.parts.cells.ttl()
     }
 
     async fn on_poke(&mut self, poke: Poke, swamped: bool) -> bool {

@@ -135,3 +135,23 @@ async fn a_clear_ends_the_coordinator_and_removes_what_it_kept() {
     assert!(folder.join("files/mine.txt").exists());
     assert_eq!(world.store().authors_in(workspace, C1).await.unwrap(), ["ada"]);
 }
+
+/// A coordinator that took longer to connect than the TTL was stopped as idle, and the message that it was launched
+/// for lay there until somebody wrote again (found by `make backlog` on two busy cores).
+#[tokio::test]
+async fn a_coordinator_that_connects_late_gets_what_it_was_launched_for() {
+    let options = CellOptions { ttl_s: 0, ..CellOptions::default() };
+    let (world, cells) = World::with_cells(options).await;
+    let row = message(&world, C1, "hello").await;
+    while cells.running() == 0 {
+        tokio::task::yield_now().await;
+    }
+    tokio::time::pause();
+    tokio::time::advance(CONNECT_TIME / 2).await;
+    tokio::time::resume();
+    let mut agent = coordinator(&cells, C1).await;
+    let Some(Downlink::Trigger(first)) = agent.hear().await else { panic!("it was stopped") };
+    assert_eq!(first.id, row.trigger().unwrap());
+    end(&mut agent, &row).await;
+    answered(&world, &row).await;
+}
