@@ -24,6 +24,7 @@ pub(crate) fn question(text: &str) -> Approval {
         host: None,
         call: None,
         proposal: None,
+        raise: None,
         applied_at: None,
         state: ApprovalState::Pending,
         asked_at: 0,
