@@ -12,7 +12,7 @@ pub(crate) struct Refusal {
     pub(crate) error: ErrorBody,
     retry_after_secs: Option<u32>,
     /// The limit that it is about, where more can be asked for.
-    pub(crate) over: Option<OverBudget>,
+    pub(crate) over: Option<Box<OverBudget>>,
 }
 
 impl Refusal {
@@ -49,8 +49,8 @@ impl Refusal {
     }
 
     /// It is about this limit.
-    pub(crate) const fn at_limit(mut self, over: OverBudget) -> Self {
-        self.over = Some(over);
+    pub(crate) fn at_limit(mut self, over: OverBudget) -> Self {
+        self.over = Some(Box::new(over));
         self
     }
 

@@ -248,7 +248,7 @@ async fn chat(State(door): State<Arc<Door>>, request: Request) -> Result<Respons
 
 /// A refusal at a limit, after people were asked for more.
 async fn asking_for_more(door: &Door, refusal: Refusal) -> Refusal {
-    let Some(over) = refusal.over else { return refusal };
+    let Some(over) = refusal.over.as_deref().copied() else { return refusal };
     let otherwise = refusal.error.fix.clone().unwrap_or_default();
     let fix = match door.link.out_of_budget(over).await {
         More::Asked(approval) => {

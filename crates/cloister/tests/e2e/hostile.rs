@@ -146,7 +146,8 @@ fn got_nothing(at: Place, report: &Report, beside: &[Place]) {
     }
     for tasks in outcomes(report, "tasks") {
         for task in tasks["tasks"].as_array().unwrap() {
-            let id: u32 = task["task"].as_str().unwrap()[1..].parse().unwrap();
+            let id = task["task"].as_str().unwrap().strip_prefix('T').unwrap();
+            let id: u32 = id.parse().unwrap();
             // The first task of each place is made in the order of the places.
             let of = PLACES.get(id as usize - 1);
             let known = of.is_none_or(|of| *of == at || beside.contains(of));

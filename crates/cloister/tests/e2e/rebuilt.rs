@@ -45,7 +45,7 @@ async fn after_a_foreign_page_a_request_says_nothing_of_its_own() {
 async fn an_action_that_is_called_like_gits_read_is_asked_about() {
     let outside = Outside::start().await;
     let act = bash(&format!(
-        "curl -sS -H \"Authorization: $CLOISTER_SECRET_API\" -d action=delete {}",
+        "curl -sS -H \"Authorization: Bearer $CLOISTER_SECRET_API\" -d action=delete {}",
         outside.url("hook.test", "/items/git-upload-pack")
     ));
     let world = world(20, &outside, vec![("act", vec![act])]).await;

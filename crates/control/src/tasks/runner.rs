@@ -88,6 +88,9 @@ pub(super) async fn run(control: &Control, task: Task, cancel: CancellationToken
                 control.inner.running().get(&task.id).map(|running| running.parked.clone());
             let parked = parked.unwrap_or_default();
             let over = tokio::select! {
+                // What was decided about it counts before what it says: refused at its limit, it may say that it
+                // failed before it is noticed here that it waits.
+                biased;
                 () = cancel.cancelled() => Over::Stopped,
                 () = parked.cancelled() => Over::Parked,
                 over = attempt.work() => over,

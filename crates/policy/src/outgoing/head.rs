@@ -26,7 +26,8 @@ const FRAMING: &[&str] = &[
 ];
 
 /// Headers that a program puts on by itself and no answer depends on much: left out once foreign
-/// content is in the task, since their values could be anything.
+/// content is in the task, since their values could be anything; and from whatever changes something,
+/// so that what was allowed is the same request before and after.
 const IDLE: &[&str] = &[
     "accept",
     "accept-charset",
@@ -52,7 +53,11 @@ const IDLE: &[&str] = &[
     "via",
     "x-requested-with",
 ];
-/// The same by how they begin: what browsers and package managers say about themselves.
+/// Those of them that say under which condition something is changed: what changes something is asked
+/// about with them.
+const CONDITIONS: &[&str] =
+    &["if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since"];
+/// Idle ones by how they begin: what browsers and package managers say about themselves.
 const IDLE_PREFIXES: &[&str] = &["sec-", "npm-", "pacote-", "x-forwarded-", "x-npm-"];
 
 /// What a request with a secret is never asked with: its answer is looked through whole.
@@ -115,7 +120,10 @@ fn is_left_out(
     content: Content<'_>,
     git: Option<&git::Read>,
 ) -> bool {
-    let idle = IDLE.contains(&name) || IDLE_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+    let reads = draft.body.is_empty() && matches!(draft.method, "GET" | "HEAD");
+    let means = !reads && CONDITIONS.contains(&name);
+    let known = IDLE.contains(&name) || IDLE_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+    let idle = known && !means;
     let describes_body = name == "content-type" && (draft.body.is_empty() || git.is_some());
     let fixed_by_git = git.is_some() && matches!(name, "accept" | "user-agent");
     FRAMING.contains(&name)
@@ -123,7 +131,7 @@ fn is_left_out(
         || fixed_by_git
         || (!draft.secrets.is_empty() && NOT_WITH_SECRET.contains(&name))
         || match content {
-            Content::Own => false,
+            Content::Own => idle && !reads,
             Content::Foreign(_) => idle,
         }
 }

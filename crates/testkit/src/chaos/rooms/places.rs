@@ -67,7 +67,7 @@ pub(super) enum Room {
     Matrix { person: Box<PlainPerson>, room: String, bot: String, user: String },
     Telegram { person: telegram::Person, place: telegram::Place, user: String },
     Discord { person: discord::Person, channel: u64, user: String },
-    Web { desk: Mutex<Desk>, chat: ChatId, user: String },
+    Web { desk: Box<Mutex<Desk>>, chat: ChatId, user: String },
 }
 
 /// Somebody at the agent socket, and what they have read, in order.
@@ -270,7 +270,7 @@ async fn meet_on_the_web(
     let room = |number| {
         let chat = ChatId::from_number(number);
         let desk = Desk { client: stack.client(&session, chat), said: 0, read: Vec::new() };
-        Room::Web { desk: Mutex::new(desk), chat, user: user.to_owned() }
+        Room::Web { desk: Box::new(Mutex::new(desk)), chat, user: user.to_owned() }
     };
     Ok((1..=rooms).map(room).collect())
 }
