@@ -1,5 +1,7 @@
 //! Rooms, Spaces, titles and invitations, with the eyes of a client that shares no library with the bot.
 
+use std::time::Duration;
+
 use cloister_testkit::Reply;
 use cloister_testkit::synapse::{Fault, PlainPerson};
 use serde_json::{Value, json};
@@ -69,7 +71,8 @@ async fn a_name_that_is_heard_of_late_is_older() {
     let world = World::builder().plain_rooms().behind_proxy().start().await;
     let (mut ann, c1) = met(&world, "ann").await;
     asks(&mut ann, &c1, "seen", "echo: seen").await;
-    world.proxy().lay("/sync", Fault::Hang);
+    // Long enough for the rename; one that hung would hold the room for as long as a sync may take.
+    world.proxy().lay("/sync", Fault::Delay(Duration::from_secs(5)));
     ann.set_state(&c1, "m.room.name", &json!({"name": "First"})).await.unwrap();
     rename(&world, "ann", "Second").await;
     until_named(&ann, &c1, "C1 · Second").await;
