@@ -327,7 +327,8 @@ async fn marks_spread_and_stay() {
     let beside = setup.task("beside", None, &[own]).await;
     setup.store.record_content(reader.id, content(web)).await.unwrap();
     let chat = setup.store.chat_content(setup.workspace, CHAT).await.unwrap();
-    assert_eq!(chat.files, [web], "the file may be there before the task ends");
+    // Whose words led to a task counts too: they are foreign to everybody else.
+    assert_eq!(chat.files, [own, web], "the file may be there before the task ends");
     assert_eq!(setup.marks(&beside).await, [own]);
     let child = setup.task("child", Some(reader.id), &[]).await;
     assert_eq!(setup.marks(&child).await, [own, web]);
