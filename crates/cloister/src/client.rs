@@ -25,7 +25,7 @@ use crate::wiring::{self, Built};
 /// The longest a command waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-pub(crate) enum Client {
+pub enum Client {
     /// The control plane runs, at the end of this line.
     Running(Line),
     /// It does not; this process holds the data directory meanwhile.
@@ -49,7 +49,7 @@ impl Client {
     }
 
     /// Only a running control plane will do.
-    pub(crate) async fn running(data: &Path) -> Result<Self, CliError> {
+    pub async fn running(data: &Path) -> Result<Self, CliError> {
         let socket = socket_path(data);
         match connect(&socket).await {
             Ok(_) => Ok(Self::Running(Line::Socket(socket))),
@@ -88,11 +88,11 @@ impl Client {
         answer.is_ok_and(|answer| answer.is_ok_and(|(status, _)| status.is_success()))
     }
 
-    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, CliError> {
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, CliError> {
         self.call(Method::GET, path, None::<&()>).await
     }
 
-    pub(crate) async fn post<T: DeserializeOwned>(
+    pub async fn post<T: DeserializeOwned>(
         &self,
         path: &str,
         body: &impl Serialize,
@@ -110,7 +110,7 @@ impl Client {
         self.call_within(patience, Method::POST, path, Some(body)).await
     }
 
-    pub(crate) async fn call<T: DeserializeOwned>(
+    pub async fn call<T: DeserializeOwned>(
         &self,
         method: Method,
         path: &str,
@@ -160,7 +160,7 @@ impl Client {
     }
 
     /// The user that is meant: the one named, or whoever this machine is enrolled for, or the first.
-    pub(crate) async fn user(&self, given: Option<&UserName>) -> Result<UserName, CliError> {
+    pub async fn user(&self, given: Option<&UserName>) -> Result<UserName, CliError> {
         if let Some(name) = given {
             return Ok(name.clone());
         }

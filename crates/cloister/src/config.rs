@@ -72,7 +72,7 @@ impl Config {
 
 /// The data directory: as given, or the usual place.
 #[expect(clippy::disallowed_methods, reason = "the one place that reads where things usually are")]
-pub(crate) fn data_dir(given: Option<&Path>) -> Result<PathBuf, CliError> {
+pub fn data_dir(given: Option<&Path>) -> Result<PathBuf, CliError> {
     if let Some(dir) = given {
         return std::path::absolute(dir).map_err(CliError::io("the data directory can't be named"));
     }

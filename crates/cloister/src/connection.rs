@@ -64,7 +64,7 @@ struct Told {
     frame: AgentFrame,
 }
 
-pub(crate) struct Connection {
+pub struct Connection {
     line: Line,
     session: Session,
     chat: ChatId,
@@ -88,11 +88,7 @@ fn said_again_after(refusal: &ErrorFrame) -> Option<Duration> {
 }
 
 impl Connection {
-    pub(crate) async fn open(
-        client: &Client,
-        user: UserName,
-        chat: ChatId,
-    ) -> Result<Self, CliError> {
+    pub async fn open(client: &Client, user: UserName, chat: ChatId) -> Result<Self, CliError> {
         let session = new_session(client, user).await?;
         let line = client.line().cloned().ok_or_else(|| {
             CliError::new(ErrorCode::NotFound, "no control plane runs")
@@ -145,11 +141,7 @@ impl Connection {
         }
     }
 
-    pub(crate) async fn send(
-        &mut self,
-        message: Message,
-        deadline: Instant,
-    ) -> Result<(), CliError> {
+    pub async fn send(&mut self, message: Message, deadline: Instant) -> Result<(), CliError> {
         self.say(message);
         self.tell(deadline).await
     }
@@ -160,7 +152,7 @@ impl Connection {
     }
 
     /// Everything that was said has been answered.
-    pub(crate) fn answered(&mut self) {
+    pub fn answered(&mut self) {
         self.unanswered.clear();
         self.taken = 0;
         self.on_its_way = false;
@@ -207,7 +199,7 @@ impl Connection {
     }
 
     /// Answers a question, if the socket is there; whether it took it.
-    pub(crate) async fn answer(&mut self, answer: ApprovalAnswer) -> bool {
+    pub async fn answer(&mut self, answer: ApprovalAnswer) -> bool {
         let frame = ClientFrame::Approval(answer);
         let (Some(socket), Ok(json)) = (&mut self.socket, serde_json::to_string(&frame)) else {
             return false;
@@ -291,7 +283,7 @@ impl Connection {
     }
 
     /// The next frame; a break is mended on the way. Can be dropped while it waits.
-    pub(crate) async fn next(&mut self, deadline: Instant) -> Result<AgentFrame, CliError> {
+    pub async fn next(&mut self, deadline: Instant) -> Result<AgentFrame, CliError> {
         loop {
             self.tell(deadline).await?;
             let Some(socket) = &mut self.socket else {
@@ -338,7 +330,7 @@ impl Connection {
     }
 
     /// Uploads what a source holds, as a file of this name.
-    pub(crate) async fn upload_from(
+    pub async fn upload_from(
         &self,
         name: &str,
         source: impl tokio::io::AsyncRead + Send + 'static,
@@ -355,7 +347,7 @@ impl Connection {
             .map_err(|error| CliError::new(ErrorCode::Internal, error.to_string()))
     }
 
-    pub(crate) async fn download(&self, file: &SendFile, dir: &Path) -> Result<PathBuf, CliError> {
+    pub async fn download(&self, file: &SendFile, dir: &Path) -> Result<PathBuf, CliError> {
         let url = file.url.as_deref().unwrap_or_default();
         let bytes = self.exchange("GET", url, Body::empty()).await?;
         let path = dir.join(cloister_control::files::safe_name(&file.name));

@@ -18,7 +18,7 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 pub(crate) type Stream = Box<dyn Duplex>;
 
 #[derive(Clone)]
-pub(crate) enum Line {
+pub enum Line {
     /// The control socket of this machine.
     Socket(PathBuf),
     /// A machine where this one is enrolled.

@@ -1,45 +1,5 @@
-//! `cloister`: the control plane and every command a person types.
-//!
-//! Owns: arguments, configuration, wiring, what is printed. Decides nothing that protects anyone.
+//! The program `cloister`; what it does is in the library beside it.
 
-mod args;
-mod client;
-mod commands;
-mod config;
-mod connection;
-mod line;
-mod logging;
-mod master;
-mod output;
-mod remote;
-mod terminal;
-mod wiring;
-
-use std::process::ExitCode;
-
-use clap::Parser;
-
-use args::Args;
-use output::Output;
-
-fn main() -> ExitCode {
-    let args = match Args::try_parse() {
-        Ok(args) => args,
-        Err(error) => return output::usage_error(&error),
-    };
-    // What we make is ours alone: the database, sockets, keys.
-    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-    let output = Output::new(args.json);
-    if matches!(args.command, args::Command::Up(_)) {
-        // A kernel without it shares the processor out as it always did.
-        cloister_sandbox::prefer_latency().ok();
-    }
-    let runtime = match commands::runtime(&args) {
-        Ok(runtime) => runtime,
-        Err(error) => return output.fail(&error),
-    };
-    match runtime.block_on(commands::run(args, output)) {
-        Ok(code) => code,
-        Err(error) => output.fail(&error),
-    }
+fn main() -> std::process::ExitCode {
+    cloister::main()
 }

@@ -24,22 +24,22 @@ const CLOSED_PIPE: u8 = 141;
 
 /// Why a command did not do what it was asked.
 #[derive(Debug)]
-pub(crate) struct CliError {
-    pub(crate) body: ErrorBody,
-    pub(crate) exit: u8,
+pub struct CliError {
+    pub body: ErrorBody,
+    pub exit: u8,
 }
 
 impl CliError {
-    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { body: ErrorBody::new(code, message), exit: 1 }
     }
 
-    pub(crate) fn fix(mut self, fix: impl Into<String>) -> Self {
+    pub fn fix(mut self, fix: impl Into<String>) -> Self {
         self.body.fix = Some(fix.into());
         self
     }
 
-    pub(crate) fn exit(mut self, exit: u8) -> Self {
+    pub fn exit(mut self, exit: u8) -> Self {
         self.exit = exit;
         self
     }
@@ -53,7 +53,7 @@ impl CliError {
     }
 
     /// Something of this machine failed.
-    pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+    pub fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |error| Self::new(ErrorCode::Internal, format!("{what}: {error}"))
     }
@@ -84,17 +84,17 @@ impl From<cloister_store::StoreError> for CliError {
 
 /// Where results go.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Output {
+pub struct Output {
     pub(crate) json: bool,
 }
 
 impl Output {
-    pub(crate) fn new(json: bool) -> Self {
+    pub fn new(json: bool) -> Self {
         Self { json }
     }
 
     /// Prints a result: the value as JSON, or the words for it.
-    pub(crate) fn result<T: Serialize>(
+    pub fn result<T: Serialize>(
         self,
         value: &T,
         words: impl FnOnce() -> String,
@@ -126,7 +126,7 @@ impl Output {
     }
 
     /// A remark beside the result.
-    pub(crate) fn note(self, text: &str) {
+    pub fn note(self, text: &str) {
         // Nothing can be said about a standard error that is gone.
         drop(writeln!(io::stderr().lock(), "{}", harmless(text)));
     }
@@ -137,7 +137,7 @@ impl Output {
         drop(writeln!(io::stderr().lock(), "{text}"));
     }
 
-    pub(crate) fn fail(self, error: &CliError) -> ExitCode {
+    pub fn fail(self, error: &CliError) -> ExitCode {
         if error.exit == CLOSED_PIPE {
             return ExitCode::from(CLOSED_PIPE);
         }
@@ -154,7 +154,7 @@ impl Output {
 }
 
 /// What clap has to say: help and version as they are, a mistake as our envelope when JSON is asked.
-pub(crate) fn usage_error(error: &clap::Error) -> ExitCode {
+pub fn usage_error(error: &clap::Error) -> ExitCode {
     let help = !error.use_stderr();
     let json = std::env::args_os().any(|arg| arg == "--json");
     if json && !help {
@@ -175,7 +175,7 @@ pub(crate) fn time(ms: i64) -> String {
 }
 
 /// A table for people: columns as wide as they need to be.
-pub(crate) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
+pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     let mut widths: Vec<usize> = head.iter().map(|cell| cell.chars().count()).collect();
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(row) {

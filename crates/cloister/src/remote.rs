@@ -138,7 +138,7 @@ impl Remotes {
 }
 
 /// A machine where this one is enrolled.
-pub(crate) struct Machine {
+pub struct Machine {
     name: String,
     path: PathBuf,
     identity: Mutex<(Identity, Arc<ClientConfig>)>,

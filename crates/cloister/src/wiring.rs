@@ -28,7 +28,7 @@ use crate::master;
 use crate::output::{BAD_CONFIG, CliError, UNAVAILABLE};
 
 /// Everything that runs, or could.
-pub(crate) struct Built {
+pub struct Built {
     pub(crate) control: Control,
     pub(crate) upstream: Arc<dyn Upstream>,
     pub(crate) gateway: ModelGateway,
@@ -108,7 +108,7 @@ fn surfaces(control: &Control, config: &Config) -> SurfaceHosts {
 }
 
 /// The keys of a data directory that has no settings of its own.
-pub(crate) async fn unlock(store: &Store, layout: &Layout) -> Result<Keyring, CliError> {
+pub async fn unlock(store: &Store, layout: &Layout) -> Result<Keyring, CliError> {
     master::unlock(store, layout.root(), &SecretOptions::default()).await
 }
 
@@ -149,7 +149,7 @@ fn no_doors(error: BuildError) -> CliError {
     }
 }
 
-pub(crate) fn create_layout(data: &Path) -> Result<Layout, CliError> {
+pub fn create_layout(data: &Path) -> Result<Layout, CliError> {
     let failed = || format!("the data directory {} can't be used", data.display());
     Layout::new(data).create().map_err(CliError::io(failed()))?;
     // The sandbox refuses paths with links in them.
@@ -158,7 +158,7 @@ pub(crate) fn create_layout(data: &Path) -> Result<Layout, CliError> {
 }
 
 /// The native backend, with the two programs that are installed beside this one.
-pub(crate) fn backend(layout: &Layout) -> Result<NativeBackend, CliError> {
+pub fn backend(layout: &Layout) -> Result<NativeBackend, CliError> {
     let mut tag = std::collections::hash_map::DefaultHasher::new();
     std::hash::Hash::hash(layout.root(), &mut tag);
     Ok(NativeBackend::new(cloister_sandbox::Options {

@@ -168,7 +168,7 @@ async fn drain(
 }
 
 /// Every live cell takes about ten descriptors, every client one: as many as this account may have.
-pub(super) fn raise_open_files() -> usize {
+pub fn raise_open_files() -> usize {
     let limit = rustix::process::getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
     if let Err(error) = rustix::process::setrlimit(Resource::Nofile, raised) {
@@ -179,7 +179,7 @@ pub(super) fn raise_open_files() -> usize {
 }
 
 /// Resolves when the operator (or the system) wants this process to end.
-pub(super) fn asked_to_stop() -> Result<impl Future<Output = ()>, CliError> {
+pub fn asked_to_stop() -> Result<impl Future<Output = ()>, CliError> {
     let failed = "signals can't be caught";
     let mut interrupt = signal(SignalKind::interrupt()).map_err(CliError::io(failed))?;
     let mut terminate = signal(SignalKind::terminate()).map_err(CliError::io(failed))?;
