@@ -16,6 +16,7 @@ SEED  ?=
 ONLY  ?=
 
 BINS := -p cloister -p cloister-agent -p cloister-sandbox --bins
+LAB := -p cloister-lab
 # nextest where it is installed, the standard runner elsewhere: the tests pass under both.
 RUNNER := $(shell command -v cargo-nextest >/dev/null 2>&1 && echo "nextest run" || echo "test")
 # Most tests wait for servers and timers: twice as many at once as there are processors.
@@ -67,11 +68,11 @@ backlog: ## start on messages that piled up, on every surface: MESSAGES=1000 CON
 
 redteam: ## attack this build with a model that obeys whatever it reads: ONLY=part of an id
 	$(CARGO) build --locked --workspace --bins
-	target/debug/cloister redteam $(if $(ONLY),--only $(ONLY))
+	target/debug/cloister-lab redteam $(if $(ONLY),--only $(ONLY))
 
 bench: ## measure this machine
-	$(CARGO) build --release --locked $(BINS)
-	target/release/cloister bench
+	$(CARGO) build --release --locked $(BINS) $(LAB)
+	target/release/cloister-lab bench
 
 matrix-bench: ## what we add to a real homeserver's own time, and what rooms cost: ROOMS=1000
 	@scripts/synapse

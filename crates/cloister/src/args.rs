@@ -3,13 +3,11 @@
 mod address;
 mod admin;
 pub(crate) mod audit;
-mod bench;
 pub(crate) mod discord;
 mod grant;
 pub(crate) mod matrix;
 mod people;
 mod platform;
-mod redteam;
 pub(crate) mod secret;
 pub(crate) mod telegram;
 
@@ -20,11 +18,9 @@ use clap::{Parser, Subcommand, ValueEnum};
 use cloister_protocol::{ApprovalId, ChatId, TaskId, UserName};
 
 pub(crate) use admin::{Admin, Ca};
-pub(crate) use bench::{Bench, Leg};
 pub(crate) use grant::Grant;
 pub(crate) use people::{AccountOf, Context, ContextOf, In, Pair, Role, RoleOf, Workspace};
 pub(crate) use platform::{Config, Explain, Policy, Stop, Who};
-pub(crate) use redteam::Redteam;
 
 /// A private AI agent for every person, each in its own locked cell.
 ///
@@ -124,10 +120,6 @@ pub(crate) enum Command {
     LoginUrl(ForUser),
     /// Make a session token, for programs that use the agent socket
     Session(Session),
-    /// Measure this machine: overhead per turn, cold start, memory
-    Bench(Bench),
-    /// Attack this build: a model that obeys whatever it reads, and what its attacks came to
-    Redteam(Redteam),
     /// Print the completions of a shell, for its start-up file
     Completions { shell: clap_complete::Shell },
 }

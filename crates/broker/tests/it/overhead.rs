@@ -26,7 +26,7 @@ async fn the_first_piece_of_an_answer_is_not_held_up() {
     }
     let (floor, through) = (median(&mut floor_times), median(&mut through_times));
     println!("first piece: p50 {floor:?} direct, {through:?} through the broker");
-    // Loose, so that a busy machine does not fail it; `cloister bench` has the exact figure.
+    // Loose, so that a busy machine does not fail it; `cloister-lab bench` has the exact figure.
     assert!(through < floor + Duration::from_millis(25), "{floor:?} {through:?}");
 }
 

@@ -4,7 +4,6 @@ pub(crate) mod address;
 mod admin;
 mod ask;
 mod audit;
-mod bench;
 mod budget;
 mod chat;
 mod chats;
@@ -22,10 +21,8 @@ mod matrix;
 mod matrix_import;
 mod model;
 mod pair;
-mod plane;
 mod policy;
 mod questions;
-mod redteam;
 mod role;
 mod running;
 mod secret;
@@ -123,8 +120,6 @@ fn only_here(command: &Command) -> Option<&'static str> {
         Command::Up(_) => Some("up"),
         Command::Doctor => Some("doctor"),
         Command::Init(_) => Some("init"),
-        Command::Bench(_) => Some("bench"),
-        Command::Redteam(_) => Some("redteam"),
         Command::Completions { .. } => Some("completions"),
         Command::Admin(crate::args::Admin::Enroll { .. }) => Some("admin enroll"),
         Command::Admin(crate::args::Admin::Remotes) => Some("admin remotes"),
@@ -166,8 +161,6 @@ pub(crate) async fn run(args: Args, output: Output) -> Result<ExitCode, CliError
         Command::Status(status) => return status::run(context, status).await,
         Command::LoginUrl(who) => login_url(context, who.user.as_ref()).await?,
         Command::Session(session) => new_session(context, session).await?,
-        Command::Bench(bench) => bench::run(context, bench).await?,
-        Command::Redteam(redteam) => return redteam::run(context, redteam).await,
         Command::Completions { shell } => completions(shell)?,
     }
     Ok(ExitCode::SUCCESS)

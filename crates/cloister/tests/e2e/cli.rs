@@ -230,7 +230,7 @@ async fn completions_and_help_are_there() {
     let (code, help) = alone(dir.path(), &["--help"]).await;
     assert_eq!(code, 0);
     for command in
-        ["up", "doctor", "init", "chat", "chats", "user", "task", "model", "budget", "bench"]
+        ["up", "doctor", "init", "chat", "chats", "user", "task", "model", "budget", "status"]
     {
         assert!(help.lines().any(|line| line.trim_start().starts_with(command)), "{command}");
     }

@@ -1,0 +1,178 @@
+//! Executors: a sandbox as a task gets it, until the executor in it has said hello at its door.
+
+use cloister_store::OverBudget;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use cloister_broker::DoorServer;
+use cloister_control::layout::Layout;
+use cloister_control::ports::{
+    Access, Attached, CameIn, CellBackend, Doors, Egress, Gated, LinkSide, More, Mount,
+    NotRecorded, OpenDoor, Outward, Principal, RefusedEgress, Role, SandboxSpec,
+};
+use cloister_control::{CellOptions, ControlError};
+use cloister_policy::egress::Host;
+use cloister_policy::engine::Names;
+use cloister_protocol::link::{CHAT_PATH, Downlink, Uplink};
+use cloister_protocol::{ChatId, ErrorCode, TaskId, UserId, WorkspaceId};
+use cloister_sandbox::NativeBackend;
+use cloister_store::Store;
+use futures_util::future::BoxFuture;
+use tokio::sync::mpsc;
+
+use super::Plan;
+use super::report::{Aim, Row};
+use cloister::CliError;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const ROOM: u64 = 1 << 30;
+
+pub(super) async fn measure(plan: &Plan, place: &Path) -> Result<Vec<Row>, CliError> {
+    let yard = Yard::new(&place.join("executors")).await?;
+    let (mut running, mut hello) = (Vec::new(), Vec::new());
+    for number in 0..plan.executors {
+        let launch = yard.launch(number).await?;
+        running.push(launch.running);
+        hello.push(launch.hello);
+    }
+    Ok(vec![
+        Row::times("executor.running", "executor: launch → its program runs", running),
+        Row::times("executor.hello", "executor: launch → it says hello", hello)
+            .aim(Aim::AtMost(15.0)),
+    ])
+}
+
+/// What one launch took.
+struct Launch {
+    running: Duration,
+    hello: Duration,
+}
+
+/// Everything a launch needs, on a data directory of its own.
+struct Yard {
+    layout: Layout,
+    backend: NativeBackend,
+    doors: DoorServer,
+    limits: CellOptions,
+    workspace: WorkspaceId,
+    chat: ChatId,
+}
+
+impl Yard {
+    async fn new(root: &Path) -> Result<Self, CliError> {
+        let layout = cloister::create_layout(root)?;
+        let store = Store::open(&layout.database()).await?;
+        let keys = cloister::unlock(&store, &layout).await?;
+        let doors = DoorServer::new(cloister_broker::Options::new(layout.keys()), store, keys)
+            .map_err(|error| CliError::new(ErrorCode::Internal, error.to_string()))?;
+        let backend = cloister::backend(&layout)?;
+        let (workspace, chat) = (WorkspaceId::from_number(1), ChatId::from_number(1));
+        for file in layout.prepare(workspace, &[chat]).map_err(ControlError::from)?.given {
+            let failed = "the workspace could not be given to the executor";
+            backend.adopt(workspace, &file).map_err(CliError::io(failed))?;
+        }
+        Ok(Self { layout, backend, doors, limits: CellOptions::default(), workspace, chat })
+    }
+
+    async fn launch(&self, number: usize) -> Result<Launch, CliError> {
+        let failed = "the door of an executor could not be opened";
+        let name = format!("bench-{number}");
+        let run_dir = self.layout.sandbox_run(&name).map_err(CliError::io(failed))?;
+        let (link, mut links) = Links::new();
+        let (spec, _door) =
+            self.spec(name, run_dir.join("door.sock"), link).map_err(CliError::io(failed))?;
+        let started = Instant::now();
+        let sandbox = self.backend.launch(spec).await.map_err(ControlError::from)?;
+        let running = started.elapsed();
+        let said = tokio::time::timeout(PATIENCE, async { links.recv().await?.up.recv().await });
+        let hello = match said.await {
+            Ok(Some(Uplink::Hello { .. })) => Ok(started.elapsed()),
+            other => Err(CliError::new(
+                ErrorCode::Internal,
+                format!("an executor did not say hello ({other:?}): {}", sandbox.log_tail()),
+            )),
+        };
+        sandbox.kill().await;
+        Ok(Launch { running, hello: hello? })
+    }
+
+    /// The sandbox that a task of this chat would get, and its open door.
+    fn spec(
+        &self,
+        name: String,
+        door: PathBuf,
+        link: Links,
+    ) -> std::io::Result<(SandboxSpec, Box<dyn OpenDoor>)> {
+        let principal = Principal {
+            user: UserId::from_number(1),
+            workspace: self.workspace,
+            chat: cloister_protocol::ChatId::from_number(1),
+            task: Some(TaskId::from_number(1)),
+        };
+        let open = self.doors.open(door.clone(), principal, Egress::Closed, Arc::new(link))?;
+        let files = self.layout.chat_files(self.workspace, self.chat);
+        let incoming = Path::new(CHAT_PATH).join("incoming");
+        let spec = SandboxSpec {
+            name,
+            role: Role::Executor,
+            workspace: self.workspace,
+            mounts: vec![
+                Mount { source: files, target: CHAT_PATH.into(), access: Access::ReadWrite },
+                self.layout.incoming_mount(self.workspace, self.chat, incoming),
+            ],
+            door,
+            cwd: CHAT_PATH.into(),
+            limits: self.limits.executor_limits(ROOM),
+        };
+        Ok((spec, open))
+    }
+}
+
+/// Our end of a link that an executor opened.
+struct Link {
+    _down: mpsc::Sender<Downlink>,
+    up: mpsc::Receiver<Uplink>,
+}
+
+struct Links {
+    opened: mpsc::Sender<Link>,
+}
+
+impl Links {
+    fn new() -> (Self, mpsc::Receiver<Link>) {
+        let (opened, links) = mpsc::channel(4);
+        (Self { opened }, links)
+    }
+}
+
+impl LinkSide for Links {
+    fn attach(&self) -> Attached {
+        let (down_sender, down) = mpsc::channel(16);
+        let (up, up_receiver) = mpsc::channel(16);
+        // With nobody waiting both ends drop, which closes the link.
+        drop(self.opened.try_send(Link { _down: down_sender, up: up_receiver }));
+        Attached { down, up }
+    }
+
+    fn refused(&self, _refused: RefusedEgress) {}
+    fn gate(&self, outward: Outward) -> BoxFuture<'_, Gated> {
+        Box::pin(std::future::ready(outward.go()))
+    }
+
+    fn models(&self) -> BoxFuture<'_, Names> {
+        Box::pin(std::future::ready(Names::All))
+    }
+
+    fn lost(&self, _host: Host) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    fn out_of_budget(&self, _over: OverBudget) -> BoxFuture<'_, More> {
+        Box::pin(std::future::ready(More::Nobody))
+    }
+
+    fn came_in(&self, _content: CameIn) -> BoxFuture<'_, Result<(), NotRecorded>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}

@@ -1,0 +1,60 @@
+//! `cloister-lab`: measures and attacks the product on this machine, and says what came of it.
+//!
+//! Owns: the bench and the red team. Nothing here is
+//! shipped: it drives the programs that are built beside it, as people and attackers would.
+
+mod bench;
+mod plane;
+mod redteam;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use cloister::{CliError, Output};
+
+/// Measures and attacks Cloister on this machine, and says what came of it.
+///
+/// The programs are those beside this one; everything that is started has a directory of its own, and is gone at
+/// the end.
+#[derive(Debug, Parser)]
+#[command(name = "cloister-lab", version, max_term_width = 100)]
+struct Args {
+    /// Print JSON; errors as {"error": {"code", "message", "fix"}}
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Measure this machine: overhead per turn, cold start, memory
+    Bench(bench::Bench),
+    /// Attack this build: a model that obeys whatever it reads, and what its attacks came to
+    Redteam(redteam::Redteam),
+}
+
+fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return cloister::usage_error(&error),
+    };
+    // What we make is ours alone: databases, sockets, keys.
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    let output = Output::new(args.json);
+    let done = runtime().and_then(|runtime| runtime.block_on(run(args, output)));
+    done.unwrap_or_else(|error| output.fail(&error))
+}
+
+/// A bench measures what one thread sees.
+fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_all().build().map_err(CliError::io("no runtime could be made"))
+}
+
+async fn run(args: Args, output: Output) -> Result<ExitCode, CliError> {
+    match args.command {
+        Command::Bench(bench) => bench::run(output, bench).await,
+        Command::Redteam(redteam) => redteam::run(output, redteam).await,
+    }
+}
