@@ -50,9 +50,9 @@ fuzz: ## throw mutated bytes at every parser: SECONDS=60 (each) TARGET=markdown 
 chaos: ## kill everything at random and count what was lost: KILLS=50 SURFACE_KILLS=8 SEED=
 	@scripts/synapse
 	$(CARGO) build --locked --workspace --bins
-	target/debug/chaos --kills $(KILLS) $(if $(SEED),--seed $(SEED))
+	target/debug/cloister-lab chaos --kills $(KILLS) $(if $(SEED),--seed $(SEED))
 	@legs=(); for surface in matrix telegram discord; do \
-	  target/debug/chaos --$$surface --kills $(SURFACE_KILLS) --users 3 --chats 2 $(if $(SEED),--seed $(SEED)) & \
+	  target/debug/cloister-lab chaos --$$surface --kills $(SURFACE_KILLS) --users 3 --chats 2 $(if $(SEED),--seed $(SEED)) & \
 	  legs+=($$!); \
 	done; \
 	for leg in "$${legs[@]}"; do wait "$$leg"; done
@@ -62,7 +62,7 @@ backlog: ## start on messages that piled up, on every surface: MESSAGES=1000 CON
 	$(CARGO) build --locked --workspace --bins
 	@for surface in $(SURFACES); do \
 	  chats=10; if [ $$surface = discord ]; then chats=1; fi; \
-	  target/debug/chaos --$$surface --backlog $(MESSAGES) --users $$(($(CONVERSATIONS) / chats)) --chats $$chats \
+	  target/debug/cloister-lab chaos --$$surface --backlog $(MESSAGES) --users $$(($(CONVERSATIONS) / chats)) --chats $$chats \
 	    $(if $(SEED),--seed $(SEED)); \
 	done
 
@@ -76,9 +76,8 @@ bench: ## measure this machine
 
 matrix-bench: ## what we add to a real homeserver's own time, and what rooms cost: ROOMS=1000
 	@scripts/synapse
-	$(CARGO) build --release --locked $(BINS)
-	$(CARGO) build --release --locked -p cloister-testkit --bin matrix-bench
-	target/release/matrix-bench --rooms $(ROOMS)
+	$(CARGO) build --release --locked $(BINS) $(LAB)
+	target/release/cloister-lab matrix-bench --rooms $(ROOMS)
 
 audit-bench: ## how fast a million audit entries are written, sealed and verified
 	$(CARGO) test --release --locked -p cloister-store --lib a_million_entries -- --ignored --nocapture

@@ -1,10 +1,9 @@
-//! `make chaos`: kills everything at random and counts what was lost.
+//! `cloister-lab chaos`: kills everything at random and counts what was lost.
 
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Parser;
 use cloister_testkit::chaos::rooms::{self, RoomsOptions, RoomsOutcome, Where};
 use cloister_testkit::chaos::{self, Options, Outcome};
 
@@ -14,9 +13,8 @@ use cloister_testkit::chaos::{self, Options, Outcome};
 /// The load and the plan of kills follow from the seed alone. Where exactly a kill hits depends on
 /// timing, so a seed that failed may need a few runs to fail again. Exits with 1 if any count that
 /// must be zero is not.
-#[derive(Parser)]
-#[command(name = "chaos")]
-struct Arguments {
+#[derive(Debug, clap::Args)]
+pub(crate) struct Chaos {
     /// Talk in rooms of a real Matrix homeserver instead, and kill the control plane alone
     #[arg(long)]
     matrix: bool,
@@ -48,9 +46,7 @@ struct Arguments {
     minutes: u64,
 }
 
-#[tokio::main]
-async fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+pub(crate) async fn run(arguments: &Chaos) -> ExitCode {
     let surface = [
         (arguments.matrix, Where::Matrix),
         (arguments.telegram, Where::Telegram),
@@ -58,7 +54,7 @@ async fn main() -> ExitCode {
         (arguments.web, Where::Web),
     ];
     if let Some((_, on)) = surface.into_iter().find(|(wanted, _)| *wanted) {
-        return Box::pin(in_rooms(&arguments, on)).await;
+        return Box::pin(in_rooms(arguments, on)).await;
     }
     let options = Options {
         seed: arguments.seed.unwrap_or_else(any_seed),
@@ -84,7 +80,7 @@ async fn main() -> ExitCode {
 }
 
 /// The same in rooms: users are people, chats are rooms.
-async fn in_rooms(arguments: &Arguments, on: Where) -> ExitCode {
+async fn in_rooms(arguments: &Chaos, on: Where) -> ExitCode {
     let options = RoomsOptions {
         on,
         seed: arguments.seed.unwrap_or_else(any_seed),
@@ -128,7 +124,7 @@ fn tell_rooms(outcome: &RoomsOutcome) -> std::io::Result<()> {
         }
         writeln!(
             stderr,
-            "again: target/debug/chaos --{on} --seed {seed} --kills {kills} --users {people} --chats {rooms}"
+            "again: target/debug/cloister-lab chaos --{on} --seed {seed} --kills {kills} --users {people} --chats {rooms}"
         )?;
     }
     writeln!(std::io::stdout().lock(), "{outcome}")
@@ -155,7 +151,7 @@ fn tell(outcome: &Outcome) -> std::io::Result<()> {
         }
         writeln!(
             stderr,
-            "again: cargo run -p cloister-testkit --bin chaos -- --seed {seed} --kills {kills} --users {users} --chats {chats}"
+            "again: target/debug/cloister-lab chaos --seed {seed} --kills {kills} --users {users} --chats {chats}"
         )?;
     }
     writeln!(std::io::stdout().lock(), "{outcome}")

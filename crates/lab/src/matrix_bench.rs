@@ -1,18 +1,16 @@
-//! `make matrix-bench`: what the product adds to a real homeserver's own time, and what rooms cost.
+//! `cloister-lab matrix-bench`: what the product adds to a real homeserver's own time, and what rooms cost.
 
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::Parser;
 use cloister_testkit::rooms_bench::{self, Plan};
 
 /// Measures the product on Matrix, on this machine, against a real Synapse.
 ///
 /// Beside every delay stands the same of a client that does nothing but repeat what it hears, on the same
 /// homeserver in the same run. It asserts nothing: it says what it found.
-#[derive(Parser)]
-#[command(name = "matrix-bench")]
-struct Arguments {
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct MatrixBench {
     /// Rooms for the legs about memory and reconciliation; 0 leaves them out
     #[arg(long, default_value_t = 1000)]
     rooms: usize,
@@ -27,9 +25,8 @@ struct Arguments {
     per_second: f64,
 }
 
-#[tokio::main]
-async fn main() -> ExitCode {
-    let Arguments { rooms, active, messages, per_second } = Arguments::parse();
+pub(crate) async fn run(asked: &MatrixBench) -> ExitCode {
+    let MatrixBench { rooms, active, messages, per_second } = *asked;
     let plan = Plan { rooms, active, messages, per_second };
     let tell = |row: &dyn std::fmt::Display| {
         writeln!(std::io::stdout().lock(), "{row}").ok();
