@@ -83,6 +83,15 @@ pub(crate) enum Sni<'a> {
     Nothing,
 }
 
+/// Whether the head of an answer is there. That a body is waited for is no answer.
+fn has_head(answer: &mut Vec<u8>) -> bool {
+    let end = |answer: &[u8]| answer.windows(4).position(|end| end == b"\r\n\r\n");
+    while let Some(at) = end(answer).filter(|_| answer.starts_with(b"HTTP/1.1 100")) {
+        answer.drain(..at + 4);
+    }
+    end(answer).is_some()
+}
+
 impl Client {
     /// A connection for `GET http://host/path`.
     pub(crate) async fn plain(&self) -> Session {
@@ -104,7 +113,7 @@ impl Client {
         let reading = async {
             let mut piece = [0; 4096];
             // Until the head is there or the other side has closed.
-            while !answer.windows(4).any(|end| end == b"\r\n\r\n") {
+            while !has_head(&mut answer) {
                 match stream.read(&mut piece).await {
                     Ok(0) | Err(_) => break,
                     Ok(read) => answer.extend_from_slice(piece.get(..read).unwrap()),

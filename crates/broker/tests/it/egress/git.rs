@@ -103,6 +103,17 @@ async fn repository(net: &Net) -> tempfile::TempDir {
     folder
 }
 
+/// The same, with the ids that it offers, in order.
+pub(super) async fn offering(net: &Net) -> (tempfile::TempDir, Vec<String>) {
+    let folder = repository(net).await;
+    let bare = folder.path().join("repo.git");
+    let ids = run(&bare, &["for-each-ref", "--format=%(objectname)"]).await;
+    let mut ids: Vec<String> = ids.lines().map(str::to_owned).collect();
+    ids.sort();
+    ids.dedup();
+    (folder, ids)
+}
+
 /// Where programs find the door as a proxy.
 async fn proxy(door: &OpenNet) -> (String, JoinSet<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -11,4 +11,5 @@ mod proxy;
 mod rebuilt;
 mod search;
 mod secrets;
+mod variants;
 mod world;

@@ -7,65 +7,34 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestRunner};
 
 use super::client::{Sni, request};
+use super::git;
 use super::internet::PUBLIC;
-use super::world::Net;
+use super::variants;
+use super::world::{Net, OpenNet};
 
-/// A request for `http://allowed.test/named/page?q=1`, spelled and dressed in one of many ways.
-fn variant() -> impl Strategy<Value = String> {
-    let target = prop::sample::select(vec![
-        "http://allowed.test/named/page?q=1",
-        "http://allowed.test:80/named/page?q=1",
-        "http://allowed.test:0080/named/page?q=1",
-        "HTTP://ALLOWED.test/named/page?q=1",
-        "http://allowed.test/named/./page?q=1",
-        "http://allowed.test/x/../named/page?q=1",
-        "http://allowed.test/x/%2e%2E/named/page?q=1",
-        "http://allowed.test/%6e%61med/p%61ge?%71=%31",
-        "http://allowed.test/named/page?q=1#fragment",
-    ]);
-    let version = prop::sample::select(vec!["1.1", "1.0"]);
-    let host = prop::sample::select(vec!["allowed.test", "Allowed.TEST", "allowed.test:80"]);
-    let name = prop::sample::select(vec![
-        "Accept",
-        "ACCEPT",
-        "accept-language",
-        "Accept-Charset",
-        "accept-encoding",
-        "User-Agent",
-        "user-agent",
-        "Cache-Control",
-        "Pragma",
-        "If-None-Match",
-        "If-Modified-Since",
-        "Range",
-        "Referer",
-        "Origin",
-        "DNT",
-        "Priority",
-        "Sec-Fetch-Mode",
-        "Sec-CH-UA",
-        "TE",
-        "Keep-Alive",
-        "Proxy-Connection",
-        "X-Cloister-Note",
-        "Upgrade-Insecure-Requests",
-        "npm-session",
-        "Content-Type",
-        "Git-Protocol",
-        "Via",
-        "X-Forwarded-For",
-    ]);
-    let header = (name, "[ \t]{0,2}", "[!-~]([ -~]{0,40}[!-~])?", "[ \t]{0,2}")
-        .prop_map(|(name, before, value, behind)| format!("{name}:{before}{value}{behind}\r\n"));
-    let headers = prop::collection::vec(header, 0..10);
-    (target, version, host, headers, any::<bool>()).prop_map(
-        |(target, version, host, headers, first)| {
-            let host = format!("Host: {host}\r\n");
-            let rest = headers.concat();
-            let (one, two) = if first { (host, rest) } else { (rest, host) };
-            format!("GET {target} HTTP/{version}\r\n{one}{two}Connection: close\r\n\r\n")
-        },
-    )
+/// Sends variants of one request, and asserts that each of them is these bytes on the wire, or nothing; how many were
+/// sent.
+async fn assert_one(
+    (net, door): (&Net, &OpenNet),
+    variant: &impl Strategy<Value = Vec<u8>>,
+    count: usize,
+    usual: &[u8],
+) -> usize {
+    let mut runner = TestRunner::new(Config::default());
+    let mut sent = 0;
+    for _ in 0..count {
+        let asked = variant.new_tree(&mut runner).unwrap().current();
+        let answer = door.client.raw(&asked).await;
+        let wire = net.internet.take_wire();
+        let asked = asked.escape_ascii();
+        if answer.starts_with("HTTP/1.1 200") || answer.starts_with("HTTP/1.0 200") {
+            assert_eq!(String::from_utf8_lossy(&wire), String::from_utf8_lossy(usual), "{asked}");
+            sent += 1;
+        } else {
+            assert!(wire.is_empty(), "{asked}\n{answer}\n{}", wire.escape_ascii());
+        }
+    }
+    sent
 }
 
 /// Issue 13, 1c and the class: all unasked variants of one named address are the same bytes on the wire.
@@ -82,24 +51,61 @@ async fn every_unasked_variant_of_an_address_is_the_same_bytes() {
         "GET /named/page?q=1 HTTP/1.1\r\nhost: allowed.test\r\naccept: */*\r\n\
          accept-encoding: identity\r\nuser-agent: cloister\r\n\r\n"
     );
-    let mut runner = TestRunner::new(Config::default());
-    let mut sent = 0;
-    for _ in 0..400 {
-        let asked = variant().new_tree(&mut runner).unwrap().current();
-        let answer = door.client.raw(asked.as_bytes()).await;
-        let wire = net.internet.take_wire();
-        if answer.starts_with("HTTP/1.1 200") || answer.starts_with("HTTP/1.0 200") {
-            assert_eq!(String::from_utf8_lossy(&wire), String::from_utf8_lossy(&usual), "{asked}");
-            sent += 1;
-        } else {
-            assert!(wire.is_empty(), "{asked}\n{answer}");
-        }
-    }
-    assert!(sent > 300, "only {sent} of 400 were sent at all");
+    let sent = assert_one((&net, &door), &variants::page(), 400, &usual).await;
+    assert!(sent > 200, "only {sent} of 400 were sent at all");
     // The tool of the agent asks with the same bytes as a program does, and a tunnel hides nothing.
     let page = serde_json::json!({"url": "http://allowed.test/named/page?q=1"}).to_string();
     assert_eq!(door.client.request("POST", "/fetch", page).await.status, 200);
     assert_eq!(net.internet.take_wire(), usual);
+}
+
+/// The same for git, which the broker speaks for: who asks, what it has, how it writes and packs that, does not leave.
+#[tokio::test]
+async fn every_unasked_variant_of_what_git_reads_is_the_same_bytes() {
+    let net = Net::new(&["http://allowed.test"]).await;
+    let (_folder, ids) = git::offering(&net).await;
+    let door = net.open();
+    door.told.be_foreign();
+    let head = |line: &str, more: &str, length: &str| {
+        format!(
+            "{line} HTTP/1.1\r\nhost: allowed.test\r\naccept: {more}git-protocol: version=2\r\n\
+             user-agent: git/2.0-cloister\r\n{length}\r\n"
+        )
+    };
+    let refs = head(
+        "GET /repo.git/info/refs?service=git-upload-pack",
+        "*/*\r\naccept-encoding: identity\r\n",
+        "",
+    );
+    let sent = assert_one((&net, &door), &variants::refs(), 100, refs.as_bytes()).await;
+    assert!(sent > 50, "only {sent} of 100 were sent at all");
+    let post = |body: String| {
+        let more = "application/x-git-upload-pack-result\r\naccept-encoding: identity\r\n\
+                    content-type: application/x-git-upload-pack-request\r\n";
+        let length = format!("content-length: {}\r\n", body.len());
+        head("POST /repo.git/git-upload-pack", more, &length) + &body
+    };
+    let lines = |lines: &[&str]| lines.iter().map(|text| variants::line(text)).collect::<String>();
+    let who = lines(&["agent=git/2.0-cloister", "object-format=sha1"]);
+    let prefixes = ["ref-prefix HEAD", "ref-prefix refs/heads/", "ref-prefix refs/tags/"];
+    let listed = post(format!(
+        "{}{who}0001{}{}0000",
+        lines(&["command=ls-refs"]),
+        lines(&["peel", "symrefs"]),
+        lines(&prefixes)
+    ));
+    let sent = assert_one((&net, &door), &variants::ls_refs(), 60, listed.as_bytes()).await;
+    assert!(sent > 20, "only {sent} of 60 were sent at all");
+    let wants: String = ids.iter().map(|id| variants::line(&format!("want {id}\n"))).collect();
+    let fetched = post(format!(
+        "{}{who}0001{}{wants}{}0000",
+        lines(&["command=fetch"]),
+        lines(&["no-progress", "include-tag", "ofs-delta"]),
+        lines(&[&format!("have {:0>40}\n", 1), "done\n"])
+    ));
+    let fetch = variants::fetch(&ids);
+    let sent = assert_one((&net, &door), &fetch, 100, fetched.as_bytes()).await;
+    assert!(sent > 30, "only {sent} of 100 were sent at all");
 }
 
 /// What could say something is asked about, whatever it is on.
@@ -244,9 +250,16 @@ async fn a_tunnel_changes_nothing_about_it() {
     door.told.be_foreign();
     let mut tunnel =
         door.client.tunnel("allowed.test:443", Sni::Says("allowed.test")).await.unwrap();
-    let mut asked = request("GET", "/a/../named?", "allowed.test", "");
-    asked.headers_mut().insert("user-agent", "curl/8.secret".parse().unwrap());
-    assert_eq!(tunnel.ask(asked).await.status, 200);
-    let seen = net.internet.seen().pop().unwrap();
-    assert_eq!((seen.path.as_str(), seen.headers["user-agent"].as_str()), ("/named", "cloister"));
+    for target in ["/a/../named?", "https://allowed.test/%6eamed", "https://ALLOWED.test:443/named"]
+    {
+        let mut asked = request("GET", target, "allowed.test", "");
+        asked.headers_mut().insert("user-agent", "curl/8.secret".parse().unwrap());
+        assert_eq!(tunnel.ask(asked).await.status, 200, "{target}");
+        let seen = net.internet.seen().pop().unwrap();
+        assert_eq!(
+            (seen.path.as_str(), seen.headers["user-agent"].as_str()),
+            ("/named", "cloister")
+        );
+        assert_eq!(seen.headers.len(), 4, "{:?}", seen.headers);
+    }
 }
