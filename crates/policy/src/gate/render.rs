@@ -5,8 +5,6 @@
 
 use std::fmt::Write;
 
-use sha2::{Digest as _, Sha256};
-
 /// How many blanks or empty lines in a row are shown as they are.
 const MAX_RUN: usize = 8;
 
@@ -21,8 +19,8 @@ pub enum Reading {
     Shown,
 }
 
-/// So many bytes in a row that are no text are written out; of more, the number and their hash.
-const MAX_BYTES_SHOWN: usize = 256;
+/// So many bytes in a row that are no text are marked one by one; more are written in a block, with their number.
+const MOST_MARKED: usize = 16;
 
 /// The same for bytes that are not all text: every part that is one is shown as such, whole.
 pub fn visible_bytes(bytes: &[u8]) -> String {
@@ -40,14 +38,18 @@ pub fn visible_bytes(bytes: &[u8]) -> String {
 }
 
 fn no_text(bytes: &mut Vec<u8>, shown: &mut String) {
-    if bytes.len() > MAX_BYTES_SHOWN {
-        let hash: String = Sha256::digest(&*bytes).iter().map(|b| format!("{b:02x}")).collect();
-        push(shown, format_args!("⟨{} bytes, sha256 {hash}⟩", bytes.len()));
-    } else if !bytes.is_empty() {
-        let written: String = bytes.iter().map(|byte| format!("\\x{byte:02X}")).collect();
-        push(shown, format_args!("⟨{written}⟩"));
+    if bytes.is_empty() {
+        return;
     }
-    bytes.clear();
+    let mark = if bytes.len() > MOST_MARKED {
+        push(shown, format_args!("⟨{} bytes: ", bytes.len()));
+        ""
+    } else {
+        shown.push('⟨');
+        "\\x"
+    };
+    bytes.drain(..).for_each(|byte| push(shown, format_args!("{mark}{byte:02X}")));
+    shown.push('⟩');
 }
 
 /// Makes everything visible that would not be, or that would look like something else.

@@ -35,6 +35,20 @@ proptest! {
         prop_assert!(shown.chars().all(|c| c == '\n' || (!c.is_control() && has_own_shape(c))));
     }
 
+    /// Bytes that are no text are all shown, however many there are: others never look the same.
+    #[test]
+    fn different_bytes_look_different(
+        a in proptest::collection::vec(prop_oneof![Just(0xFF_u8), Just(0x80), Just(b'a'), Just(b'\\')], 0..40),
+        b in proptest::collection::vec(prop_oneof![Just(0xFF_u8), Just(0x80), Just(b'a'), Just(b'\\')], 0..40),
+        long in 200_usize..600,
+    ) {
+        prop_assert_eq!(visible_bytes(&a) == visible_bytes(&b), a == b);
+        let (mut one, mut two) = (vec![0xFE; long], vec![0xFE; long]);
+        one.extend(&a);
+        two.extend(&b);
+        prop_assert_eq!(visible_bytes(&one) == visible_bytes(&two), a == b);
+    }
+
     #[test]
     fn different_texts_look_different(
         a in "[a-bа ⟨⟩U+0-2\u{200b}\u{202e}]{0,12}", b in "[a-bа ⟨⟩U+0-2\u{200b}\u{202e}]{0,12}",
