@@ -44,6 +44,8 @@ pub struct Hold {
     pub place: String,
     /// It waits for its turn, and holds nothing.
     pub waits: bool,
+    /// Of a writer, with those before it who were shut out as it is: one after the other gives up, and the database is
+    /// no freer for that.
     pub since: Duration,
 }
 
@@ -69,6 +71,8 @@ struct Known {
     open: BTreeMap<u64, Open>,
     waiting_to_read: usize,
     waiting_to_write: usize,
+    /// Since when nobody whose turn it was could write, if that is so: another program has the database.
+    shut_out: Option<Instant>,
 }
 
 impl Known {
@@ -86,6 +90,8 @@ struct Open {
     place: Place,
     waits: bool,
     since: Instant,
+    /// It had its turn and could do nothing.
+    shut_out: bool,
 }
 
 /// Being in the books; dropped, it is out of them.
@@ -107,7 +113,7 @@ impl Holds {
         let number = known.next;
         known.next += 1;
         let since = Instant::now();
-        known.open.insert(number, Open { kind, place, waits: true, since });
+        known.open.insert(number, Open { kind, place, waits: true, since, shut_out: false });
         Some(Ticket { holds: Arc::clone(self), number })
     }
 
@@ -145,12 +151,21 @@ impl Ticket {
     /// Its turn has come.
     pub(crate) fn has_turn(&self) {
         let mut known = self.holds.known();
+        let shut_out = known.shut_out;
         if let Some(open) = known.open.get_mut(&self.number)
             && open.waits
         {
-            (open.waits, open.since) = (false, Instant::now());
+            let before = shut_out.filter(|_| open.kind == HoldKind::Writer);
+            (open.waits, open.since) = (false, before.unwrap_or_else(Instant::now));
             let kind = open.kind;
             *known.waiting(kind) -= 1;
+        }
+    }
+
+    /// Another program has the database, and kept it for longer than was waited for.
+    pub(crate) fn is_shut_out(&self) {
+        if let Some(open) = self.holds.known().open.get_mut(&self.number) {
+            open.shut_out = true;
         }
     }
 }
@@ -158,10 +173,11 @@ impl Ticket {
 impl Drop for Ticket {
     fn drop(&mut self) {
         let mut known = self.holds.known();
-        if let Some(open) = known.open.remove(&self.number)
-            && open.waits
-        {
+        let Some(open) = known.open.remove(&self.number) else { return };
+        if open.waits {
             *known.waiting(open.kind) -= 1;
+        } else if open.kind == HoldKind::Writer {
+            known.shut_out = open.shut_out.then_some(open.since);
         }
     }
 }
@@ -172,3 +188,7 @@ impl Store {
         self.holds().longer_than(limit)
     }
 }
+
+#[cfg(test)]
+#[path = "holds_tests.rs"]
+mod tests;

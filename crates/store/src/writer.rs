@@ -82,8 +82,9 @@ enum Size {
 
 /// The desk in hand, which is in the books.
 struct Turn {
+    /// Before the desk: whoever has it next looks at what the books say of this one.
+    ticket: Option<Ticket>,
     desk: OwnedMutexGuard<Desk>,
-    _ticket: Option<Ticket>,
 }
 
 impl Deref for Turn {
@@ -176,7 +177,9 @@ impl Writer {
         loop {
             match next(&mut orders).await {
                 Ok(Some(Order::Run { statement, found })) => {
-                    drop(found.send(statement.run(&mut turn.connection).await));
+                    let ran = statement.run(&mut turn.connection).await;
+                    turn.note(&ran);
+                    drop(found.send(ran));
                 }
                 Ok(Some(Order::Commit { done })) => {
                     drop(done.send(self.commit(turn, place).await));
@@ -206,15 +209,19 @@ impl Writer {
         drop(counted);
         let desk = desk.map_err(|_late: tokio::time::error::Elapsed| sqlx::Error::PoolTimedOut)?;
         ticket.has_turn();
-        let mut turn = Turn { desk, _ticket: Some(ticket) };
+        let mut turn = Turn { desk, ticket: Some(ticket) };
         turn.tidy().await;
-        match size {
-            Size::Several => turn.join_or_begin().await?,
-            Size::Statement if turn.group.is_some() => turn.left = Some(Left::Single),
-            Size::Statement if self.others_wait() => turn.begin_group().await?,
-            Size::Statement => {}
-        }
-        Ok(turn)
+        let begun = match size {
+            Size::Several => turn.join_or_begin().await,
+            Size::Statement if turn.group.is_some() => {
+                turn.left = Some(Left::Single);
+                Ok(())
+            }
+            Size::Statement if self.others_wait() => turn.begin_group().await,
+            Size::Statement => Ok(()),
+        };
+        turn.note(&begun);
+        begun.map(|()| turn)
     }
 
     fn others_wait(&self) -> bool {
@@ -249,7 +256,7 @@ impl Writer {
             let ticket = self.holds.wait(HoldKind::Writer, place);
             let desk = Arc::clone(&self.desk).lock_owned().await;
             ticket.iter().for_each(Ticket::has_turn);
-            let mut turn = Turn { desk, _ticket: ticket };
+            let mut turn = Turn { desk, ticket };
             turn.tidy().await;
             // Another group may be open by now: ours is settled then.
             let ours = |open: &Group| open.outcome.subscribe().same_channel(&group);
@@ -298,10 +305,23 @@ async fn next(orders: &mut mpsc::Receiver<Order>) -> Result<Option<Order>, Idle>
 }
 
 impl Turn {
+    /// Puts it into the books where another program had the database all the time.
+    fn note<T>(&self, done: &Result<T, sqlx::Error>) {
+        if done.as_ref().is_err_and(is_locked) {
+            self.ticket.iter().for_each(Ticket::is_shut_out);
+        }
+    }
+
     /// Takes back what was written.
     async fn undo(mut self) {
         self.tidy().await;
     }
+}
+
+/// Whether another connection has the database: `SQLITE_BUSY`, in any of its kinds.
+fn is_locked(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|error| error.code());
+    code.and_then(|code| code.parse::<i32>().ok()).is_some_and(|code| code & 0xff == 5)
 }
 
 impl Outcome {
