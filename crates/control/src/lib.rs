@@ -75,8 +75,8 @@ pub use secrets::MasterSettings;
 pub use status::error_hint;
 pub use stop::StoppedAll;
 pub use surfaces::{
-    Attachment, Button, ButtonDone, ChatChanges, Choice, ChoiceKind, Health, MOST_BUTTONS, Press,
-    Pressed, PressedButton, TypedIn,
+    Attachment, Below, Button, ButtonDone, ChatChanges, Choice, ChoiceKind, Health, MOST_BUTTONS,
+    Press, Pressed, PressedButton, TypedIn,
 };
 pub use surfaces::{credentials, hosting, words};
 pub use uploads::{Download, Upload};

@@ -8,7 +8,7 @@ use cloister_store::inbox::HeardIn;
 
 use crate::people::{Heard, Located, Speaker};
 use crate::test_world::World;
-use crate::{ButtonDone, ControlError, IncomingMessage, Press, PressedButton, Receipt};
+use crate::{Below, ButtonDone, ControlError, IncomingMessage, Press, PressedButton, Receipt};
 
 /// The accounts of Ada and Bob, and with them their private conversations.
 pub(crate) const ADA_THERE: &str = "1001";
@@ -124,8 +124,19 @@ impl<'a> Telegram<'a> {
         conversation: &str,
         token: &str,
     ) -> Result<ButtonDone, ControlError> {
+        self.press_below(Below::Shown, by, conversation, token).await
+    }
+
+    pub(crate) async fn press_below(
+        &self,
+        below: Below,
+        by: &str,
+        conversation: &str,
+        token: &str,
+    ) -> Result<ButtonDone, ControlError> {
         let connector = self.connector.id;
-        let pressed = PressedButton { surface: "telegram", by, connector, conversation, token };
+        let pressed =
+            PressedButton { surface: "telegram", by, connector, conversation, token, below };
         self.world.control.press_button(pressed).await
     }
 }

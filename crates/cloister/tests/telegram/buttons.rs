@@ -202,15 +202,15 @@ async fn a_button_outlives_a_restart() {
     assert_eq!(count("A1"), 1 + count("I was interrupted"), "{heard:#?}");
 }
 
-/// A button in a topic is good for weeks: after some days Telegram tells no more than the chat of what it is below.
+/// A button in a topic is good for weeks: after some days Telegram tells no more than the chat of what it is below. What
+/// a question showed can't be seen then, and its button says how it is answered.
 #[tokio::test]
-async fn an_old_button_in_a_topic_is_good() {
+async fn an_old_button_in_a_topic_is_good_unless_it_answers() {
     let world = World::with_topics().await;
     let (ann, c1) = world.met_in_topic("ann").await;
     let question = asked(&world, &ann, &c1).await;
+    let listed = ann.ask(&c1, "/chats", "C1").await;
     world.telegram.messages_are_old();
-    let door = ann.with(&world.bot);
-    ann.ask(&door, "hello", "echo: hello").await;
     // What is no button of ours, and a button of somebody else, still do nothing.
     let forged = ann.press_data(&c1, question.id, "AAAAAAAAAAAAAAAAAAAAAA").answered().await;
     assert!(forged.contains("does nothing"), "{forged}");
@@ -221,6 +221,73 @@ async fn an_old_button_in_a_topic_is_good() {
     let allow = question.buttons.iter().find(|button| button.label.contains("👍")).unwrap();
     let stolen = bob.press_data(&bobs, his.id, &allow.data).answered().await;
     assert!(stolen.contains("does nothing"), "{stolen}");
-    ann.press(&c1, &question, "👍").answered().await;
+    let said = ann.press(&c1, &question, "👍").answered().await;
+    assert!(said.contains("can't see") && said.contains("/approve A1"), "{said}");
+    assert_eq!(world.waiting("ann").await, 1);
+    let new = listed.buttons.iter().find(|b| b.label.to_lowercase().contains("new")).unwrap();
+    ann.press_data(&c1, listed.id, &new.data).answered().await;
+    ann.topic(&world.bot, "C2").await;
+    ann.say(&c1, "/approve A1");
     ann.wait_for_words(&c1, DONE).await;
+}
+
+/// A question that was deleted is shown to nobody, and no button of it answers it.
+#[tokio::test]
+async fn a_question_that_was_deleted_is_not_answered_by_its_buttons() {
+    let world = World::start().await;
+    let (ann, chat) = world.met("ann").await;
+    let question = asked(&world, &ann, &chat).await;
+    ann.delete(&chat, question.id);
+    for button in &question.buttons {
+        let said = ann.press_data(&chat, question.id, &button.data).answered().await;
+        assert!(said.contains("can't see"), "{}: {said}", button.label);
+    }
+    assert_eq!(world.waiting("ann").await, 1, "nobody is shown the question");
+    assert_eq!(count(&ann, &chat, DONE), 0);
+    ann.say(&chat, "/approve A1");
+    ann.wait_for_words(&chat, DONE).await;
+}
+
+/// What was settled stays settled, whatever is pressed afterwards.
+#[tokio::test]
+async fn what_was_settled_is_not_answered_again() {
+    let world = World::start().await;
+    let (ann, chat) = world.met("ann").await;
+    let question = asked(&world, &ann, &chat).await;
+    ann.say(&chat, "/deny A1");
+    eventually("nothing waits", || async { (world.waiting("ann").await == 0).then_some(()) }).await;
+    for button in &question.buttons {
+        let said = ann.press_data(&chat, question.id, &button.data).answered().await;
+        assert!(!said.to_lowercase().contains("allowed"), "{}: {said}", button.label);
+    }
+    ann.ask(&chat, "hello", "echo: hello").await;
+    assert_eq!(count(&ann, &chat, DONE), 0);
+}
+
+/// What is asked in private is answered there, and not where others are, whoever presses and
+/// whatever Telegram still tells of the message.
+#[tokio::test]
+async fn a_private_question_is_not_answered_where_others_are() {
+    let world = World::start().await;
+    let (ann, chat) = world.met("ann").await;
+    let eve = world.telegram.person("eve");
+    let group = world.telegram.group("Club", &[&ann, &eve]);
+    world.club(&group, &[("ann", "admin")]).await;
+    group.add_bot(&ann, &world.bot);
+    let place = group.place();
+    let there = ann.ask(&place, "@cloister_bot hello", "echo: hello").await;
+    let question = asked(&world, &ann, &chat).await;
+    for old in [false, true] {
+        if old {
+            world.telegram.messages_are_old();
+        }
+        for person in [&ann, &eve] {
+            for button in &question.buttons {
+                let said = person.press_data(&place, there.id, &button.data).answered().await;
+                assert!(!said.to_lowercase().contains("allowed"), "{}: {said}", button.label);
+            }
+        }
+    }
+    assert_eq!(world.waiting("ann").await, 1);
+    assert_eq!(count(&ann, &chat, DONE), 0);
 }

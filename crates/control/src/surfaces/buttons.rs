@@ -1,8 +1,9 @@
 //! Buttons: what a surface shows below a message, and what becomes of a press.
 //!
 //! Promises: a token can't be guessed, is good in the conversation that it was made for and nowhere else, for
-//! whom it was made and nobody else, for a limited time and for one effect. What it does is kept here and never
-//! read from what comes back. Who is refused learns no more than that.
+//! whom it was made and nobody else, for a limited time and for one effect; it answers a question while that is
+//! there to be read. What it does is kept here and never read from what comes back. Who is refused learns no more
+//! than that.
 
 use std::time::Duration;
 
@@ -63,6 +64,15 @@ pub struct PressedButton<'a> {
     /// Where it was pressed, as the surface names it.
     pub conversation: &'a str,
     pub token: &'a str,
+    pub below: Below,
+}
+
+/// Whether the message that a button is below is still there to be read, as the surface vouches for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Below {
+    Shown,
+    /// Deleted, or kept from us: nobody can tell what it shows.
+    Gone,
 }
 
 /// What a press did.
@@ -181,6 +191,9 @@ impl Control {
             source: error.into(),
         })?;
         let done = match kept {
+            Kept::Answer { approval, .. } if pressed.below == Below::Gone => {
+                return Err(withdrawn(approval));
+            }
             Kept::Answer { approval, answer, digest } => {
                 let given = (approval, answer, digest.as_str());
                 self.press_answer(identity.user, &conversation, given).await?
@@ -279,6 +292,15 @@ impl Control {
 fn unknown() -> ControlError {
     let fix = "ask for a new one, such as with /status or /chats";
     ControlError::with_fix(ErrorCode::NotFound, "this button does nothing any more", fix)
+}
+
+/// Who answers a question reads it while they do.
+fn withdrawn(approval: ApprovalId) -> ControlError {
+    let message = "I can't see any more what this button answers";
+    let fix = format!(
+        "/approvals shows what waits, and /approve {approval} or /deny {approval} answers this"
+    );
+    ControlError::with_fix(ErrorCode::NotFound, message, fix)
 }
 
 fn expired() -> ControlError {

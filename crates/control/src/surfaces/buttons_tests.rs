@@ -63,6 +63,27 @@ async fn a_button_answers_a_question_once() {
     assert_eq!(telegram.state(approval).await, ApprovalState::Allowed);
 }
 
+/// What can't be read any more is answered by no button; what only asks for something works.
+#[tokio::test]
+async fn a_question_that_is_gone_is_not_answered_by_its_button() {
+    let world = World::new().await;
+    let telegram = Telegram::new(&world).await;
+    let door = telegram.door().await;
+    let approval = telegram.asked(&door).await;
+    for answer in [Answer::Allow, Answer::Deny] {
+        let token = telegram.mint(&door, Press::Answer { approval, answer }).await;
+        let refused = telegram.press_below(Below::Gone, ADA_THERE, ADA_THERE, &token).await;
+        let words = refused.unwrap_err().body().fix.unwrap();
+        assert!(words.contains(&format!("/approve {approval}")), "{words}");
+        assert_eq!(telegram.state(approval).await, ApprovalState::Pending);
+    }
+    let status = telegram.mint(&door, command("/status")).await;
+    telegram.press_below(Below::Gone, ADA_THERE, ADA_THERE, &status).await.unwrap();
+    let allow = telegram.mint(&door, Press::Answer { approval, answer: Answer::Allow }).await;
+    telegram.press(ADA_THERE, ADA_THERE, &allow).await.unwrap();
+    assert_eq!(telegram.state(approval).await, ApprovalState::Allowed);
+}
+
 /// A command is handed over as the person's own message, once, also when the press comes twice at the same time.
 #[tokio::test]
 async fn a_command_is_handed_over_once() {
@@ -125,6 +146,7 @@ async fn a_token_is_good_in_its_conversation_alone() {
         connector: telegram.connector.id,
         conversation: ADA_THERE,
         token: &token,
+        below: Below::Shown,
     };
     assert_eq!(code(world.control.press_button(by_matrix).await), ErrorCode::NotFound);
     assert_eq!(telegram.handed_over("/status").await, 0);

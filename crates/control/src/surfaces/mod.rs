@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use answering::Pressed;
-pub use buttons::{Button, ButtonDone, MOST_BUTTONS, Press, PressedButton};
+pub use buttons::{Below, Button, ButtonDone, MOST_BUTTONS, Press, PressedButton};
 pub use choices::{Choice, ChoiceKind, TypedIn};
 
 use crate::control::Control;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cloister_control::{ButtonDone, ControlError, PressedButton, spell_commands};
+use cloister_control::{Below, ButtonDone, ControlError, PressedButton, spell_commands};
 use cloister_protocol::ErrorCode;
 use cloister_store::approvals::ApprovalState;
 
@@ -23,6 +23,8 @@ impl Bot {
             connector: self.id(),
             conversation: channel,
             token: &asked.data.custom_id,
+            // Discord takes no press of what was deleted.
+            below: Below::Shown,
         };
         let mut press = Box::pin(self.control.press_button(pressed));
         if let Ok(done) = tokio::time::timeout(USUALLY, &mut press).await {

@@ -1,6 +1,6 @@
 //! Buttons that somebody pressed: always answered, with what came of it.
 
-use cloister_control::{ButtonDone, ControlError, PressedButton, spell_commands};
+use cloister_control::{Below, ButtonDone, ControlError, PressedButton, spell_commands};
 use cloister_protocol::ErrorCode;
 use cloister_store::approvals::ApprovalState;
 use cloister_store::buttons::button_hash;
@@ -49,6 +49,7 @@ impl Bot {
             connector: self.id(),
             conversation: &place,
             token,
+            below: if message.is_inaccessible() { Below::Gone } else { Below::Shown },
         };
         Ok(match self.control.press_button(pressed).await? {
             ButtonDone::Answered(approval) => match approval.state {
@@ -63,11 +64,11 @@ impl Bot {
 }
 
 impl Bot {
-    /// The conversation that a button was pressed in. Of a message that is too old for it Telegram tells the chat and
-    /// the number alone, and not the topic: then it is the button's own, if that is in this chat.
+    /// The conversation that a button was pressed in. Of a message that was deleted or is too old for it Telegram tells
+    /// the chat and the number alone, and not the topic: then it is the button's own, if that is in this chat.
     async fn pressed_in(&self, message: &Message, token: &str) -> Result<String, ControlError> {
         let place = message.place();
-        if message.date != 0 {
+        if !message.is_inaccessible() {
             return Ok(place);
         }
         let store = self.control.store();

@@ -316,6 +316,11 @@ impl Message {
     pub(crate) fn is_private(&self) -> bool {
         self.chat.kind == ChatKind::Private
     }
+
+    /// Whether Telegram tells no more than that there was a message: it was deleted, or is too old.
+    pub(crate) const fn is_inaccessible(&self) -> bool {
+        self.date == 0
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
