@@ -155,6 +155,7 @@ async fn thrown_out_and_let_in_again() {
     ann.say(&place, "@cloister_bot are you there?");
     group.add_bot(&ann, &world.bot);
     ann.ask(&place, "@cloister_bot welcome back", "echo: welcome back").await;
+    assert_eq!(count(&ann, &place, "are you there"), 0, "{:?}", ann.heard_texts(&place));
 }
 
 /// Several bots in one control plane: each answers in its own chats.

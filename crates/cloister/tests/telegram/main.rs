@@ -12,6 +12,8 @@ mod faults;
 #[cfg(test)]
 mod groups;
 #[cfg(test)]
+mod history;
+#[cfg(test)]
 mod hub;
 #[cfg(test)]
 mod incoming;

@@ -306,6 +306,11 @@ impl TelegramServer {
         self.shared.change(|state| state.forgetful = true);
     }
 
+    /// From now on what is written was written this long ago: it lay at Telegram since then.
+    pub fn written_ago(&self, ago: Duration) {
+        self.shared.change(|state| state.ago = ago.as_secs());
+    }
+
     /// An update that nobody's client makes, with this in it; its number.
     pub fn push_update(&self, bot: &BotAccount, kind: &str, content: Value) -> i64 {
         self.shared.change(|state| {

@@ -174,6 +174,8 @@ pub(super) struct State {
     pub(super) query_lasts: Duration,
     /// Bots are told of no message what it says when a button below it is pressed: it is too old for that.
     pub(super) forgetful: bool,
+    /// How long ago what is written now is said to have been written, in seconds.
+    pub(super) ago: u64,
     /// Public addresses and who stands behind them.
     pub(super) sites: Vec<(String, crate::stack::Address)>,
     next_person: i64,
@@ -194,6 +196,7 @@ impl State {
             paces: Paces::new(pacing),
             query_lasts: Duration::from_secs(60),
             forgetful: false,
+            ago: 0,
             sites: Vec::new(),
             next_person: 5_000_000_000,
         }
@@ -298,7 +301,7 @@ impl State {
     /// Puts a message in a chat; what was being written there is over.
     pub(super) fn store(&mut self, key: ChatKey, new: NewMessage) -> i64 {
         let id = self.next_id(key);
-        let date = now();
+        let date = now().saturating_sub(self.ago);
         let Some(chat) = self.chats.get_mut(&key) else { return id };
         if new.by_bot {
             let drafts = chat.drafts.iter_mut().filter(|draft| draft.thread == new.thread);

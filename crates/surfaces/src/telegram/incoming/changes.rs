@@ -37,7 +37,7 @@ impl Bot {
     ) -> Result<(), ControlError> {
         // A moving location, a changed button or a new preview is nothing that anybody said.
         let Some(words) = edited(message, &self.us()) else { return Ok(()) };
-        if !self.listens_to_edit(message).await? {
+        if self.predates_us(message) || !self.listens_to_edit(message).await? {
             return Ok(());
         }
         let Some(speaker) = self.speaker(message, "").await? else { return Ok(()) };
@@ -95,7 +95,7 @@ impl Bot {
         }
         let text = match &earlier {
             Some(_) => format!("(correction of an earlier message) {words}"),
-            // Not taken when it was written: before we came, or refused. Now it is.
+            // Not taken when it was written: not meant for us then, or refused. Now it is.
             None => words.to_owned(),
         };
         let attachments = Vec::new();

@@ -10,8 +10,8 @@ const BLOCKED: &str = "the person blocked the bot";
 const REMOVED: &str = "the bot was removed from the group";
 
 impl Bot {
-    /// Takes what Telegram tells about a chat rather than anybody in it; whether the message was that.
-    pub(super) async fn take_service(&self, message: &Message) -> Result<bool, ControlError> {
+    /// Takes that a group has another number; whether the message says that.
+    pub(super) async fn take_move(&self, message: &Message) -> Result<bool, ControlError> {
         if let Some(to) = message.migrate_to_chat_id {
             self.group_moved(message.chat.id, to).await?;
             return Ok(true);
@@ -20,7 +20,7 @@ impl Bot {
             self.group_moved(from, message.chat.id).await?;
             return Ok(true);
         }
-        self.take_topic_news(message).await
+        Ok(false)
     }
 
     /// A group is a supergroup now, and has another number. What it was it stays.

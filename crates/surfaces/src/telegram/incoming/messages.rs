@@ -34,7 +34,10 @@ impl Bot {
         message: &Message,
         raw: &Value,
     ) -> Result<(), ControlError> {
-        if self.take_service(message).await? {
+        if self.take_move(message).await? || self.predates_us(message) {
+            return Ok(());
+        }
+        if self.take_topic_news(message).await? {
             return Ok(());
         }
         let to_whom = addressed(message, &self.us());
@@ -77,7 +80,7 @@ impl Bot {
     /// is seen when all are there.
     async fn keep_for_album(&self, message: &Message, raw: &Value) -> Result<(), ControlError> {
         let Some(from) = sender(message) else { return Ok(()) };
-        if self.knows(from.id).await? && self.is_connected(message).await? {
+        if self.knows(from.id).await? && self.was_connected(message).await? {
             let (place, name) = (message.place(), message.name());
             return self.wait((&place, &name), WhyWaiting::NoFile, raw).await;
         }

@@ -10,6 +10,8 @@ use crate::telegram::SURFACE;
 use crate::telegram::bot::Bot;
 use crate::telegram::updates::wire::{Message, User};
 
+/// How far Telegram's clock and ours may be apart: who writes as soon as the bot is there is heard.
+const CLOCKS_DIFFER_MS: i64 = 60 * 1000;
 const PAIR_IN_PRIVATE: &str =
     "I give no code where others read along. Write `pair` to me in a private chat.";
 const ONE_PERSON: &str =
@@ -145,16 +147,19 @@ impl Bot {
         if message.is_private() {
             return Ok(true);
         }
-        let named = match addressed {
-            Addressed::ToUs => true,
-            // Every bot there may have got it: one that is not connected says nothing.
-            Addressed::Command => self.is_connected(message).await?,
-            Addressed::ToAnother | Addressed::No => false,
+        let since = match addressed {
+            Addressed::ToAnother | Addressed::No => return Ok(false),
+            Addressed::ToUs | Addressed::Command => self.connected_since(message).await?,
+        };
+        let named = match since {
+            Some(since) => message.was_written_since(since),
+            // Every bot there may have got a command: one that is not connected says nothing.
+            None => addressed == Addressed::ToUs,
         };
         if named && sender(message).is_none() {
             let person = message.from.as_ref().is_some_and(|from| !from.is_bot)
                 || message.sender_chat.is_some();
-            if person && self.is_connected(message).await? {
+            if person && since.is_some() {
                 self.tell(&message.place(), "anonymous", HOUR, SPEAKS_AS_GROUP);
             }
             return Ok(false);
@@ -162,19 +167,36 @@ impl Bot {
         Ok(named)
     }
 
-    /// Whether an operator connected the group, or the topic.
-    pub(super) async fn is_connected(&self, message: &Message) -> Result<bool, ControlError> {
+    /// Whether an operator had connected the group, or the topic, when this was written. What was said there before
+    /// was not said to us.
+    pub(super) async fn was_connected(&self, message: &Message) -> Result<bool, ControlError> {
+        let since = self.connected_since(message).await?;
+        Ok(since.is_some_and(|since| message.was_written_since(since)))
+    }
+
+    /// Since when an operator has the group, or the topic, connected, in Unix milliseconds; none: it is not.
+    async fn connected_since(&self, message: &Message) -> Result<Option<i64>, ControlError> {
         let store = self.control.store();
-        for id in [message.place(), message.chat.id.to_string()] {
-            let known = store.conversation(self.id(), &id).await?;
-            if known.is_some_and(|known| known.kind == ConversationKind::Shared) {
-                return Ok(true);
-            }
-            let there = contexts::Conversation { surface: SURFACE.to_owned(), id };
-            if store.context_of(&there).await?.is_some() {
-                return Ok(true);
+        let names = [message.place(), message.chat.id.to_string()];
+        for id in &names {
+            let there = contexts::Conversation { surface: SURFACE.to_owned(), id: id.clone() };
+            if let Some(context) = store.context_of(&there).await? {
+                return Ok(Some(context.created_at));
             }
         }
-        Ok(false)
+        for id in &names {
+            let known = store.conversation(self.id(), id).await?;
+            if known.is_some_and(|known| known.kind == ConversationKind::Shared) {
+                // We were spoken to there while it was.
+                return Ok(Some(self.connector.created_at));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether it was written before this bot was connected. Telegram keeps for a day what nobody took: it was said
+    /// to whoever answered here then, or to nobody.
+    pub(super) fn predates_us(&self, message: &Message) -> bool {
+        !message.was_written_since(self.connector.created_at.saturating_sub(CLOCKS_DIFFER_MS))
     }
 }

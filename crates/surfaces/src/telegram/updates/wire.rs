@@ -321,6 +321,12 @@ impl Message {
     pub(crate) const fn is_inaccessible(&self) -> bool {
         self.date == 0
     }
+
+    /// Whether the words that it has now were written at this time, in Unix milliseconds, or later. Telegram counts in
+    /// seconds.
+    pub(crate) fn was_written_since(&self, ms: i64) -> bool {
+        self.edit_date.unwrap_or(self.date) >= ms.div_euclid(1000)
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
