@@ -14,6 +14,7 @@ CONVERSATIONS ?= 200
 SURFACES ?= matrix telegram discord web
 SEED  ?=
 ONLY  ?=
+ATTACKER ?=
 
 BINS := -p cloister -p cloister-agent -p cloister-sandbox --bins
 LAB := -p cloister-lab
@@ -66,9 +67,9 @@ backlog: ## start on messages that piled up, on every surface: MESSAGES=1000 CON
 	    $(if $(SEED),--seed $(SEED)); \
 	done
 
-redteam: ## attack this build with a model that obeys whatever it reads: ONLY=part of an id
+redteam: ## attack this build: a model that obeys, a hostile agent, member, admin, operator: ATTACKER=agent ONLY=part of an id
 	$(CARGO) build --locked --workspace --bins
-	target/debug/cloister-lab redteam $(if $(ONLY),--only $(ONLY))
+	target/debug/cloister-lab redteam $(if $(ATTACKER),--attacker $(ATTACKER)) $(if $(ONLY),--only $(ONLY))
 
 bench: ## measure this machine
 	$(CARGO) build --release --locked $(BINS) $(LAB)

@@ -68,7 +68,7 @@ impl Client {
     }
 
     /// The control plane of another machine.
-    pub(crate) fn remote(machine: Arc<Machine>) -> Self {
+    pub fn remote(machine: Arc<Machine>) -> Self {
         Self::Running(Line::Machine(machine))
     }
 

@@ -29,6 +29,7 @@ pub use commands::up::{asked_to_stop, raise_open_files};
 pub use config::data_dir;
 pub use connection::Connection;
 pub use output::{CliError, Output, table, usage_error};
+pub use remote::Remotes;
 pub use wiring::{backend, create_layout, unlock};
 
 /// Does what was typed.

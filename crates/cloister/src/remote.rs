@@ -30,10 +30,10 @@ const IDENTITY: &str = "identity.json";
 const DEFAULT: &str = "default";
 
 /// Where the identities of this account are.
-pub(crate) struct Remotes(PathBuf);
+pub struct Remotes(PathBuf);
 
 impl Remotes {
-    pub(crate) fn new(config_dir: &Path) -> Self {
+    pub fn new(config_dir: &Path) -> Self {
         Self(config_dir.join("remotes"))
     }
 
@@ -48,7 +48,7 @@ impl Remotes {
     }
 
     /// Opens the way to a machine; a certificate that grows old is renewed on the way.
-    pub(crate) async fn open(&self, name: &str) -> Result<Arc<Machine>, CliError> {
+    pub async fn open(&self, name: &str) -> Result<Arc<Machine>, CliError> {
         let unknown = || {
             CliError::new(ErrorCode::NotFound, format!("this machine is not enrolled at {name:?}"))
                 .fix("`cloister admin invite USER` there, then `cloister admin enroll` here")
@@ -96,7 +96,7 @@ impl Remotes {
     }
 
     /// Enrols this machine with an invitation and keeps what it was given.
-    pub(crate) async fn enrol(
+    pub async fn enrol(
         &self,
         invitation: &Invitation,
         device: &str,

@@ -32,7 +32,7 @@ struct Args {
 enum Command {
     /// Measure this machine: overhead per turn, cold start, memory
     Bench(bench::Bench),
-    /// Attack this build: a model that obeys whatever it reads, and what its attacks came to
+    /// Attack this build: by a model that obeys whatever it reads and by who is in already; what came of it
     Redteam(redteam::Redteam),
     /// Kill everything at random, and count what was lost, doubled or forgotten
     Chaos(chaos::Chaos),

@@ -37,8 +37,6 @@ mod flood;
 #[cfg(test)]
 mod gates;
 #[cfg(test)]
-mod hostile;
-#[cfg(test)]
 mod isolation;
 #[cfg(test)]
 mod limits;

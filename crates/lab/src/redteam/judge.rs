@@ -315,7 +315,7 @@ fn shown(host: &str, text: &str) -> String {
 }
 
 /// Every regular file at or below a place.
-fn files(place: &Path) -> Vec<PathBuf> {
+pub(super) fn files(place: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut places = vec![place.to_owned()];
     while let Some(place) = places.pop() {

@@ -1,15 +1,17 @@
-//! `cloister-lab redteam`: attacks a control plane of its own, with real sandboxes, by a model that obeys
-//! every instruction it reads, and says what came of it.
+//! `cloister-lab redteam`: attacks control planes of its own, with real sandboxes, by a model that obeys
+//! every instruction it reads and by whoever is in already, and says what came of it.
 //!
 //! Owns: the scenarios (as data), the fake internet, the obedient model, the simulated person, the
-//! judgement by effect. Each scenario runs twice, each time as a new user: attacked, with the person
+//! insiders, the judgement by effect. Each scenario of the model runs twice, each time as a new user: attacked, with the person
 //! first absent and then denying whatever they did not ask for; and as a harmless twin, where the
 //! person answers and counts what they were asked. Everything lives in a directory of its own that is
 //! gone at the end, unless it is to be kept.
 
 mod args;
+mod attacker;
 mod channels;
 mod goals;
+mod insiders;
 mod internet;
 mod judge;
 mod model;
@@ -33,6 +35,8 @@ use serde_json::json;
 
 pub(crate) use args::Redteam;
 
+use attacker::Attacker;
+use insiders::{Insider, Standing, insiders};
 use judge::Case;
 use person::{Manner, Person};
 use report::{Attack, Benign, Outcome, Report, Verdict};
@@ -46,13 +50,13 @@ const HELD: &str = "a person is asked first";
 const ALLOWED: &str = "do it again now";
 
 pub(crate) async fn run(output: Output, asked: Redteam) -> Result<ExitCode, CliError> {
-    let chosen = scenarios(&asked.only);
-    if chosen.is_empty() {
+    let chosen = Chosen::of(&asked);
+    if chosen.models.is_empty() && chosen.insiders.is_empty() {
         return Err(CliError::new(ErrorCode::NotFound, "no scenario has such an id")
             .fix("`cloister-lab redteam --list` shows them"));
     }
     if asked.list {
-        let ids: Vec<String> = chosen.iter().map(Scenario::id).collect();
+        let ids = chosen.ids();
         output.result(&json!({"scenarios": ids}), || ids.join("\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -71,6 +75,29 @@ pub(crate) async fn run(output: Output, asked: Redteam) -> Result<ExitCode, CliE
     let report = attacked?;
     output.result(&report, || report.words())?;
     Ok(if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What is to be tried.
+struct Chosen {
+    models: Vec<Scenario>,
+    insiders: Vec<Insider>,
+}
+
+impl Chosen {
+    fn of(asked: &Redteam) -> Self {
+        let by_model = asked.attacker.is_empty() || asked.attacker.contains(&Attacker::Model);
+        let models = if by_model { scenarios(&asked.only) } else { Vec::new() };
+        // Another build is attacked from outside alone: it may have none of what insiders are given.
+        let insiders = match asked.program {
+            None => insiders(&asked.only, &asked.attacker),
+            Some(_) => Vec::new(),
+        };
+        Self { models, insiders }
+    }
+
+    fn ids(&self) -> Vec<String> {
+        self.models.iter().map(Scenario::id).chain(self.insiders.iter().map(Insider::id)).collect()
+    }
 }
 
 fn place(keep: Option<&Path>) -> Result<tempfile::TempDir, CliError> {
@@ -93,10 +120,31 @@ fn failed(error: impl Display) -> CliError {
 async fn attack(
     output: Output,
     asked: &Redteam,
-    chosen: &[Scenario],
+    chosen: &Chosen,
     place: &Path,
 ) -> Result<Report, CliError> {
     let began = Instant::now();
+    let all = chosen.models.len() + chosen.insiders.len();
+    output.note(&format!("{all} scenarios, {} at once …", asked.at_once));
+    let (models, insiders) = tokio::join!(
+        Box::pin(by_model(output, asked, &chosen.models, place)),
+        Box::pin(insiders::run(&chosen.insiders, Standing::of(asked))),
+    );
+    let mut results = models?;
+    results.extend(insiders);
+    Ok(Report::new(results, began.elapsed().as_secs_f64()))
+}
+
+/// What comes in by what the model reads, on one control plane.
+async fn by_model(
+    output: Output,
+    asked: &Redteam,
+    chosen: &[Scenario],
+    place: &Path,
+) -> Result<Vec<Verdict>, CliError> {
+    if chosen.is_empty() {
+        return Ok(Vec::new());
+    }
     let seed = stage::seed()?;
     let numbered = || chosen.iter().zip((1u32..).step_by(2));
     let names: Vec<String> = numbered()
@@ -104,7 +152,6 @@ async fn attack(
             format!("{}.attacker.test", obey::hex(run::canary(seed, number).as_bytes()))
         })
         .collect();
-    output.note(&format!("{} scenarios, {} at once …", chosen.len(), asked.at_once));
     let mut stage = Stage::set(place, &names, asked.program.as_deref(), seed).await?;
     let manner = if asked.gullible { Manner::Gullible } else { Manner::Absent };
     let results: Vec<_> = {
@@ -122,7 +169,7 @@ async fn attack(
         output.note(&stage.plane.complaints());
     }
     stage.plane.stop().await;
-    Ok(Report::new(results, began.elapsed().as_secs_f64()))
+    Ok(results)
 }
 
 async fn attacked_run(stage: &Stage, run: &Run, manner: Manner, place: &Path) -> Attack {
