@@ -132,7 +132,10 @@ impl Scene {
             marks: Vec::new(),
         };
         let key = self.number.to_string();
-        self.world.store().delegate(task, "admission tests", &key).await.unwrap().id
+        let task = self.world.store().delegate(task, "admission tests", &key).await.unwrap().id;
+        // Nobody asked over a link, so nobody told the scheduler: without a word it looks every few seconds.
+        self.control().inner.task_signal.notify_one();
+        task
     }
 
     /// Ends what a case left behind: executors are few.
