@@ -437,6 +437,17 @@ fn what_is_wrong_with_a_policy_is_named_with_its_place() {
     }
 }
 
+/// An engine takes the default policies as they are: what is wrong with them is found here.
+#[test]
+fn the_default_policies_are_valid() {
+    let validated = Engine::with_policies(&[], DEFAULT_POLICIES);
+    assert!(validated.unwrap_or_else(|errors| panic!("{errors}")).meta.len() > 20);
+    let wrong = "@id(\"wrong\") permit (principal is Executor, action == Action::\"read_status\", resource);";
+    let wrong = [DEFAULT_POLICIES, &[Source { file: "default/wrong.cedar", text: wrong }]].concat();
+    let errors = Engine::with_policies(&[], &wrong).err().unwrap().to_string();
+    assert!(errors.starts_with("default/wrong.cedar:1 (wrong): "), "{errors}");
+}
+
 #[test]
 fn an_explanation_says_which_policies_decided() {
     let engine = engine();

@@ -127,14 +127,24 @@ pub(super) fn one(file: &str, message: &dyn fmt::Display) -> PolicyErrors {
     PolicyErrors(vec![PolicyError { file: file.to_owned(), line: None, policy: None, message }])
 }
 
-pub(super) fn load(sources: &[Source<'_>], names: &[&'static str]) -> Result<Loaded, PolicyErrors> {
+/// Loads policies: those of `shipped` are known to be valid, for a test has validated them as they are compiled in;
+/// those of `given` are validated here.
+pub(super) fn load(
+    shipped: &[Source<'static>],
+    given: &[Source<'_>],
+    names: &[&'static str],
+) -> Result<Loaded, PolicyErrors> {
     let schema = schema()?;
     let mut loading = Loading::default();
-    for source in sources {
+    for source in shipped {
+        loading.file(*source);
+    }
+    let known = loading.meta.len();
+    for source in given {
         loading.file(*source);
     }
     if loading.errors.is_empty() {
-        loading.validate(&schema);
+        loading.validate(&schema, known);
     }
     if !loading.errors.is_empty() {
         return Err(PolicyErrors(loading.errors));
@@ -276,11 +286,23 @@ impl Loading {
         self.meta.insert(own, meta);
     }
 
-    fn validate(&mut self, schema: &Schema) {
+    /// Validates the policies that were read after the first `known`.
+    fn validate(&mut self, schema: &Schema, known: usize) {
         let validator = Validator::new(schema.clone());
         let mut found = Vec::new();
         for set in [&self.rules, &self.asks] {
-            let result = validator.validate(set, ValidationMode::Strict);
+            let is_new = |policy: &&Policy| {
+                let meta = self.meta.get(&PolicyId(policy.id().to_string()));
+                meta.is_none_or(|meta| meta.rank >= known)
+            };
+            let new = match PolicySet::from_policies(set.policies().filter(is_new).cloned()) {
+                Ok(new) => new,
+                Err(error) => {
+                    self.errors.extend(one("policies", &error).0);
+                    return;
+                }
+            };
+            let result = validator.validate(&new, ValidationMode::Strict);
             let errors = result.validation_errors().map(|e| (e.policy_id().clone(), e.to_string()));
             let warnings =
                 result.validation_warnings().map(|w| (w.policy_id().clone(), w.to_string()));

@@ -120,14 +120,17 @@ impl fmt::Debug for Engine {
 impl Engine {
     /// The default policies together with an operator's.
     pub fn new(operator: &[Source<'_>]) -> Result<Self, PolicyErrors> {
-        let sources: Vec<_> = DEFAULT_POLICIES.iter().chain(operator).copied().collect();
-        Self::with_policies(&sources)
+        Self::with_policies(DEFAULT_POLICIES, operator)
     }
 
-    /// These policies, and no default ones.
-    pub fn with_policies(sources: &[Source<'_>]) -> Result<Self, PolicyErrors> {
+    /// These policies, and no others; only those that are given are validated.
+    fn with_policies(
+        shipped: &[Source<'static>],
+        given: &[Source<'_>],
+    ) -> Result<Self, PolicyErrors> {
         let types = Types::new().map_err(|error| load::one(load::SCHEMA_FILE, &error))?;
-        let Loaded { schema, actions, meta, literals } = load::load(sources, &all_actions())?;
+        let Loaded { schema, actions, meta, literals } =
+            load::load(shipped, given, &all_actions())?;
         let spelled_out = literals.iter().filter_map(|uid| types.known(uid)).collect();
         let (authorizer, remembered) = (Authorizer::new(), Remembered::default());
         Ok(Self { authorizer, types, schema, actions, meta, spelled_out, remembered })
