@@ -3,11 +3,16 @@
 Starts Synapse on a free port with an empty database, writes DIR/server.json once it answers, and ends
 both when no test has held a shared lock on DIR/users.lock for a while. Ends with everything it started
 if anything goes wrong: who comes next starts another.
+
+The server forgets everything anyway, so its files are in memory where there is room, and it does none of
+the work that no client of these tests sees: statistics, directories, searches, push and federation are
+two fifths of its processor time.
 """
 
 import base64
 import ctypes
 import fcntl
+import hashlib
 import json
 import os
 import secrets
@@ -21,6 +26,8 @@ import urllib.request
 
 IDLE_SECONDS = 60
 START_SECONDS = 120
+MEMORY = "/dev/shm"
+ROOM_IN_MEMORY = 1 << 30
 
 CONFIG = """
 server_name: "localhost"
@@ -43,6 +50,12 @@ federation_domain_whitelist: []
 enable_registration: false
 presence: {{enabled: false}}
 url_preview_enabled: false
+stats: {{enabled: false}}
+user_directory: {{enabled: false}}
+update_user_directory: false
+enable_search: false
+push: {{enabled: false}}
+send_federation: false
 max_upload_size: 100M
 bcrypt_rounds: 4
 rc_message: &none {{per_second: 100000, burst_count: 100000}}
@@ -83,10 +96,21 @@ def write(path, text):
     os.replace(path + ".new", path)
 
 
-def start(dir):
-    data = os.path.join(dir, "data")
+def place_of_data(dir):
+    """The same for the same DIR: what a killed keeper left behind is cleared away by the next."""
+    try:
+        room = os.statvfs(MEMORY)
+        if os.access(MEMORY, os.W_OK) and room.f_bavail * room.f_frsize >= ROOM_IN_MEMORY:
+            name = hashlib.sha256(dir.encode()).hexdigest()[:16]
+            return os.path.join(MEMORY, f"cloister-synapse-{os.getuid()}-{name}")
+    except OSError:
+        pass
+    return os.path.join(dir, "data")
+
+
+def start(data):
     shutil.rmtree(data, ignore_errors=True)
-    os.makedirs(data)
+    os.makedirs(data, mode=0o700)
     port, secret = free_port(), secrets.token_hex(16)
     seed = base64.b64encode(secrets.token_bytes(32)).decode().rstrip("=")
     write(os.path.join(data, "signing.key"), f"ed25519 a_test {seed}\n")
@@ -132,7 +156,8 @@ def main():
     told = os.path.join(dir, "server.json")
     users = os.open(os.path.join(dir, "users.lock"), os.O_RDWR | os.O_CREAT, 0o600)
     began = time.monotonic()
-    server, port, secret = start(dir)
+    data = place_of_data(dir)
+    server, port, secret = start(data)
     try:
         until_it_answers(server, port)
         took = round(time.monotonic() - began, 1)
@@ -144,7 +169,7 @@ def main():
             os.remove(told)
         server.kill()
         server.wait()
-        shutil.rmtree(os.path.join(dir, "data"), ignore_errors=True)
+        shutil.rmtree(data, ignore_errors=True)
 
 
 main()
