@@ -33,8 +33,10 @@ impl Bot {
         let joined = self.patiently(|| self.joined_ids().boxed()).await?;
         let (mut seen, unseen) = self.see_all(&joined).await;
         let joined: HashSet<String> = joined.iter().map(ToString::to_string).collect();
-        let known = self.known(&seen).await?;
-        self.look_again(&mut seen, &known).await?;
+        let mut known = self.known(&seen).await?;
+        if self.look_again(&mut seen, &known).await? {
+            known = self.known(&seen).await?;
+        }
         let plan = decide(&seen, &joined, &known, Scope::Everything);
         self.carry_out(&plan).await?;
         self.close_shared(&plan, &seen).await?;
@@ -52,19 +54,23 @@ impl Bot {
         Ok(report)
     }
 
-    /// What a sync kept of a room may be older than what we have called it since, and a homeserver may answer a sync
-    /// from memory: where a name is not what was shown last, it is the server's own state that counts.
-    async fn look_again(&self, seen: &mut [Seen], known: &Known) -> Result<(), ControlError> {
+    /// What a sync kept of a room may be older than what we have called it and whom we have invited since, and a
+    /// homeserver may answer a sync from memory: where a name is not what was shown last, or its person is not where
+    /// they were, it is the server's own state that counts. Whether any room was looked at again.
+    async fn look_again(&self, seen: &mut [Seen], known: &Known) -> Result<bool, ControlError> {
+        let mut again = false;
         for room in seen {
             let row = known.in_room(&room.room).filter(|row| row.kind == ConversationKind::Room);
-            let differs = row.is_some_and(|row| {
-                row.shown_title.is_some() && !is_called_as_shown(row, &room.name)
+            let differs = row.filter(|row| row.shown_title.is_some()).is_some_and(|row| {
+                let moved = known.has(&room.members, row.user) == row.broken.is_some();
+                moved || !is_called_as_shown(row, &room.name)
             });
             if let (true, Ok(id)) = (differs, RoomId::parse(&room.room)) {
                 *room = self.see_there(&id).await?;
+                again = true;
             }
         }
-        Ok(())
+        Ok(again)
     }
 
     /// What is known here of everything that the rooms touch.
