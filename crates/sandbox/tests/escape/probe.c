@@ -710,25 +710,42 @@ static void e56(void) {
     else held("%s: stopped at %ld: %s", args[0], count, strerror(errno));
 }
 
+static double since(struct timespec from) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (now.tv_sec - from.tv_sec) + (now.tv_nsec - from.tv_nsec) / 1e9;
+}
+
+static double used_by_children(void) {
+    struct rusage used;
+    getrusage(RUSAGE_CHILDREN, &used);
+    return used.ru_utime.tv_sec + used.ru_utime.tv_usec / 1e6 + used.ru_stime.tv_sec + used.ru_stime.tv_usec / 1e6;
+}
+
+// How many percent of a core four processes get that want all there is for a while.
+static int share_of_a_core(double seconds) {
+    struct timespec from;
+    double before = used_by_children();
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    for (int i = 0; i < 4; i++)
+        if (fork() == 0) {
+            alarm(0);
+            while (since(from) < seconds) {}
+            _exit(0);
+        }
+    while (wait(NULL) > 0) {}
+    return 100 * (used_by_children() - before) / since(from);
+}
+
 // args: what, how much is too much
 static void e57(void) {
     if (!strcmp(args[0], "spin")) {
-        struct timespec from, to;
-        clock_gettime(CLOCK_MONOTONIC, &from);
-        for (int i = 0; i < 4; i++)
-            if (fork() == 0) {
-                alarm(0);
-                do clock_gettime(CLOCK_MONOTONIC, &to);
-                while ((to.tv_sec - from.tv_sec) + (to.tv_nsec - from.tv_nsec) / 1e9 < 1.5);
-                _exit(0);
-            }
-        while (wait(NULL) > 0) {}
-        clock_gettime(CLOCK_MONOTONIC, &to);
-        struct rusage used;
-        getrusage(RUSAGE_CHILDREN, &used);
-        double seconds = used.ru_utime.tv_sec + used.ru_utime.tv_usec / 1e6 + used.ru_stime.tv_sec + used.ru_stime.tv_usec / 1e6;
-        double wall = (to.tv_sec - from.tv_sec) + (to.tv_nsec - from.tv_nsec) / 1e9;
-        int percent = 100 * seconds / wall;
+        // Others use the machine too: the best of several windows is what can be had.
+        int percent = 0;
+        for (int window = 0; window < 8 && percent <= atoi(args[1]); window++) {
+            int now = share_of_a_core(0.5);
+            if (now > percent) percent = now;
+        }
         if (percent > atoi(args[1])) escape("%d %% of a core", percent);
         else held("%d %% of a core", percent);
     } else if (!strcmp(args[0], "nice")) {
