@@ -15,6 +15,7 @@ SURFACES ?= matrix telegram discord web
 SEED  ?=
 ONLY  ?=
 ATTACKER ?=
+RUNS  ?= 20
 
 BINS := -p cloister -p cloister-agent -p cloister-sandbox --bins
 LAB := -p cloister-lab
@@ -37,6 +38,11 @@ test: ## install what the tests need, run them all
 	$(CARGO) $(RUNNER) --locked --workspace $(AT_ONCE)
 	$(MAKE) --no-print-directory -j 2 chaos redteam
 	$(MAKE) --no-print-directory backlog MESSAGES=100 CONVERSATIONS=20
+
+soak: ## run the tests over and over on a busy machine, name what failed even once: RUNS=20
+	@scripts/setup test
+	$(CARGO) build --locked --workspace --bins --tests
+	@scripts/soak $(RUNS)
 
 escape: ## attack the sandbox from inside, long form, as root and as an ordinary user
 	@scripts/setup test
@@ -96,4 +102,4 @@ schema: ## write docs/protocol.schema.json from the types
 openapi: ## write docs/openapi.json from the table of admin calls
 	$(CARGO) run --locked -q -p cloister-web --example openapi > docs/openapi.json
 
-.PHONY: help up test escape fuzz chaos backlog redteam bench matrix-bench audit-bench lint matrix schema openapi
+.PHONY: help up test soak escape fuzz chaos backlog redteam bench matrix-bench audit-bench lint matrix schema openapi
