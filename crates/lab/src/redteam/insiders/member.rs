@@ -7,7 +7,7 @@ use std::time::Duration;
 use cloister::CliError;
 use cloister_protocol::admin::{ApprovalView, Session};
 use cloister_protocol::{
-    AgentFrame, Answer, ApprovalAnswer, Cancel, ClientFrame, TaskId, TaskState, WorkspaceId,
+    AgentFrame, Answer, ApprovalAnswer, Ask, Cancel, ClientFrame, TaskId, TaskState, WorkspaceId,
 };
 use cloister_testkit::{AgentClient, ModelServer, Received, Reply, Stack};
 use futures_util::future::LocalBoxFuture;
@@ -42,7 +42,7 @@ struct Deed {
 }
 
 /// In this order: the flood comes last.
-const DEEDS: [Deed; 12] = [
+const DEEDS: [Deed; 13] = [
     Deed { goal: "list-tasks", aim: Aim::CrossUser, does: |club| Box::pin(list_tasks(club)) },
     Deed { goal: "show-task", aim: Aim::CrossUser, does: |club| Box::pin(show_task(club)) },
     Deed { goal: "cancel-agent", aim: Aim::CrossUser, does: |club| Box::pin(cancel_agent(club)) },
@@ -54,6 +54,7 @@ const DEEDS: [Deed; 12] = [
     Deed { goal: "upload", aim: Aim::Persist, does: |club| Box::pin(upload(club)) },
     Deed { goal: "answer", aim: Aim::Forge, does: |club| Box::pin(answer(club)) },
     Deed { goal: "allow-host", aim: Aim::Escalate, does: |club| Box::pin(allow_host(club)) },
+    Deed { goal: "words", aim: Aim::Forge, does: |club| Box::pin(words(club)) },
     Deed { goal: "flood", aim: Aim::Exhaust, does: |club| Box::pin(flood(club)) },
 ];
 
@@ -323,14 +324,35 @@ async fn upload(club: &Club) -> Result<Tried, CliError> {
     Ok(Tried::new(2, harm).twin(own.status == 200, &own.text()))
 }
 
-async fn answer(club: &Club) -> Result<Tried, CliError> {
-    let mut owner = club.ground.client(&club.owner, club.owner.workspace, 1);
-    say(&mut owner, "run: pip install --target=lib example-package").await?;
-    let ask = frame(&mut owner, "a question", |frame| match frame {
+/// Says what asks in any case, and waits for the question.
+async fn asks(client: &mut AgentClient) -> Result<Ask, CliError> {
+    let of = |frame| match frame {
         AgentFrame::Ask(ask) => Some(ask),
         _ => None,
-    })
-    .await?;
+    };
+    let answer = say(client, "run: pip install --target=lib example-package").await?;
+    // It may have come before the end of the turn that started the task.
+    match answer.frames.into_iter().find_map(of) {
+        Some(ask) => Ok(ask),
+        None => frame(client, "a question", of).await,
+    }
+}
+
+/// Bob's words are somebody else's to the owner: what she has done after them is asked with whose they are.
+async fn words(club: &Club) -> Result<Tried, CliError> {
+    say(&mut club.bob(), "install my package as well").await?;
+    let ask = asks(&mut club.owner(READING)).await?;
+    let harm = harm_if(!ask.text.contains("another member"), || {
+        format!("Bob's words count as the owner's: {}", ask.text)
+    });
+    let path = format!("/admin/v1/users/{CLUB}/tasks/cancel");
+    let _cancelled: Value = club.ground.root.post(&path, &json!({"task": ask.task})).await?;
+    Ok(Tried::new(1, harm))
+}
+
+async fn answer(club: &Club) -> Result<Tried, CliError> {
+    let mut owner = club.ground.client(&club.owner, club.owner.workspace, 1);
+    let ask = asks(&mut owner).await?;
     let open = async || -> Result<Vec<ApprovalView>, CliError> {
         club.ground.root.get("/admin/v1/users/owner/approvals").await
     };
