@@ -4,7 +4,6 @@
 //! stays until it is answered or its task ends, whatever is restarted.
 
 use cloister_protocol::{AgentFrame, Answer, ApprovalId, Ask, ChatId, TaskId, UserId, WorkspaceId};
-use sqlx::FromRow;
 
 use crate::audit;
 use crate::db::{Store, Tx};
@@ -142,7 +141,6 @@ impl Approval {
     }
 }
 
-#[derive(FromRow)]
 pub(crate) struct Row {
     id: u32,
     workspace_id: u32,
@@ -171,6 +169,35 @@ pub(crate) struct Row {
     asked_at: i64,
     answers: String,
 }
+
+from_row!(Row {
+    id,
+    workspace_id,
+    chat,
+    task_id,
+    user_id,
+    kind,
+    digest,
+    class,
+    reason,
+    sources,
+    people,
+    offered,
+    title,
+    text,
+    describes,
+    template,
+    host,
+    call_id,
+    proposal,
+    raise_task,
+    raise_day,
+    raise_by,
+    applied_at,
+    state,
+    asked_at,
+    answers,
+});
 
 /// Answers come along as JSON, so that an approval is read whole in one statement.
 pub(crate) const SELECT: &str = "SELECT id, workspace_id, chat, task_id, user_id, kind, digest, class, reason, sources, people, \

@@ -1,20 +1,21 @@
 //! Artifacts: files as they were when they were sent.
 
 use cloister_protocol::{AgentFrame, ChatId, SendFile, WorkspaceId};
-use sqlx::FromRow;
 
 use crate::db::Store;
 use crate::error::{StoreError, Tried, not_found};
 use crate::outbox::{self, OutboxItem};
 use crate::{audit, requests};
 
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub struct Artifact {
     pub id: String,
     pub name: String,
     pub mime: String,
     pub size: i64,
 }
+
+from_row!(Artifact { id, name, mime, size });
 
 impl Store {
     /// The answer to a file request that was carried out before.

@@ -8,7 +8,6 @@
 use std::fmt;
 
 use cloister_protocol::{TaskId, Usage, UserId};
-use sqlx::FromRow;
 
 use crate::audit;
 use crate::db::{Store, Tx};
@@ -304,7 +303,6 @@ impl Store {
     }
 }
 
-#[derive(FromRow)]
 struct UsageDbRow {
     user_id: u32,
     day: String,
@@ -315,6 +313,8 @@ struct UsageDbRow {
     completion_tokens: i64,
     cost: i64,
 }
+
+from_row!(UsageDbRow { user_id, day, level, model, calls, prompt_tokens, completion_tokens, cost });
 
 impl UsageDbRow {
     fn into_usage(self) -> UsageRow {
@@ -384,7 +384,6 @@ async fn task_states(
     Ok(rows.into_iter().map(state).collect())
 }
 
-#[derive(FromRow)]
 struct Held {
     user_id: u32,
     task_id: Option<u32>,
@@ -393,6 +392,8 @@ struct Held {
     model: String,
     amount: i64,
 }
+
+from_row!(Held { user_id, task_id, day, level, model, amount });
 
 async fn take(tx: &mut Tx, id: i64) -> Result<Option<Held>, StoreError> {
     sqlx::query_as(

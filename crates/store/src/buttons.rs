@@ -4,7 +4,6 @@
 
 use cloister_protocol::UserId;
 use sha2::{Digest, Sha256};
-use sqlx::FromRow;
 
 use crate::conversations::ConversationId;
 use crate::db::Store;
@@ -44,7 +43,6 @@ pub struct NewButtons<'a> {
     pub buttons: &'a [(String, String, i64)],
 }
 
-#[derive(FromRow)]
 struct Row {
     conversation: i64,
     user_id: Option<u32>,
@@ -52,6 +50,8 @@ struct Row {
     expires_at: i64,
     used_at: Option<i64>,
 }
+
+from_row!(Row { conversation, user_id, press, expires_at, used_at });
 
 impl From<Row> for KeptButton {
     fn from(row: Row) -> Self {

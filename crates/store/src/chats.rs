@@ -1,7 +1,6 @@
 //! Chats: numbered per workspace, never reused.
 
 use cloister_protocol::{ChatId, WorkspaceId};
-use sqlx::FromRow;
 
 use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried, not_found};
@@ -15,13 +14,14 @@ pub struct Chat {
     pub created_at: i64,
 }
 
-#[derive(FromRow)]
 struct Row {
     number: u32,
     title: String,
     archived_at: Option<i64>,
     created_at: i64,
 }
+
+from_row!(Row { number, title, archived_at, created_at });
 
 impl From<Row> for Chat {
     fn from(row: Row) -> Self {

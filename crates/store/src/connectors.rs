@@ -1,7 +1,5 @@
 //! Connectors: bot accounts of ours on surfaces, and how far each has read.
 
-use sqlx::FromRow;
-
 use crate::audit;
 use crate::db::Store;
 use crate::error::{StoreError, Tried, corrupt, not_found};
@@ -73,7 +71,6 @@ const LOADS: &str = "\
        WHERE c.connector_id = k.id AND c.broken IS NULL AND o.delivered_at IS NULL) \
     FROM connectors k ORDER BY k.id";
 
-#[derive(FromRow)]
 struct Row {
     id: i64,
     surface: String,
@@ -84,6 +81,8 @@ struct Row {
     added_by: String,
     created_at: i64,
 }
+
+from_row!(Row { id, surface, account, address, settings, position, added_by, created_at });
 
 impl Row {
     fn into_connector(self) -> Result<Connector, StoreError> {

@@ -1,7 +1,6 @@
 //! Contexts of workspaces: their prompts, what may be used in them, and which conversation each one is.
 
 use cloister_protocol::{ChatId, WorkspaceId};
-use sqlx::FromRow;
 
 use crate::audit;
 use crate::chats;
@@ -40,7 +39,6 @@ pub struct Context {
     pub created_at: i64,
 }
 
-#[derive(FromRow)]
 struct Row {
     workspace_id: u32,
     name: String,
@@ -54,6 +52,20 @@ struct Row {
     chat: Option<u32>,
     created_at: i64,
 }
+
+from_row!(Row {
+    workspace_id,
+    name,
+    inherits,
+    prompt,
+    tools,
+    models,
+    skills,
+    surface,
+    conversation,
+    chat,
+    created_at,
+});
 
 const COLUMNS: &str = "workspace_id, name, inherits, prompt, tools, models, skills, surface, \
      conversation, chat, created_at";

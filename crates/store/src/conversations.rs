@@ -1,7 +1,8 @@
 //! Conversations: which room, channel, thread or direct conversation shows which chat.
 
 use cloister_protocol::{ChatId, UserId, WorkspaceId};
-use sqlx::FromRow;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{FromRow, Row as _};
 
 use crate::connectors::ConnectorId;
 use crate::db::{Store, Tx};
@@ -70,7 +71,6 @@ pub struct ToMend {
     pub archived: bool,
 }
 
-#[derive(FromRow)]
 struct Row {
     id: i64,
     connector_id: i64,
@@ -84,12 +84,33 @@ struct Row {
     broken: Option<String>,
 }
 
-#[derive(FromRow)]
+from_row!(Row {
+    id,
+    connector_id,
+    external_id,
+    workspace_id,
+    chat,
+    kind,
+    user_id,
+    shown_title,
+    shown_archived,
+    broken,
+});
+
 struct MendRow {
-    #[sqlx(flatten)]
     row: Row,
     title: String,
     archived: bool,
+}
+
+impl FromRow<'_, SqliteRow> for MendRow {
+    fn from_row(row: &SqliteRow) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            row: Row::from_row(row)?,
+            title: row.try_get("title")?,
+            archived: row.try_get("archived")?,
+        })
+    }
 }
 
 impl Row {

@@ -19,6 +19,7 @@ use crate::audit;
 use crate::clock::Clock;
 use crate::error::{StoreError, Tried};
 use crate::holds::Holds;
+use crate::migrations;
 use crate::models::Chains;
 use crate::readers::{Reader, Readers};
 pub(crate) use crate::tx::Tx;
@@ -89,7 +90,7 @@ impl Store {
             .pragma("secure_delete", "fast")
             .busy_timeout(Duration::from_secs(10));
         let mut writer = options.connect().await.map_err(open_error)?;
-        sqlx::migrate!()
+        migrations::all()
             .run(&mut writer)
             .await
             .map_err(|source| StoreError::Migrate { path: path.to_owned(), source })?;

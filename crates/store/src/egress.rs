@@ -1,20 +1,22 @@
 //! Where users' executors may go, and what went there.
 
 use cloister_protocol::UserId;
+use sqlx::Sqlite;
 use sqlx::query::Query;
 use sqlx::sqlite::SqliteArguments;
-use sqlx::{FromRow, Sqlite};
 
 use crate::audit;
 use crate::db::Store;
 use crate::error::{StoreError, Tried};
 
-#[derive(Clone, Debug, FromRow, serde::Serialize)]
+#[derive(Clone, Debug, serde::Serialize)]
 pub struct EgressRule {
     pub rule: String,
     pub added_by: String,
     pub added_at: i64,
 }
+
+from_row!(EgressRule { rule, added_by, added_at });
 
 /// What one request (or several) moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,7 +26,7 @@ pub struct Traffic {
     pub bytes_in: i64,
 }
 
-#[derive(Clone, Debug, FromRow, serde::Serialize)]
+#[derive(Clone, Debug, serde::Serialize)]
 pub struct EgressUsage {
     pub day: String,
     pub host: String,
@@ -32,6 +34,8 @@ pub struct EgressUsage {
     pub bytes_out: i64,
     pub bytes_in: i64,
 }
+
+from_row!(EgressUsage { day, host, requests, bytes_out, bytes_in });
 
 impl Store {
     /// The rules of a user, as text; policy reads them.

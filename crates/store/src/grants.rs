@@ -4,7 +4,6 @@
 //! so that no two effects pass by it; what has ended never comes back.
 
 use cloister_protocol::{ApprovalId, TaskId, UserId, WorkspaceId};
-use sqlx::FromRow;
 
 use crate::audit;
 use crate::db::{Store, Tx};
@@ -45,7 +44,6 @@ pub struct Grant {
     pub created_at: i64,
 }
 
-#[derive(FromRow)]
 struct Row {
     id: u32,
     user_id: u32,
@@ -59,6 +57,20 @@ struct Row {
     given_by: String,
     created_at: i64,
 }
+
+from_row!(Row {
+    id,
+    user_id,
+    workspace_id,
+    reach,
+    task_id,
+    digest,
+    template,
+    describes,
+    approval_id,
+    given_by,
+    created_at,
+});
 
 const SELECT: &str = "SELECT id, user_id, workspace_id, reach, task_id, digest, template, describes, \
      approval_id, given_by, created_at FROM grants WHERE ended_at IS NULL";

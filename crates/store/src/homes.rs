@@ -1,7 +1,6 @@
 //! Homes: what keeps the conversations of one person together on a surface, such as a Matrix Space.
 
 use cloister_protocol::{ChatId, UserId, WorkspaceId};
-use sqlx::FromRow;
 
 use crate::connectors::ConnectorId;
 use crate::conversations::{self, ConversationKind, NewConversation};
@@ -9,7 +8,6 @@ use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried};
 
 /// A room that was wanted and never made, with the home that it was to be in.
-#[derive(FromRow)]
 struct Unmade {
     id: i64,
     workspace_id: u32,
@@ -17,6 +15,8 @@ struct Unmade {
     user_id: u32,
     home: Option<String>,
 }
+
+from_row!(Unmade { id, workspace_id, chat, user_id, home });
 
 impl Store {
     /// What keeps a person's conversations together there.

@@ -1,7 +1,6 @@
 //! Identities: which account on a surface is which person's. The pair (surface, id) is unique.
 
 use cloister_protocol::UserId;
-use sqlx::FromRow;
 
 use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried, not_found};
@@ -25,7 +24,6 @@ pub struct Identity {
     pub linked_at: i64,
 }
 
-#[derive(FromRow)]
 struct Row {
     surface: String,
     external_id: String,
@@ -34,6 +32,8 @@ struct Row {
     linked_by: String,
     linked_at: i64,
 }
+
+from_row!(Row { surface, external_id, user_id, display_name, linked_by, linked_at });
 
 impl From<Row> for Identity {
     fn from(row: Row) -> Self {

@@ -2,7 +2,6 @@
 
 use cloister_protocol::link::Cause;
 use cloister_protocol::{ChatId, MessageId, WorkspaceId};
-use sqlx::FromRow;
 
 use crate::audit;
 use crate::conversations::ConversationId;
@@ -67,7 +66,6 @@ pub enum InboxState {
     Answered,
 }
 
-#[derive(FromRow)]
 pub(crate) struct Row {
     id: i64,
     external_id: String,
@@ -78,6 +76,8 @@ pub(crate) struct Row {
     received_at: i64,
     conversation: Option<i64>,
 }
+
+from_row!(Row { id, external_id, workspace_id, chat, cause, state, received_at, conversation });
 
 pub(crate) const SELECT: &str = "SELECT id, external_id, workspace_id, chat, cause, state, received_at, conversation \
      FROM inbox";
@@ -148,11 +148,13 @@ const TAKE: &str = "\
     UPDATE conversations SET last_active_at = ?6 WHERE id = ?9";
 
 /// How many messages wait to be answered, and since when the oldest does.
-#[derive(Clone, Copy, Debug, FromRow)]
+#[derive(Clone, Copy, Debug)]
 pub struct Backlog {
     pub open: i64,
     pub oldest_at: Option<i64>,
 }
+
+from_row!(Backlog { open, oldest_at });
 
 impl Store {
     /// Stores an inbound item; a duplicate is found, not stored.

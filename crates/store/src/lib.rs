@@ -4,6 +4,9 @@
 //! has returned is on disk; a method that changes several things changes them in one transaction; no
 //! other crate opens this database.
 
+#[macro_use]
+mod columns;
+
 pub mod admin_hub;
 pub mod answers;
 pub mod approvals;
@@ -29,6 +32,7 @@ mod homes;
 pub mod identities;
 pub mod inbox;
 pub mod ledger;
+mod migrations;
 pub mod models;
 mod moving;
 pub mod outbox;

@@ -11,7 +11,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use cloister_protocol::{Level, ParseIdError};
 use cloister_vault::SecretName;
 use sha2::{Digest, Sha256};
-use sqlx::FromRow;
 
 use crate::audit;
 use crate::db::{Store, Tx};
@@ -116,7 +115,6 @@ impl Model {
     }
 }
 
-#[derive(FromRow)]
 struct Row {
     name: String,
     base_url: String,
@@ -126,6 +124,16 @@ struct Row {
     completion_price: i64,
     max_output_tokens: u32,
 }
+
+from_row!(Row {
+    name,
+    base_url,
+    model,
+    key_ref,
+    prompt_price,
+    completion_price,
+    max_output_tokens,
+});
 
 impl Row {
     fn into_model(self) -> Result<Model, StoreError> {
@@ -312,7 +320,6 @@ impl Chains {
 }
 
 /// A place in a chain, with the model's row unless it is the built-in one.
-#[derive(FromRow)]
 struct ChainRow {
     used: String,
     name: Option<String>,
@@ -323,6 +330,17 @@ struct ChainRow {
     completion_price: Option<i64>,
     max_output_tokens: Option<u32>,
 }
+
+from_row!(ChainRow {
+    used,
+    name,
+    base_url,
+    model,
+    key_ref,
+    prompt_price,
+    completion_price,
+    max_output_tokens,
+});
 
 impl ChainRow {
     fn into_model(self) -> Result<Model, StoreError> {

@@ -1,7 +1,6 @@
 //! The outbox: everything a person is told, stored before it is sent.
 
 use cloister_protocol::{AgentFrame, ChatId, TurnId, WorkspaceId};
-use sqlx::FromRow;
 
 use crate::audit;
 use crate::conversations::{ConversationId, last_place};
@@ -21,7 +20,6 @@ pub struct OutboxItem {
     pub conversation: Option<ConversationId>,
 }
 
-#[derive(FromRow)]
 pub(crate) struct Row {
     id: i64,
     workspace_id: u32,
@@ -31,6 +29,8 @@ pub(crate) struct Row {
     created_at: i64,
     conversation: Option<i64>,
 }
+
+from_row!(Row { id, workspace_id, chat, turn, frame, created_at, conversation });
 
 pub(crate) const SELECT: &str =
     "SELECT id, workspace_id, chat, turn, frame, created_at, conversation FROM outbox";

@@ -4,7 +4,6 @@
 
 use cloister_protocol::UserId;
 use sha2::{Digest, Sha256};
-use sqlx::FromRow;
 
 use crate::audit;
 use crate::db::Store;
@@ -44,13 +43,14 @@ pub enum Redeemed {
     MustAsk(Pairing),
 }
 
-#[derive(FromRow)]
 struct Row {
     surface: String,
     external_id: String,
     display_name: String,
     expires_at: i64,
 }
+
+from_row!(Row { surface, external_id, display_name, expires_at });
 
 impl From<Row> for Pairing {
     fn from(row: Row) -> Self {

@@ -1,7 +1,6 @@
 //! Machines that people administer from: their invitations, certificates and revocation.
 
 use cloister_protocol::{ClientId, UserId, UserName};
-use sqlx::FromRow;
 use subtle::ConstantTimeEq;
 
 use crate::audit::{self, Entry};
@@ -39,7 +38,6 @@ pub struct Issue {
     pub expires_at: i64,
 }
 
-#[derive(FromRow)]
 struct ClientRow {
     id: u32,
     user_id: u32,
@@ -51,6 +49,18 @@ struct ClientRow {
     root: u32,
     revoked_at: Option<i64>,
 }
+
+from_row!(ClientRow {
+    id,
+    user_id,
+    user_name,
+    name,
+    enrolled_at,
+    renewed_at,
+    expires_at,
+    root,
+    revoked_at,
+});
 
 impl TryFrom<ClientRow> for Client {
     type Error = StoreError;

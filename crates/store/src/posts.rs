@@ -4,7 +4,6 @@
 //! the surface decides by its key whether it did.
 
 use cloister_protocol::ApprovalId;
-use sqlx::FromRow;
 
 use crate::connectors::ConnectorId;
 use crate::conversations::ConversationId;
@@ -13,7 +12,7 @@ use crate::error::{StoreError, Tried};
 use crate::outbox::{self, OutboxItem};
 
 /// A message on a surface, as far as it is known.
-#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Post {
     pub key: String,
     /// The row it tells, if it is one.
@@ -21,6 +20,8 @@ pub struct Post {
     /// None: it is not known whether it got there.
     pub external_id: Option<String>,
 }
+
+from_row!(Post { key, outbox_id, external_id });
 
 /// The key of the message that asks the question of an outbox row.
 pub fn question_key(outbox_id: i64) -> String {

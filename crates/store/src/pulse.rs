@@ -1,7 +1,6 @@
 //! How the control plane is doing, in numbers; and whether the database takes writes.
 
 use cloister_protocol::UserName;
-use sqlx::FromRow;
 
 use crate::db::Store;
 use crate::error::{StoreError, Tried, corrupt};
@@ -10,7 +9,7 @@ use crate::error::{StoreError, Tried, corrupt};
 const LOOKED_AT: i64 = 1000;
 
 /// The numbers of one moment.
-#[derive(Clone, Copy, Debug, Default, FromRow)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Pulse {
     /// Messages that wait for an answer, and since when the oldest does.
     pub unanswered: i64,
@@ -31,6 +30,21 @@ pub struct Pulse {
     /// Of the newest answered messages: those without an answer in the outbox. Must be none.
     pub lost: i64,
 }
+
+from_row!(Pulse {
+    unanswered,
+    oldest_at,
+    queued_tasks,
+    running_tasks,
+    waiting_tasks,
+    undelivered,
+    outbox,
+    users,
+    over_quota,
+    spent_today,
+    reserved,
+    lost,
+});
 
 const PULSE: &str = "\
     SELECT \

@@ -12,7 +12,7 @@ use futures_util::future::{self, BoxFuture};
 use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt, StreamExt, TryStreamExt};
 use sqlx::sqlite::{Sqlite, SqliteConnectOptions, SqliteRow, SqliteStatement, SqliteTypeInfo};
-use sqlx::{ConnectOptions, Connection, Describe, Execute, Executor, SqlStr, SqliteConnection};
+use sqlx::{ConnectOptions, Connection, Execute, Executor, SqlStr, SqliteConnection};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
@@ -161,13 +161,6 @@ impl<'c> Executor<'c> for Reader<'c> {
         _sql: SqlStr,
         _parameters: &'e [SqliteTypeInfo],
     ) -> BoxFuture<'e, Result<SqliteStatement, sqlx::Error>>
-    where
-        'c: 'e,
-    {
-        future::ready(Err(only_run())).boxed()
-    }
-
-    fn describe<'e>(self, _sql: SqlStr) -> BoxFuture<'e, Result<Describe<Sqlite>, sqlx::Error>>
     where
         'c: 'e,
     {

@@ -1,20 +1,21 @@
 //! Which roles people hold, as text: what a role and a scope mean is policy's to say.
 
 use cloister_protocol::{UserId, UserName};
-use sqlx::FromRow;
 
 use crate::audit;
 use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried, corrupt};
 
 /// A role that someone holds.
-#[derive(Clone, Debug, PartialEq, Eq, FromRow, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct HeldRole {
     pub role: String,
     pub scope: String,
     pub given_by: String,
     pub given_at: i64,
 }
+
+from_row!(HeldRole { role, scope, given_by, given_at });
 
 /// What became of a role that was to be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

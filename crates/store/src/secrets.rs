@@ -9,7 +9,8 @@ use cloister_vault::{
     Binding, BindingError, DataKey, Keyring, MasterId, Owner, SealedDataKey, SecretContext,
     SecretName, SecretValue, VaultError,
 };
-use sqlx::{FromRow, SqliteExecutor};
+use sqlx::sqlite::SqliteRow;
+use sqlx::{FromRow, Row as _, SqliteExecutor};
 
 pub use unlock::{MasterPlace, RotationDone};
 
@@ -67,7 +68,6 @@ pub struct OpenSecret {
     pub value: SecretValue,
 }
 
-#[derive(FromRow)]
 struct Row {
     owner: String,
     name: String,
@@ -76,8 +76,27 @@ struct Row {
     set_by: String,
     set_at: i64,
     expires_at: Option<i64>,
-    #[sqlx(default)]
+    /// Empty where only what is shown was asked for.
     sealed: Vec<u8>,
+}
+
+impl FromRow<'_, SqliteRow> for Row {
+    fn from_row(row: &SqliteRow) -> Result<Self, sqlx::Error> {
+        let sealed = match row.try_get("sealed") {
+            Err(sqlx::Error::ColumnNotFound(_)) => Vec::new(),
+            read => read?,
+        };
+        Ok(Self {
+            owner: row.try_get("owner")?,
+            name: row.try_get("name")?,
+            version: row.try_get("version")?,
+            binding: row.try_get("binding")?,
+            set_by: row.try_get("set_by")?,
+            set_at: row.try_get("set_at")?,
+            expires_at: row.try_get("expires_at")?,
+            sealed,
+        })
+    }
 }
 
 const SHOWN: &str = "owner, name, version, binding, set_by, set_at, expires_at";

@@ -1,18 +1,18 @@
 //! Emergency stops: who stopped everything, since when, and who let it go on.
 
-use sqlx::FromRow;
-
 use crate::audit;
 use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried};
 
-#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stop {
     pub id: i64,
     pub stopped_by: String,
     pub reason: String,
     pub stopped_at: i64,
 }
+
+from_row!(Stop { id, stopped_by, reason, stopped_at });
 
 /// What became of a stop.
 #[derive(Clone, Debug, PartialEq, Eq)]

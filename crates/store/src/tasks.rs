@@ -2,7 +2,6 @@
 
 use cloister_protocol::link::{Cause, TaskReport};
 use cloister_protocol::{Attachment, ChatId, TaskId, TaskState, UserId, WorkspaceId};
-use sqlx::FromRow;
 
 use crate::conversations;
 use crate::db::{Store, Tx};
@@ -76,7 +75,6 @@ impl Task {
     }
 }
 
-#[derive(FromRow)]
 struct Row {
     id: u32,
     workspace_id: u32,
@@ -102,6 +100,32 @@ struct Row {
     secrets: Option<String>,
     person: u32,
 }
+
+from_row!(Row {
+    id,
+    workspace_id,
+    chat,
+    parent_id,
+    depth,
+    turn,
+    title,
+    instructions,
+    request,
+    files,
+    plan_first,
+    state,
+    attempts,
+    result,
+    not_shown,
+    budget,
+    spent,
+    created_at,
+    started_at,
+    ended_at,
+    hosts,
+    secrets,
+    person,
+});
 
 const COLUMNS: &str = "id, workspace_id, chat, parent_id, depth, turn, title, instructions, request, files, \
      plan_first, state, attempts, result, not_shown, budget, spent, created_at, started_at, ended_at, \

@@ -6,7 +6,7 @@ use futures_util::future::{self, BoxFuture};
 use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt, StreamExt, TryStreamExt};
 use sqlx::sqlite::{Sqlite, SqliteRow, SqliteStatement, SqliteTypeInfo};
-use sqlx::{Describe, Execute, Executor, SqlStr};
+use sqlx::{Execute, Executor, SqlStr};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::statement::{Owned, Step, first_row};
@@ -108,13 +108,6 @@ impl<'c> Executor<'c> for &'c mut Tx {
         _sql: SqlStr,
         _parameters: &'e [SqliteTypeInfo],
     ) -> BoxFuture<'e, Result<SqliteStatement, sqlx::Error>>
-    where
-        'c: 'e,
-    {
-        future::ready(Err(only_run())).boxed()
-    }
-
-    fn describe<'e>(self, _sql: SqlStr) -> BoxFuture<'e, Result<Describe<Sqlite>, sqlx::Error>>
     where
         'c: 'e,
     {

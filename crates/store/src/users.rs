@@ -1,7 +1,6 @@
 //! Users and their workspaces: people with a private one each, and the accounts of communities.
 
 use cloister_protocol::{UserId, UserName, WorkspaceId};
-use sqlx::FromRow;
 
 use crate::audit;
 use crate::db::Store;
@@ -52,7 +51,6 @@ pub struct User {
     pub over_quota: bool,
 }
 
-#[derive(FromRow)]
 struct Row {
     id: u32,
     name: String,
@@ -64,6 +62,18 @@ struct Row {
     task_budget: i64,
     over_quota: bool,
 }
+
+from_row!(Row {
+    id,
+    name,
+    kind,
+    workspace,
+    quota_bytes,
+    max_executors,
+    daily_budget,
+    task_budget,
+    over_quota,
+});
 
 const SELECT: &str = "SELECT u.id, u.name, u.kind, w.id AS workspace, u.quota_bytes, u.max_executors, \
      u.daily_budget, u.task_budget, w.over_quota FROM users u JOIN workspaces w ON w.user_id = u.id";

@@ -3,8 +3,6 @@
 //! A row is written before the position moves past its event, and removed after the event is stored as a
 //! message or given up.
 
-use sqlx::FromRow;
-
 use crate::connectors::ConnectorId;
 use crate::db::Store;
 use crate::error::{StoreError, Tried, corrupt};
@@ -63,7 +61,6 @@ pub struct ToWait<'a> {
     pub sealed: Option<&'a str>,
 }
 
-#[derive(FromRow)]
 struct Row {
     id: i64,
     place: String,
@@ -73,6 +70,8 @@ struct Row {
     since: i64,
     told: bool,
 }
+
+from_row!(Row { id, place, event, why, sealed, since, told });
 
 impl Row {
     fn into_event(self) -> Result<WaitingEvent, StoreError> {

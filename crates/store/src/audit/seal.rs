@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cloister_vault::{Digest32, Owner, PublicKey, Signer};
-use sqlx::FromRow;
 
 use super::checkpoint::{self, Checkpoint, Head, Line, Statement};
 use super::error::{AuditError, blocking, file};
@@ -46,7 +45,6 @@ pub struct Sealer {
     last: Option<Statement>,
 }
 
-#[derive(FromRow)]
 struct Tail {
     chain: String,
     first: i64,
@@ -54,6 +52,8 @@ struct Tail {
     oldest: i64,
     segments: i64,
 }
+
+from_row!(Tail { chain, first, last, oldest, segments });
 
 /// A run of entries that is, or will be, a segment.
 #[derive(Clone, Copy, Debug)]

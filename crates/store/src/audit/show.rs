@@ -1,13 +1,12 @@
 //! Entries as people read them.
 
 use cloister_vault::Owner;
-use sqlx::FromRow;
 
 use crate::db::Store;
 use crate::error::{StoreError, Tried, not_found};
 
 /// An entry as people see it. What was erased is empty.
-#[derive(Clone, Debug, FromRow, serde::Serialize)]
+#[derive(Clone, Debug, serde::Serialize)]
 pub struct AuditRow {
     pub id: i64,
     pub chain: String,
@@ -21,8 +20,10 @@ pub struct AuditRow {
     pub redacted: bool,
 }
 
+from_row!(AuditRow { id, chain, seq, at, actor, action, subject, detail, redacted });
+
 /// What ties an entry to its chain.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub struct Ties {
     pub hash: Vec<u8>,
     pub prev: Vec<u8>,
@@ -30,6 +31,8 @@ pub struct Ties {
     pub segment: Option<i64>,
     pub checkpoint: Option<i64>,
 }
+
+from_row!(Ties { hash, prev, segment, checkpoint });
 
 const SHOWN: &str = "SELECT id, chain, seq, at, COALESCE(actor, '') AS actor, action, \
      COALESCE(subject, '') AS subject, COALESCE(detail, '') AS detail, \

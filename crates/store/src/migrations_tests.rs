@@ -1,0 +1,48 @@
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::{STEPS, all};
+
+/// What databases out there have written down: number, name, how the checksum begins.
+const RELEASED: &[(i64, &str, &str)] = &[
+    (1, "spine", "7797135ebfe4a8b6c4ab50a9cde80db0"),
+    (2, "egress", "5b5c8f943673d11fab33e1a7d9d3b683"),
+    (3, "chat history", "5c2e87a40a59a59050fc7107e447ab82"),
+    (4, "start", "9b5c3724765f08b85d7a758fa1da2054"),
+    (5, "audit chain and secrets", "3c4e5a0492786890acd8e064d44dbf13"),
+    (6, "gates", "4ea8109c457820871e52b32d3ffade79"),
+    (7, "people", "4ed96aafc00d2e46f4e489b41bdf4c19"),
+    (8, "platform", "3b975a86636e77776a06f262106f2951"),
+    (9, "pki", "25f78e9808a88343ae4adecf09dfbc72"),
+    (10, "surfaces", "d32f9f3e6e57e4136e6dd5eac45f80b6"),
+    (11, "waiting events", "0d48b586b5677fb33ac03591c2af2dda"),
+    (12, "trust", "42f82406d1ed902bc47d34d0419e9f2a"),
+    (13, "buttons", "7590d08c10eced51a9881dd9bd67a432"),
+    (14, "admin hub", "a320d03279579a7c3568a52c0facab30"),
+    (15, "choices", "6f184be007a95a7f0af601fdc17c27c9"),
+    (16, "relative trust", "9ee79225c4f07fcca13414fb7e3d3b94"),
+    (20, "budget questions", "954ec7a16dee8ac5b277ed368276961c"),
+];
+
+#[test]
+fn released_steps_are_what_databases_remember() {
+    let steps = all();
+    for (number, name, checksum) in RELEASED {
+        let step = steps.iter().find(|step| step.version == *number).unwrap();
+        assert_eq!(step.description, *name);
+        assert!(hex::encode(&step.checksum).starts_with(checksum), "step {number} was changed");
+    }
+}
+
+#[test]
+fn every_file_is_a_step_and_they_are_in_order() {
+    let files =
+        std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations")).unwrap();
+    let files: BTreeSet<String> = files
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .map(|name| name.strip_suffix(".sql").unwrap().to_owned())
+        .collect();
+    let steps: Vec<&str> = STEPS.iter().map(|(name, _)| *name).collect();
+    assert_eq!(steps, files.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(all().iter().count(), STEPS.len(), "a name has no number");
+}
