@@ -6,6 +6,7 @@
 //! one cell does at its door holds back nobody else's.
 
 mod chat;
+mod client;
 mod demo;
 mod door;
 mod egress;

@@ -38,6 +38,8 @@ pub fn main() -> ExitCode {
         Ok(args) => args,
         Err(error) => return usage_error(&error),
     };
+    // The one provider of cryptography for TLS, whatever the libraries would choose.
+    rustls::crypto::ring::default_provider().install_default().ok();
     // What we make is ours alone: the database, sockets, keys.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     let output = Output::new(args.json);

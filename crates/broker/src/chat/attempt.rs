@@ -83,15 +83,10 @@ type Answer = BoxStream<'static, Result<Bytes, Failure>>;
 
 impl Upstream {
     pub(crate) fn new(keys: KeyRing, options: UpstreamOptions) -> Result<Self, reqwest::Error> {
-        #[expect(clippy::disallowed_methods, reason = "the one client to the providers")]
-        let client = reqwest::Client::builder()
-            .user_agent("cloister")
+        let client = crate::client::builder()
             .connect_timeout(options.connect)
             .pool_idle_timeout(Duration::from_secs(60))
             .tcp_nodelay(true)
-            // A redirect would carry the key to somewhere else.
-            .redirect(reqwest::redirect::Policy::none())
-            .no_proxy()
             .build()?;
         Ok(Self { client, keys, options })
     }

@@ -14,7 +14,7 @@ use cloister_control::ports::CheckpointWitness;
 use cloister_control::{AuditOptions, S3Witness};
 use cloister_store::Store;
 use cloister_vault::{Keyring, Owner, SecretName};
-use reqwest::{Client, StatusCode};
+use reqwest::StatusCode;
 
 use s3::Bucket;
 use webhook::Webhook;
@@ -49,12 +49,9 @@ pub fn witnesses(
     if options.witness_webhook.is_none() && options.witness_s3.is_none() {
         return Ok(all);
     }
-    #[expect(clippy::disallowed_methods, reason = "the one client to the witnesses")]
-    let client = Client::builder()
+    let client = crate::client::builder()
         .connect_timeout(TRY_TIME)
         .timeout(TRY_TIME)
-        .redirect(reqwest::redirect::Policy::none())
-        .no_proxy()
         .build()
         .map_err(WitnessSetupError::Client)?;
     if let Some(url) = &options.witness_webhook {

@@ -135,14 +135,9 @@ impl Search {
             SearchKind::Brave if key == KeyRef::None => return Err(SearchSetupError::NoKey),
             SearchKind::Brave => (Box::new(brave::Brave::new(url)), "brave.search"),
         };
-        #[expect(clippy::disallowed_methods, reason = "the one client to the provider of searches")]
-        let client = reqwest::Client::builder()
-            .user_agent("cloister")
+        let client = crate::client::builder()
             .connect_timeout(CONNECT)
             .timeout(TOTAL)
-            // A redirect would carry the key to somewhere else.
-            .redirect(reqwest::redirect::Policy::none())
-            .no_proxy()
             .build()
             .map_err(SearchSetupError::Client)?;
         let host = host.parse().or(Err(SearchSetupError::NoUrl))?;
