@@ -29,8 +29,8 @@ help: ## this list
 
 up: ## install what is missing, build, start; ends with a login link (DATA= chooses a directory)
 	@scripts/setup run
-	$(CARGO) build --release --locked $(BINS)
-	@exec target/release/cloister $(if $(DATA),--data "$(DATA)") up
+	$(CARGO) build --profile up --locked $(BINS)
+	@exec target/up/cloister $(if $(DATA),--data "$(DATA)") up
 
 test: ## install what the tests need, run them all
 	@scripts/setup test
