@@ -19,6 +19,7 @@ RUNS  ?= 20
 
 BINS := -p cloister -p cloister-agent -p cloister-sandbox --bins
 LAB := -p cloister-lab
+SHIPPED := cloister cloister-agent cloister-launcher
 # nextest where it is installed, the standard runner elsewhere: the tests pass under both.
 RUNNER := $(shell command -v cargo-nextest >/dev/null 2>&1 && echo "nextest run" || echo "test")
 # Most tests wait for servers and timers: twice as many at once as there are processors.
@@ -89,6 +90,13 @@ matrix-bench: ## what we add to a real homeserver's own time, and what rooms cos
 audit-bench: ## how fast a million audit entries are written, sealed and verified
 	$(CARGO) test --release --locked -p cloister-store --lib a_million_entries -- --ignored --nocapture
 
+dist: ## build everything as well as it can be and pack it: an archive and its checksum under dist/
+	$(CARGO) build --release --locked $(BINS)
+	@scripts/dist target/release $(SHIPPED)
+
+timings: ## build from nothing and say what each crate and each program costs: PROFILE=up ROWS=40
+	@PROFILE="$(or $(PROFILE),up)" BINS="$(BINS)" scripts/timings
+
 lint: ## format, clippy, schema
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
@@ -102,4 +110,4 @@ schema: ## write docs/protocol.schema.json from the types
 openapi: ## write docs/openapi.json from the table of admin calls
 	$(CARGO) run --locked -q -p cloister-web --example openapi > docs/openapi.json
 
-.PHONY: help up test soak escape fuzz chaos backlog redteam bench matrix-bench audit-bench lint matrix schema openapi
+.PHONY: help up test soak escape fuzz chaos backlog redteam bench matrix-bench audit-bench dist timings lint matrix schema openapi
