@@ -97,6 +97,9 @@ dist: ## build everything as well as it can be and pack it: an archive and its c
 timings: ## build from nothing and say what each crate and each program costs: PROFILE=up ROWS=40
 	@PROFILE="$(or $(PROFILE),up)" BINS="$(BINS)" scripts/timings
 
+fresh: ## as root: prove `make up` and `make test` on a bare Debian, from nothing: ONLY=up SUITE=bookworm
+	@ONLY="$(ONLY)" scripts/fresh
+
 lint: ## format, clippy, schema
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
@@ -110,4 +113,4 @@ schema: ## write docs/protocol.schema.json from the types
 openapi: ## write docs/openapi.json from the table of admin calls
 	$(CARGO) run --locked -q -p cloister-web --example openapi > docs/openapi.json
 
-.PHONY: help up test soak escape fuzz chaos backlog redteam bench matrix-bench audit-bench dist timings lint matrix schema openapi
+.PHONY: help up test soak escape fuzz chaos backlog redteam bench matrix-bench audit-bench dist timings fresh lint matrix schema openapi
