@@ -11,6 +11,7 @@ mod ids;
 mod level;
 pub mod link;
 pub mod schema;
+pub mod surface;
 
 pub use errors::{ErrorBody, ErrorCode, ErrorEnvelope};
 pub use frames::{

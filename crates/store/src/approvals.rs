@@ -3,6 +3,7 @@
 //! Promises: the same question of the same task is asked once while it waits; a pending approval
 //! stays until it is answered or its task ends, whatever is restarted.
 
+pub use cloister_protocol::surface::ApprovalState;
 use cloister_protocol::{AgentFrame, Answer, ApprovalId, Ask, ChatId, TaskId, UserId, WorkspaceId};
 
 use crate::audit;
@@ -14,29 +15,6 @@ use crate::raises::Raise;
 /// Questions of one task, and of one workspace, that may wait at once.
 const MAX_PENDING_OF_TASK: i64 = 10;
 const MAX_PENDING: i64 = 50;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ApprovalState {
-    Pending,
-    Allowed,
-    Denied,
-    /// The task ended before anyone answered.
-    Void,
-}
-
-impl ApprovalState {
-    const ALL: [Self; 4] = [Self::Pending, Self::Allowed, Self::Denied, Self::Void];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Allowed => "allowed",
-            Self::Denied => "denied",
-            Self::Void => "void",
-        }
-    }
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]

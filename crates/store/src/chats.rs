@@ -1,18 +1,11 @@
 //! Chats: numbered per workspace, never reused.
 
+pub use cloister_protocol::surface::Chat;
 use cloister_protocol::{ChatId, WorkspaceId};
 
 use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried, not_found};
 use crate::{audit, conversations, requests};
-
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-pub struct Chat {
-    pub id: ChatId,
-    pub title: String,
-    pub archived: bool,
-    pub created_at: i64,
-}
 
 struct Row {
     number: u32,

@@ -1,43 +1,10 @@
 //! Connectors: bot accounts of ours on surfaces, and how far each has read.
 
+pub use cloister_protocol::surface::{Connector, ConnectorId};
+
 use crate::audit;
 use crate::db::Store;
 use crate::error::{StoreError, Tried, corrupt, not_found};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
-pub struct ConnectorId(i64);
-
-impl ConnectorId {
-    pub const fn from_number(number: i64) -> Self {
-        Self(number)
-    }
-
-    pub const fn number(self) -> i64 {
-        self.0
-    }
-}
-
-impl std::fmt::Display for ConnectorId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}", self.0)
-    }
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct Connector {
-    pub id: ConnectorId,
-    pub surface: String,
-    /// Its id on the surface.
-    pub account: String,
-    /// Where the surface's server is.
-    pub address: String,
-    /// The surface's own settings.
-    pub settings: serde_json::Value,
-    /// How far it has read.
-    pub position: Option<String>,
-    pub added_by: String,
-    pub created_at: i64,
-}
 
 /// A connector to be added.
 #[derive(Clone, Debug)]
@@ -87,7 +54,7 @@ from_row!(Row { id, surface, account, address, settings, position, added_by, cre
 impl Row {
     fn into_connector(self) -> Result<Connector, StoreError> {
         Ok(Connector {
-            id: ConnectorId(self.id),
+            id: ConnectorId::from_number(self.id),
             surface: self.surface,
             account: self.account,
             address: self.address,
@@ -156,7 +123,7 @@ impl Store {
             .await
             .tried("read what connectors have to do")?;
         let load = |(id, surface, account, conversations, waiting, oldest_waiting_at)| {
-            let connector = ConnectorId(id);
+            let connector = ConnectorId::from_number(id);
             ConnectorLoad { connector, surface, account, conversations, waiting, oldest_waiting_at }
         };
         Ok(rows.into_iter().map(load).collect())
@@ -179,12 +146,12 @@ impl Store {
             "DELETE FROM conversations WHERE connector_id = ?",
             "DELETE FROM homes WHERE connector_id = ?",
         ] {
-            let done = sqlx::query(forget).bind(id.0).execute(&mut *tx).await;
+            let done = sqlx::query(forget).bind(id.number()).execute(&mut *tx).await;
             done.tried("forget the conversations of a connector")?;
         }
         let gone: Option<(String, String)> =
             sqlx::query_as("DELETE FROM connectors WHERE id = ? RETURNING surface, account")
-                .bind(id.0)
+                .bind(id.number())
                 .fetch_optional(&mut *tx)
                 .await
                 .tried("remove a connector")?;
@@ -199,7 +166,7 @@ impl Store {
         let mut tx = self.begin_one().await?;
         sqlx::query("UPDATE connectors SET position = ? WHERE id = ?")
             .bind(position)
-            .bind(id.0)
+            .bind(id.number())
             .execute(&mut *tx)
             .await
             .tried("keep how far a connector has read")?;

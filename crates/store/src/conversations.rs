@@ -1,5 +1,8 @@
 //! Conversations: which room, channel, thread or direct conversation shows which chat.
 
+pub use cloister_protocol::surface::{
+    Conversation, ConversationId, ConversationKind, NewConversation, ToMend,
+};
 use cloister_protocol::{ChatId, UserId, WorkspaceId};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{FromRow, Row as _};
@@ -8,68 +11,6 @@ use crate::connectors::ConnectorId;
 use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried, corrupt};
 use crate::inbox::HeardIn;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ConversationId(i64);
-
-impl ConversationId {
-    pub const fn from_number(number: i64) -> Self {
-        Self(number)
-    }
-
-    pub const fn number(self) -> i64 {
-        self.0
-    }
-}
-
-/// What a conversation is there for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConversationKind {
-    /// Made for its chat.
-    Room,
-    /// Where a person found the agent; shows one of their chats at a time, the first to begin with.
-    Door,
-    /// A community's: others read along.
-    Shared,
-}
-
-impl ConversationKind {
-    const ALL: [Self; 3] = [Self::Room, Self::Door, Self::Shared];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Room => "room",
-            Self::Door => "door",
-            Self::Shared => "shared",
-        }
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conversation {
-    pub id: ConversationId,
-    pub connector: ConnectorId,
-    /// None: wanted, and not made yet.
-    pub external_id: Option<String>,
-    pub workspace: WorkspaceId,
-    pub chat: ChatId,
-    pub kind: ConversationKind,
-    /// Whom it was made for.
-    pub user: Option<UserId>,
-    /// The title that the surface shows now.
-    pub shown_title: Option<String>,
-    pub shown_archived: bool,
-    /// Why nothing can be sent there any more.
-    pub broken: Option<String>,
-}
-
-/// A conversation whose chat is not shown as it is: to be made, renamed or put away.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToMend {
-    pub conversation: Conversation,
-    pub title: String,
-    pub archived: bool,
-}
 
 struct Row {
     id: i64,
@@ -117,7 +58,7 @@ impl Row {
     fn into_conversation(self) -> Result<Conversation, StoreError> {
         let kind = ConversationKind::ALL.into_iter().find(|kind| kind.as_str() == self.kind);
         Ok(Conversation {
-            id: ConversationId(self.id),
+            id: ConversationId::from_number(self.id),
             connector: ConnectorId::from_number(self.connector_id),
             external_id: self.external_id,
             workspace: WorkspaceId::from_number(self.workspace_id),
@@ -133,17 +74,6 @@ impl Row {
 
 const COLUMNS: &str = "c.id, c.connector_id, c.external_id, c.workspace_id, c.chat, c.kind, c.user_id, \
      c.shown_title, c.shown_archived, c.broken";
-
-/// What is to be put in place.
-#[derive(Clone, Debug)]
-pub struct NewConversation {
-    pub connector: ConnectorId,
-    /// None: it is to be made.
-    pub external_id: Option<String>,
-    pub chat: (WorkspaceId, ChatId),
-    pub kind: ConversationKind,
-    pub user: Option<UserId>,
-}
 
 impl Store {
     /// Puts a conversation in place. A chat has one room per connector, and a room one chat: what is there is
@@ -229,7 +159,7 @@ impl Store {
     ) -> Result<Option<Conversation>, StoreError> {
         let query = format!("SELECT {COLUMNS} FROM conversations c WHERE id = ?");
         let row: Option<Row> = sqlx::query_as(sqlx::AssertSqlSafe(query))
-            .bind(id.0)
+            .bind(id.number())
             .fetch_optional(self.reader())
             .await
             .tried("find a conversation")?;
@@ -325,7 +255,7 @@ impl Store {
         sqlx::query("UPDATE conversations SET shown_title = ?, shown_archived = ? WHERE id = ?")
             .bind(title)
             .bind(archived)
-            .bind(id.0)
+            .bind(id.number())
             .execute(&mut *tx)
             .await
             .tried("keep what a conversation shows")?;
@@ -341,7 +271,7 @@ impl Store {
         let mut tx = self.begin_one().await?;
         sqlx::query("UPDATE conversations SET broken = ? WHERE id = ?")
             .bind(why)
-            .bind(id.0)
+            .bind(id.number())
             .execute(&mut *tx)
             .await
             .tried("mark a conversation")?;
@@ -448,7 +378,7 @@ pub(crate) async fn last_active(
     .fetch_optional(&mut *tx)
     .await
     .tried("find where a person was last active")?;
-    Ok(found.map(|(id, origin)| HeardIn { conversation: ConversationId(id), origin }))
+    Ok(found.map(|(id, origin)| HeardIn { conversation: ConversationId::from_number(id), origin }))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The inbox: everything that starts a turn, stored before it is acknowledged.
 
 use cloister_protocol::link::Cause;
+pub use cloister_protocol::surface::HeardIn;
 use cloister_protocol::{ChatId, MessageId, WorkspaceId};
 
 use crate::audit;
@@ -20,14 +21,6 @@ pub struct Inbound {
     pub cause: Cause,
     /// Where on a surface it was heard; none: web, terminal, or the control plane itself.
     pub heard_in: Option<HeardIn>,
-}
-
-/// The conversation that a message came from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeardIn {
-    pub conversation: ConversationId,
-    /// What the surface wants to know again when it answers; its own business.
-    pub origin: Option<String>,
 }
 
 #[derive(Clone, Debug)]

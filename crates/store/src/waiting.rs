@@ -3,6 +3,8 @@
 //! A row is written before the position moves past its event, and removed after the event is stored as a
 //! message or given up.
 
+pub use cloister_protocol::surface::{WaitingEvent, WhyWaiting};
+
 use crate::connectors::ConnectorId;
 use crate::db::Store;
 use crate::error::{StoreError, Tried, corrupt};
@@ -11,45 +13,6 @@ use crate::error::{StoreError, Tried, corrupt};
 pub const MOST_WAITING: i64 = 200;
 /// How many rows are looked at in one go.
 const MOST_LISTED: i64 = 2_000;
-
-/// Why an event could not be taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WhyWaiting {
-    /// The key that it is encrypted with has not come.
-    NoKey,
-    /// Too much waits for an answer already, or for its turn.
-    Busy,
-    /// Its file is to be fetched.
-    NoFile,
-}
-
-impl WhyWaiting {
-    const ALL: [Self; 3] = [Self::NoKey, Self::Busy, Self::NoFile];
-
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::NoKey => "key",
-            Self::Busy => "busy",
-            Self::NoFile => "file",
-        }
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WaitingEvent {
-    pub id: i64,
-    /// The surface's own id of the room.
-    pub place: String,
-    /// The surface's own id of the event.
-    pub event: String,
-    pub why: WhyWaiting,
-    /// The event as it came, if it is encrypted.
-    pub sealed: Option<String>,
-    /// In Unix milliseconds.
-    pub since: i64,
-    /// Whether the person knows.
-    pub told: bool,
-}
 
 /// An event that is to wait.
 #[derive(Clone, Copy, Debug)]

@@ -5,7 +5,8 @@
 //! somewhere leads nowhere.
 
 use cloister_policy::engine::{ChatCall, Ownership, Request};
-use cloister_protocol::{ChatId, UserId, UserName, WorkspaceId};
+pub use cloister_protocol::surface::{Located, Speaker};
+use cloister_protocol::{ChatId, UserId, WorkspaceId};
 use cloister_store::connectors::ConnectorId;
 use cloister_store::contexts::{self, Context};
 use cloister_store::conversations::{Conversation, ConversationKind, NewConversation};
@@ -73,30 +74,6 @@ pub enum Route {
     /// Not taken; what to say about it, unless it was said lately.
     Refused {
         text: Option<String>,
-    },
-}
-
-/// Who speaks in a conversation of a connector, and which chat it shows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Speaker {
-    pub user: UserId,
-    pub name: UserName,
-    pub workspace: WorkspaceId,
-    pub chat: ChatId,
-    pub conversation: Conversation,
-}
-
-/// What a connector is to do with something it heard.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Located {
-    To(Box<Speaker>),
-    /// The account is nobody's; what to say to it, unless it was told.
-    Stranger {
-        tell: Option<String>,
-    },
-    /// The person is known, and may not speak there; what to say, unless it was said lately.
-    NotHere {
-        tell: Option<String>,
     },
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use cloister_protocol::admin::{
     AddConnector, AddedConnector, ConnectorView, ReconcileReport, ResetMode, ResetReport,
 };
+pub use cloister_protocol::surface::{Recipient, SendError, Streaming};
 use cloister_protocol::{Answer, Ask};
 use cloister_store::connectors::ConnectorId;
 use cloister_store::conversations::Conversation;
@@ -57,14 +58,6 @@ pub trait Surface: Send + Sync + 'static {
     fn typing<'a>(&'a self, to: &'a Recipient, typing: bool) -> BoxFuture<'a, ()>;
 }
 
-/// Where something is to be said.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recipient {
-    pub conversation: Conversation,
-    /// What the surface wanted to know again: the message it answers, a thread. Its own business.
-    pub origin: Option<String>,
-}
-
 /// How a surface wants to be spoken to.
 #[derive(Clone, Copy, Debug)]
 pub struct Manners {
@@ -78,27 +71,6 @@ pub struct Manners {
     /// Whether the platform itself takes the same key for the same message. Where it does not, what was being
     /// posted when everything was killed is posted again, and says that it may be a repetition.
     pub remembers_keys: bool,
-}
-
-/// How what is being written is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Streaming {
-    /// As a message that is edited; at least this long lies between two edits.
-    Edits { every: Duration },
-    /// As a draft, with at least this long between two; then one message.
-    Drafts { every: Duration },
-    /// Not at all: the answer comes when it is whole.
-    Off,
-}
-
-impl Streaming {
-    /// The least time between two times that something is shown.
-    pub const fn every(self) -> Option<Duration> {
-        match self {
-            Self::Edits { every } | Self::Drafts { every } => Some(every),
-            Self::Off => None,
-        }
-    }
 }
 
 /// One message, as the surface is to render it.
@@ -122,22 +94,6 @@ pub enum Posting {
         settled: Option<(Answer, String)>,
     },
     File(Download),
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SendError {
-    /// Too fast; after this long it may be tried again.
-    #[error("the surface asks to wait {} ms", .0.as_millis())]
-    Wait(Duration),
-    /// It may work later. Whether it got there is not known.
-    #[error("the surface could not be reached: {0}")]
-    Unreachable(String),
-    /// The conversation is gone: left, blocked, deleted.
-    #[error("nothing can be sent there: {0}")]
-    Gone(String),
-    /// This will never be taken.
-    #[error("the surface refuses it: {0}")]
-    Refused(String),
 }
 
 /// A surface with all its connectors, for who administers it.

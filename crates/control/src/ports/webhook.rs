@@ -1,5 +1,7 @@
 //! What a platform delivers by calling us.
 
+pub use cloister_protocol::surface::WebhookAnswer;
+
 /// One delivery, as it came in. Nobody has checked it: whoever knows the address can send one.
 #[derive(Clone, Copy)]
 pub struct Webhook<'a> {
@@ -15,17 +17,4 @@ impl std::fmt::Debug for Webhook<'_> {
         let bytes = self.body.len();
         f.debug_struct("Webhook").field("bytes", &bytes).finish_non_exhaustive()
     }
-}
-
-/// What became of a delivery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WebhookAnswer {
-    /// It is stored; it need not be sent again.
-    Taken,
-    /// Nothing takes deliveries under this name.
-    NotFound,
-    /// The proof is not right.
-    Forbidden,
-    /// It was not stored; it is to be sent again.
-    TryAgain,
 }

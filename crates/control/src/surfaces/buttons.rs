@@ -8,6 +8,7 @@
 use std::time::Duration;
 
 use cloister_policy::engine::Ownership;
+pub use cloister_protocol::surface::{Button, MOST_BUTTONS, Press};
 use cloister_protocol::{Answer, ApprovalId, ErrorCode, UserId};
 use cloister_store::approvals::{Approval, ApprovalState};
 use cloister_store::buttons::{KeptButton, NewButtons, button_hash};
@@ -20,8 +21,6 @@ use crate::control::Control;
 use crate::error::ControlError;
 use crate::intake::IncomingMessage;
 
-/// The most buttons that are made at once.
-pub const MOST_BUTTONS: usize = 32;
 /// How many characters a token has; each is one of 64.
 const TOKEN_CHARS: usize = 22;
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -29,30 +28,6 @@ const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 /// A question waits for days; a list of chats is out of date sooner.
 const ANSWER_LIVES: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 const COMMAND_LIVES: Duration = Duration::from_secs(2 * 24 * 60 * 60);
-
-/// Something that can be pressed below a message.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Button {
-    pub label: String,
-    pub press: Press,
-}
-
-impl Button {
-    pub fn command(label: impl Into<String>, command: impl Into<String>) -> Self {
-        Self { label: label.into(), press: Press::Command(command.into()) }
-    }
-}
-
-/// What pressing a button does.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Press {
-    Answer {
-        approval: ApprovalId,
-        answer: Answer,
-    },
-    /// A command as it would be typed.
-    Command(String),
-}
 
 /// A button that somebody pressed.
 #[derive(Clone, Copy, Debug)]

@@ -2,6 +2,7 @@
 //! community whose conversation they type in.
 
 use cloister_policy::engine::{ChatCall, Ownership, Person, Place, Request, WorkspaceCall};
+pub use cloister_protocol::surface::{Choice, ChoiceKind};
 use cloister_protocol::{ChatId, TaskState, UserId, WorkspaceId};
 use cloister_store::connectors::ConnectorId;
 use cloister_store::contexts;
@@ -17,23 +18,6 @@ const MOST_CHOICES: usize = 25;
 const TASKS_LOOKED_AT: u32 = 200;
 /// The longest label.
 const LONGEST_LABEL: usize = 90;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChoiceKind {
-    /// Those that can be shown where somebody types.
-    Chats,
-    /// Those that can be put away or taken out again from there.
-    ToArchive,
-    Tasks,
-    Approvals,
-}
-
-/// One thing to choose: what is typed for it, and what it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Choice {
-    pub value: String,
-    pub label: String,
-}
 
 /// Where somebody types: a conversation of a connector, as the surface knows it.
 #[derive(Clone, Copy, Debug)]
