@@ -107,8 +107,9 @@ lint: ## format, clippy, schema
 matrix: ## write the reviewed tables of admin calls and of cell requests from the code; review what changed
 	CLOISTER_WRITE_MATRIX=1 $(CARGO) $(RUNNER) --locked -p cloister-web -p cloister-control matrix
 
-schema: ## write docs/protocol.schema.json from the types
+schema: ## write docs/protocol.schema.json and docs/surface.schema.json from the types
 	$(CARGO) run --locked -q -p cloister-testkit --bin wire-schema > docs/protocol.schema.json
+	$(CARGO) run --locked -q -p cloister-testkit --bin wire-schema surfaces > docs/surface.schema.json
 
 openapi: ## write docs/openapi.json from the table of admin calls
 	$(CARGO) run --locked -q -p cloister-web --example openapi > docs/openapi.json

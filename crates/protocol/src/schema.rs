@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde_json::Value;
 
 use crate::link::{Downlink, Uplink};
-use crate::{AgentFrame, ClientFrame, ErrorEnvelope};
+use crate::surface::{AnyCall, AnyOrder, CallAnswer, OrderAnswer};
+use crate::{AgentFrame, ClientFrame, ErrorBody, ErrorEnvelope};
 
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "names the roots of the schema; never built")]
@@ -14,6 +15,21 @@ struct Wire {
     link_down: Downlink,
     link_up: Uplink,
     error: ErrorEnvelope,
+}
+
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "names the roots of the schema; never built")]
+struct Surfaces {
+    call: AnyCall,
+    call_answer: CallAnswer,
+    order: AnyOrder,
+    order_answer: OrderAnswer,
+    error: ErrorBody,
+}
+
+/// The same of the surface protocol.
+pub fn surfaces() -> Value {
+    schemars::schema_for!(Surfaces).to_value()
 }
 
 /// One document whose `$defs` hold every frame.

@@ -26,7 +26,15 @@ pub use stack::{AgentClient, Answer, CliOutput, ClientError, Stack, StackBuilder
 
 /// The JSON Schema of everything on the wire, as it is committed under `docs/`.
 pub fn wire_schema() -> String {
-    let mut schema = cloister_protocol::schema::wire();
+    as_committed(cloister_protocol::schema::wire())
+}
+
+/// The same of the surface protocol.
+pub fn surface_schema() -> String {
+    as_committed(cloister_protocol::schema::surfaces())
+}
+
+fn as_committed(mut schema: serde_json::Value) -> String {
     // Whether objects keep their order is up to whoever else is built along.
     schema.sort_all_objects();
     let json = serde_json::to_string_pretty(&schema).unwrap_or_default();

@@ -21,12 +21,13 @@ fn metadata() -> Value {
 fn may_see() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
     let control_and_below = ["control", "store", "vault", "policy", "protocol"];
     let web = ["control", "store", "vault", "policy", "pki", "protocol"];
-    let table: [(&str, &[&str]); 15] = [
+    let table: [(&str, &[&str]); 16] = [
         ("protocol", &[]),
         ("policy", &["protocol"]),
         ("vault", &["protocol"]),
         ("pki", &["protocol"]),
         ("store", &["protocol", "vault"]),
+        ("kit", &["protocol"]),
         ("control", &["protocol", "policy", "store", "vault"]),
         ("broker", &control_and_below),
         ("sandbox", &["control", "protocol"]),

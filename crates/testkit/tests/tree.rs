@@ -51,6 +51,9 @@ fn the_committed_schema_is_that_of_the_types() {
     let committed = std::fs::read_to_string(root().join("docs/protocol.schema.json")).unwrap();
     let now = cloister_testkit::wire_schema();
     assert!(committed == now, "docs/protocol.schema.json has drifted: run `make schema`");
+    let committed = std::fs::read_to_string(root().join("docs/surface.schema.json")).unwrap();
+    let now = cloister_testkit::surface_schema();
+    assert!(committed == now, "docs/surface.schema.json has drifted: run `make schema`");
 }
 
 /// Whoever holds a connection of the database can wait for something else and so stop everybody (issue 13, point

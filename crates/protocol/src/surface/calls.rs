@@ -8,12 +8,12 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::people::{ContextAt, Heard, Incoming, Located, Person, Receipt, Speaker, Stored};
-use super::posts::{ButtonDone, Choice, ChoiceKind, Health, Manners, Press, StreamingBy};
+use super::posts::{Below, ButtonDone, Choice, ChoiceKind, Health, Manners, Press, StreamingBy};
 use super::rows::{
     Chat, Connector, ConnectorId, Conversation, ConversationId, NewConversation, ToMend,
     WaitingEvent, WhyWaiting,
 };
-use crate::admin::Key;
+use crate::admin::{Key, ReconcileReport};
 use crate::{Answer, Attachment, ChatId, MessageId, UserId, UserName, WorkspaceId};
 
 /// Something that is asked, and what is answered.
@@ -72,8 +72,13 @@ calls! {
     Attach { connector: ConnectorId, manners: Manners, streaming: StreamingBy } -> ();
     /// It is handed nothing more.
     Detach { connector: ConnectorId } -> ();
+    /// The platform delivers what is new under this name, with this proof. Empty: it does not know it yet, and is to
+    /// deliver again.
+    Expect { connector: ConnectorId, name: String, proof: Key } -> ();
     /// How a connector is doing; none: nothing is known of it any more.
     Report { connector: ConnectorId, health: Option<Health> } -> ();
+    /// What the last comparison with a connector's server found.
+    NoteReconciled { connector: ConnectorId, report: ReconcileReport } -> ();
     /// An error that is counted by its kind, a word of ours.
     CountError { kind: String } -> ();
     /// Keeps in the audit that something was not taken, and why.
@@ -120,6 +125,8 @@ calls! {
     GiveUpRooms { connector: ConnectorId, user: Option<UserId> } -> bool;
 
     // People and chats.
+    /// Whether an account is somebody's, whatever else can be read of them.
+    IsKnown { account: String } -> bool;
     /// Whose account this is.
     WhoIs { account: String } -> Option<Person>;
     PersonById { user: UserId } -> Person;
@@ -131,12 +138,23 @@ calls! {
     /// The name that somebody gave a conversation on its surface becomes that of its chat, if who did it may.
     RenameChat { conversation: ConversationId, title: String, by: Option<String> } -> ();
 
+    /// Somebody named a conversation on its surface, as its chat is named from now on; `by` is their account. False:
+    /// the chat has a newer title.
+    ShownAs { conversation: ConversationId, title: String, by: Option<String> } -> bool;
+    /// The first chat of a person exists from its first use.
+    EnsureFirstChat { user: UserId } -> ();
+    /// Makes a chat that was lost again under its number. Says whether it was missing.
+    RestoreChat { workspace: WorkspaceId, chat: ChatId, title: String } -> bool;
+    IsWorkspace { workspace: WorkspaceId } -> bool;
+
     // What is heard.
     /// Who speaks and to which chat, for something that was heard. One that leads somewhere is known from then on.
     Locate { connector: ConnectorId, sender: String, heard: Heard } -> Located;
     /// Stores a message and wakes the cell that answers it. What was stored before is never refused.
     Receive { message: Incoming } -> Receipt;
     StoredMessage { speaker: Speaker, id: MessageId } -> Option<Stored>;
+    /// What was stored of a message that was said in a conversation, whoever said it.
+    StoredIn { conversation: ConversationId, id: MessageId } -> Option<Stored>;
     /// Whether something was stored under this id, whoever said it.
     WasStored { id: String } -> bool;
     /// Stops the answer to a message.
@@ -157,6 +175,21 @@ calls! {
     WaitingPlaces { connector: ConnectorId } -> Vec<String>;
     FirstWaiting { connector: ConnectorId, place: String, most: u32 } -> Vec<WaitingEvent>;
 
+    /// What waits, oldest first, also what can't be read yet; without what it is sealed in.
+    WaitingEvents { connector: ConnectorId } -> Vec<WaitingEvent>;
+    /// An event that waits, as it came.
+    SealedEvent { connector: ConnectorId, waiting: i64 } -> Option<String>;
+    /// The person knows that this one waits.
+    ToldThatItWaits { connector: ConnectorId, waiting: i64 } -> ();
+    /// An event is not taken, now or later.
+    RefuseEvent { connector: ConnectorId, event: String } -> ();
+    WasRefused { connector: ConnectorId, event: String } -> bool;
+    /// Keeps in the audit that words of a device were not taken.
+    RefusedDevice { connector: ConnectorId, place: String, account: String, device: String, event: String } -> ();
+    /// From now on a place is encrypted, whatever its server says later.
+    SetEncrypted { place: String } -> ();
+    WasEncrypted { place: String } -> bool;
+
     // Files.
     /// Begins to take a file of a person's into a chat; the number that its bytes are handed over under.
     BeginFile { speaker: Speaker, name: String } -> u64;
@@ -174,7 +207,7 @@ calls! {
     /// Makes a token for each press, in order.
     MintButtons { conversation: ConversationId, presses: Vec<Press> } -> Vec<String>;
     /// Does what a button does, as the person whose account pressed it.
-    PressButton { connector: ConnectorId, place: String, by: String, token: String } -> ButtonDone;
+    PressButton { connector: ConnectorId, place: String, by: String, token: String, below: Below } -> ButtonDone;
     /// The conversation that a button was made for.
     ButtonPlace { connector: ConnectorId, token: String } -> Option<String>;
     /// Answers the question that a message of ours asks; false: it asks nothing.

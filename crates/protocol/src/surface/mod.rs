@@ -9,11 +9,13 @@ mod people;
 mod posts;
 mod rows;
 
+pub(crate) use calls::CallAnswer;
 pub use calls::*;
+pub(crate) use orders::OrderAnswer;
 pub use orders::*;
 pub use people::{ContextAt, Heard, HeardIn, Incoming, Located, Person, Receipt, Speaker, Stored};
 pub use posts::{
-    ApprovalState, Button, ButtonDone, Choice, ChoiceKind, FileToSend, Health, MOST_BUTTONS,
+    ApprovalState, Below, Button, ButtonDone, Choice, ChoiceKind, FileToSend, Health, MOST_BUTTONS,
     Manners, Measure, MenuItem, Posting, Press, Recipient, SendError, Streaming, StreamingBy,
     WebhookAnswer,
 };

@@ -5,8 +5,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::posts::{Posting, Recipient, SendError, WebhookAnswer};
-use super::rows::ConnectorId;
-use crate::admin::{AddConnector, AddedConnector, Key, ReconcileReport, ResetMode, ResetReport};
+use super::rows::{Connector, ConnectorId};
+use crate::admin::{AddConnector, Key, ReconcileReport, ResetMode, ResetReport};
 
 /// Something that is ordered, and what is answered.
 pub trait Order: Into<AnyOrder> {
@@ -44,20 +44,29 @@ macro_rules! orders {
     };
 }
 
+/// An account that was connected.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Added {
+    pub connector: Connector,
+    /// Opens the account's key backup and cross-signing on another device, if it was made now.
+    pub recovery_key: Option<Key>,
+}
+
 orders! {
     /// Connects every known connector, each in the background.
     Start {} -> ();
     /// Logs in and connects. Nothing is kept of one that can't log in.
-    Add { new: AddConnector, by: String } -> AddedConnector;
+    Add { new: AddConnector, by: String } -> Added;
     /// Further facts of a connector, by name, none of them secret.
-    Facts { connector: ConnectorId } -> Vec<(String, String)>;
+    Facts { connector: Connector } -> Vec<(String, String)>;
     /// Logs out and forgets the account; conversations on the server stay as they are.
     Remove { account: String, by: String } -> ();
     /// Compares what is known with what the server has, and mends what is known.
     Reconcile { account: String } -> ReconcileReport;
     Reset { account: String, mode: ResetMode, dry_run: bool, by: String } -> ResetReport;
-    /// Takes what the platform delivers by calling us; it is stored when this answers that it was taken.
-    Deliver { name: String, secret_header: Option<Key>, body: String } -> WebhookAnswer;
+    /// Takes what the platform delivered by calling us, with the proof that was to be expected; it is stored when
+    /// this answers that it was taken.
+    Deliver { name: String, body: String } -> WebhookAnswer;
     /// Disconnects everything, within a few seconds.
     Stop {} -> ();
     /// Posts one message and says which it is. The same key again is the same message.

@@ -120,6 +120,15 @@ pub enum Press {
     Command(String),
 }
 
+/// Whether the message that a button is below is still there to be read, as the surface vouches for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Below {
+    Shown,
+    /// Deleted, or kept from us: nobody can tell what it shows.
+    Gone,
+}
+
 /// What a press did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

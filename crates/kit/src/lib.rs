@@ -1,0 +1,29 @@
+//! What a connector is built from: the line to the control plane, and what every surface does alike.
+//!
+//! Owns: the handle [`Plane`], connectors that live in the background, waiting, backoff, words. Promises: nothing
+//! here knows a platform, and nothing here knows more of the control plane than the surface protocol says.
+
+mod backoff;
+mod commands;
+mod connections;
+mod error;
+pub mod fetching;
+mod host;
+mod memory;
+mod plane;
+mod reading;
+mod standing;
+mod surface;
+pub mod waiting;
+pub mod words;
+
+pub use backoff::Backoff;
+pub use commands::Commands;
+pub use connections::{Bots, Connections, Place, kept};
+pub use error::{PlaneError, with_causes};
+pub use host::{Host, serve};
+pub use memory::{Lately, Patience};
+pub use plane::{Attachment, Changes, Line, News, Plane, Settings};
+pub use reading::Reading;
+pub use standing::Standing;
+pub use surface::Surface;
