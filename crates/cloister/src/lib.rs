@@ -10,6 +10,7 @@ mod client;
 mod commands;
 mod config;
 mod connection;
+mod connectors;
 mod line;
 mod logging;
 mod master;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cloister_broker::{BuildError, DoorServer, ModelGateway};
 use cloister_control::layout::Layout;
-use cloister_control::ports::{ModelDefaults, SurfaceHost, SurfaceHosts, Upstream};
+use cloister_control::ports::{ModelDefaults, SurfaceHosts, Upstream};
 use cloister_control::{
     AuditParts, Control, Metrics, Parts, Policies, SecretOptions, finish_interrupted_change,
     with_causes,
@@ -24,6 +24,7 @@ use cloister_vault::Keyring;
 use futures_util::future::BoxFuture;
 
 use crate::config::Config;
+use crate::connectors;
 use crate::master;
 use crate::output::{BAD_CONFIG, CliError, UNAVAILABLE};
 
@@ -101,10 +102,14 @@ pub(crate) async fn build_with(
 /// Every surface that connectors can be added to.
 fn surfaces(control: &Control, config: &Config) -> SurfaceHosts {
     let data = control.layout().root().to_owned();
-    let matrix = MatrixHost::new(control.clone(), config.matrix.clone(), data);
-    let telegram = TelegramHost::new(control.clone(), config.telegram.clone());
-    let discord = DiscordHost::new(control.clone(), config.discord.clone());
-    SurfaceHosts::new(vec![matrix as Arc<dyn SurfaceHost>, telegram, discord])
+    let matrix = |plane| MatrixHost::new(plane, config.matrix.clone(), data.clone());
+    let telegram = |plane| TelegramHost::new(plane, config.telegram.clone());
+    let discord = |plane| DiscordHost::new(plane, config.discord.clone());
+    SurfaceHosts::new(vec![
+        connectors::beside(control, "matrix", matrix),
+        connectors::beside(control, "telegram", telegram),
+        connectors::beside(control, "discord", discord),
+    ])
 }
 
 /// The keys of a data directory that has no settings of its own.

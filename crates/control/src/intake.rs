@@ -149,14 +149,24 @@ impl Control {
         speaker: &Speaker,
         id: &MessageId,
     ) -> Result<Option<InboxItem>, ControlError> {
-        let conversation = &speaker.conversation;
+        self.stored_in(surface, &speaker.conversation, (speaker.workspace, speaker.chat), id).await
+    }
+
+    /// The same of a message that was said in a conversation, whoever said it.
+    pub(crate) async fn stored_in(
+        &self,
+        surface: &str,
+        conversation: &Conversation,
+        (workspace, chat): (WorkspaceId, ChatId),
+        id: &MessageId,
+    ) -> Result<Option<InboxItem>, ControlError> {
         if conversation.kind == ConversationKind::Door {
             let key = known_in_door(conversation, id);
             if let Some(item) = self.store().stored_before(surface, &key).await? {
                 return Ok(Some(item));
             }
         }
-        let key = known_in_chat(speaker.workspace, speaker.chat, id);
+        let key = known_in_chat(workspace, chat, id);
         Ok(self.store().stored_before(surface, &key).await?)
     }
 

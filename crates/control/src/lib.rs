@@ -78,5 +78,5 @@ pub use surfaces::{
     Attachment, Below, Button, ButtonDone, ChatChanges, Choice, ChoiceKind, Health, MOST_BUTTONS,
     Press, Pressed, PressedButton, TypedIn,
 };
-pub use surfaces::{credentials, hosting, words};
+pub use surfaces::{Reach, RemoteHost, SurfaceDesk};
 pub use uploads::{Download, Upload};

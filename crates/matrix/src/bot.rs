@@ -2,8 +2,8 @@
 
 use std::sync::OnceLock;
 
-use cloister_control::Control;
-use cloister_store::connectors::{Connector, ConnectorId};
+use cloister_kit::Plane;
+use cloister_protocol::surface::{Connector, ConnectorId};
 use matrix_sdk::Client;
 use serde::{Deserialize, Serialize};
 
@@ -20,8 +20,8 @@ pub(crate) struct BotSettings {
 
 /// A logged-in account.
 pub(crate) struct Bot {
-    pub(crate) control: Control,
-    /// As it was when the account was connected; its position is in the database.
+    pub(crate) plane: Plane,
+    /// As it was when the account was connected; the control plane keeps its position.
     pub(crate) connector: Connector,
     pub(crate) settings: BotSettings,
     pub(crate) options: MatrixOptions,

@@ -5,17 +5,17 @@ mod view;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
-use cloister_control::hosting::{Bots, Connections, Host, Place};
-use cloister_control::{Control, ControlError};
+use cloister_kit::{Bots, Connections, Host, Place, Plane, PlaneError};
 use cloister_protocol::admin::{
-    AddConnector, AddedConnector, Credential, Key, ReconcileReport, ResetMode, ResetReport,
+    AddConnector, Credential, Key, ReconcileReport, ResetMode, ResetReport,
 };
-use cloister_store::StoreError;
-use cloister_store::connectors::{Connector, ConnectorId, NewConnector};
+use cloister_protocol::surface::{
+    Added, Connector, ConnectorId, Connectors, NoteReconciled, PutConnector, RemoveConnector,
+    SetPosition,
+};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::SURFACE;
 use crate::bot::{Bot, BotSettings};
 use crate::options::MatrixOptions;
 use crate::session::address;
@@ -25,7 +25,7 @@ use crate::sync::Account;
 
 /// Every account of ours on Matrix.
 pub struct MatrixHost {
-    control: Control,
+    plane: Plane,
     options: MatrixOptions,
     data: PathBuf,
     connections: Connections,
@@ -35,11 +35,11 @@ pub struct MatrixHost {
 
 impl MatrixHost {
     /// What it keeps on disk is under `data`.
-    pub fn new(control: Control, options: MatrixOptions, data: PathBuf) -> Arc<Self> {
+    pub fn new(plane: Plane, options: MatrixOptions, data: PathBuf) -> Arc<Self> {
         Arc::new_cyclic(|itself| Self {
-            connections: Connections::new(control.clone()),
+            connections: Connections::new(plane.clone()),
             bots: Bots::default(),
-            control,
+            plane,
             options,
             data,
             itself: itself.clone(),
@@ -53,7 +53,7 @@ impl MatrixHost {
         (stop, tracker): (CancellationToken, TaskTracker),
     ) -> Account {
         Account {
-            control: self.control.clone(),
+            plane: self.plane.clone(),
             options: self.options.clone(),
             data: self.data.clone(),
             connector,
@@ -69,7 +69,7 @@ impl MatrixHost {
     }
 
     /// The account to work with; one that can't be opened knows nothing and reaches nothing.
-    async fn bot(&self, connector: &Connector) -> Result<Arc<Bot>, ControlError> {
+    async fn bot(&self, connector: &Connector) -> Result<Arc<Bot>, PlaneError> {
         if let Some(bot) = self.bots.get(connector.id) {
             return Ok(bot);
         }
@@ -86,18 +86,25 @@ impl MatrixHost {
         logged_in: &LoggedIn,
         there: Option<&Connector>,
         by: &str,
-    ) -> Result<Connector, ControlError> {
+    ) -> Result<Connector, PlaneError> {
         let kept = self.write_down(new, logged_in, by).await;
         if kept.is_err() {
             login::log_out(&logged_in.client).await;
             login::remove_store(&self.data, &logged_in.credentials.store).await;
             if there.is_none()
-                && let Ok(connector) = self.control.store().connector(SURFACE, &new.account).await
+                && let Ok(Some(row)) = self.known(new.account.trim()).await
             {
-                self.control.store().remove_connector(connector.id, by).await?;
+                let forget = RemoveConnector { connector: row.id, by: by.to_owned() };
+                self.plane.call(forget).await?;
             }
         }
         kept
+    }
+
+    /// What is written down of an account.
+    async fn known(&self, account: &str) -> Result<Option<Connector>, PlaneError> {
+        let all = self.plane.call(Connectors {}).await?;
+        Ok(all.into_iter().find(|connector| connector.account == account))
     }
 
     async fn write_down(
@@ -105,13 +112,13 @@ impl MatrixHost {
         new: &AddConnector,
         logged_in: &LoggedIn,
         by: &str,
-    ) -> Result<Connector, ControlError> {
+    ) -> Result<Connector, PlaneError> {
         let (homeserver, credentials) = (&logged_in.homeserver, &logged_in.credentials);
         let connector = self.row(new, homeserver, &credentials.device_id, by).await?;
-        credentials.keep(&self.control, connector.id, homeserver, by).await?;
+        credentials.keep(&self.plane, connector.id, homeserver, by).await?;
         if connector.position.is_none() {
-            let store = self.control.store();
-            store.set_position(connector.id, &logged_in.position).await?;
+            let position = logged_in.position.clone();
+            self.plane.call(SetPosition { connector: connector.id, position }).await?;
         }
         Ok(connector)
     }
@@ -122,17 +129,16 @@ impl MatrixHost {
         homeserver: &str,
         device_id: &str,
         by: &str,
-    ) -> Result<Connector, ControlError> {
+    ) -> Result<Connector, PlaneError> {
         let settings = BotSettings { encrypted: new.encrypted, device_id: device_id.to_owned() };
         let settings = serde_json::to_value(settings).unwrap_or_default();
-        let row = NewConnector {
-            surface: SURFACE.to_owned(),
+        let row = PutConnector {
             account: new.account.trim().to_owned(),
             address: homeserver.to_owned(),
             settings,
             by: by.to_owned(),
         };
-        Ok(self.control.store().put_connector(&row).await?)
+        self.plane.call(row).await
     }
 
     /// The same device once more, with the settings given now.
@@ -142,12 +148,11 @@ impl MatrixHost {
         new: &AddConnector,
         earlier: &Credentials,
         by: &str,
-    ) -> Result<AddedConnector, ControlError> {
+    ) -> Result<Added, PlaneError> {
         self.disconnect(connector.id).await;
         let connector = self.row(new, &connector.address, &earlier.device_id, by).await?;
         self.connect(connector.clone());
-        let view = self.first_look(&connector).await?;
-        Ok(AddedConnector { view, recovery_key: None })
+        Ok(Added { connector, recovery_key: None })
     }
 
     /// Ends the device that an account had before.
@@ -175,12 +180,8 @@ fn is_same_session(new: &AddConnector, earlier: &Credentials) -> bool {
 }
 
 impl Host for MatrixHost {
-    fn surface(&self) -> &'static str {
-        SURFACE
-    }
-
-    fn control(&self) -> &Control {
-        &self.control
+    fn plane(&self) -> &Plane {
+        &self.plane
     }
 
     fn connections(&self) -> &Connections {
@@ -203,20 +204,12 @@ impl Host for MatrixHost {
         });
     }
 
-    async fn add_account(
-        &self,
-        new: AddConnector,
-        by: String,
-    ) -> Result<AddedConnector, ControlError> {
+    async fn add_account(&self, new: AddConnector, by: String) -> Result<Added, PlaneError> {
         let _one_at_a_time = self.connections.one_at_a_time().await;
         let account = address::account_id(&new.account)?;
-        let there = match self.control.store().connector(SURFACE, account.as_str()).await {
-            Ok(connector) => Some(connector),
-            Err(StoreError::NotFound { .. }) => None,
-            Err(error) => return Err(error.into()),
-        };
+        let there = self.known(account.as_str()).await?;
         let earlier = match &there {
-            Some(connector) => Credentials::open(&self.control, connector.id).await?,
+            Some(connector) => Credentials::open(&self.plane, connector.id).await?,
             None => None,
         };
         if let (Some(connector), Some(earlier)) = (&there, &earlier)
@@ -234,31 +227,28 @@ impl Host for MatrixHost {
         let recovery_key = logged_in.new_recovery_key.clone().map(Key::new);
         drop(logged_in);
         self.connect(connector.clone());
-        let view = self.first_look(&connector).await?;
-        Ok(AddedConnector { view, recovery_key })
+        Ok(Added { connector, recovery_key })
     }
 
-    async fn remove_account(&self, account: String, by: String) -> Result<(), ControlError> {
+    async fn remove_account(&self, account: String, by: String) -> Result<(), PlaneError> {
         let _one_at_a_time = self.connections.one_at_a_time().await;
         let connector = self.find(&account).await?;
-        let credentials = Credentials::open(&self.control, connector.id).await?;
+        let credentials = Credentials::open(&self.plane, connector.id).await?;
         match &credentials {
             Some(credentials) => self.replace_device(&connector, credentials).await,
             None => drop(self.disconnect(connector.id).await),
         }
-        Credentials::forget(&self.control, connector.id, &by).await?;
-        self.control.store().remove_connector(connector.id, &by).await?;
-        self.control.forget_health(connector.id);
-        Ok(())
+        Credentials::forget(&self.plane, connector.id, &by).await?;
+        self.plane.call(RemoveConnector { connector: connector.id, by }).await
     }
 
     /// Connects what is known and clears away what a kill in the midst of a login left.
-    async fn start_all(&self) -> Result<(), ControlError> {
-        let connectors = self.control.store().connectors(SURFACE).await?;
+    async fn start_all(&self) -> Result<(), PlaneError> {
+        let connectors = self.plane.call(Connectors {}).await?;
         let mut stores = Vec::new();
         let mut all_known = true;
         for connector in connectors {
-            match Credentials::open(&self.control, connector.id).await {
+            match Credentials::open(&self.plane, connector.id).await {
                 Ok(credentials) => stores.extend(credentials.map(|known| known.store)),
                 Err(_) => all_known = false,
             }
@@ -274,10 +264,11 @@ impl Host for MatrixHost {
         view::facts(self.bots.get(connector.id), connector).await
     }
 
-    async fn reconcile_account(&self, account: &str) -> Result<ReconcileReport, ControlError> {
+    async fn reconcile_account(&self, account: &str) -> Result<ReconcileReport, PlaneError> {
         let connector = self.find(account).await?;
         let report = Box::pin(self.bot(&connector).await?.reconcile()).await?;
-        self.control.note_reconciled(connector.id, report.clone());
+        let note = NoteReconciled { connector: connector.id, report: report.clone() };
+        self.plane.tell(note);
         Ok(report)
     }
 
@@ -286,7 +277,7 @@ impl Host for MatrixHost {
         account: &str,
         (mode, dry_run): (ResetMode, bool),
         by: &str,
-    ) -> Result<ResetReport, ControlError> {
+    ) -> Result<ResetReport, PlaneError> {
         let connector = self.find(account).await?;
         let bot = self.bot(&connector).await?;
         Box::pin(bot.reset(mode, dry_run, by)).await

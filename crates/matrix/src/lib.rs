@@ -21,3 +21,5 @@ pub use options::{MatrixOptions, Reactions};
 
 /// The surface's name in the inbox and among identities.
 pub const SURFACE: &str = "matrix";
+/// What commands begin with: clients keep what begins with `/` to themselves.
+const SIGN: char = '!';

@@ -4,16 +4,15 @@
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
-use cloister_control::ports::SendError;
-use cloister_store::StoreError;
+use cloister_kit::PlaneError;
+use cloister_protocol::surface::{SendError, SetEncrypted, WasEncrypted};
 use matrix_sdk::ruma::{OwnedRoomId, RoomId};
 use matrix_sdk::{EncryptionState, Room};
 use serde_json::json;
 
-use crate::SURFACE;
 use crate::bot::Bot;
 
-/// How many rooms are known to be encrypted without a look at the database.
+/// How many rooms are known to be encrypted without asking the control plane.
 const MOST_REMEMBERED: usize = 10_000;
 
 /// Rooms that are written down as encrypted.
@@ -55,9 +54,9 @@ fn secrecy(now: &EncryptionState, was_encrypted: bool) -> Secrecy {
 
 impl Bot {
     /// A room is encrypted from now on, for ever.
-    pub(crate) async fn remember_sealed(&self, room: &RoomId) -> Result<(), StoreError> {
+    pub(crate) async fn remember_sealed(&self, room: &RoomId) -> Result<(), PlaneError> {
         if !self.sealed.has(room) {
-            self.control.store().set_encrypted(SURFACE, room.as_str()).await?;
+            self.plane.call(SetEncrypted { place: room.to_string() }).await?;
             self.sealed.add(room);
         }
         Ok(())
@@ -73,9 +72,9 @@ impl Bot {
             Ok(Err(error)) => return Err(unknown(error.to_string())),
             Err(elapsed) => return Err(unknown(elapsed.to_string())),
         };
-        let stored = |error: StoreError| unknown(error.to_string());
-        let was = self.sealed.has(id)
-            || self.control.store().was_encrypted(SURFACE, id.as_str()).await.map_err(stored)?;
+        let stored = |error: PlaneError| unknown(error.to_string());
+        let asked = WasEncrypted { place: id.to_string() };
+        let was = self.sealed.has(id) || self.plane.call(asked).await.map_err(stored)?;
         match secrecy(&now, was) {
             Secrecy::Encrypted => {
                 self.remember_sealed(id).await.map_err(stored)?;

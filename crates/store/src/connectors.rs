@@ -95,6 +95,16 @@ impl Store {
         self.connector(&new.surface, &new.account).await
     }
 
+    /// Whether a connector is one of a surface's.
+    pub async fn is_of_surface(&self, id: ConnectorId, surface: &str) -> Result<bool, StoreError> {
+        sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM connectors WHERE id = ? AND surface = ?)")
+            .bind(id.number())
+            .bind(surface)
+            .fetch_one(self.reader())
+            .await
+            .tried("look whose connector it is")
+    }
+
     pub async fn connectors(&self, surface: &str) -> Result<Vec<Connector>, StoreError> {
         let query = format!("{SELECT} WHERE surface = ? ORDER BY id");
         let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(query))

@@ -76,6 +76,23 @@ const COLUMNS: &str = "c.id, c.connector_id, c.external_id, c.workspace_id, c.ch
      c.shown_title, c.shown_archived, c.broken";
 
 impl Store {
+    /// Whether a conversation on a surface shows a chat of a workspace.
+    pub async fn is_shown_on(
+        &self,
+        surface: &str,
+        workspace: WorkspaceId,
+    ) -> Result<bool, StoreError> {
+        sqlx::query_scalar(
+            "SELECT EXISTS (SELECT 1 FROM conversations c JOIN connectors k ON k.id = c.connector_id \
+             WHERE k.surface = ? AND c.workspace_id = ?)",
+        )
+        .bind(surface)
+        .bind(workspace.number())
+        .fetch_one(self.reader())
+        .await
+        .tried("look where a workspace is shown")
+    }
+
     /// Puts a conversation in place. A chat has one room per connector, and a room one chat: what is there is
     /// answered with, and gets the external id if it had none.
     pub async fn put_conversation(

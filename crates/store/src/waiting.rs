@@ -139,11 +139,33 @@ impl Store {
         .tried("look for events that wait")
     }
 
+    /// An event that waits, as it came; none: it waits no more, or was not encrypted.
+    pub async fn sealed_event(
+        &self,
+        connector: ConnectorId,
+        id: i64,
+    ) -> Result<Option<String>, StoreError> {
+        let sealed: Option<Option<String>> = sqlx::query_scalar(
+            "SELECT sealed FROM waiting_events WHERE id = ? AND connector_id = ?",
+        )
+        .bind(id)
+        .bind(connector.number())
+        .fetch_optional(self.reader())
+        .await
+        .tried("read an event that waits")?;
+        Ok(sealed.flatten())
+    }
+
     /// The person knows that this one waits.
-    pub async fn told_that_it_waits(&self, id: i64) -> Result<(), StoreError> {
+    pub async fn told_that_it_waits(
+        &self,
+        connector: ConnectorId,
+        id: i64,
+    ) -> Result<(), StoreError> {
         let mut tx = self.begin_one().await?;
-        sqlx::query("UPDATE waiting_events SET told = 1 WHERE id = ?")
+        sqlx::query("UPDATE waiting_events SET told = 1 WHERE id = ? AND connector_id = ?")
             .bind(id)
+            .bind(connector.number())
             .execute(&mut *tx)
             .await
             .tried("mark an event that waits")?;

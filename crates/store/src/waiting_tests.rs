@@ -66,7 +66,7 @@ async fn what_waits_goes_with_its_connector() {
     store.let_wait(sealed).await.unwrap();
     let row = store.waiting_events(connector).await.unwrap().remove(0);
     assert!(row.sealed.is_some() && !row.told);
-    store.told_that_it_waits(row.id).await.unwrap();
+    store.told_that_it_waits(connector, row.id).await.unwrap();
     assert!(store.waiting_events(connector).await.unwrap().remove(0).told);
     store.remove_connector(connector, "root").await.unwrap();
     assert!(store.waiting_events(connector).await.unwrap().is_empty());

@@ -1,7 +1,7 @@
 //! A file on its way from a platform into a chat, piece by piece: never more of it in memory than one.
 
-use cloister_control::hosting::Patience;
-use cloister_control::hosting::fetching::{self, NotFetched, Taking};
+use cloister_kit::Patience;
+use cloister_kit::fetching::{self, NotFetched, Taking};
 use cloister_protocol::Attachment;
 use reqwest::Response;
 
@@ -16,7 +16,7 @@ pub(crate) async fn take_in(
             piece.map_err(|error| NotFetched::passing(error.without_url(), Patience::SOME))
         });
         match piece.await? {
-            Some(piece) => taking.take(&piece)?,
+            Some(piece) => taking.take(&piece).await?,
             None => return taking.finish().await,
         }
     }

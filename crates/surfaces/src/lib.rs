@@ -7,4 +7,3 @@
 pub mod discord;
 mod download;
 pub mod telegram;
-mod waiting;

@@ -11,8 +11,8 @@ use super::run::Here;
 use super::{Verb, parse};
 use crate::control::Control;
 use crate::error::ControlError;
+use crate::surfaces::words::short;
 use crate::surfaces::{Button, Press};
-use crate::words::short;
 
 /// The most chats, tasks and questions that get buttons.
 const MOST_CHATS: usize = 20;

@@ -181,7 +181,7 @@ fn in_full(task: &Task) -> String {
     let spent =
         format!("Spent: ${:.4} of ${:.2}.", nano_to_usd(task.spent), nano_to_usd(task.budget));
     line(&mut text, &spent);
-    let shown = |text: &str| crate::words::short(text.trim(), SHOWN_CHARS);
+    let shown = |text: &str| crate::surfaces::words::short(text.trim(), SHOWN_CHARS);
     line(&mut text, &format!("\nWhat is to be done:\n{}", shown(&task.instructions)));
     if !task.result.trim().is_empty() {
         line(&mut text, &format!("\nWhat came of it:\n{}", shown(&task.result)));

@@ -184,7 +184,7 @@ impl World {
 
 /// The messages of an answer.
 fn messages(text: &str) -> Vec<String> {
-    let limit = Limit { longest: LONGEST, measure: str::len };
+    let limit = Limit { longest: LONGEST, measure: &str::len };
     split(text, &limit).iter().map(Piece::markdown).collect()
 }
 

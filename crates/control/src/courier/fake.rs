@@ -11,12 +11,17 @@ use cloister_store::conversations::{Conversation, ConversationId};
 use futures_util::future::BoxFuture;
 use tokio::sync::Notify;
 
-use crate::ports::{Manners, Posting, Recipient, SendError, Streaming, Surface};
+use crate::ports::{Manners, Measure, Posting, Recipient, SendError, Streaming, Surface};
 
 const EDITS: Streaming = Streaming::Edits { every: Duration::from_millis(10) };
 
 /// The longest message it takes.
 pub(super) const LONGEST: usize = 200;
+
+/// How long a text is as it is shown, where that is asked: a star takes three.
+pub(super) fn shown_length(text: &str) -> usize {
+    text.chars().map(|c| if c == '*' { 3 } else { 1 }).sum()
+}
 
 /// A message as a person sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,7 +74,7 @@ impl Fake {
     pub(super) fn new(connector: ConnectorId) -> Self {
         let manners = Manners {
             longest: LONGEST,
-            measure: str::len,
+            measure: Measure::Bytes,
             typing_lasts: Duration::from_millis(300),
             largest_file: 100,
             remembers_keys: true,
@@ -93,6 +98,12 @@ impl Fake {
     /// From now on it shows answers by edits.
     pub(super) fn edit_instead(&self) {
         self.edits_instead.store(true, Ordering::Relaxed);
+    }
+
+    /// It wants to be asked how long a text is.
+    pub(super) fn asked(mut self) -> Self {
+        self.manners.measure = Measure::Asked;
+        self
     }
 
     pub(super) fn forgetful(mut self) -> Self {
@@ -212,11 +223,16 @@ impl Surface for Fake {
     }
 
     fn manners(&self) -> Manners {
-        self.manners
+        self.manners.clone()
     }
 
     fn streaming(&self, _: &Conversation) -> Streaming {
         if self.edits_instead.load(Ordering::Relaxed) { EDITS } else { self.streaming }
+    }
+
+    fn measured(&self, texts: Vec<String>) -> BoxFuture<'_, Result<Vec<usize>, SendError>> {
+        let lengths = texts.iter().map(|text| shown_length(text)).collect();
+        Box::pin(std::future::ready(Ok(lengths)))
     }
 
     fn post<'a>(

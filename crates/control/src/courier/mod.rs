@@ -14,6 +14,7 @@ mod desk;
 #[cfg(test)]
 mod fake;
 mod listening;
+mod measuring;
 mod posting;
 mod render;
 mod settling;

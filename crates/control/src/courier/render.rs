@@ -12,7 +12,6 @@ use cloister_store::outbox::OutboxItem;
 use cloister_store::posts::question_key;
 
 use super::split::{Limit, closing_of, split};
-use crate::ports::Manners;
 use crate::surfaces::Button;
 
 /// What a question's message has besides its texts: headings, what can be answered.
@@ -81,10 +80,6 @@ pub(super) fn answer_key(turn: &str, number: usize) -> String {
     format!("{turn}/{number}")
 }
 
-pub(super) fn limit_of(manners: &Manners) -> Limit {
-    Limit { longest: manners.longest, measure: manners.measure }
-}
-
 /// What is said before what belongs to another chat than the one that is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Heading(String);
@@ -125,38 +120,37 @@ impl Heading {
 /// The messages of a row, in order.
 pub(super) fn parts_of(
     row: &OutboxItem,
-    manners: &Manners,
+    (limit, largest_file): (&Limit<'_>, u64),
     heading: Option<&Heading>,
 ) -> Vec<Part> {
-    let limit = limit_of(manners);
     let headed = |text: &str| Heading::over(heading, text).into_owned();
     match &row.frame {
-        AgentFrame::End(end) => answer(&row.turn, &headed(&marked(end)), &limit),
+        AgentFrame::End(end) => answer(&row.turn, &headed(&marked(end)), limit),
         AgentFrame::Ask(ask) => {
             let mut ask = ask.clone();
             if let Some(Heading(heading)) = heading {
                 ask.title = format!("{heading}: {}", ask.title);
             }
-            question(row.id, &ask, &limit)
+            question(row.id, &ask, limit)
         }
         AgentFrame::SendFile(file) => {
-            let mut parts = file_part(row, file, manners);
+            let mut parts = file_part(row, file, largest_file);
             if let Some(heading) = heading {
                 let says = Says::notice(heading.markdown());
                 parts.insert(0, Part { key: format!("o{}/heading", row.id), says });
             }
             parts
         }
-        AgentFrame::Update(Update::Notice { text }) => notices(row.id, &headed(text), &limit),
+        AgentFrame::Update(Update::Notice { text }) => notices(row.id, &headed(text), limit),
         AgentFrame::Update(Update::Blocked { host, reason, allow, .. }) => {
             let text = blocked(host, reason, allow.as_deref());
-            let mut parts = notices(row.id, &headed(&text), &limit);
+            let mut parts = notices(row.id, &headed(&text), limit);
             if let (Some(last), Some(command)) = (parts.last_mut(), allow) {
                 last.offer(vec![Button::command("Allow it", command)]);
             }
             parts
         }
-        AgentFrame::Error(error) => notices(row.id, &headed(&error.message), &limit),
+        AgentFrame::Error(error) => notices(row.id, &headed(&error.message), limit),
         AgentFrame::Update(
             Update::Restart { .. }
             | Update::Task { .. }
@@ -201,7 +195,7 @@ pub(super) fn no_answer(key: String) -> Part {
     Part { key, says: Says::Answer { markdown, buttons: Vec::new() } }
 }
 
-fn answer(turn: &str, text: &str, limit: &Limit) -> Vec<Part> {
+fn answer(turn: &str, text: &str, limit: &Limit<'_>) -> Vec<Part> {
     let pieces = split(text, limit).into_iter().filter(|piece| !piece.is_blank());
     let part = |(number, piece): (usize, super::split::Piece<'_>)| Part {
         key: answer_key(turn, number),
@@ -221,7 +215,7 @@ fn blocked(host: &str, reason: &str, allow: Option<&str>) -> String {
     text
 }
 
-fn notices(row: i64, text: &str, limit: &Limit) -> Vec<Part> {
+fn notices(row: i64, text: &str, limit: &Limit<'_>) -> Vec<Part> {
     let pieces = split(text, limit).into_iter().filter(|piece| !piece.is_blank());
     let part = |(number, piece): (usize, super::split::Piece<'_>)| Part {
         key: format!("o{row}/{number}"),
@@ -232,7 +226,7 @@ fn notices(row: i64, text: &str, limit: &Limit) -> Vec<Part> {
 
 /// A question in one message if it fits; else what is asked comes first, verbatim and whole, and the question
 /// itself has the end of it.
-fn question(row: i64, ask: &Ask, limit: &Limit) -> Vec<Part> {
+fn question(row: i64, ask: &Ask, limit: &Limit<'_>) -> Vec<Part> {
     let measure = |text: &str| (limit.measure)(text);
     let mut ask = ask.clone();
     let mut before = Vec::new();
@@ -271,7 +265,7 @@ fn question(row: i64, ask: &Ask, limit: &Limit) -> Vec<Part> {
 }
 
 /// Pieces of a text that is not Markdown.
-fn split_verbatim(text: &str, limit: &Limit) -> Vec<String> {
+fn split_verbatim(text: &str, limit: &Limit<'_>) -> Vec<String> {
     split(text, limit).into_iter().map(|piece| piece.text.to_owned()).collect()
 }
 
@@ -287,18 +281,18 @@ fn marks_around(text: &str) -> String {
     "`".repeat(longest.max(2) + 1)
 }
 
-fn file_part(row: &OutboxItem, file: &SendFile, manners: &Manners) -> Vec<Part> {
+fn file_part(row: &OutboxItem, file: &SendFile, largest_file: u64) -> Vec<Part> {
     let key = format!("o{}/0", row.id);
     let artifact = file.url.as_deref().and_then(|url| url.rsplit('/').next());
     let says = match artifact {
-        Some(artifact) if file.size <= manners.largest_file => {
+        Some(artifact) if file.size <= largest_file => {
             Says::File { artifact: artifact.to_owned(), file: file.clone() }
         }
         Some(_) => Says::notice(format!(
             "{} ({}) is larger than the {} that can be sent here. It can be downloaded from {} on the web page.",
             code(&file.name),
             size(file.size),
-            size(manners.largest_file),
+            size(largest_file),
             row.chat,
         )),
         None => Says::notice(file_is_gone(file)),

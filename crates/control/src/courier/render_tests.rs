@@ -1,17 +1,12 @@
-use std::time::Duration;
-
 use cloister_protocol::{ApprovalId, ChatId, End, TurnId, Usage, WorkspaceId};
 
 use super::*;
 
-fn manners() -> Manners {
-    Manners {
-        longest: 1000,
-        measure: str::len,
-        typing_lasts: Duration::from_secs(20),
-        largest_file: 5 << 20,
-        remembers_keys: true,
-    }
+const LARGEST_FILE: u64 = 5 << 20;
+
+fn parts(row: &OutboxItem, heading: Option<&Heading>) -> Vec<Part> {
+    let limit = Limit { longest: 1000, measure: &str::len };
+    parts_of(row, (&limit, LARGEST_FILE), heading)
 }
 
 fn row(frame: AgentFrame) -> OutboxItem {
@@ -36,7 +31,7 @@ fn told(frame: AgentFrame) -> Vec<(String, String)> {
         };
         (part.key, text)
     };
-    parts_of(&row(frame), &manners(), None).into_iter().map(said).collect()
+    parts(&row(frame), None).into_iter().map(said).collect()
 }
 
 fn end(text: &str) -> AgentFrame {
@@ -138,7 +133,7 @@ fn a_short_question_is_one_message() {
 #[test]
 fn a_long_question_is_told_whole_before_it_is_asked() {
     let text: String = (0..400).map(|n| format!("line {n} ``` **x**\n")).collect();
-    let parts = parts_of(&row(AgentFrame::Ask(ask(&text))), &manners(), None);
+    let parts = parts(&row(AgentFrame::Ask(ask(&text))), None);
     let (last, before) = parts.split_last().unwrap();
     let Says::Question(asked) = &last.says else { panic!("{last:?}") };
     let mut whole = String::new();
@@ -160,7 +155,7 @@ fn a_long_question_is_told_whole_before_it_is_asked() {
 fn a_question_with_endless_sources_fits() {
     let mut ask = ask("do it");
     ask.sources = (0..100).map(|n| format!("https://example.org/{n}")).collect();
-    let parts = parts_of(&row(AgentFrame::Ask(ask)), &manners(), None);
+    let parts = parts(&row(AgentFrame::Ask(ask)), None);
     let text: String = parts.iter().map(|part| format!("{:?}", part.says)).collect();
     assert!((0..100).all(|n| text.contains(&format!("https://example.org/{n}"))));
 }
@@ -194,7 +189,7 @@ fn old_notices_are_not_told_but_old_answers_and_questions_are() {
 #[test]
 fn a_heading_is_before_whatever_is_told() {
     let heading = Heading::of(ChatId::from_number(2), "Taxes\n2026");
-    let under = |frame: AgentFrame| parts_of(&row(frame), &manners(), Some(&heading));
+    let under = |frame: AgentFrame| parts(&row(frame), Some(&heading));
     let notice = AgentFrame::Update(Update::Notice { text: "done".into() });
     let told = under(notice);
     let [Part { says: Says::Notice { markdown, .. }, .. }] = told.as_slice() else {

@@ -12,6 +12,7 @@ use cloister_store::posts::{question_key, settled_key};
 
 use super::posting::{Halt, Telling};
 use super::render::{self, Part, Says};
+use super::split::Limit;
 use super::worker::Worker;
 use crate::control::Control;
 use crate::ports::{Posting, Recipient};
@@ -98,7 +99,9 @@ impl Worker {
         let Some(approval) = known(&self.control, id).await? else { return Ok(()) };
         let Some(row) = asked_by(&self.control, &approval).await? else { return Ok(()) };
         let heading = self.heading(place, (row.workspace, row.chat)).await?;
-        let parts = render::parts_of(&row, &self.surface.manners(), heading.as_ref());
+        let largest = self.surface.manners().largest_file;
+        let parts = |limit: &Limit<'_>| render::parts_of(&row, (limit, largest), heading.as_ref());
+        let parts = self.with_lengths(parts).await?;
         let Some(Part { says: Says::Question(ask), .. }) = parts.last() else { return Ok(()) };
         let Some(posting) = settled(ask, &approval) else { return Ok(()) };
         let asked = store.post(self.conversation, &question_key(row.id)).await?;

@@ -8,15 +8,18 @@
 use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
 
 /// How much a surface takes, as it counts.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Limit {
+#[derive(Clone, Copy)]
+pub(super) struct Limit<'m> {
     pub(super) longest: usize,
-    pub(super) measure: fn(&str) -> usize,
+    pub(super) measure: &'m dyn Fn(&str) -> usize,
 }
 
-impl Limit {
+/// No surface shows a text longer than so many times its bytes.
+const WORST: usize = 8;
+
+impl Limit<'_> {
     pub(super) fn fits(&self, text: &str) -> bool {
-        (self.measure)(text) <= self.longest
+        text.len().saturating_mul(WORST) <= self.longest || (self.measure)(text) <= self.longest
     }
 }
 
@@ -108,7 +111,7 @@ struct Rest<'a> {
     mid_line: bool,
 }
 
-pub(super) fn split<'a>(text: &'a str, limit: &Limit) -> Vec<Piece<'a>> {
+pub(super) fn split<'a>(text: &'a str, limit: &Limit<'_>) -> Vec<Piece<'a>> {
     let mut pieces = Vec::new();
     let mut rest = Rest { text, fence: None, mid_line: false };
     while !rest.text.is_empty() {
@@ -134,7 +137,7 @@ pub(super) fn closing_of(text: &str) -> String {
 
 impl<'a> Rest<'a> {
     /// Cuts the next piece off.
-    fn cut(&self, limit: &Limit) -> (Piece<'a>, Rest<'a>) {
+    fn cut(&self, limit: &Limit<'_>) -> (Piece<'a>, Rest<'a>) {
         let reopens = self.fence.as_ref().map(Fence::reopening).unwrap_or_default();
         if limit.fits(&format!("{reopens}{}", self.text)) {
             let done = Rest { text: "", fence: None, mid_line: false };
@@ -150,7 +153,7 @@ impl<'a> Rest<'a> {
     }
 
     /// How far the text fits, were nothing to be closed.
-    fn window(&self, reopens: &str, limit: &Limit) -> usize {
+    fn window(&self, reopens: &str, limit: &Limit<'_>) -> usize {
         let fits = |end: usize| {
             let head = self.text.get(..end).unwrap_or_default();
             limit.fits(&format!("{reopens}{head}"))
@@ -175,7 +178,7 @@ impl<'a> Rest<'a> {
     }
 
     /// The best place within the window, not too near to its beginning if that can be.
-    fn best(&self, window: usize, reopens: &str, limit: &Limit) -> Option<Break> {
+    fn best(&self, window: usize, reopens: &str, limit: &Limit<'_>) -> Option<Break> {
         let breaks = self.breaks(window, limit);
         for least in [window / 3, 1] {
             for kind in [Kind::Paragraph, Kind::Line, Kind::Sentence, Kind::Word] {
@@ -190,7 +193,7 @@ impl<'a> Rest<'a> {
         None
     }
 
-    fn can_be(&self, place: &Break, reopens: &str, limit: &Limit) -> bool {
+    fn can_be(&self, place: &Break, reopens: &str, limit: &Limit<'_>) -> bool {
         let (head, tail) = self.text.split_at_checked(place.at).unwrap_or((self.text, ""));
         // What follows would look like a fence at the beginning of a message.
         let like_fence =
@@ -201,7 +204,7 @@ impl<'a> Rest<'a> {
     }
 
     /// Every place between paragraphs, lines, sentences and words within the window, in order.
-    fn breaks(&self, window: usize, limit: &Limit) -> Vec<Break> {
+    fn breaks(&self, window: usize, limit: &Limit<'_>) -> Vec<Break> {
         let mut breaks = Vec::new();
         let mut fence = self.fence.clone();
         let mut start = 0;
@@ -237,7 +240,7 @@ impl<'a> Rest<'a> {
     }
 
     /// The last character within the window where a break can be; the first one if there is none.
-    fn anywhere(&self, window: usize, reopens: &str, limit: &Limit) -> Break {
+    fn anywhere(&self, window: usize, reopens: &str, limit: &Limit<'_>) -> Break {
         let lines = self.lines(window, limit);
         let fence_at = |at: usize| {
             let line = lines.iter().rev().find(|(start, _)| *start < at);
@@ -260,7 +263,7 @@ impl<'a> Rest<'a> {
     }
 
     /// Where each line of the window begins, and the block of code that it is in.
-    fn lines(&self, window: usize, limit: &Limit) -> Vec<(usize, Option<Fence>)> {
+    fn lines(&self, window: usize, limit: &Limit<'_>) -> Vec<(usize, Option<Fence>)> {
         let mut lines = vec![(0, self.fence.clone())];
         let breaks = self.breaks(window, limit);
         let ends = breaks.into_iter().filter(|place| self.is_line_start(place.at));
@@ -279,7 +282,7 @@ fn closing(fence: Option<&Fence>, head: &str) -> String {
 }
 
 /// Opening and closing it again leaves room for what is in it.
-fn is_affordable(fence: &Fence, limit: &Limit) -> bool {
+fn is_affordable(fence: &Fence, limit: &Limit<'_>) -> bool {
     let added = format!("{}{}", fence.reopening(), fence.closing(false));
     (limit.measure)(&added) <= limit.longest / 2
 }

@@ -10,8 +10,8 @@ fn utf16(text: &str) -> usize {
     text.encode_utf16().count()
 }
 
-fn by_chars(longest: usize) -> Limit {
-    Limit { longest, measure: chars }
+fn by_chars(longest: usize) -> Limit<'static> {
+    Limit { longest, measure: &chars }
 }
 
 fn markdowns(text: &str, longest: usize) -> Vec<String> {
@@ -70,7 +70,7 @@ fn a_long_line_of_code_is_cut_and_stays_code() {
 fn what_looks_like_one_character_is_not_cut() {
     let family = "👨‍👩‍👧‍👦";
     let text = family.repeat(10);
-    for piece in split(&text, &Limit { longest: 25, measure: utf16 }) {
+    for piece in split(&text, &Limit { longest: 25, measure: &utf16 }) {
         assert!(!piece.text.is_empty() && piece.text.replace(family, "").is_empty(), "{piece:?}");
     }
     // One that is longer than a message is cut between its characters.
@@ -137,7 +137,7 @@ proptest! {
     #[test]
     fn every_character_is_in_one_piece_and_every_piece_fits(text in texts(), longest in 24usize..200) {
         for measure in [chars as fn(&str) -> usize, utf16, str::len] {
-            let limit = Limit { longest, measure };
+            let limit = Limit { longest, measure: &measure };
             let pieces = split(&text, &limit);
             let again: String = pieces.iter().map(|piece| piece.text).collect();
             prop_assert_eq!(&again, &text);

@@ -17,8 +17,8 @@ use tokio::time::Instant;
 
 use super::desk::{Desk, Turn};
 use super::posting::Halt;
-use super::render::{Heading, answer_key, limit_of};
-use super::split;
+use super::render::{Heading, answer_key};
+use super::split::{self, Limit};
 use super::worker::Worker;
 use crate::ports::{Posting, Recipient, SendError, Streaming};
 
@@ -176,8 +176,11 @@ impl Worker {
     ) -> Result<Vec<String>, Halt> {
         let heading = self.heading(place, shown.chat).await?;
         let text = Heading::over(heading.as_ref(), &turn.text);
-        let pieces = split::split(&text, &limit_of(&self.surface.manners())).into_iter();
-        Ok(pieces.filter(|piece| !piece.is_blank()).map(|piece| piece.markdown()).collect())
+        let texts = |limit: &Limit<'_>| -> Vec<String> {
+            let pieces = split::split(&text, limit).into_iter();
+            pieces.filter(|piece| !piece.is_blank()).map(|piece| piece.markdown()).collect()
+        };
+        self.with_lengths(texts).await
     }
 
     /// Shows it as a draft: nothing of that is kept, and the end is posted as if nothing had been shown.

@@ -9,6 +9,7 @@ use cloister_store::outbox::OutboxItem;
 
 use super::posting::{Halt, Telling};
 use super::render::{self, Heading, Part, Says};
+use super::split::Limit;
 use super::worker::Worker;
 use crate::commands;
 use crate::ports::{Posting, Recipient};
@@ -71,7 +72,9 @@ impl Worker {
             Some(_) => None,
             None => self.heading(place, (row.workspace, row.chat)).await?,
         };
-        let mut parts = render::parts_of(row, &self.surface.manners(), heading.as_ref());
+        let largest = self.surface.manners().largest_file;
+        let parts = |limit: &Limit<'_>| render::parts_of(row, (limit, largest), heading.as_ref());
+        let mut parts = self.with_lengths(parts).await?;
         if let (Some(command), Some(last)) = (&commanded, parts.last_mut()) {
             last.offer(self.offered(command).await);
         }

@@ -17,7 +17,9 @@ pub use door::{
     NotRecorded, OpenDoor, Outward, Principal, RefusedEgress,
 };
 pub use hosts::SurfaceHosts;
-pub use surface::{Manners, Posting, Recipient, SendError, Streaming, Surface, SurfaceHost};
+pub use surface::{
+    Manners, Measure, Posting, Recipient, SendError, Streaming, Surface, SurfaceHost,
+};
 pub use upstream::{ModelDefaults, Upstream};
 pub use webhook::{Webhook, WebhookAnswer};
 pub use witness::CheckpointWitness;

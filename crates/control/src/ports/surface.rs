@@ -3,12 +3,10 @@
 //! A surface renders and sends; what is said, to whom and whether at all is decided before it is asked. What
 //! it hears it hands over before it acknowledges it to the outside.
 
-use std::time::Duration;
-
 use cloister_protocol::admin::{
     AddConnector, AddedConnector, ConnectorView, ReconcileReport, ResetMode, ResetReport,
 };
-pub use cloister_protocol::surface::{Recipient, SendError, Streaming};
+pub use cloister_protocol::surface::{Manners, Measure, Recipient, SendError, Streaming};
 use cloister_protocol::{Answer, Ask};
 use cloister_store::connectors::ConnectorId;
 use cloister_store::conversations::Conversation;
@@ -28,6 +26,8 @@ pub trait Surface: Send + Sync + 'static {
     fn manners(&self) -> Manners;
     /// How an answer may be shown there while it is being written.
     fn streaming(&self, conversation: &Conversation) -> Streaming;
+    /// How long each text is as it is shown there, where its manners say that it is to be asked.
+    fn measured(&self, texts: Vec<String>) -> BoxFuture<'_, Result<Vec<usize>, SendError>>;
     /// Posts one message and says which it is. The same key again is the same message: where the platform can
     /// tell, it is not posted twice, and the id is that of the first.
     fn post<'a>(
@@ -56,21 +56,6 @@ pub trait Surface: Send + Sync + 'static {
     }
     /// Shows that an answer is being written, or is no longer. Control repeats it while it lasts.
     fn typing<'a>(&'a self, to: &'a Recipient, typing: bool) -> BoxFuture<'a, ()>;
-}
-
-/// How a surface wants to be spoken to.
-#[derive(Clone, Copy, Debug)]
-pub struct Manners {
-    /// The most of one message, as `measure` counts.
-    pub longest: usize,
-    pub measure: fn(&str) -> usize,
-    /// How long an indicator of typing lasts.
-    pub typing_lasts: Duration,
-    /// The largest file that can be sent.
-    pub largest_file: u64,
-    /// Whether the platform itself takes the same key for the same message. Where it does not, what was being
-    /// posted when everything was killed is posted again, and says that it may be a repetition.
-    pub remembers_keys: bool,
 }
 
 /// One message, as the surface is to render it.

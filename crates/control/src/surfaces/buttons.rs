@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use cloister_policy::engine::Ownership;
-pub use cloister_protocol::surface::{Button, MOST_BUTTONS, Press};
+pub use cloister_protocol::surface::{Below, Button, MOST_BUTTONS, Press};
 use cloister_protocol::{Answer, ApprovalId, ErrorCode, UserId};
 use cloister_store::approvals::{Approval, ApprovalState};
 use cloister_store::buttons::{KeptButton, NewButtons, button_hash};
@@ -40,14 +40,6 @@ pub struct PressedButton<'a> {
     pub conversation: &'a str,
     pub token: &'a str,
     pub below: Below,
-}
-
-/// Whether the message that a button is below is still there to be read, as the surface vouches for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Below {
-    Shown,
-    /// Deleted, or kept from us: nobody can tell what it shows.
-    Gone,
 }
 
 /// What a press did.

@@ -1,6 +1,7 @@
 //! What a connector logs in with: one sealed secret of the platform per connector. No task can use a secret of
 //! the platform; lists show its name, and nothing shows its value.
 
+use cloister_protocol::admin::Key;
 use cloister_store::connectors::ConnectorId;
 use cloister_store::secrets::{NewSecret, SecretError};
 use cloister_vault::{Binding, Form, Owner, SecretName, SecretValue};
@@ -12,7 +13,7 @@ use crate::error::ControlError;
 const NOWHERE: &str = "nowhere.invalid";
 
 /// Seals a connector's secret, in the place of what was there. It belongs to the server at `address`.
-pub async fn keep(
+pub(crate) async fn keep(
     control: &Control,
     surface: &str,
     connector: ConnectorId,
@@ -32,7 +33,7 @@ pub async fn keep(
 }
 
 /// Opens a connector's secret; none: there is none.
-pub async fn open(
+pub(crate) async fn open(
     control: &Control,
     surface: &str,
     connector: ConnectorId,
@@ -45,8 +46,13 @@ pub async fn open(
     }
 }
 
+/// A secret as a connector is handed it; none: it is no text.
+pub(crate) fn as_key(value: &SecretValue) -> Option<Key> {
+    std::str::from_utf8(value.expose()).ok().map(Key::new)
+}
+
 /// Forgets a connector's secret; that there is none is no error.
-pub async fn forget(
+pub(crate) async fn forget(
     control: &Control,
     surface: &str,
     connector: ConnectorId,

@@ -5,12 +5,15 @@ mod admin_hub;
 mod answering;
 mod buttons;
 mod choices;
-pub mod credentials;
-pub mod hosting;
+pub(crate) mod credentials;
+mod desk;
+mod hosting;
 mod onboarding;
-pub mod words;
+mod remote;
+pub(crate) mod words;
 
 use std::collections::HashMap;
+use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cloister_protocol::admin::{ConnectorState, ReconcileReport};
@@ -21,6 +24,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 pub use answering::Pressed;
 pub use buttons::{Below, Button, ButtonDone, MOST_BUTTONS, Press, PressedButton};
 pub use choices::{Choice, ChoiceKind, TypedIn};
+pub use desk::SurfaceDesk;
+pub use remote::{Reach, RemoteHost};
 
 use crate::control::Control;
 use crate::courier;
@@ -126,6 +131,17 @@ impl Control {
         let mut all: Vec<_> = health.iter().map(|(id, health)| (*id, health.clone())).collect();
         all.sort_by_key(|(id, _)| *id);
         all
+    }
+
+    /// Lets something go on beside everything else, until the control plane stops; dropped then, wherever it is.
+    pub fn work_beside(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let stop = self.inner.stop.clone();
+        self.inner.tracker.spawn(async move {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = work => {}
+            }
+        });
     }
 
     /// Stops when the control plane does.

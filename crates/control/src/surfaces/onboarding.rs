@@ -103,12 +103,6 @@ impl Control {
         self.telling().once.take(key.to_owned(), Instant::now()).is_ok()
     }
 
-    /// Whether a stranger asks for a code.
-    pub fn asks_to_pair(text: &str) -> bool {
-        let text = text.trim();
-        text.strip_prefix(['/', '!']).unwrap_or(text).eq_ignore_ascii_case("pair")
-    }
-
     /// The answer to who asks for a code; none if they asked too often and were told so.
     pub async fn pairing_words(
         &self,

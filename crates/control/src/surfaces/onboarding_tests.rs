@@ -1,5 +1,4 @@
 use super::naming;
-use crate::Control;
 use crate::test_world::World;
 
 /// X2: a welcome names the commands as they are typed on that surface.
@@ -20,10 +19,10 @@ async fn a_welcome_names_the_commands_as_they_are_typed_there() {
 async fn who_asks_for_codes_again_and_again_is_answered_a_few_times() {
     let world = World::new().await;
     for asks in ["pair", " Pair ", "!pair", "/PAIR"] {
-        assert!(Control::asks_to_pair(asks), "{asks}");
+        assert!(cloister_kit::words::asks_to_pair(asks), "{asks}");
     }
     for talk in ["pair me", "repair", "", "!"] {
-        assert!(!Control::asks_to_pair(talk), "{talk}");
+        assert!(!cloister_kit::words::asks_to_pair(talk), "{talk}");
     }
     let mut answers = Vec::new();
     for _ in 0..20 {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cloister_store::connectors::Connector;
+use cloister_protocol::surface::Connector;
 
 use crate::bot::{Bot, BotSettings};
 use crate::session::{address, keys, verification};

@@ -3,16 +3,14 @@
 //! What is stored is not rewritten: it was read, and is on record. An edit is said again as a correction; a
 //! redaction ends a turn that still runs.
 
-use cloister_control::{ControlError, Speaker};
-use cloister_protocol::link::Cause;
-use cloister_store::inbox::InboxState;
+use cloister_kit::PlaneError;
+use cloister_protocol::surface::{CancelTurn, ConversationAt, StopWaiting, StoredIn, WhoIs};
 use matrix_sdk::Room;
 use matrix_sdk::ruma::{EventId, OwnedEventId};
 
 use super::heard::Seen;
 use super::messages::Handed;
 use super::{MINUTE, Outcome, text};
-use crate::SURFACE;
 use crate::bot::Bot;
 use crate::outgoing::Origin;
 
@@ -23,28 +21,26 @@ impl Bot {
         seen: &Seen,
         of: &EventId,
         words: &str,
-    ) -> Result<Outcome, ControlError> {
+    ) -> Result<Outcome, PlaneError> {
         let Some(speaker) = self.speaker(room, seen, "").await? else { return Ok(Outcome::Done) };
         if self.stored(&speaker, &seen.id).await?.is_some() {
             return Ok(Outcome::Done);
         }
         let earlier = self.stored(&speaker, of).await?;
-        if let Some(Cause::Message { from, text: before, .. }) = earlier.as_ref().map(|e| &e.cause)
+        if let Some((from, before)) = earlier.as_ref().and_then(|earlier| earlier.said.as_ref())
             && (from != speaker.name.as_str() || says_the_same(before, words))
         {
             return Ok(Outcome::Done);
         }
-        if text::is_command(words) {
+        if self.plane.commands().is_command(words) {
             let words = "I do not take commands from an edit: send it as a message of its own.";
             self.tell(room, "edited-command", MINUTE, words).await;
             return Ok(Outcome::Done);
         }
         let (text, thread) = match &earlier {
-            Some(item) => {
-                let origin = self.control.store().origin_of_turn(item.id).await?;
-                let origin = origin.and_then(|(_, origin)| origin);
+            Some(stored) => {
                 let text = format!("(correction of an earlier message) {words}");
-                (text, origin.and_then(|origin| thread_of(&origin)))
+                (text, stored.origin.as_deref().and_then(thread_of))
             }
             // Not taken when it was written: before we came, or refused. Now it is.
             None if self.is_own(room, seen, of).await => (words.to_owned(), None),
@@ -71,25 +67,19 @@ impl Bot {
         room: &Room,
         seen: &Seen,
         of: &EventId,
-    ) -> Result<(), ControlError> {
-        let place = room.room_id().as_str();
-        let store = self.control.store();
-        let Some(identity) = store.identity(SURFACE, seen.sender.as_str()).await? else {
-            return Ok(());
-        };
-        let Some(conversation) = store.conversation(self.id(), place).await? else {
-            return Ok(());
-        };
-        store.stop_waiting(self.id(), place, of.as_str()).await?;
-        let name = store.user_by_id(identity.user).await?.name;
-        let (workspace, chat) = (conversation.workspace, conversation.chat);
-        let speaker = Speaker { user: identity.user, name, workspace, chat, conversation };
-        let stored = self.stored(&speaker, of).await?;
-        let Some(item) = stored.filter(|item| item.state != InboxState::Answered) else {
-            return Ok(());
-        };
-        if matches!(&item.cause, Cause::Message { from, .. } if from == speaker.name.as_str()) {
-            self.control.cancel_turn(&item)?;
+    ) -> Result<(), PlaneError> {
+        let place = room.room_id().to_string();
+        let account = seen.sender.to_string();
+        let Some(person) = self.plane.call(WhoIs { account }).await? else { return Ok(()) };
+        let here = ConversationAt { connector: self.id(), place: place.clone() };
+        let Some(conversation) = self.plane.call(here).await? else { return Ok(()) };
+        let waits = StopWaiting { connector: self.id(), place, event: of.to_string() };
+        self.plane.call(waits).await?;
+        let stored = StoredIn { conversation: conversation.id, id: text::message_id(of)? };
+        let stored = self.plane.call(stored).await?;
+        let Some(stored) = stored.filter(|stored| !stored.answered) else { return Ok(()) };
+        if stored.said.is_some_and(|(from, _)| from == person.name.as_str()) {
+            self.plane.call(CancelTurn { message: stored.id }).await?;
         }
         Ok(())
     }

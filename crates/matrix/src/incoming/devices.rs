@@ -3,8 +3,8 @@
 //! Promise: what an unsigned device of such a person writes is neither a command, nor an answer, nor a message,
 //! also when it comes again. A password alone, or a device that a homeserver made up, says nothing here.
 
-use cloister_control::ControlError;
-use cloister_store::audit::Entry;
+use cloister_kit::PlaneError;
+use cloister_protocol::surface::{RefuseEvent, RefusedDevice, WasRefused};
 use matrix_sdk::Room;
 use matrix_sdk::deserialized_responses::{
     EncryptionInfo, TimelineEvent, TimelineEventKind, VerificationLevel, VerificationState,
@@ -13,7 +13,6 @@ use matrix_sdk::ruma::UserId;
 
 use super::heard::{Heard, Seen};
 use super::{ASK_AGAIN, HOUR, text};
-use crate::SURFACE;
 use crate::bot::Bot;
 
 /// How sure it is that a device is the person's.
@@ -40,14 +39,14 @@ impl Bot {
         room: &Room,
         event: &TimelineEvent,
         seen: &Seen,
-    ) -> Result<bool, ControlError> {
+    ) -> Result<bool, PlaneError> {
         let TimelineEventKind::Decrypted(decrypted) = &event.kind else { return Ok(false) };
         // Who is linked to nobody can do nothing here but ask to be.
         if matches!(seen.heard, Heard::Nothing) || !self.knows(&seen.sender).await? {
             return Ok(false);
         }
-        let store = self.control.store();
-        if store.was_refused(self.id(), seen.id.as_str()).await? {
+        let (connector, event) = (self.id(), seen.id.to_string());
+        if self.plane.call(WasRefused { connector, event: event.clone() }).await? {
             return Ok(true);
         }
         let info = &decrypted.encryption_info;
@@ -58,7 +57,7 @@ impl Bot {
             Device::Signed => return Ok(false),
             doubtful => doubtful,
         };
-        store.refuse_event(self.id(), seen.id.as_str()).await?;
+        self.plane.call(RefuseEvent { connector, event }).await?;
         self.refused_device(room, seen, info, doubtful).await?;
         Ok(true)
     }
@@ -70,10 +69,10 @@ impl Bot {
         room: &Room,
         info: &EncryptionInfo,
         sender: &UserId,
-    ) -> Result<Device, ControlError> {
+    ) -> Result<Device, PlaneError> {
         let encryption = self.client.encryption();
         let known = encryption.get_user_identity(sender).await.map_err(|e| unknown(sender, &e))?;
-        let now = self.control.store().clock.now_ms();
+        let now = self.plane.now_ms();
         let untold = device(&info.verification_state) == Device::Untold;
         let look = untold || self.incoming.lately.first_in(format!("keys {sender}"), HOUR, now);
         if known.is_none() && !look {
@@ -91,7 +90,7 @@ impl Bot {
     pub(super) async fn has_only_signed_devices(
         &self,
         person: &UserId,
-    ) -> Result<bool, ControlError> {
+    ) -> Result<bool, PlaneError> {
         if !self.has_signing_keys(person).await? {
             return Ok(true);
         }
@@ -101,7 +100,7 @@ impl Bot {
     }
 
     /// Whether a person has signing keys, and what they have signed, by what the homeserver has now.
-    async fn has_signing_keys(&self, person: &UserId) -> Result<bool, ControlError> {
+    async fn has_signing_keys(&self, person: &UserId) -> Result<bool, PlaneError> {
         let encryption = self.client.encryption();
         let asked = encryption.request_user_identity(person);
         let asked = tokio::time::timeout(self.options.request_timeout(), asked).await;
@@ -115,19 +114,22 @@ impl Bot {
         seen: &Seen,
         info: &EncryptionInfo,
         doubtful: Device,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), PlaneError> {
         let name = info.sender_device.as_ref().map(|id| text::short(id.as_str(), 60));
         let name = name.unwrap_or_else(|| "unknown".to_owned());
         tracing::warn!(room = %room.room_id(), sender = %seen.sender, device = name, event = %seen.id,
             "a message of an unverified device was not taken");
-        let now = self.control.store().clock.now_ms();
+        let now = self.plane.now_ms();
         let place = room.room_id();
         if self.incoming.lately.first_in(format!("doubtful {place} {}", seen.sender), HOUR, now) {
-            let entry = Entry::new(&seen.sender, "message.refused_device", place);
-            let entry = entry.with(format!("device {name}, event {}", seen.id));
-            let whose = self.control.store().identity(SURFACE, seen.sender.as_str()).await?;
-            let entry = if let Some(whose) = whose { entry.of(whose.user) } else { entry };
-            self.control.store().audit(entry).await?;
+            let refused = RefusedDevice {
+                connector: self.id(),
+                place: place.to_string(),
+                account: seen.sender.to_string(),
+                device: name.clone(),
+                event: seen.id.to_string(),
+            };
+            self.plane.call(refused).await?;
         }
         let (topic, words) = match doubtful {
             Device::Unsigned => ("unverified", not_verified(&name)),
@@ -149,10 +151,10 @@ fn not_verified(name: &str) -> String {
 const NOBODY_KNOWS: &str = "I did not take a message from here: nobody can tell which device wrote it (the device is \
      gone, or its key came from a backup). Send it again from a device that you have verified.";
 
-fn unknown(whose: &UserId, why: &dyn std::error::Error) -> ControlError {
+fn unknown(whose: &UserId, why: &dyn std::error::Error) -> PlaneError {
     tracing::warn!(%whose, %why, "the keys of a person could not be asked for");
     // It passes: an event is never skipped for it.
-    ControlError::busy("the keys of a person could not be asked for", ASK_AGAIN)
+    PlaneError::busy("the keys of a person could not be asked for", ASK_AGAIN)
 }
 
 #[cfg(test)]

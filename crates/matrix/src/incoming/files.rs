@@ -3,10 +3,10 @@
 
 use std::io::Read;
 
-use cloister_control::Speaker;
-use cloister_control::hosting::Patience;
-use cloister_control::hosting::fetching::{self, NotFetched, Taking};
+use cloister_kit::Patience;
+use cloister_kit::fetching::{self, NotFetched, Taking};
 use cloister_protocol::Attachment;
+use cloister_protocol::surface::Speaker;
 use matrix_sdk::bytes::{Buf, Bytes};
 use matrix_sdk::reqwest::{Response, StatusCode};
 use matrix_sdk::ruma::MxcUri;
@@ -28,7 +28,7 @@ impl Bot {
         speaker: &Speaker,
         file: &SentFile,
     ) -> Result<Attachment, NotFetched> {
-        let most = self.largest_file().min(self.control.work().max_upload_mb << 20);
+        let most = self.largest_file().min(self.plane.settings().largest_upload);
         if let Some(size) = file.size.filter(|size| *size > most) {
             return Err(NotFetched::too_large(&file.name, Some(size), most));
         }
@@ -41,7 +41,7 @@ impl Bot {
             if let Some(size) = response.content_length().filter(|size| *size > most) {
                 return Err(NotFetched::too_large(&file.name, Some(size), most));
             }
-            let taking = Taking::begin(&self.control, speaker, (&file.name, most)).await?;
+            let taking = Taking::begin(&self.plane, speaker, (&file.name, most)).await?;
             take_in(response, &file.source, taking).await
         };
         fetching::whole(fetch).await
@@ -84,7 +84,7 @@ impl Bot {
     }
 }
 
-/// Writes down what comes, decrypted if it is encrypted.
+/// Hands over what comes, decrypted if it is encrypted.
 async fn take_in(
     mut response: Response,
     source: &MediaSource,
@@ -93,39 +93,49 @@ async fn take_in(
     match source {
         MediaSource::Plain(_) => {
             while let Some(piece) = next_piece(&mut response).await? {
-                taking.take(&piece)?;
+                taking.take(&piece).await?;
             }
             taking.finish().await
         }
         MediaSource::Encrypted(file) => {
             let info = MediaEncryptionInfo::from(file.as_ref().clone());
-            let (pieces, rest) = mpsc::channel(PIECES);
-            let decrypting =
-                tokio::task::spawn_blocking(move || decrypt(Pieces::new(rest), info, taking));
-            let mut sent = Ok(());
-            loop {
-                match next_piece(&mut response).await {
-                    Ok(Some(piece)) => {
-                        // Whoever decrypts may have given up, and says why.
-                        if pieces.send(piece).await.is_err() {
-                            break;
-                        }
-                    }
-                    Ok(None) => break,
-                    Err(error) => {
-                        sent = Err(error);
-                        break;
-                    }
-                }
-            }
-            drop(pieces);
-            let decrypted = decrypting.await;
-            sent?;
-            let taking =
-                decrypted.map_err(|error| NotFetched::passing(error, Patience::SOME))??;
-            taking.finish().await
+            take_in_sealed(response, info, taking).await
         }
     }
+}
+
+/// Fetches, decrypts and hands over side by side. Nothing is kept before all of it was decrypted.
+async fn take_in_sealed(
+    response: Response,
+    info: MediaEncryptionInfo,
+    mut taking: Taking,
+) -> Result<Attachment, NotFetched> {
+    let (to_open, sealed) = mpsc::channel(PIECES);
+    let (opened, mut plain) = mpsc::channel::<Vec<u8>>(PIECES);
+    let name = taking.name().to_owned();
+    let opening =
+        tokio::task::spawn_blocking(move || decrypt(Pieces::new(sealed), info, &name, &opened));
+    let hand_over = async move {
+        while let Some(piece) = plain.recv().await {
+            taking.take(&piece).await?;
+        }
+        Ok::<_, NotFetched>(taking)
+    };
+    let (sent, decrypted, taken) = tokio::join!(send_on(response, to_open), opening, hand_over);
+    sent?;
+    decrypted.map_err(|error| NotFetched::passing(error, Patience::SOME))??;
+    taken?.finish().await
+}
+
+/// Passes on what comes, until all of it has or nobody wants more.
+async fn send_on(mut response: Response, to: mpsc::Sender<Bytes>) -> Result<(), NotFetched> {
+    while let Some(piece) = next_piece(&mut response).await? {
+        // Whoever decrypts may have given up, and says why.
+        if to.send(piece).await.is_err() {
+            break;
+        }
+    }
+    Ok(())
 }
 
 async fn next_piece(response: &mut Response) -> Result<Option<Bytes>, NotFetched> {
@@ -140,22 +150,24 @@ async fn next_piece(response: &mut Response) -> Result<Option<Bytes>, NotFetched
 fn decrypt(
     mut pieces: Pieces,
     info: MediaEncryptionInfo,
-    mut taking: Taking,
-) -> Result<Taking, NotFetched> {
-    let damaged = |name: &str, why: String| {
+    name: &str,
+    opened: &mpsc::Sender<Vec<u8>>,
+) -> Result<(), NotFetched> {
+    let damaged = |why: String| {
         tracing::warn!(why, "a file could not be decrypted");
         let name = text::short(name, 100);
         NotFetched::Never(format!("I could not decrypt the file `{name}`. Send it again."))
     };
-    let mut plain = AttachmentDecryptor::new(&mut pieces, info)
-        .map_err(|error| damaged(taking.name(), error.to_string()))?;
+    let mut plain =
+        AttachmentDecryptor::new(&mut pieces, info).map_err(|error| damaged(error.to_string()))?;
     let mut buffer = vec![0; 64 << 10];
     loop {
-        let read =
-            plain.read(&mut buffer).map_err(|error| damaged(taking.name(), error.to_string()))?;
+        let read = plain.read(&mut buffer).map_err(|error| damaged(error.to_string()))?;
         match buffer.get(..read) {
-            Some([]) | None => return Ok(taking),
-            Some(piece) => taking.take(piece)?,
+            Some([]) | None => return Ok(()),
+            // Whoever takes it may have given up, and says why.
+            Some(piece) if opened.blocking_send(piece.to_vec()).is_err() => return Ok(()),
+            Some(_) => {}
         }
     }
 }

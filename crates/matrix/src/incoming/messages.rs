@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
-use cloister_control::hosting::fetching::{self, NotFetched};
-use cloister_control::{ControlError, IncomingMessage, Speaker};
-use cloister_protocol::{AgentFrame, Attachment};
-use cloister_store::inbox::{HeardIn, InboxItem};
-use cloister_store::outbox::OutboxItem;
-use cloister_store::waiting::WhyWaiting;
+use cloister_kit::PlaneError;
+use cloister_kit::fetching::{self, NotFetched};
+use cloister_protocol::surface::{
+    AnswerToldBy, ConversationAt, DiscardFile, Incoming, Receive, Speaker, Stored, StoredMessage,
+    WhyWaiting,
+};
+use cloister_protocol::{Attachment, ErrorCode};
 use matrix_sdk::Room;
 use matrix_sdk::deserialized_responses::{TimelineEvent, TimelineEventKind};
 use matrix_sdk::ruma::{EventId, OwnedEventId};
 
 use super::heard::{Heard, Said, Seen};
 use super::{Outcome, text};
-use crate::SURFACE;
 use crate::bot::Bot;
 use crate::outgoing::Origin;
 
@@ -37,7 +37,7 @@ impl Bot {
         room: &Room,
         seen: &Seen,
         said: &Said,
-    ) -> Result<Outcome, ControlError> {
+    ) -> Result<Outcome, PlaneError> {
         let Some(speaker) = self.speaker(room, seen, &said.text).await? else {
             return Ok(Outcome::Done);
         };
@@ -63,11 +63,12 @@ impl Bot {
                     self.speak(room, &format!("file-{}", seen.id), &words).await;
                     return Ok(Outcome::Done);
                 }
-                Err(NotFetched::Control(error)) => return self.not_taken(room, seen, error).await,
+                Err(NotFetched::Plane(error)) => return self.not_taken(room, seen, error).await,
             }
         }
         let mut words = said.text.clone();
-        if let Some(earlier) = said.reply_to.as_ref().filter(|_| !text::is_command(&words)) {
+        let is_command = self.plane.commands().is_command(&words);
+        if let Some(earlier) = said.reply_to.as_ref().filter(|_| !is_command) {
             let quote = self.quote(room, earlier).await;
             words = format!("{quote}\n\n{words}");
         }
@@ -85,32 +86,28 @@ impl Bot {
                 Ok(Outcome::Done)
             }
             Err(error) => {
-                // It is fetched again when the message is tried again.
-                for file in &attachments {
-                    self.control.discard_upload(speaker.workspace, file);
+                // It is fetched again when the message is tried again. Where no answer came, it may be stored with
+                // the message.
+                let unneeded = error.code() != ErrorCode::ShuttingDown;
+                for attachment in attachments.into_iter().filter(|_| unneeded) {
+                    self.plane.tell(DiscardFile { workspace: speaker.workspace, attachment });
                 }
                 self.not_taken(room, seen, error).await
             }
         }
     }
 
-    pub(super) async fn hand_over(&self, handed: Handed<'_>) -> Result<(), ControlError> {
+    pub(super) async fn hand_over(&self, handed: Handed<'_>) -> Result<(), PlaneError> {
         let Handed { speaker, event, thread, text, attachments } = handed;
         let origin = Origin { event: event.to_string(), thread: thread.map(ToString::to_string) };
-        let message = IncomingMessage {
-            surface: SURFACE,
-            workspace: speaker.workspace,
-            chat: speaker.chat,
+        let message = Incoming {
             id: text::message_id(event)?,
-            from: speaker.name.clone(),
+            speaker: speaker.clone(),
             text,
             attachments,
-            heard_in: Some(HeardIn {
-                conversation: speaker.conversation.id,
-                origin: Some(origin.to_json()),
-            }),
+            origin: Some(origin.to_json()),
         };
-        self.control.receive(message).await?;
+        self.plane.call(Receive { message }).await?;
         Ok(())
     }
 
@@ -119,8 +116,9 @@ impl Bot {
         &self,
         speaker: &Speaker,
         event: &EventId,
-    ) -> Result<Option<InboxItem>, ControlError> {
-        self.control.stored_message(SURFACE, speaker, &text::message_id(event)?).await
+    ) -> Result<Option<Stored>, PlaneError> {
+        let id = text::message_id(event)?;
+        self.plane.call(StoredMessage { speaker: speaker.clone(), id }).await
     }
 
     /// The message that is replied to, from this room and no other, as somebody's words.
@@ -147,17 +145,10 @@ impl Bot {
 
     /// The answer that begins with a message of ours, whole: the event itself holds what was shown first.
     async fn answer_told_by(&self, room: &Room, event: &EventId) -> Option<String> {
-        let store = self.control.store();
-        let here = store.conversation(self.id(), room.room_id().as_str()).await.ok()??;
-        let first = |row: &OutboxItem| format!("{}/0", row.turn);
-        let row = store.told_by(here.id, event.as_str()).await.ok()??;
-        let post = store.post(here.id, &first(&row)).await.ok()??;
-        match row.frame {
-            AgentFrame::End(end) if post.external_id.as_deref() == Some(event.as_str()) => {
-                Some(end.text)
-            }
-            _ => None,
-        }
+        let (connector, place) = (self.id(), room.room_id().to_string());
+        let here = self.plane.call(ConversationAt { connector, place }).await.ok()??;
+        let told = AnswerToldBy { conversation: here.id, message: event.to_string() };
+        self.plane.call(told).await.ok()?
     }
 
     /// The same, with a little patience: its key may have to come from the backup first.

@@ -16,11 +16,9 @@ mod waiting;
 
 use std::time::Duration;
 
-use cloister_control::hosting::{Lately, Patience};
-use cloister_control::ports::SendError;
-use cloister_control::{ControlError, spell_commands};
+use cloister_kit::{Lately, Patience, PlaneError};
 use cloister_protocol::ErrorCode;
-use cloister_store::waiting::{ToWait, WhyWaiting};
+use cloister_protocol::surface::{LetWait, OnceAWhile, SendError, WaitsIn, WhyWaiting};
 use matrix_sdk::Room;
 use matrix_sdk::deserialized_responses::{
     TimelineEvent, TimelineEventKind, VerificationLevel, VerificationState,
@@ -70,7 +68,7 @@ impl Bot {
         &self,
         room: &Room,
         event: &TimelineEvent,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), PlaneError> {
         let Some(seen) = seen(event) else {
             tracing::debug!(room = %room.room_id(), "an event could not be read");
             return Ok(());
@@ -87,13 +85,13 @@ impl Bot {
         if self.is_forged(room, event, &seen).await? {
             return Ok(());
         }
-        let place = room.room_id().as_str();
         let after_others = match &seen.heard {
             Heard::Said(said) if said.file.is_some() => Some(WhyWaiting::NoFile),
             // What helps against a flood goes ahead; what changes the chat comes after what was said before it.
-            Heard::Said(said) if cloister_control::is_urgent(&said.text) => None,
+            Heard::Said(said) if self.plane.commands().is_urgent(&said.text) => None,
             Heard::Said(_) | Heard::Edited { .. } => {
-                let waits = self.control.store().waits_in(self.id(), place).await?;
+                let place = room.room_id().to_string();
+                let waits = self.plane.call(WaitsIn { connector: self.id(), place }).await?;
                 waits.then_some(WhyWaiting::Busy)
             }
             _ => None,
@@ -110,7 +108,7 @@ impl Bot {
     }
 
     /// Does what an event asks for.
-    async fn take(&self, room: &Room, seen: &Seen) -> Result<Outcome, ControlError> {
+    async fn take(&self, room: &Room, seen: &Seen) -> Result<Outcome, PlaneError> {
         match &seen.heard {
             Heard::Said(said) => return self.take_message(room, seen, said).await,
             Heard::Edited { of, text } => return self.take_edit(room, seen, of, text).await,
@@ -132,7 +130,7 @@ impl Bot {
         room: &Room,
         event: &TimelineEvent,
         seen: &Seen,
-    ) -> Result<bool, ControlError> {
+    ) -> Result<bool, PlaneError> {
         let Some(why) = doubt(&event.kind, &seen.heard, self.is_sealed(room).await?) else {
             return self.is_of_doubtful_device(room, event, seen).await;
         };
@@ -144,12 +142,12 @@ impl Bot {
     }
 
     /// Whether a room is encrypted, or ever was.
-    async fn is_sealed(&self, room: &Room) -> Result<bool, ControlError> {
+    async fn is_sealed(&self, room: &Room) -> Result<bool, PlaneError> {
         let sealed = self.seals(room).await;
-        sealed.map_err(|error| ControlError::busy(error.to_string(), ASK_AGAIN))
+        sealed.map_err(|error| PlaneError::busy(error.to_string(), ASK_AGAIN))
     }
 
-    async fn cannot_use(&self, room: &Room, seen: &Seen, what: &str) -> Result<(), ControlError> {
+    async fn cannot_use(&self, room: &Room, seen: &Seen, what: &str) -> Result<(), PlaneError> {
         if self.speaker(room, seen, "").await?.is_some() {
             let words = format!(
                 "I can't do anything with {what}. Write to me, or send a file, a picture or a voice message."
@@ -166,11 +164,11 @@ impl Bot {
         seen: &Seen,
         why: WhyWaiting,
         sealed: Option<&str>,
-    ) -> Result<(), ControlError> {
-        let place = room.room_id().as_str();
-        let event = seen.id.as_str();
-        let waits = ToWait { connector: self.id(), place, event, why, sealed };
-        if self.control.store().let_wait(waits).await? {
+    ) -> Result<(), PlaneError> {
+        let (place, event) = (room.room_id().to_string(), seen.id.to_string());
+        let sealed = sealed.map(str::to_owned);
+        let waits = LetWait { connector: self.id(), place, event, why, sealed };
+        if self.plane.call(waits).await? {
             self.incoming.wake();
         } else if why != WhyWaiting::NoKey {
             // Who writes what can't be read has been told already, long ago.
@@ -183,7 +181,7 @@ impl Bot {
 
     /// Says something in a room, unless it was said there so lately.
     async fn tell(&self, room: &Room, topic: &str, every: Duration, words: &str) {
-        let now = self.control.store().clock.now_ms();
+        let now = self.plane.now_ms();
         if !self.incoming.lately.first_in(format!("{topic} {}", room.room_id()), every, now) {
             return;
         }
@@ -208,9 +206,9 @@ impl Bot {
         &self,
         room: &Room,
         seen: &Seen,
-        error: ControlError,
-    ) -> Result<Outcome, ControlError> {
-        if matches!(error, ControlError::Busy { .. }) {
+        error: PlaneError,
+    ) -> Result<Outcome, PlaneError> {
+        if error.is_busy() {
             let body = error.body();
             let words =
                 format!("{}. Your message waits, and is taken when there is room.", body.message);
@@ -220,13 +218,14 @@ impl Bot {
         match error.code() {
             ErrorCode::Internal => return Err(error),
             // It passes: an event is never skipped for it.
-            ErrorCode::ShuttingDown => return Err(ControlError::busy(error.to_string(), MINUTE)),
+            ErrorCode::ShuttingDown => return Err(PlaneError::busy(error.to_string(), MINUTE)),
             code => {
                 let body = error.body();
                 let fix = body.fix.map(|fix| format!(" ({fix})")).unwrap_or_default();
                 let words = format!("I did not take that: {}{fix}.", body.message);
-                let words = spell_commands(crate::SURFACE, &words);
-                if self.control.once_a_while(&format!("matrix {} {code:?}", room.room_id())) {
+                let words = self.plane.commands().spelled(crate::SIGN, &words);
+                let again = OnceAWhile { key: format!("matrix {} {code:?}", room.room_id()) };
+                if self.plane.call(again).await.unwrap_or(false) {
                     self.speak(room, &format!("not-taken-{}", seen.id), &words).await;
                 }
             }

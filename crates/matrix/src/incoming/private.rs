@@ -1,15 +1,16 @@
 //! A person's own room stays their own: while somebody else is in it, or may come in or read without being asked in,
 //! nothing is taken or told there. Judged anew for every message, answer and sending, by what the room is then.
 
-use cloister_control::ControlError;
-use cloister_store::conversations::Conversation;
+use cloister_kit::PlaneError;
+use cloister_protocol::surface::{
+    AccountsOf, ChatsChanged, Conversation, ConversationAt, SetBroken,
+};
 use matrix_sdk::ruma::OwnedUserId;
 use matrix_sdk::ruma::events::StateEventType;
 use matrix_sdk::{Room, RoomMemberships};
 
 use super::speakers::is_private;
 use super::{ASK_AGAIN, HOUR, text};
-use crate::SURFACE;
 use crate::bot::Bot;
 
 /// What a room is that nobody said anything about: as the specification has it.
@@ -108,7 +109,7 @@ impl Bot {
         &self,
         room: &Room,
         conversation: &Conversation,
-    ) -> Result<Option<NotPrivate>, ControlError> {
+    ) -> Result<Option<NotPrivate>, PlaneError> {
         if !is_private(conversation) {
             return Ok(None);
         }
@@ -124,7 +125,7 @@ impl Bot {
         &self,
         room: &Room,
         conversation: &Conversation,
-    ) -> Result<Vec<OwnedUserId>, ControlError> {
+    ) -> Result<Vec<OwnedUserId>, PlaneError> {
         let Some(user) = conversation.user else { return Ok(Vec::new()) };
         let mut there = self.members(room).await?;
         let us = self.client.user_id();
@@ -132,19 +133,13 @@ impl Bot {
         if there.is_empty() {
             return Ok(there);
         }
-        let own = self.control.store().identities_of(user).await?;
-        let is_own = |member: &OwnedUserId| {
-            own.iter().any(|identity| {
-                identity.account.surface == SURFACE
-                    && identity.account.external_id == member.as_str()
-            })
-        };
-        there.retain(|member| !is_own(member));
+        let own = self.plane.call(AccountsOf { user }).await?;
+        there.retain(|member| !own.iter().any(|account| account == member.as_str()));
         Ok(there)
     }
 
     /// What a room is open to that nobody was asked into. Asked of the homeserver while a sync has not said.
-    pub(crate) async fn opened(&self, room: &Room) -> Result<Option<Open>, ControlError> {
+    pub(crate) async fn opened(&self, room: &Room) -> Result<Option<Open>, PlaneError> {
         if room.is_state_fully_synced() {
             let rule = room.join_rule();
             let rule = rule.as_ref().map_or(USUAL_JOIN_RULE, |rule| rule.as_str());
@@ -167,20 +162,21 @@ impl Bot {
         &self,
         room: &Room,
         conversation: &Conversation,
-    ) -> Result<bool, ControlError> {
-        let store = self.control.store();
+    ) -> Result<bool, PlaneError> {
         let closed = is_closed(conversation);
         let Some(why) = self.not_private(room, conversation).await? else {
             if closed {
-                store.set_broken(conversation.id, None).await?;
-                self.control.chats_changed();
+                let opened = SetBroken { conversation: conversation.id, why: None };
+                self.plane.call(opened).await?;
+                self.plane.tell(ChatsChanged {});
                 tracing::info!(room = %room.room_id(), "a room is private again");
             }
             return Ok(true);
         };
         if conversation.broken.is_none() || closed {
             if conversation.broken.as_deref() != Some(why.mark()) {
-                store.set_broken(conversation.id, Some(why.mark())).await?;
+                let mark = Some(why.mark().to_owned());
+                self.plane.call(SetBroken { conversation: conversation.id, why: mark }).await?;
             }
             tracing::warn!(room = %room.room_id(), why = why.mark(), "a private room is not private");
         }
@@ -194,9 +190,9 @@ impl Bot {
     }
 
     /// Who can read along changed.
-    pub(super) async fn somebody_moved(&self, room: &Room) -> Result<(), ControlError> {
-        let place = room.room_id().as_str();
-        if let Some(conversation) = self.control.store().conversation(self.id(), place).await? {
+    pub(super) async fn somebody_moved(&self, room: &Room) -> Result<(), PlaneError> {
+        let here = ConversationAt { connector: self.id(), place: room.room_id().to_string() };
+        if let Some(conversation) = self.plane.call(here).await? {
             self.keep_private(room, &conversation).await?;
             self.came_back(room, &conversation).await?;
         }
@@ -204,7 +200,7 @@ impl Bot {
     }
 
     /// Who is in a room, or invited to it.
-    pub(super) async fn members(&self, room: &Room) -> Result<Vec<OwnedUserId>, ControlError> {
+    pub(super) async fn members(&self, room: &Room) -> Result<Vec<OwnedUserId>, PlaneError> {
         let members = async {
             room.sync_members().await?;
             let mut there = room.joined_user_ids().await?;
@@ -217,7 +213,7 @@ impl Bot {
         let unknown = |why: String| {
             tracing::warn!(room = %room.room_id(), why, "the members of a room could not be asked for");
             // It passes: an event is never skipped for it.
-            ControlError::busy("the members of a room could not be asked for", ASK_AGAIN)
+            PlaneError::busy("the members of a room could not be asked for", ASK_AGAIN)
         };
         let found = tokio::time::timeout(self.options.request_timeout(), members).await;
         let found = found.map_err(|late| unknown(late.to_string()))?;

@@ -1,7 +1,8 @@
 //! Answers by reaction: an approval that a person gives with one touch.
 
-use cloister_control::{ControlError, Pressed};
-use cloister_protocol::{AgentFrame, Answer, ErrorCode};
+use cloister_kit::PlaneError;
+use cloister_protocol::surface::{Asks, ConversationAt, OnceAWhile, PressAnswer};
+use cloister_protocol::{Answer, ErrorCode};
 use matrix_sdk::Room;
 use matrix_sdk::deserialized_responses::TimelineEvent;
 use matrix_sdk::ruma::EventId;
@@ -10,7 +11,6 @@ use super::heard::Seen;
 use super::messages::NotThere;
 use super::speakers::is_private;
 use super::{ASK_AGAIN, MINUTE};
-use crate::SURFACE;
 use crate::bot::Bot;
 use crate::outgoing::{Touch, answer_of};
 
@@ -22,14 +22,12 @@ impl Bot {
         seen: &Seen,
         to: &EventId,
         with: &str,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), PlaneError> {
         let Some(answer) = answer_of(with) else { return Ok(()) };
-        let place = room.room_id().as_str();
-        let Some(conversation) = self.control.store().conversation(self.id(), place).await? else {
-            return Ok(());
-        };
-        let told = self.control.store().told_by(conversation.id, to.as_str()).await?;
-        if !told.is_some_and(|row| matches!(row.frame, AgentFrame::Ask(_))) {
+        let here = ConversationAt { connector: self.id(), place: room.room_id().to_string() };
+        let Some(conversation) = self.plane.call(here).await? else { return Ok(()) };
+        let asks = Asks { conversation: conversation.id, message: to.to_string() };
+        if !self.plane.call(asks).await? {
             return Ok(());
         }
         // What is asked of one person is answered where they are by themselves, as it is by words.
@@ -46,21 +44,20 @@ impl Bot {
             self.tell(room, "reaction-not-counted", MINUTE, why).await;
             return Ok(());
         }
-        let pressed = Pressed {
-            surface: SURFACE,
-            by: seen.sender.as_str(),
+        let pressed = PressAnswer {
             conversation: conversation.id,
-            message: to.as_str(),
+            message: to.to_string(),
+            by: seen.sender.to_string(),
             answer,
         };
-        let Err(error) = self.control.press(pressed).await else { return Ok(()) };
+        let Err(error) = self.plane.call(pressed).await else { return Ok(()) };
         match error.code() {
             ErrorCode::Internal | ErrorCode::ShuttingDown => Err(error),
             // It was answered before, by them or by somebody else: the question says so itself.
             ErrorCode::Conflict | ErrorCode::NotFound => Ok(()),
             _ => {
                 let key = format!("matrix reaction {} {}", room.room_id(), seen.sender);
-                if self.control.once_a_while(&key) {
+                if self.plane.call(OnceAWhile { key }).await.unwrap_or(false) {
                     let words = format!("{}: {}.", seen.sender, error.body().message);
                     self.speak(room, &format!("reaction-{}", seen.id), &words).await;
                 }
@@ -71,12 +68,12 @@ impl Bot {
 
     /// Whether an event is on the homeserver as it was sent: a question that was taken away is not shown to
     /// anybody, and a reaction that was taken back is none.
-    async fn still_stands(&self, room: &Room, event: &EventId) -> Result<bool, ControlError> {
+    async fn still_stands(&self, room: &Room, event: &EventId) -> Result<bool, PlaneError> {
         match self.fetch_event(room, event).await {
             Ok(found) => Ok(!is_redacted(&found)),
             Err(NotThere::Ever) => Ok(false),
             Err(NotThere::Now) => {
-                Err(ControlError::busy("a question could not be looked at", ASK_AGAIN))
+                Err(PlaneError::busy("a question could not be looked at", ASK_AGAIN))
             }
         }
     }
@@ -88,7 +85,7 @@ impl Bot {
         room: &Room,
         seen: &Seen,
         answer: Answer,
-    ) -> Result<Option<&'static str>, ControlError> {
+    ) -> Result<Option<&'static str>, PlaneError> {
         if !self.knows(&seen.sender).await? {
             return Ok(None);
         }

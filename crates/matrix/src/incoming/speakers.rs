@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
-use cloister_control::{Control, ControlError, Heard as Where, Located, Speaker};
-use cloister_store::StoreError;
-use cloister_store::conversations::{Conversation, ConversationKind};
+use cloister_kit::{PlaneError, words};
+use cloister_protocol::surface::{
+    Connectors, Conversation, ConversationAt, ConversationKind, Heard as Where, IsKnown, Locate,
+    Located, PairingWords, SetBroken, Speaker,
+};
 use matrix_sdk::Room;
 use matrix_sdk::ruma::UserId;
 
 use super::HOUR;
 use super::heard::{Heard, Seen};
-use crate::SURFACE;
 use crate::bot::Bot;
 
 const PAIR_ALONE: &str =
@@ -23,8 +24,8 @@ impl Bot {
         &self,
         room: &Room,
         seen: &Seen,
-        words: &str,
-    ) -> Result<Option<Box<Speaker>>, ControlError> {
+        text: &str,
+    ) -> Result<Option<Box<Speaker>>, PlaneError> {
         let sender = seen.sender.as_str();
         if self.is_bot_of_ours(sender).await? {
             return Ok(None);
@@ -37,14 +38,16 @@ impl Bot {
             Some(_) => false,
             None => self.alone_with(room, &seen.sender).await?,
         };
-        let place = room.room_id().as_str();
+        let place = room.room_id().to_string();
         let heard = if alone { Where::Direct(place) } else { Where::Shared(place) };
-        match self.control.locate(self.id(), SURFACE, sender, heard).await? {
+        let locate = Locate { connector: self.id(), sender: sender.to_owned(), heard };
+        match self.plane.call(locate).await? {
             Located::To(mut speaker) => {
                 // Who is heard there can be told something there.
                 if speaker.conversation.broken.is_some() && !super::is_closed(&speaker.conversation)
                 {
-                    self.control.store().set_broken(speaker.conversation.id, None).await?;
+                    let conversation = speaker.conversation.id;
+                    self.plane.call(SetBroken { conversation, why: None }).await?;
                     speaker.conversation.broken = None;
                 }
                 if known.is_none() && speaker.conversation.kind == ConversationKind::Door {
@@ -59,8 +62,11 @@ impl Bot {
             }
             Located::Stranger { tell } => {
                 let key = format!("stranger-{}", seen.id);
-                let answer = match Control::asks_to_pair(words) {
-                    true if alone => self.control.pairing_words(SURFACE, sender, sender).await,
+                let answer = match words::asks_to_pair(text) {
+                    true if alone => {
+                        let (account, name) = (sender.to_owned(), sender.to_owned());
+                        self.plane.call(PairingWords { account, name }).await?
+                    }
                     true => {
                         self.tell(room, "pair-alone", HOUR, PAIR_ALONE).await;
                         None
@@ -82,7 +88,7 @@ impl Bot {
     }
 
     /// Whether an event may wait to be looked at later: its sender is somebody we know, in a room we know.
-    pub(super) async fn may_wait(&self, room: &Room, seen: &Seen) -> Result<bool, ControlError> {
+    pub(super) async fn may_wait(&self, room: &Room, seen: &Seen) -> Result<bool, PlaneError> {
         let words = match &seen.heard {
             Heard::Said(said) => said.text.as_str(),
             _ => "",
@@ -91,10 +97,11 @@ impl Bot {
     }
 
     /// The conversation that a room is; one that nobody knows is repaired, once in a while.
-    async fn known_room(&self, room: &Room) -> Result<Option<Conversation>, ControlError> {
-        let place = room.room_id().as_str();
-        let known = self.control.store().conversation(self.id(), place).await?;
-        let now = self.control.store().clock.now_ms();
+    async fn known_room(&self, room: &Room) -> Result<Option<Conversation>, PlaneError> {
+        let place = room.room_id().to_string();
+        let here = ConversationAt { connector: self.id(), place: place.clone() };
+        let known = self.plane.call(here).await?;
+        let now = self.plane.now_ms();
         let repair = format!("repair {place}");
         if known.is_none() && self.incoming.lately.first_in(repair.clone(), HOUR, now) {
             let repaired = self.repair_room(room).await;
@@ -108,7 +115,7 @@ impl Bot {
     }
 
     /// Whether nobody but this person and us is in a room, or invited to it, or may come in or read unasked.
-    async fn alone_with(&self, room: &Room, person: &UserId) -> Result<bool, ControlError> {
+    async fn alone_with(&self, room: &Room, person: &UserId) -> Result<bool, PlaneError> {
         let there = self.members(room).await?;
         let us = self.client.user_id();
         let alone = there.iter().all(|member| member == person || Some(&**member) == us);
@@ -116,17 +123,14 @@ impl Bot {
     }
 
     /// Whether it is another connector's account: two of ours in one room have nothing to say to each other.
-    async fn is_bot_of_ours(&self, account: &str) -> Result<bool, ControlError> {
-        match self.control.store().connector(SURFACE, account).await {
-            Ok(_) => Ok(true),
-            Err(StoreError::NotFound { .. }) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
+    async fn is_bot_of_ours(&self, account: &str) -> Result<bool, PlaneError> {
+        let ours = self.plane.call(Connectors {}).await?;
+        Ok(ours.iter().any(|connector| connector.account == account))
     }
 
     /// Whether an account belongs to somebody.
-    pub(super) async fn knows(&self, account: &UserId) -> Result<bool, ControlError> {
-        Ok(self.control.store().identity(SURFACE, account.as_str()).await?.is_some())
+    pub(super) async fn knows(&self, account: &UserId) -> Result<bool, PlaneError> {
+        self.plane.call(IsKnown { account: account.to_string() }).await
     }
 }
 

@@ -3,9 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use cloister_control::ControlError;
-use cloister_store::StoreError;
-use cloister_store::waiting::{WaitingEvent, WhyWaiting};
+use cloister_kit::PlaneError;
+use cloister_protocol::surface::{
+    SealedEvent, StopWaiting, ToldThatItWaits, WaitingEvent, WaitingEvents, WhyWaiting,
+};
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
@@ -50,7 +51,7 @@ enum Ended {
 struct Look {
     /// Every room is begun with, or only those that could not be begun with before.
     everywhere: bool,
-    waits: Result<Vec<WaitingEvent>, StoreError>,
+    waits: Result<Vec<WaitingEvent>, PlaneError>,
 }
 
 impl Bot {
@@ -86,7 +87,8 @@ impl Bot {
     }
 
     async fn look(&self, everywhere: bool) -> Look {
-        Look { everywhere, waits: self.control.store().waiting_events(self.id()).await }
+        let waits = self.plane.call(WaitingEvents { connector: self.id() }).await;
+        Look { everywhere, waits }
     }
 
     /// Begins with the rooms where something waits, and says when to look again.
@@ -94,8 +96,7 @@ impl Bot {
         let waits = match look.waits {
             Ok(waits) => waits,
             Err(error) => {
-                let error = ControlError::from(error).chain();
-                tracing::error!(error, "what waits could not be looked at");
+                tracing::error!(error = error.chain(), "what waits could not be looked at");
                 busy.give_up_more();
                 return LOOK_EVERY;
             }
@@ -151,10 +152,11 @@ impl Bot {
                 // We are there no longer, or do not know it yet.
                 None => Ok(self.later_or_never(None, &waiting).await),
             };
-            let store = self.control.store();
             let kept = match outcome {
                 Ok(Outcome::Done) => {
-                    store.stop_waiting(self.id(), place, &waiting.event).await.map(drop)
+                    let (connector, place) = (self.id(), place.to_owned());
+                    let done = StopWaiting { connector, place, event: waiting.event };
+                    self.plane.call(done).await.map(drop)
                 }
                 Ok(Outcome::Later(WhyWaiting::NoKey)) => Ok(()),
                 // A file that does not come goes on being tried, and holds up nobody.
@@ -174,14 +176,15 @@ impl Bot {
                 }
             };
             if let Err(error) = kept {
-                tracing::error!(place, %error, "an event that waited could not be let go");
+                let error = error.chain();
+                tracing::error!(place, error, "an event that waited could not be let go");
                 return;
             }
         }
     }
 
     /// Tries to take an event that waits. One that is given up is done with, and the person told.
-    async fn retry(&self, room: &Room, waiting: &WaitingEvent) -> Result<Outcome, ControlError> {
+    async fn retry(&self, room: &Room, waiting: &WaitingEvent) -> Result<Outcome, PlaneError> {
         let event = match self.waiting_event(room, waiting).await {
             Ok(event) => event,
             Err(NotThere::Now) => return Ok(self.later_or_never(Some(room), waiting).await),
@@ -190,7 +193,8 @@ impl Bot {
         if let TimelineEventKind::UnableToDecrypt { utd_info, .. } = &event.kind {
             if self.age_ms(waiting) > self.key_wait_ms() && !waiting.told {
                 self.tell(room, "no-key", HOUR, what_to_do(&utd_info.reason)).await;
-                self.control.store().told_that_it_waits(waiting.id).await?;
+                let told = ToldThatItWaits { connector: self.id(), waiting: waiting.id };
+                self.plane.call(told).await?;
             }
             return Ok(self.later_or_never(Some(room), waiting).await);
         }
@@ -202,7 +206,7 @@ impl Bot {
     }
 
     fn age_ms(&self, waiting: &WaitingEvent) -> i64 {
-        self.control.store().clock.now_ms().saturating_sub(waiting.since)
+        self.plane.now_ms().saturating_sub(waiting.since)
     }
 
     /// Whether it is a file that was waited for long enough: what came after it goes first.
@@ -229,8 +233,13 @@ impl Bot {
         room: &Room,
         waiting: &WaitingEvent,
     ) -> Result<TimelineEvent, NotThere> {
-        if let Some(sealed) = &waiting.sealed {
-            let raw = Raw::<OriginalSyncRoomEncryptedEvent>::from_json_string(sealed.clone());
+        let sealed = SealedEvent { connector: self.id(), waiting: waiting.id };
+        let sealed = self.plane.call(sealed).await.map_err(|error| {
+            tracing::warn!(error = error.chain(), "an event that waits could not be asked for");
+            NotThere::Now
+        })?;
+        if let Some(sealed) = sealed {
+            let raw = Raw::<OriginalSyncRoomEncryptedEvent>::from_json_string(sealed);
             let raw = raw.map_err(|unread| never(&unread))?;
             let opened = room.decrypt_event(&raw, None).await;
             return opened.map_err(|error| not_now(&error));

@@ -1,14 +1,15 @@
 //! Files for people: uploaded, encrypted where the room is, and posted as what they are.
 //!
-//! They come from the artifacts that control keeps, and from nowhere else. After a kill a file may be uploaded
-//! again; it is posted once.
+//! They come from the artifacts that the control plane keeps, and from nowhere else. After a kill a file may be
+//! uploaded again; it is posted once.
 
-use std::io::{Read, Seek, SeekFrom};
+use std::io::Read;
 use std::time::Duration;
 
-use cloister_control::Download;
-use cloister_control::ports::{Recipient, SendError};
+use cloister_kit::Reading;
 use cloister_policy::legible;
+use cloister_protocol::ErrorCode;
+use cloister_protocol::surface::{FileToSend, Recipient, SendError};
 use matrix_sdk::Room;
 use matrix_sdk::config::RequestConfig;
 use matrix_sdk::ruma::events::room::message::{
@@ -39,7 +40,7 @@ impl Bot {
         room: &Room,
         to: &Recipient,
         key: &str,
-        file: &Download,
+        file: &FileToSend,
     ) -> Result<OwnedEventId, SendError> {
         let most = self.largest_file();
         if file.size > most {
@@ -66,27 +67,22 @@ impl Bot {
     }
 
     /// Reads a file and, if it is a picture, looks at it; away from what others wait for.
-    async fn look_at(&self, file: &Download, most: u64) -> Result<Looked, SendError> {
-        let unreadable = |error: std::io::Error| {
-            SendError::Unreachable(format!("a file could not be read: {error}"))
-        };
-        let mut open = file.file.try_clone().map_err(unreadable)?;
-        let is_picture = file.mime.starts_with("image/");
-        let looking = tokio::task::spawn_blocking(move || {
-            let mut data = Vec::new();
-            open.seek(SeekFrom::Start(0))?;
-            open.take(most.saturating_add(1)).read_to_end(&mut data)?;
-            let picture = (is_picture && data.len() <= LARGEST_PICTURE)
-                .then(|| thumbnails::look(&data))
-                .flatten();
-            Ok(Looked { data, picture })
-        });
-        match looking.await {
-            Ok(looked) => looked.map_err(unreadable),
-            Err(error) => {
-                Err(SendError::Refused(format!("a file could not be looked at: {error}")))
+    async fn look_at(&self, file: &FileToSend, most: u64) -> Result<Looked, SendError> {
+        let data = Reading::of(&self.plane, file).whole(most).await.map_err(|error| {
+            let why = format!("a file could not be read: {error}");
+            match error.code() {
+                ErrorCode::TooLarge => SendError::Refused(why),
+                _ => SendError::Unreachable(why),
             }
-        }
+        })?;
+        let is_picture = file.mime.starts_with("image/") && data.len() <= LARGEST_PICTURE;
+        let looking = tokio::task::spawn_blocking(move || {
+            let picture = is_picture.then(|| thumbnails::look(&data)).flatten();
+            Looked { data, picture }
+        });
+        looking
+            .await
+            .map_err(|error| SendError::Refused(format!("a file could not be looked at: {error}")))
     }
 
     async fn upload(

@@ -1,8 +1,7 @@
 //! The content of messages: plain text, HTML beside it, what it answers, and how it takes another's place.
 
-use cloister_control::ports::Recipient;
 use cloister_policy::legible;
-use cloister_store::conversations::ConversationKind;
+use cloister_protocol::surface::{ConversationKind, Recipient};
 use matrix_sdk::ruma::events::Mentions;
 use matrix_sdk::ruma::events::relation::{InReplyTo, Replacement, Reply, Thread};
 use matrix_sdk::ruma::events::room::message::{

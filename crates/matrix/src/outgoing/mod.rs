@@ -12,9 +12,11 @@ mod thumbnails;
 
 use std::time::Duration;
 
-use cloister_control::ports::{Manners, Posting, Recipient, SendError, Streaming, Surface};
-use cloister_store::connectors::ConnectorId;
-use cloister_store::conversations::{Conversation, ConversationKind};
+use cloister_kit::Surface;
+use cloister_protocol::surface::{
+    ConnectorId, ConversationKind, Manners, Measure, Posting, Recipient, SendError, Streaming,
+    StreamingBy,
+};
 use futures_util::future::BoxFuture;
 use matrix_sdk::Room;
 use matrix_sdk::ruma::EventId;
@@ -50,10 +52,6 @@ impl Default for Memory {
 }
 
 impl Surface for Bot {
-    fn name(&self) -> &'static str {
-        crate::SURFACE
-    }
-
     fn connector(&self) -> ConnectorId {
         self.id()
     }
@@ -61,15 +59,20 @@ impl Surface for Bot {
     fn manners(&self) -> Manners {
         Manners {
             longest: messages::LONGEST,
-            measure: messages::measure,
+            measure: Measure::Asked,
             typing_lasts: TYPING_LASTS,
             largest_file: self.largest_file(),
             remembers_keys: true,
         }
     }
 
-    fn streaming(&self, _: &Conversation) -> Streaming {
-        Streaming::Edits { every: Duration::from_millis(self.options.edit_every_ms) }
+    fn streaming(&self) -> StreamingBy {
+        let every = Duration::from_millis(self.options.edit_every_ms);
+        StreamingBy { own: Streaming::Edits { every }, shared: Streaming::Edits { every } }
+    }
+
+    fn measure(&self, markdown: &str) -> usize {
+        messages::measure(markdown)
     }
 
     fn post<'a>(

@@ -6,8 +6,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use cloister_control::ports::{Recipient, SendError};
 use cloister_policy::legible;
+use cloister_protocol::surface::{Recipient, SendError};
 use cloister_protocol::{Answer, Ask};
 use matrix_sdk::Room;
 use matrix_sdk::ruma::OwnedEventId;

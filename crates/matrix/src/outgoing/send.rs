@@ -1,9 +1,9 @@
 //! Sending one event: under a transaction id that is the same after a kill, within a bounded time, with what
-//! went wrong in the words that control acts on.
+//! went wrong in the words that the control plane acts on.
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use cloister_control::ports::{Recipient, SendError};
+use cloister_protocol::surface::{Recipient, SendError};
 use matrix_sdk::config::RequestConfig;
 use matrix_sdk::media::MediaError;
 use matrix_sdk::ruma::api::client::membership::joined_rooms;
@@ -125,7 +125,7 @@ impl Bot {
 
     /// What a failure of the SDK means to who wants to send.
     pub(super) fn failed(&self, error: &Error) -> SendError {
-        let now = u64::try_from(self.control.store().clock.now_ms()).unwrap_or(0);
+        let now = u64::try_from(self.plane.now_ms()).unwrap_or(0);
         meaning(error, Duration::from_millis(now))
     }
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use cloister_protocol::UserId;
 use cloister_protocol::admin::Skipped;
-use cloister_store::conversations::{Conversation, ConversationKind};
+use cloister_protocol::surface::{Conversation, ConversationKind};
 
 use super::graph::{
     Change, ChatKey, FIRST_CHAT, Known, NOT_IN_IT, PERSON_LEFT, Person, Plan, Scope, Seen,

@@ -1,6 +1,5 @@
+use cloister_protocol::surface::{ConnectorId, ConversationId};
 use cloister_protocol::{ChatId, WorkspaceId};
-use cloister_store::connectors::ConnectorId;
-use cloister_store::conversations::ConversationId;
 use matrix_sdk::ruma::OwnedUserId;
 use proptest::prelude::*;
 
@@ -57,7 +56,7 @@ fn whole(seen: &[Seen], known: &Known) -> Plan {
     decide(seen, &joined, known, Scope::Everything)
 }
 
-/// What the database does with a plan.
+/// What the control plane does with a plan.
 fn apply(known: &mut Known, plan: &Plan) {
     for change in &plan.changes {
         match change {

@@ -6,9 +6,12 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use cloister_control::ControlError;
+use cloister_kit::PlaneError;
+use cloister_protocol::surface::{
+    ChatsChanged, Conversation, ConversationKind, Conversations, ForgetConversation, Home, Homes,
+    SetHome,
+};
 use cloister_protocol::{ChatId, UserId as Whose};
-use cloister_store::conversations::{Conversation, ConversationKind};
 use futures_util::FutureExt;
 use matrix_sdk::ruma::RoomId;
 
@@ -67,7 +70,7 @@ impl Bot {
         let offered = async {
             self.invite_home(user).await?;
             self.invite_back(user, |chat| wanted.is(chat)).await?;
-            let now = self.control.store().clock.now_ms();
+            let now = self.plane.now_ms();
             let again = |row: &Conversation| {
                 let key = format!("asked again {}", row.id.number());
                 row.user == Some(user)
@@ -76,8 +79,8 @@ impl Bot {
             };
             self.make_again(again).await?;
             // A Space may have to be made as well.
-            self.control.chats_changed();
-            Ok::<_, ControlError>(())
+            self.plane.tell(ChatsChanged {});
+            Ok::<_, PlaneError>(())
         };
         if let Err(error) = offered.await {
             tracing::warn!(%user, error = error.chain(), "a person could not be offered their rooms");
@@ -85,8 +88,8 @@ impl Bot {
     }
 
     /// Sees to rooms and Spaces that vanished from the server.
-    pub(super) async fn tend_gone(&self) -> Result<(), ControlError> {
-        let now = self.control.store().clock.now_ms();
+    pub(super) async fn tend_gone(&self) -> Result<(), PlaneError> {
+        let now = self.plane.now_ms();
         if self.rooms.lately.first_in("looked for what is gone".to_owned(), LOOKED, now) {
             self.note_gone().await?;
         }
@@ -99,9 +102,8 @@ impl Bot {
     }
 
     /// Has rooms made again that this account is not in any more, as far as `again` says.
-    async fn make_again(&self, again: impl Fn(&Conversation) -> bool) -> Result<(), ControlError> {
-        let store = self.control.store();
-        let mut broken = store.conversations(self.id()).await?;
+    async fn make_again(&self, again: impl Fn(&Conversation) -> bool) -> Result<(), PlaneError> {
+        let mut broken = self.plane.call(Conversations { connector: self.id() }).await?;
         broken.retain(|row| {
             let made = row.kind == ConversationKind::Room && row.external_id.is_some();
             made && row.broken.is_some() && !has_left(row) && !is_closed(row)
@@ -115,61 +117,61 @@ impl Bot {
         for row in broken {
             let Some(user) = row.user else { continue };
             let there = row.external_id.as_deref().is_some_and(|id| joined.contains(id));
-            let archived = store.chat(row.workspace, row.chat).await?.archived;
+            let archived = self.is_archived(&row).await?;
             if there || archived || self.owner(user).await?.is_none() || !again(&row) {
                 continue;
             }
             tracing::warn!(room = row.external_id, chat = %row.chat, "a room is gone, and is made again");
             // What was still to be told there is told elsewhere.
-            store.forget_conversation(row.id).await?;
-            store.want_rooms(self.id(), user, row.workspace).await?;
+            self.plane.call(ForgetConversation { conversation: row.id }).await?;
+            self.want_rooms(user).await?;
             wanted = true;
         }
         if wanted {
             self.rooms.forget();
-            self.control.chats_changed();
+            self.plane.tell(ChatsChanged {});
         }
         Ok(())
     }
 
     /// Notes which rooms and Spaces this account is not in any more. A server does not tell of every one: what was
     /// purged there is in no sync.
-    async fn note_gone(&self) -> Result<(), ControlError> {
-        let store = self.control.store();
+    async fn note_gone(&self) -> Result<(), PlaneError> {
+        let connector = self.id();
         // Before the server is asked: what is made meanwhile is in its answer.
-        let rows = store.conversations(self.id()).await?;
-        let homes = store.homes(self.id()).await?;
+        let rows = self.plane.call(Conversations { connector }).await?;
+        let homes = self.plane.call(Homes { connector }).await?;
         let joined = self.joined_now().await?;
         for row in rows.iter().filter(|row| row.broken.is_none()) {
             if let Some(room) = row.external_id.as_ref().filter(|room| !joined.contains(*room)) {
                 tracing::warn!(room, "a room is not on the server any more");
-                store.set_broken(row.id, Some(NOT_IN_IT)).await?;
+                self.set_broken(row.id, Some(NOT_IN_IT)).await?;
             }
         }
         for (user, home) in homes.iter().filter(|(_, home)| !joined.contains(home)) {
             tracing::warn!(home, %user, "a Space is not on the server any more");
-            store.set_home(self.id(), *user, None).await?;
+            self.plane.call(SetHome { connector, user: *user, place: None }).await?;
         }
         Ok(())
     }
 
-    async fn joined_now(&self) -> Result<HashSet<String>, ControlError> {
+    async fn joined_now(&self) -> Result<HashSet<String>, PlaneError> {
         let joined = self.patiently(|| self.joined_ids().boxed()).await?;
         Ok(joined.iter().map(ToString::to_string).collect())
     }
 
     /// Who has rooms has a Space for them: one that vanished is made again.
-    async fn mend_homes(&self) -> Result<(), ControlError> {
-        let store = self.control.store();
-        let homes: HashSet<Whose> =
-            store.homes(self.id()).await?.into_iter().map(|(user, _)| user).collect();
-        let rows = store.conversations(self.id()).await?;
+    async fn mend_homes(&self) -> Result<(), PlaneError> {
+        let connector = self.id();
+        let homes = self.plane.call(Homes { connector }).await?;
+        let homes: HashSet<Whose> = homes.into_iter().map(|(user, _)| user).collect();
+        let rows = self.plane.call(Conversations { connector }).await?;
         let housed = rows.iter().filter(|row| {
             row.kind == ConversationKind::Room && row.shown_title.is_some() && row.broken.is_none()
         });
         let homeless: HashSet<Whose> =
             housed.filter_map(|row| row.user).filter(|user| !homes.contains(user)).collect();
-        let now = store.clock.now_ms();
+        let now = self.plane.now_ms();
         for user in homeless {
             if !self.rooms.lately.first_in(format!("home of {user}"), DAY, now) {
                 continue;
@@ -183,12 +185,12 @@ impl Bot {
     }
 
     /// Invites a person back to their Space if they left it, once a day at most.
-    async fn invite_home(&self, user: Whose) -> Result<(), ControlError> {
-        let store = self.control.store();
-        let Some(home) = store.home(self.id(), user).await? else { return Ok(()) };
+    async fn invite_home(&self, user: Whose) -> Result<(), PlaneError> {
+        let known = Home { connector: self.id(), user };
+        let Some(home) = self.plane.call(known).await? else { return Ok(()) };
         let Ok(home) = RoomId::parse(&home) else { return Ok(()) };
         let Some(owner) = self.owner(user).await? else { return Ok(()) };
-        let now = store.clock.now_ms();
+        let now = self.plane.now_ms();
         for account in &owner.accounts {
             let left = match self.membership(&home, account).await {
                 // We are not in it any more: whoever makes rooms makes another.

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use cloister_protocol::admin::Skipped;
+use cloister_protocol::surface::{Conversation, ConversationId, ConversationKind};
 use cloister_protocol::{ChatId, UserId, WorkspaceId};
-use cloister_store::conversations::{Conversation, ConversationId, ConversationKind};
 
 use super::ownership::Claim;
 use crate::incoming::Open;

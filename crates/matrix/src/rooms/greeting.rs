@@ -3,9 +3,11 @@
 //! That they were said is noted on the homeserver, as data of this account: a reset here forgets rooms, and greets
 //! nobody again.
 
-use cloister_control::ControlError;
+use cloister_kit::PlaneError;
 use cloister_protocol::ErrorCode;
-use cloister_store::conversations::{Conversation, ConversationKind};
+use cloister_protocol::surface::{
+    Conversation, ConversationKind, Conversations, SetShown, Welcome,
+};
 use matrix_sdk::Room;
 use matrix_sdk::ruma::events::RoomAccountDataEventType;
 use matrix_sdk::ruma::{OwnedRoomId, RoomId};
@@ -14,7 +16,6 @@ use serde_json::json;
 
 use super::making::Owner;
 use super::server::{failed, raw};
-use crate::SURFACE;
 use crate::bot::Bot;
 
 /// What this account notes for itself about a room that it has said its first words in.
@@ -32,13 +33,12 @@ struct Greeted {
 
 impl Bot {
     /// Says once in each door where the chat's own room is.
-    pub(super) async fn point_from_doors(&self) -> Result<(), ControlError> {
-        let store = self.control.store();
+    pub(super) async fn point_from_doors(&self) -> Result<(), PlaneError> {
         let doors = self.unshown_doors().await?;
         if doors.is_empty() {
             return Ok(());
         }
-        let rows = store.conversations(self.id()).await?;
+        let rows = self.plane.call(Conversations { connector: self.id() }).await?;
         for door in doors {
             let first = rows.iter().find(|row| {
                 row.kind == ConversationKind::Room
@@ -56,21 +56,22 @@ impl Bot {
                 self.server()?,
             );
             self.greet(&room, ("door", place), words).await?;
-            store.set_shown(door.id, "", false).await?;
+            let (conversation, title) = (door.id, String::new());
+            self.plane.call(SetShown { conversation, title, archived: false }).await?;
         }
         Ok(())
     }
 
     /// Whether what is said in a room can be read by whoever runs the homeserver.
-    async fn is_in_the_clear(&self, room: &Room) -> Result<bool, ControlError> {
+    async fn is_in_the_clear(&self, room: &Room) -> Result<bool, PlaneError> {
         let sealed = self.seals(room).await;
         sealed
             .map(|sealed| !sealed)
-            .map_err(|error| ControlError::refused(ErrorCode::Internal, error.to_string()))
+            .map_err(|error| PlaneError::refused(ErrorCode::Internal, error.to_string()))
     }
 
-    pub(super) async fn unshown_doors(&self) -> Result<Vec<Conversation>, ControlError> {
-        let mut rows = self.control.store().conversations(self.id()).await?;
+    pub(super) async fn unshown_doors(&self) -> Result<Vec<Conversation>, PlaneError> {
+        let mut rows = self.plane.call(Conversations { connector: self.id() }).await?;
         rows.retain(|row| {
             row.kind == ConversationKind::Door && row.shown_title.is_none() && row.broken.is_none()
         });
@@ -78,12 +79,8 @@ impl Bot {
     }
 
     /// Says the first words in the room of a person's first chat.
-    pub(super) async fn welcome_in(
-        &self,
-        room: &RoomId,
-        owner: &Owner,
-    ) -> Result<(), ControlError> {
-        let words = self.control.welcome(owner.user, SURFACE).await?;
+    pub(super) async fn welcome_in(&self, room: &RoomId, owner: &Owner) -> Result<(), PlaneError> {
+        let words = self.plane.call(Welcome { user: owner.user }).await?;
         let room = self.room(room).await?;
         self.greet(&room, ("welcome", room.room_id().as_str()), words).await
     }
@@ -95,7 +92,7 @@ impl Bot {
         room: &Room,
         (key, about): (&str, &str),
         mut words: String,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), PlaneError> {
         let kind = || RoomAccountDataEventType::from(GREETED);
         let note = room.account_data(kind()).await;
         let note = note.map_err(failed("a note about a room could not be read"))?;

@@ -1,9 +1,11 @@
 //! Making Spaces and rooms: each carries our mark from its first moment, so that making one and owning it is
 //! one step, and a kill in between leaves nothing that is nobody's.
 
-use cloister_control::ControlError;
+use cloister_kit::PlaneError;
+use cloister_protocol::surface::{
+    AccountsOf, Conversation, ConversationKind, Conversations, Home, SetHome,
+};
 use cloister_protocol::{ChatId, UserId, WorkspaceId};
-use cloister_store::conversations::{Conversation, ConversationKind};
 use futures_util::FutureExt;
 use matrix_sdk::RoomState;
 use matrix_sdk::ruma::api::client::room::create_room;
@@ -14,7 +16,6 @@ use serde_json::{Value, json};
 use super::naming::{HOME_NAME, room_name};
 use super::ownership::{CHAT_EVENT, ChatClaim, Claim, HOME_EVENT, HomeClaim};
 use super::server::{failed, is_refusal, raw};
-use crate::SURFACE;
 use crate::bot::Bot;
 
 /// What only this account may change: everything that is not listed.
@@ -41,20 +42,18 @@ impl Owner {
 
 impl Bot {
     /// The accounts of a user; none if they have none on Matrix.
-    pub(super) async fn owner(&self, user: UserId) -> Result<Option<Owner>, ControlError> {
-        let identities = self.control.store().identities_of(user).await?;
-        let accounts: Vec<OwnedUserId> = identities
-            .into_iter()
-            .filter(|identity| identity.account.surface == SURFACE)
-            .filter_map(|identity| identity.account.external_id.parse().ok())
+    pub(super) async fn owner(&self, user: UserId) -> Result<Option<Owner>, PlaneError> {
+        let accounts = self.plane.call(AccountsOf { user }).await?;
+        let accounts: Vec<OwnedUserId> = accounts
+            .iter()
+            .filter_map(|account| account.parse().ok())
             .take(MOST_ACCOUNTS)
             .collect();
         Ok((!accounts.is_empty()).then_some(Owner { user, accounts }))
     }
 
     /// The Space of a person, made if there is none. Call it with `making` held.
-    pub(super) async fn ensure_home(&self, owner: &Owner) -> Result<OwnedRoomId, ControlError> {
-        let store = self.control.store();
+    pub(super) async fn ensure_home(&self, owner: &Owner) -> Result<OwnedRoomId, PlaneError> {
         if let Some(home) = self.live_home(owner.user).await? {
             return Ok(home);
         }
@@ -68,7 +67,8 @@ impl Bot {
         };
         self.invite_all(&id, owner).await?;
         self.move_in(&id, owner.user).await?;
-        store.set_home(self.id(), owner.user, Some(id.as_str())).await?;
+        let (user, place) = (owner.user, Some(id.to_string()));
+        self.plane.call(SetHome { connector: self.id(), user, place }).await?;
         Ok(id)
     }
 
@@ -77,7 +77,7 @@ impl Bot {
         &self,
         home: &RoomId,
         owner: &Owner,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), PlaneError> {
         let mut never = Vec::new();
         for account in &owner.accounts {
             if self.patiently(|| self.membership(home, account).boxed()).await?.is_none() {
@@ -88,11 +88,7 @@ impl Bot {
     }
 
     /// Invites every account of a person. One that the server will not have invited keeps out no other.
-    pub(super) async fn invite_all(
-        &self,
-        room: &RoomId,
-        owner: &Owner,
-    ) -> Result<(), ControlError> {
+    pub(super) async fn invite_all(&self, room: &RoomId, owner: &Owner) -> Result<(), PlaneError> {
         for account in &owner.accounts {
             match self.patiently(|| self.invite(room, account).boxed()).await {
                 Err(error) if is_refusal(&error) => {
@@ -105,9 +101,8 @@ impl Bot {
     }
 
     /// Puts the rooms that a person has already into a new Space.
-    async fn move_in(&self, home: &RoomId, user: UserId) -> Result<(), ControlError> {
-        let store = self.control.store();
-        for row in store.conversations(self.id()).await? {
+    async fn move_in(&self, home: &RoomId, user: UserId) -> Result<(), PlaneError> {
+        for row in self.plane.call(Conversations { connector: self.id() }).await? {
             let made = row.kind == ConversationKind::Room && row.shown_title.is_some();
             let id = row.external_id.as_deref().and_then(|id| id.parse::<OwnedRoomId>().ok());
             if let Some(id) = id.filter(|_| made && row.user == Some(user) && !row.shown_archived) {
@@ -120,19 +115,19 @@ impl Bot {
     }
 
     /// The home that is known, unless this account is no longer in it.
-    async fn live_home(&self, user: UserId) -> Result<Option<OwnedRoomId>, ControlError> {
-        let store = self.control.store();
-        let Some(home) = store.home(self.id(), user).await? else { return Ok(None) };
+    async fn live_home(&self, user: UserId) -> Result<Option<OwnedRoomId>, PlaneError> {
+        let connector = self.id();
+        let Some(home) = self.plane.call(Home { connector, user }).await? else { return Ok(None) };
         let Some(id) = home.parse::<OwnedRoomId>().ok() else { return Ok(None) };
         let state = self.client.get_room(&id).map(|room| room.state());
         if matches!(state, Some(RoomState::Left | RoomState::Banned)) {
-            store.set_home(self.id(), user, None).await?;
+            self.plane.call(SetHome { connector, user, place: None }).await?;
             return Ok(None);
         }
         Ok(Some(id))
     }
 
-    async fn make_home(&self, owner: &Owner) -> Result<OwnedRoomId, ControlError> {
+    async fn make_home(&self, owner: &Owner) -> Result<OwnedRoomId, PlaneError> {
         let account = first(owner)?;
         let mut request = create_room::v3::Request::new();
         request.preset = Some(RoomPreset::PrivateChat);
@@ -166,7 +161,7 @@ impl Bot {
         title: &str,
         owner: &Owner,
         home: &RoomId,
-    ) -> Result<OwnedRoomId, ControlError> {
+    ) -> Result<OwnedRoomId, PlaneError> {
         let chat = (wanted.workspace, wanted.chat);
         let made = self.unplaced().await?.into_iter().find(|seen| match &seen.claim {
             Claim::Chat(claim) => owner.is(&claim.user) && (claim.workspace, claim.chat) == chat,
@@ -184,7 +179,7 @@ impl Bot {
         title: &str,
         owner: &Owner,
         home: &RoomId,
-    ) -> Result<OwnedRoomId, ControlError> {
+    ) -> Result<OwnedRoomId, PlaneError> {
         let mut request = create_room::v3::Request::new();
         request.preset = Some(RoomPreset::PrivateChat);
         request.name = Some(room_name(chat, title, false));
@@ -216,7 +211,7 @@ impl Bot {
 
     /// Who may do what in a room of ours: the person renames, pins and redacts; what the room is, who comes in
     /// and our mark are this account's.
-    async fn power(&self, owner: &Owner) -> Result<Value, ControlError> {
+    async fn power(&self, owner: &Owner) -> Result<Value, PlaneError> {
         let versions = self.client.homeserver_capabilities().room_versions().await;
         let versions = versions.map_err(failed("the room versions of the server are not known"))?;
         let rules = versions.default.rules();
@@ -249,15 +244,15 @@ impl Bot {
     }
 
     /// The server this account is on, through which its rooms are reached.
-    pub(super) fn server(&self) -> Result<String, ControlError> {
+    pub(super) fn server(&self) -> Result<String, PlaneError> {
         Ok(self.own_id()?.server_name().to_string())
     }
 }
 
-fn first(owner: &Owner) -> Result<OwnedUserId, ControlError> {
+fn first(owner: &Owner) -> Result<OwnedUserId, PlaneError> {
     owner.accounts.first().cloned().ok_or_else(|| {
         let message = format!("{} has no account on Matrix", owner.user);
-        ControlError::refused(cloister_protocol::ErrorCode::NotFound, message)
+        PlaneError::refused(cloister_protocol::ErrorCode::NotFound, message)
     })
 }
 
@@ -265,9 +260,9 @@ fn state(kind: &str, key: &str, content: &Value) -> Value {
     json!({"type": kind, "state_key": key, "content": content})
 }
 
-fn json_of<T: serde::Serialize>(value: &T) -> Result<Value, ControlError> {
+fn json_of<T: serde::Serialize>(value: &T) -> Result<Value, PlaneError> {
     let json = serde_json::to_value(value).map_err(std::io::Error::other);
-    json.map_err(ControlError::io("a mark could not be written"))
+    json.map_err(PlaneError::io("a mark could not be written"))
 }
 
 fn merge(into: &mut Value, more: &Value) {

@@ -1,8 +1,11 @@
 //! What people do to their rooms: they leave, come back and rename them.
 
-use cloister_control::ControlError;
+use cloister_kit::PlaneError;
+use cloister_protocol::surface::{
+    ChatOf, ChatsChanged, Conversation, ConversationAt, ConversationId, ConversationKind,
+    Conversations, ForgetConversation, SetBroken, SetShown, ShownAs,
+};
 use cloister_protocol::{ChatId, UserId as Whose};
-use cloister_store::conversations::{Conversation, ConversationKind};
 use matrix_sdk::ruma::{EventId, OwnedRoomId, UserId};
 use matrix_sdk::{Room, RoomMemberships};
 
@@ -19,22 +22,21 @@ const INVITED_AT: &str = "; invited back at ";
 impl Bot {
     /// Somebody left a room that this account is in. A chat's room stays, for who comes back; a door without a
     /// person is closed.
-    pub(crate) async fn member_left(&self, room: &Room) -> Result<(), ControlError> {
-        let store = self.control.store();
-        let Some(row) = store.conversation(self.id(), room.room_id().as_str()).await? else {
+    pub(crate) async fn member_left(&self, room: &Room) -> Result<(), PlaneError> {
+        let here = ConversationAt { connector: self.id(), place: room.room_id().to_string() };
+        let Some(row) = self.plane.call(here).await? else {
             return self.stranger_left(room).await;
         };
         if row.broken.is_some() || self.is_there(room, &row, RoomMemberships::ACTIVE).await? {
             return Ok(());
         }
         match row.kind {
-            ConversationKind::Room => store.set_broken(row.id, Some(PERSON_LEFT)).await?,
+            ConversationKind::Room => self.set_broken(row.id, Some(PERSON_LEFT)).await,
             ConversationKind::Door | ConversationKind::Shared => {
                 self.leave(room).await?;
-                store.forget_conversation(row.id).await?;
+                self.plane.call(ForgetConversation { conversation: row.id }).await
             }
         }
-        Ok(())
     }
 
     /// Whether the person of a conversation is in its room; of a shared one, whether anybody is.
@@ -43,7 +45,7 @@ impl Bot {
         room: &Room,
         row: &Conversation,
         which: RoomMemberships,
-    ) -> Result<bool, ControlError> {
+    ) -> Result<bool, PlaneError> {
         let others = self.others_who(room, which).await?;
         let Some(user) = row.user else { return Ok(!others.is_empty()) };
         let owner = self.owner(user).await?;
@@ -52,9 +54,8 @@ impl Bot {
     }
 
     /// Rooms whose person came back are used again.
-    pub(super) async fn welcome_back(&self) -> Result<(), ControlError> {
-        let store = self.control.store();
-        for row in store.conversations(self.id()).await? {
+    pub(super) async fn welcome_back(&self) -> Result<(), PlaneError> {
+        for row in self.plane.call(Conversations { connector: self.id() }).await? {
             let id = row.external_id.as_deref().and_then(|id| id.parse::<OwnedRoomId>().ok());
             if has_left(&row)
                 && let Some(room) = id.and_then(|id| self.client.get_room(&id))
@@ -70,12 +71,12 @@ impl Bot {
         &self,
         room: &Room,
         row: &Conversation,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), PlaneError> {
         if has_left(row)
             && self.is_there(room, row, RoomMemberships::JOIN).await?
             && self.keep_private(room, row).await?
         {
-            self.control.store().set_broken(row.id, None).await?;
+            self.set_broken(row.id, None).await?;
         }
         Ok(())
     }
@@ -85,29 +86,28 @@ impl Bot {
         &self,
         user: Whose,
         wanted: impl Fn(ChatId) -> bool,
-    ) -> Result<(), ControlError> {
-        let store = self.control.store();
-        let now = store.clock.now_ms();
+    ) -> Result<(), PlaneError> {
+        let now = self.plane.now_ms();
         let Some(owner) = self.owner(user).await? else { return Ok(()) };
-        for row in store.conversations(self.id()).await? {
+        for row in self.plane.call(Conversations { connector: self.id() }).await? {
             let theirs = row.user == Some(user) && row.kind == ConversationKind::Room;
             let theirs = theirs && wanted(row.chat);
             let why = row.broken.as_deref().filter(|_| theirs && has_left(&row));
             let id = row.external_id.as_deref().and_then(|id| id.parse::<OwnedRoomId>().ok());
             let (Some(why), Some(id)) = (why, id) else { continue };
             let last = why.split_once(INVITED_AT).and_then(|(_, at)| at.parse::<i64>().ok());
-            let archived = store.chat(row.workspace, row.chat).await?.archived;
+            let archived = self.is_archived(&row).await?;
             if archived || last.is_some_and(|at| now.saturating_sub(at) < INVITE_EVERY_MS) {
                 continue;
             }
             // Noted first: a kill invites once too few, not once too many.
             let why = format!("{PERSON_LEFT}{INVITED_AT}{now}");
-            store.set_broken(row.id, Some(&why)).await?;
+            self.set_broken(row.id, Some(&why)).await?;
             for account in &owner.accounts {
                 match self.invite(&id, account).await {
                     Ok(()) => {}
                     Err(error) if is_refusal(&error) => {
-                        store.set_broken(row.id, Some(NOT_IN_IT)).await?;
+                        self.set_broken(row.id, Some(NOT_IN_IT)).await?;
                     }
                     Err(error) => return Err(error),
                 }
@@ -123,22 +123,18 @@ impl Bot {
         room: &Room,
         name: &str,
         (sender, event): (&UserId, &EventId),
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), PlaneError> {
         if sender == self.own_id()? {
             return Ok(());
         }
         // While rooms are named here, it is not certain what was shown last.
         let _making = self.rooms.making.lock().await;
-        let store = self.control.store();
-        let Some(row) = store.conversation(self.id(), room.room_id().as_str()).await? else {
-            return Ok(());
-        };
+        let here = ConversationAt { connector: self.id(), place: room.room_id().to_string() };
+        let Some(row) = self.plane.call(here).await? else { return Ok(()) };
         let person = self.person(sender.as_str()).await?.map(|person| person.user);
-        let Some(user) =
-            person.filter(|_| row.kind == ConversationKind::Room && person == row.user)
-        else {
+        if person.is_none() || row.kind != ConversationKind::Room || person != row.user {
             return Ok(());
-        };
+        }
         // What a sync brings may be older than what we have called it since: the server knows.
         let newest = match self.naming_event(room.room_id()).await {
             Err(error) if is_refusal(&error) => return Ok(()),
@@ -148,14 +144,30 @@ impl Bot {
             return Ok(());
         }
         let (title, archived) = title_in(name, row.chat);
-        let by = store.user_by_id(user).await?.name;
-        if !store.rename_from(row.id, &title, by.as_str()).await? {
+        let (conversation, by) = (row.id, Some(sender.to_string()));
+        if !self.plane.call(ShownAs { conversation, title: title.clone(), by }).await? {
             tracing::info!(room = %room.room_id(), "a room was renamed whose chat has a newer title");
         }
         // What they called it stays as it is: nothing is to be renamed here.
-        store.set_shown(row.id, &title, archived || row.shown_archived).await?;
-        self.control.chats_changed();
+        let archived = archived || row.shown_archived;
+        self.plane.call(SetShown { conversation, title, archived }).await?;
+        self.plane.tell(ChatsChanged {});
         Ok(())
+    }
+
+    /// Nothing can be sent there any more, or (none) it can again.
+    pub(super) async fn set_broken(
+        &self,
+        conversation: ConversationId,
+        why: Option<&str>,
+    ) -> Result<(), PlaneError> {
+        self.plane.call(SetBroken { conversation, why: why.map(str::to_owned) }).await
+    }
+
+    /// Whether the chat of a conversation is put away.
+    pub(super) async fn is_archived(&self, row: &Conversation) -> Result<bool, PlaneError> {
+        let chat = ChatOf { workspace: row.workspace, chat: row.chat };
+        Ok(self.plane.call(chat).await?.archived)
     }
 }
 

@@ -1,10 +1,13 @@
-//! Making the rooms show the chats: whatever the database wants and the server does not have yet.
+//! Making the rooms show the chats: whatever the control plane wants and the server does not have yet.
 //!
 //! Each step is looked for before it is done, and what is shown is written down last: a kill anywhere is mended
 //! by the next run.
 
-use cloister_control::ControlError;
-use cloister_store::conversations::{Conversation, ConversationKind, NewConversation, ToMend};
+use cloister_kit::PlaneError;
+use cloister_protocol::surface::{
+    Conversation, ConversationById, ConversationKind, ConversationsToMend, NewConversation,
+    PutConversation, SetHome, SetShown, ToMend,
+};
 use futures_util::FutureExt;
 use matrix_sdk::ruma::{OwnedRoomId, RoomId};
 use serde_json::json;
@@ -19,11 +22,11 @@ const ARCHIVED_TOPIC: &str =
     "This chat is archived: its files and history stay. Open it again from another chat.";
 
 impl Bot {
-    /// Makes, renames and puts away rooms as the database wants it; lets in who is known by now, and leaves
+    /// Makes, renames and puts away rooms as the control plane wants it; lets in who is known by now, and leaves
     /// where nobody is left. One failure does not keep the rest from being mended.
-    pub(crate) async fn mend_rooms(&self) -> Result<(), ControlError> {
+    pub(crate) async fn mend_rooms(&self) -> Result<(), PlaneError> {
         let mut worst = Ok(());
-        let mut note = |done: Result<(), ControlError>| {
+        let mut note = |done: Result<(), PlaneError>| {
             if done.is_err() {
                 worst = done;
             }
@@ -31,8 +34,8 @@ impl Bot {
         note(self.tend_strangers().await);
         note(self.tend_doors().await);
         note(self.tend_gone().await);
-        for item in self.control.store().conversations_to_mend(self.id()).await? {
-            if self.control.stopping() {
+        for item in self.plane.call(ConversationsToMend { connector: self.id() }).await? {
+            if self.plane.stopping() {
                 break;
             }
             let mended = self.mend(&item).await;
@@ -47,13 +50,11 @@ impl Bot {
         worst
     }
 
-    async fn mend(&self, item: &ToMend) -> Result<(), ControlError> {
+    async fn mend(&self, item: &ToMend) -> Result<(), PlaneError> {
         let _making = self.rooms.making.lock().await;
-        let store = self.control.store();
         // Somebody else may have been faster.
-        let Some(row) = store.conversation_by_id(item.conversation.id).await? else {
-            return Ok(());
-        };
+        let known = ConversationById { conversation: item.conversation.id };
+        let Some(row) = self.plane.call(known).await? else { return Ok(()) };
         let Some(user) = row.user else { return Ok(()) };
         let Some(owner) = self.owner(user).await? else {
             tracing::debug!(%user, "a room is wanted by somebody without an account here");
@@ -71,7 +72,7 @@ impl Bot {
                     kind: ConversationKind::Room,
                     user: Some(user),
                 };
-                store.put_conversation(&new).await?
+                self.plane.call(PutConversation { new }).await?
             }
         };
         let Some(id) = row.external_id.as_ref().and_then(|id| id.parse::<OwnedRoomId>().ok())
@@ -83,12 +84,13 @@ impl Bot {
                 let joined = self.joined_ids().await?;
                 if !joined.contains(&id) {
                     tracing::warn!(room = %id, "this account is no longer in a room of its own");
-                    store.set_broken(row.id, Some(NOT_IN_IT)).await?;
+                    self.set_broken(row.id, Some(NOT_IN_IT)).await?;
                     return Ok(());
                 }
                 if !joined.contains(&home) {
                     tracing::warn!(room = %home, "this account is no longer in a Space of its own");
-                    store.set_home(self.id(), user, None).await?;
+                    let connector = self.id();
+                    self.plane.call(SetHome { connector, user, place: None }).await?;
                 }
                 Err(error)
             }
@@ -103,7 +105,7 @@ impl Bot {
         item: &ToMend,
         (room, home): (&RoomId, &RoomId),
         owner: &Owner,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), PlaneError> {
         let ToMend { title, archived, .. } = item;
         if row.shown_title.as_deref() != Some(title) || row.shown_archived != *archived {
             self.name(room, row, title, *archived).await?;
@@ -122,8 +124,8 @@ impl Bot {
                 self.welcome_in(room, owner).await?;
             }
         }
-        self.control.store().set_shown(row.id, title, *archived).await?;
-        Ok(())
+        let (title, archived) = (title.clone(), *archived);
+        self.plane.call(SetShown { conversation: row.id, title, archived }).await
     }
 
     /// Names a room. One that was never shown may be called so from its first moment.
@@ -133,7 +135,7 @@ impl Bot {
         row: &Conversation,
         title: &str,
         archived: bool,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), PlaneError> {
         let kept = self.client.get_room(room).and_then(|room| room.name());
         let is_so = |now: String| title_in(&now, row.chat) == (title.to_owned(), archived);
         // What the last sync kept is not what was shown since.
@@ -151,7 +153,7 @@ impl Bot {
         room: &RoomId,
         row: &Conversation,
         archived: bool,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), PlaneError> {
         let child = if archived {
             json!({})
         } else {
@@ -166,7 +168,7 @@ impl Bot {
         room: &RoomId,
         event: (&str, &str),
         content: &serde_json::Value,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), PlaneError> {
         self.patiently(|| self.set_state(room, event, content).boxed()).await
     }
 }

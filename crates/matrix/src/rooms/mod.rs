@@ -1,8 +1,8 @@
 //! Spaces and rooms: made once, found again, compared with the server.
 //!
 //! Owns: the mark in each room that says whose it is, a person's Space and the rooms of their chats, who is let
-//! in and who is sent away. Promises: rooms are made for what the database wants, and only after looking
-//! whether the server has them; a comparison with the server makes and leaves no room.
+//! in and who is sent away. Promises: rooms are made for what the control plane wants, and only after
+//! looking whether the server has them; a comparison with the server makes and leaves no room.
 
 mod decide;
 mod gone;
@@ -24,7 +24,7 @@ mod strangers;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use cloister_control::hosting::Lately;
+use cloister_kit::Lately;
 use matrix_sdk::ruma::OwnedRoomId;
 
 use graph::Seen;

@@ -3,19 +3,20 @@
 //! A direct room of a person we know becomes a door: it shows their first chat and points to its own room. What
 //! is to be made is written down first; the rooms themselves are made where all rooms are.
 
-use cloister_control::ports::SendError;
-use cloister_control::{ControlError, Heard, Located};
-use cloister_protocol::ErrorCode;
-use cloister_store::contexts;
-use cloister_store::conversations::{Conversation, ConversationKind, NewConversation};
+use cloister_kit::PlaneError;
+use cloister_protocol::surface::{
+    ChatsChanged, ContextOf, ConversationKind, EnsureFirstChat, Heard, Locate, Located,
+    NewConversation, OnceAWhile, PutConversation, RefusalAgain, SendError, TakeBackRefusal,
+    WantRooms,
+};
+use cloister_protocol::{ErrorCode, UserId as Whose};
 use futures_util::FutureExt;
 use matrix_sdk::deserialized_responses::MemberEvent;
 use matrix_sdk::ruma::{OwnedUserId, UserId};
 use matrix_sdk::{Room, RoomState};
 
-use super::graph::{FIRST_CHAT, Person};
+use super::graph::{ChatKey, FIRST_CHAT, Person};
 use super::server::{failed, is_refusal};
-use crate::SURFACE;
 use crate::bot::Bot;
 
 /// Said where others read along and nobody connected the room.
@@ -32,7 +33,7 @@ const TOLD_OFTEN: &str = "You have invited me several times today without being 
 
 impl Bot {
     /// Answers an invitation. Whatever it leads to that takes longer is written down and done elsewhere.
-    pub(crate) async fn take_invite(&self, room: &Room) -> Result<(), ControlError> {
+    pub(crate) async fn take_invite(&self, room: &Room) -> Result<(), PlaneError> {
         let inviter = match room.state() {
             RoomState::Invited => inviter(room).await?,
             // Something failed after it was accepted.
@@ -46,7 +47,7 @@ impl Bot {
         let Some(inviter) = inviter else { return self.decline(room, NOBODYS_INVITATION).await };
         if let Some(chat) = self.connected(room).await? {
             return match self.enter(room).await? {
-                true => self.put(room, chat, ConversationKind::Shared, None).await.map(drop),
+                true => self.put(room, chat, ConversationKind::Shared, None).await,
                 false => Ok(()),
             };
         }
@@ -60,19 +61,13 @@ impl Bot {
     }
 
     /// The chat of a room that an admin connected.
-    async fn connected(
-        &self,
-        room: &Room,
-    ) -> Result<Option<(cloister_protocol::WorkspaceId, cloister_protocol::ChatId)>, ControlError>
-    {
-        let id = room.room_id().to_string();
-        let conversation = contexts::Conversation { surface: SURFACE.to_owned(), id };
-        let context = self.control.store().context_of(&conversation).await?;
+    async fn connected(&self, room: &Room) -> Result<Option<ChatKey>, PlaneError> {
+        let context = self.plane.call(ContextOf { place: room.room_id().to_string() }).await?;
         Ok(context.and_then(|context| Some((context.workspace, context.chat?))))
     }
 
     /// Joins a room; not, if the invitation is no longer good.
-    pub(super) async fn enter(&self, room: &Room) -> Result<bool, ControlError> {
+    pub(super) async fn enter(&self, room: &Room) -> Result<bool, PlaneError> {
         if room.state() == RoomState::Joined {
             return Ok(true);
         }
@@ -93,7 +88,7 @@ impl Bot {
         room: &Room,
         inviter: &UserId,
         person: Person,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), PlaneError> {
         if !self.enter(room).await? {
             return Ok(());
         }
@@ -109,7 +104,7 @@ impl Bot {
         &self,
         room: &Room,
         person: &UserId,
-    ) -> Result<Option<String>, ControlError> {
+    ) -> Result<Option<String>, PlaneError> {
         room.sync_members().await.map_err(failed("the members of a room could not be read"))?;
         let others = self.others(room).await?;
         if others.iter().any(|other| other != person.as_str()) {
@@ -119,8 +114,9 @@ impl Bot {
     }
 
     /// Leaves a room that is nobody's own, with a sentence.
-    pub(super) async fn turn_away(&self, room: &Room, why: &str) -> Result<(), ControlError> {
-        if self.control.once_a_while(&format!("turn away {}", room.room_id())) {
+    pub(super) async fn turn_away(&self, room: &Room, why: &str) -> Result<(), PlaneError> {
+        let again = OnceAWhile { key: format!("turn away {}", room.room_id()) };
+        if self.plane.call(again).await.unwrap_or(false) {
             let said = self.say(room, "not-here", why).await;
             if let Err(error) = said {
                 tracing::info!(room = %room.room_id(), %error, "a room is left without a word");
@@ -131,38 +127,41 @@ impl Bot {
 
     /// A direct room of a person we know shows their first chat; their Space and a room for each of their chats
     /// are wanted from now on.
-    pub(super) async fn open_door(&self, room: &Room, person: Person) -> Result<(), ControlError> {
-        let store = self.control.store();
-        store.ensure_first_chat(person.workspace).await?;
+    pub(super) async fn open_door(&self, room: &Room, person: Person) -> Result<(), PlaneError> {
+        self.plane.call(EnsureFirstChat { user: person.user }).await?;
         let chat = (person.workspace, FIRST_CHAT);
         self.put(room, chat, ConversationKind::Door, Some(person.user)).await?;
-        self.want_rooms(person).await?;
-        self.control.chats_changed();
+        self.want_rooms(person.user).await?;
+        self.plane.tell(ChatsChanged {});
         Ok(())
     }
 
     /// Every chat of theirs is to have a room. What is closed stays so: only who closed it opens it.
-    async fn want_rooms(&self, person: Person) -> Result<(), ControlError> {
-        Ok(self.control.store().want_rooms(self.id(), person.user, person.workspace).await?)
+    pub(super) async fn want_rooms(&self, user: Whose) -> Result<(), PlaneError> {
+        self.plane.call(WantRooms { connector: self.id(), user }).await
     }
 
     async fn put(
         &self,
         room: &Room,
-        chat: (cloister_protocol::WorkspaceId, cloister_protocol::ChatId),
+        chat: ChatKey,
         kind: ConversationKind,
-        user: Option<cloister_protocol::UserId>,
-    ) -> Result<Conversation, ControlError> {
+        user: Option<Whose>,
+    ) -> Result<(), PlaneError> {
         let external_id = Some(room.room_id().to_string());
         let new = NewConversation { connector: self.id(), external_id, chat, kind, user };
-        Ok(self.control.store().put_conversation(&new).await?)
+        self.plane.call(PutConversation { new }).await.map(drop)
     }
 
     /// Doors whose person has not been shown the way yet: their rooms are wanted.
-    pub(super) async fn tend_doors(&self) -> Result<(), ControlError> {
+    pub(super) async fn tend_doors(&self) -> Result<(), PlaneError> {
         for door in self.unshown_doors().await? {
-            let Some(user) = door.user else { continue };
-            self.want_rooms(Person { user, workspace: door.workspace }).await?;
+            // Who has no account here any more gets none.
+            if let Some(user) = door.user
+                && self.owner(user).await?.is_some()
+            {
+                self.want_rooms(user).await?;
+            }
         }
         Ok(())
     }
@@ -173,22 +172,22 @@ impl Bot {
         room: &Room,
         key: &str,
         words: &str,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), PlaneError> {
         self.patiently(|| self.say_once(room, key, words).boxed()).await
     }
 
-    async fn say_once(&self, room: &Room, key: &str, words: &str) -> Result<(), ControlError> {
+    async fn say_once(&self, room: &Room, key: &str, words: &str) -> Result<(), PlaneError> {
         self.say(room, key, words).await.map_err(|error| match error {
-            SendError::Wait(wait) => ControlError::busy("the server asks to wait", wait),
-            error => ControlError::refused(ErrorCode::Internal, error.to_string()),
+            SendError::Wait(wait) => PlaneError::busy("the server asks to wait", wait),
+            error => PlaneError::refused(ErrorCode::Internal, error.to_string()),
         })
     }
 
     /// A stranger is told what to do, if they were not told lately; they may ask for a code in that room.
-    async fn hear_stranger(&self, room: &Room, inviter: &UserId) -> Result<(), ControlError> {
-        let heard = Heard::Direct(room.room_id().as_str());
-        let located = self.control.locate(self.id(), SURFACE, inviter.as_str(), heard).await?;
-        let words = match located {
+    async fn hear_stranger(&self, room: &Room, inviter: &UserId) -> Result<(), PlaneError> {
+        let heard = Heard::Direct(room.room_id().to_string());
+        let locate = Locate { connector: self.id(), sender: inviter.to_string(), heard };
+        let words = match self.plane.call(locate).await? {
             Located::Stranger { tell: Some(words) } => words,
             Located::Stranger { tell: None } if room.state() == RoomState::Joined => {
                 return self.keep_for_pairing(room).await;
@@ -198,7 +197,7 @@ impl Bot {
                     return self.decline(room, TOLD_ELSEWHERE).await;
                 }
                 // They have left where they were told.
-                match self.control.refusal_again(SURFACE, inviter.as_str()) {
+                match self.plane.call(RefusalAgain { account: inviter.to_string() }).await? {
                     Some(words) => words,
                     None => return self.decline(room, TOLD_OFTEN).await,
                 }
@@ -214,7 +213,7 @@ impl Bot {
         };
         let told = self.tell_stranger(room, inviter, &words).await;
         if told.is_err() {
-            self.control.take_back_refusal(SURFACE, inviter.as_str()).await?;
+            self.plane.call(TakeBackRefusal { account: inviter.to_string() }).await?;
         }
         told
     }
@@ -224,7 +223,7 @@ impl Bot {
         room: &Room,
         inviter: &UserId,
         words: &str,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), PlaneError> {
         if !self.enter(room).await? {
             return Ok(());
         }
@@ -237,7 +236,7 @@ impl Bot {
 }
 
 /// Who invited this account.
-async fn inviter(room: &Room) -> Result<Option<OwnedUserId>, ControlError> {
+async fn inviter(room: &Room) -> Result<Option<OwnedUserId>, PlaneError> {
     let own = room.get_member_no_sync(room.own_user_id()).await;
     let own = own.map_err(failed("an invitation could not be read"))?;
     Ok(own.map(|own| match &**own.event() {

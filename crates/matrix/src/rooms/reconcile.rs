@@ -2,12 +2,14 @@
 
 use std::collections::HashSet;
 
-use cloister_control::ControlError;
+use cloister_kit::PlaneError;
 use cloister_protocol::admin::{ReconcileReport, Skipped};
-use cloister_protocol::{UserId, WorkspaceId};
-use cloister_store::StoreError;
-use cloister_store::contexts;
-use cloister_store::conversations::{ConversationKind, NewConversation};
+use cloister_protocol::surface::{
+    Chats, ChatsChanged, ContextOf, Conversation, ConversationAt, ConversationKind, Conversations,
+    ForgetConversation, Homes, IsWorkspace, NewConversation, PutConversation, RestoreChat, SetHome,
+    SetShown, ShownAs, WhoIs,
+};
+use cloister_protocol::{ErrorCode, WorkspaceId};
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
 use matrix_sdk::ruma::RoomId;
@@ -16,17 +18,16 @@ use tokio::time::Instant;
 use super::decide::{decide, is_called_as_shown};
 use super::graph::{Change, Known, KnownChat, Person, Plan, Scope, Seen};
 use super::ownership::Claim;
-use crate::SURFACE;
 use crate::bot::Bot;
 
-/// How many changes are written side by side; the database commits them together.
+/// How many changes are written side by side; the control plane commits them together.
 const AT_ONCE: usize = 32;
 /// In a larger room, not everybody is looked up.
 const MOST_LOOKED_UP: usize = 50;
 
 impl Bot {
     /// Rebuilds what is known of Spaces and rooms from what the server has.
-    pub(crate) async fn reconcile(&self) -> Result<ReconcileReport, ControlError> {
+    pub(crate) async fn reconcile(&self) -> Result<ReconcileReport, PlaneError> {
         let began = Instant::now();
         let _making = self.rooms.making.lock().await;
         self.rooms.forget();
@@ -57,7 +58,7 @@ impl Bot {
     /// What a sync kept of a room may be older than what we have called it and whom we have invited since, and a
     /// homeserver may answer a sync from memory: where a name is not what was shown last, or its person is not where
     /// they were, it is the server's own state that counts. Whether any room was looked at again.
-    async fn look_again(&self, seen: &mut [Seen], known: &Known) -> Result<bool, ControlError> {
+    async fn look_again(&self, seen: &mut [Seen], known: &Known) -> Result<bool, PlaneError> {
         let mut again = false;
         for room in seen {
             let row = known.in_room(&room.room).filter(|row| row.kind == ConversationKind::Room);
@@ -74,11 +75,11 @@ impl Bot {
     }
 
     /// What is known here of everything that the rooms touch.
-    pub(super) async fn known(&self, seen: &[Seen]) -> Result<Known, ControlError> {
-        let store = self.control.store();
+    pub(super) async fn known(&self, seen: &[Seen]) -> Result<Known, PlaneError> {
+        let connector = self.id();
         let mut known = Known {
-            conversations: store.conversations(self.id()).await?,
-            homes: store.homes(self.id()).await?.into_iter().collect(),
+            conversations: self.plane.call(Conversations { connector }).await?,
+            homes: self.plane.call(Homes { connector }).await?.into_iter().collect(),
             ..Known::default()
         };
         let mut workspaces: HashSet<WorkspaceId> =
@@ -99,12 +100,16 @@ impl Bot {
             }
         }
         for workspace in workspaces {
-            match store.user_of(workspace).await {
-                Ok(_) => known.workspaces.insert(workspace),
-                Err(StoreError::NotFound { .. }) => continue,
-                Err(error) => return Err(error.into()),
+            if !self.plane.call(IsWorkspace { workspace }).await? {
+                continue;
+            }
+            known.workspaces.insert(workspace);
+            let chats = match self.plane.call(Chats { workspace }).await {
+                // Nobody of it is known on Matrix: no room of ours shows a chat of it.
+                Err(error) if error.code() == ErrorCode::NotFound => continue,
+                chats => chats?,
             };
-            for chat in store.chats(workspace).await? {
+            for chat in chats {
                 let known_chat = KnownChat { title: chat.title };
                 known.chats.insert((workspace, chat.id), known_chat);
             }
@@ -113,18 +118,13 @@ impl Bot {
     }
 
     /// Whose account it is.
-    pub(super) async fn person(&self, account: &str) -> Result<Option<Person>, ControlError> {
-        let store = self.control.store();
-        let Some(identity) = store.identity(SURFACE, account).await? else { return Ok(None) };
-        let user: UserId = identity.user;
-        let workspace = store.user_by_id(user).await?.workspace;
-        Ok(Some(Person { user, workspace }))
+    pub(super) async fn person(&self, account: &str) -> Result<Option<Person>, PlaneError> {
+        let found = self.plane.call(WhoIs { account: account.to_owned() }).await?;
+        Ok(found.map(|found| Person { user: found.user, workspace: found.workspace }))
     }
 
-    async fn look_for_context(&self, room: &str, known: &mut Known) -> Result<(), ControlError> {
-        let conversation =
-            contexts::Conversation { surface: SURFACE.to_owned(), id: room.to_owned() };
-        let context = self.control.store().context_of(&conversation).await?;
+    async fn look_for_context(&self, room: &str, known: &mut Known) -> Result<(), PlaneError> {
+        let context = self.plane.call(ContextOf { place: room.to_owned() }).await?;
         if let Some((workspace, chat)) =
             context.and_then(|found| Some((found.workspace, found.chat?)))
         {
@@ -134,32 +134,28 @@ impl Bot {
     }
 
     /// Writes down what was decided, what makes way first.
-    pub(super) async fn carry_out(&self, plan: &Plan) -> Result<(), ControlError> {
+    pub(super) async fn carry_out(&self, plan: &Plan) -> Result<(), PlaneError> {
         for phase in plan.changes.chunk_by(|a, b| a.order() == b.order()) {
-            let changes: Vec<BoxFuture<'_, Result<(), ControlError>>> =
+            let changes: Vec<BoxFuture<'_, Result<(), PlaneError>>> =
                 phase.iter().map(|change| self.change(change).boxed()).collect();
             let changes = stream::iter(changes).buffer_unordered(AT_ONCE);
             changes.try_collect::<()>().await?;
         }
         if plan.changes.iter().any(|change| matches!(change, Change::Retitle { .. })) {
-            self.control.chats_changed();
+            self.plane.tell(ChatsChanged {});
         }
         Ok(())
     }
 
     /// Closes what was placed as one person's own and has others in it, or is open to them.
-    pub(super) async fn close_shared(
-        &self,
-        plan: &Plan,
-        seen: &[Seen],
-    ) -> Result<(), ControlError> {
+    pub(super) async fn close_shared(&self, plan: &Plan, seen: &[Seen]) -> Result<(), PlaneError> {
         for change in &plan.changes {
             let Change::Place { room, user: Some(_), .. } = change else { continue };
             let crowded = seen
                 .iter()
                 .any(|seen| seen.room == *room && (seen.members.len() > 1 || seen.open.is_some()));
             let Ok(id) = RoomId::parse(room) else { continue };
-            let known = self.control.store().conversation(self.id(), room).await?;
+            let known = self.in_room(room).await?;
             if let (true, Some(row), Some(room)) = (crowded, known, self.client.get_room(&id)) {
                 self.keep_private(&room, &row).await?;
             }
@@ -167,12 +163,20 @@ impl Bot {
         Ok(())
     }
 
-    async fn change(&self, change: &Change) -> Result<(), ControlError> {
-        let store = self.control.store();
+    /// The conversation that a room is, if it is one.
+    async fn in_room(&self, room: &str) -> Result<Option<Conversation>, PlaneError> {
+        let here = ConversationAt { connector: self.id(), place: room.to_owned() };
+        self.plane.call(here).await
+    }
+
+    async fn change(&self, change: &Change) -> Result<(), PlaneError> {
         match change {
-            Change::Forget(id) => store.forget_conversation(*id).await?,
-            Change::RestoreChat { chat, title } => {
-                store.restore_chat(chat.0, chat.1, title).await?;
+            Change::Forget(id) => {
+                self.plane.call(ForgetConversation { conversation: *id }).await?;
+            }
+            Change::RestoreChat { chat: (workspace, chat), title } => {
+                let (workspace, chat, title) = (*workspace, *chat, title.clone());
+                self.plane.call(RestoreChat { workspace, chat, title }).await?;
             }
             Change::Place { room, chat, kind, user } => {
                 let new = NewConversation {
@@ -182,25 +186,28 @@ impl Bot {
                     kind: *kind,
                     user: *user,
                 };
-                store.put_conversation(&new).await?;
+                self.plane.call(PutConversation { new }).await?;
             }
             Change::Show { room, title, archived } => {
-                if let Some(row) = store.conversation(self.id(), room).await? {
-                    store.set_shown(row.id, title, *archived).await?;
+                if let Some(row) = self.in_room(room).await? {
+                    let (conversation, title, archived) = (row.id, title.clone(), *archived);
+                    self.plane.call(SetShown { conversation, title, archived }).await?;
                 }
             }
             Change::Retitle { room, title } => {
-                if let Some(row) = store.conversation(self.id(), room).await? {
-                    store.rename_from(row.id, title, "a person").await?;
+                if let Some(row) = self.in_room(room).await? {
+                    let (conversation, title) = (row.id, title.clone());
+                    self.plane.call(ShownAs { conversation, title, by: None }).await?;
                 }
             }
             Change::Mark { room, broken } => {
-                if let Some(row) = store.conversation(self.id(), room).await? {
-                    store.set_broken(row.id, *broken).await?;
+                if let Some(row) = self.in_room(room).await? {
+                    self.set_broken(row.id, *broken).await?;
                 }
             }
             Change::Home { user, room } => {
-                store.set_home(self.id(), *user, room.as_deref()).await?;
+                let (connector, user, place) = (self.id(), *user, room.clone());
+                self.plane.call(SetHome { connector, user, place }).await?;
             }
         }
         Ok(())

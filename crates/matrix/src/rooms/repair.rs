@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use cloister_control::ControlError;
-use cloister_store::conversations::Conversation;
+use cloister_kit::PlaneError;
+use cloister_protocol::surface::{ChatsChanged, Conversation, ConversationAt};
 use matrix_sdk::Room;
 
 use super::decide::decide;
@@ -16,11 +16,11 @@ impl Bot {
     pub(crate) async fn repair_room(
         &self,
         room: &Room,
-    ) -> Result<Option<Conversation>, ControlError> {
+    ) -> Result<Option<Conversation>, PlaneError> {
         let _making = self.rooms.making.lock().await;
-        let store = self.control.store();
         let place = room.room_id().as_str();
-        if let Some(known) = store.conversation(self.id(), place).await? {
+        let here = ConversationAt { connector: self.id(), place: place.to_owned() };
+        if let Some(known) = self.plane.call(here.clone()).await? {
             return Ok(Some(known));
         }
         let seen = [self.see_there(room.room_id()).await?];
@@ -30,13 +30,13 @@ impl Bot {
         let plan = decide(&seen, &joined, &known, Scope::OneRoom);
         self.carry_out(&plan).await?;
         self.close_shared(&plan, &seen).await?;
-        let repaired = store.conversation(self.id(), place).await?;
+        let repaired = self.plane.call(here).await?;
         for reason in plan.skipped.iter().chain(&plan.conflicts) {
             tracing::info!(room = place, why = reason.why, "a room nobody knows was not placed");
         }
         if repaired.is_some() {
             tracing::info!(room = place, "a room that was not known was placed by its mark");
-            self.control.chats_changed();
+            self.plane.tell(ChatsChanged {});
         }
         Ok(repaired)
     }

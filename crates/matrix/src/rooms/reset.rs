@@ -2,9 +2,11 @@
 
 use std::collections::HashSet;
 
-use cloister_control::ControlError;
+use cloister_kit::PlaneError;
 use cloister_protocol::admin::{ResetMode, ResetReport, Skipped};
-use cloister_store::conversations::Conversation;
+use cloister_protocol::surface::{
+    Conversation, Conversations, ForgetConversation, ForgetConversations, Homes, SetHome,
+};
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use matrix_sdk::RoomState;
@@ -33,11 +35,11 @@ impl Bot {
         mode: ResetMode,
         dry_run: bool,
         by: &str,
-    ) -> Result<ResetReport, ControlError> {
+    ) -> Result<ResetReport, PlaneError> {
         let _making = self.rooms.making.lock().await;
-        let store = self.control.store();
-        let rows = store.conversations(self.id()).await?;
-        let homes = store.homes(self.id()).await?;
+        let connector = self.id();
+        let rows = self.plane.call(Conversations { connector }).await?;
+        let homes = self.plane.call(Homes { connector }).await?;
         let mut report = ResetReport { dry_run, ..ResetReport::default() };
         match mode {
             ResetMode::LocalOnly => report.by_hand.push(FOUND_AGAIN.to_owned()),
@@ -55,7 +57,7 @@ impl Bot {
         }
         self.rooms.forget();
         if report.failed.is_empty() {
-            store.forget_conversations(self.id(), by).await?;
+            self.plane.call(ForgetConversations { connector, by: by.to_owned() }).await?;
             return Ok(report);
         }
         // What could not be left stays known, so that it can be tried again.
@@ -63,19 +65,19 @@ impl Bot {
         let kept = |row: &&Conversation| row.external_id.as_deref().is_some_and(failed);
         report.forgotten.clear();
         for row in rows.iter().filter(|row| !kept(row)) {
-            store.forget_conversation(row.id).await?;
+            self.plane.call(ForgetConversation { conversation: row.id }).await?;
             report.forgotten.push(described(row));
         }
         for pair in homes.iter().filter(|(_, room)| !report.failed.iter().any(|f| f.room == *room))
         {
-            store.set_home(self.id(), pair.0, None).await?;
+            self.plane.call(SetHome { connector, user: pair.0, place: None }).await?;
             report.forgotten.push(home(pair));
         }
         Ok(report)
     }
 
     /// Leaves every room that this account is in, marked or not, and turns down what it is invited to.
-    async fn leave_all(&self, report: &mut ResetReport) -> Result<(), ControlError> {
+    async fn leave_all(&self, report: &mut ResetReport) -> Result<(), PlaneError> {
         let joined = self.patiently(|| self.joined_ids().boxed()).await?;
         let invited = self.client.invited_rooms();
         let spaces: HashSet<OwnedRoomId> =
@@ -104,7 +106,7 @@ impl Bot {
         Ok(())
     }
 
-    async fn leave_by_id(&self, id: &RoomId) -> Result<(), ControlError> {
+    async fn leave_by_id(&self, id: &RoomId) -> Result<(), PlaneError> {
         let room = match self.client.get_room(id) {
             Some(invited) if invited.state() == RoomState::Invited => invited,
             Some(_) | None => self.room(id).await?,

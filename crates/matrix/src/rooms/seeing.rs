@@ -3,8 +3,9 @@
 
 use std::collections::HashSet;
 
-use cloister_control::ControlError;
+use cloister_kit::PlaneError;
 use cloister_protocol::admin::Skipped;
+use cloister_protocol::surface::{Conversations, Homes};
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use matrix_sdk::deserialized_responses::RawAnySyncOrStrippedState;
@@ -29,7 +30,7 @@ const HISTORY: &str = "m.room.history_visibility";
 
 impl Bot {
     /// Looks at a room that this account is in.
-    pub(super) async fn see(&self, id: &RoomId) -> Result<Seen, ControlError> {
+    pub(super) async fn see(&self, id: &RoomId) -> Result<Seen, PlaneError> {
         match self.client.get_room(id) {
             Some(room) if room.state() == RoomState::Joined && room.is_state_fully_synced() => {
                 self.see_kept(&room).await
@@ -39,7 +40,7 @@ impl Bot {
     }
 
     /// Looks at a room on the server, whatever was kept.
-    pub(super) async fn see_there(&self, id: &RoomId) -> Result<Seen, ControlError> {
+    pub(super) async fn see_there(&self, id: &RoomId) -> Result<Seen, PlaneError> {
         let own = self.own_id()?;
         let state = self.patiently(|| self.state_of(id).boxed()).await?;
         let one = |kind: &str| state.iter().find(|event| event.kind == kind);
@@ -72,13 +73,13 @@ impl Bot {
     }
 
     /// The event that gave a room the name it has now, as the server has it.
-    pub(super) async fn naming_event(&self, id: &RoomId) -> Result<Option<String>, ControlError> {
+    pub(super) async fn naming_event(&self, id: &RoomId) -> Result<Option<String>, PlaneError> {
         let state = self.state_of(id).await?;
         let named = state.into_iter().find(|event| event.kind == NAME);
         Ok(named.and_then(|event| event.event_id))
     }
 
-    async fn see_kept(&self, room: &Room) -> Result<Seen, ControlError> {
+    async fn see_kept(&self, room: &Room) -> Result<Seen, PlaneError> {
         let mut state = Vec::new();
         for kind in [CHAT_EVENT, HOME_EVENT, CREATE, NAME] {
             let kept = room.get_state_event(StateEventType::from(kind), "").await;
@@ -103,7 +104,7 @@ impl Bot {
     }
 
     /// Who else is in a room or invited.
-    pub(super) async fn others(&self, room: &Room) -> Result<Vec<String>, ControlError> {
+    pub(super) async fn others(&self, room: &Room) -> Result<Vec<String>, PlaneError> {
         self.others_who(room, RoomMemberships::ACTIVE).await
     }
 
@@ -112,7 +113,7 @@ impl Bot {
         &self,
         room: &Room,
         which: RoomMemberships,
-    ) -> Result<Vec<String>, ControlError> {
+    ) -> Result<Vec<String>, PlaneError> {
         let unread = "the members of a room could not be read";
         let active = RoomMemberships::ACTIVE;
         let mut members = room.members_no_sync(active).await.map_err(failed(unread))?;
@@ -129,7 +130,7 @@ impl Bot {
 
     /// Looks at many rooms; those that could not be looked at are named with why.
     pub(super) async fn see_all(&self, ids: &[OwnedRoomId]) -> (Vec<Seen>, Vec<Skipped>) {
-        let looks: Vec<BoxFuture<'_, (&OwnedRoomId, Result<Seen, ControlError>)>> =
+        let looks: Vec<BoxFuture<'_, (&OwnedRoomId, Result<Seen, PlaneError>)>> =
             ids.iter().map(|id| self.see(id).map(move |look| (id, look)).boxed()).collect();
         let mut looks = stream::iter(looks).buffer_unordered(AT_ONCE);
         let (mut seen, mut unseen) = (Vec::new(), Vec::new());
@@ -147,7 +148,7 @@ impl Bot {
 
     /// The rooms with our mark that have no place here: made, and not stored before a kill. Looked for on the
     /// server, as a sync may not have brought them yet.
-    pub(super) async fn unplaced(&self) -> Result<Vec<Seen>, ControlError> {
+    pub(super) async fn unplaced(&self) -> Result<Vec<Seen>, PlaneError> {
         let placed = self.placed().await?;
         let joined = self.patiently(|| self.joined_ids().boxed()).await?;
         let mut unplaced = Vec::new();
@@ -164,7 +165,7 @@ impl Bot {
 
     /// A room without a place here, if it carries our mark. A mark is there from the first moment or never:
     /// what was seen once is remembered.
-    pub(super) async fn marked(&self, id: &RoomId) -> Result<Option<Seen>, ControlError> {
+    pub(super) async fn marked(&self, id: &RoomId) -> Result<Option<Seen>, PlaneError> {
         if let Some(seen) = self.rooms.unplaced().get(id).cloned() {
             return Ok(seen);
         }
@@ -180,15 +181,11 @@ impl Bot {
     }
 
     /// The rooms that are known here.
-    pub(super) async fn placed(&self) -> Result<HashSet<String>, ControlError> {
-        let store = self.control.store();
-        let mut placed: HashSet<String> = store
-            .conversations(self.id())
-            .await?
-            .into_iter()
-            .filter_map(|conversation| conversation.external_id)
-            .collect();
-        placed.extend(store.homes(self.id()).await?.into_iter().map(|(_, room)| room));
-        Ok(placed)
+    pub(super) async fn placed(&self) -> Result<HashSet<String>, PlaneError> {
+        let connector = self.id();
+        let rows = self.plane.call(Conversations { connector }).await?;
+        let homes = self.plane.call(Homes { connector }).await?;
+        let rooms = rows.into_iter().filter_map(|row| row.external_id);
+        Ok(rooms.chain(homes.into_iter().map(|(_, room)| room)).collect())
     }
 }

@@ -1,8 +1,9 @@
 //! The requests this part makes of the homeserver, by room id, and what their failures mean.
 
+use std::error::Error as _;
 use std::time::Duration;
 
-use cloister_control::ControlError;
+use cloister_kit::PlaneError;
 use cloister_protocol::ErrorCode;
 use futures_util::future::BoxFuture;
 use matrix_sdk::config::RequestConfig;
@@ -35,7 +36,7 @@ const MAKING_TIME: Duration = Duration::from_secs(60);
 /// Names what failed. When the server asks to wait, it says for how long.
 pub(super) fn failed<E: Into<matrix_sdk::Error>>(
     what: &'static str,
-) -> impl FnOnce(E) -> ControlError {
+) -> impl FnOnce(E) -> PlaneError {
     move |error| {
         let error = error.into();
         if let Some(ErrorKind::LimitExceeded(limit)) = error.client_api_error_kind() {
@@ -43,16 +44,17 @@ pub(super) fn failed<E: Into<matrix_sdk::Error>>(
                 Some(RetryAfter::Delay(wait)) => wait,
                 Some(RetryAfter::DateTime(_)) | None => USUAL_WAIT,
             };
-            return ControlError::busy(what, wait);
+            return PlaneError::busy(what, wait);
         }
-        ControlError::Io { what: what.to_owned(), source: std::io::Error::other(error) }
+        PlaneError::io(what)(std::io::Error::other(error))
     }
 }
 
 /// Whether the server said that it will not, whoever asks again.
-pub(super) fn is_refusal(error: &ControlError) -> bool {
-    let ControlError::Io { source, .. } = error else { return false };
-    let cause = source.get_ref().and_then(|cause| cause.downcast_ref::<matrix_sdk::Error>());
+pub(super) fn is_refusal(error: &PlaneError) -> bool {
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<std::io::Error>());
+    let cause = cause.and_then(std::io::Error::get_ref);
+    let cause = cause.and_then(|cause| cause.downcast_ref::<matrix_sdk::Error>());
     let Some(cause) = cause.and_then(matrix_sdk::Error::as_client_api_error) else { return false };
     match cause.error_kind() {
         Some(ErrorKind::Forbidden | ErrorKind::NotFound) => true,
@@ -62,47 +64,45 @@ pub(super) fn is_refusal(error: &ControlError) -> bool {
 }
 
 impl Bot {
-    pub(super) fn own_id(&self) -> Result<&UserId, ControlError> {
-        self.client.user_id().ok_or_else(|| {
-            ControlError::refused(ErrorCode::Internal, "the account is not logged in")
-        })
+    pub(super) fn own_id(&self) -> Result<&UserId, PlaneError> {
+        self.client
+            .user_id()
+            .ok_or_else(|| PlaneError::refused(ErrorCode::Internal, "the account is not logged in"))
     }
 
     /// Tries again as long as the server asks to wait, a few times.
     pub(super) async fn patiently<'a, T>(
         &'a self,
-        attempt: impl Fn() -> BoxFuture<'a, Result<T, ControlError>> + Send + Sync,
-    ) -> Result<T, ControlError> {
-        let stop = self.control.stop_token();
+        attempt: impl Fn() -> BoxFuture<'a, Result<T, PlaneError>> + Send + Sync,
+    ) -> Result<T, PlaneError> {
+        let stop = self.plane.stop_token();
         for _ in 1..ATTEMPTS {
-            match attempt().await {
-                Err(ControlError::Busy { retry_after, .. }) if retry_after <= LONGEST_WAIT => {
-                    let waited = tokio::time::sleep(retry_after);
-                    if stop.run_until_cancelled(waited).await.is_none() {
-                        break;
-                    }
-                }
-                done => return done,
+            let done = attempt().await;
+            let asked = done.as_ref().err().filter(|error| error.is_busy());
+            let wait = asked.and_then(PlaneError::retry_after);
+            let Some(wait) = wait.filter(|wait| *wait <= LONGEST_WAIT) else { return done };
+            if stop.run_until_cancelled(tokio::time::sleep(wait)).await.is_none() {
+                break;
             }
         }
         attempt().await
     }
 
     /// Every room that this account is in, as the server has it.
-    pub(super) async fn joined_ids(&self) -> Result<Vec<OwnedRoomId>, ControlError> {
+    pub(super) async fn joined_ids(&self) -> Result<Vec<OwnedRoomId>, PlaneError> {
         let answer = self.client.send(joined_rooms::v3::Request::new()).await;
         Ok(answer.map_err(failed("the rooms of the account could not be listed"))?.joined_rooms)
     }
 
     /// The whole state of a room.
-    pub(super) async fn state_of(&self, room: &RoomId) -> Result<Vec<StateEvent>, ControlError> {
+    pub(super) async fn state_of(&self, room: &RoomId) -> Result<Vec<StateEvent>, PlaneError> {
         let answer = self.client.send(get_state_events::v3::Request::new(room.to_owned())).await;
         let state = answer.map_err(failed("the state of a room could not be read"))?.room_state;
         Ok(state.iter().filter_map(|event| StateEvent::parse(event.json().get())).collect())
     }
 
     /// Whether somebody is in a room or invited, as the server has it.
-    async fn is_member(&self, room: &RoomId, user: &UserId) -> Result<bool, ControlError> {
+    async fn is_member(&self, room: &RoomId, user: &UserId) -> Result<bool, PlaneError> {
         let membership = self.membership(room, user).await?;
         Ok(matches!(membership.as_deref(), Some("join" | "invite")))
     }
@@ -112,7 +112,7 @@ impl Bot {
         &self,
         room: &RoomId,
         user: &UserId,
-    ) -> Result<Option<String>, ControlError> {
+    ) -> Result<Option<String>, PlaneError> {
         self.state_of_key(room, (StateEventType::RoomMember, user.as_str()), "membership").await
     }
 
@@ -121,7 +121,7 @@ impl Bot {
         &self,
         room: &RoomId,
         (kind, field): (StateEventType, &str),
-    ) -> Result<Option<String>, ControlError> {
+    ) -> Result<Option<String>, PlaneError> {
         self.state_of_key(room, (kind, ""), field).await
     }
 
@@ -130,7 +130,7 @@ impl Bot {
         room: &RoomId,
         (kind, key): (StateEventType, &str),
         field: &str,
-    ) -> Result<Option<String>, ControlError> {
+    ) -> Result<Option<String>, PlaneError> {
         let request =
             get_state_event_for_key::v3::Request::new(room.to_owned(), kind, key.to_owned());
         let answer = match self.client.send(request).await {
@@ -147,7 +147,7 @@ impl Bot {
     }
 
     /// Invites somebody; who is there already stays.
-    pub(super) async fn invite(&self, room: &RoomId, user: &UserId) -> Result<(), ControlError> {
+    pub(super) async fn invite(&self, room: &RoomId, user: &UserId) -> Result<(), PlaneError> {
         let recipient = InvitationRecipient::UserId(InviteUserId::new(user.to_owned()));
         let request = invite_user::v3::Request::new(room.to_owned(), recipient);
         let invited = self.client.send(request).await;
@@ -165,7 +165,7 @@ impl Bot {
         room: &RoomId,
         (kind, key): (&str, &str),
         content: &serde_json::Value,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), PlaneError> {
         let content = raw(content)?;
         let kind = StateEventType::from(kind);
         let request =
@@ -179,14 +179,14 @@ impl Bot {
     pub(super) async fn create(
         &self,
         request: create_room::v3::Request,
-    ) -> Result<OwnedRoomId, ControlError> {
+    ) -> Result<OwnedRoomId, PlaneError> {
         let once = RequestConfig::new().disable_retry().timeout(MAKING_TIME);
         let made = self.client.send(request).with_request_config(once).await;
         Ok(made.map_err(failed("a room could not be made"))?.room_id)
     }
 
     /// A room that this account is in, also before a sync brought it.
-    pub(super) async fn room(&self, id: &RoomId) -> Result<Room, ControlError> {
+    pub(super) async fn room(&self, id: &RoomId) -> Result<Room, PlaneError> {
         match self.client.get_room(id) {
             Some(room) if room.state() == RoomState::Joined => Ok(room),
             // Joining again what one is in changes nothing.
@@ -199,7 +199,7 @@ impl Bot {
     }
 
     /// Turns an invitation down, and says why: who invited sees it with that.
-    pub(super) async fn decline(&self, room: &Room, why: &str) -> Result<(), ControlError> {
+    pub(super) async fn decline(&self, room: &Room, why: &str) -> Result<(), PlaneError> {
         let mut request = leave_room::v3::Request::new(room.room_id().to_owned());
         request.reason = Some(why.to_owned());
         let declined = self.client.send(request).await;
@@ -211,7 +211,7 @@ impl Bot {
     }
 
     /// Leaves a room for good.
-    pub(super) async fn leave(&self, room: &Room) -> Result<(), ControlError> {
+    pub(super) async fn leave(&self, room: &Room) -> Result<(), PlaneError> {
         if matches!(room.state(), RoomState::Joined | RoomState::Invited | RoomState::Knocked) {
             room.leave().await.map_err(failed("a room could not be left"))?;
         }
@@ -226,7 +226,7 @@ impl Bot {
 }
 
 /// JSON of ours as the SDK wants it.
-pub(super) fn raw<T>(json: &serde_json::Value) -> Result<Raw<T>, ControlError> {
+pub(super) fn raw<T>(json: &serde_json::Value) -> Result<Raw<T>, PlaneError> {
     let json = serde_json::value::to_raw_value(json).map_err(std::io::Error::other);
-    json.map(Raw::from_json).map_err(ControlError::io("an event could not be written"))
+    json.map(Raw::from_json).map_err(PlaneError::io("an event could not be written"))
 }

@@ -1,7 +1,7 @@
 //! Rooms of people nobody is linked to: kept for a day so that they can ask for a code there, few at a time,
 //! and never given to a model.
 
-use cloister_control::ControlError;
+use cloister_kit::PlaneError;
 use matrix_sdk::Room;
 use matrix_sdk::ruma::events::RoomAccountDataEventType;
 use matrix_sdk::ruma::{OwnedUserId, UserId};
@@ -17,15 +17,15 @@ const KEPT_MS: i64 = 24 * 60 * 60 * 1000;
 
 impl Bot {
     /// Notes that a room is kept for a stranger.
-    pub(super) async fn keep_for_pairing(&self, room: &Room) -> Result<(), ControlError> {
-        let since = json!({"since": self.control.store().clock.now_ms()});
+    pub(super) async fn keep_for_pairing(&self, room: &Room) -> Result<(), PlaneError> {
+        let since = json!({"since": self.plane.now_ms()});
         let kind = RoomAccountDataEventType::from(WAITING);
         let kept = room.set_account_data_raw(kind, raw(&since)?).await;
         kept.map(drop).map_err(failed("a note about a room could not be kept"))
     }
 
     /// Lets in who was linked meanwhile; leaves rooms that were kept long enough, or that nobody is in.
-    pub(super) async fn tend_strangers(&self) -> Result<(), ControlError> {
+    pub(super) async fn tend_strangers(&self) -> Result<(), PlaneError> {
         let placed = self.placed().await?;
         let mut kept = Vec::new();
         for room in self.client.joined_rooms() {
@@ -50,7 +50,7 @@ impl Bot {
     }
 
     /// Whether a room is kept in which this stranger can ask for a code.
-    pub(super) async fn has_room_with(&self, stranger: &UserId) -> Result<bool, ControlError> {
+    pub(super) async fn has_room_with(&self, stranger: &UserId) -> Result<bool, PlaneError> {
         let placed = self.placed().await?;
         for room in self.client.joined_rooms() {
             if placed.contains(room.room_id().as_str()) || room.is_space() {
@@ -65,7 +65,7 @@ impl Bot {
     }
 
     /// Since when the room is kept for a stranger, if it still is.
-    async fn tend_unplaced(&self, room: &Room) -> Result<Option<i64>, ControlError> {
+    async fn tend_unplaced(&self, room: &Room) -> Result<Option<i64>, PlaneError> {
         if !room.is_state_fully_synced() || self.marked(room.room_id()).await?.is_some() {
             return Ok(None);
         }
@@ -80,7 +80,7 @@ impl Bot {
             return Ok(None);
         }
         let Some(since) = self.kept_since(room).await? else { return Ok(None) };
-        let now = self.control.store().clock.now_ms();
+        let now = self.plane.now_ms();
         if others.is_empty() || now.saturating_sub(since) > KEPT_MS {
             self.leave(room).await?;
             return Ok(None);
@@ -88,7 +88,7 @@ impl Bot {
         Ok(Some(since))
     }
 
-    async fn kept_since(&self, room: &Room) -> Result<Option<i64>, ControlError> {
+    async fn kept_since(&self, room: &Room) -> Result<Option<i64>, PlaneError> {
         let note = room.account_data(RoomAccountDataEventType::from(WAITING)).await;
         let note = note.map_err(failed("a note about a room could not be read"))?;
         let content =
@@ -97,7 +97,7 @@ impl Bot {
     }
 
     /// Leaves a stranger's room that nobody else is in any more.
-    pub(super) async fn stranger_left(&self, room: &Room) -> Result<(), ControlError> {
+    pub(super) async fn stranger_left(&self, room: &Room) -> Result<(), PlaneError> {
         if self.kept_since(room).await?.is_some() && self.others(room).await?.is_empty() {
             self.leave(room).await?;
         }

@@ -1,6 +1,6 @@
 //! Where a homeserver is and whom an operator means there: checked before anything is tried.
 
-use cloister_control::ControlError;
+use cloister_kit::PlaneError;
 use cloister_protocol::ErrorCode;
 use matrix_sdk::reqwest::Url;
 use matrix_sdk::ruma::{OwnedServerName, OwnedUserId, UserId};
@@ -15,12 +15,12 @@ pub(super) enum Address {
     ServerName(OwnedServerName),
 }
 
-pub(super) fn bad(message: impl Into<String>, fix: &str) -> ControlError {
-    ControlError::with_fix(ErrorCode::BadRequest, message, fix)
+pub(super) fn bad(message: impl Into<String>, fix: &str) -> PlaneError {
+    PlaneError::with_fix(ErrorCode::BadRequest, message, fix)
 }
 
-pub(super) fn server_failed(what: &str, why: impl std::fmt::Display) -> ControlError {
-    ControlError::with_fix(
+pub(super) fn server_failed(what: &str, why: impl std::fmt::Display) -> PlaneError {
+    PlaneError::with_fix(
         ErrorCode::Refused,
         format!("{what}: {why}"),
         "check the address and that the homeserver is up, then try again",
@@ -28,7 +28,7 @@ pub(super) fn server_failed(what: &str, why: impl std::fmt::Display) -> ControlE
 }
 
 impl Address {
-    pub(super) fn parse(text: &str) -> Result<Self, ControlError> {
+    pub(super) fn parse(text: &str) -> Result<Self, PlaneError> {
         const FIX: &str =
             "give its address, such as https://matrix.example.org, or the server's name";
         let text = text.trim();
@@ -58,7 +58,7 @@ pub(crate) fn goes_in_the_clear(homeserver: &str) -> bool {
     url.scheme() == "http" && !loopback
 }
 
-pub(crate) fn account_id(account: &str) -> Result<OwnedUserId, ControlError> {
+pub(crate) fn account_id(account: &str) -> Result<OwnedUserId, PlaneError> {
     UserId::parse(account.trim()).map_err(|error| {
         bad(
             format!("{account:?} is not an account: {error}"),
@@ -71,7 +71,7 @@ pub(crate) fn account_id(account: &str) -> Result<OwnedUserId, ControlError> {
 pub(super) async fn find_homeserver(
     address: &Address,
     options: &MatrixOptions,
-) -> Result<String, ControlError> {
+) -> Result<String, PlaneError> {
     let (builder, named) = match address {
         Address::Url(url) => (builder(options).homeserver_url(url.as_str()), url.to_string()),
         Address::ServerName(name) => (builder(options).server_name(name), name.to_string()),

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use cloister_control::{Control, ControlError, credentials};
+use cloister_kit::{Plane, PlaneError};
 use cloister_protocol::ErrorCode;
-use cloister_store::connectors::ConnectorId;
-use cloister_vault::SecretValue;
+use cloister_protocol::admin::Key;
+use cloister_protocol::surface::{ConnectorId, ForgetSecret, KeepSecret, OpenSecret};
 use serde::{Deserialize, Serialize};
 
 /// How many bytes the key of the store has.
@@ -37,12 +37,12 @@ pub(crate) struct NewStore {
 }
 
 impl NewStore {
-    pub(crate) fn random() -> Result<Self, ControlError> {
+    pub(crate) fn random() -> Result<Self, PlaneError> {
         let mut name = [0; 8];
         let mut key = [0; KEY];
         for bytes in [&mut name[..], &mut key[..]] {
             getrandom::fill(bytes).map_err(|error| {
-                ControlError::refused(ErrorCode::Internal, format!("no random numbers: {error}"))
+                PlaneError::refused(ErrorCode::Internal, format!("no random numbers: {error}"))
             })?;
         }
         Ok(Self { name: hex::encode(name), key })
@@ -65,45 +65,38 @@ impl Credentials {
     }
 
     /// What the store is encrypted with.
-    pub(crate) fn store_key(&self) -> Result<[u8; KEY], ControlError> {
+    pub(crate) fn store_key(&self) -> Result<[u8; KEY], PlaneError> {
         let mut key = [0; KEY];
         hex::decode_to_slice(&self.store_key, &mut key).map_err(|error| {
-            ControlError::refused(ErrorCode::Internal, format!("a damaged store key: {error}"))
+            PlaneError::refused(ErrorCode::Internal, format!("a damaged store key: {error}"))
         })?;
         Ok(key)
     }
 
     /// Opens an account's credentials; none: there are none.
-    pub(crate) async fn open(
-        control: &Control,
-        id: ConnectorId,
-    ) -> Result<Option<Self>, ControlError> {
-        let opened = credentials::open(control, crate::SURFACE, id).await?;
+    pub(crate) async fn open(plane: &Plane, id: ConnectorId) -> Result<Option<Self>, PlaneError> {
+        let opened = plane.call(OpenSecret { connector: id }).await?;
         // What can't be read is not shown: it may be half of a token.
-        Ok(opened.and_then(|value| serde_json::from_slice(value.expose()).ok()))
+        Ok(opened.and_then(|value| serde_json::from_str(value.expose()).ok()))
     }
 
     /// Seals them, in the place of what was there.
     pub(crate) async fn keep(
         &self,
-        control: &Control,
+        plane: &Plane,
         id: ConnectorId,
         homeserver: &str,
         by: &str,
-    ) -> Result<(), ControlError> {
-        let value = serde_json::to_vec(self).map_err(|error| {
-            ControlError::refused(ErrorCode::Internal, format!("credentials: {error}"))
+    ) -> Result<(), PlaneError> {
+        let value = serde_json::to_string(self).map_err(|error| {
+            PlaneError::refused(ErrorCode::Internal, format!("credentials: {error}"))
         })?;
-        let value = SecretValue::new(value);
-        credentials::keep(control, crate::SURFACE, id, homeserver, value, by).await
+        let (address, value, by) = (homeserver.to_owned(), Key::new(value), by.to_owned());
+        plane.call(KeepSecret { connector: id, address, value, by }).await
     }
 
-    pub(crate) async fn forget(
-        control: &Control,
-        id: ConnectorId,
-        by: &str,
-    ) -> Result<(), ControlError> {
-        credentials::forget(control, crate::SURFACE, id, by).await
+    pub(crate) async fn forget(plane: &Plane, id: ConnectorId, by: &str) -> Result<(), PlaneError> {
+        plane.call(ForgetSecret { connector: id, by: by.to_owned() }).await
     }
 }
 

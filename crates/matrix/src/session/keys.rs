@@ -1,7 +1,7 @@
 //! Cross-signing, key backup and the recovery key: what lets people trust the device, and lets another
 //! device read what this one could.
 
-use cloister_control::ControlError;
+use cloister_kit::PlaneError;
 use cloister_protocol::ErrorCode;
 use matrix_sdk::Client;
 use matrix_sdk::encryption::VerificationState;
@@ -38,7 +38,7 @@ pub(crate) async fn set_up(
     client: &Client,
     user: &OwnedUserId,
     openers: &Openers<'_>,
-) -> Result<Keys, ControlError> {
+) -> Result<Keys, PlaneError> {
     client.encryption().wait_for_e2ee_initialization_tasks().await;
     let stored = client.encryption().secret_storage().is_enabled().await;
     let has_recovery = stored.map_err(|error| failed("recovery", brief(&error)))?;
@@ -46,7 +46,7 @@ pub(crate) async fn set_up(
         return open_existing(client, openers).await;
     }
     if openers.given.is_some() {
-        return Err(ControlError::with_fix(
+        return Err(PlaneError::with_fix(
             ErrorCode::BadRequest,
             "the account has no key backup that a recovery key opens",
             "leave `--recovery-key-file` out: a new one is made",
@@ -68,25 +68,23 @@ pub(crate) async fn set_up(
     }
 }
 
-fn failed(what: &str, why: impl std::fmt::Display) -> ControlError {
-    ControlError::with_fix(
+fn failed(what: &str, why: impl std::fmt::Display) -> PlaneError {
+    PlaneError::with_fix(
         ErrorCode::Refused,
         format!("{what} could not be set up: {why}"),
         "try again; the account is not connected",
     )
 }
 
-async fn open_existing(client: &Client, openers: &Openers<'_>) -> Result<Keys, ControlError> {
+async fn open_existing(client: &Client, openers: &Openers<'_>) -> Result<Keys, PlaneError> {
     let Some(key) = openers.given.or(openers.earlier) else { return Ok(Keys::default()) };
     match client.encryption().recovery().recover(key).await {
         Ok(()) => Ok(Keys { known: Some(key.to_owned()), made: None }),
-        Err(error) if openers.given.is_some() && does_not_fit(&error) => {
-            Err(ControlError::with_fix(
-                ErrorCode::BadRequest,
-                "the recovery key does not open what the account has stored",
-                "give the key that was shown when the backup was made, or leave it out",
-            ))
-        }
+        Err(error) if openers.given.is_some() && does_not_fit(&error) => Err(PlaneError::with_fix(
+            ErrorCode::BadRequest,
+            "the recovery key does not open what the account has stored",
+            "give the key that was shown when the backup was made, or leave it out",
+        )),
         Err(error) if openers.given.is_some() => Err(failed("recovery", error)),
         Err(error) => {
             tracing::warn!(%error, "the recovery key that was kept does not open the account's backup");
@@ -110,7 +108,7 @@ async fn cross_sign(
     client: &Client,
     user: &OwnedUserId,
     password: Option<&str>,
-) -> Result<(), ControlError> {
+) -> Result<(), PlaneError> {
     let tried = client.encryption().bootstrap_cross_signing_if_needed(None).await;
     let error = match tried {
         Ok(()) => return Ok(()),

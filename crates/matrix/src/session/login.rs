@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cloister_control::ControlError;
+use cloister_kit::PlaneError;
 use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::{AddConnector, Credential};
 use matrix_sdk::authentication::matrix::MatrixSession;
@@ -72,21 +72,21 @@ fn store_config(dir: &Path, key: &[u8; 32]) -> SqliteStoreConfig {
 pub(crate) async fn bare_client(
     homeserver: &str,
     options: &MatrixOptions,
-) -> Result<Client, ControlError> {
+) -> Result<Client, PlaneError> {
     let built = builder(options).homeserver_url(homeserver).build().await;
-    built.map_err(|error| ControlError::refused(ErrorCode::Internal, error.to_string()))
+    built.map_err(|error| PlaneError::refused(ErrorCode::Internal, error.to_string()))
 }
 
 /// Makes a directory that only we can read.
-async fn make_private(dir: PathBuf) -> Result<(), ControlError> {
+async fn make_private(dir: PathBuf) -> Result<(), PlaneError> {
     use std::os::unix::fs::DirBuilderExt;
     let made = tokio::task::spawn_blocking(move || {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)
     });
     let made = made.await.map_err(|error| {
-        ControlError::refused(ErrorCode::Internal, format!("the store was not made: {error}"))
+        PlaneError::refused(ErrorCode::Internal, format!("the store was not made: {error}"))
     })?;
-    made.map_err(ControlError::io("the directory for the account's keys could not be made"))
+    made.map_err(PlaneError::io("the directory for the account's keys could not be made"))
 }
 
 /// Comes back as the device that was logged in before. Asks the server nothing.
@@ -95,10 +95,10 @@ pub(crate) async fn restore(
     credentials: &Credentials,
     data: &Path,
     options: &MatrixOptions,
-) -> Result<Client, ControlError> {
+) -> Result<Client, PlaneError> {
     let dir = stores_dir(data).join(&credentials.store);
     let failed = |error: String| {
-        ControlError::refused(
+        PlaneError::refused(
             ErrorCode::Internal,
             format!("the account's keys and rooms could not be opened: {error}"),
         )
@@ -142,7 +142,7 @@ pub(crate) async fn log_in(
     earlier: Option<&Credentials>,
     data: &Path,
     options: &MatrixOptions,
-) -> Result<LoggedIn, ControlError> {
+) -> Result<LoggedIn, PlaneError> {
     let user = account_id(&new.account)?;
     let homeserver = find_homeserver(&Address::parse(&new.address)?, options).await?;
     let store = NewStore::random()?;
@@ -157,7 +157,7 @@ pub(crate) async fn log_in(
         Ok(client) => client,
         Err(error) => {
             remove_store(data, &store.name).await;
-            return Err(ControlError::refused(ErrorCode::Internal, error.to_string()));
+            return Err(PlaneError::refused(ErrorCode::Internal, error.to_string()));
         }
     };
     let recovery = new.recovery_key.as_ref().map(|key| key.expose().trim().to_owned());
@@ -212,13 +212,13 @@ async fn introduce(
     user: &OwnedUserId,
     new: &AddConnector,
     store: &NewStore,
-) -> Result<Credentials, ControlError> {
+) -> Result<Credentials, PlaneError> {
     match &new.credential {
         Credential::Password(password) => {
             let login = client.matrix_auth().login_username(user, password.expose());
             let answer = login.initial_device_display_name(DEVICE_NAME).send().await;
             let answer = answer.map_err(|error| {
-                ControlError::with_fix(
+                PlaneError::with_fix(
                     ErrorCode::Refused,
                     format!("{user} could not log in: {}", brief(&error)),
                     "check the account and its password; `--token-file` takes an access token instead",
@@ -249,7 +249,7 @@ async fn introduce(
     }
 }
 
-fn same_account(wanted: &OwnedUserId, found: &str) -> Result<(), ControlError> {
+fn same_account(wanted: &OwnedUserId, found: &str) -> Result<(), PlaneError> {
     if wanted.as_str() == found {
         return Ok(());
     }
@@ -260,9 +260,9 @@ fn same_account(wanted: &OwnedUserId, found: &str) -> Result<(), ControlError> {
 }
 
 /// Whose token it is. Asked without a session: there is none before this is known.
-async fn who_am_i(client: &Client, token: &str) -> Result<WhoAmI, ControlError> {
+async fn who_am_i(client: &Client, token: &str) -> Result<WhoAmI, PlaneError> {
     let failed = |why: String| {
-        ControlError::with_fix(
+        PlaneError::with_fix(
             ErrorCode::Refused,
             format!("the access token was not taken: {why}"),
             "give a token that is valid, or log in with `--password-file`",
@@ -280,14 +280,11 @@ async fn who_am_i(client: &Client, token: &str) -> Result<WhoAmI, ControlError> 
         .map_err(|error| failed(format!("an answer of another form: {error}")))
 }
 
-fn endpoint(client: &Client, path: &str) -> Result<Url, ControlError> {
+fn endpoint(client: &Client, path: &str) -> Result<Url, PlaneError> {
     let base = client.homeserver();
     let address = format!("{}/{path}", base.as_str().trim_end_matches('/'));
     Url::parse(&address).map_err(|error| {
-        ControlError::refused(
-            ErrorCode::Internal,
-            format!("an address that can't be used: {error}"),
-        )
+        PlaneError::refused(ErrorCode::Internal, format!("an address that can't be used: {error}"))
     })
 }
 
@@ -296,7 +293,7 @@ async fn has_no_keys_yet(
     client: &Client,
     user: &OwnedUserId,
     device: &str,
-) -> Result<(), ControlError> {
+) -> Result<(), PlaneError> {
     let known = client.encryption().request_user_identity(user).await;
     known.map_err(|error| server_failed("the account's keys were not found", brief(&error)))?;
     let there = client.encryption().get_device(user, device.into()).await;

@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use cloister_control::ports::SendError;
-use cloister_store::StoreError;
-use cloister_store::conversations::ConversationKind;
+use cloister_kit::PlaneError;
+use cloister_protocol::surface::{
+    AccountsOf, ConversationKind, Conversations, IsKnown, OnceAWhile, SendError, WhoIs,
+};
 use futures_util::StreamExt;
 use matrix_sdk::encryption::verification::{
     SasState, SasVerification, Verification, VerificationRequest, VerificationRequestState,
@@ -23,7 +24,6 @@ use matrix_sdk::{Room, RoomState};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
-use crate::SURFACE;
 use crate::bot::Bot;
 
 /// How many are answered at once; more have to try again.
@@ -67,7 +67,7 @@ enum Failure {
     #[error("the homeserver did not take it")]
     Sdk(#[from] matrix_sdk::Error),
     #[error("who asks could not be looked up")]
-    Store(#[from] StoreError),
+    Plane(#[from] PlaneError),
     #[error("it took too long")]
     TooLong,
     #[error("it was cancelled: {0}")]
@@ -110,19 +110,14 @@ pub(crate) async fn facts(bot: &Bot) -> Vec<(String, String)> {
 }
 
 async fn verified_people(bot: &Bot) -> Result<usize, Failure> {
-    let store = bot.control.store();
-    let mut users: Vec<_> =
-        store.conversations(bot.id()).await?.into_iter().filter_map(|c| c.user).collect();
+    let rows = bot.plane.call(Conversations { connector: bot.id() }).await?;
+    let mut users: Vec<_> = rows.into_iter().filter_map(|row| row.user).collect();
     users.sort_unstable();
     users.dedup();
     let mut count = 0;
     for user in users {
-        for identity in store.identities_of(user).await? {
-            let account = &identity.account;
-            let Ok(id) = UserId::parse(&account.external_id) else { continue };
-            if account.surface != SURFACE {
-                continue;
-            }
+        for account in bot.plane.call(AccountsOf { user }).await? {
+            let Ok(id) = UserId::parse(&account) else { continue };
             let known = bot.client.encryption().get_user_identity(&id).await;
             let known = known.map_err(matrix_sdk::Error::from)?;
             count += usize::from(known.is_some_and(|identity| identity.is_verified()));
@@ -148,7 +143,7 @@ impl Desk {
         };
         self.tasks.spawn(async move {
             let _place = place;
-            let stop = bot.control.stop_token();
+            let stop = bot.plane.stop_token();
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = bot.answer_verification(&user, &flow, room) => {}
@@ -203,15 +198,15 @@ impl Bot {
         if request.is_self_verification() {
             return Ok(false);
         }
-        let known = self.control.store().identity(SURFACE, user.as_str()).await?;
-        Ok(known.is_some())
+        Ok(self.plane.call(IsKnown { account: user.to_string() }).await?)
     }
 
     async fn refuse(&self, user: &UserId, request: &VerificationRequest, room: Option<Room>) {
         tracing::warn!(%user, "a verification was refused: the account is not known here");
         give_up(request).await;
+        let again = OnceAWhile { key: format!("verification {user}") };
         if let Some(room) = room
-            && self.control.once_a_while(&format!("verification {user}"))
+            && self.plane.call(again).await.unwrap_or(false)
         {
             let words = "I verify only with people who are linked to me. Write `pair` to begin.";
             self.tell_verification(
@@ -228,9 +223,8 @@ impl Bot {
         if room.is_some() {
             return room;
         }
-        let store = self.control.store();
-        let person = store.identity(SURFACE, user.as_str()).await.ok()??.user;
-        let mut theirs = store.conversations(self.id()).await.ok()?;
+        let person = self.plane.call(WhoIs { account: user.to_string() }).await.ok()??.user;
+        let mut theirs = self.plane.call(Conversations { connector: self.id() }).await.ok()?;
         theirs.retain(|one| one.user == Some(person) && !one.shown_archived);
         theirs.sort_by_key(|one| one.kind != ConversationKind::Room);
         theirs

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use cloister_control::hosting::Standing;
-use cloister_control::{Attachment, Control, ControlError};
-use cloister_store::connectors::Connector;
+use cloister_kit::{Attachment, Plane, PlaneError, Standing};
+use cloister_protocol::ErrorCode;
+use cloister_protocol::surface::{Connector, Connectors, LastHeard, NoteReconciled};
 use matrix_sdk::config::SyncToken;
 use matrix_sdk::ruma::api::client::sync::sync_events::v3;
 use matrix_sdk::ruma::{OwnedRoomId, RoomId};
@@ -19,7 +19,6 @@ use tokio_util::task::TaskTracker;
 use super::handover::Handover;
 use super::news::{self, Gap, RoomNews, Until};
 use super::{filter_for_once, helpers, settings};
-use crate::SURFACE;
 use crate::bot::{Bot, BotSettings};
 use crate::options::MatrixOptions;
 use crate::session::credentials::Credentials;
@@ -34,7 +33,7 @@ const QUICK_ANSWERS: u32 = 5;
 
 #[derive(Clone)]
 pub(crate) struct Account {
-    pub(crate) control: Control,
+    pub(crate) plane: Plane,
     pub(crate) options: MatrixOptions,
     pub(crate) data: PathBuf,
     pub(crate) connector: Connector,
@@ -61,7 +60,7 @@ impl Account {
     /// Works until it is stopped or logged out.
     pub(crate) async fn run(&self) {
         let (connector, longest) = (self.connector.clone(), self.options.retry_most());
-        let standing = Standing::new(self.control.clone(), SURFACE, connector, longest);
+        let standing = Standing::new(self.plane.clone(), connector, longest);
         standing.starting();
         let Some(bot) = self.open(&standing).await else { return };
         verification::answer_verifications(&bot);
@@ -114,8 +113,8 @@ impl Account {
         }
     }
 
-    async fn restore(&self) -> Result<Restored, ControlError> {
-        let Some(credentials) = Credentials::open(&self.control, self.connector.id).await? else {
+    async fn restore(&self) -> Result<Restored, PlaneError> {
+        let Some(credentials) = Credentials::open(&self.plane, self.connector.id).await? else {
             return Ok(Restored::Lost("the account's credentials are not among the secrets"));
         };
         if !login::store_is_there(&credentials, &self.data).await {
@@ -130,7 +129,7 @@ impl Account {
         let kept = serde_json::from_value::<BotSettings>(self.connector.settings.clone());
         let encrypted = kept.map_or(true, |settings| settings.encrypted);
         Bot {
-            control: self.control.clone(),
+            plane: self.plane.clone(),
             connector: self.connector.clone(),
             settings: BotSettings { encrypted, device_id },
             options: self.options.clone(),
@@ -245,7 +244,7 @@ impl Connection<'_> {
     }
 
     fn now_ms(&self) -> i64 {
-        self.account.control.store().clock.now_ms()
+        self.account.plane.now_ms()
     }
 
     fn failed(&mut self, fault: &Fault) -> Ended {
@@ -261,7 +260,7 @@ impl Connection<'_> {
         }
     }
 
-    fn trouble(&mut self, error: &ControlError) -> Ended {
+    fn trouble(&mut self, error: &PlaneError) -> Ended {
         Ended::Lost(self.standing.lost(("other", &error.chain()), None))
     }
 
@@ -279,10 +278,15 @@ impl Connection<'_> {
 
     /// Up to where everything is stored.
     async fn our_position(&mut self) -> Result<Option<String>, Ended> {
-        let store = self.account.control.store();
-        match store.connector(crate::SURFACE, &self.account.connector.account).await {
-            Ok(connector) => Ok(connector.position),
-            Err(error) => Err(self.trouble(&error.into())),
+        let known = self.account.plane.call(Connectors {}).await;
+        let mut known = known.map_err(|error| self.trouble(&error))?.into_iter();
+        let account = &self.account.connector.account;
+        match known.find(|connector| connector.account == *account) {
+            Some(connector) => Ok(connector.position),
+            None => {
+                let message = format!("there is no account {account} any more");
+                Err(self.trouble(&PlaneError::refused(ErrorCode::NotFound, message)))
+            }
         }
     }
 
@@ -318,8 +322,8 @@ impl Connection<'_> {
 
     /// What was said in every known room since something was last heard there.
     async fn since_last_heard(&mut self) -> Result<Vec<RoomNews>, Ended> {
-        let heard = self.account.control.store().last_heard(self.bot.id()).await;
-        let heard = heard.map_err(|error| self.trouble(&error.into()))?;
+        let heard = self.account.plane.call(LastHeard { connector: self.bot.id() }).await;
+        let heard = heard.map_err(|error| self.trouble(&error))?;
         let look = |(room, at): (String, i64)| {
             let room = self.bot.client.get_room(<&RoomId>::try_from(room.as_str()).ok()?)?;
             let gap = Gap { from: None, until: Until::HeardAt(at) };
@@ -338,7 +342,7 @@ impl Connection<'_> {
             () = self.stop.cancelled() => return Err(Ended::Stopped),
             report = reconciling => report.map_err(|error| self.trouble(&error))?,
         };
-        self.bot.control.note_reconciled(self.bot.id(), report);
+        self.bot.plane.tell(NoteReconciled { connector: self.bot.id(), report });
         if let Ok(most) = self.bot.client.load_or_fetch_max_upload_size().await {
             // It was set by an earlier connection.
             self.bot.server_takes.set(u64::from(most)).ok();
@@ -347,7 +351,7 @@ impl Connection<'_> {
         tracker.spawn(helpers::keep_rooms(Arc::clone(&self.bot), self.stop.clone()));
         tracker.spawn(helpers::keep_reading(Arc::clone(&self.bot), self.stop.clone()));
         let surface = Arc::clone(&self.bot);
-        self.working = Some(Working { _attachment: self.account.control.attach(surface) });
+        self.working = Some(Working { _attachment: self.account.plane.attach(surface) });
         Ok(())
     }
 }

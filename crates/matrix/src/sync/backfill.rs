@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cloister_control::hosting::Backoff;
+use cloister_kit::Backoff;
 use matrix_sdk::Room;
 use matrix_sdk::deserialized_responses::TimelineEvent;
 use matrix_sdk::room::{Messages, MessagesOptions};
@@ -89,7 +89,7 @@ async fn page(
         };
         let refused =
             error.as_client_api_error().is_some_and(|error| error.status_code.is_client_error());
-        let pause = match Fault::of(&error, bot.control.store().clock.now_ms()) {
+        let pause = match Fault::of(&error, bot.plane.now_ms()) {
             Fault::Wait(pause) => pause,
             _ if refused => {
                 refusals += 1;

@@ -10,8 +10,8 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloister_control::ControlError;
-use cloister_store::StoreError;
+use cloister_kit::PlaneError;
+use cloister_protocol::surface::{ChatsChanged, ConversationAt, SetBroken, SetPosition};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use matrix_sdk::Room;
@@ -128,10 +128,12 @@ impl Shared {
         // Held while it is written down: two who finish at once must not write in the wrong order.
         let mut ledger = self.ledger.lock().await;
         let Some(position) = ledger.reached() else { return };
-        let kept = self.bot.control.store().set_position(self.bot.id(), &position).await;
+        let connector = self.bot.id();
+        let kept = self.bot.plane.call(SetPosition { connector, position }).await;
         if let Err(error) = kept {
             // The next one is further; after a restart this much is read again, and dropped as known.
-            tracing::warn!(%error, "how far Matrix was read could not be written down");
+            let error = error.chain();
+            tracing::warn!(error, "how far Matrix was read could not be written down");
         }
     }
 
@@ -140,9 +142,9 @@ impl Shared {
         let room = &news.room;
         if news.membership == Membership::Invited {
             let mut tries = 0..INVITATION_TRIES;
-            let passing = |error: &ControlError| match error {
-                ControlError::Busy { .. } | ControlError::Io { .. } => tries.next().is_some(),
-                other => may_pass(other),
+            let passing = |error: &PlaneError| match is_held_up(error) {
+                true => tries.next().is_some(),
+                false => error.may_pass(),
             };
             let take = || bot.take_invite(room).boxed();
             return self.patiently_while(passing, room, "invitation", take).await;
@@ -180,17 +182,19 @@ impl Shared {
     }
 
     /// Nothing can be said in a room that the account is not in.
-    async fn put_out(&self, room: &Room, why: &str) -> Result<(), ControlError> {
-        let store = self.bot.control.store();
-        let known = store.conversation(self.bot.id(), room.room_id().as_str()).await?;
+    async fn put_out(&self, room: &Room, why: &str) -> Result<(), PlaneError> {
+        let plane = &self.bot.plane;
+        let place = room.room_id().to_string();
+        let known = plane.call(ConversationAt { connector: self.bot.id(), place }).await?;
         if let Some(conversation) = known
             && room.state() != matrix_sdk::RoomState::Joined
         {
-            store.set_broken(conversation.id, Some(why)).await?;
+            let broken = Some(why.to_owned());
+            plane.call(SetBroken { conversation: conversation.id, why: broken }).await?;
             tracing::info!(room = %room.room_id(), why, "a room can no longer be used");
         }
         // It, or a Space, may have to be made again.
-        self.bot.control.chats_changed();
+        plane.tell(ChatsChanged {});
         Ok(())
     }
 
@@ -199,17 +203,17 @@ impl Shared {
         &self,
         room: &Room,
         what: &'static str,
-        attempt: impl Fn() -> BoxFuture<'a, Result<(), ControlError>>,
+        attempt: impl Fn() -> BoxFuture<'a, Result<(), PlaneError>>,
     ) -> Handed {
-        self.patiently_while(may_pass, room, what, attempt).await
+        self.patiently_while(PlaneError::may_pass, room, what, attempt).await
     }
 
     async fn patiently_while<'a>(
         &self,
-        mut may_pass: impl FnMut(&ControlError) -> bool,
+        mut may_pass: impl FnMut(&PlaneError) -> bool,
         room: &Room,
         what: &'static str,
-        attempt: impl Fn() -> BoxFuture<'a, Result<(), ControlError>>,
+        attempt: impl Fn() -> BoxFuture<'a, Result<(), PlaneError>>,
     ) -> Handed {
         let mut pauses = PAUSES.into_iter();
         let mut told = false;
@@ -222,7 +226,7 @@ impl Shared {
             };
             let pause = if passing { Some(LONG_PAUSE) } else { pauses.next() };
             let Some(pause) = pause else {
-                self.bot.control.metrics().connector_error(crate::SURFACE, "skipped");
+                self.bot.plane.count_error("skipped");
                 tracing::error!(room = %room.room_id(), what, why, "skipped after several tries");
                 return Handed::Over;
             };
@@ -240,7 +244,7 @@ impl Shared {
     /// One try; none: the account is to stop.
     async fn once<'a>(
         &self,
-        attempt: &impl Fn() -> BoxFuture<'a, Result<(), ControlError>>,
+        attempt: &impl Fn() -> BoxFuture<'a, Result<(), PlaneError>>,
     ) -> Option<Result<(), Failed>> {
         let work = async {
             let _turn = self.rooms.acquire().await;
@@ -257,17 +261,11 @@ impl Shared {
 }
 
 enum Failed {
-    Error(ControlError),
+    Error(PlaneError),
     Panic,
 }
 
-/// Whether it is our own trouble, which says nothing about the event: it is never skipped for that.
-fn may_pass(error: &ControlError) -> bool {
-    match error {
-        ControlError::Busy { .. } | ControlError::Io { .. } => true,
-        ControlError::Store(error) => {
-            !matches!(error, StoreError::Corrupt { .. } | StoreError::NotFound { .. })
-        }
-        _ => false,
-    }
+/// Whether it is to wait, or the homeserver failed: what it will not do at all looks like that too.
+fn is_held_up(error: &PlaneError) -> bool {
+    error.is_busy() || std::error::Error::source(error).is_some()
 }

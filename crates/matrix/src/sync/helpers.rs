@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloister_control::hosting::Backoff;
+use cloister_kit::Backoff;
 use futures_util::StreamExt;
 use tokio_util::sync::CancellationToken;
 
@@ -16,8 +16,8 @@ const LOOK_FOR_KEYS: Duration = Duration::from_secs(30);
 
 /// Makes, renames and puts away rooms, at the start, when chats or people change, and once in a while.
 pub(crate) async fn keep_rooms(bot: Arc<Bot>, stop: CancellationToken) {
-    let mut chats = bot.control.chat_changes();
-    let mut people = bot.control.access_changes();
+    let mut chats = bot.plane.chat_changes();
+    let mut people = bot.plane.access_changes();
     let mut backoff = Backoff::new(LOOK_AT_ROOMS);
     let mut told = false;
     loop {

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use cloister_control::Control;
-use cloister_store::connectors::{Connector, ConnectorId};
+use cloister_kit::Plane;
+use cloister_protocol::surface::{Connector, ConnectorId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use twilight_http::request::Request;
@@ -47,8 +47,8 @@ pub(crate) struct Me {
 
 /// A bot that has a token.
 pub(crate) struct Bot {
-    pub(crate) control: Control,
-    /// As it was when the bot was connected; its position is in the database.
+    pub(crate) plane: Plane,
+    /// As it was when the bot was connected; its position is with the control plane.
     pub(crate) connector: Connector,
     pub(crate) settings: BotSettings,
     pub(crate) options: DiscordOptions,

@@ -1,12 +1,13 @@
 //! Slash commands: what Discord offers while somebody types, and what they typed in the words of the command table.
+//! Which commands there are is the control plane's to say.
 //!
 //! A command has the options of this table, in the order in which they would be typed. What the table does not know
 //! takes its words as one option, so that a new command works before anybody thinks of Discord.
 
 use std::collections::BTreeMap;
 
-use cloister_control::ports::SendError;
-use cloister_control::{ChoiceKind, MenuItem, menu};
+use cloister_kit::Commands;
+use cloister_protocol::surface::{ChoiceKind, MenuItem, SendError};
 use serde_json::{Value, json};
 use twilight_http::routing::Route;
 
@@ -116,17 +117,17 @@ fn shown(item: &MenuItem) -> String {
     item.name.replace('_', "-")
 }
 
-fn known(name: &str) -> Option<MenuItem> {
+fn known<'a>(commands: &'a Commands, name: &str) -> Option<&'a MenuItem> {
     let name = name.replace('-', "_");
-    menu().find(|item| item.name == name)
+    commands.menu.iter().find(|item| item.name == name)
 }
 
 /// A slash command as it would be typed; none if there is no such command. Values come as Discord hands them over:
 /// of a switch, `true` or `false`.
-pub(crate) fn typed(name: &str, values: &[(&str, &str)]) -> Option<String> {
-    let item = known(name)?;
-    let mut text = format!("/{}", shown(&item));
-    for option in options_of(&item) {
+pub(crate) fn typed(commands: &Commands, name: &str, values: &[(&str, &str)]) -> Option<String> {
+    let item = known(commands, name)?;
+    let mut text = format!("/{}", shown(item));
+    for option in options_of(item) {
         let value = values.iter().find(|(name, _)| *name == option.name).map(|(_, value)| *value);
         let word = match (option.takes, value) {
             (_, None) => continue,
@@ -146,9 +147,9 @@ pub(crate) fn typed(name: &str, values: &[(&str, &str)]) -> Option<String> {
 }
 
 /// What is offered while somebody types an option.
-pub(crate) fn choices_of(command: &str, option: &str) -> Option<ChoiceKind> {
-    let item = known(command)?;
-    let option = options_of(&item).iter().find(|known| known.name == option)?;
+pub(crate) fn choices_of(commands: &Commands, command: &str, option: &str) -> Option<ChoiceKind> {
+    let item = known(commands, command)?;
+    let option = options_of(item).iter().find(|known| known.name == option)?;
     match option.takes {
         Takes::Choice(kind) => Some(kind),
         Takes::Words | Takes::OneOf(_) | Takes::Word(_) => None,
@@ -160,7 +161,7 @@ pub(crate) async fn register(bot: &Bot) -> Result<(), SendError> {
     let application_id = bot.application().get();
     let asked = Route::GetGlobalCommands { application_id, with_localizations: None };
     let there: Vec<Value> = bot.get(&asked).await.map_err(meaning)?;
-    let wanted = all();
+    let wanted = all(bot.plane.commands());
     if is_same(&there, &wanted) {
         return Ok(());
     }
@@ -171,8 +172,8 @@ pub(crate) async fn register(bot: &Bot) -> Result<(), SendError> {
 }
 
 /// Every command, as Discord wants to be told.
-fn all() -> Vec<Value> {
-    menu().take(MOST_COMMANDS).map(|item| command(&item)).collect()
+fn all(commands: &Commands) -> Vec<Value> {
+    commands.menu.iter().take(MOST_COMMANDS).map(command).collect()
 }
 
 fn command(item: &MenuItem) -> Value {
@@ -180,7 +181,7 @@ fn command(item: &MenuItem) -> Value {
     json!({
         "type": 1,
         "name": shown(item),
-        "description": description(item.help),
+        "description": description(&item.help),
         "options": options,
         // In servers that have the bot, and in direct messages with it.
         "contexts": [0, 1],

@@ -1,8 +1,18 @@
 use super::*;
 
+fn item(name: &str, usage: &str, help: &str) -> MenuItem {
+    MenuItem { name: name.to_owned(), usage: usage.to_owned(), help: help.to_owned() }
+}
+
+/// Those that there are.
+fn commands() -> Commands {
+    let menu = cloister_control::menu().map(|told| item(told.name, told.usage, told.help));
+    Commands { menu: menu.collect(), urgent: Vec::new() }
+}
+
 #[test]
 fn every_command_is_told_as_discord_takes_it() {
-    let all = all();
+    let all = all(&commands());
     assert!(all.len() > 15 && all.len() <= MOST_COMMANDS);
     for command in &all {
         let name = text(command, "name");
@@ -33,13 +43,39 @@ fn every_command_is_told_as_discord_takes_it() {
 #[test]
 fn every_option_is_of_a_command_that_exists() {
     for (name, _) in OPTIONS {
-        assert!(menu().any(|item| item.name == *name), "{name}");
+        assert!(known(&commands(), name).is_some(), "{name}");
     }
+}
+
+/// The control plane may be newer, and say more than Discord takes.
+#[test]
+fn no_more_is_told_than_discord_takes() {
+    let long = item("greet", "/greet", &"äh ".repeat(60));
+    let many = Commands { menu: vec![long; MOST_COMMANDS + 1], urgent: Vec::new() };
+    let all = all(&many);
+    assert_eq!(all.len(), MOST_COMMANDS);
+    assert_eq!(text(&all[0], "description").chars().count(), MAX_DESCRIPTION);
+}
+
+#[test]
+fn a_command_that_the_table_does_not_know_takes_its_words() {
+    let options = |usage: &str| -> Vec<(String, Value)> {
+        let told = command(&item("greet", usage, "greets"));
+        let options = list(&told, "options").iter();
+        options.map(|option| (text(option, "name"), option["required"].clone())).collect()
+    };
+    assert_eq!(options("/greet NAME"), [("words".to_owned(), json!(true))]);
+    assert_eq!(options("/greet [NAME]"), [("words".to_owned(), json!(false))]);
+    assert!(options("/greet").is_empty());
+    let menu = vec![item("greet", "/greet NAME", "greets")];
+    let typed = typed(&Commands { menu, urgent: Vec::new() }, "greet", &[("words", "Ann")]);
+    assert_eq!(typed.as_deref(), Some("/greet Ann"));
 }
 
 #[test]
 fn a_slash_command_is_what_would_be_typed() {
-    let typed = |name, values: &[(&str, &str)]| typed(name, values).unwrap();
+    let there = commands();
+    let typed = |name, values: &[(&str, &str)]| typed(&there, name, values).unwrap();
     assert_eq!(typed("status", &[]), "/status");
     assert_eq!(typed("task", &[("what", " fix\n the  roof ")]), "/task fix  the  roof");
     assert_eq!(typed("approve", &[("how", "always"), ("question", "A3")]), "/approve A3 always");
@@ -50,11 +86,13 @@ fn a_slash_command_is_what_would_be_typed() {
     assert_eq!(typed("admin_channel", &[("state", "enable")]), "/admin-channel enable");
     assert_eq!(typed("stop", &[("reason", "fire"), ("what", "all")]), "/stop all fire");
     assert_eq!(typed("chats", &[("unknown", "x")]), "/chats");
-    assert_eq!(super::typed("nonsense", &[]), None);
+    assert_eq!(super::typed(&there, "nonsense", &[]), None);
 }
 
 #[test]
 fn chats_tasks_and_questions_are_offered() {
+    let there = commands();
+    let choices_of = |command: &str, option: &str| choices_of(&there, command, option);
     assert_eq!(choices_of("chats", "chat"), Some(ChoiceKind::Chats));
     assert_eq!(choices_of("archive", "chat"), Some(ChoiceKind::ToArchive));
     assert_eq!(choices_of("cancel", "task"), Some(ChoiceKind::Tasks));
@@ -87,7 +125,7 @@ fn given_back(commands: &[Value]) -> Vec<Value> {
 
 #[test]
 fn discord_is_told_only_what_it_does_not_know() {
-    let wanted = all();
+    let wanted = all(&commands());
     let mut there = given_back(&wanted);
     assert!(is_same(&there, &wanted));
     there[0]["description"] = json!("something else");

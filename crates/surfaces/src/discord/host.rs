@@ -5,15 +5,13 @@ mod view;
 
 use std::sync::{Arc, Weak};
 
-use cloister_control::hosting::{Bots, Connections, Host};
-use cloister_control::{Control, ControlError, credentials};
+use cloister_kit::{Bots, Connections, Host, Plane, PlaneError};
 use cloister_protocol::ErrorCode;
-use cloister_protocol::admin::{
-    AddConnector, AddedConnector, ReconcileReport, ResetMode, ResetReport,
+use cloister_protocol::admin::{AddConnector, Key, ReconcileReport, ResetMode, ResetReport};
+use cloister_protocol::surface::{
+    Added, Connector, ConnectorId, Connectors, ForgetSecret, KeepSecret, PutConnector,
+    RemoveConnector, SetPosition,
 };
-use cloister_store::StoreError;
-use cloister_store::connectors::{Connector, ConnectorId, NewConnector};
-use cloister_vault::SecretValue;
 
 use super::SURFACE;
 use super::bot::Bot;
@@ -23,7 +21,7 @@ use adding::Wanted;
 
 /// Every bot of ours on Discord.
 pub struct DiscordHost {
-    control: Control,
+    plane: Plane,
     options: DiscordOptions,
     connections: Connections,
     bots: Bots<Bot>,
@@ -31,12 +29,12 @@ pub struct DiscordHost {
 }
 
 impl DiscordHost {
-    pub fn new(control: Control, options: DiscordOptions) -> Arc<Self> {
+    pub fn new(plane: Plane, options: DiscordOptions) -> Arc<Self> {
         // The libraries of this surface ask for one of the process. Whoever was first has it, and it is as good.
         rustls::crypto::ring::default_provider().install_default().ok();
         Arc::new_cyclic(|itself| Self {
-            connections: Connections::new(control.clone()),
-            control,
+            connections: Connections::new(plane.clone()),
+            plane,
             options,
             bots: Bots::default(),
             itself: itself.clone(),
@@ -53,26 +51,25 @@ impl DiscordHost {
         connector: &Connector,
         wanted: &Wanted,
         by: &str,
-    ) -> Result<(), ControlError> {
-        let token = SecretValue::new(wanted.token().as_bytes().to_vec());
-        let address = wanted.address();
-        credentials::keep(&self.control, SURFACE, connector.id, &address, token, by).await?;
+    ) -> Result<(), PlaneError> {
+        let secret = KeepSecret {
+            connector: connector.id,
+            address: wanted.address(),
+            value: Key::new(wanted.token()),
+            by: by.to_owned(),
+        };
+        self.plane.call(secret).await?;
         if connector.position.is_none() {
-            let store = self.control.store();
-            let position = fresh_position(store.clock.now_ms());
-            store.set_position(connector.id, &position).await?;
+            let position = fresh_position(self.plane.now_ms());
+            self.plane.call(SetPosition { connector: connector.id, position }).await?;
         }
         Ok(())
     }
 }
 
 impl Host for DiscordHost {
-    fn surface(&self) -> &'static str {
-        SURFACE
-    }
-
-    fn control(&self) -> &Control {
-        &self.control
+    fn plane(&self) -> &Plane {
+        &self.plane
     }
 
     fn connections(&self) -> &Connections {
@@ -87,7 +84,7 @@ impl Host for DiscordHost {
     fn connect(&self, connector: Connector) {
         let id = connector.id;
         let account = Account {
-            control: self.control.clone(),
+            plane: self.plane.clone(),
             options: self.options.clone(),
             connector,
             place: self.bots.place(id),
@@ -95,22 +92,14 @@ impl Host for DiscordHost {
         self.connections.run(id, move |stop, tracker| account.clone().run(stop, tracker));
     }
 
-    async fn add_account(
-        &self,
-        new: AddConnector,
-        by: String,
-    ) -> Result<AddedConnector, ControlError> {
+    async fn add_account(&self, new: AddConnector, by: String) -> Result<Added, PlaneError> {
         let _one_at_a_time = self.connections.one_at_a_time().await;
         let wanted = Wanted::of(&new)?;
         let known = wanted.log_in(self.options.request_timeout()).await?;
         adding::check_account(&new.account, &known)?;
-        let there = match self.control.store().connector(SURFACE, &known.user).await {
-            Ok(connector) => Some(connector),
-            Err(StoreError::NotFound { .. }) => None,
-            Err(error) => return Err(error.into()),
-        };
-        let row = NewConnector {
-            surface: SURFACE.to_owned(),
+        let all = self.plane.call(Connectors {}).await?;
+        let there = all.into_iter().find(|connector| connector.account == known.user);
+        let row = PutConnector {
             account: known.user.clone(),
             address: wanted.address(),
             settings: serde_json::to_value(wanted.settings(&known)).unwrap_or_default(),
@@ -119,24 +108,23 @@ impl Host for DiscordHost {
         if let Some(connector) = &there {
             self.disconnect(connector.id).await;
         }
-        let connector = self.control.store().put_connector(&row).await?;
+        let connector = self.plane.call(row).await?;
         if let Err(error) = self.keep(&connector, &wanted, &by).await {
             // Nothing is kept of one that can't be connected; one that was there lives on as it was.
             match there {
                 Some(connector) => self.connect(connector),
-                None => self.control.store().remove_connector(connector.id, &by).await?,
+                None => self.plane.call(RemoveConnector { connector: connector.id, by }).await?,
             }
             return Err(error);
         }
         self.connect(connector.clone());
-        let view = self.first_look(&connector).await?;
-        Ok(AddedConnector { view, recovery_key: None })
+        Ok(Added { connector, recovery_key: None })
     }
 
     /// A bot by its number, or by its name.
-    async fn find(&self, account: &str) -> Result<Connector, ControlError> {
+    async fn find(&self, account: &str) -> Result<Connector, PlaneError> {
         let account = account.trim();
-        let all = self.control.store().connectors(SURFACE).await?;
+        let all = self.plane.call(Connectors {}).await?;
         let named = |connector: &&Connector| {
             view::settings(connector).name.eq_ignore_ascii_case(account.trim_start_matches('@'))
         };
@@ -144,18 +132,21 @@ impl Host for DiscordHost {
             Some(connector) => Ok(connector.clone()),
             None => match all.iter().filter(named).collect::<Vec<_>>().as_slice() {
                 [one] => Ok((*one).clone()),
-                _ => self.control.connector_of(SURFACE, account).await,
+                _ => Err(PlaneError::with_fix(
+                    ErrorCode::NotFound,
+                    format!("there is no {SURFACE} account {account}"),
+                    format!("`cloister {SURFACE} list` shows what there is"),
+                )),
             },
         }
     }
 
-    async fn remove_account(&self, account: String, by: String) -> Result<(), ControlError> {
+    async fn remove_account(&self, account: String, by: String) -> Result<(), PlaneError> {
         let _one_at_a_time = self.connections.one_at_a_time().await;
-        let connector = self.find(&account).await?;
-        self.disconnect(connector.id).await;
-        credentials::forget(&self.control, SURFACE, connector.id, &by).await?;
-        self.control.store().remove_connector(connector.id, &by).await?;
-        self.control.forget_health(connector.id);
+        let connector = self.find(&account).await?.id;
+        self.disconnect(connector).await;
+        self.plane.call(ForgetSecret { connector, by: by.clone() }).await?;
+        self.plane.call(RemoveConnector { connector, by }).await?;
         Ok(())
     }
 
@@ -163,9 +154,9 @@ impl Host for DiscordHost {
         view::facts(connector)
     }
 
-    async fn reconcile_account(&self, account: &str) -> Result<ReconcileReport, ControlError> {
+    async fn reconcile_account(&self, account: &str) -> Result<ReconcileReport, PlaneError> {
         self.find(account).await?;
-        Err(ControlError::with_fix(
+        Err(PlaneError::with_fix(
             ErrorCode::BadRequest,
             "Discord tells of every channel by itself: there is nothing to compare",
             "`cloister discord status` shows how it is doing",
@@ -177,9 +168,9 @@ impl Host for DiscordHost {
         account: &str,
         _how: (ResetMode, bool),
         _by: &str,
-    ) -> Result<ResetReport, ControlError> {
+    ) -> Result<ResetReport, PlaneError> {
         self.find(account).await?;
-        Err(ControlError::with_fix(
+        Err(PlaneError::with_fix(
             ErrorCode::BadRequest,
             "Discord has nothing to reset",
             "`cloister discord rm` and `add` begin anew; threads are deleted in the app",

@@ -11,7 +11,7 @@ mod limits;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cloister_control::ControlError;
+use cloister_kit::PlaneError;
 use cloister_protocol::ErrorCode;
 use reqwest::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Client, Response, StatusCode};
@@ -51,10 +51,10 @@ pub(crate) struct Rest {
 
 impl Rest {
     /// At Discord's own address unless another is given.
-    pub(crate) fn new(token: &str, api_url: Option<&ApiUrl>) -> Result<Self, ControlError> {
+    pub(crate) fn new(token: &str, api_url: Option<&ApiUrl>) -> Result<Self, PlaneError> {
         let unusable = |why: String| {
             let message = format!("no client for Discord could be made: {why}");
-            ControlError::refused(ErrorCode::Internal, message)
+            PlaneError::refused(ErrorCode::Internal, message)
         };
         let mut authorization = HeaderValue::from_str(&format!("Bot {token}"))
             .map_err(|error| unusable(error.to_string()))?;

@@ -9,10 +9,12 @@ use std::collections::hash_map::Entry;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use cloister_control::ControlError;
+use cloister_kit::PlaneError;
+use cloister_protocol::surface::{
+    Chat, Chats, Conversation, ConversationId, ConversationKind, Conversations, HasToTell,
+    SetBroken, SetShown,
+};
 use cloister_protocol::{ChatId, WorkspaceId};
-use cloister_store::chats::Chat;
-use cloister_store::conversations::{Conversation, ConversationId, ConversationKind};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use twilight_http::routing::Route;
@@ -66,17 +68,18 @@ impl Memory {
 }
 
 /// Has threads show their chats as they are. One failure does not keep the rest from being mended.
-pub(crate) async fn mend(bot: &Bot) -> Result<(), ControlError> {
-    let store = bot.control.store();
+pub(crate) async fn mend(bot: &Bot) -> Result<(), PlaneError> {
+    let plane = &bot.plane;
     let mut chats: HashMap<WorkspaceId, HashMap<ChatId, Chat>> = HashMap::new();
-    for thread in store.conversations(bot.id()).await?.into_iter().filter(may_be_thread) {
-        if bot.control.stopping() {
+    let all = plane.call(Conversations { connector: bot.id() }).await?;
+    for thread in all.into_iter().filter(may_be_thread) {
+        if plane.stopping() {
             break;
         }
         let known = match chats.entry(thread.workspace) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(unknown) => {
-                let all = store.chats(thread.workspace).await?;
+                let all = plane.call(Chats { workspace: thread.workspace }).await?;
                 unknown.insert(all.into_iter().map(|chat| (chat.id, chat)).collect())
             }
         };
@@ -99,22 +102,26 @@ fn may_be_thread(conversation: &Conversation) -> bool {
         && conversation.external_id.is_some()
 }
 
-async fn show(bot: &Bot, thread: &Conversation, wanted: Wanted) -> Result<(), ControlError> {
-    let store = bot.control.store();
+async fn show(bot: &Bot, thread: &Conversation, wanted: Wanted) -> Result<(), PlaneError> {
+    let conversation = thread.id;
     if wanted.archived {
-        until_said(bot, thread.id).await?;
+        until_said(bot, conversation).await?;
     }
     match change(bot, thread, &wanted).await {
-        Ok(()) => store.set_shown(thread.id, &wanted.title, wanted.archived).await?,
+        Ok(()) => {
+            let Wanted { title, archived } = wanted;
+            bot.plane.call(SetShown { conversation, title, archived }).await?;
+        }
         Err(Fault::Gone { code: codes::UNKNOWN_CHANNEL, .. }) => {
-            store.set_broken(thread.id, Some("the thread is not there any more")).await?;
+            let why = Some("the thread is not there any more".to_owned());
+            bot.plane.call(SetBroken { conversation, why }).await?;
         }
         Err(fault @ (Fault::Wait(_) | Fault::Unreachable(_) | Fault::Unauthorized)) => {
             tracing::debug!(%fault, chat = %thread.chat, "a thread does not show its chat yet");
         }
         Err(fault) => {
             tracing::info!(%fault, chat = %thread.chat, "a thread can't show its chat");
-            bot.outgoing.threads.refuse(thread.id, wanted);
+            bot.outgoing.threads.refuse(conversation, wanted);
         }
     }
     Ok(())
@@ -156,11 +163,11 @@ fn name(title: &str) -> Option<String> {
 }
 
 /// Waits, for a while, until everything is said that is to be said in a thread.
-async fn until_said(bot: &Bot, thread: ConversationId) -> Result<(), ControlError> {
+async fn until_said(bot: &Bot, thread: ConversationId) -> Result<(), PlaneError> {
     let until = tokio::time::Instant::now() + SAID_WITHIN;
-    while tokio::time::Instant::now() < until && !bot.control.stopping() {
+    while tokio::time::Instant::now() < until && !bot.plane.stopping() {
         tokio::time::sleep(LOOK_EVERY).await;
-        if bot.control.store().to_tell(thread).await?.is_empty() {
+        if !bot.plane.call(HasToTell { conversation: thread }).await? {
             break;
         }
     }

@@ -1,4 +1,4 @@
-use cloister_store::connectors::ConnectorId;
+use cloister_protocol::surface::ConnectorId;
 
 use super::*;
 

@@ -1,7 +1,7 @@
 //! One connected bot: what every part of this surface works with.
 
-use cloister_control::Control;
-use cloister_store::connectors::{Connector, ConnectorId};
+use cloister_kit::Plane;
+use cloister_protocol::surface::{Connector, ConnectorId};
 use serde::{Deserialize, Serialize};
 
 use super::options::TelegramOptions;
@@ -22,7 +22,7 @@ pub(crate) struct BotSettings {
 
 /// A bot whose token works.
 pub(crate) struct Bot {
-    pub(crate) control: Control,
+    pub(crate) plane: Plane,
     /// As it was when the bot was connected; its position is in the database.
     pub(crate) connector: Connector,
     pub(crate) settings: BotSettings,

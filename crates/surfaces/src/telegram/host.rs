@@ -5,19 +5,16 @@ mod view;
 
 use std::sync::{Arc, Weak};
 
-use cloister_control::hosting::{Bots, Connections, Host};
-use cloister_control::ports::{Webhook, WebhookAnswer};
-use cloister_control::{Control, ControlError, credentials};
+use cloister_kit::{Bots, Connections, Host, Plane, PlaneError};
 use cloister_protocol::ErrorCode;
-use cloister_protocol::admin::{
-    AddConnector, AddedConnector, ReconcileReport, ResetMode, ResetReport,
+use cloister_protocol::admin::{AddConnector, Key, ReconcileReport, ResetMode, ResetReport};
+use cloister_protocol::surface::{
+    Added, Connector, ConnectorId, Connectors, ForgetSecret, IsUser, KeepSecret, PutConnector,
+    RemoveConnector, WebhookAnswer,
 };
-use cloister_store::connectors::{Connector, ConnectorId, NewConnector};
-use cloister_vault::SecretValue;
 use frankenstein::AsyncTelegramApi;
 use frankenstein::methods::DeleteWebhookParams;
 
-use super::SURFACE;
 use super::bot::{Bot, BotSettings};
 use super::options::TelegramOptions;
 use super::session::Api;
@@ -26,7 +23,7 @@ use adding::Wanted;
 
 /// Every bot of ours on Telegram.
 pub struct TelegramHost {
-    control: Control,
+    plane: Plane,
     options: TelegramOptions,
     connections: Connections,
     bots: Bots<Bot>,
@@ -34,10 +31,10 @@ pub struct TelegramHost {
 }
 
 impl TelegramHost {
-    pub fn new(control: Control, options: TelegramOptions) -> Arc<Self> {
+    pub fn new(plane: Plane, options: TelegramOptions) -> Arc<Self> {
         Arc::new_cyclic(|itself| Self {
-            connections: Connections::new(control.clone()),
-            control,
+            connections: Connections::new(plane.clone()),
+            plane,
             options,
             bots: Bots::default(),
             itself: itself.clone(),
@@ -50,8 +47,8 @@ impl TelegramHost {
     }
 
     /// The bot as it is known already: its name may have changed, its number does not.
-    async fn known_as(&self, bot: u64) -> Result<Option<Connector>, ControlError> {
-        let all = self.control.store().connectors(SURFACE).await?;
+    async fn known_as(&self, bot: u64) -> Result<Option<Connector>, PlaneError> {
+        let all = self.plane.call(Connectors {}).await?;
         Ok(all.into_iter().find(|connector| view::settings(connector).bot_id == bot))
     }
 
@@ -61,31 +58,23 @@ impl TelegramHost {
         bots.find(|bot| bot.settings.webhook.is_some() && bot.hook_name() == name)
     }
 
-    async fn check_owner(&self, owner: Option<&str>) -> Result<(), ControlError> {
+    async fn check_owner(&self, owner: Option<&str>) -> Result<(), PlaneError> {
         let Some(owner) = owner else { return Ok(()) };
         let unknown = || {
-            ControlError::with_fix(
+            PlaneError::with_fix(
                 ErrorCode::NotFound,
                 format!("there is no user {owner}"),
                 "`cloister user list` shows who there is",
             )
         };
         let Ok(name) = owner.parse() else { return Err(unknown()) };
-        match self.control.store().user(&name).await {
-            Ok(_) => Ok(()),
-            Err(cloister_store::StoreError::NotFound { .. }) => Err(unknown()),
-            Err(error) => Err(error.into()),
-        }
+        if self.plane.call(IsUser { name }).await? { Ok(()) } else { Err(unknown()) }
     }
 }
 
 impl Host for TelegramHost {
-    fn surface(&self) -> &'static str {
-        SURFACE
-    }
-
-    fn control(&self) -> &Control {
-        &self.control
+    fn plane(&self) -> &Plane {
+        &self.plane
     }
 
     fn connections(&self) -> &Connections {
@@ -100,7 +89,7 @@ impl Host for TelegramHost {
     fn connect(&self, connector: Connector) {
         let id = connector.id;
         let account = Account {
-            control: self.control.clone(),
+            plane: self.plane.clone(),
             options: self.options.clone(),
             connector,
             bot: self.bots.place(id),
@@ -108,11 +97,7 @@ impl Host for TelegramHost {
         self.connections.run(id, move |stop, tracker| account.clone().run(stop, tracker));
     }
 
-    async fn add_account(
-        &self,
-        new: AddConnector,
-        by: String,
-    ) -> Result<AddedConnector, ControlError> {
+    async fn add_account(&self, new: AddConnector, by: String) -> Result<Added, PlaneError> {
         let _one_at_a_time = self.connections.one_at_a_time().await;
         let wanted = Wanted::of(&new)?;
         self.check_owner(wanted.owner.as_deref()).await?;
@@ -129,8 +114,7 @@ impl Host for TelegramHost {
             owner: wanted.owner.clone(),
             webhook: wanted.webhook.clone(),
         };
-        let row = NewConnector {
-            surface: SURFACE.to_owned(),
+        let row = PutConnector {
             account,
             address: wanted.address.clone(),
             settings: serde_json::to_value(settings).unwrap_or_default(),
@@ -139,25 +123,31 @@ impl Host for TelegramHost {
         if let Some(connector) = &there {
             self.disconnect(connector.id).await;
         }
-        let connector = self.control.store().put_connector(&row).await?;
-        let token = SecretValue::from(wanted.token().to_owned());
-        let address = &wanted.address;
-        let kept =
-            credentials::keep(&self.control, SURFACE, connector.id, address, token, &by).await;
+        let connector = self.plane.call(row).await?;
+        let kept = self.plane.call(KeepSecret {
+            connector: connector.id,
+            address: wanted.address.clone(),
+            value: Key::new(wanted.token()),
+            by: by.clone(),
+        });
+        let kept = kept.await;
         if let Err(error) = kept {
             // Nothing is kept of one that can't be connected; one that was there lives on as it was.
             match there {
                 Some(connector) => self.connect(connector),
-                None => self.control.store().remove_connector(connector.id, &by).await?,
+                None => {
+                    self.plane
+                        .call(RemoveConnector { connector: connector.id, by: by.clone() })
+                        .await?
+                }
             }
             return Err(error);
         }
         self.connect(connector.clone());
-        let view = self.first_look(&connector).await?;
-        Ok(AddedConnector { view, recovery_key: None })
+        Ok(Added { connector, recovery_key: None })
     }
 
-    async fn remove_account(&self, account: String, by: String) -> Result<(), ControlError> {
+    async fn remove_account(&self, account: String, by: String) -> Result<(), PlaneError> {
         let _one_at_a_time = self.connections.one_at_a_time().await;
         let connector = self.find(&account).await?;
         let bot = self.disconnect(connector.id).await;
@@ -168,9 +158,8 @@ impl Host for TelegramHost {
                 tracing::warn!(account, %fault, "the webhook of a removed bot stays set");
             }
         }
-        credentials::forget(&self.control, SURFACE, connector.id, &by).await?;
-        self.control.store().remove_connector(connector.id, &by).await?;
-        self.control.forget_health(connector.id);
+        self.plane.call(ForgetSecret { connector: connector.id, by: by.clone() }).await?;
+        self.plane.call(RemoveConnector { connector: connector.id, by: by.clone() }).await?;
         Ok(())
     }
 
@@ -178,9 +167,9 @@ impl Host for TelegramHost {
         view::facts(self.bots.get(connector.id).as_deref(), connector)
     }
 
-    async fn reconcile_account(&self, account: &str) -> Result<ReconcileReport, ControlError> {
+    async fn reconcile_account(&self, account: &str) -> Result<ReconcileReport, PlaneError> {
         self.find(account).await?;
-        Err(ControlError::with_fix(
+        Err(PlaneError::with_fix(
             ErrorCode::BadRequest,
             "Telegram can't be asked which topics there are",
             "what is known is kept in step by itself; `cloister telegram status` shows how it is doing",
@@ -192,29 +181,18 @@ impl Host for TelegramHost {
         account: &str,
         _how: (ResetMode, bool),
         _by: &str,
-    ) -> Result<ResetReport, ControlError> {
+    ) -> Result<ResetReport, PlaneError> {
         self.find(account).await?;
-        Err(ControlError::with_fix(
+        Err(PlaneError::with_fix(
             ErrorCode::BadRequest,
             "Telegram has nothing to reset",
             "`cloister telegram rm` and `add` begin anew; topics are deleted in the app",
         ))
     }
 
-    fn expects_delivery(
-        &self,
-        name: &str,
-        secret_header: Option<&str>,
-    ) -> Result<(), WebhookAnswer> {
+    async fn take_delivery(&self, name: &str, body: &str) -> WebhookAnswer {
         match self.delivered_to(name) {
-            Some(bot) => bot.expects(secret_header),
-            None => Err(WebhookAnswer::NotFound),
-        }
-    }
-
-    async fn take_delivery(&self, hook: Webhook<'_>) -> WebhookAnswer {
-        match self.delivered_to(hook.name) {
-            Some(bot) => bot.take_delivery(hook).await,
+            Some(bot) => bot.take_delivery(body).await,
             None => WebhookAnswer::NotFound,
         }
     }

@@ -167,7 +167,9 @@ impl Control {
 /// command began is as little shown as the command.
 fn is_shown(cause: &Cause) -> bool {
     match cause {
-        Cause::Message { text, .. } => !words::is_command(text) && !Control::asks_to_pair(text),
+        Cause::Message { text, .. } => {
+            !words::is_command(text) && !cloister_kit::words::asks_to_pair(text)
+        }
         Cause::TasksEnded { .. } | Cause::Clear => false,
     }
 }

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloister_control::hosting::Standing;
-use cloister_control::hosting::{Place, kept};
-use cloister_control::{Attachment, Control, ControlError, credentials};
-use cloister_store::connectors::Connector;
+use cloister_kit::waiting::keep_taking;
+use cloister_kit::{Attachment, Place, Plane, PlaneError, Standing, kept};
+use cloister_protocol::ErrorCode;
+use cloister_protocol::surface::{Connector, Connectors, OpenSecret};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -18,7 +18,6 @@ use twilight_http::routing::Route;
 use twilight_model::gateway::payload::outgoing::identify::IdentifyProperties;
 use twilight_model::id::Id;
 
-use super::super::SURFACE;
 use super::super::bot::{Bot, BotSettings, Me};
 use super::super::options::DiscordOptions;
 use super::super::rest::{Fault, Rest};
@@ -30,7 +29,6 @@ use super::position::{Position, ShardPosition};
 use super::refusals::{NO_TOKEN, Refusal};
 use super::shard::{Ended, Heard, Listener, none_left};
 use super::{INTENTS, begins_at};
-use crate::waiting::keep_taking;
 
 /// How soon a bot is tried again that an operator must do something for.
 const LOOK_AGAIN: Duration = Duration::from_secs(5 * 60);
@@ -39,7 +37,7 @@ const MOST_SHARDS: u32 = 256;
 
 #[derive(Clone)]
 pub(crate) struct Account {
-    pub(crate) control: Control,
+    pub(crate) plane: Plane,
     pub(crate) options: DiscordOptions,
     pub(crate) connector: Connector,
     /// Filled as soon as the bot can be worked with, reachable or not.
@@ -77,7 +75,7 @@ impl Life {
     async fn live(&self) {
         let (connector, longest) =
             (self.account.connector.clone(), self.account.options.retry_most());
-        let standing = Standing::new(self.account.control.clone(), SURFACE, connector, longest);
+        let standing = Standing::new(self.account.plane.clone(), connector, longest);
         let standing = Arc::new(standing);
         standing.starting();
         let Some((bot, token)) = self.open(&standing).await else { return };
@@ -121,10 +119,10 @@ impl Life {
         }
     }
 
-    async fn restore(&self) -> Result<Option<(Bot, String)>, ControlError> {
-        let opened =
-            credentials::open(&self.account.control, SURFACE, self.account.connector.id).await?;
-        let token = opened.and_then(|value| String::from_utf8(value.expose().to_vec()).ok());
+    async fn restore(&self) -> Result<Option<(Bot, String)>, PlaneError> {
+        let connector = self.account.connector.id;
+        let opened = self.account.plane.call(OpenSecret { connector }).await?;
+        let token = opened.map(|key| key.expose().to_owned());
         let settings = self.account.connector.settings.clone();
         let settings: BotSettings = serde_json::from_value(settings).unwrap_or_default();
         let user = snowflake(&settings.user).and_then(Id::new_checked);
@@ -135,7 +133,7 @@ impl Life {
         let me = Me { id, application, name: settings.name.clone() };
         let rest = Rest::new(&token, settings.api().as_ref())?;
         let bot = Bot {
-            control: self.account.control.clone(),
+            plane: self.account.plane.clone(),
             connector: self.account.connector.clone(),
             settings,
             options: self.account.options.clone(),
@@ -187,10 +185,14 @@ impl Life {
     }
 
     /// Up to where everything is stored.
-    async fn position(&self, bot: &Bot) -> Result<Position, ControlError> {
-        let store = self.account.control.store();
-        let kept = store.connector(SURFACE, &bot.connector.account).await?.position;
-        Ok(Position::read(kept.as_deref(), begins_at(store.clock.now_ms())))
+    async fn position(&self, bot: &Bot) -> Result<Position, PlaneError> {
+        let plane = &self.account.plane;
+        let all = plane.call(Connectors {}).await?;
+        let Some(connector) = all.into_iter().find(|connector| connector.id == bot.id()) else {
+            let message = format!("there is no bot {} any more", bot.connector.account);
+            return Err(PlaneError::refused(ErrorCode::NotFound, message));
+        };
+        Ok(Position::read(connector.position.as_deref(), begins_at(plane.now_ms())))
     }
 
     /// Lets the outbox flow, and what goes on beside the gateway.
@@ -210,7 +212,7 @@ impl Life {
             keep_taking(Arc::clone(&work), taking.clone(), stop.clone())
         }));
         let surface = Arc::clone(bot);
-        Working { _attachment: self.account.control.attach(surface) }
+        Working { _attachment: self.account.plane.attach(surface) }
     }
 
     fn config(&self, bot: &Bot, token: &str, info: &GatewayInfo) -> Config<InMemoryQueue> {

@@ -3,14 +3,12 @@
 
 use std::time::Duration;
 
-use cloister_control::ControlError;
-use cloister_control::hosting::Backoff;
-use cloister_store::contexts;
+use cloister_kit::{Backoff, PlaneError};
+use cloister_protocol::surface::{ContextOf, Conversations};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use twilight_http::routing::Route;
 
-use super::super::SURFACE;
 use super::super::bot::{Bot, channel};
 use super::super::incoming::Place;
 use super::super::rest::Fault;
@@ -57,7 +55,7 @@ impl<'a> Backfill<'a> {
         turns: &'a Semaphore,
         stop: &'a CancellationToken,
     ) -> Self {
-        let now = bot.control.store().clock.now_ms();
+        let now = bot.plane.now_ms();
         let until = snowflake_at(now.saturating_add(CLOCKS_DIFFER_MS));
         Self { bot, channel, turns, stop, after, until, known: None, ended: false }
     }
@@ -152,8 +150,8 @@ impl<'a> Backfill<'a> {
 }
 
 /// Every conversation that something may have been said in.
-pub(super) async fn known(bot: &Bot) -> Result<Vec<String>, ControlError> {
-    let known = bot.control.store().conversations(bot.id()).await?;
+pub(super) async fn known(bot: &Bot) -> Result<Vec<String>, PlaneError> {
+    let known = bot.plane.call(Conversations { connector: bot.id() }).await?;
     Ok(known.into_iter().filter_map(|conversation| conversation.external_id).collect())
 }
 
@@ -163,7 +161,7 @@ pub(super) async fn spoken_in(
     bot: &Bot,
     guild: Guild,
     since: u64,
-) -> Result<Vec<(String, u64)>, ControlError> {
+) -> Result<Vec<(String, u64)>, PlaneError> {
     let came = guild.joined_at.as_deref().and_then(snowflake_since).unwrap_or(0);
     let mut found = Vec::new();
     for channel in guild.channels.iter().chain(&guild.threads) {
@@ -173,8 +171,7 @@ pub(super) async fn spoken_in(
         }
         let parent = channel.parent_id.as_deref().filter(|_| channel.is_thread());
         for id in [Some(channel.id.as_str()), parent].into_iter().flatten() {
-            let there = contexts::Conversation { surface: SURFACE.to_owned(), id: id.to_owned() };
-            if let Some(context) = bot.control.store().context_of(&there).await? {
+            if let Some(context) = bot.plane.call(ContextOf { place: id.to_owned() }).await? {
                 let connected = snowflake_at(context.created_at);
                 found.push((channel.id.clone(), since.max(came).max(connected)));
                 break;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use cloister_control::ControlError;
+use cloister_kit::PlaneError;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::oneshot::error::TryRecvError;
@@ -18,7 +18,6 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::super::bot::Bot;
-use super::super::incoming::may_pass;
 use super::backfill::{Backfill, Next};
 use super::events::Event;
 use super::helpers::Positions;
@@ -224,7 +223,7 @@ impl Shared {
             let Some(done) = self.once(event).await else { return Handed::Stopped };
             let (why, passing) = match done {
                 Ok(()) => return Handed::Over,
-                Err(Failed::Error(error)) => (error.chain(), may_pass(&error)),
+                Err(Failed::Error(error)) => (error.chain(), error.may_pass()),
                 Err(Failed::Panic) => ("a panic; the log has it".to_owned(), false),
             };
             let pause = if passing { Some(LONG_PAUSE) } else { pauses.next() };
@@ -279,6 +278,6 @@ impl Shared {
 }
 
 enum Failed {
-    Error(ControlError),
+    Error(PlaneError),
     Panic,
 }

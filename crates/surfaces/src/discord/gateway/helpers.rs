@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloister_control::hosting::Backoff;
+use cloister_kit::Backoff;
+use cloister_protocol::surface::SetPosition;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -48,8 +49,8 @@ impl Positions {
         if !std::mem::take(&mut state.moved) {
             return;
         }
-        let json = state.position.to_json();
-        if let Err(error) = self.bot.control.store().set_position(self.bot.id(), &json).await {
+        let (connector, position) = (self.bot.id(), state.position.to_json());
+        if let Err(error) = self.bot.plane.call(SetPosition { connector, position }).await {
             // The next one is further; after a restart this much is heard again, and dropped as known.
             state.moved = true;
             tracing::warn!(%error, "how far Discord was heard could not be written down");
@@ -70,7 +71,7 @@ pub(super) async fn keep_positions(positions: Arc<Positions>, stop: Cancellation
 
 /// Renames threads as their chats are, at the start, when chats change, and once in a while.
 pub(super) async fn keep_threads(bot: Arc<Bot>, stop: CancellationToken) {
-    let mut chats = bot.control.chat_changes();
+    let mut chats = bot.plane.chat_changes();
     let mut backoff = Backoff::new(LOOK_AT_THREADS);
     let mut told = false;
     loop {

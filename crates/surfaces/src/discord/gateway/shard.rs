@@ -4,8 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloister_control::ControlError;
-use cloister_control::hosting::Standing;
+use cloister_kit::{PlaneError, Standing};
 use futures_util::StreamExt;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -27,7 +26,7 @@ use super::servers::Servers;
 
 /// What may have happened elsewhere shortly before the last message that was heard, as part of a snowflake.
 const SHORTLY_BEFORE: u64 = 10_000 << 22;
-/// The pause before something is tried again that the database did not do.
+/// The pause before something is tried again that the control plane did not do.
 const AGAIN: Duration = Duration::from_secs(2);
 /// How long a session may take to begin, and how much longer for each connection that the bot has.
 const BEGINS_WITHIN: Duration = Duration::from_secs(60);
@@ -358,10 +357,10 @@ impl Listener {
         })
     }
 
-    /// Asks the database until it answers; none: the bot is to stop.
+    /// Asks the control plane until it answers; none: the bot is to stop.
     async fn patiently<'a, T>(
         &'a self,
-        ask: impl Fn(&'a Bot) -> futures_util::future::BoxFuture<'a, Result<T, ControlError>>,
+        ask: impl Fn(&'a Bot) -> futures_util::future::BoxFuture<'a, Result<T, PlaneError>>,
     ) -> Option<T> {
         loop {
             match ask(&self.bot).await {

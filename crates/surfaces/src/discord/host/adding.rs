@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use cloister_control::ControlError;
-use cloister_control::words::{clean, short};
+use cloister_kit::PlaneError;
+use cloister_kit::words::{clean, short};
 use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::{AddConnector, Credential};
 use serde::Deserialize;
@@ -49,7 +49,7 @@ struct Application {
 }
 
 impl Wanted {
-    pub(super) fn of(new: &AddConnector) -> Result<Self, ControlError> {
+    pub(super) fn of(new: &AddConnector) -> Result<Self, PlaneError> {
         let Credential::Token(token) = &new.credential else {
             return Err(bad("a Discord bot has a token, and no password", TOKEN_FIX));
         };
@@ -94,7 +94,7 @@ impl Wanted {
     }
 
     /// Asks Discord whose token it is.
-    pub(super) async fn log_in(&self, within: Duration) -> Result<Known, ControlError> {
+    pub(super) async fn log_in(&self, within: Duration) -> Result<Known, PlaneError> {
         let rest = Rest::new(&self.token, self.api.as_ref().map(|(api, _)| api))?;
         let me = Request::from_route(&Route::GetCurrentUser);
         let me = rest.read::<wire::Account>(within, me).await;
@@ -113,7 +113,7 @@ impl Wanted {
 }
 
 /// The address of a server that speaks Discord's API, as it is used and as it is kept.
-fn server(given: &str) -> Result<(ApiUrl, String), ControlError> {
+fn server(given: &str) -> Result<(ApiUrl, String), PlaneError> {
     let api = ApiUrl::parse(given).map_err(|wrong| match wrong {
         NoAddress::NoUrl => bad(
             &format!("{given:?} is no address of an API server"),
@@ -129,7 +129,7 @@ fn server(given: &str) -> Result<(ApiUrl, String), ControlError> {
     Ok((api, url))
 }
 
-fn gateway(given: &str) -> Result<String, ControlError> {
+fn gateway(given: &str) -> Result<String, PlaneError> {
     let given = given.trim().trim_end_matches('/');
     let rest = given.strip_prefix("ws://").or_else(|| given.strip_prefix("wss://"));
     // It becomes the beginning of an address.
@@ -144,12 +144,12 @@ fn gateway(given: &str) -> Result<String, ControlError> {
     }
 }
 
-fn bad(message: &str, fix: &str) -> ControlError {
-    ControlError::with_fix(ErrorCode::BadRequest, message, fix)
+fn bad(message: &str, fix: &str) -> PlaneError {
+    PlaneError::with_fix(ErrorCode::BadRequest, message, fix)
 }
 
 /// An account that was given must be the one that the token is of.
-pub(super) fn check_account(given: &str, known: &Known) -> Result<(), ControlError> {
+pub(super) fn check_account(given: &str, known: &Known) -> Result<(), PlaneError> {
     let given = given.trim();
     if given.is_empty() || given == known.user || given.eq_ignore_ascii_case(&known.name) {
         return Ok(());
@@ -159,14 +159,14 @@ pub(super) fn check_account(given: &str, known: &Known) -> Result<(), ControlErr
 }
 
 /// Why the bot could not be asked who it is.
-fn not_known(fault: &Fault, address: &str) -> ControlError {
+fn not_known(fault: &Fault, address: &str) -> PlaneError {
     match fault {
         Fault::Unauthorized => {
             let message = "Discord does not take the token: it is mistyped, or was reset";
-            ControlError::with_fix(ErrorCode::Refused, message, TOKEN_FIX)
+            PlaneError::with_fix(ErrorCode::Refused, message, TOKEN_FIX)
         }
-        Fault::Wait(wait) => ControlError::busy("Discord asks to wait", *wait),
-        fault => ControlError::with_fix(
+        Fault::Wait(wait) => PlaneError::busy("Discord asks to wait", *wait),
+        fault => PlaneError::with_fix(
             ErrorCode::Refused,
             format!("the bot could not be asked who it is at {address}: {fault}"),
             "check the address and whether this machine reaches it, then try again",

@@ -1,6 +1,6 @@
 //! Whether something said where others read along is meant for the agent.
 
-use cloister_control::ControlError;
+use cloister_kit::PlaneError;
 use twilight_http::routing::Route;
 
 use super::ASK_AGAIN;
@@ -33,7 +33,7 @@ pub(super) fn answers(message: &Message, me: &str) -> bool {
 
 impl Bot {
     /// Whether a message of a server is for the agent.
-    pub(super) async fn is_addressed(&self, message: &Message) -> Result<bool, ControlError> {
+    pub(super) async fn is_addressed(&self, message: &Message) -> Result<bool, PlaneError> {
         let me = self.me.id.to_string();
         if is_named(message, &me) || answers(message, &me) {
             return Ok(true);
@@ -52,7 +52,7 @@ impl Bot {
     }
 
     /// The role that a server made for the bot: apps offer it where a person begins to write its name.
-    async fn role_in(&self, guild: &str) -> Result<Option<String>, ControlError> {
+    async fn role_in(&self, guild: &str) -> Result<Option<String>, PlaneError> {
         if let Some(known) = self.incoming.role(guild) {
             return Ok(known);
         }
@@ -60,7 +60,7 @@ impl Bot {
         let roles = match self.get::<Vec<Role>>(&Route::GetGuildRoles { guild_id }).await {
             Ok(roles) => roles,
             Err(Fault::Gone { .. } | Fault::Forbidden { .. }) => Vec::new(),
-            Err(fault) => return Err(ControlError::busy(fault.to_string(), ASK_AGAIN)),
+            Err(fault) => return Err(PlaneError::busy(fault.to_string(), ASK_AGAIN)),
         };
         let me = self.me.id.to_string();
         let ours = roles.into_iter().find(|role| role.tags.bot_id.as_deref() == Some(&*me));

@@ -3,33 +3,31 @@
 //! What is stored is not rewritten: it was read, and is on record. An edit is said again as a correction; a
 //! deletion ends a turn that still runs.
 
-use cloister_control::words::is_command;
-use cloister_control::{ControlError, Speaker};
-use cloister_protocol::UserId;
-use cloister_protocol::link::Cause;
-use cloister_store::conversations::Conversation;
-use cloister_store::inbox::{InboxItem, InboxState};
+use cloister_kit::PlaneError;
+use cloister_kit::waiting::Outcome;
+use cloister_protocol::surface::{
+    CancelTurn, ConversationAt, ConversationId, Speaker, StopWaiting, Stored, StoredIn,
+    StoredMessage,
+};
 
 use super::{MINUTE, Place, Seen, text};
-use crate::discord::SURFACE;
 use crate::discord::bot::Bot;
 use crate::discord::wire::{Deleted, Message};
-use crate::waiting::Outcome;
 
 impl Bot {
     pub(super) async fn take_edit(
         &self,
         place: &Place,
         seen: Seen<'_>,
-    ) -> Result<Outcome, ControlError> {
+    ) -> Result<Outcome, PlaneError> {
         let message = seen.message;
         let Some(speaker) = self.speaker_of(place, seen).await? else { return Ok(Outcome::Done) };
-        if self.control.stored_message(SURFACE, &speaker, &seen.id().parse()?).await?.is_some() {
+        if self.stored(&speaker, &seen.id()).await?.is_some() {
             return Ok(Outcome::Done);
         }
-        let earlier = self.control.stored_message(SURFACE, &speaker, &message.id.parse()?).await?;
+        let earlier = self.stored(&speaker, &message.id).await?;
         let words = text::own_words(message, &self.called(message));
-        if let Some(Cause::Message { from, text: before, .. }) = earlier.as_ref().map(|e| &e.cause)
+        if let Some((from, before)) = earlier.as_ref().and_then(|earlier| earlier.said.as_ref())
             && (from != speaker.name.as_str() || says_the_same(before, &words))
         {
             return Ok(Outcome::Done);
@@ -37,7 +35,7 @@ impl Bot {
         if words.is_empty() {
             return Ok(Outcome::Done);
         }
-        if is_command(&words) {
+        if self.plane.commands().is_command(&words) {
             let words = "I do not take commands from an edit: send it as a message of its own.";
             self.tell(&message.channel_id, "edited-command", MINUTE, words).await;
             return Ok(Outcome::Done);
@@ -54,46 +52,48 @@ impl Bot {
     }
 
     /// Whether a message was stored that is edited now, although it names us no longer.
-    pub(super) async fn was_stored(&self, message: &Message) -> Result<bool, ControlError> {
-        let there = self.control.store().conversation(self.id(), &message.channel_id).await?;
+    pub(super) async fn was_stored(&self, message: &Message) -> Result<bool, PlaneError> {
+        let (connector, place) = (self.id(), message.channel_id.clone());
+        let there = self.plane.call(ConversationAt { connector, place }).await?;
         let Some(conversation) = there else { return Ok(false) };
-        Ok(self.said_in(conversation, &message.id).await?.is_some())
+        Ok(self.said_in(conversation.id, &message.id).await?.is_some())
     }
 
     /// Ends the turns of messages that were deleted, if they still run; those that wait are forgotten. Discord
     /// does not say who deleted them: whoever may there, takes them back.
-    pub(super) async fn take_deletion(&self, deleted: &Deleted) -> Result<(), ControlError> {
-        let channel = deleted.channel_id.as_str();
-        let store = self.control.store();
-        let Some(conversation) = store.conversation(self.id(), channel).await? else {
-            return Ok(());
-        };
+    pub(super) async fn take_deletion(&self, deleted: &Deleted) -> Result<(), PlaneError> {
+        let (connector, place) = (self.id(), deleted.channel_id.clone());
+        let there = self.plane.call(ConversationAt { connector, place: place.clone() }).await?;
+        let Some(conversation) = there else { return Ok(()) };
         for id in deleted.id.iter().chain(&deleted.ids) {
-            store.stop_waiting(self.id(), channel, id).await?;
-            // Whoever it was: a message is known by where it was said.
-            let Some(item) = self.said_in(conversation.clone(), id).await? else { continue };
-            if item.state != InboxState::Answered {
-                self.control.cancel_turn(&item)?;
+            let (place, event) = (place.clone(), id.clone());
+            self.plane.call(StopWaiting { connector, place, event }).await?;
+            let Some(stored) = self.said_in(conversation.id, id).await? else { continue };
+            if !stored.answered {
+                self.plane.call(CancelTurn { message: stored.id }).await?;
             }
         }
         Ok(())
     }
 
-    /// What was stored of a message, whoever said it.
+    /// What was stored of a message, whoever said it: a message is known by where it was said.
     async fn said_in(
         &self,
-        conversation: Conversation,
+        conversation: ConversationId,
         message: &str,
-    ) -> Result<Option<InboxItem>, ControlError> {
-        let speaker = Speaker {
-            // Neither is looked at: a message is known by its conversation.
-            user: UserId::from_number(0),
-            name: "nobody".parse()?,
-            workspace: conversation.workspace,
-            chat: conversation.chat,
-            conversation,
-        };
-        self.control.stored_message(SURFACE, &speaker, &message.parse()?).await
+    ) -> Result<Option<Stored>, PlaneError> {
+        let id = message.parse()?;
+        self.plane.call(StoredIn { conversation, id }).await
+    }
+
+    /// What was stored of a message, or of an edit, by what the inbox knows it by.
+    pub(super) async fn stored(
+        &self,
+        speaker: &Speaker,
+        id: &str,
+    ) -> Result<Option<Stored>, PlaneError> {
+        let id = id.parse()?;
+        self.plane.call(StoredMessage { speaker: speaker.clone(), id }).await
     }
 }
 

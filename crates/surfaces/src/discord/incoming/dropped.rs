@@ -1,11 +1,10 @@
 //! What is not taken, and never will be: it is on record, and who wrote it is told.
 
-use cloister_control::ControlError;
-use cloister_control::words::short;
-use cloister_store::audit::Entry;
+use cloister_kit::PlaneError;
+use cloister_kit::words::short;
+use cloister_protocol::surface::{Dropped, IsKnown};
 
 use super::{Seen, addressed};
-use crate::discord::SURFACE;
 use crate::discord::bot::Bot;
 use crate::discord::gateway::Event;
 
@@ -19,7 +18,7 @@ impl Bot {
         (channel, event): (&str, &str),
         why: &str,
         tell: bool,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), PlaneError> {
         self.record_dropped(event, why).await?;
         if tell {
             self.speak(channel, &format!("given-up-{event}"), WORDS).await;
@@ -32,7 +31,7 @@ impl Bot {
         &self,
         event: &Event,
         why: &str,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), PlaneError> {
         let (message, edited) = match event {
             Event::Said(message) => (message, false),
             Event::Edited(message) => (message, true),
@@ -43,13 +42,12 @@ impl Bot {
         self.given_up((&message.channel_id, &seen.id()), why, tell).await
     }
 
-    async fn record_dropped(&self, what: &str, why: &str) -> Result<(), ControlError> {
-        self.control.metrics().connector_error(SURFACE, "skipped");
+    async fn record_dropped(&self, what: &str, why: &str) -> Result<(), PlaneError> {
+        self.plane.count_error("skipped");
         let account = &self.connector.account;
         tracing::error!(account, what, why, "given up after several tries");
-        let entry = Entry::new("control", "message.dropped", format!("{SURFACE} {account}"))
-            .with(format!("{what}: {}", short(why, 300)));
-        Ok(self.control.store().audit(entry).await?)
+        let (connector, what, why) = (self.id(), what.to_owned(), short(why, 300));
+        self.plane.call(Dropped { connector, what, why }).await
     }
 
     /// Whether who wrote it is to be told that it is given up: nobody else hears anything of us.
@@ -61,7 +59,7 @@ impl Bot {
         if !meant || !message.is_by_a_person() || message.author.id == me {
             return false;
         }
-        let known = self.control.store().identity(SURFACE, &message.author.id).await;
-        known.is_ok_and(|known| known.is_some())
+        let known = self.plane.call(IsKnown { account: message.author.id.clone() }).await;
+        known.unwrap_or_default()
     }
 }

@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use cloister_control::Speaker;
-use cloister_control::hosting::Patience;
-use cloister_control::hosting::fetching::{self, NotFetched, Taking};
-use cloister_control::words::short;
+use cloister_kit::Patience;
+use cloister_kit::fetching::{self, NotFetched, Taking};
+use cloister_kit::words::short;
 use cloister_protocol::Attachment;
+use cloister_protocol::surface::Speaker;
 use reqwest::{Client, Response, StatusCode, Url};
 
 use super::text::SentFile;
@@ -27,7 +27,7 @@ impl Bot {
         speaker: &Speaker,
         file: &SentFile,
     ) -> Result<Attachment, NotFetched> {
-        let most = self.largest_file().min(self.control.work().max_upload_mb << 20);
+        let most = self.largest_file().min(self.plane.settings().largest_upload);
         if file.size > most {
             return Err(NotFetched::too_large(&file.name, Some(file.size), most));
         }
@@ -41,7 +41,7 @@ impl Bot {
             if let Some(size) = response.content_length().filter(|size| *size > most) {
                 return Err(NotFetched::too_large(&file.name, Some(size), most));
             }
-            let taking = Taking::begin(&self.control, speaker, (&file.name, most)).await?;
+            let taking = Taking::begin(&self.plane, speaker, (&file.name, most)).await?;
             take_in(response, taking).await
         };
         fetching::whole(fetch).await

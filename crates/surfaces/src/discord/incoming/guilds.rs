@@ -2,8 +2,12 @@
 
 use std::collections::HashMap;
 
-use cloister_control::ControlError;
-use cloister_store::conversations::{Conversation, ConversationKind};
+use cloister_kit::PlaneError;
+use cloister_protocol::ErrorCode;
+use cloister_protocol::surface::{
+    ChatOf, ChatsChanged, Conversation, ConversationAt, ConversationId, ConversationKind,
+    Conversations, RenameChat, SetBroken,
+};
 
 use super::Place;
 use crate::discord::bot::Bot;
@@ -14,12 +18,23 @@ const DELETED: &str = "it was deleted on Discord";
 const LEFT: &str = "the bot is no longer on that Discord server";
 
 impl Bot {
-    async fn known(&self, channel: &str) -> Result<Option<Conversation>, ControlError> {
-        Ok(self.control.store().conversation(self.id(), channel).await?)
+    async fn known(&self, channel: &str) -> Result<Option<Conversation>, PlaneError> {
+        let (connector, place) = (self.id(), channel.to_owned());
+        self.plane.call(ConversationAt { connector, place }).await
+    }
+
+    /// Nothing can be sent there any more, or (none) it can again.
+    pub(super) async fn set_broken(
+        &self,
+        conversation: ConversationId,
+        why: Option<&str>,
+    ) -> Result<(), PlaneError> {
+        let why = why.map(str::to_owned);
+        self.plane.call(SetBroken { conversation, why }).await
     }
 
     /// A channel or thread is there, or is not as it was.
-    pub(super) async fn channel_changed(&self, channel: &Channel) -> Result<(), ControlError> {
+    pub(super) async fn channel_changed(&self, channel: &Channel) -> Result<(), PlaneError> {
         let Some(conversation) = self.known(&channel.id).await? else { return Ok(()) };
         let broken = conversation.broken.as_deref();
         let state = channel.thread_metadata.as_ref();
@@ -27,8 +42,8 @@ impl Bot {
         if broken.is_some_and(|why| why != DELETED) && open {
             // It was put away and somebody took it out again, or the bot may write there again. If not, that is
             // found out once more.
-            self.control.store().set_broken(conversation.id, None).await?;
-            self.control.chats_changed();
+            self.set_broken(conversation.id, None).await?;
+            self.plane.tell(ChatsChanged {});
         }
         let Some(name) = channel.name.as_deref().filter(|_| channel.is_thread()) else {
             return Ok(());
@@ -38,17 +53,19 @@ impl Bot {
         {
             return Ok(());
         }
-        let chat = self.control.store().chat(conversation.workspace, conversation.chat).await?;
+        let (workspace, chat) = (conversation.workspace, conversation.chat);
+        let chat = self.plane.call(ChatOf { workspace, chat }).await?;
         if is_short_for(name, &chat.title) {
             return Ok(());
         }
-        match self.control.rename_chat_from(&conversation, name, None).await {
+        let (conversation, title) = (conversation.id, name.to_owned());
+        match self.plane.call(RenameChat { conversation, title, by: None }).await {
             Ok(()) => Ok(()),
             // Discord does not say who it was: the thread is called so, and the chat is not.
-            Err(ControlError::Refused { message, .. }) => {
+            Err(error) if error.code() == ErrorCode::Forbidden => {
                 tracing::info!(
                     channel = channel.id,
-                    message,
+                    %error,
                     "a chat is not called what its thread is"
                 );
                 Ok(())
@@ -58,21 +75,21 @@ impl Bot {
     }
 
     /// A channel or thread was deleted: nothing can be said there.
-    pub(super) async fn lost_channel(&self, channel: &str) -> Result<(), ControlError> {
+    pub(super) async fn lost_channel(&self, channel: &str) -> Result<(), PlaneError> {
         self.incoming.forget(channel);
         if let Some(conversation) = self.known(channel).await? {
-            self.control.store().set_broken(conversation.id, Some(DELETED)).await?;
+            self.set_broken(conversation.id, Some(DELETED)).await?;
             tracing::info!(channel, "a channel was deleted");
         }
         Ok(())
     }
 
     /// The bot was taken off a server.
-    pub(super) async fn lost_guild(&self, guild: &str) -> Result<(), ControlError> {
+    pub(super) async fn lost_guild(&self, guild: &str) -> Result<(), PlaneError> {
         tracing::info!(guild, "the bot was taken off a server");
         for conversation in self.conversations_of(guild).await? {
             if conversation.broken.is_none() {
-                self.control.store().set_broken(conversation.id, Some(LEFT)).await?;
+                self.set_broken(conversation.id, Some(LEFT)).await?;
             }
         }
         for channel in self.incoming.channels_of(guild) {
@@ -82,18 +99,18 @@ impl Bot {
     }
 
     /// A server is there: what could not be said because the bot was not on it can be said again.
-    pub(super) async fn came_back_to(&self, guild: &Guild) -> Result<(), ControlError> {
+    pub(super) async fn came_back_to(&self, guild: &Guild) -> Result<(), PlaneError> {
         if guild.unavailable {
             return Ok(());
         }
         let there = guild.channels.iter().chain(&guild.threads);
         let there: HashMap<&str, &Channel> = there.map(|one| (one.id.as_str(), one)).collect();
-        for conversation in self.control.store().conversations(self.id()).await? {
+        for conversation in self.plane.call(Conversations { connector: self.id() }).await? {
             let id = conversation.external_id.as_deref().unwrap_or_default();
             let Some(channel) = there.get(id) else { continue };
             if conversation.broken.as_deref() == Some(LEFT) {
-                self.control.store().set_broken(conversation.id, None).await?;
-                self.control.chats_changed();
+                self.set_broken(conversation.id, None).await?;
+                self.plane.tell(ChatsChanged {});
             }
             if channel.is_thread() {
                 self.channel_changed(channel).await?;
@@ -104,9 +121,9 @@ impl Bot {
 
     /// The conversations that are channels of a server. Which server an unknown channel is of can't be asked for
     /// once the bot has left: where it can't be read, it is taken to be of that one.
-    async fn conversations_of(&self, guild: &str) -> Result<Vec<Conversation>, ControlError> {
+    async fn conversations_of(&self, guild: &str) -> Result<Vec<Conversation>, PlaneError> {
         let mut of = Vec::new();
-        for conversation in self.control.store().conversations(self.id()).await? {
+        for conversation in self.plane.call(Conversations { connector: self.id() }).await? {
             let Some(channel) = conversation.external_id.as_deref() else { continue };
             if conversation.kind == ConversationKind::Door {
                 continue;

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use cloister_control::hosting::{Lately, Patience};
+use cloister_kit::waiting::Working;
+use cloister_kit::{Lately, Patience};
 
 use super::places::Place;
-use crate::waiting::Working;
 
 /// How many servers are remembered.
 const MOST_SERVERS: usize = 10_000;

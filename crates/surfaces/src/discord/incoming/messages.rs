@@ -1,31 +1,29 @@
 //! A message becomes a turn: quoted what it replies to, with its files, in the chat of its channel.
 
-use cloister_control::hosting::fetching::{self, NotFetched};
-use cloister_control::words::{is_command, quoted, short};
-use cloister_control::{ControlError, IncomingMessage, Speaker};
-use cloister_protocol::{AgentFrame, Attachment, MAX_ATTACHMENTS};
-use cloister_store::inbox::HeardIn;
-use cloister_store::outbox::OutboxItem;
-use cloister_store::waiting::WhyWaiting;
+use cloister_kit::PlaneError;
+use cloister_kit::fetching::{self, NotFetched};
+use cloister_kit::waiting::Outcome;
+use cloister_kit::words::{quoted, short};
+use cloister_protocol::surface::{
+    AnswerToldBy, DiscardFile, Incoming, Receive, Speaker, WhyWaiting,
+};
+use cloister_protocol::{Attachment, MAX_ATTACHMENTS};
 
 use super::{Place, Seen, text};
-use crate::discord::SURFACE;
 use crate::discord::bot::Bot;
 use crate::discord::outgoing::Origin;
 use crate::discord::wire::Message;
-use crate::waiting::Outcome;
 
 impl Bot {
     pub(super) async fn take_message(
         &self,
         place: &Place,
         seen: Seen<'_>,
-    ) -> Result<Outcome, ControlError> {
+    ) -> Result<Outcome, PlaneError> {
         let message = seen.message;
         let Some(speaker) = self.speaker_of(place, seen).await? else { return Ok(Outcome::Done) };
         // What is stored needs no file fetched for it again, and no quote.
-        let id = message.id.parse()?;
-        if self.control.stored_message(SURFACE, &speaker, &id).await?.is_some() {
+        if self.stored(&speaker, &message.id).await?.is_some() {
             return Ok(Outcome::Done);
         }
         let attachments = match self.fetch_all(&speaker, seen).await {
@@ -33,7 +31,7 @@ impl Bot {
             Err(outcome) => return outcome,
         };
         let mut words = text::words(message, &self.called(message));
-        if message.replies_to().is_some() && !is_command(&words) {
+        if message.replies_to().is_some() && !self.plane.commands().is_command(&words) {
             let quote = self.quote(&speaker, message).await;
             words = if words.is_empty() { quote } else { format!("{quote}\n\n{words}") };
         }
@@ -45,7 +43,7 @@ impl Bot {
             Ok(()) => Ok(Outcome::Done),
             Err(error) => {
                 // They are fetched again when the message is tried again.
-                self.discard(&speaker, &attachments);
+                self.discard(&speaker, attachments).await;
                 self.not_taken(seen, error).await
             }
         }
@@ -57,22 +55,16 @@ impl Bot {
         seen: Seen<'_>,
         text: String,
         attachments: Vec<Attachment>,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), PlaneError> {
         let origin = Origin { message: Some(seen.message.id.clone()), ..Origin::default() };
-        let message = IncomingMessage {
-            surface: SURFACE,
-            workspace: speaker.workspace,
-            chat: speaker.chat,
+        let message = Incoming {
             id: seen.id().parse()?,
-            from: speaker.name.clone(),
+            speaker: speaker.clone(),
             text,
             attachments,
-            heard_in: Some(HeardIn {
-                conversation: speaker.conversation.id,
-                origin: Some(origin.to_json()),
-            }),
+            origin: Some(origin.to_json()),
         };
-        self.control.receive(message).await?;
+        self.plane.call(Receive { message }).await?;
         Ok(())
     }
 
@@ -81,7 +73,7 @@ impl Bot {
         &self,
         speaker: &Speaker,
         seen: Seen<'_>,
-    ) -> Result<Vec<Attachment>, Result<Outcome, ControlError>> {
+    ) -> Result<Vec<Attachment>, Result<Outcome, PlaneError>> {
         let (channel, id) = (seen.message.channel_id.as_str(), seen.message.id.as_str());
         let mut files = text::files_of(seen.message);
         if files.len() > MAX_ATTACHMENTS {
@@ -104,7 +96,7 @@ impl Bot {
                 }
                 Err(problem) => problem,
             };
-            self.discard(speaker, &fetched);
+            self.discard(speaker, fetched).await;
             return Err(match problem {
                 NotFetched::Passing { why, patience } => {
                     if self.incoming.patience.left(id, patience) {
@@ -115,15 +107,18 @@ impl Bot {
                     self.not_taken(seen, fetching::given_up(&file.name, "Discord")).await
                 }
                 NotFetched::Never(_) => Ok(Outcome::Done),
-                NotFetched::Control(error) => self.not_taken(seen, error).await,
+                NotFetched::Plane(error) => self.not_taken(seen, error).await,
             });
         }
         Ok(fetched)
     }
 
-    fn discard(&self, speaker: &Speaker, attachments: &[Attachment]) {
-        for file in attachments {
-            self.control.discard_upload(speaker.workspace, file);
+    async fn discard(&self, speaker: &Speaker, attachments: Vec<Attachment>) {
+        for attachment in attachments {
+            let discard = DiscardFile { workspace: speaker.workspace, attachment };
+            if let Err(error) = self.plane.call(discard).await {
+                tracing::warn!(error = error.chain(), "a file that nobody needs stays");
+            }
         }
     }
 
@@ -160,14 +155,7 @@ impl Bot {
 
     /// The answer that begins with a message of ours, whole: the message itself holds a part of it.
     async fn answer_told_by(&self, speaker: &Speaker, message: &str) -> Option<String> {
-        let store = self.control.store();
-        let here = speaker.conversation.id;
-        let first = |row: &OutboxItem| format!("{}/0", row.turn);
-        let row = store.told_by(here, message).await.ok()??;
-        let post = store.post(here, &first(&row)).await.ok()??;
-        match row.frame {
-            AgentFrame::End(end) if post.external_id.as_deref() == Some(message) => Some(end.text),
-            _ => None,
-        }
+        let (conversation, message) = (speaker.conversation.id, message.to_owned());
+        self.plane.call(AnswerToldBy { conversation, message }).await.ok().flatten()
     }
 }

@@ -17,17 +17,14 @@ mod waiting;
 
 use std::time::Duration;
 
-use cloister_control::ports::SendError;
-use cloister_control::{ControlError, spell_commands};
+use cloister_kit::PlaneError;
+use cloister_kit::waiting::Outcome;
 use cloister_protocol::ErrorCode;
-use cloister_store::StoreError;
-use cloister_store::waiting::{ToWait, WhyWaiting};
+use cloister_protocol::surface::{LetWait, OnceAWhile, SendError, WaitsIn, WhyWaiting};
 
-use super::SURFACE;
 use super::bot::Bot;
 use super::gateway::Event;
 use super::wire::Message;
-use crate::waiting::Outcome;
 pub(super) use memory::Memory;
 pub(super) use places::Place;
 pub(super) use speakers::Speaks;
@@ -75,7 +72,7 @@ impl Bot {
 
     /// Takes one event. Ok: all that must be stored is stored. An error may pass, and the same event is to be
     /// handed over again.
-    pub(super) async fn take(&self, event: &Event) -> Result<(), ControlError> {
+    pub(super) async fn take(&self, event: &Event) -> Result<(), PlaneError> {
         match event {
             Event::Said(message) => self.hear(Seen { message, edited: false }).await,
             Event::Edited(message) => self.hear(Seen { message, edited: true }).await,
@@ -89,7 +86,7 @@ impl Bot {
         }
     }
 
-    async fn hear(&self, seen: Seen<'_>) -> Result<(), ControlError> {
+    async fn hear(&self, seen: Seen<'_>) -> Result<(), PlaneError> {
         let message = seen.message;
         if !message.is_by_a_person() || message.author.id == self.me.id.to_string() {
             return Ok(());
@@ -105,11 +102,12 @@ impl Bot {
         let files = text::files_of(message);
         let after_others = if !seen.edited && !files.is_empty() {
             Some(WhyWaiting::NoFile)
-        } else if cloister_control::is_urgent(&text::own_words(message, &self.called(message))) {
+        } else if self.is_urgent(message) {
             // What helps against a flood goes ahead; what changes the chat comes after what was said before it.
             None
         } else {
-            let waits = self.control.store().waits_in(self.id(), &message.channel_id).await?;
+            let (connector, place) = (self.id(), message.channel_id.clone());
+            let waits = self.plane.call(WaitsIn { connector, place }).await?;
             waits.then_some(WhyWaiting::Busy)
         };
         let outcome = match after_others {
@@ -124,8 +122,12 @@ impl Bot {
         }
     }
 
+    fn is_urgent(&self, message: &Message) -> bool {
+        self.plane.commands().is_urgent(&text::own_words(message, &self.called(message)))
+    }
+
     /// Does what a message asks for.
-    async fn take_words(&self, place: &Place, seen: Seen<'_>) -> Result<Outcome, ControlError> {
+    async fn take_words(&self, place: &Place, seen: Seen<'_>) -> Result<Outcome, PlaneError> {
         if seen.edited {
             self.take_edit(place, seen).await
         } else {
@@ -134,12 +136,17 @@ impl Bot {
     }
 
     /// Keeps a message for later, or says that too many wait.
-    async fn wait(&self, seen: Seen<'_>, why: WhyWaiting) -> Result<(), ControlError> {
+    async fn wait(&self, seen: Seen<'_>, why: WhyWaiting) -> Result<(), PlaneError> {
         let channel = seen.message.channel_id.as_str();
-        let (id, kept) = (seen.id(), serde_json::to_string(seen.message).unwrap_or_default());
-        let waits =
-            ToWait { connector: self.id(), place: channel, event: &id, why, sealed: Some(&kept) };
-        if self.control.store().let_wait(waits).await? {
+        let kept = serde_json::to_string(seen.message).unwrap_or_default();
+        let waits = LetWait {
+            connector: self.id(),
+            place: channel.to_owned(),
+            event: seen.id(),
+            why,
+            sealed: Some(kept),
+        };
+        if self.plane.call(waits).await? {
             self.incoming.working.wake();
         } else {
             let words = "Too many of your messages wait already: I did not take the last ones. Send them \
@@ -151,7 +158,7 @@ impl Bot {
 
     /// Says something in a channel, unless it was said there so lately.
     async fn tell(&self, channel: &str, topic: &str, every: Duration, words: &str) {
-        let now = self.control.store().clock.now_ms();
+        let now = self.plane.now_ms();
         if !self.incoming.lately.first_in(format!("{topic} {channel}"), every, now) {
             return;
         }
@@ -174,13 +181,9 @@ impl Bot {
     }
 
     /// What an error means for a message: it waits, it is given up and the person told, or it is tried again.
-    async fn not_taken(
-        &self,
-        seen: Seen<'_>,
-        error: ControlError,
-    ) -> Result<Outcome, ControlError> {
+    async fn not_taken(&self, seen: Seen<'_>, error: PlaneError) -> Result<Outcome, PlaneError> {
         let channel = seen.message.channel_id.as_str();
-        if matches!(error, ControlError::Busy { .. }) {
+        if error.is_busy() {
             let body = error.body();
             let words =
                 format!("{}. Your message waits, and is taken when there is room.", body.message);
@@ -188,12 +191,12 @@ impl Bot {
             return Ok(Outcome::Later(WhyWaiting::Busy));
         }
         match error.code() {
-            ErrorCode::Internal => return Err(error),
-            // It passes: a message is never skipped for it.
-            ErrorCode::ShuttingDown => return Err(ControlError::busy(error.to_string(), MINUTE)),
+            // That the control plane stops passes: a message is never skipped for it.
+            ErrorCode::Internal | ErrorCode::ShuttingDown => return Err(error),
             code => {
                 let words = why_not(&error);
-                if self.control.once_a_while(&format!("{SURFACE} {channel} {code:?}")) {
+                let key = format!("{channel} {code:?}");
+                if self.plane.call(OnceAWhile { key }).await.unwrap_or(false) {
                     self.speak(channel, &format!("not-taken-{}", seen.id()), &words).await;
                 }
             }
@@ -202,20 +205,9 @@ impl Bot {
     }
 }
 
-/// Whether it is our own trouble, which says nothing about the event: it is never given up for that.
-pub(super) fn may_pass(error: &ControlError) -> bool {
-    match error {
-        ControlError::Busy { .. } | ControlError::Io { .. } => true,
-        ControlError::Store(error) => {
-            !matches!(error, StoreError::Corrupt { .. } | StoreError::NotFound { .. })
-        }
-        _ => false,
-    }
-}
-
 /// Why something was not taken, for who wrote it.
-pub(super) fn why_not(error: &ControlError) -> String {
+pub(super) fn why_not(error: &PlaneError) -> String {
     let body = error.body();
     let fix = body.fix.map(|fix| format!(" ({fix})")).unwrap_or_default();
-    spell_commands(SURFACE, &format!("I did not take that: {}{fix}.", body.message)).into_owned()
+    format!("I did not take that: {}{fix}.", body.message)
 }

@@ -1,6 +1,7 @@
 //! Which channel is what: between one person and the agent, a channel of a server, or a thread in one.
 
-use cloister_control::{ControlError, Heard};
+use cloister_kit::PlaneError;
+use cloister_protocol::surface::Heard;
 use twilight_http::routing::Route;
 
 use super::ASK_AGAIN;
@@ -31,10 +32,11 @@ impl Place {
     }
 
     /// Where something was said, for the router.
-    pub(crate) fn heard<'a>(&'a self, id: &'a str) -> Heard<'a> {
+    pub(crate) fn heard(&self, id: &str) -> Heard {
+        let id = id.to_owned();
         match &self.thread_of {
             _ if self.direct => Heard::Direct(id),
-            Some(of) => Heard::Thread { of, id, title: &self.name },
+            Some(of) => Heard::Thread { of: of.clone(), id, title: self.name.clone() },
             None => Heard::Shared(id),
         }
     }
@@ -47,7 +49,7 @@ impl Bot {
         &self,
         id: &str,
         guild: Option<&str>,
-    ) -> Result<Option<Place>, ControlError> {
+    ) -> Result<Option<Place>, PlaneError> {
         if let Some(known) = self.incoming.place(id) {
             return Ok(Some(known));
         }
@@ -61,10 +63,10 @@ impl Bot {
             }
             Err(Fault::Gone { .. } | Fault::Forbidden { .. }) => Ok(None),
             // Everything waits, and the state says so.
-            Err(Fault::Wait(wait)) => Err(ControlError::busy("Discord asks to wait", wait)),
+            Err(Fault::Wait(wait)) => Err(PlaneError::busy("Discord asks to wait", wait)),
             Err(fault) => {
                 tracing::warn!(channel = id, %fault, "what a channel is could not be asked for");
-                Err(ControlError::busy("what a channel is could not be asked for", ASK_AGAIN))
+                Err(PlaneError::busy("what a channel is could not be asked for", ASK_AGAIN))
             }
         }
     }

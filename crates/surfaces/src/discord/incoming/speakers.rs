@@ -1,10 +1,12 @@
 //! Who speaks, and to which chat: by the account and the channel, never by a name.
 
-use cloister_control::words::{clean, short};
-use cloister_control::{Control, ControlError, Located, Speaker};
+use cloister_kit::PlaneError;
+use cloister_kit::words::{asks_to_pair, clean, short};
+use cloister_protocol::surface::{
+    ChatsChanged, Locate, Located, PairingWords, Speaker, TakeBackRefusal,
+};
 
 use super::{Place, Seen, text};
-use crate::discord::SURFACE;
 use crate::discord::bot::Bot;
 use crate::discord::wire::Account;
 
@@ -25,7 +27,7 @@ impl Bot {
         &self,
         place: &Place,
         seen: Seen<'_>,
-    ) -> Result<Option<Box<Speaker>>, ControlError> {
+    ) -> Result<Option<Box<Speaker>>, PlaneError> {
         let message = seen.message;
         let channel = message.channel_id.as_str();
         let words = text::own_words(message, &self.called(message));
@@ -39,7 +41,8 @@ impl Bot {
                     let key = format!("refused-{}", message.id);
                     let told = self.speak(channel, &key, &tell).await;
                     if !told && stranger {
-                        self.control.take_back_refusal(SURFACE, &message.author.id).await?;
+                        let account = message.author.id.clone();
+                        self.plane.call(TakeBackRefusal { account }).await?;
                     }
                 }
                 Ok(None)
@@ -54,21 +57,26 @@ impl Bot {
         channel: &str,
         account: &Account,
         (words, may_see): (&str, bool),
-    ) -> Result<Speaks, ControlError> {
-        let heard = place.heard(channel);
-        match self.control.locate(self.id(), SURFACE, &account.id, heard).await? {
+    ) -> Result<Speaks, PlaneError> {
+        let locate = Locate {
+            connector: self.id(),
+            sender: account.id.clone(),
+            heard: place.heard(channel),
+        };
+        match self.plane.call(locate).await? {
             Located::To(mut speaker) => {
                 // Who is heard there can be told something there.
                 if speaker.conversation.broken.is_some() {
-                    self.control.store().set_broken(speaker.conversation.id, None).await?;
+                    self.set_broken(speaker.conversation.id, None).await?;
                     speaker.conversation.broken = None;
-                    self.control.chats_changed();
+                    self.plane.tell(ChatsChanged {});
                 }
                 Ok(Speaks::To(speaker))
             }
-            Located::Stranger { .. } if Control::asks_to_pair(words) => {
+            Located::Stranger { .. } if asks_to_pair(words) => {
                 let tell = if may_see {
-                    self.control.pairing_words(SURFACE, &account.id, &known_as(account)).await
+                    let (name, account) = (known_as(account), account.id.clone());
+                    self.plane.call(PairingWords { account, name }).await?
                 } else {
                     Some(PAIR_ALONE.to_owned())
                 };

@@ -1,6 +1,6 @@
 //! What a message says, as it is handed over. Pure: anybody may have written it, in any shape.
 
-use cloister_control::words::{clean, quoted, short};
+use cloister_kit::words::{clean, quoted, short};
 use cloister_protocol::MAX_ATTACHMENTS;
 
 use crate::discord::wire::{Attachment, Embed, Forwarded, Message, Named, made_at, snowflake};

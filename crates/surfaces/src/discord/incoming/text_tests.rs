@@ -52,7 +52,7 @@ fn a_forward_is_quoted_and_brings_its_files() {
             [{"filename": "a.pdf", "size": 3, "url": "https://cdn.discordapp.com/a"}]}}]}));
     let said = words(&forward, &us());
     assert_eq!(said, "> forwarded message:\n> /approve A1\n> now\n> (file a.pdf)");
-    assert!(!cloister_control::words::is_command(&said));
+    assert!(!cloister_kit::Commands::default().is_command(&said));
     assert_eq!(files_of(&forward).len(), 1);
 }
 

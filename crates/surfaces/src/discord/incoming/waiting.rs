@@ -6,15 +6,16 @@
 
 use std::panic::AssertUnwindSafe;
 
-use cloister_control::{Control, ControlError};
-use cloister_store::connectors::ConnectorId;
-use cloister_store::waiting::{WaitingEvent, WhyWaiting};
+use cloister_kit::waiting::{AT_LAST_MS, Outcome, Step, Waits, Working, holds_nobody};
+use cloister_kit::{Plane, PlaneError};
+use cloister_protocol::surface::{
+    ConnectorId, FirstWaiting, StopWaiting, WaitingEvent, WhyWaiting,
+};
 use futures_util::FutureExt;
 
-use super::{Seen, may_pass, text};
+use super::{Seen, text};
 use crate::discord::bot::Bot;
 use crate::discord::wire::Message;
-use crate::waiting::{AT_LAST_MS, Outcome, Step, Waits, Working, holds_nobody};
 
 /// How much of what waits in a channel is looked at: files that do not come are passed by.
 const LOOKED_AT: u32 = 40;
@@ -24,8 +25,8 @@ const FAILURE: u32 = 2;
 impl Waits for Bot {
     const WORK: &'static str = "discord channel";
 
-    fn control(&self) -> &Control {
-        &self.control
+    fn plane(&self) -> &Plane {
+        &self.plane
     }
 
     fn connector(&self) -> ConnectorId {
@@ -36,10 +37,11 @@ impl Waits for Bot {
         &self.incoming.working
     }
 
-    async fn take_next(&self, channel: &str) -> Result<Step, ControlError> {
-        let store = self.control.store();
-        let now = store.clock.now_ms();
-        let mut rows = store.first_waiting(self.id(), channel, LOOKED_AT).await?;
+    async fn take_next(&self, channel: &str) -> Result<Step, PlaneError> {
+        let (connector, place) = (self.id(), channel.to_owned());
+        let now = self.plane.now_ms();
+        let first = FirstWaiting { connector, place: place.clone(), most: LOOKED_AT };
+        let mut rows = self.plane.call(first).await?;
         rows.sort_by_key(|row| holds_nobody(row, now));
         let Some(row) = rows.into_iter().next() else { return Ok(Step::Nothing) };
         let kept = row.sealed.as_deref().unwrap_or_default();
@@ -55,7 +57,8 @@ impl Waits for Bot {
             }
         };
         if step == Step::Next {
-            store.stop_waiting(self.id(), channel, &row.event).await?;
+            let event = row.event.clone();
+            self.plane.call(StopWaiting { connector, place, event }).await?;
         }
         Ok(step.holding(holds_nobody(&row, now)))
     }
@@ -63,16 +66,16 @@ impl Waits for Bot {
 
 impl Bot {
     /// Tries to take a message that waits. One that is given up is done with.
-    async fn retry(&self, seen: Seen<'_>, row: &WaitingEvent) -> Result<Step, ControlError> {
+    async fn retry(&self, seen: Seen<'_>, row: &WaitingEvent) -> Result<Step, PlaneError> {
         let tried = AssertUnwindSafe(Box::pin(self.take_again(seen))).catch_unwind().await;
         let (step, why) = match tried {
             Ok(Ok(Outcome::Done)) => return Ok(Step::Next),
             Ok(Ok(Outcome::Later(why))) => (wait_for(why, seen), "it waited for days".to_owned()),
-            Ok(Err(error)) if may_pass(&error) => return Err(error),
+            Ok(Err(error)) if error.may_pass() => return Err(error),
             Ok(Err(error)) => (self.failed(row), error.chain()),
             Err(_panic) => (self.failed(row), "a panic; the log has it".to_owned()),
         };
-        let age = self.control.store().clock.now_ms().saturating_sub(row.since);
+        let age = self.plane.now_ms().saturating_sub(row.since);
         if step != Step::Next && age <= AT_LAST_MS {
             return Ok(step);
         }
@@ -80,7 +83,7 @@ impl Bot {
         Ok(Step::Next)
     }
 
-    async fn take_again(&self, seen: Seen<'_>) -> Result<Outcome, ControlError> {
+    async fn take_again(&self, seen: Seen<'_>) -> Result<Outcome, PlaneError> {
         let message = seen.message;
         let place = self.place(&message.channel_id, message.guild_id.as_deref()).await?;
         let Some(place) = place else { return Ok(Outcome::Done) };

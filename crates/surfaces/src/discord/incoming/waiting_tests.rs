@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use cloister_store::waiting::WhyWaiting;
+use cloister_protocol::surface::WhyWaiting;
 use serde_json::{Value, json};
 
 use super::{Step, wait_for};

@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use cloister_control::words::short;
-use cloister_control::{Choice, TypedIn};
+use cloister_kit::words::short;
+use cloister_protocol::surface::{Choice, Choices};
 use twilight_model::application::command::{CommandOptionChoice, CommandOptionChoiceValue};
 use twilight_model::http::interaction::{
     InteractionResponse, InteractionResponseData, InteractionResponseType,
 };
 
-use crate::discord::SURFACE;
 use crate::discord::bot::Bot;
 use crate::discord::commands;
 use crate::discord::wire::Interaction;
@@ -43,18 +42,22 @@ impl Bot {
         let Some(option) = asked.data.options.iter().find(|option| option.focused) else {
             return Vec::new();
         };
-        let Some(kind) = commands::choices_of(&asked.data.name, &option.name) else {
+        let Some(kind) =
+            commands::choices_of(self.plane.commands(), &asked.data.name, &option.name)
+        else {
             return Vec::new();
         };
         let place = self.place_of(asked);
-        let typed_in = TypedIn {
+        let fitting = Choices {
             connector: self.id(),
-            conversation: asked.channel_id.as_deref().unwrap_or_default(),
-            thread_of: place.thread_of.as_deref(),
+            by: account.id.clone(),
+            place: asked.channel_id.clone().unwrap_or_default(),
+            thread_of: place.thread_of,
             private: asked.guild_id.is_none(),
+            kind,
+            typed: option.text(),
         };
-        let by = (SURFACE, account.id.as_str());
-        match self.control.choices(by, typed_in, kind, &option.text()).await {
+        match self.plane.call(fitting).await {
             Ok(choices) => choices,
             Err(error) => {
                 tracing::debug!(error = error.chain(), "nothing can be offered to choose from");

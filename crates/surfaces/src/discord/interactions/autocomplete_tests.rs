@@ -1,4 +1,4 @@
-use cloister_control::Choice;
+use cloister_protocol::surface::Choice;
 
 use super::offered;
 

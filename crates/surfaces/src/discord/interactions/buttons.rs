@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use cloister_control::{Below, ButtonDone, ControlError, PressedButton, spell_commands};
+use cloister_kit::PlaneError;
 use cloister_protocol::ErrorCode;
-use cloister_store::approvals::ApprovalState;
+use cloister_protocol::surface::{ApprovalState, Below, ButtonDone, PressButton};
 
 use super::respond::{Acknowledged, only_for_them, seen};
-use crate::discord::SURFACE;
 use crate::discord::bot::Bot;
 use crate::discord::wire::Interaction;
 
@@ -15,18 +14,17 @@ use crate::discord::wire::Interaction;
 const USUALLY: Duration = Duration::from_millis(1500);
 
 impl Bot {
-    pub(super) async fn take_press(&self, asked: &Interaction) -> Result<(), ControlError> {
+    pub(super) async fn take_press(&self, asked: &Interaction) -> Result<(), PlaneError> {
         let (Some(account), Some(channel)) = (asked.by(), asked.place()) else { return Ok(()) };
-        let pressed = PressedButton {
-            surface: SURFACE,
-            by: &account.id,
+        let pressed = PressButton {
             connector: self.id(),
-            conversation: channel,
-            token: &asked.data.custom_id,
+            place: channel.to_owned(),
+            by: account.id.clone(),
+            token: asked.data.custom_id.clone(),
             // Discord takes no press of what was deleted.
             below: Below::Shown,
         };
-        let mut press = Box::pin(self.control.press_button(pressed));
+        let mut press = Box::pin(self.plane.call(pressed));
         if let Ok(done) = tokio::time::timeout(USUALLY, &mut press).await {
             let response = words_for(&done).map_or_else(seen, |words| only_for_them(&words));
             self.acknowledge(asked, &response).await;
@@ -42,12 +40,12 @@ impl Bot {
 
 /// What who pressed is told, and nobody else; none: the question is edited, or the command answered, where
 /// everybody sees it.
-fn words_for(done: &Result<ButtonDone, ControlError>) -> Option<String> {
+fn words_for(done: &Result<ButtonDone, PlaneError>) -> Option<String> {
     match done {
-        Ok(ButtonDone::Answered(approval)) if approval.state == ApprovalState::Pending => {
+        Ok(ButtonDone::Answered { state: ApprovalState::Pending }) => {
             Some("Your answer counts, and waits for another person's.".to_owned())
         }
-        Ok(ButtonDone::Answered(_) | ButtonDone::Command { .. }) => None,
+        Ok(ButtonDone::Answered { .. } | ButtonDone::Command { .. }) => None,
         Err(error) => {
             if error.code() == ErrorCode::Internal {
                 tracing::error!(error = error.chain(), "a button could not be pressed");
@@ -58,8 +56,8 @@ fn words_for(done: &Result<ButtonDone, ControlError>) -> Option<String> {
 }
 
 /// Why nothing happened, for who pressed.
-fn refusal(error: &ControlError) -> String {
+fn refusal(error: &PlaneError) -> String {
     let body = error.body();
     let fix = body.fix.map(|fix| format!(" ({fix})")).unwrap_or_default();
-    spell_commands(SURFACE, &format!("Nothing happened: {}{fix}.", body.message)).into_owned()
+    format!("Nothing happened: {}{fix}.", body.message)
 }

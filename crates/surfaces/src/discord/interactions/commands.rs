@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use cloister_control::{ControlError, IncomingMessage, Speaker};
+use cloister_kit::{Commands, PlaneError};
 use cloister_protocol::ErrorCode;
-use cloister_store::inbox::HeardIn;
+use cloister_protocol::surface::{Incoming, Receive, Speaker};
 
 use super::respond::{Acknowledged, thinking};
-use crate::discord::SURFACE;
 use crate::discord::bot::Bot;
 use crate::discord::commands;
 use crate::discord::incoming::{Place, Speaks, why_not};
@@ -45,7 +44,7 @@ pub(super) fn is_private(name: &str, place: &Place) -> bool {
 }
 
 impl Bot {
-    pub(super) async fn take_command(&self, asked: &Interaction) -> Result<(), ControlError> {
+    pub(super) async fn take_command(&self, asked: &Interaction) -> Result<(), PlaneError> {
         let (Some(account), Some(channel)) = (asked.by(), asked.place()) else { return Ok(()) };
         let place = self.place_of(asked);
         let who = tokio::time::timeout(LOOK_FOR, self.who_asks(asked, &place, account, channel));
@@ -89,7 +88,7 @@ impl Bot {
         place: &Place,
         account: &Account,
         channel: &str,
-    ) -> Result<Speaks, ControlError> {
+    ) -> Result<Speaks, PlaneError> {
         // A code is shown to who asks for it and to nobody else, wherever it is asked for.
         let words = if asked.data.name == PAIR { PAIR } else { "" };
         self.speaks(place, channel, account, (words, true)).await
@@ -101,25 +100,19 @@ impl Bot {
         asked: &Interaction,
         speaker: &Speaker,
         private: bool,
-    ) -> Result<Option<String>, ControlError> {
-        let Some(text) = typed(asked) else {
+    ) -> Result<Option<String>, PlaneError> {
+        let Some(text) = typed(self.plane.commands(), asked) else {
             return Ok(Some("I do not know that command. `/help` lists what there is.".to_owned()));
         };
         let origin = Origin { message: None, interaction: Some(asked.id.clone()), private };
-        let message = IncomingMessage {
-            surface: SURFACE,
-            workspace: speaker.workspace,
-            chat: speaker.chat,
+        let message = Incoming {
             id: format!("i-{}", asked.id).parse()?,
-            from: speaker.name.clone(),
+            speaker: speaker.clone(),
             text,
             attachments: Vec::new(),
-            heard_in: Some(HeardIn {
-                conversation: speaker.conversation.id,
-                origin: Some(origin.to_json()),
-            }),
+            origin: Some(origin.to_json()),
         };
-        self.control.receive(message).await?;
+        self.plane.call(Receive { message }).await?;
         Ok(None)
     }
 
@@ -137,12 +130,12 @@ impl Bot {
 }
 
 /// The command as it would be typed; none: there is no such command.
-fn typed(asked: &Interaction) -> Option<String> {
+fn typed(there: &Commands, asked: &Interaction) -> Option<String> {
     let values: Vec<(String, String)> =
         asked.data.options.iter().map(|option| (option.name.clone(), option.text())).collect();
     let values: Vec<(&str, &str)> =
         values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    commands::typed(&asked.data.name, &values)
+    commands::typed(there, &asked.data.name, &values)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ mod buttons;
 mod commands;
 mod respond;
 
-use cloister_control::ControlError;
+use cloister_kit::PlaneError;
 
 use super::bot::Bot;
 use super::wire::Interaction;
@@ -18,7 +18,7 @@ const AUTOCOMPLETE: u64 = 4;
 
 impl Bot {
     /// Takes one interaction. Ok: what must be stored is stored, or it was not taken and its person knows.
-    pub(super) async fn take_interaction(&self, asked: &Interaction) -> Result<(), ControlError> {
+    pub(super) async fn take_interaction(&self, asked: &Interaction) -> Result<(), PlaneError> {
         match asked.kind {
             COMMAND => self.take_command(asked).await,
             COMPONENT => self.take_press(asked).await,

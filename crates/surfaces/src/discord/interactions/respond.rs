@@ -95,7 +95,7 @@ impl Bot {
                 Fault::Unreachable(_) if tries > 0 => {}
                 fault => {
                     tracing::debug!(interaction = asked.id, %fault, "an interaction came too late");
-                    self.control.metrics().connector_error(crate::discord::SURFACE, "interaction");
+                    self.plane.count_error("interaction");
                     return Acknowledged::TooLate;
                 }
             }

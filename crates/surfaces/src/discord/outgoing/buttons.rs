@@ -1,9 +1,8 @@
-//! What can be pressed below a message: rows of buttons, each with a token that control made.
+//! What can be pressed below a message: rows of buttons, each with a token that the control plane made.
 
-use cloister_control::ports::SendError;
-use cloister_control::{Button, ControlError, Press};
-use cloister_protocol::{Answer, Ask};
-use cloister_store::conversations::Conversation;
+use cloister_kit::PlaneError;
+use cloister_protocol::surface::{Button, Conversation, MintButtons, Press, SendError};
+use cloister_protocol::{Answer, Ask, ErrorCode};
 use serde_json::{Value, json};
 
 use super::text::{cut, one_line};
@@ -66,8 +65,8 @@ pub(super) fn rows(buttons: &[Button], tokens: &[String]) -> Vec<Value> {
 }
 
 impl Bot {
-    /// Rows for buttons in a conversation. Where control makes none, the message goes without: what they do can be
-    /// typed.
+    /// Rows for buttons in a conversation. Where the control plane makes none, the message goes without: what they
+    /// do can be typed.
     pub(super) async fn rows(
         &self,
         conversation: &Conversation,
@@ -78,9 +77,9 @@ impl Bot {
             return Ok(Vec::new());
         }
         let presses: Vec<Press> = buttons.iter().map(|button| button.press.clone()).collect();
-        match self.control.mint_buttons(conversation, &presses).await {
+        match self.plane.call(MintButtons { conversation: conversation.id, presses }).await {
             Ok(tokens) => Ok(rows(buttons, &tokens)),
-            Err(ControlError::Store(error)) => {
+            Err(error) if is_ours(&error) => {
                 Err(SendError::Unreachable(format!("no button could be kept: {error}")))
             }
             Err(error) => {
@@ -89,6 +88,11 @@ impl Bot {
             }
         }
     }
+}
+
+/// Whether buttons could not be kept for a reason that says nothing about them.
+fn is_ours(error: &PlaneError) -> bool {
+    error.may_pass() || error.code() == ErrorCode::Internal
 }
 
 #[cfg(test)]

@@ -1,10 +1,9 @@
-//! Files for people, as attachments. They come from the artifacts that control keeps, and from nowhere else.
+//! Files for people, as attachments. They come from the artifacts that the control plane keeps, and from nowhere else.
 
-use std::io::{Read, Seek, SeekFrom};
-
-use cloister_control::Download;
-use cloister_control::ports::SendError;
+use cloister_kit::Reading;
 use cloister_policy::legible;
+use cloister_protocol::ErrorCode;
+use cloister_protocol::surface::{FileToSend, SendError};
 
 use super::message::Attached;
 use super::text::{cut, one_line};
@@ -21,8 +20,8 @@ impl Bot {
         self.largest_file().min(DISCORD_TAKES)
     }
 
-    /// Reads a file, away from what others wait for.
-    pub(super) async fn attach(&self, file: &Download) -> Result<Attached, SendError> {
+    /// Reads a file.
+    pub(super) async fn attach(&self, file: &FileToSend) -> Result<Attached, SendError> {
         let most = self.largest_sent();
         let too_large = |size: u64| {
             let (name, size, most) = (legible(&file.name), size.div_ceil(1 << 20), most >> 20);
@@ -33,24 +32,12 @@ impl Bot {
         if file.size > most {
             return Err(too_large(file.size));
         }
-        let unreadable = |error: std::io::Error| {
-            SendError::Unreachable(format!("a file could not be read: {error}"))
-        };
-        let mut open = file.file.try_clone().map_err(unreadable)?;
-        let reading = tokio::task::spawn_blocking(move || {
-            let mut data = Vec::new();
-            open.seek(SeekFrom::Start(0))?;
-            open.take(most.saturating_add(1)).read_to_end(&mut data)?;
-            Ok(data)
-        });
-        let data = match reading.await {
-            Ok(read) => read.map_err(unreadable)?,
-            Err(error) => return Err(unreadable(std::io::Error::other(error))),
-        };
-        // It may have grown since it was looked at.
-        if data.len() as u64 > most {
-            return Err(too_large(data.len() as u64));
-        }
+        let read = Reading::of(&self.plane, file).whole(most).await;
+        let data = read.map_err(|error| match error.code() {
+            // It has grown since it was looked at.
+            ErrorCode::TooLarge => too_large(most.saturating_add(1)),
+            _ => SendError::Unreachable(format!("a file could not be read: {error}")),
+        })?;
         Ok(Attached { name: safe_name(&file.name), title: title(&file.name), data })
     }
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use cloister_store::conversations::ConversationKind;
+use cloister_protocol::surface::ConversationKind;
 use tokio::time::Instant;
 
 use super::message::{Attached, Message, Put};

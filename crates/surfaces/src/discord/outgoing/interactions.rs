@@ -8,8 +8,7 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cloister_control::ports::{Posting, Recipient, SendError};
-use cloister_store::conversations::ConversationKind;
+use cloister_protocol::surface::{ConversationKind, Posting, Recipient, SendError};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 

@@ -1,4 +1,5 @@
 use cloister_protocol::Ask;
+use cloister_protocol::surface::FileToSend;
 
 use super::*;
 
@@ -56,11 +57,11 @@ fn answer(unfinished: bool) -> Posting {
 fn what_is_private_is_never_said_in_public() {
     let private = Origin { private: true, interaction: Some("7".to_owned()), message: None };
     let notice = Posting::Notice { markdown: "secret".to_owned(), buttons: Vec::new() };
-    let file = Posting::File(cloister_control::Download {
+    let file = Posting::File(FileToSend {
+        file: 1,
         name: "secret".to_owned(),
         mime: String::new(),
         size: 1,
-        file: tempfile::tempfile().unwrap(),
     });
     let shared = ConversationKind::Shared;
     for post in [&answer(false), &notice, &file] {

@@ -2,7 +2,8 @@
 //!
 //! Whether a message got there that was being sent longer ago is found by looking at what the bot said since.
 
-use cloister_control::ports::{Recipient, SendError};
+use cloister_kit::PlaneError;
+use cloister_protocol::surface::{InDoubtSince, IsPosted, Recipient, SendError};
 use serde::Deserialize;
 use twilight_http::routing::Route;
 
@@ -63,10 +64,10 @@ impl Bot {
         key: &str,
         (message, file): (&Message, Option<&str>),
     ) -> Result<Option<String>, SendError> {
-        let store = self.control.store();
-        let unread = |error: cloister_store::StoreError| SendError::Unreachable(error.to_string());
-        let since = store.in_doubt_since(to.conversation.id, key).await.map_err(unread)?;
-        let Some(since) = since.filter(|since| store.clock.now_ms() - since > REMEMBERED_MS) else {
+        let unread = |error: PlaneError| SendError::Unreachable(error.to_string());
+        let (conversation, key) = (to.conversation.id, key.to_owned());
+        let since = self.plane.call(InDoubtSince { conversation, key }).await.map_err(unread)?;
+        let Some(since) = since.filter(|since| self.plane.now_ms() - since > REMEMBERED_MS) else {
             return Ok(None);
         };
         let channel_id = self.channel_of(to)?;
@@ -81,7 +82,8 @@ impl Bot {
         let me = self.me.id.to_string();
         // The oldest first: it is the nearest to when it was sent.
         for said in said.iter().rev().filter(|said| said.author.id == me) {
-            let other = store.is_posted(to.conversation.id, &said.id).await.map_err(unread)?;
+            let posted = IsPosted { conversation, message: said.id.clone() };
+            let other = self.plane.call(posted).await.map_err(unread)?;
             if !other && is_it(said, message, file) {
                 return Ok(Some(said.id.clone()));
             }

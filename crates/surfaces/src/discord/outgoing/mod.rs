@@ -20,10 +20,11 @@ mod text;
 
 use std::time::Duration;
 
-use cloister_control::Button;
-use cloister_control::ports::{Manners, Posting, Recipient, SendError, Streaming, Surface};
-use cloister_store::connectors::ConnectorId;
-use cloister_store::conversations::{Conversation, ConversationKind};
+use cloister_kit::Surface;
+use cloister_protocol::surface::{
+    Button, ConnectorId, Conversation, ConversationKind, Manners, Measure, Posting, Recipient,
+    SendError, Streaming, StreamingBy,
+};
 use futures_util::future::BoxFuture;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
@@ -75,10 +76,6 @@ impl Default for Memory {
 }
 
 impl Surface for Bot {
-    fn name(&self) -> &'static str {
-        super::SURFACE
-    }
-
     fn connector(&self) -> ConnectorId {
         self.id()
     }
@@ -86,16 +83,21 @@ impl Surface for Bot {
     fn manners(&self) -> Manners {
         Manners {
             longest: message::LONGEST,
-            measure: markdown::measure,
+            measure: Measure::Asked,
             typing_lasts: TYPING_LASTS,
             largest_file: self.largest_sent(),
             remembers_keys: true,
         }
     }
 
-    fn streaming(&self, _conversation: &Conversation) -> Streaming {
+    fn streaming(&self) -> StreamingBy {
         let every = Duration::from_millis(self.options.edit_every_ms).max(FASTEST_EDIT);
-        Streaming::Edits { every }
+        let edits = Streaming::Edits { every };
+        StreamingBy { own: edits, shared: edits }
+    }
+
+    fn measure(&self, markdown: &str) -> usize {
+        markdown::measure(markdown)
     }
 
     fn post<'a>(

@@ -3,7 +3,7 @@
 //! Nothing in what is asked is markup, so that no text can dress up as something else, and nothing hides. What
 //! would not fit into one message was told before it; what can't be shown whole can't be allowed with one press.
 
-use cloister_control::Button;
+use cloister_protocol::surface::Button;
 use cloister_protocol::{Answer, Ask};
 
 use super::buttons;

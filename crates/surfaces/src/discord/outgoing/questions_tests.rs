@@ -1,4 +1,4 @@
-use cloister_control::Press;
+use cloister_protocol::surface::Press;
 
 use super::super::message::Put;
 use super::super::text::tests::shown;

@@ -1,9 +1,9 @@
 //! Putting one message there: under a nonce that is the same after a kill, within a bounded time, with what went
-//! wrong in the words that control acts on.
+//! wrong in the words that the control plane acts on.
 
 use std::time::Duration;
 
-use cloister_control::ports::{Recipient, SendError};
+use cloister_protocol::surface::{Recipient, SendError};
 use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cloister_control::ports::SendError;
+use cloister_protocol::surface::SendError;
 use serde::Deserialize;
 
 /// Codes of Discord that mean something to us.

@@ -1,4 +1,4 @@
-use cloister_control::ports::SendError;
+use cloister_protocol::surface::SendError;
 
 use super::{Fault, codes, with_fields};
 

@@ -1,6 +1,6 @@
 //! What an operator gives for a bot, looked at before anything is done with it.
 
-use cloister_control::ControlError;
+use cloister_kit::PlaneError;
 use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::{AddConnector, Credential};
 use frankenstein::reqwest::Url;
@@ -28,7 +28,7 @@ impl std::fmt::Debug for Wanted {
 }
 
 impl Wanted {
-    pub(super) fn of(new: &AddConnector) -> Result<Self, ControlError> {
+    pub(super) fn of(new: &AddConnector) -> Result<Self, PlaneError> {
         let Credential::Token(token) = &new.credential else {
             return Err(bad("a Telegram bot has a token, and no password", TOKEN_FIX));
         };
@@ -67,7 +67,7 @@ fn is_token(token: &str, server_at: &str) -> bool {
 }
 
 /// The address of a Bot API server.
-fn server(given: &str) -> Result<String, ControlError> {
+fn server(given: &str) -> Result<String, PlaneError> {
     let fix = "give the address alone, such as http://127.0.0.1:8081";
     let url = Url::parse(given);
     let url = url.map_err(|error| bad(&format!("{given:?} is no address: {error}"), fix))?;
@@ -85,7 +85,7 @@ fn server(given: &str) -> Result<String, ControlError> {
 
 /// The address that updates are delivered to. Telegram itself takes nothing but https; a server of one's own takes
 /// what it reaches.
-fn public(given: &str, server_at: &str) -> Result<String, ControlError> {
+fn public(given: &str, server_at: &str) -> Result<String, PlaneError> {
     let fix = "give the address that this is reached at from outside, such as https://cloister.example.org";
     let address = server(given.trim())?;
     if server_at == TELEGRAM && !address.starts_with("https://") {
@@ -94,8 +94,8 @@ fn public(given: &str, server_at: &str) -> Result<String, ControlError> {
     Ok(address)
 }
 
-fn bad(message: &str, fix: &str) -> ControlError {
-    ControlError::with_fix(ErrorCode::BadRequest, message, fix)
+fn bad(message: &str, fix: &str) -> PlaneError {
+    PlaneError::with_fix(ErrorCode::BadRequest, message, fix)
 }
 
 /// What an account is called: the bot's name, or its number.
@@ -107,7 +107,7 @@ pub(super) fn account_of(me: &Me) -> String {
 }
 
 /// An account that was given must be the one that the token is of.
-pub(super) fn check_account(given: &str, account: &str) -> Result<(), ControlError> {
+pub(super) fn check_account(given: &str, account: &str) -> Result<(), PlaneError> {
     let given = given.trim();
     let same = |one: &str, other: &str| {
         one.trim_start_matches('@').eq_ignore_ascii_case(other.trim_start_matches('@'))
@@ -119,14 +119,14 @@ pub(super) fn check_account(given: &str, account: &str) -> Result<(), ControlErr
 }
 
 /// Why the bot could not be asked who it is.
-pub(super) fn not_known(fault: &Fault, address: &str) -> ControlError {
+pub(super) fn not_known(fault: &Fault, address: &str) -> PlaneError {
     match fault {
         Fault::Unauthorized => {
             let message = "Telegram does not take the token: it is mistyped, or was revoked";
-            ControlError::with_fix(ErrorCode::Refused, message, TOKEN_FIX)
+            PlaneError::with_fix(ErrorCode::Refused, message, TOKEN_FIX)
         }
-        Fault::Wait(wait) => ControlError::busy("Telegram asks to wait", *wait),
-        fault => ControlError::with_fix(
+        Fault::Wait(wait) => PlaneError::busy("Telegram asks to wait", *wait),
+        fault => PlaneError::with_fix(
             ErrorCode::Refused,
             format!("the bot could not be asked who it is at {address}: {fault}"),
             "check the address and whether this machine reaches it, then try again",

@@ -1,6 +1,6 @@
 //! A bot as an operator sees it.
 
-use cloister_store::connectors::Connector;
+use cloister_protocol::surface::Connector;
 
 use crate::telegram::bot::{Bot, BotSettings};
 

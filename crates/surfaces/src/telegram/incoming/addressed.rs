@@ -1,13 +1,18 @@
 //! Whether something that was written where others read along is meant for us. Pure.
 
+use std::sync::Arc;
+
 use super::marks::{self, slice16};
 use crate::telegram::updates::wire::{Entity, Message};
+use cloister_kit::Commands;
 
 /// Who we are, as people name us.
 #[derive(Clone, Debug)]
 pub(super) struct Us {
     pub(super) id: i64,
     pub(super) username: Option<String>,
+    /// What people can say to us that no model needs to understand.
+    pub(super) commands: Arc<Commands>,
 }
 
 impl Us {

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 
 fn us() -> Us {
-    Us { id: 900, username: Some("cloister_bot".to_owned()) }
+    Us { id: 900, username: Some("cloister_bot".to_owned()), commands: Default::default() }
 }
 
 fn message(raw: Value) -> Message {

@@ -4,7 +4,7 @@
 //! while. All of them go as one message under the name of the first, and the first is forgotten last: after a
 //! kill, what is left of an album that was taken begins with a part that is known.
 
-use cloister_store::waiting::WaitingEvent;
+use cloister_protocol::surface::WaitingEvent;
 use serde_json::Value;
 
 use crate::telegram::bot::chat_and_thread;

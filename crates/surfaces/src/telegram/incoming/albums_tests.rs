@@ -1,4 +1,4 @@
-use cloister_store::waiting::WhyWaiting;
+use cloister_protocol::surface::WhyWaiting;
 use serde_json::json;
 
 use super::*;

@@ -3,10 +3,9 @@
 //! What is stored is not rewritten: it was read, and is on record. An edit is said again as a correction, and is
 //! never a command.
 
-use cloister_control::words::is_command;
-use cloister_control::{ControlError, Speaker};
-use cloister_protocol::link::Cause;
-use cloister_store::waiting::WhyWaiting;
+use cloister_kit::PlaneError;
+use cloister_kit::waiting::Outcome;
+use cloister_protocol::surface::{ConversationAt, Speaker, WaitsIn, WasStored, WhyWaiting};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -15,10 +14,8 @@ use super::addressed::{Addressed, addressed};
 use super::content::edited;
 use super::marks;
 use super::messages::Handed;
-use crate::telegram::SURFACE;
 use crate::telegram::bot::Bot;
 use crate::telegram::updates::wire::Message;
-use crate::waiting::Outcome;
 
 /// The name of an edit: the same for the same edit, always. Two in the same second differ in their words.
 pub(super) fn edit_name(message: &Message) -> String {
@@ -34,7 +31,7 @@ impl Bot {
         &self,
         message: &Message,
         raw: &Value,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), PlaneError> {
         // A moving location, a changed button or a new preview is nothing that anybody said.
         let Some(words) = edited(message, &self.us()) else { return Ok(()) };
         if self.predates_us(message) || !self.listens_to_edit(message).await? {
@@ -42,7 +39,8 @@ impl Bot {
         }
         let Some(speaker) = self.speaker(message, "").await? else { return Ok(()) };
         let place = message.place();
-        let outcome = if self.control.store().waits_in(self.id(), &place).await? {
+        let waits = WaitsIn { connector: self.id(), place: place.clone() };
+        let outcome = if self.plane.call(waits).await? {
             Outcome::Later(WhyWaiting::Busy)
         } else {
             self.take_edit(message, &speaker, &words).await?
@@ -55,17 +53,17 @@ impl Bot {
 
     /// Where others read along, what was taken before can be corrected; nothing else is looked at unless it
     /// names us.
-    async fn listens_to_edit(&self, message: &Message) -> Result<bool, ControlError> {
+    async fn listens_to_edit(&self, message: &Message) -> Result<bool, PlaneError> {
         let to_whom = addressed(message, &self.us());
         if message.is_private() || to_whom == Addressed::ToUs {
             return self.listens(message, to_whom).await;
         }
-        let known = self.control.store().conversation(self.id(), &message.place()).await?;
+        let here = ConversationAt { connector: self.id(), place: message.place() };
+        let known = self.plane.call(here).await?;
         let Some(known) = known.filter(|_| to_whom == Addressed::No) else { return Ok(false) };
         let id = self.message_id(&message.name())?;
         let id = format!("{}:{}:{id}", known.workspace, known.chat);
-        let stored = self.control.store().stored_before(SURFACE, &id).await?;
-        Ok(stored.is_some())
+        self.plane.call(WasStored { id }).await
     }
 
     pub(super) async fn take_edit(
@@ -73,13 +71,13 @@ impl Bot {
         message: &Message,
         speaker: &Speaker,
         words: &str,
-    ) -> Result<Outcome, ControlError> {
+    ) -> Result<Outcome, PlaneError> {
         let name = edit_name(message);
         if self.stored(speaker, &name).await?.is_some() {
             return Ok(Outcome::Done);
         }
         let earlier = self.stored(speaker, &message.name()).await?;
-        if let Some(Cause::Message { from, text: before, .. }) = earlier.as_ref().map(|e| &e.cause)
+        if let Some((from, before)) = earlier.as_ref().and_then(|earlier| earlier.said.as_ref())
             && (from != speaker.name.as_str() || says_the_same(before, words))
         {
             return Ok(Outcome::Done);
@@ -88,7 +86,7 @@ impl Bot {
         if earlier.is_none() && !message.is_private() && !to_us {
             return Ok(Outcome::Done);
         }
-        if is_command(words) {
+        if self.plane.commands().is_command(words) {
             let words = "I do not take commands from an edit: send it as a message of its own.";
             self.tell(&message.place(), "edited-command", MINUTE, words);
             return Ok(Outcome::Done);
@@ -103,7 +101,7 @@ impl Bot {
         let handed = Handed { speaker, name: &name, message: message_id, text, attachments };
         match self.hand_over(handed).await {
             Ok(()) => Ok(Outcome::Done),
-            Err(error) => self.not_taken(message, error),
+            Err(error) => self.not_taken(message, error).await,
         }
     }
 }

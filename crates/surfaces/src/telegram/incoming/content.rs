@@ -3,7 +3,7 @@
 //! Promises: only what a person typed themselves can be a command; what they forwarded, replied to or had another
 //! bot write is quoted as somebody's words.
 
-use cloister_control::words::{clean, is_command, quoted, short};
+use cloister_kit::words::{clean, quoted, short};
 
 use super::addressed::{Us, without_us};
 use super::marks;
@@ -53,7 +53,7 @@ pub(super) fn content(message: &Message, us: &Us) -> Content {
     }
     let plain = clean(&without_us(text, us));
     let whose = another_wrote(message, us);
-    if whose.is_none() && is_command(&plain) {
+    if whose.is_none() && us.commands.is_command(&plain) {
         return Content::Said(Said { text: plain.clone(), typed: plain, file });
     }
     let mut words = clean(&without_us(&marks::marked(text, entities), us));
@@ -87,7 +87,7 @@ pub(super) fn edited(message: &Message, us: &Us) -> Option<String> {
     }
     let (text, entities) = marks::words(message);
     let plain = clean(&without_us(text, us));
-    if is_command(&plain) {
+    if us.commands.is_command(&plain) {
         return Some(plain);
     }
     let words = clean(&without_us(&marks::marked(text, entities), us));

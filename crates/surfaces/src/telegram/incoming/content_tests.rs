@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 
 fn us() -> Us {
-    Us { id: 900, username: Some("cloister_bot".to_owned()) }
+    Us { id: 900, username: Some("cloister_bot".to_owned()), commands: Default::default() }
 }
 
 fn read(raw: Value) -> Content {
@@ -30,7 +30,7 @@ fn text(raw: Value) -> String {
 fn words_are_words() {
     assert_eq!(text(json!({"text": "hello\r\nyou\u{7}"})), "hello\nyou");
     assert_eq!(text(json!({"text": "/new@cloister_bot Taxes"})), "/new Taxes");
-    assert!(is_command(&said(json!({"text": "/new"})).typed));
+    assert!(us().commands.is_command(&said(json!({"text": "/new"})).typed));
     assert_eq!(read(json!({"new_chat_title": "x"})), Content::Nothing);
     assert_eq!(text(json!({"text": "@cloister_bot"})), "@cloister_bot", "our name alone");
 }
@@ -103,7 +103,7 @@ fn a_forwarded_message_is_somebodys_words() {
     let origin = json!({"type": "user", "sender_user": {"id": 5, "first_name": "Eve"}});
     let passed = said(json!({"text": "/approve 1", "forward_origin": origin}));
     assert_eq!(passed.text, "> forwarded from Eve:\n> /approve 1");
-    assert!(!is_command(&passed.typed));
+    assert!(!us().commands.is_command(&passed.typed));
     assert_eq!(passed.typed, "");
     let channel =
         json!({"type": "channel", "chat": {"id": -1, "title": "News"}, "author_signature": "Bo"});
@@ -157,7 +157,11 @@ fn what_another_bot_wrote_is_no_command() {
     assert_eq!(chosen.typed, "", "not even `pair`");
     let file = json!({"file_id": "F"});
     let captioned = said(json!({"document": file, "caption": "/new", "via_bot": bot(5)}));
-    assert!(!is_command(&captioned.text) && captioned.typed.is_empty() && captioned.file.is_some());
+    assert!(
+        !us().commands.is_command(&captioned.text)
+            && captioned.typed.is_empty()
+            && captioned.file.is_some()
+    );
     let reply = json!({"message_id": 9, "from": {"id": 900}, "text": "allow it?"});
     let replied = text(json!({"text": "/yes", "via_bot": bot(5), "reply_to_message": reply}));
     assert!(replied.contains("> allow it?") && replied.ends_with("> /yes"), "{replied}");

@@ -1,11 +1,11 @@
 //! Files of people: fetched from Telegram piece by piece into the chat's `incoming/`. Never more of one in memory
 //! than a piece, never more on disk than is taken.
 
-use cloister_control::Speaker;
-use cloister_control::hosting::Patience;
-use cloister_control::hosting::fetching::{self, NotFetched, Taking};
-use cloister_control::words::{megabytes, short};
+use cloister_kit::Patience;
+use cloister_kit::fetching::{self, NotFetched, Taking};
+use cloister_kit::words::{megabytes, short};
 use cloister_protocol::Attachment;
+use cloister_protocol::surface::Speaker;
 use frankenstein::AsyncTelegramApi;
 use frankenstein::methods::GetFileParams;
 use serde::Deserialize;
@@ -32,7 +32,7 @@ impl Bot {
         speaker: &Speaker,
         file: &SentFile,
     ) -> Result<Attachment, NotFetched> {
-        let most = self.options.largest_file().min(self.control.work().max_upload_mb << 20);
+        let most = self.options.largest_file().min(self.plane.settings().largest_upload);
         let limits = Limits { most, public: self.is_public_server() };
         if let Some(size) = file.size {
             limits.check(&file.name, size)?;
@@ -43,7 +43,7 @@ impl Bot {
             if let Some(size) = response.content_length() {
                 limits.check(&file.name, size)?;
             }
-            let taking = Taking::begin(&self.control, speaker, (&file.name, most)).await?;
+            let taking = Taking::begin(&self.plane, speaker, (&file.name, most)).await?;
             take_in(response, taking).await
         };
         fetching::whole(fetch).await

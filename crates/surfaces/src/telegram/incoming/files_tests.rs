@@ -25,7 +25,7 @@ fn only_what_lies_below_the_address_is_fetched() {
 fn who_sends_too_much_is_told_whose_limit_it_is() {
     let words = |limits: Limits, size: Option<u64>| match limits.too_large("a.zip", size) {
         NotFetched::Never(words) => words,
-        NotFetched::Passing { .. } | NotFetched::Control(_) => panic!("it is never taken"),
+        NotFetched::Passing { .. } | NotFetched::Plane(_) => panic!("it is never taken"),
     };
     let public = Limits { most: 50 << 20, public: true };
     assert!(public.check("a.zip", 20 << 20).is_ok());

@@ -1,20 +1,20 @@
 //! A message becomes a turn: with its file, in the chat of its conversation.
 
-use cloister_control::{ControlError, IncomingMessage, Speaker};
+use cloister_kit::PlaneError;
+use cloister_kit::waiting::Outcome;
+use cloister_protocol::surface::{
+    Incoming, Receive, Speaker, Stored, StoredMessage, WaitsIn, WhyWaiting,
+};
 use cloister_protocol::{Attachment, MessageId, ParseIdError};
-use cloister_store::inbox::{HeardIn, InboxItem};
-use cloister_store::waiting::WhyWaiting;
 use serde_json::Value;
 
 use super::MINUTE;
 use super::addressed::{Addressed, addressed};
 use super::content::{Content, Said, content};
 use super::speakers::sender;
-use crate::telegram::SURFACE;
 use crate::telegram::bot::Bot;
 use crate::telegram::outgoing::Origin;
 use crate::telegram::updates::wire::{Message, Stopped};
-use crate::waiting::Outcome;
 
 /// What is handed over of a message.
 pub(super) struct Handed<'a> {
@@ -33,7 +33,7 @@ impl Bot {
         &self,
         message: &Message,
         raw: &Value,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), PlaneError> {
         if self.take_move(message).await? || self.predates_us(message) {
             return Ok(());
         }
@@ -59,11 +59,12 @@ impl Bot {
         let place = message.place();
         let why = if said.file.is_some() {
             Some(WhyWaiting::NoFile)
-        } else if cloister_control::is_urgent(&said.typed) {
+        } else if self.plane.commands().is_urgent(&said.typed) {
             // What helps against a flood goes ahead; what changes the chat comes after what was said before.
             None
         } else {
-            let waits = self.control.store().waits_in(self.id(), &place).await?;
+            let waits =
+                self.plane.call(WaitsIn { connector: self.id(), place: place.clone() }).await?;
             waits.then_some(WhyWaiting::Busy)
         };
         let outcome = match why {
@@ -78,7 +79,7 @@ impl Bot {
 
     /// Keeps a part of an album that does not name us. The words are on one of its parts: which of them names us
     /// is seen when all are there.
-    async fn keep_for_album(&self, message: &Message, raw: &Value) -> Result<(), ControlError> {
+    async fn keep_for_album(&self, message: &Message, raw: &Value) -> Result<(), PlaneError> {
         let Some(from) = sender(message) else { return Ok(()) };
         if self.knows(from.id).await? && self.was_connected(message).await? {
             let (place, name) = (message.place(), message.name());
@@ -93,7 +94,7 @@ impl Bot {
         message: &Message,
         speaker: &Speaker,
         said: &Said,
-    ) -> Result<Outcome, ControlError> {
+    ) -> Result<Outcome, PlaneError> {
         let name = message.name();
         if self.stored(speaker, &name).await?.is_some() {
             return Ok(Outcome::Done);
@@ -107,16 +108,12 @@ impl Bot {
         };
         match self.hand_over(handed).await {
             Ok(()) => Ok(Outcome::Done),
-            Err(error) => self.not_taken(message, error),
+            Err(error) => self.not_taken(message, error).await,
         }
     }
 
     /// Somebody stopped an answer while it was being written: as if they had written the command.
-    pub(super) async fn take_stop(
-        &self,
-        update: i64,
-        stopped: &Stopped,
-    ) -> Result<(), ControlError> {
+    pub(super) async fn take_stop(&self, update: i64, stopped: &Stopped) -> Result<(), PlaneError> {
         let message = stopped.as_message();
         if !message.is_private() {
             return Ok(());
@@ -130,26 +127,18 @@ impl Bot {
             attachments: Vec::new(),
         };
         match self.hand_over(handed).await {
-            Err(error) => self.not_taken(&message, error).map(drop),
+            Err(error) => self.not_taken(&message, error).await.map(drop),
             Ok(()) => Ok(()),
         }
     }
 
-    pub(super) async fn hand_over(&self, handed: Handed<'_>) -> Result<(), ControlError> {
+    pub(super) async fn hand_over(&self, handed: Handed<'_>) -> Result<(), PlaneError> {
         let Handed { speaker, name, message, text, attachments } = handed;
         let origin = i32::try_from(message).ok().filter(|message| *message > 0);
         let origin = origin.map(|message| Origin { message }.to_json());
-        let message = IncomingMessage {
-            surface: SURFACE,
-            workspace: speaker.workspace,
-            chat: speaker.chat,
-            id: self.message_id(name)?,
-            from: speaker.name.clone(),
-            text,
-            attachments,
-            heard_in: Some(HeardIn { conversation: speaker.conversation.id, origin }),
-        };
-        self.control.receive(message).await?;
+        let (id, speaker) = (self.message_id(name)?, speaker.clone());
+        let message = Incoming { id, speaker, text, attachments, origin };
+        self.plane.call(Receive { message }).await?;
         Ok(())
     }
 
@@ -163,16 +152,12 @@ impl Bot {
         &self,
         speaker: &Speaker,
         name: &str,
-    ) -> Result<Option<InboxItem>, ControlError> {
+    ) -> Result<Option<Stored>, PlaneError> {
         let id = self.message_id(name)?;
-        self.control.stored_message(SURFACE, speaker, &id).await
+        self.plane.call(StoredMessage { speaker: speaker.clone(), id }).await
     }
 
-    pub(super) async fn cannot_use(
-        &self,
-        message: &Message,
-        what: &str,
-    ) -> Result<(), ControlError> {
+    pub(super) async fn cannot_use(&self, message: &Message, what: &str) -> Result<(), PlaneError> {
         if self.speaker(message, "").await?.is_some() {
             let words = format!(
                 "I can't do anything with {what}. Write to me, or send a file, a picture, a voice message or a \

@@ -18,21 +18,18 @@ mod speakers;
 mod waiting;
 
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
 
-use cloister_control::hosting::{Lately, Patience};
-use cloister_control::{ControlError, spell_commands};
+use cloister_kit::waiting::{Outcome, Working};
+use cloister_kit::{Lately, Patience, PlaneError};
 use cloister_protocol::ErrorCode;
-use cloister_store::StoreError;
-use cloister_store::audit::Entry;
-use cloister_store::waiting::{ToWait, WhyWaiting};
+use cloister_protocol::surface::{Dropped, LetWait, OnceAWhile, WhyWaiting};
 use futures_util::FutureExt;
 use serde_json::Value;
 
-use super::SURFACE;
 use super::bot::Bot;
 use super::updates::wire::{self, Message, Update};
-use crate::waiting::{Outcome, Working};
 use addressed::Us;
 use saying::Queue;
 pub(crate) use saying::keep_saying;
@@ -56,13 +53,14 @@ pub(crate) struct Memory {
 impl Bot {
     fn us(&self) -> Us {
         let id = i64::try_from(self.me.id).unwrap_or_default();
-        Us { id, username: self.me.username.clone() }
+        let commands = Arc::clone(self.plane.commands());
+        Us { id, username: self.me.username.clone(), commands }
     }
 
     /// Takes one update. Ok: all that must be stored is stored. An error is trouble of our own, and the same
     /// update is to be handed over again; what fails for a reason of its own is put aside, so that it holds up
     /// nobody.
-    pub(crate) async fn take_update(&self, raw: &Value) -> Result<(), ControlError> {
+    pub(crate) async fn take_update(&self, raw: &Value) -> Result<(), PlaneError> {
         let _one_at_a_time = self.incoming.taking.lock().await;
         let update = match serde_json::from_value::<Update>(raw.clone()) {
             Ok(update) => update,
@@ -73,14 +71,14 @@ impl Bot {
         };
         let why = match AssertUnwindSafe(Box::pin(self.take(&update, raw))).catch_unwind().await {
             Ok(Ok(())) => return Ok(()),
-            Ok(Err(error)) if may_pass(&error) => return Err(error),
+            Ok(Err(error)) if error.may_pass() => return Err(error),
             Ok(Err(error)) => error.chain(),
             Err(_panic) => "a panic; the log has it".to_owned(),
         };
         self.put_aside(&update, raw, &why).await
     }
 
-    async fn take(&self, update: &Update, raw: &Value) -> Result<(), ControlError> {
+    async fn take(&self, update: &Update, raw: &Value) -> Result<(), PlaneError> {
         if let Some(message) = &update.message {
             return Box::pin(self.take_arrived(message, raw)).await;
         }
@@ -101,7 +99,7 @@ impl Bot {
 
     /// What fails for a reason of its own is tried again beside the others, if it is a message of somebody we
     /// know; anything else is passed over.
-    async fn put_aside(&self, update: &Update, raw: &Value, why: &str) -> Result<(), ControlError> {
+    async fn put_aside(&self, update: &Update, raw: &Value, why: &str) -> Result<(), PlaneError> {
         let message = update.message.as_ref().or(update.edited_message.as_ref());
         let known = match message.and_then(|message| speakers::sender(message)) {
             Some(from) => self.knows(from.id).await?,
@@ -118,13 +116,11 @@ impl Bot {
     }
 
     /// An update is not taken, and never will be: it is on record.
-    async fn pass_over(&self, number: i64, why: &str) -> Result<(), ControlError> {
-        self.control.metrics().connector_error(SURFACE, "skipped");
+    async fn pass_over(&self, number: i64, why: &str) -> Result<(), PlaneError> {
+        self.plane.count_error("skipped");
         tracing::error!(account = self.connector.account, update = number, why, "passed over");
-        let subject = format!("{SURFACE} {}", self.connector.account);
-        let entry = Entry::new("control", "message.dropped", subject)
-            .with(format!("update {number}: {}", cloister_control::words::short(why, 300)));
-        Ok(self.control.store().audit(entry).await?)
+        let (what, why) = (format!("update {number}"), why.to_owned());
+        self.plane.call(Dropped { connector: self.id(), what, why }).await
     }
 
     /// Keeps a message for later, or says that too many wait.
@@ -133,10 +129,15 @@ impl Bot {
         (place, event): (&str, &str),
         why: WhyWaiting,
         raw: &Value,
-    ) -> Result<(), ControlError> {
-        let raw = raw.to_string();
-        let waits = ToWait { connector: self.id(), place, event, why, sealed: Some(&raw) };
-        if self.control.store().let_wait(waits).await? {
+    ) -> Result<(), PlaneError> {
+        let waits = LetWait {
+            connector: self.id(),
+            place: place.to_owned(),
+            event: event.to_owned(),
+            why,
+            sealed: Some(raw.to_string()),
+        };
+        if self.plane.call(waits).await? {
             self.incoming.working.wake();
         } else {
             let words = "Too many of your messages wait already: I did not take the last ones. Send them \
@@ -147,9 +148,9 @@ impl Bot {
     }
 
     /// What an error means for a message: it waits, it is given up and the person told, or it is tried again.
-    fn not_taken(&self, message: &Message, error: ControlError) -> Result<Outcome, ControlError> {
+    async fn not_taken(&self, message: &Message, error: PlaneError) -> Result<Outcome, PlaneError> {
         let place = message.place();
-        if matches!(error, ControlError::Busy { .. }) {
+        if error.is_busy() {
             let body = error.body();
             let words =
                 format!("{}. Your message waits, and is taken when there is room.", body.message);
@@ -159,13 +160,13 @@ impl Bot {
         match error.code() {
             ErrorCode::Internal => return Err(error),
             // It passes: a message is never dropped for it.
-            ErrorCode::ShuttingDown => return Err(ControlError::busy(error.to_string(), MINUTE)),
+            ErrorCode::ShuttingDown => return Err(PlaneError::busy(error.to_string(), MINUTE)),
             code => {
                 let body = error.body();
                 let fix = body.fix.map(|fix| format!(" ({fix})")).unwrap_or_default();
                 let words = format!("I did not take that: {}{fix}.", body.message);
-                if self.control.once_a_while(&format!("{SURFACE} {place} {code:?}")) {
-                    let words = spell_commands(SURFACE, &words);
+                let key = format!("{place} {code:?}");
+                if self.plane.call(OnceAWhile { key }).await.unwrap_or_default() {
                     self.speak(&place, &format!("not-taken-{}", message.name()), &words);
                 }
             }
@@ -179,16 +180,5 @@ fn name_of(update: &Update, message: &Message) -> String {
     match update.edited_message {
         Some(_) => changes::edit_name(message),
         None => message.name(),
-    }
-}
-
-/// Whether it is our own trouble, which says nothing about the update: it is never passed over for that.
-pub(super) fn may_pass(error: &ControlError) -> bool {
-    match error {
-        ControlError::Busy { .. } | ControlError::Io { .. } => true,
-        ControlError::Store(error) => {
-            !matches!(error, StoreError::Corrupt { .. } | StoreError::NotFound { .. })
-        }
-        _ => false,
     }
 }

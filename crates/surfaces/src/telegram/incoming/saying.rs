@@ -4,15 +4,14 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use cloister_control::hosting::kept;
-use cloister_control::ports::SendError;
+use cloister_kit::kept;
+use cloister_protocol::surface::{SendError, TakeBackRefusal};
 use frankenstein::AsyncTelegramApi;
 use frankenstein::methods::AnswerCallbackQueryParams;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::telegram::SURFACE;
 use crate::telegram::bot::Bot;
 use crate::telegram::session::Fault;
 
@@ -108,7 +107,7 @@ async fn say_on(bot: Arc<Bot>, stop: CancellationToken) {
 impl Bot {
     /// Says something, unless it was said there so lately.
     pub(in crate::telegram) fn tell(&self, place: &str, topic: &str, every: Duration, words: &str) {
-        let now = self.control.store().clock.now_ms();
+        let now = self.plane.now_ms();
         if !self.incoming.lately.first_in(format!("{topic} {place}"), every, now) {
             return;
         }
@@ -159,7 +158,7 @@ impl Bot {
             }
         }
         if let Some(stranger) = &saying.stranger
-            && let Err(error) = self.control.take_back_refusal(SURFACE, stranger).await
+            && let Err(error) = self.plane.call(TakeBackRefusal { account: stranger.clone() }).await
         {
             tracing::warn!(error = error.chain(), "a stranger was not told, and is not told again");
         }

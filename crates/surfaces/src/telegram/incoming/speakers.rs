@@ -1,12 +1,14 @@
 //! Who speaks, and to which chat: by the account and the conversation, never by a name.
 
-use cloister_control::{Control, ControlError, Heard, Located, Speaker};
-use cloister_store::contexts;
-use cloister_store::conversations::{Conversation, ConversationKind};
+use cloister_kit::PlaneError;
+use cloister_kit::words::asks_to_pair;
+use cloister_protocol::surface::{
+    ChatsChanged, ContextOf, Conversation, ConversationAt, ConversationKind, Heard, IsKnown,
+    Locate, Located, PairingWords, RefusalAgain, SetBroken, Speaker, WhoIs,
+};
 
 use super::HOUR;
 use super::addressed::Addressed;
-use crate::telegram::SURFACE;
 use crate::telegram::bot::Bot;
 use crate::telegram::updates::wire::{Message, User};
 
@@ -33,8 +35,8 @@ fn begins(typed: &str) -> bool {
 
 impl Bot {
     /// Whether an account belongs to somebody.
-    pub(super) async fn knows(&self, account: i64) -> Result<bool, ControlError> {
-        Ok(self.control.store().identity(SURFACE, &account.to_string()).await?.is_some())
+    pub(super) async fn knows(&self, account: i64) -> Result<bool, PlaneError> {
+        self.plane.call(IsKnown { account: account.to_string() }).await
     }
 
     /// Who speaks there, if it is somebody whose words are taken. Everybody else is told so, once in a while.
@@ -42,7 +44,7 @@ impl Bot {
         &self,
         message: &Message,
         typed: &str,
-    ) -> Result<Option<Box<Speaker>>, ControlError> {
+    ) -> Result<Option<Box<Speaker>>, PlaneError> {
         let Some(from) = sender(message) else { return Ok(None) };
         let account = from.id.to_string();
         let place = message.place();
@@ -53,17 +55,17 @@ impl Bot {
         let of = message.chat.id.to_string();
         let title = self.topics.title_of(message);
         let heard = match (message.is_private(), message.thread()) {
-            (true, None) => Heard::Direct(&place),
-            (true, Some(_)) => Heard::OwnThread { of: &of, id: &place, title: &title },
-            (false, None) => Heard::Shared(&place),
-            (false, Some(_)) => Heard::Thread { of: &of, id: &place, title: &title },
+            (true, None) => Heard::Direct(place.clone()),
+            (true, Some(_)) => Heard::OwnThread { of: of.clone(), id: place.clone(), title },
+            (false, None) => Heard::Shared(place.clone()),
+            (false, Some(_)) => Heard::Thread { of: of.clone(), id: place.clone(), title },
         };
         // Nobody else is in a private chat; what claims to be one and is not is not believed.
         if message.is_private() && message.chat.id != from.id {
             tracing::warn!(place, "a private chat with somebody else's number");
             return Ok(None);
         }
-        match self.control.locate(self.id(), SURFACE, &account, heard).await? {
+        match self.plane.call(Locate { connector: self.id(), sender: account, heard }).await? {
             Located::To(mut speaker) => {
                 self.came_back(&mut speaker.conversation).await?;
                 if message.is_private() {
@@ -99,16 +101,20 @@ impl Bot {
         let key = format!("stranger-{}", message.name());
         let account = from.id.to_string();
         // Who begins anew has cleared or blocked the chat where they were told.
-        let tell = tell.or_else(|| {
-            let anew = message.is_private() && begins(typed);
-            anew.then(|| self.control.refusal_again(SURFACE, &account)).flatten()
-        });
-        if Control::asks_to_pair(typed) {
+        let anew = message.is_private() && begins(typed);
+        let tell = match tell {
+            None if anew => {
+                let again = RefusalAgain { account: account.clone() };
+                self.plane.call(again).await.unwrap_or_default()
+            }
+            tell => tell,
+        };
+        if asks_to_pair(typed) {
             if !message.is_private() {
                 return self.tell(&place, "pair-in-private", HOUR, PAIR_IN_PRIVATE);
             }
-            let words = self.control.pairing_words(SURFACE, &account, &from.described()).await;
-            if let Some(words) = words {
+            let asked = PairingWords { account, name: from.described() };
+            if let Ok(Some(words)) = self.plane.call(asked).await {
                 self.speak(&place, &key, &words);
             }
         } else if let Some(mut words) = tell {
@@ -121,18 +127,17 @@ impl Bot {
 
     /// Whether this bot is for that account: a bot of one person's own is for nobody else. Who is nobody is
     /// told so elsewhere.
-    pub(super) async fn serves(&self, account: &str) -> Result<bool, ControlError> {
+    pub(super) async fn serves(&self, account: &str) -> Result<bool, PlaneError> {
         let Some(owner) = &self.settings.owner else { return Ok(true) };
-        let store = self.control.store();
-        let Some(identity) = store.identity(SURFACE, account).await? else { return Ok(true) };
-        Ok(store.user_by_id(identity.user).await?.name.as_str() == owner)
+        let whose = self.plane.call(WhoIs { account: account.to_owned() }).await?;
+        Ok(whose.is_none_or(|person| person.name.as_str() == owner))
     }
 
     /// Who is heard there can be told something there.
-    async fn came_back(&self, conversation: &mut Conversation) -> Result<(), ControlError> {
+    async fn came_back(&self, conversation: &mut Conversation) -> Result<(), PlaneError> {
         if conversation.broken.take().is_some() {
-            self.control.store().set_broken(conversation.id, None).await?;
-            self.control.chats_changed();
+            self.plane.call(SetBroken { conversation: conversation.id, why: None }).await?;
+            self.plane.tell(ChatsChanged {});
         }
         Ok(())
     }
@@ -143,7 +148,7 @@ impl Bot {
         &self,
         message: &Message,
         addressed: Addressed,
-    ) -> Result<bool, ControlError> {
+    ) -> Result<bool, PlaneError> {
         if message.is_private() {
             return Ok(true);
         }
@@ -169,23 +174,23 @@ impl Bot {
 
     /// Whether an operator had connected the group, or the topic, when this was written. What was said there before
     /// was not said to us.
-    pub(super) async fn was_connected(&self, message: &Message) -> Result<bool, ControlError> {
+    pub(super) async fn was_connected(&self, message: &Message) -> Result<bool, PlaneError> {
         let since = self.connected_since(message).await?;
         Ok(since.is_some_and(|since| message.was_written_since(since)))
     }
 
     /// Since when an operator has the group, or the topic, connected, in Unix milliseconds; none: it is not.
-    async fn connected_since(&self, message: &Message) -> Result<Option<i64>, ControlError> {
-        let store = self.control.store();
+    async fn connected_since(&self, message: &Message) -> Result<Option<i64>, PlaneError> {
+        let plane = &self.plane;
         let names = [message.place(), message.chat.id.to_string()];
         for id in &names {
-            let there = contexts::Conversation { surface: SURFACE.to_owned(), id: id.clone() };
-            if let Some(context) = store.context_of(&there).await? {
+            if let Some(context) = plane.call(ContextOf { place: id.clone() }).await? {
                 return Ok(Some(context.created_at));
             }
         }
         for id in &names {
-            let known = store.conversation(self.id(), id).await?;
+            let at = ConversationAt { connector: self.id(), place: id.clone() };
+            let known = plane.call(at).await?;
             if known.is_some_and(|known| known.kind == ConversationKind::Shared) {
                 // We were spoken to there while it was.
                 return Ok(Some(self.connector.created_at));

@@ -4,24 +4,21 @@
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
-use cloister_control::hosting::fetching::{self, NotFetched};
-use cloister_control::words::short;
-use cloister_control::{Control, ControlError, Speaker};
-use cloister_protocol::Attachment;
-use cloister_store::audit::Entry;
-use cloister_store::connectors::ConnectorId;
-use cloister_store::waiting::{WaitingEvent, WhyWaiting};
+use cloister_kit::fetching::{self, NotFetched};
+use cloister_kit::waiting::{AT_LAST_MS, Outcome, Step, Waits, Working, holds_nobody};
+use cloister_kit::{Plane, PlaneError};
+use cloister_protocol::surface::{
+    ConnectorId, DiscardFile, Dropped, FirstWaiting, Speaker, StopWaiting, WaitingEvent, WhyWaiting,
+};
+use cloister_protocol::{Attachment, ErrorCode};
 use futures_util::FutureExt;
 
 use super::addressed::{Addressed, addressed};
 use super::albums::{Together, Waiting, first_together};
 use super::content::{Content, Said, content, edited};
-use super::may_pass;
 use super::messages::Handed;
-use crate::telegram::SURFACE;
 use crate::telegram::bot::Bot;
 use crate::telegram::updates::wire::Message;
-use crate::waiting::{AT_LAST_MS, Outcome, Step, Waits, Working, holds_nobody};
 
 /// How much of what waits in a conversation is looked at: the parts of an album stand near each other.
 const LOOKED_AT: u32 = 40;
@@ -31,8 +28,8 @@ const FAILURE: u32 = 4;
 impl Waits for Bot {
     const WORK: &'static str = "telegram conversation";
 
-    fn control(&self) -> &Control {
-        &self.control
+    fn plane(&self) -> &Plane {
+        &self.plane
     }
 
     fn connector(&self) -> ConnectorId {
@@ -43,9 +40,10 @@ impl Waits for Bot {
         &self.incoming.working
     }
 
-    async fn take_next(&self, place: &str) -> Result<Step, ControlError> {
-        let store = self.control.store();
-        let rows = store.first_waiting(self.id(), place, LOOKED_AT).await?;
+    async fn take_next(&self, place: &str) -> Result<Step, PlaneError> {
+        let (connector, most) = (self.id(), LOOKED_AT);
+        let first = FirstWaiting { connector, place: place.to_owned(), most };
+        let rows = self.plane.call(first).await?;
         let mut waiting = Vec::new();
         for row in rows {
             match Waiting::read(row) {
@@ -54,7 +52,7 @@ impl Waits for Bot {
             }
         }
         let wait_ms = i64::try_from(self.options.album_wait().as_millis()).unwrap_or(i64::MAX);
-        let now = store.clock.now_ms();
+        let now = self.plane.now_ms();
         waiting.sort_by_key(|one: &Waiting| holds_nobody(&one.row, now));
         let Some(together) = first_together(waiting, now, wait_ms) else {
             return Ok(Step::Nothing);
@@ -67,7 +65,7 @@ impl Waits for Bot {
         let outcome =
             match AssertUnwindSafe(Box::pin(self.take_together(&together))).catch_unwind().await {
                 Ok(Ok(outcome)) => outcome,
-                Ok(Err(error)) if may_pass(&error) => return Err(error),
+                Ok(Err(error)) if error.may_pass() => return Err(error),
                 Ok(Err(error)) => self.failed(first, &error.chain()).await?,
                 Err(_panic) => self.failed(first, "a panic; the log has it").await?,
             };
@@ -75,14 +73,14 @@ impl Waits for Bot {
             Outcome::Done => {
                 // The first one last: see `albums`.
                 for part in together.parts.iter().rev() {
-                    store.stop_waiting(self.id(), place, &part.row.event).await?;
+                    self.taken(&part.row).await?;
                 }
                 Ok(Step::Next)
             }
             Outcome::Later(_) if now.saturating_sub(first.row.since) > AT_LAST_MS => {
                 self.give_up(first, "it waited for days").await?;
                 for part in together.parts.iter().rev() {
-                    store.stop_waiting(self.id(), place, &part.row.event).await?;
+                    self.taken(&part.row).await?;
                 }
                 Ok(Step::Next)
             }
@@ -96,14 +94,20 @@ impl Waits for Bot {
 }
 
 impl Bot {
-    async fn drop_unreadable(&self, row: &WaitingEvent) -> Result<(), ControlError> {
-        tracing::error!(place = row.place, event = row.event, "what waited can't be read");
-        self.control.store().stop_waiting(self.id(), &row.place, &row.event).await?;
+    /// It waits no longer.
+    async fn taken(&self, row: &WaitingEvent) -> Result<(), PlaneError> {
+        let (place, event) = (row.place.clone(), row.event.clone());
+        self.plane.call(StopWaiting { connector: self.id(), place, event }).await?;
         Ok(())
     }
 
+    async fn drop_unreadable(&self, row: &WaitingEvent) -> Result<(), PlaneError> {
+        tracing::error!(place = row.place, event = row.event, "what waited can't be read");
+        self.taken(row).await
+    }
+
     /// It failed for a reason of its own: it is tried a few times, then given up.
-    async fn failed(&self, waiting: &Waiting, why: &str) -> Result<Outcome, ControlError> {
+    async fn failed(&self, waiting: &Waiting, why: &str) -> Result<Outcome, PlaneError> {
         if self.incoming.patience.left(&waiting.row.event, FAILURE) {
             return Ok(Outcome::Later(WhyWaiting::Busy));
         }
@@ -112,21 +116,19 @@ impl Bot {
     }
 
     /// It is not taken, and never will be: it is on record, and the person is told.
-    async fn give_up(&self, waiting: &Waiting, why: &str) -> Result<(), ControlError> {
+    async fn give_up(&self, waiting: &Waiting, why: &str) -> Result<(), PlaneError> {
         let (place, event) = (&waiting.row.place, &waiting.row.event);
-        self.control.metrics().connector_error(SURFACE, "skipped");
+        self.plane.count_error("skipped");
         tracing::error!(place, event, why, "a message is given up after several tries");
-        let subject = format!("{SURFACE} {}", self.connector.account);
-        let entry = Entry::new("control", "message.dropped", subject)
-            .with(format!("{event}: {}", short(why, 300)));
-        self.control.store().audit(entry).await?;
+        let (what, why) = (event.clone(), why.to_owned());
+        self.plane.call(Dropped { connector: self.id(), what, why }).await?;
         let words = "I could not take a message of yours, for a reason of mine that is in the log. Send it \
                      again, perhaps in other words.";
         self.speak(place, &format!("given-up-{event}"), words);
         Ok(())
     }
 
-    async fn take_together(&self, together: &Together) -> Result<Outcome, ControlError> {
+    async fn take_together(&self, together: &Together) -> Result<Outcome, PlaneError> {
         let Some((first, message)) =
             together.parts.first().and_then(|first| Some((first, first.message()?)))
         else {
@@ -159,7 +161,7 @@ impl Bot {
         message: &Message,
         speaker: &Speaker,
         said: &[Said],
-    ) -> Result<Outcome, ControlError> {
+    ) -> Result<Outcome, PlaneError> {
         let name = message.name();
         // What is stored needs no file fetched for it again.
         if self.stored(speaker, &name).await?.is_some() {
@@ -176,10 +178,12 @@ impl Bot {
                         return Ok(Outcome::Later(WhyWaiting::NoFile));
                     }
                     tracing::warn!(name, why, "a file is given up");
-                    return self.not_taken(message, fetching::given_up(&file.name, "Telegram"));
+                    return self
+                        .not_taken(message, fetching::given_up(&file.name, "Telegram"))
+                        .await;
                 }
                 Err(NotFetched::Never(words)) => missing.push(words),
-                Err(NotFetched::Control(error)) => return self.not_taken(message, error),
+                Err(NotFetched::Plane(error)) => return self.not_taken(message, error).await,
             }
         }
         if !missing.is_empty() {
@@ -204,8 +208,11 @@ impl Bot {
         match self.hand_over(handed).await {
             Ok(()) => Ok(Outcome::Done),
             Err(error) => {
-                fetched.files = attachments;
-                self.not_taken(message, error)
+                // Without an answer it may be stored all the same, and needs its files.
+                if error.code() != ErrorCode::ShuttingDown {
+                    fetched.files = attachments;
+                }
+                self.not_taken(message, error).await
             }
         }
     }
@@ -228,7 +235,8 @@ struct Fetched<'a> {
 impl Drop for Fetched<'_> {
     fn drop(&mut self) {
         for file in &self.files {
-            self.bot.control.discard_upload(self.speaker.workspace, file);
+            let (workspace, attachment) = (self.speaker.workspace, file.clone());
+            self.bot.plane.tell(DiscardFile { workspace, attachment });
         }
     }
 }

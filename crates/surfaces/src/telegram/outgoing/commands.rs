@@ -2,7 +2,7 @@
 //!
 //! Told only when they changed since this bot was connected.
 
-use cloister_control::{MenuItem, menu};
+use cloister_protocol::surface::MenuItem;
 use frankenstein::AsyncTelegramApi;
 use frankenstein::methods::SetMyCommandsParams;
 use frankenstein::types::{BotCommand, BotCommandScope};
@@ -122,17 +122,17 @@ impl Language {
             Self::English => None,
             Self::Russian => RUSSIAN.iter().find(|(name, _)| *name == item.name),
         };
-        let told = told.map_or(item.help, |(_, words)| words);
+        let told = told.map_or(item.help.as_str(), |(_, words)| words);
         told.chars().take(MAX_DESCRIPTION).collect()
     }
 }
 
 /// The commands of a scope, as Telegram takes them.
-fn commands(scope: Scope, language: Language) -> Vec<BotCommand> {
-    let offered = menu().filter(|item| scope.has(item.name) && is_name(item.name));
-    let command = |item: MenuItem| {
-        let description = language.describes(&item);
-        BotCommand::builder().command(item.name).description(description).build()
+fn commands(menu: &[MenuItem], scope: Scope, language: Language) -> Vec<BotCommand> {
+    let offered = menu.iter().filter(|item| scope.has(&item.name) && is_name(&item.name));
+    let command = |item: &MenuItem| {
+        let description = language.describes(item);
+        BotCommand::builder().command(item.name.clone()).description(description).build()
     };
     offered.map(command).take(MAX_COMMANDS).collect()
 }
@@ -142,12 +142,12 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= MAX_NAME && name.bytes().all(fine)
 }
 
-fn all() -> Vec<SetMyCommandsParams> {
+fn all(menu: &[MenuItem]) -> Vec<SetMyCommandsParams> {
     let mut all = Vec::new();
     for scope in Scope::ALL {
         for language in Language::ALL {
             let params = SetMyCommandsParams::builder()
-                .commands(commands(scope, language))
+                .commands(commands(menu, scope, language))
                 .scope(scope.wire())
                 .maybe_language_code(language.code())
                 .build();
@@ -159,7 +159,7 @@ fn all() -> Vec<SetMyCommandsParams> {
 
 /// Tells Telegram which commands there are, if it was not told the same before.
 pub(crate) async fn set_commands(bot: &Bot) -> Result<(), Fault> {
-    let all = all();
+    let all = all(&bot.plane.commands().menu);
     let mut hash = Sha256::new();
     for params in &all {
         hash.update(format!("{params:?}\n"));

@@ -1,20 +1,19 @@
 //! Files for people, sent as what they are: pictures, voice, music, films, and everything else as a document.
 //!
-//! They come from the artifacts that control keeps, and from nowhere else. What Telegram does not take as what it
+//! They come from the artifacts that the control plane keeps, and from nowhere else. What Telegram does not take as what it
 //! seemed to be is sent as a document.
 
-use std::io::SeekFrom;
 use std::time::Duration;
 
-use cloister_control::Download;
-use cloister_control::ports::{Manners, Recipient, SendError, Surface};
+use cloister_kit::{PlaneError, Reading, Surface};
 use cloister_policy::legible;
+use cloister_protocol::surface::{FileToSend, Manners, Recipient, SendError};
 use frankenstein::Error;
 use frankenstein::reqwest::Body;
 use frankenstein::reqwest::multipart::{Form, Part};
 use frankenstein::response::{ErrorResponse, MethodResponse};
 use frankenstein::types::{ChatAction, MessageId};
-use tokio::io::{AsyncReadExt, AsyncSeekExt};
+use futures_util::stream;
 
 use super::pace::What;
 use super::reply_to;
@@ -81,7 +80,7 @@ impl Bot {
         &self,
         to: &Recipient,
         (place, key): (Place, &str),
-        file: &Download,
+        file: &FileToSend,
     ) -> Result<i32, SendError> {
         let Manners { largest_file: most, .. } = self.manners();
         if file.size > most {
@@ -100,8 +99,10 @@ impl Bot {
         let _permit = self.outgoing.files.acquire().await.map_err(|closed| {
             SendError::Unreachable(format!("no file can be sent now: {closed}"))
         })?;
-        let head = head_of(file).await.map_err(unreadable)?;
-        let shape = Shape::of(&file.mime, file.size, &head);
+        let head =
+            Reading::of(&self.plane, file).next().await.map_err(unreadable)?.unwrap_or_default();
+        let head = head.get(..HEAD.min(head.len())).unwrap_or_default();
+        let shape = Shape::of(&file.mime, file.size, head);
         let said = Said { reply_to: reply_to(to, key), keyboard: None };
         if let Err(error) = self.show_action(place, shape.action()).await {
             tracing::debug!(%error, "that a file is being sent could not be shown");
@@ -121,13 +122,16 @@ impl Bot {
         &self,
         place: Place,
         said: &Said,
-        file: &Download,
+        file: &FileToSend,
         shape: Shape,
     ) -> Result<Result<MessageId, Fault>, SendError> {
         let (method, field) = shape.method();
-        let body = opened(file).await.map_err(unreadable)?;
-        let part =
-            Part::stream_with_length(Body::from(body), file.size).file_name(safe_name(&file.name));
+        let reading = Reading::of(&self.plane, file);
+        let pieces = stream::try_unfold(reading, |mut reading| async move {
+            Ok::<_, PlaneError>(reading.next().await?.map(|piece| (piece, reading)))
+        });
+        let body = Body::wrap_stream(pieces);
+        let part = Part::stream_with_length(body, file.size).file_name(safe_name(&file.name));
         let mut form = Form::new().text("chat_id", place.chat.to_string());
         if let Some(thread) = place.thread {
             form = form.text("message_thread_id", thread.to_string());
@@ -165,21 +169,8 @@ impl Bot {
     }
 }
 
-fn unreadable(error: std::io::Error) -> SendError {
+fn unreadable(error: PlaneError) -> SendError {
     SendError::Unreachable(format!("a file could not be read: {error}"))
-}
-
-/// The file from its beginning.
-async fn opened(file: &Download) -> std::io::Result<tokio::fs::File> {
-    let mut open = tokio::fs::File::from_std(file.file.try_clone()?);
-    open.seek(SeekFrom::Start(0)).await?;
-    Ok(open)
-}
-
-async fn head_of(file: &Download) -> std::io::Result<Vec<u8>> {
-    let mut head = Vec::with_capacity(HEAD);
-    opened(file).await?.take(HEAD as u64).read_to_end(&mut head).await?;
-    Ok(head)
 }
 
 /// A name that is one, for any system that it is saved on.

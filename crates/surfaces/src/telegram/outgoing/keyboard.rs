@@ -1,10 +1,9 @@
 //! What can be pressed below a message.
 //!
-//! What a button does is kept by control; what Telegram is told is a token that says nothing.
+//! What a button does is kept by the control plane; what Telegram is told is a token that says nothing.
 
-use cloister_control::{Button, MOST_BUTTONS, Press};
 use cloister_policy::legible;
-use cloister_store::conversations::Conversation;
+use cloister_protocol::surface::{Button, Conversation, MOST_BUTTONS, MintButtons, Press};
 use frankenstein::types::{InlineKeyboardButton, InlineKeyboardMarkup};
 
 use crate::telegram::bot::Bot;
@@ -29,7 +28,8 @@ impl Bot {
             return None;
         }
         let presses: Vec<Press> = buttons.iter().map(|button| button.press.clone()).collect();
-        let tokens = match self.control.mint_buttons(conversation, &presses).await {
+        let mint = MintButtons { conversation: conversation.id, presses };
+        let tokens = match self.plane.call(mint).await {
             Ok(tokens) => tokens,
             Err(error) => {
                 let conversation = conversation.id.number();

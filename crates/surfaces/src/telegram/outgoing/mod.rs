@@ -22,10 +22,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cloister_control::Button;
-use cloister_control::ports::{Manners, Posting, Recipient, SendError, Streaming, Surface};
-use cloister_store::connectors::ConnectorId;
-use cloister_store::conversations::{Conversation, ConversationKind};
+use cloister_kit::Surface;
+use cloister_protocol::surface::{
+    Button, ConnectorId, ConversationKind, Manners, Measure, Posting, Recipient, SendError,
+    Streaming, StreamingBy,
+};
 use frankenstein::AsyncTelegramApi;
 use frankenstein::methods::{SendChatActionParams, SendMessageDraftParams};
 use frankenstein::types::ChatAction;
@@ -37,7 +38,7 @@ use tokio::sync::Semaphore;
 pub(crate) use commands::set_commands;
 pub(crate) use send::{TOPIC_CLOSED, TOPIC_LOST};
 
-use super::bot::{Bot, chat_and_thread};
+use super::bot::Bot;
 use super::session::Fault;
 use pace::{Pace, What};
 use pieces::Sent;
@@ -97,10 +98,6 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Surface for Bot {
-    fn name(&self) -> &'static str {
-        super::SURFACE
-    }
-
     fn connector(&self) -> ConnectorId {
         self.id()
     }
@@ -109,26 +106,26 @@ impl Surface for Bot {
         let server = if self.is_public_server() { PUBLIC_FILE } else { LOCAL_FILE };
         Manners {
             longest: markdown::LONGEST,
-            measure: markdown::measure,
+            measure: Measure::Asked,
             typing_lasts: TYPING_LASTS,
             largest_file: self.options.largest_file().min(server),
             remembers_keys: false,
         }
     }
 
-    fn streaming(&self, conversation: &Conversation) -> Streaming {
-        let place = conversation.external_id.as_deref().and_then(chat_and_thread);
+    fn streaming(&self) -> StreamingBy {
         let ms = Duration::from_millis;
-        match place {
-            None => Streaming::Off,
-            Some((chat, _)) if chat < 0 => {
-                Streaming::Edits { every: ms(self.options.group_edit_every_ms) }
-            }
-            Some(_) if self.outgoing.no_drafts.load(Ordering::Relaxed) => {
-                Streaming::Edits { every: ms(self.options.edit_every_ms) }
-            }
-            Some(_) => Streaming::Drafts { every: ms(self.options.draft_every_ms) },
-        }
+        let own = if self.outgoing.no_drafts.load(Ordering::Relaxed) {
+            Streaming::Edits { every: ms(self.options.edit_every_ms) }
+        } else {
+            Streaming::Drafts { every: ms(self.options.draft_every_ms) }
+        };
+        let shared = Streaming::Edits { every: ms(self.options.group_edit_every_ms) };
+        StreamingBy { own, shared }
+    }
+
+    fn measure(&self, markdown: &str) -> usize {
+        markdown::measure(markdown)
     }
 
     fn post<'a>(
@@ -206,6 +203,7 @@ impl Surface for Bot {
                 // An unknown method is answered like an unknown token.
                 Err(fault @ (Fault::Refused { .. } | Fault::Unauthorized)) => {
                     if !self.outgoing.no_drafts.swap(true, Ordering::Relaxed) {
+                        self.plane.renew(self.id());
                         tracing::warn!(bot = self.connector.account, %fault, "drafts are refused; messages are edited instead");
                     }
                     Err(SendError::Refused("drafts are not taken here".to_owned()))

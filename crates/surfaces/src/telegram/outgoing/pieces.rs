@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use cloister_control::ports::SendError;
+use cloister_protocol::surface::SendError;
 
 use super::locked;
 use super::pace::What;

@@ -3,9 +3,8 @@
 //! Nothing in what is asked is Markdown, so that no text can dress up as something else, and nothing hides. What
 //! would not fit into one message was told before it.
 
-use cloister_control::ports::{Recipient, SendError};
-use cloister_control::{Button, Press};
 use cloister_policy::legible;
+use cloister_protocol::surface::{Button, Press, Recipient, SendError};
 use cloister_protocol::{Answer, Ask};
 
 use super::pace::What;

@@ -4,9 +4,8 @@
 use std::future::Future;
 use std::time::Duration;
 
-use cloister_control::ControlError;
-use cloister_control::ports::{Recipient, SendError};
-use cloister_store::conversations::ConversationKind;
+use cloister_kit::PlaneError;
+use cloister_protocol::surface::{ConversationKind, Recipient, SendError};
 use frankenstein::AsyncTelegramApi;
 use frankenstein::methods::{EditMessageTextParams, SendMessageParams};
 use frankenstein::response::MethodResponse;
@@ -259,7 +258,7 @@ impl Bot {
     }
 
     /// Lets what is known of a group follow it to its new number; whether this conversation did.
-    async fn followed(&self, place: Place, to: i64) -> Result<bool, ControlError> {
+    async fn followed(&self, place: Place, to: i64) -> Result<bool, PlaneError> {
         self.group_moved(place.chat, to).await?;
         let at = |chat| conversation_id(chat, place.thread);
         self.has_moved(&at(place.chat), &at(to)).await

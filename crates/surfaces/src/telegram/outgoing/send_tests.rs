@@ -1,6 +1,5 @@
+use cloister_protocol::surface::{ConnectorId, Conversation, ConversationId};
 use cloister_protocol::{ChatId, UserId, WorkspaceId};
-use cloister_store::connectors::ConnectorId;
-use cloister_store::conversations::{Conversation, ConversationId};
 
 use super::*;
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
-use cloister_control::ControlError;
+use cloister_kit::PlaneError;
 use cloister_protocol::ErrorCode;
 use frankenstein::AsyncTelegramApi;
 use frankenstein::client_reqwest::Bot as Client;
@@ -54,7 +54,7 @@ impl fmt::Debug for Api {
 
 impl Api {
     /// `address`: of the server, without the token. `timeout`: of an ordinary request.
-    pub(crate) fn new(address: &str, token: &str, timeout: Duration) -> Result<Self, ControlError> {
+    pub(crate) fn new(address: &str, token: &str, timeout: Duration) -> Result<Self, PlaneError> {
         let address = address.trim_end_matches('/');
         let client = reqwest::ClientBuilder::new()
             .connect_timeout(CONNECT_TIMEOUT)
@@ -65,7 +65,7 @@ impl Api {
             .map_err(|error| {
                 let why = error.without_url();
                 let message = format!("no client for Telegram could be made: {why}");
-                ControlError::refused(ErrorCode::Internal, message)
+                PlaneError::refused(ErrorCode::Internal, message)
             })?;
         let bot = Client::builder().api_url(format!("{address}/bot{token}")).client(client).build();
         Ok(Self { bot, files: format!("{address}/file/bot{token}"), timeout })

@@ -2,9 +2,13 @@
 
 use std::time::Duration;
 
-use cloister_control::ControlError;
+use cloister_kit::PlaneError;
 use cloister_protocol::UserId;
-use cloister_store::conversations::{Conversation, ConversationKind, NewConversation, ToMend};
+use cloister_protocol::surface::{
+    ChatOf, ChatsChanged, Conversation, ConversationAt, ConversationKind, Conversations,
+    ConversationsToMend, ForgetConversation, GiveUpRooms, Home, MakeAnew, NewConversation,
+    PutConversation, SetBroken, SetShown, ToMend,
+};
 use frankenstein::AsyncTelegramApi;
 use frankenstein::methods::{CreateForumTopicParams, EditForumTopicParams};
 use frankenstein::types::ChatId as TelegramChat;
@@ -34,17 +38,17 @@ struct Made {
 impl Bot {
     /// Makes and renames topics as the database wants it. One failure does not keep the rest from being
     /// mended.
-    pub(crate) async fn mend_topics(&self) -> Result<(), ControlError> {
+    pub(crate) async fn mend_topics(&self) -> Result<(), PlaneError> {
         let _one_at_a_time = self.topics.making.lock().await;
-        let store = self.control.store();
+        let plane = &self.plane;
         let mut worst = self.go_on_in_opened_topics().await.and(self.give_up_lost_topics().await);
         if !self.topics.enabled() {
             // Topics may have been switched off while nothing ran here.
             worst = worst.and(self.do_without_topics(None).await.map(drop));
         }
-        for mend in store.conversations_to_mend(self.id()).await? {
+        for mend in plane.call(ConversationsToMend { connector: self.id() }).await? {
             if let Err(error) = self.mend_topic(&mend).await {
-                let wait = matches!(error, ControlError::Busy { .. });
+                let wait = error.is_busy();
                 worst = Err(error);
                 // Too fast for one is too fast for all.
                 if wait {
@@ -57,34 +61,37 @@ impl Bot {
 
     /// What waited because a topic was closed is told when it was opened again. Whoever found it closed may notice
     /// that only after it was opened: that is news of chats, too, and it is looked here again.
-    async fn go_on_in_opened_topics(&self) -> Result<(), ControlError> {
-        let store = self.control.store();
+    async fn go_on_in_opened_topics(&self) -> Result<(), PlaneError> {
+        let plane = &self.plane;
         let opened: Vec<String> = self.topics.opened_again().iter().cloned().collect();
         for place in opened {
-            let here = store.conversation(self.id(), &place).await?;
+            let here =
+                plane.call(ConversationAt { connector: self.id(), place: place.clone() }).await?;
             let closed = here.filter(|here| here.broken.as_deref() == Some(TOPIC_CLOSED));
             if let Some(here) = closed {
-                store.set_broken(here.id, None).await?;
+                plane.call(SetBroken { conversation: here.id, why: None }).await?;
                 self.topics.is_open(place, false);
-                self.control.chats_changed();
+                self.plane.tell(ChatsChanged {});
             }
         }
         Ok(())
     }
 
     /// A topic that was deleted is made anew when something was to be said there; the chat itself goes on.
-    async fn give_up_lost_topics(&self) -> Result<(), ControlError> {
-        let store = self.control.store();
-        for row in store.conversations(self.id()).await? {
+    async fn give_up_lost_topics(&self) -> Result<(), PlaneError> {
+        let plane = &self.plane;
+        for row in plane.call(Conversations { connector: self.id() }).await? {
             let lost =
                 row.broken.as_deref() == Some(TOPIC_LOST) && row.kind == ConversationKind::Room;
-            if !lost || store.chat(row.workspace, row.chat).await?.archived {
+            if !lost
+                || plane.call(ChatOf { workspace: row.workspace, chat: row.chat }).await?.archived
+            {
                 continue;
             }
             let key = format!("anew {}", row.id.number());
-            let first = self.incoming.lately.first_in(key, ANEW_EVERY, store.clock.now_ms());
+            let first = self.incoming.lately.first_in(key, ANEW_EVERY, self.plane.now_ms());
             if first || !self.topics.enabled() {
-                store.make_anew(row.id).await?;
+                plane.call(MakeAnew { conversation: row.id }).await?;
             }
         }
         Ok(())
@@ -92,16 +99,16 @@ impl Bot {
 
     /// The chats of a person (none: of everybody) have no topics any more: their private chat shows one at a time,
     /// and what waits for a topic is told there. Says whether that is news.
-    async fn do_without_topics(&self, user: Option<UserId>) -> Result<bool, ControlError> {
-        let news = self.control.store().give_up_rooms(self.id(), user).await?;
+    async fn do_without_topics(&self, user: Option<UserId>) -> Result<bool, PlaneError> {
+        let news = self.plane.call(GiveUpRooms { connector: self.id(), user }).await?;
         if news {
             tracing::info!(bot = self.connector.account, "chats are shown without topics");
-            self.control.chats_changed();
+            self.plane.tell(ChatsChanged {});
         }
         Ok(news)
     }
 
-    async fn mend_topic(&self, mend: &ToMend) -> Result<(), ControlError> {
+    async fn mend_topic(&self, mend: &ToMend) -> Result<(), PlaneError> {
         let row = &mend.conversation;
         match row.external_id.as_deref().and_then(chat_and_thread) {
             Some((chat, Some(thread))) => self.show(mend, chat, thread).await,
@@ -112,16 +119,16 @@ impl Bot {
     }
 
     /// Makes the topic of a chat in its person's private chat.
-    async fn make(&self, mend: &ToMend) -> Result<(), ControlError> {
-        let store = self.control.store();
+    async fn make(&self, mend: &ToMend) -> Result<(), PlaneError> {
+        let plane = &self.plane;
         let row = &mend.conversation;
         let Some(user) = row.user.filter(|_| self.topics.enabled()) else { return Ok(()) };
-        let Some(home) = store.home(self.id(), user).await? else {
+        let Some(home) = plane.call(Home { connector: self.id(), user }).await? else {
             // It was wanted in the moment in which their topics were given up.
             return self.do_without_topics(Some(user)).await.map(drop);
         };
         let Ok(chat) = home.parse::<i64>() else { return Ok(()) };
-        let door = store.conversation(self.id(), &home).await?;
+        let door = plane.call(ConversationAt { connector: self.id(), place: home.clone() }).await?;
         if door.is_some_and(|door| door.broken.is_some()) {
             return Ok(());
         }
@@ -142,28 +149,31 @@ impl Bot {
             kind: ConversationKind::Room,
             user: row.user,
         };
-        let put = store.put_conversation(&new).await?;
+        let put = plane.call(PutConversation { new }).await?;
         // Who was unlinked meanwhile is told nothing there.
-        if store.home(self.id(), user).await?.as_ref() != Some(&home) {
-            return Ok(store.forget_conversation(put.id).await?);
+        if plane.call(Home { connector: self.id(), user }).await?.as_ref() != Some(&home) {
+            return plane.call(ForgetConversation { conversation: put.id }).await;
         }
-        store.set_shown(put.id, &mend.title, false).await?;
+        plane
+            .call(SetShown { conversation: put.id, title: mend.title.clone(), archived: false })
+            .await?;
         // What was to be told there can be.
-        self.control.chats_changed();
+        self.plane.tell(ChatsChanged {});
         Ok(())
     }
 
     /// What it means that no topic could be made: later, not here, or not at all.
-    async fn not_made(
-        &self,
-        fault: &Fault,
-        (user, chat): (UserId, i64),
-    ) -> Result<(), ControlError> {
+    async fn not_made(&self, fault: &Fault, (user, chat): (UserId, i64)) -> Result<(), PlaneError> {
         match fault {
             Fault::Gone(why) => {
                 for conversation in self.in_chat(chat).await? {
                     if conversation.broken.is_none() {
-                        self.control.store().set_broken(conversation.id, Some(why)).await?;
+                        self.plane
+                            .call(SetBroken {
+                                conversation: conversation.id,
+                                why: Some(why.clone()),
+                            })
+                            .await?;
                     }
                 }
                 Ok(())
@@ -172,7 +182,7 @@ impl Bot {
             fault if fault.passes() || *fault == Fault::Unauthorized => Err(passing(fault)),
             fault => {
                 tracing::warn!(chat, %fault, "no topic could be made in a private chat");
-                let until = self.control.store().clock.now_ms().saturating_add(REFUSED_MS);
+                let until = self.plane.now_ms().saturating_add(REFUSED_MS);
                 self.topics.refuse(chat, until);
                 if self.do_without_topics(Some(user)).await? {
                     self.tell(&chat.to_string(), "no-topics", REFUSED, NO_TOPICS);
@@ -183,11 +193,17 @@ impl Bot {
     }
 
     /// Shows a chat's title and whether it is archived: a private chat's topics can't be closed.
-    async fn show(&self, mend: &ToMend, chat: i64, thread: i32) -> Result<(), ControlError> {
+    async fn show(&self, mend: &ToMend, chat: i64, thread: i32) -> Result<(), PlaneError> {
         let row = &mend.conversation;
         let name = topic_name(row.chat, &mend.title, mend.archived);
         if self.rename_topic(row, (chat, thread), name).await? {
-            self.control.store().set_shown(row.id, &mend.title, mend.archived).await?;
+            self.plane
+                .call(SetShown {
+                    conversation: row.id,
+                    title: mend.title.clone(),
+                    archived: mend.archived,
+                })
+                .await?;
         }
         Ok(())
     }
@@ -198,7 +214,7 @@ impl Bot {
         row: &Conversation,
         (chat, thread): (i64, i32),
         name: String,
-    ) -> Result<bool, ControlError> {
+    ) -> Result<bool, PlaneError> {
         let params = EditForumTopicParams::builder()
             .chat_id(TelegramChat::Integer(chat))
             .message_thread_id(thread)
@@ -207,11 +223,13 @@ impl Bot {
         match self.api.call(self.api.bot().edit_forum_topic(&params)).await {
             Ok(_) | Err(Fault::NotModified) => Ok(true),
             Err(Fault::ThreadGone) => {
-                self.control.store().set_broken(row.id, Some(TOPIC_LOST)).await?;
+                self.plane
+                    .call(SetBroken { conversation: row.id, why: Some(TOPIC_LOST.to_owned()) })
+                    .await?;
                 Ok(false)
             }
             Err(Fault::Gone(why)) => {
-                self.control.store().set_broken(row.id, Some(&why)).await?;
+                self.plane.call(SetBroken { conversation: row.id, why: Some(why) }).await?;
                 Ok(false)
             }
             Err(fault) if fault.passes() => Err(passing(&fault)),
@@ -224,14 +242,15 @@ impl Bot {
     }
 
     /// Topics of groups are people's: they are renamed with their chat, and nothing else.
-    async fn mend_group_topics(&self) -> Result<(), ControlError> {
-        let store = self.control.store();
-        for row in store.conversations(self.id()).await? {
+    async fn mend_group_topics(&self) -> Result<(), PlaneError> {
+        let plane = &self.plane;
+        for row in plane.call(Conversations { connector: self.id() }).await? {
             let topic = row.external_id.as_deref().and_then(chat_and_thread);
             let (Some((chat, Some(thread))), ConversationKind::Shared) = (topic, row.kind) else {
                 continue;
             };
-            let title = store.chat(row.workspace, row.chat).await?.title;
+            let title =
+                plane.call(ChatOf { workspace: row.workspace, chat: row.chat }).await?.title;
             if row.broken.is_some()
                 || title.is_empty()
                 || row.shown_title.as_deref() == Some(&title)
@@ -242,17 +261,19 @@ impl Bot {
             let renamed = row.shown_title.is_none()
                 || self.rename_topic(&row, (chat, thread), title.clone()).await?;
             if renamed {
-                store.set_shown(row.id, &title, false).await?;
+                plane
+                    .call(SetShown { conversation: row.id, title: title.clone(), archived: false })
+                    .await?;
             }
         }
         Ok(())
     }
 }
 
-fn passing(fault: &Fault) -> ControlError {
+fn passing(fault: &Fault) -> PlaneError {
     let wait = match fault {
         Fault::Wait(wait) => *wait,
         _ => Duration::ZERO,
     };
-    ControlError::busy(fault.to_string(), wait)
+    PlaneError::busy(fault.to_string(), wait)
 }

@@ -1,7 +1,10 @@
 //! What people do with topics: open, rename, close them.
 
-use cloister_control::{ControlError, Speaker};
+use cloister_kit::PlaneError;
 use cloister_protocol::ErrorCode;
+use cloister_protocol::surface::{
+    ChatsChanged, ConversationAt, Home, RenameChat, SetHome, Speaker, WantRooms,
+};
 
 use super::naming;
 use crate::telegram::SURFACE;
@@ -10,7 +13,7 @@ use crate::telegram::updates::wire::Message;
 
 impl Bot {
     /// Takes news about a topic; whether the message was that.
-    pub(crate) async fn take_topic_news(&self, message: &Message) -> Result<bool, ControlError> {
+    pub(crate) async fn take_topic_news(&self, message: &Message) -> Result<bool, PlaneError> {
         let ours = message.from.as_ref().is_some_and(|from| from.is_bot);
         if let Some(made) = &message.forum_topic_created {
             if !ours && message.thread().is_some() {
@@ -32,22 +35,23 @@ impl Bot {
         }
         // Closed: what is said there is still taken, and what is archived is a command away.
         self.topics.is_open(message.place(), opened.is_some());
-        self.control.chats_changed();
+        self.plane.tell(ChatsChanged {});
         Ok(true)
     }
 
     /// A topic that a person opens in their private chat is a new chat. One in a group becomes one when we are
     /// spoken to there.
-    async fn topic_opened(&self, message: &Message) -> Result<(), ControlError> {
+    async fn topic_opened(&self, message: &Message) -> Result<(), PlaneError> {
         if message.is_private() {
             self.speaker(message, "").await?;
         }
         Ok(())
     }
 
-    async fn topic_renamed(&self, message: &Message, name: &str) -> Result<(), ControlError> {
+    async fn topic_renamed(&self, message: &Message, name: &str) -> Result<(), PlaneError> {
         let place = message.place();
-        let Some(here) = self.control.store().conversation(self.id(), &place).await? else {
+        let at = ConversationAt { connector: self.id(), place: place.clone() };
+        let Some(here) = self.plane.call(at).await? else {
             self.topics.remember(place, naming::title(name));
             return Ok(());
         };
@@ -58,13 +62,13 @@ impl Bot {
         }
         // In a group others may rename a topic: who may not rename the chat sees it renamed back.
         let by = message.from.as_ref().map(|from| from.id.to_string());
-        match self.control.rename_chat_from(&here, &title, by.as_deref()).await {
+        match self.plane.call(RenameChat { conversation: here.id, title, by }).await {
             Ok(()) => Ok(()),
             Err(error) => match error.code() {
                 ErrorCode::Internal | ErrorCode::ShuttingDown | ErrorCode::Busy => Err(error),
                 _ => {
                     tracing::info!(place, error = error.chain(), "a chat was not renamed");
-                    self.control.chats_changed();
+                    self.plane.tell(ChatsChanged {});
                     Ok(())
                 }
             },
@@ -72,19 +76,19 @@ impl Bot {
     }
 
     /// A person was heard in their private chat: where the bot has topics, each of their chats gets one there.
-    pub(crate) async fn at_home(&self, speaker: &Speaker, chat: &str) -> Result<(), ControlError> {
-        let store = self.control.store();
+    pub(crate) async fn at_home(&self, speaker: &Speaker, chat: &str) -> Result<(), PlaneError> {
+        let plane = &self.plane;
         let id = chat.parse().unwrap_or_default();
-        if !self.topics.may_make(id, store.clock.now_ms()) {
+        if !self.topics.may_make(id, self.plane.now_ms()) {
             return Ok(());
         }
-        if store.home(self.id(), speaker.user).await?.as_deref() == Some(chat) {
+        let (connector, user) = (self.id(), speaker.user);
+        if plane.call(Home { connector, user }).await?.as_deref() == Some(chat) {
             return Ok(());
         }
-        store.set_home(self.id(), speaker.user, Some(chat)).await?;
-        let workspace = store.user_by_id(speaker.user).await?.workspace;
-        store.want_rooms(self.id(), speaker.user, workspace).await?;
-        self.control.chats_changed();
+        plane.call(SetHome { connector, user, place: Some(chat.to_owned()) }).await?;
+        plane.call(WantRooms { connector, user }).await?;
+        self.plane.tell(ChatsChanged {});
         tracing::info!(surface = SURFACE, chat, "the chats of a person get topics");
         Ok(())
     }

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cloister_control::hosting::Standing;
-use cloister_control::hosting::{Place, kept};
-use cloister_control::{Attachment, Control, ControlError, credentials};
-use cloister_store::connectors::Connector;
+use cloister_kit::waiting::keep_taking;
+use cloister_kit::{Attachment, Place, Plane, PlaneError, Standing, kept};
+use cloister_protocol::surface::{Connector, Connectors, OpenSecret, SetPosition};
 use frankenstein::AsyncTelegramApi;
 use frankenstein::response::MethodResponse;
 use serde_json::{Value, json};
@@ -17,10 +16,9 @@ use super::helpers;
 use super::position::Position;
 use super::wire::{ALLOWED, Update};
 use crate::telegram::bot::{Bot, BotSettings};
+use crate::telegram::incoming;
 use crate::telegram::options::TelegramOptions;
 use crate::telegram::session::{Api, Fault, Me};
-use crate::telegram::{SURFACE, incoming};
-use crate::waiting::keep_taking;
 
 /// How many updates come at once.
 const AT_ONCE: u32 = 100;
@@ -43,7 +41,7 @@ const NO_TOKEN: &str =
 /// A bot that is to live.
 #[derive(Clone)]
 pub(crate) struct Account {
-    pub(crate) control: Control,
+    pub(crate) plane: Plane,
     pub(crate) options: TelegramOptions,
     pub(crate) connector: Connector,
     /// Filled as soon as the bot can be worked with.
@@ -63,8 +61,7 @@ impl Account {
     /// Works until it is stopped or the token is taken no more.
     pub(crate) async fn run(self, stop: CancellationToken, tracker: TaskTracker) {
         let longest = self.options.retry_most();
-        let standing =
-            Standing::new(self.control.clone(), SURFACE, self.connector.clone(), longest);
+        let standing = Standing::new(self.plane.clone(), self.connector.clone(), longest);
         standing.starting();
         let Some(bot) = self.open(&standing, &stop).await else { return };
         let mut connection = Connection { bot, standing, stop, tracker, working: None };
@@ -108,7 +105,7 @@ impl Account {
                 Err(NotOpened::Fault(fault)) => {
                     standing.lost((fault.kind(), &fault.to_string()), None)
                 }
-                Err(NotOpened::Control(error)) => standing.lost(("other", &error.chain()), None),
+                Err(NotOpened::Plane(error)) => standing.lost(("other", &error.chain()), None),
             };
             tokio::select! {
                 () = stop.cancelled() => return None,
@@ -118,18 +115,20 @@ impl Account {
     }
 
     async fn ask_who(&self) -> Result<Box<Bot>, NotOpened> {
-        let token = credentials::open(&self.control, SURFACE, self.connector.id).await?;
-        let token = token.and_then(|token| String::from_utf8(token.expose().to_vec()).ok());
+        let token = self.plane.call(OpenSecret { connector: self.connector.id }).await?;
         let Some(token) = token else { return Err(NotOpened::NoToken) };
-        let api = Api::new(&self.connector.address, &token, self.options.request_timeout())?;
+        let (address, token) = (&self.connector.address, token.expose());
+        let api = Api::new(address, token, self.options.request_timeout())?;
         let me = api.me().await.map_err(NotOpened::Fault)?;
-        Ok(Box::new(self.bot_of(api, me)))
+        let bot = self.bot_of(api, me);
+        bot.will_be_delivered_to().await?;
+        Ok(Box::new(bot))
     }
 
     fn bot_of(&self, api: Api, me: Me) -> Bot {
         let kept = serde_json::from_value::<BotSettings>(self.connector.settings.clone());
         let bot = Bot {
-            control: self.control.clone(),
+            plane: self.plane.clone(),
             connector: self.connector.clone(),
             settings: kept.unwrap_or_default(),
             options: self.options.clone(),
@@ -148,12 +147,12 @@ impl Account {
 enum NotOpened {
     NoToken,
     Fault(Fault),
-    Control(ControlError),
+    Plane(PlaneError),
 }
 
-impl From<ControlError> for NotOpened {
-    fn from(error: ControlError) -> Self {
-        Self::Control(error)
+impl From<PlaneError> for NotOpened {
+    fn from(error: PlaneError) -> Self {
+        Self::Plane(error)
     }
 }
 
@@ -175,7 +174,7 @@ impl Connection {
     }
 
     fn now_ms(&self) -> i64 {
-        self.bot.control.store().clock.now_ms()
+        self.bot.plane.now_ms()
     }
 
     fn failed(&self, fault: &Fault) -> Ended {
@@ -207,7 +206,7 @@ impl Connection {
         let taking = move || keep_taking(Arc::clone(&of), on.clone(), until.clone());
         tracker.spawn(kept("telegram waiting messages", stop.clone(), taking));
         incoming::keep_saying(bot, tracker, stop);
-        self.working = Some(bot.control.attach(Arc::clone(bot) as _));
+        self.working = Some(bot.plane.attach(Arc::clone(bot) as _));
     }
 
     /// Asks for updates until something is wrong.
@@ -257,23 +256,22 @@ impl Connection {
 
     /// Up to where everything is stored.
     async fn kept_position(&self) -> Result<Option<Position>, Ended> {
-        let store = self.bot.control.store();
-        match store.connector(SURFACE, &self.bot.connector.account).await {
-            Ok(connector) => Ok(connector.position.as_deref().and_then(Position::read)),
-            Err(error) => Err(self.trouble(&error.into())),
-        }
+        let all = self.bot.plane.call(Connectors {}).await;
+        let all = all.map_err(|error| self.trouble(&error))?;
+        let own = all.into_iter().find(|connector| connector.id == self.bot.id());
+        Ok(own.and_then(|own| own.position).as_deref().and_then(Position::read))
     }
 
     async fn keep(&self, position: Option<Position>) {
         let Some(position) = position else { return };
-        let store = self.bot.control.store();
-        if let Err(error) = store.set_position(self.bot.id(), &position.to_string()).await {
+        let kept = SetPosition { connector: self.bot.id(), position: position.to_string() };
+        if let Err(error) = self.bot.plane.call(kept).await {
             // The next one is further; after a restart this much is read again, and dropped as known.
             tracing::warn!(%error, "how far Telegram was read could not be written down");
         }
     }
 
-    fn trouble(&self, error: &ControlError) -> Ended {
+    fn trouble(&self, error: &PlaneError) -> Ended {
         Ended::Lost(self.standing.lost(("other", &error.chain()), None))
     }
 

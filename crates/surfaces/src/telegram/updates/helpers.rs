@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloister_control::ControlError;
-use cloister_control::hosting::Backoff;
+use cloister_kit::Backoff;
+use cloister_protocol::surface::ChatsChanged;
 use tokio_util::sync::CancellationToken;
 
 use crate::telegram::bot::Bot;
@@ -18,8 +18,8 @@ const LOOK_AT_BOT: Duration = Duration::from_secs(10 * 60);
 
 /// Makes and renames topics, at the start, when chats or people change, and once in a while.
 pub(super) async fn keep_topics(bot: Arc<Bot>, stop: CancellationToken) {
-    let mut chats = bot.control.chat_changes();
-    let mut people = bot.control.access_changes();
+    let mut chats = bot.plane.chat_changes();
+    let mut people = bot.plane.access_changes();
     let mut backoff = Backoff::new(LOOK_AT_TOPICS);
     let mut told = false;
     loop {
@@ -32,10 +32,7 @@ pub(super) async fn keep_topics(bot: Arc<Bot>, stop: CancellationToken) {
                 let (account, why) = (&bot.connector.account, error.chain());
                 tracing::warn!(account, why, "topics are not as they should be yet");
             }
-            let wait = match &error {
-                ControlError::Busy { retry_after, .. } => *retry_after,
-                _ => Duration::ZERO,
-            };
+            let wait = error.retry_after().unwrap_or_default();
             // Telegram says how long: nothing that happens here shortens it.
             tokio::select! {
                 () = stop.cancelled() => return,
@@ -62,7 +59,7 @@ pub(super) async fn keep_known(bot: Arc<Bot>, stop: CancellationToken) {
             outgoing::set_commands(&bot).await?;
             let me = bot.api.me().await?;
             if bot.topics.set_enabled(me.has_topics_enabled.unwrap_or(false)) {
-                bot.control.chats_changed();
+                bot.plane.tell(ChatsChanged {});
             }
             Ok::<_, crate::telegram::session::Fault>(())
         };

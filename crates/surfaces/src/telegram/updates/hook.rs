@@ -3,14 +3,14 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use cloister_control::ControlError;
-use cloister_control::ports::{Webhook, WebhookAnswer};
+use cloister_kit::PlaneError;
 use cloister_protocol::ErrorCode;
+use cloister_protocol::admin::Key;
+use cloister_protocol::surface::{Expect, WebhookAnswer};
 use frankenstein::AsyncTelegramApi;
 use frankenstein::response::MethodResponse;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use subtle::ConstantTimeEq;
 
 use super::wire::ALLOWED;
 use crate::telegram::bot::Bot;
@@ -29,23 +29,16 @@ pub(crate) struct Hook {
 
 impl Hook {
     /// The secret, made if there is none.
-    fn secret(&self) -> Result<&str, ControlError> {
+    fn secret(&self) -> Result<&str, PlaneError> {
         if let Some(secret) = self.secret.get() {
             return Ok(secret);
         }
         let mut bytes = [0; SECRET];
         getrandom::fill(&mut bytes).map_err(|error| {
-            ControlError::refused(ErrorCode::Internal, format!("no random numbers: {error}"))
+            PlaneError::refused(ErrorCode::Internal, format!("no random numbers: {error}"))
         })?;
         let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         Ok(self.secret.get_or_init(|| hex))
-    }
-
-    /// Whether a delivery is Telegram's; none: Telegram was not told the secret yet.
-    pub(crate) fn knows(&self, given: Option<&str>) -> Option<bool> {
-        let secret = self.secret.get()?;
-        let given = given.unwrap_or_default();
-        Some(bool::from(secret.as_bytes().ct_eq(given.as_bytes())))
     }
 }
 
@@ -66,6 +59,15 @@ impl Bot {
         self.me.id.to_string()
     }
 
+    /// What is delivered before Telegram was told the secret is to be sent again.
+    pub(super) async fn will_be_delivered_to(&self) -> Result<(), PlaneError> {
+        if self.hook_url().is_none() {
+            return Ok(());
+        }
+        let (name, proof) = (self.hook_name(), Key::new(""));
+        self.plane.call(Expect { connector: self.id(), name, proof }).await
+    }
+
     /// Where Telegram is to deliver; none: it is asked.
     pub(super) fn hook_url(&self) -> Option<String> {
         let base = self.settings.webhook.as_deref()?.trim_end_matches('/');
@@ -74,7 +76,12 @@ impl Bot {
 
     /// Tells Telegram where to deliver. One at a time, so that they come in order.
     pub(super) async fn set_hook(&self, url: &str) -> Result<(), Fault> {
-        let secret = self.hook.secret().map_err(|error| Fault::Unreachable(error.to_string()))?;
+        let own_trouble = |error: PlaneError| Fault::Unreachable(error.to_string());
+        let secret = self.hook.secret().map_err(own_trouble)?;
+        // From the first delivery on, it is known whose it is.
+        let (name, proof) = (self.hook_name(), Key::new(secret));
+        let expected = Expect { connector: self.id(), name, proof };
+        self.plane.call(expected).await.map_err(own_trouble)?;
         let params = json!({
             "url": url,
             "secret_token": secret,
@@ -91,21 +98,9 @@ impl Bot {
         self.api.call(self.api.bot().request("getWebhookInfo", None::<()>)).await
     }
 
-    /// Whether something with this proof is Telegram's.
-    pub(crate) fn expects(&self, secret_header: Option<&str>) -> Result<(), WebhookAnswer> {
-        match self.hook.knows(secret_header) {
-            None => Err(WebhookAnswer::TryAgain),
-            Some(false) => Err(WebhookAnswer::Forbidden),
-            Some(true) => Ok(()),
-        }
-    }
-
     /// Takes a delivery: stored before it is said to be taken.
-    pub(crate) async fn take_delivery(&self, hook: Webhook<'_>) -> WebhookAnswer {
-        if let Err(answer) = self.expects(hook.secret_header) {
-            return answer;
-        }
-        let Ok(raw) = serde_json::from_slice::<Value>(hook.body) else {
+    pub(crate) async fn take_delivery(&self, body: &str) -> WebhookAnswer {
+        let Ok(raw) = serde_json::from_str::<Value>(body) else {
             // It would be sent again and again, and never be read.
             tracing::error!(account = self.connector.account, "a delivery could not be read");
             return WebhookAnswer::Taken;

@@ -1,0 +1,79 @@
+use cloister_protocol::surface::{
+    ConversationAt, Conversations, Heard, Incoming, Locate, Located, OpenSecret, Receive,
+    SetBroken, Speaker, WhoIs,
+};
+use futures_util::future::BoxFuture;
+use serde::de::DeserializeOwned;
+
+use super::*;
+use crate::test_world::{ADA, World};
+
+/// Connectors that are not there.
+struct Nobody;
+
+impl Reach for Nobody {
+    fn order(
+        &self,
+        _order: cloister_protocol::surface::AnyOrder,
+    ) -> BoxFuture<'_, Result<Value, ErrorBody>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+fn desk(world: &World, surface: &'static str) -> Arc<SurfaceDesk> {
+    SurfaceDesk::new(world.control.clone(), surface, Arc::new(Nobody))
+}
+
+async fn ask<C: Call>(desk: &Arc<SurfaceDesk>, call: C) -> Result<C::Answer, ErrorCode>
+where
+    C::Answer: DeserializeOwned,
+{
+    let answer = desk.answer(call.into()).await.map_err(|body| body.code)?;
+    Ok(serde_json::from_value(answer).unwrap())
+}
+
+/// S1, E-row of connectors: a surface reaches what is its own and nothing of another, whatever ids it says.
+#[tokio::test]
+async fn a_surface_reaches_nothing_of_another() {
+    let world = World::new().await;
+    let (own, other) = (desk(&world, "matrix"), desk(&world, "telegram"));
+    let connector = world.connector.id;
+    let place = "!room:test".to_owned();
+    assert!(ask(&own, Conversations { connector }).await.is_ok());
+    let not_found = Err(ErrorCode::NotFound);
+    assert_eq!(ask(&other, Conversations { connector }).await.map(|_| ()), not_found);
+    assert_eq!(ask(&other, OpenSecret { connector }).await.map(|_| ()), not_found);
+    let at = ConversationAt { connector, place };
+    assert_eq!(ask(&other, at).await.map(|_| ()), not_found);
+}
+
+/// A connector that says somebody else speaks is not believed: the person must have an account there, and the
+/// conversation must be theirs.
+#[tokio::test]
+async fn nobody_speaks_for_somebody_else() {
+    let world = World::new().await;
+    let own = desk(&world, "matrix");
+    let (connector, sender) = (world.connector.id, ADA.to_owned());
+    let heard = Heard::Direct("!own:test".to_owned());
+    let located = ask(&own, Locate { connector, sender: sender.clone(), heard }).await.unwrap();
+    let Located::To(speaker) = located else { panic!("{located:?}") };
+    let say = |speaker: Speaker, id: &str| {
+        let (text, attachments) = ("hello".to_owned(), Vec::new());
+        let id = id.parse().unwrap();
+        Receive { message: Incoming { id, speaker, text, attachments, origin: None } }
+    };
+    assert!(ask(&own, say((*speaker).clone(), "m-1")).await.is_ok());
+    let nobody = Speaker { user: UserId::from_number(77), ..(*speaker).clone() };
+    assert_eq!(ask(&own, say(nobody, "m-2")).await.map(|_| ()), Err(ErrorCode::NotFound));
+    let elsewhere = Speaker {
+        workspace: cloister_protocol::WorkspaceId::from_number(99),
+        ..(*speaker).clone()
+    };
+    assert_eq!(ask(&own, say(elsewhere, "m-3")).await.map(|_| ()), Err(ErrorCode::NotFound));
+    let other = desk(&world, "telegram");
+    let said = say((*speaker).clone(), "m-4");
+    assert_eq!(ask(&other, said).await.map(|_| ()), Err(ErrorCode::NotFound));
+    let broken = SetBroken { conversation: speaker.conversation.id, why: None };
+    assert_eq!(ask(&other, broken).await, Err(ErrorCode::NotFound));
+    assert_eq!(ask(&other, WhoIs { account: sender }).await, Ok(None));
+}

@@ -1,0 +1,140 @@
+//! Files on their way between a connector and a chat: bounded in number, closed when the connector goes.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use cloister_protocol::ErrorCode;
+use cloister_protocol::surface::{AnyCall, FileToSend};
+
+use super::{Done, SurfaceDesk, answer, not_found};
+use crate::error::ControlError;
+use crate::uploads::{Download, Upload};
+
+/// How many files may be on their way in at once.
+const MOST_COMING: usize = 64;
+/// When another may be tried.
+const FILES_AGAIN: Duration = Duration::from_secs(5);
+/// How much of a file is read at once.
+const PIECE: usize = 256 << 10;
+
+#[derive(Default)]
+pub(super) struct OpenFiles {
+    coming: Mutex<HashMap<u64, Upload>>,
+    going: Mutex<HashMap<u64, Arc<File>>>,
+    last: AtomicU64,
+}
+
+impl OpenFiles {
+    fn coming(&self) -> MutexGuard<'_, HashMap<u64, Upload>> {
+        self.coming.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn going(&self) -> MutexGuard<'_, HashMap<u64, Arc<File>>> {
+        self.going.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn number(&self) -> u64 {
+        self.last.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
+    }
+
+    pub(super) fn close(&self) {
+        self.coming().clear();
+        self.going().clear();
+    }
+}
+
+/// A file that can be read as long as this lives.
+pub(in crate::surfaces) struct Lent {
+    desk: Arc<SurfaceDesk>,
+    file: u64,
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        self.desk.files.going().remove(&self.file);
+    }
+}
+
+impl SurfaceDesk {
+    /// Lets the connectors read a file that is to be sent.
+    pub(in crate::surfaces) fn lend(
+        self: &Arc<Self>,
+        download: &Download,
+    ) -> std::io::Result<(FileToSend, Lent)> {
+        let file = self.files.number();
+        self.files.going().insert(file, Arc::new(download.file.try_clone()?));
+        let lent = Lent { desk: Arc::clone(self), file };
+        let (name, mime) = (download.name.clone(), download.mime.clone());
+        Ok((FileToSend { file, name, mime, size: download.size }, lent))
+    }
+
+    pub(super) async fn about_files(&self, call: AnyCall) -> Result<Done, ControlError> {
+        match call {
+            AnyCall::BeginFile(c) => {
+                let speaker = self.speaker(&c.speaker).await?;
+                if self.files.coming().len() >= MOST_COMING {
+                    let message = "too many files are on their way at once";
+                    return Err(ControlError::busy(message, FILES_AGAIN));
+                }
+                let place = (speaker.workspace, speaker.chat);
+                let upload = self.control.upload(speaker.user, place, &c.name).await?;
+                let file = self.files.number();
+                self.files.coming().insert(file, upload);
+                answer(&c, file)
+            }
+            AnyCall::WriteFile(c) => {
+                let bytes = STANDARD.decode(&c.data).map_err(|error| {
+                    let message = format!("the file's bytes are not in base64: {error}");
+                    ControlError::refused(ErrorCode::BadRequest, message)
+                })?;
+                let mut coming = self.files.coming();
+                let written = coming.get_mut(&c.file).ok_or_else(not_found)?.write(&bytes);
+                drop(coming);
+                answer(&c, written?)
+            }
+            AnyCall::EndFile(c) => {
+                let upload = self.files.coming().remove(&c.file).ok_or_else(not_found)?;
+                answer(&c, upload.finish().await?)
+            }
+            AnyCall::DropFile(c) => {
+                drop(self.files.coming().remove(&c.file));
+                answer(&c, ())
+            }
+            AnyCall::DiscardFile(c) => {
+                self.may_see(c.workspace).await?;
+                self.control.discard_upload(c.workspace, &c.attachment);
+                answer(&c, ())
+            }
+            AnyCall::ReadFile(c) => {
+                let file = self.files.going().get(&c.file).cloned().ok_or_else(not_found)?;
+                let from = c.from;
+                let failed = "a file to be sent could not be read";
+                let piece = tokio::task::spawn_blocking(move || piece_of(&file, from))
+                    .await
+                    .map_err(|join| ControlError::io(failed)(std::io::Error::other(join)))?
+                    .map_err(ControlError::io(failed))?;
+                answer(&c, STANDARD.encode(piece))
+            }
+            other => Ok(Done::NotMine(Box::new(other))),
+        }
+    }
+}
+
+fn piece_of(file: &File, from: u64) -> std::io::Result<Vec<u8>> {
+    let mut piece = vec![0; PIECE];
+    let mut read = 0;
+    while let Some(rest) = piece.get_mut(read..).filter(|rest| !rest.is_empty()) {
+        match file.read_at(rest, from.saturating_add(read as u64))? {
+            0 => break,
+            more => read += more,
+        }
+    }
+    piece.truncate(read);
+    Ok(piece)
+}

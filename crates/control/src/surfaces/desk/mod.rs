@@ -1,0 +1,206 @@
+//! Where the connectors of one surface come with what they ask: every call of the surface protocol is answered
+//! here.
+//!
+//! Promises: a connector reaches what is its own surface's and nothing else. Its connectors, the conversations of
+//! those and the people whose accounts are there are looked up anew with every call, whatever it says of them; what
+//! is another's is not found.
+
+mod files;
+mod heard;
+mod rows;
+mod words;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cloister_kit::{Commands, Settings};
+use cloister_protocol::admin::Key;
+use cloister_protocol::surface::{AnyCall, Call, ConnectorId, MenuItem, Person};
+use cloister_protocol::{ErrorBody, ErrorCode, UserId};
+use cloister_store::StoreError;
+use cloister_store::connectors::Connector;
+use cloister_store::conversations::{Conversation, ConversationId};
+use serde_json::Value;
+
+use super::Attachment;
+use super::remote::{Reach, RemoteSurface};
+use crate::commands;
+use crate::control::Control;
+use crate::error::ControlError;
+pub(super) use files::Lent;
+use files::OpenFiles;
+
+/// When what may pass is to be asked again.
+const AGAIN_AFTER_S: u64 = 5;
+
+/// The desk of one surface.
+pub struct SurfaceDesk {
+    control: Control,
+    surface: &'static str,
+    files: OpenFiles,
+    attached: Mutex<HashMap<ConnectorId, (Arc<RemoteSurface>, Attachment)>>,
+    /// The names that deliveries come under, and what proves them.
+    expected: Mutex<HashMap<String, (ConnectorId, Key)>>,
+    reach: Arc<dyn Reach>,
+}
+
+impl SurfaceDesk {
+    /// The desk of a surface whose connectors are given their orders by `reach`.
+    pub fn new(control: Control, surface: &'static str, reach: Arc<dyn Reach>) -> Arc<Self> {
+        Arc::new(Self {
+            control,
+            surface,
+            files: OpenFiles::default(),
+            attached: Mutex::default(),
+            expected: Mutex::default(),
+            reach,
+        })
+    }
+
+    /// What connectors are told when they begin.
+    pub fn settings(&self) -> Settings {
+        let menu = commands::menu().map(|item| MenuItem {
+            name: item.name.to_owned(),
+            usage: item.usage.to_owned(),
+            help: item.help.to_owned(),
+        });
+        let menu: Vec<MenuItem> = menu.collect();
+        let is_urgent = |item: &&MenuItem| commands::is_urgent(&format!("/{}", item.name));
+        let urgent = menu.iter().filter(is_urgent).map(|item| item.name.clone()).collect();
+        let largest_upload = self.control.work().max_upload_mb << 20;
+        Settings { commands: Arc::new(Commands { menu, urgent }), largest_upload }
+    }
+
+    /// Answers a call of this surface's connectors.
+    pub async fn answer(self: &Arc<Self>, call: AnyCall) -> Result<Value, ErrorBody> {
+        self.answered(call).await.map_err(|error| {
+            if error.code() == ErrorCode::Internal {
+                tracing::error!(surface = self.surface, error = error.chain(), "a call failed");
+            }
+            let mut body = error.body();
+            if passes(&error) {
+                body.retry_after_s.get_or_insert(AGAIN_AFTER_S);
+            }
+            body
+        })
+    }
+
+    async fn answered(self: &Arc<Self>, call: AnyCall) -> Result<Value, ControlError> {
+        let call = match self.about_rows(call).await? {
+            Done::Answered(answer) => return Ok(answer),
+            Done::NotMine(call) => call,
+        };
+        let call = match self.about_what_is_heard(*call).await? {
+            Done::Answered(answer) => return Ok(answer),
+            Done::NotMine(call) => call,
+        };
+        let call = match self.about_files(*call).await? {
+            Done::Answered(answer) => return Ok(answer),
+            Done::NotMine(call) => call,
+        };
+        match self.about_words(*call).await? {
+            Done::Answered(answer) => Ok(answer),
+            Done::NotMine(call) => {
+                let message = format!("nobody answers {call:?}");
+                Err(ControlError::refused(ErrorCode::Internal, message))
+            }
+        }
+    }
+
+    fn attached(&self) -> MutexGuard<'_, HashMap<ConnectorId, (Arc<RemoteSurface>, Attachment)>> {
+        self.attached.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn expected(&self) -> MutexGuard<'_, HashMap<String, (ConnectorId, Key)>> {
+        self.expected.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What proves a delivery under this name.
+    pub(super) fn proof_of(&self, name: &str) -> Option<Key> {
+        self.expected().get(name).map(|(_, proof)| proof.clone())
+    }
+
+    /// The connectors are gone: nothing is handed to them until they attach again, and what they had open is closed.
+    pub fn left(&self) {
+        self.attached().clear();
+        self.expected().clear();
+        self.files.close();
+    }
+
+    /// That it is one of this surface's connectors.
+    async fn own(&self, id: ConnectorId) -> Result<(), ControlError> {
+        let own = self.control.store().is_of_surface(id, self.surface).await?;
+        if own { Ok(()) } else { Err(not_found()) }
+    }
+
+    /// One of this surface's connectors.
+    async fn own_connector(&self, id: ConnectorId) -> Result<Connector, ControlError> {
+        let all = self.control.store().connectors(self.surface).await?;
+        all.into_iter().find(|connector| connector.id == id).ok_or_else(not_found)
+    }
+
+    /// A conversation of one of this surface's connectors.
+    async fn own_conversation(&self, id: ConversationId) -> Result<Conversation, ControlError> {
+        self.known_conversation(id).await?.ok_or_else(not_found)
+    }
+
+    async fn known_conversation(
+        &self,
+        id: ConversationId,
+    ) -> Result<Option<Conversation>, ControlError> {
+        let Some(found) = self.control.store().conversation_by_id(id).await? else {
+            return Ok(None);
+        };
+        self.own(found.connector).await?;
+        Ok(Some(found))
+    }
+
+    /// A person who has an account on this surface.
+    async fn own_person(&self, user: UserId) -> Result<Person, ControlError> {
+        if self.accounts_of(user).await?.is_empty() {
+            return Err(not_found());
+        }
+        let user = self.control.store().user_by_id(user).await?;
+        Ok(Person { user: user.id, name: user.name, workspace: user.workspace })
+    }
+
+    async fn accounts_of(&self, user: UserId) -> Result<Vec<String>, ControlError> {
+        let accounts = self.control.store().identities_of(user).await?.into_iter();
+        let here = accounts.map(|identity| identity.account);
+        let here = here.filter(|account| account.surface == self.surface);
+        Ok(here.map(|account| account.external_id).collect())
+    }
+}
+
+/// Whether it says nothing about what was asked: it may be answered when it is asked again.
+fn passes(error: &ControlError) -> bool {
+    match error {
+        ControlError::Busy { .. } | ControlError::Io { .. } => true,
+        ControlError::Store(error) => {
+            !matches!(error, StoreError::Corrupt { .. } | StoreError::NotFound { .. })
+        }
+        _ => false,
+    }
+}
+
+/// What became of a call.
+enum Done {
+    Answered(Value),
+    /// It is about something else.
+    NotMine(Box<AnyCall>),
+}
+
+/// An answer of the type that the call asks for.
+fn answer<C: Call>(_call: &C, answer: C::Answer) -> Result<Done, ControlError> {
+    let failed = "an answer could not be written";
+    let value = serde_json::to_value(answer);
+    value.map(Done::Answered).map_err(|error| ControlError::io(failed)(error.into()))
+}
+
+fn not_found() -> ControlError {
+    ControlError::refused(ErrorCode::NotFound, "this surface has nothing of that name")
+}
+
+#[cfg(test)]
+#[path = "desk_tests.rs"]
+mod tests;

@@ -1,0 +1,83 @@
+//! Calls about answers that are pressed, and about words of the control plane's own.
+
+use cloister_protocol::surface::{AnyCall, ButtonDone as Outcome};
+use cloister_store::buttons::button_hash;
+
+use super::{Done, SurfaceDesk, answer};
+use crate::error::ControlError;
+use crate::surfaces::{ButtonDone, Pressed, PressedButton, TypedIn};
+
+impl SurfaceDesk {
+    pub(super) async fn about_words(&self, call: AnyCall) -> Result<Done, ControlError> {
+        let control = &self.control;
+        match call {
+            AnyCall::MintButtons(c) => {
+                let conversation = self.own_conversation(c.conversation).await?;
+                answer(&c, control.mint_buttons(&conversation, &c.presses).await?)
+            }
+            AnyCall::PressButton(c) => {
+                self.own(c.connector).await?;
+                let pressed = PressedButton {
+                    surface: self.surface,
+                    by: &c.by,
+                    connector: c.connector,
+                    conversation: &c.place,
+                    token: &c.token,
+                    below: c.below,
+                };
+                let done = match control.press_button(pressed).await? {
+                    ButtonDone::Answered(approval) => Outcome::Answered { state: approval.state },
+                    ButtonDone::Command { text } => Outcome::Command { text },
+                };
+                answer(&c, done)
+            }
+            AnyCall::ButtonPlace(c) => {
+                self.own(c.connector).await?;
+                let button = control.store().button(&button_hash(&c.token)).await?;
+                let of = match button {
+                    Some(button) => control.store().conversation_by_id(button.conversation).await?,
+                    None => None,
+                };
+                let of = of.filter(|of| of.connector == c.connector);
+                answer(&c, of.and_then(|of| of.external_id))
+            }
+            AnyCall::PressAnswer(c) => {
+                self.own_conversation(c.conversation).await?;
+                let pressed = Pressed {
+                    surface: self.surface,
+                    by: &c.by,
+                    conversation: c.conversation,
+                    message: &c.message,
+                    answer: c.answer,
+                };
+                answer(&c, control.press(pressed).await?.is_some())
+            }
+            AnyCall::Choices(c) => {
+                self.own(c.connector).await?;
+                let typed_in = TypedIn {
+                    connector: c.connector,
+                    conversation: &c.place,
+                    thread_of: c.thread_of.as_deref(),
+                    private: c.private,
+                };
+                let who = (self.surface, c.by.as_str());
+                answer(&c, control.choices(who, typed_in, c.kind, &c.typed).await?)
+            }
+            AnyCall::OnceAWhile(c) => {
+                answer(&c, control.once_a_while(&format!("{} {}", self.surface, c.key)))
+            }
+            AnyCall::RefusalAgain(c) => answer(&c, control.refusal_again(self.surface, &c.account)),
+            AnyCall::TakeBackRefusal(c) => {
+                answer(&c, control.take_back_refusal(self.surface, &c.account).await?)
+            }
+            AnyCall::PairingWords(c) => {
+                answer(&c, control.pairing_words(self.surface, &c.account, &c.name).await)
+            }
+            AnyCall::Welcome(c) => {
+                self.own_person(c.user).await?;
+                answer(&c, control.welcome(c.user, self.surface).await?)
+            }
+            other => Ok(Done::NotMine(Box::new(other))),
+        }
+    }
+}
