@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+pub use cloister_kit::with_causes;
 use cloister_protocol::{ErrorBody, ErrorCode, ParseIdError};
 use cloister_store::StoreError;
 use cloister_store::audit::AuditError;
@@ -116,18 +117,6 @@ impl ControlError {
     pub fn chain(&self) -> String {
         with_causes(self)
     }
-}
-
-/// An error and all its causes.
-pub fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }
 
 /// Rounded up, and at least one: whoever waits that long is not too early.
