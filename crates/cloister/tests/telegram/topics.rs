@@ -45,6 +45,19 @@ async fn each_chat_has_a_topic() {
     assert_eq!(ann.topics(&world.bot).len(), 2, "{:?}", names(&world, &ann));
 }
 
+/// X5: what is said in a new topic while Telegram's answer is still on its way is said in its chat.
+#[tokio::test]
+async fn a_topic_is_spoken_in_before_its_number_is_known() {
+    let world = World::with_topics().await;
+    let (ann, c1) = world.met_in_topic("ann").await;
+    world.telegram.lay_times("createForumTopic", Fault::Late(Duration::from_secs(2)), 1);
+    ann.say(&c1, "/new Groceries");
+    let c2 = ann.topic(&world.bot, "C2").await;
+    ann.ask(&c2, "milk", "echo: milk").await;
+    assert_eq!(names(&world, &ann), ["C1", "C2 · Groceries"]);
+    assert!(!chats(&world, "ann").await.contains("C3"));
+}
+
 /// X5: titles follow both ways, and a name that Telegram would not take is cut.
 #[tokio::test]
 async fn titles_follow_both_ways() {

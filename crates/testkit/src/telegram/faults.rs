@@ -5,8 +5,10 @@ use std::time::Duration;
 /// What is done to a request or its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The answer comes later by this.
+    /// It is done later by this.
     Delay(Duration),
+    /// It is done, and the answer comes later by this.
+    Late(Duration),
     /// The connection is cut before anything is done.
     Cut,
     /// It is done, and the connection cut before the answer: it happened, and nobody knows.

@@ -135,6 +135,11 @@ async fn with_fault(
             sleep(time).await;
             Ok(envelope(&call(shared, bot, method, params, false).await))
         }
+        Some(Fault::Late(time)) => {
+            let done = call(shared, bot, method, params, false).await;
+            sleep(time).await;
+            Ok(envelope(&done))
+        }
         Some(Fault::Cut | Fault::Elsewhere(_)) => Err(CutNow),
         Some(Fault::Swallow) => {
             call(shared, bot, method, params, false).await.ok();
@@ -227,7 +232,7 @@ async fn file(shared: &Shared, rest: &str) -> Result<Reply, CutNow> {
     let fault = shared.change_quietly(|state| faults::take(&mut state.laid, "file"));
     note(shared, bot, "file", json!({"path": path}), 0);
     match fault {
-        Some(Fault::Delay(time)) => sleep(time).await,
+        Some(Fault::Delay(time) | Fault::Late(time)) => sleep(time).await,
         Some(Fault::Cut | Fault::Swallow) => return Err(CutNow),
         Some(Fault::Hang) => std::future::pending().await,
         Some(Fault::Status(status)) => return Ok(page(status)),

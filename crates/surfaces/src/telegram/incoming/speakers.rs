@@ -65,6 +65,7 @@ impl Bot {
             tracing::warn!(place, "a private chat with somebody else's number");
             return Ok(None);
         }
+        self.until_known(message).await?;
         match self.plane.call(Locate { connector: self.id(), sender: account, heard }).await? {
             Located::To(mut speaker) => {
                 self.came_back(&mut speaker.conversation).await?;

@@ -136,6 +136,7 @@ impl Bot {
             .chat_id(TelegramChat::Integer(chat))
             .name(topic_name(row.chat, &mend.title, false))
             .build();
+        let _until_known = self.topics.begin_making(chat);
         let asked = self.api.bot().request("createForumTopic", Some(params));
         let made: Made = match self.api.call(asked).await {
             Ok(made) => made,

@@ -13,6 +13,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use tokio::sync::watch;
+
 use super::updates::wire::Message;
 
 /// How many names of topics are remembered.
@@ -31,6 +33,17 @@ pub(crate) struct Memory {
     names: Mutex<HashMap<String, String>>,
     /// One at a time makes topics.
     making: tokio::sync::Mutex<()>,
+    /// The private chat in which a topic is being made: from before Telegram is asked until it is known whose it is.
+    made_in: watch::Sender<Option<i64>>,
+}
+
+/// As long as it lives, a topic is being made in a private chat.
+struct Making<'a>(&'a watch::Sender<Option<i64>>);
+
+impl Drop for Making<'_> {
+    fn drop(&mut self) {
+        self.0.send_replace(None);
+    }
 }
 
 impl Memory {
@@ -56,6 +69,23 @@ impl Memory {
     fn may_make(&self, chat: i64, now_ms: i64) -> bool {
         let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         self.enabled() && refused.get(&chat).is_none_or(|until| *until <= now_ms)
+    }
+
+    /// A topic is being made in a private chat. Call it with `making` held.
+    fn begin_making(&self, chat: i64) -> Making<'_> {
+        self.made_in.send_replace(Some(chat));
+        Making(&self.made_in)
+    }
+
+    fn is_making(&self, chat: i64) -> bool {
+        *self.made_in.borrow() == Some(chat)
+    }
+
+    /// Waits until no topic is being made in a private chat: asking Telegram for one has a bound.
+    async fn until_made(&self, chat: i64) {
+        let mut now = self.made_in.subscribe();
+        // It can't be closed: we hold the sender.
+        let _ = now.wait_for(|in_chat| *in_chat != Some(chat)).await;
     }
 
     fn opened_again(&self) -> MutexGuard<'_, HashSet<String>> {

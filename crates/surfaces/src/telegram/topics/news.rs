@@ -75,6 +75,20 @@ impl Bot {
         }
     }
 
+    /// Somebody was heard in a topic that nobody knows, while we make one there: it may be that one, whose number
+    /// is still on its way to us, and no chat of its own.
+    pub(crate) async fn until_known(&self, message: &Message) -> Result<(), PlaneError> {
+        let chat = message.chat.id;
+        if message.thread().is_none() || !self.topics.is_making(chat) {
+            return Ok(());
+        }
+        let at = ConversationAt { connector: self.id(), place: message.place() };
+        if self.plane.call(at).await?.is_none() {
+            self.topics.until_made(chat).await;
+        }
+        Ok(())
+    }
+
     /// A person was heard in their private chat: where the bot has topics, each of their chats gets one there.
     pub(crate) async fn at_home(&self, speaker: &Speaker, chat: &str) -> Result<(), PlaneError> {
         let plane = &self.plane;
