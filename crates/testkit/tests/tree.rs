@@ -79,3 +79,30 @@ fn no_query_gets_at_a_connection_of_the_database() {
     }
     assert!(found >= 3, "the walk found only {found} files with a connection");
 }
+
+/// A TCP connection that holds small writes back makes every turn 40 ms longer: what takes connections is these
+/// files, and all of them see to it.
+#[test]
+fn no_tcp_connection_is_taken_that_holds_writes_back() {
+    let programs = ["broker", "cloister", "cloister-agent", "control", "sandbox", "web"];
+    let mut files = Vec::new();
+    for program in programs {
+        rust_files(&root().join("crates").join(program).join("src"), &mut files);
+    }
+    let mut found = Vec::new();
+    for file in files.iter().filter(|file| !file.to_string_lossy().ends_with("_tests.rs")) {
+        let text = std::fs::read_to_string(file).unwrap();
+        let listens = text.contains("TcpListener") || text.contains("serve::Listener");
+        let accepts = ["listener.accept()", "Listener::accept(", "axum::serve(", "poll_accept("];
+        if listens && accepts.iter().any(|accept| text.contains(accept)) {
+            assert!(text.contains("set_nodelay(true)"), "{} holds writes back", file.display());
+            found.push(file.file_name().unwrap().to_string_lossy().into_owned());
+        }
+    }
+    found.sort();
+    assert_eq!(
+        found,
+        ["accept.rs", "relay.rs"],
+        "take connections with `web::connections::accept`"
+    );
+}

@@ -34,7 +34,7 @@ mod test_world;
 
 pub use admin::{admin_router, audit_report};
 pub use auth::{Operator, new_login_token};
-pub use connections::{ConnectionOptions, Network, Serving, serve};
+pub use connections::{ConnectionOptions, Network, Prompt, Serving, serve};
 pub use logins::LoginThrottle;
 pub use mtls::{Remote, RemoteOptions};
 pub use openapi::openapi_text;

@@ -79,6 +79,8 @@ async fn serve(
 
 /// Passes bytes both ways until both directions have ended, one has failed, or nothing moves.
 async fn pass(mut program: TcpStream, door: &Path, idle: Duration) -> io::Result<()> {
+    // A program's answer comes in pieces: none waits until the one before is acknowledged.
+    program.set_nodelay(true)?;
     let mut broker = timeout(CONNECT_TIMEOUT, UnixStream::connect(door)).await??;
     let (mut from_program, mut to_program) = program.split();
     let (mut from_broker, mut to_broker) = broker.split();

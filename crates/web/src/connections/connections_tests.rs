@@ -63,6 +63,16 @@ async fn is_closed(stream: &mut TcpStream) {
     stream.read_to_end(&mut rest).await.ok();
 }
 
+/// Held back until the piece before is acknowledged, every turn of an ordinary client lasts 40 ms longer.
+#[tokio::test]
+async fn what_is_written_leaves_at_once() {
+    let mut listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    let (accepted, _) = accept(&mut listener).await;
+    assert!(accepted.nodelay().unwrap());
+    assert!(!client.nodelay().unwrap(), "it is nothing that every socket has");
+}
+
 /// A client that never finishes its head holds a place for a while, not for ever.
 #[tokio::test(start_paused = true)]
 async fn a_head_that_never_ends_is_given_up() {

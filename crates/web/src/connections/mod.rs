@@ -1,7 +1,8 @@
 //! Serves HTTP/1.1 on connections. Promises: there are never more than the shares allow, and who is logged in has a
 //! share that nobody else can take; none is kept for who is slow to say what they want, to send it, or to read the
-//! answer.
+//! answer; and what is written on one leaves at once.
 
+mod accept;
 mod options;
 mod pace;
 mod places;
@@ -28,6 +29,8 @@ use tower::ServiceExt;
 use crate::peer::Peer;
 use pace::{Held, Paced};
 
+pub use accept::Prompt;
+pub(crate) use accept::accept;
 pub use options::ConnectionOptions;
 pub(crate) use options::Shares;
 pub(crate) use places::{Place, Places, Seat};
@@ -73,12 +76,13 @@ pub async fn serve<L>(
 ) -> io::Result<()>
 where
     L: Listener,
+    L::Io: Prompt,
     L::Addr: Into<Peer>,
 {
     let mut connections = JoinSet::new();
     loop {
         let (io, address) = tokio::select! {
-            accepted = listener.accept() => accepted,
+            accepted = accept(&mut listener) => accepted,
             () = stop.cancelled() => break,
         };
         let peer: Peer = address.into();

@@ -7,7 +7,6 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
-use axum::serve::Listener;
 use cloister_pki::{ENROL_PROTOCOL, Presented};
 use rustls::server::Acceptor;
 use tokio::net::{TcpListener, TcpStream};
@@ -20,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::stream::Revocable;
 use super::{Behind, FromClient, Remote, enrol};
 use crate::caller::Caller;
-use crate::connections::{ConnectionOptions, Place, Serving, Shares};
+use crate::connections::{ConnectionOptions, Place, Serving, Shares, accept};
 use crate::peer::Peer;
 use crate::server::{State, remote_router};
 
@@ -77,7 +76,7 @@ impl Remote {
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
-                (stream, peer) = Listener::accept(&mut listener) => {
+                (stream, peer) = accept(&mut listener) => {
                     let place = serving.places().enter(Some(peer.ip()));
                     let leave = place.seat().leave().clone();
                     let met = Met { stream, peer, place, serving: serving.clone() };
