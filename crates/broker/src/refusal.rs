@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use cloister_protocol::{ErrorBody, ErrorCode, ErrorEnvelope};
+use cloister_protocol::{ErrorBody, ErrorCode, ErrorEnvelope, with_causes};
 use cloister_store::OverBudget;
 
 #[derive(Clone, Debug)]
@@ -32,15 +32,9 @@ impl Refusal {
 
     /// Our own failure. The cause is logged here; the cell learns nothing of it.
     pub(crate) fn internal(what: &'static str, cause: &dyn std::error::Error) -> Self {
-        let mut causes = vec![cause.to_string()];
-        let mut source = cause.source();
-        while let Some(inner) = source {
-            causes.push(inner.to_string());
-            source = inner.source();
-        }
         tracing::error!(
             what,
-            cause = causes.join(": "),
+            error = with_causes(cause),
             "a request of a cell failed in the broker"
         );
         let status = StatusCode::INTERNAL_SERVER_ERROR;

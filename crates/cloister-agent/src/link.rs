@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use cloister_protocol::RequestId;
 use cloister_protocol::link::{Downlink, Reply, Request, Uplink};
+use cloister_protocol::{RequestId, with_causes};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
 use tokio::net::UnixStream;
@@ -276,7 +276,10 @@ async fn read(
             }
             Err(error) => {
                 let start = text::head(&json, 120);
-                log::line(format_args!("ignored a frame that is not ours: {error}: {start:?}"));
+                log::line(format_args!(
+                    "ignored a frame that is not ours: {}: {start:?}",
+                    with_causes(&error)
+                ));
             }
         }
     }
@@ -293,15 +296,12 @@ fn encode(frame: &Uplink) -> Option<Message> {
     match serde_json::to_string(frame) {
         Ok(json) => Some(Message::text(json)),
         Err(error) => {
-            log::line(format_args!("can't write a frame: {error}"));
+            log::line(format_args!("can't write a frame: {}", with_causes(&error)));
             None
         }
     }
 }
 
 fn log_chain(error: &dyn std::error::Error) {
-    match error.source() {
-        Some(source) => log::line(format_args!("{error}: {source}")),
-        None => log::line(format_args!("{error}")),
-    }
+    log::line(format_args!("{}", with_causes(error)));
 }

@@ -27,6 +27,7 @@ mod work;
 use std::process::ExitCode;
 
 use args::Role;
+use cloister_protocol::with_causes;
 
 /// The exit code for wrong arguments (`EX_USAGE`).
 const WRONG_USAGE: u8 = 64;
@@ -35,14 +36,14 @@ fn main() -> ExitCode {
     let args = match args::parse(std::env::args().skip(1)) {
         Ok(args) => args,
         Err(error) => {
-            log::line(format_args!("{error}\n{}", args::USAGE));
+            log::line(format_args!("{}\n{}", with_causes(&error), args::USAGE));
             return ExitCode::from(WRONG_USAGE);
         }
     };
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            log::line(format_args!("can't start the event loop: {error}"));
+            log::line(format_args!("can't start the event loop: {}", with_causes(&error)));
             return ExitCode::FAILURE;
         }
     };

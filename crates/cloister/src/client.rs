@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode};
-use cloister_protocol::{ErrorCode, ErrorEnvelope, UserName};
+use cloister_protocol::{ErrorCode, ErrorEnvelope, UserName, with_causes};
 use http_body_util::BodyExt;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -136,8 +136,9 @@ impl Client {
         &self,
         request: Request<Body>,
     ) -> Result<(StatusCode, bytes::Bytes), CliError> {
-        let failed = |error: &dyn std::fmt::Display| {
-            CliError::new(ErrorCode::Internal, format!("the control plane did not answer: {error}"))
+        let failed = |error: &dyn std::error::Error| {
+            let message = format!("the control plane did not answer: {}", with_causes(error));
+            CliError::new(ErrorCode::Internal, message)
         };
         match self {
             Self::Local { router, .. } => {
@@ -147,7 +148,7 @@ impl Client {
                 Ok((status, body.to_bytes()))
             }
             Self::Running(line @ Line::Socket(_)) => {
-                let reply = line.exchange(request).await.map_err(|e| failed(&e))?;
+                let reply = line.exchange(request).await.map_err(|e| failed(e.as_ref()))?;
                 Ok((reply.status, reply.body))
             }
             Self::Running(line @ Line::Machine(machine)) => {

@@ -10,7 +10,7 @@ use axum::http::Request;
 use cloister_protocol::admin::{NewSession, Session};
 use cloister_protocol::{
     AgentFrame, ApprovalAnswer, Attachment, Cancel, ChatId, ClientFrame, ErrorCode, ErrorEnvelope,
-    ErrorFrame, Message, SendFile, TurnId, Update, UserName,
+    ErrorFrame, Message, SendFile, TurnId, Update, UserName, with_causes,
 };
 use futures_util::{SinkExt, StreamExt};
 use serde::Deserialize;
@@ -111,12 +111,9 @@ impl Connection {
     }
 
     async fn dial(&self) -> Result<WebSocketStream<Stream>, CliError> {
-        let broken = |error: &dyn std::fmt::Display| {
-            CliError::new(
-                ErrorCode::Internal,
-                format!("the agent socket could not be opened: {error}"),
-            )
-            .exit(UNAVAILABLE)
+        let broken = |error: &dyn std::error::Error| {
+            let message = format!("the agent socket could not be opened: {}", with_causes(error));
+            CliError::new(ErrorCode::Internal, message).exit(UNAVAILABLE)
         };
         let path = self.session.agent_ws.replace("{chat}", &self.chat.to_string());
         let after = self.rows.after().map(|row| format!("&after={row}")).unwrap_or_default();
@@ -365,7 +362,7 @@ impl Connection {
         body: Body,
     ) -> Result<bytes::Bytes, CliError> {
         let failed =
-            |error: &dyn std::fmt::Display| CliError::new(ErrorCode::Internal, error.to_string());
+            |error: &dyn std::error::Error| CliError::new(ErrorCode::Internal, with_causes(error));
         let request = Request::builder()
             .method(method)
             .uri(path)
@@ -373,13 +370,16 @@ impl Connection {
             .header("authorization", format!("Bearer {}", self.session.token))
             .body(body)
             .map_err(|e| failed(&e))?;
-        let reply = self.line.exchange(request).await.map_err(|e| failed(&e))?;
+        let reply = self.line.exchange(request).await.map_err(|e| failed(e.as_ref()))?;
         if reply.status.is_success() {
             return Ok(reply.body);
         }
         match serde_json::from_slice::<ErrorEnvelope>(&reply.body) {
             Ok(envelope) => Err(envelope.error.into()),
-            Err(_) => Err(failed(&format!("the control plane answered {}", reply.status))),
+            Err(_) => {
+                let message = format!("the control plane answered {}", reply.status);
+                Err(CliError::new(ErrorCode::Internal, message))
+            }
         }
     }
 }

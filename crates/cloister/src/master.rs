@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cloister_control::{ControlError, MasterSettings, SecretOptions};
-use cloister_protocol::ErrorCode;
+use cloister_protocol::{ErrorCode, with_causes};
 use cloister_store::Store;
 use cloister_store::secrets::{MasterPlace, SecretError};
 use cloister_vault::{Keyring, MasterSource, VaultError};
@@ -48,8 +48,7 @@ pub(crate) fn settings(data: &Path) -> MasterSettings {
 }
 
 fn locked(error: &SecretError, place: &MasterPlace) -> CliError {
-    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}"));
-    let message = format!("nothing was started: {error}{}", cause.unwrap_or_default());
+    let message = format!("nothing was started: {}", with_causes(error));
     let right = match &place.current {
         MasterSource::File(path) => format!("put the right key back at {}", path.display()),
         MasterSource::Command(_) => {

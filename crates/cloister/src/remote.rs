@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::http::{HeaderMap, Method};
 use cloister_pki::{ENROL_PROTOCOL, Identity, Invitation, Moment, NewKey, PkiError};
 use cloister_protocol::admin::clients::{ClientCertificate, Enrol, Renew};
-use cloister_protocol::{ErrorCode, UserName};
+use cloister_protocol::{ErrorCode, UserName, with_causes};
 use cloister_store::Clock;
 use rustls::ClientConfig;
 use tokio::net::TcpStream;
@@ -215,13 +215,7 @@ async fn dial_with(address: &str, tls: Arc<ClientConfig>) -> io::Result<TlsStrea
 
 /// The whole chain of causes, and what to do about the ones that people meet.
 fn unreachable(place: &str, error: &(dyn std::error::Error + 'static)) -> CliError {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
+    let text = with_causes(error);
     let fix = if text.contains("UnknownIssuer") {
         "it is not the machine that the invitation or the certificate is for; ask for a new invitation"
     } else if text.contains("Revoked") || text.contains("alert") {
@@ -235,8 +229,7 @@ fn unreachable(place: &str, error: &(dyn std::error::Error + 'static)) -> CliErr
 }
 
 fn failed(error: PkiError) -> CliError {
-    let cause = std::error::Error::source(&error).map(|source| format!(": {source}"));
-    CliError::new(ErrorCode::Internal, format!("{error}{}", cause.unwrap_or_default()))
+    CliError::new(ErrorCode::Internal, with_causes(&error))
 }
 
 fn now() -> Moment {

@@ -9,12 +9,11 @@ use cloister_control::layout::Layout;
 use cloister_control::ports::{ModelDefaults, SurfaceHosts, Upstream};
 use cloister_control::{
     AuditParts, Control, Metrics, Parts, Policies, SecretOptions, finish_interrupted_change,
-    with_causes,
 };
 use cloister_matrix::MatrixHost;
 use cloister_policy::engine::PolicyErrors;
 use cloister_protocol::admin::Key;
-use cloister_protocol::{ErrorBody, ErrorCode};
+use cloister_protocol::{ErrorBody, ErrorCode, with_causes};
 use cloister_sandbox::NativeBackend;
 use cloister_store::Store;
 use cloister_store::models::Model;
@@ -118,7 +117,7 @@ pub async fn unlock(store: &Store, layout: &Layout) -> Result<Keyring, CliError>
 }
 
 fn no_witnesses(error: cloister_broker::WitnessSetupError) -> CliError {
-    CliError::new(ErrorCode::BadRequest, error.to_string())
+    CliError::new(ErrorCode::BadRequest, with_causes(&error))
         .fix("docs/operating.md lists every setting")
         .exit(BAD_CONFIG)
 }
@@ -130,9 +129,7 @@ fn bad_policies(errors: &PolicyErrors) -> CliError {
 }
 
 fn no_authority(error: cloister_pki::PkiError) -> CliError {
-    let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
-    let message =
-        format!("the certificate authority can't be used: {error}{}", cause.unwrap_or_default());
+    let message = format!("the certificate authority can't be used: {}", with_causes(&error));
     match error {
         cloister_pki::PkiError::BadRequest { .. } => CliError::new(ErrorCode::BadRequest, message)
             .fix("see `[admin] names` in cloister.toml")
@@ -143,14 +140,15 @@ fn no_authority(error: cloister_pki::PkiError) -> CliError {
 
 fn no_doors(error: BuildError) -> CliError {
     match error {
-        BuildError::Egress(wrong) => {
-            CliError::new(ErrorCode::BadRequest, format!("cloister.toml is not right: {wrong}"))
-                .fix("docs/operating.md lists every setting")
-                .exit(BAD_CONFIG)
-        }
+        BuildError::Egress(wrong) => CliError::new(
+            ErrorCode::BadRequest,
+            format!("cloister.toml is not right: {}", with_causes(&wrong)),
+        )
+        .fix("docs/operating.md lists every setting")
+        .exit(BAD_CONFIG),
         BuildError::Client(_) => CliError::new(ErrorCode::Internal, with_causes(&error))
             .fix("if no CA certificates were found, install them: `apt install ca-certificates`"),
-        BuildError::NoRuntime(_) => CliError::new(ErrorCode::Internal, error.to_string()),
+        BuildError::NoRuntime(_) => CliError::new(ErrorCode::Internal, with_causes(&error)),
     }
 }
 

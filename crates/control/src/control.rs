@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use cloister_protocol::TaskId;
+use cloister_protocol::{TaskId, with_causes};
 use cloister_store::Store;
 use cloister_vault::Keyring;
 use tokio::sync::Notify;
@@ -180,7 +180,10 @@ impl Control {
             match self.store().backlog().await {
                 Ok(backlog) if backlog.open == 0 => return,
                 Ok(_) => {}
-                Err(error) => tracing::warn!(%error, "it is not known what is unanswered"),
+                Err(error) => tracing::warn!(
+                    error = with_causes(&error),
+                    "it is not known what is unanswered"
+                ),
             }
             tokio::time::sleep(LOOK_EVERY).await;
         }

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-pub use cloister_kit::with_causes;
-use cloister_protocol::{ErrorBody, ErrorCode, ParseIdError};
+use cloister_protocol::{ErrorBody, ErrorCode, ParseIdError, with_causes};
 use cloister_store::StoreError;
 use cloister_store::audit::AuditError;
 use cloister_store::secrets::SecretError;

@@ -53,7 +53,7 @@ mod watchdog;
 pub use audit_keeper::{AuditOptions, AuditParts, S3Witness, SecretOptions, TwoSources};
 pub use commands::{COMMANDS, MenuItem, is_urgent, menu, spell_commands};
 pub use control::{Control, Parts};
-pub use error::{ControlError, with_causes};
+pub use error::ControlError;
 pub use history::{
     ConfigScope, RolledBack, SettingsCheck, Version, VersionedChange, finish_interrupted_change,
 };

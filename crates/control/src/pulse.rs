@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cloister_protocol::admin::ConnectorState;
+use cloister_protocol::with_causes;
 use cloister_store::connectors::ConnectorLoad;
 use cloister_store::pulse::Pulse;
 use tokio::sync::Mutex;
@@ -37,7 +38,10 @@ impl Control {
         let pulse = match timeout(PATIENCE, self.store().pulse()).await {
             Ok(Ok(pulse)) => Some(pulse),
             Ok(Err(error)) => {
-                tracing::error!(%error, "the database could not be read for the status");
+                tracing::error!(
+                    error = with_causes(&error),
+                    "the database could not be read for the status"
+                );
                 None
             }
             Err(_late) => {
@@ -80,7 +84,10 @@ impl Control {
         let loads = match timeout(PATIENCE, self.store().connector_loads()).await {
             Ok(Ok(loads)) => loads,
             Ok(Err(error)) => {
-                tracing::error!(%error, "the database could not be read for the connectors");
+                tracing::error!(
+                    error = with_causes(&error),
+                    "the database could not be read for the connectors"
+                );
                 return None;
             }
             Err(_late) => return None,

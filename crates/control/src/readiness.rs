@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cloister_protocol::with_causes;
 use serde::Serialize;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
@@ -94,7 +95,7 @@ impl Control {
         match timeout(PATIENCE, self.store().check_readable()).await {
             Ok(Ok(())) => good(id, "can be read"),
             Ok(Err(error)) => {
-                tracing::error!(%error, "the database can't be read");
+                tracing::error!(error = with_causes(&error), "the database can't be read");
                 bad(id, "can't be read", "see the log; look at the disk with `df -h` and `dmesg`")
             }
             Err(_late) => bad(
@@ -111,7 +112,7 @@ impl Control {
         match timeout(PATIENCE, self.store().check_writable()).await {
             Ok(Ok(())) => good(id, "takes writes"),
             Ok(Err(error)) => {
-                tracing::error!(%error, "the database takes no writes");
+                tracing::error!(error = with_causes(&error), "the database takes no writes");
                 bad(id, "takes no writes", "see the log; look at the disk with `df -h`")
             }
             Err(_late) => bad(

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use cloister_protocol::{Attachment, ChatId, ErrorCode, UserId, WorkspaceId};
+use cloister_protocol::{Attachment, ChatId, ErrorCode, UserId, WorkspaceId, with_causes};
 use cloister_store::audit::{Entry, Fingerprint};
 
 use crate::control::Control;
@@ -157,7 +157,10 @@ impl Upload {
         let Kept { control, tree, workspace, path, entry, attachment } = kept;
         if let Err(error) = control.store().audit(entry.of_workspace(workspace)).await {
             if let Err(error) = tree.remove(&path) {
-                tracing::warn!(%error, "an upload that could not be recorded could not be removed");
+                tracing::warn!(
+                    error = with_causes(&error),
+                    "an upload that could not be recorded could not be removed"
+                );
             }
             return Err(error.into());
         }
@@ -170,7 +173,10 @@ impl Upload {
         let path = self.file.name(&self.wanted)?;
         if let Err(error) = self.control.backend().adopt(self.workspace, &self.file.file) {
             if let Err(error) = self.tree.remove(&path) {
-                tracing::warn!(%error, "an upload that could not be kept could not be removed");
+                tracing::warn!(
+                    error = with_causes(&error),
+                    "an upload that could not be kept could not be removed"
+                );
             }
             return Err(ControlError::io(failed)(error));
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cloister_protocol::{ErrorBody, ErrorCode, ParseIdError};
+use cloister_protocol::{ErrorBody, ErrorCode, ParseIdError, with_causes};
 
 #[derive(Debug, thiserror::Error)]
 #[error("{}", body.message)]
@@ -93,16 +93,4 @@ impl From<ParseIdError> for PlaneError {
     fn from(error: ParseIdError) -> Self {
         Self::refused(ErrorCode::BadRequest, error.to_string())
     }
-}
-
-/// An error and all its causes.
-pub fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }

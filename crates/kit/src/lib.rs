@@ -20,7 +20,7 @@ pub mod words;
 pub use backoff::Backoff;
 pub use commands::Commands;
 pub use connections::{Bots, Connections, Place, kept};
-pub use error::{PlaneError, with_causes};
+pub use error::PlaneError;
 pub use host::{Host, serve};
 pub use memory::{Lately, Patience};
 pub use plane::{Attachment, Changes, Line, News, Plane, Settings};

@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use cloister_protocol::with_causes;
 use cloister_testkit::chaos::rooms::{self, RoomsOptions, RoomsOutcome, Where};
 use cloister_testkit::chaos::{self, Options, Outcome};
 
@@ -73,7 +74,13 @@ pub(crate) async fn run(arguments: &Chaos) -> ExitCode {
             }
         }
         Err(error) => {
-            writeln!(std::io::stderr().lock(), "chaos: seed={}: {error}", options.seed).ok();
+            writeln!(
+                std::io::stderr().lock(),
+                "chaos: seed={}: {}",
+                options.seed,
+                with_causes(&error)
+            )
+            .ok();
             ExitCode::FAILURE
         }
     }
@@ -104,8 +111,8 @@ async fn in_rooms(arguments: &Chaos, on: Where) -> ExitCode {
             }
         }
         Err(error) => {
-            let (surface, seed) = (on.name(), options.seed);
-            writeln!(std::io::stderr().lock(), "chaos: {surface} seed={seed}: {error}").ok();
+            let (surface, seed, why) = (on.name(), options.seed, with_causes(&error));
+            writeln!(std::io::stderr().lock(), "chaos: {surface} seed={seed}: {why}").ok();
             ExitCode::FAILURE
         }
     }

@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use cloister_protocol::with_causes;
 use cloister_testkit::rooms_bench::{self, Plan};
 
 /// Measures the product on Matrix, on this machine, against a real Synapse.
@@ -34,7 +35,7 @@ pub(crate) async fn run(asked: &MatrixBench) -> ExitCode {
     match Box::pin(rooms_bench::run(&plan, &tell)).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            writeln!(std::io::stderr().lock(), "matrix-bench: {error}").ok();
+            writeln!(std::io::stderr().lock(), "matrix-bench: {}", with_causes(&error)).ok();
             ExitCode::FAILURE
         }
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use cloister_protocol::{ErrorCode, ErrorEnvelope};
+use cloister_protocol::{ErrorCode, ErrorEnvelope, with_causes};
 use rustix::process::{Pid, Signal};
 use serde::Deserialize;
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -149,7 +149,10 @@ impl Plane {
         if tokio::time::timeout(STOP_TIME, self.child.wait()).await.is_err()
             && let Err(error) = self.child.kill().await
         {
-            tracing::warn!(%error, "the measured control plane could not be killed");
+            tracing::warn!(
+                error = with_causes(&error),
+                "the measured control plane could not be killed"
+            );
         }
     }
 }

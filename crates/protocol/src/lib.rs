@@ -1,10 +1,12 @@
 //! The words that the parts of Cloister say to each other.
 //!
-//! Owns: ids, the frames of the agent socket and of the link, error codes, the admin API's types.
+//! Owns: ids, the frames of the agent socket and of the link, error codes, how causes are told, the admin API's
+//! types.
 //! Promises: no I/O, no async, no policy; what it serialises is described by the committed JSON
 //! Schema under `docs/`.
 
 pub mod admin;
+mod causes;
 mod errors;
 mod frames;
 mod ids;
@@ -13,6 +15,7 @@ pub mod link;
 pub mod schema;
 pub mod surface;
 
+pub use causes::with_causes;
 pub use errors::{ErrorBody, ErrorCode, ErrorEnvelope};
 pub use frames::{
     AgentFrame, Answer, ApprovalAnswer, Ask, Attachment, Cancel, ClientFrame, End, ErrorFrame,

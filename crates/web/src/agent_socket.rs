@@ -13,7 +13,7 @@ use cloister_control::{AccessChanges, Control, ControlError, IncomingMessage, Pe
 use cloister_policy::engine::ChatCall;
 use cloister_protocol::{
     AgentFrame, ApprovalAnswer, Cancel, ChatId, ClientFrame, ErrorCode, ErrorFrame,
-    MAX_FRAME_BYTES, Message, UserName, WorkspaceId,
+    MAX_FRAME_BYTES, Message, UserName, WorkspaceId, with_causes,
 };
 use cloister_store::outbox::OutboxItem;
 use cloister_store::tokens::TokenOwner;
@@ -248,7 +248,7 @@ impl Client {
             None => store.undelivered(self.workspace, self.chat).await,
         };
         let rows = rows.map_err(|error| {
-            tracing::error!(%error, "what is to be sent could not be read");
+            tracing::error!(error = with_causes(&error), "what is to be sent could not be read");
             Closed
         })?;
         let last = rows.last().map_or(after.unwrap_or(0), |row| row.id);
@@ -283,7 +283,7 @@ impl Client {
         if let Some(Kept { row, .. }) = kept
             && let Err(error) = self.control.store().mark_shown(row).await
         {
-            tracing::error!(%error, "a delivery could not be noted");
+            tracing::error!(error = with_causes(&error), "a delivery could not be noted");
         }
         Ok(())
     }
@@ -292,7 +292,7 @@ impl Client {
         match serde_json::to_string(frame) {
             Ok(json) => send(socket, WsMessage::Text(json.into())).await,
             Err(error) => {
-                tracing::error!(%error, "a frame could not be written");
+                tracing::error!(error = with_causes(&error), "a frame could not be written");
                 Ok(())
             }
         }
@@ -308,14 +308,14 @@ impl Client {
         let mut value = match serde_json::to_value(frame) {
             Ok(value) => value,
             Err(error) => {
-                tracing::error!(%error, "a frame could not be written");
+                tracing::error!(error = with_causes(&error), "a frame could not be written");
                 return Ok(());
             }
         };
         // A question may have been answered since it was asked.
         let mut now = Now::default();
         if let Err(error) = now.look_up(self.control.store(), frame).await {
-            tracing::error!(%error, "how a question stands could not be read");
+            tracing::error!(error = with_causes(&error), "how a question stands could not be read");
             return Err(Closed);
         }
         if let Some(fields) = value.as_object_mut() {
@@ -497,7 +497,7 @@ async fn send_with_row(
             send(socket, WsMessage::Text(value.to_string().into())).await
         }
         Err(error) => {
-            tracing::error!(%error, "a frame could not be written");
+            tracing::error!(error = with_causes(&error), "a frame could not be written");
             Ok(())
         }
     }

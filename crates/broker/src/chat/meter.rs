@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use cloister_control::Metrics;
 use cloister_control::ports::Principal;
 use cloister_protocol::Level;
-use cloister_protocol::{ErrorCode, Usage};
+use cloister_protocol::{ErrorCode, Usage, with_causes};
 use cloister_store::audit::Entry;
 use cloister_store::models::Model;
 use cloister_store::{BudgetKind, NewCall, OverBudget, Reservation, Settlement, Store};
@@ -132,7 +132,7 @@ impl Lease {
         };
         if let Err(error) = result {
             // The reservation stays held, and is settled in full at the next start.
-            tracing::error!(%error, source = ?std::error::Error::source(&error), "a model call could not be settled");
+            tracing::error!(error = with_causes(&error), "a model call could not be settled");
         }
         settlement
     }
@@ -180,7 +180,7 @@ async fn over_budget(store: &Store, who: Principal, over: &OverBudget) -> Refusa
     let name = match store.user_of(who.workspace).await {
         Ok(user) => user.name.to_string(),
         Err(error) => {
-            tracing::warn!(%error, workspace = %who.workspace, "the name of a user was not found");
+            tracing::warn!(error = with_causes(&error), workspace = %who.workspace, "the name of a user was not found");
             "NAME".to_owned()
         }
     };

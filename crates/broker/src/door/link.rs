@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
 use cloister_protocol::link::Uplink;
-use cloister_protocol::{AgentFrame, ErrorCode, ErrorFrame, MAX_FRAME_BYTES};
+use cloister_protocol::{AgentFrame, ErrorCode, ErrorFrame, MAX_FRAME_BYTES, with_causes};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use serde::Deserialize;
@@ -60,7 +60,7 @@ async fn read(
             Some(Ok(Message::Close(_))) | None => return,
             Some(Err(broken)) => {
                 // The agent died, or sent what is no frame at all; if it lives, it is told.
-                tracing::debug!(error = %broken, workspace = %door.who.workspace, "a link broke");
+                tracing::debug!(error = with_causes(&broken), workspace = %door.who.workspace, "a link broke");
                 let told = error(ErrorCode::TooLarge, "the frame is too large, or is not a frame");
                 drop(errors.send(told).await);
                 return;
@@ -115,7 +115,7 @@ async fn write(
         }
     };
     if let Err(error) = sink.send(Message::Close(Some(reason))).await {
-        tracing::debug!(%error, "a link was gone before it was closed");
+        tracing::debug!(error = with_causes(&error), "a link was gone before it was closed");
     }
 }
 
@@ -123,7 +123,7 @@ fn text(frame: &impl serde::Serialize) -> Option<Message> {
     match serde_json::to_string(frame) {
         Ok(json) => Some(Message::text(json)),
         Err(error) => {
-            tracing::error!(%error, "a frame could not be written as JSON");
+            tracing::error!(error = with_causes(&error), "a frame could not be written as JSON");
             None
         }
     }

@@ -16,7 +16,7 @@ use axum::{Json, Router};
 use bytes::Bytes;
 use cloister_control::ports::{LinkSide, More, Principal};
 use cloister_policy::reach::CellRequest;
-use cloister_protocol::{ErrorCode, ErrorEnvelope};
+use cloister_protocol::{ErrorCode, ErrorEnvelope, with_causes};
 use futures_util::stream;
 use http_body_util::LengthLimitError;
 use hyper::body::Incoming;
@@ -126,7 +126,7 @@ pub(super) async fn serve(listener: UnixListener, door: Arc<Door>) {
                 connections.spawn(connection(stream, routes.clone(), Arc::clone(&door)));
             }
             Err(error) => {
-                tracing::warn!(%error, workspace = %door.who.workspace, "a door could not accept");
+                tracing::warn!(error = with_causes(&error), workspace = %door.who.workspace, "a door could not accept");
                 sleep(Duration::from_millis(100)).await;
             }
         }
@@ -152,7 +152,7 @@ async fn connection(stream: UnixStream, routes: Router, door: Arc<Door>) {
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
     if let Err(error) = served.await {
-        tracing::debug!(%error, "a connection of a cell ended early");
+        tracing::debug!(error = with_causes(&error), "a connection of a cell ended early");
     }
 }
 

@@ -6,6 +6,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use cloister_protocol::with_causes;
 use tokio::net::UnixListener;
 
 /// A socket file; dropping it removes it.
@@ -37,7 +38,7 @@ impl Socket {
 impl Drop for Socket {
     fn drop(&mut self) {
         if let Err(error) = remove(&self.path) {
-            tracing::warn!(%error, socket = %self.path.display(), "a door's socket was not removed");
+            tracing::warn!(error = with_causes(&error), socket = %self.path.display(), "a door's socket was not removed");
         }
     }
 }

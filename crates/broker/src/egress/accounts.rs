@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use cloister_policy::egress::Host;
-use cloister_protocol::UserId;
+use cloister_protocol::{UserId, with_causes};
 use cloister_store::egress::Traffic;
 use cloister_store::{Clock, Store, StoreError};
 use tokio::time::{MissedTickBehavior, interval};
@@ -87,7 +87,7 @@ impl Accounts {
             for (host, traffic) in account.take_unwritten() {
                 let added = self.store.add_egress_usage(user, host.as_str(), traffic).await;
                 if let Err(error) = added {
-                    tracing::error!(%error, %user, "what went out could not be counted; it is tried again");
+                    tracing::error!(error = with_causes(&error), %user, "what went out could not be counted; it is tried again");
                     account.add(&host, traffic);
                 }
             }

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 
 use cloister_policy::egress::{Destination, Scheme};
-use cloister_protocol::WorkspaceId;
+use cloister_protocol::{WorkspaceId, with_causes};
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use tokio::time::timeout;
@@ -87,7 +87,7 @@ impl Dialer {
             }
             Ok(Ok(found)) => found,
             Ok(Err(error)) => {
-                tracing::debug!(%error, host = %to.host, "a name was not found");
+                tracing::debug!(error = with_causes(&error), host = %to.host, "a name was not found");
                 return Err(Failure::bad_gateway(format!("{} was not found", to.host)).into());
             }
             Err(_elapsed) => {
@@ -108,7 +108,10 @@ impl Dialer {
             return Err(denied("bad_address", "it has too many addresses".to_owned()));
         }
         let own = self.network.own_addresses().map_err(|error| {
-            tracing::error!(%error, "the addresses of this machine could not be read");
+            tracing::error!(
+                error = with_causes(&error),
+                "the addresses of this machine could not be read"
+            );
             denied("internal", "the addresses of this machine could not be read".to_owned())
         })?;
         for address in found {

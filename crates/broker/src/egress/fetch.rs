@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use cloister_policy::egress::{Authority, Destination, Scheme, one_path};
+use cloister_protocol::with_causes;
 use http_body_util::BodyExt;
 use serde::Deserialize;
 use tokio::time::timeout;
@@ -135,7 +136,7 @@ async fn read(mut body: Body, limit: u64, host: &str) -> Result<(Bytes, bool), S
     let mut read = BytesMut::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| {
-            tracing::debug!(%error, "a page broke off");
+            tracing::debug!(error = with_causes(&error), "a page broke off");
             Failure::bad_gateway(format!("the page of {host} broke off"))
         })?;
         let Ok(data) = frame.into_data() else { continue };

@@ -9,6 +9,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode, Uri, Version, header};
 use axum::response::Response;
 use cloister_policy::egress::Destination;
+use cloister_protocol::with_causes;
 use hyper::body::{Body as HttpBody, Incoming};
 use hyper::client::conn::http1;
 use tokio::sync::OwnedSemaphorePermit;
@@ -142,11 +143,18 @@ impl Outlet {
         let shaken =
             http1::Builder::new().max_buf_size(HEAD_BYTES).handshake::<_, Body>(connection).await;
         let (sender, connection) = shaken.map_err(|error| {
-            Failure::bad_gateway(format!("{} can't be asked: {error}", to.authority()))
+            Failure::bad_gateway(format!(
+                "{} can't be asked: {}",
+                to.authority(),
+                with_causes(&error)
+            ))
         })?;
         self.spawn(async move {
             if let Err(error) = connection.await {
-                tracing::debug!(%error, "a connection to the outside ended early");
+                tracing::debug!(
+                    error = with_causes(&error),
+                    "a connection to the outside ended early"
+                );
             }
         });
         Ok(Open { sender, at })
@@ -234,7 +242,8 @@ impl Ready {
 }
 
 fn failed(to: &Destination, error: &hyper::Error) -> Stopped {
-    let message = format!("{} did not answer as it should: {error}", to.authority());
+    let why = with_causes(error);
+    let message = format!("{} did not answer as it should: {why}", to.authority());
     Failure::bad_gateway(message).into()
 }
 

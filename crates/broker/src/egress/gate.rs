@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cloister_control::Metrics;
 use cloister_control::ports::{CameIn, Clearance, Egress, Gated, LinkSide, Outward, Principal};
 use cloister_policy::egress::{Access, Allowlist, Decision, Destination, Host};
+use cloister_protocol::with_causes;
 use cloister_store::Store;
 use cloister_store::audit::Entry;
 use cloister_vault::SecretName;
@@ -114,7 +115,7 @@ impl Gate {
 
     async fn user_rules(&self, to: &Destination) -> Result<Arc<Allowlist>, Denied> {
         let rules = self.store.egress_rules(self.who.user).await.map_err(|error| {
-            tracing::error!(%error, user = %self.who.user, "the rules of a user could not be read");
+            tracing::error!(error = with_causes(&error), user = %self.who.user, "the rules of a user could not be read");
             Denied::new("internal", &to.authority(), "the rules could not be read")
         })?;
         let mut parsed = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -136,7 +137,10 @@ impl Gate {
         }
         let entry = Entry::of_cell(self.who.workspace, "egress.open", host).with(self.place());
         self.store.audit(entry).await.map_err(|error| {
-            tracing::error!(%error, "egress could not be audited and is refused");
+            tracing::error!(
+                error = with_causes(&error),
+                "egress could not be audited and is refused"
+            );
             Denied::new("internal", host, "it could not be put into the audit trail")
         })?;
         self.lock_opened().insert(host.to_owned());
@@ -204,7 +208,10 @@ impl Gate {
     /// Records that content reaches the sandbox. Where that fails, the content must stay outside.
     pub(super) async fn came_in(&self, content: CameIn) -> Result<(), Failure> {
         self.link.came_in(content).await.map_err(|error| {
-            tracing::error!(%error, "content from outside was not handed over");
+            tracing::error!(
+                error = with_causes(&error),
+                "content from outside was not handed over"
+            );
             Failure::bad_gateway(format!("the answer is not handed over: {error}"))
         })
     }
@@ -214,7 +221,10 @@ impl Gate {
         let detail = format!("{}: {host}", self.place());
         let entry = Entry::of_cell(self.who.workspace, "secret.use", name).with(detail);
         self.store.audit(entry).await.map_err(|error| {
-            tracing::error!(%error, "the use of a secret could not be audited and is refused");
+            tracing::error!(
+                error = with_causes(&error),
+                "the use of a secret could not be audited and is refused"
+            );
             Denied::new("internal", host, "it could not be put into the audit trail")
         })
     }
@@ -238,7 +248,7 @@ impl Gate {
                 denied.reason
             ));
             if let Err(error) = self.store.audit(entry).await {
-                tracing::error!(%error, "a refusal could not be audited");
+                tracing::error!(error = with_causes(&error), "a refusal could not be audited");
             }
         }
         if hearers.person {
@@ -262,7 +272,10 @@ impl Gate {
         let Some(summary) = self.refusals.summary() else { return };
         let entry = Entry::of_cell(self.who.workspace, "egress.closed", self.place()).with(summary);
         if let Err(error) = self.store.audit(entry).await {
-            tracing::error!(%error, "the refusals of a door could not be audited");
+            tracing::error!(
+                error = with_causes(&error),
+                "the refusals of a door could not be audited"
+            );
         }
     }
 

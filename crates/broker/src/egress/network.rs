@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
 use cloister_policy::egress::{AddressClass, Host, address_is_public};
+use cloister_protocol::with_causes;
 use futures_util::future::BoxFuture;
 use rustls::pki_types::CertificateDer;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -89,7 +90,10 @@ impl Network for SystemNetwork {
     fn roots(&self) -> io::Result<Vec<CertificateDer<'static>>> {
         let found = rustls_native_certs::load_native_certs();
         for error in &found.errors {
-            tracing::warn!(%error, "a certificate authority of the system could not be read");
+            tracing::warn!(
+                error = with_causes(&error),
+                "a certificate authority of the system could not be read"
+            );
         }
         Ok(found.certs)
     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use cloister_control::ports::{Egress, LinkSide, Principal};
-use cloister_protocol::WorkspaceId;
+use cloister_protocol::{WorkspaceId, with_causes};
 use tokio::sync::{OnceCell, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -95,8 +95,7 @@ impl Outlet {
     /// The secrets as they are now; without them nothing goes out, as nothing could be masked.
     pub(super) async fn secrets(&self, host: &str) -> Result<Now, Denied> {
         self.shelf.look().await.map_err(|error| {
-            let cause = std::error::Error::source(&error).map(ToString::to_string);
-            tracing::error!(%error, cause, "a request is refused");
+            tracing::error!(error = with_causes(&error), "a request is refused");
             Denied::new("internal", host, "the user's secrets could not be read")
         })
     }
@@ -126,7 +125,10 @@ impl Outlet {
             Ok(Arc::new(Meter::new(self.options().door_bytes, account)))
         });
         made.await.cloned().map_err(|error: cloister_store::StoreError| {
-            tracing::error!(%error, "what a user sent today could not be read");
+            tracing::error!(
+                error = with_causes(&error),
+                "what a user sent today could not be read"
+            );
             Denied::new("internal", host, "what was sent today could not be read")
         })
     }

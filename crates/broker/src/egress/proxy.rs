@@ -7,6 +7,7 @@ use axum::http::request::Parts;
 use axum::http::{Method, Request};
 use axum::response::Response;
 use cloister_policy::egress::{Authority, Destination, Scheme, one_path};
+use cloister_protocol::with_causes;
 use hyper::body::Incoming;
 
 use super::headers;
@@ -58,7 +59,10 @@ async fn open_tunnel(
     outlet.spawn(async move {
         match upgrade.await {
             Ok(upgraded) => tunnel::run(inside, upgraded, to).await,
-            Err(error) => tracing::debug!(%error, "a tunnel was given up before it was open"),
+            Err(error) => tracing::debug!(
+                error = with_causes(&error),
+                "a tunnel was given up before it was open"
+            ),
         }
         drop(permit);
     });

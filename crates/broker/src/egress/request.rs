@@ -11,6 +11,7 @@ use bytes::{Bytes, BytesMut};
 use cloister_control::ports::Outward;
 use cloister_policy::egress::{Destination, Scheme, one_query};
 use cloister_policy::outgoing::Outgoing;
+use cloister_protocol::with_causes;
 use flate2::read::MultiGzDecoder;
 use http_body_util::BodyExt;
 use hyper::body::Body as HttpBody;
@@ -128,7 +129,7 @@ impl Outlet {
                 Ok(None) => return Ok(read.freeze()),
                 Ok(Some(Ok(frame))) => frame,
                 Ok(Some(Err(error))) => {
-                    tracing::debug!(%error, "a request broke off");
+                    tracing::debug!(error = with_causes(&error), "a request broke off");
                     return Err(Failure::bad_gateway("the request broke off").into());
                 }
                 Err(_elapsed) => {
@@ -205,7 +206,7 @@ impl Outlet {
         let name = &borne.secret.name;
         self.gate().intend(name, host).await?;
         let failed = |error: &dyn std::error::Error| {
-            tracing::error!(%error, secret = %name, "a secret could not be used");
+            tracing::error!(error = with_causes(&error), secret = %name, "a secret could not be used");
             Denied::new("internal", host, format!("the secret {name} could not be opened"))
         };
         let opened = self.shelf.open(name).await.map_err(|error| failed(&error))?;

@@ -11,6 +11,7 @@ use axum::body::Body;
 use axum::http::Request;
 use axum::response::Response;
 use cloister_policy::egress::Destination;
+use cloister_protocol::with_causes;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper::upgrade::Upgraded;
@@ -44,7 +45,7 @@ pub(super) async fn run(outlet: Arc<Outlet>, upgraded: Upgraded, to: Destination
         .max_buf_size(HEAD_BYTES)
         .serve_connection(TokioIo::new(stream), service);
     if let Err(error) = served.await {
-        tracing::debug!(%error, "a tunnel ended early");
+        tracing::debug!(error = with_causes(&error), "a tunnel ended early");
     }
 }
 
@@ -57,7 +58,7 @@ async fn accept(
     let config = match outlet.authority().map(|authority| authority.server_for(&to.host)) {
         Ok(Ok(config)) => config,
         Ok(Err(error)) => {
-            tracing::error!(%error, host = %to.host, "a certificate for a tunnel could not be made");
+            tracing::error!(error = with_causes(&error), host = %to.host, "a certificate for a tunnel could not be made");
             return None;
         }
         Err(refusal) => {
@@ -73,7 +74,7 @@ async fn accept(
     match timeout(HANDSHAKE, shaking).await {
         Ok(Ok(accepted)) => Some(accepted),
         Ok(Err(error)) => {
-            tracing::debug!(%error, host = %to.host, "what came through a tunnel was not TLS");
+            tracing::debug!(error = with_causes(&error), host = %to.host, "what came through a tunnel was not TLS");
             None
         }
         Err(_elapsed) => None,

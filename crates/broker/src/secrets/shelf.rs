@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use cloister_control::ports::Principal;
+use cloister_protocol::with_causes;
 use cloister_store::audit::Entry;
 use cloister_store::secrets::{OpenSecret, SecretError, SecretInfo};
 use cloister_store::{Store, StoreError};
@@ -138,7 +139,7 @@ impl Shelf {
             }
             let entry = Entry::of_cell(self.who.workspace, "secret.masked", &name).with(place);
             if let Err(error) = self.store.audit(entry).await {
-                tracing::error!(%error, secret = %name, "that a secret was masked could not be audited");
+                tracing::error!(error = with_causes(&error), secret = %name, "that a secret was masked could not be audited");
             }
         }
     }

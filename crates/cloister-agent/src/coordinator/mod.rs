@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use cloister_protocol::link::{Downlink, Trigger, Uplink};
-use cloister_protocol::{ChatId, End, MessageId, TurnId};
+use cloister_protocol::{ChatId, End, MessageId, TurnId, with_causes};
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesOrdered;
@@ -39,7 +39,7 @@ pub(crate) async fn run(door: PathBuf, workspace: PathBuf) -> ExitCode {
     let (journal, finished) = match Journal::start(workspace.clone()) {
         Ok(started) => started,
         Err(error) => {
-            log::line(format_args!("can't start the journal: {error}"));
+            log::line(format_args!("can't start the journal: {}", with_causes(&error)));
             return ExitCode::FAILURE;
         }
     };
@@ -54,7 +54,7 @@ pub(crate) async fn run(door: PathBuf, workspace: PathBuf) -> ExitCode {
         result = coordinator.serve(frames) => match result {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
-                log::line(format_args!("{error}"));
+                log::line(format_args!("{}", with_causes(&error)));
                 ExitCode::FAILURE
             }
         },
@@ -201,7 +201,7 @@ impl Coordinator {
             Err(error) => {
                 // A turn that fell over is resumed by the next launch; going on without it is not
                 // possible because its chat would wait for ever.
-                log::line(format_args!("a turn fell over: {error}"));
+                log::line(format_args!("a turn fell over: {}", with_causes(&error)));
                 return Err(LinkError::Gone);
             }
         }

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
+use cloister_protocol::with_causes;
 
 use crate::door::{Bounds, Door, DoorError};
 use crate::log;
@@ -82,8 +83,12 @@ impl Egress {
         let asked = self.door.get("/secrets", QUICK).await;
         match asked.map(|answered| serde_json::from_slice(&answered.body)) {
             Ok(Ok(secrets)) => self.secrets = secrets,
-            Ok(Err(error)) => log::line(format_args!("the secrets can't be read: {error}")),
-            Err(error) => log::line(format_args!("the secrets can't be had: {error}")),
+            Ok(Err(error)) => {
+                log::line(format_args!("the secrets can't be read: {}", with_causes(&error)))
+            }
+            Err(error) => {
+                log::line(format_args!("the secrets can't be had: {}", with_causes(&error)))
+            }
         }
         secrets::told(&self.secrets)
     }
@@ -138,11 +143,11 @@ impl Egress {
         match asked.map(|answered| self.refusals.take(&answered.body)) {
             Ok(Ok(told)) => told,
             Ok(Err(error)) => {
-                log::line(format_args!("the refusals can't be read: {error}"));
+                log::line(format_args!("the refusals can't be read: {}", with_causes(&error)));
                 None
             }
             Err(error) => {
-                log::line(format_args!("the refusals can't be had: {error}"));
+                log::line(format_args!("the refusals can't be had: {}", with_causes(&error)));
                 None
             }
         }

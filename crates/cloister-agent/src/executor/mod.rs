@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use cloister_protocol::link::{Downlink, Finish, Start, Uplink};
+use cloister_protocol::with_causes;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
@@ -73,7 +74,8 @@ async fn work(link: Link, mut frames: mpsc::Receiver<Downlink>, tools: Tools) ->
     match finish {
         Ok(finish) => farewell(&link, &mut frames, finish).await,
         Err(error) => {
-            log::line(format_args!("task {task} is left for another attempt: {error}"));
+            let why = with_causes(&error);
+            log::line(format_args!("task {task} is left for another attempt: {why}"));
             ExitCode::FAILURE
         }
     }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use cloister_protocol::ChatId;
+use cloister_protocol::{ChatId, with_causes};
 
 use super::{ChatDb, JournalError};
 use crate::log;
@@ -39,7 +39,10 @@ impl Shelf {
     ) -> Result<T, JournalError> {
         match self.open(chat).and_then(&work) {
             Err(error) if is_damage(&error) => {
-                log::line(format_args!("the journal of chat {chat} is damaged: {error}"));
+                log::line(format_args!(
+                    "the journal of chat {chat} is damaged: {}",
+                    with_causes(&error)
+                ));
                 self.open.retain(|(open, _)| *open != chat);
                 let aside = set_aside(&self.folder(chat))
                     .map_err(|source| JournalError::SetAside { chat, source })?;

@@ -16,7 +16,7 @@ use cloister_protocol::link::{
 };
 use cloister_protocol::{
     End, ErrorCode, MAX_TEXT_BYTES, MessageId, ParseIdError, RequestId, ToolCall, ToolResult,
-    TurnId, Usage,
+    TurnId, Usage, with_causes,
 };
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
@@ -388,8 +388,7 @@ pub(crate) fn request_id(owner: &str, place: CallPlace) -> Result<RequestId, Par
 }
 
 pub(crate) fn log_journal(error: &JournalError) {
-    let source = std::error::Error::source(error).map(|source| format!(": {source}"));
-    log::line(format_args!("{error}{}", source.unwrap_or_default()));
+    log::line(format_args!("{}", with_causes(error)));
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Renews a chat's running summary, off the answering path. Failing is harmless: the next turn tries
 //! again.
 
-use cloister_protocol::ChatId;
+use cloister_protocol::{ChatId, with_causes};
 
 use super::{Desk, log_journal};
 use crate::context::{Backlog, backlog};
@@ -38,6 +38,8 @@ async fn fold(desk: &Desk, chat: ChatId, backlog: Backlog) {
             }
         }
         Ok(_empty) => {}
-        Err(error) => log::line(format_args!("chat {chat} was not summarised: {error}")),
+        Err(error) => {
+            log::line(format_args!("chat {chat} was not summarised: {}", with_causes(&error)));
+        }
     }
 }

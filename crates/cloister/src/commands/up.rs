@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cloister_control::ports::CheckStatus;
 use cloister_control::{Control, Metrics, UserOptions};
-use cloister_protocol::{ErrorCode, UserName};
+use cloister_protocol::{ErrorCode, UserName, with_causes};
 use cloister_store::users::User;
 use cloister_web::{Operator, Serving, State};
 use rustix::process::{Resource, Rlimit};
@@ -158,11 +158,11 @@ async fn drain(
     // Whatever the stop itself recorded is signed too.
     built.control.close_audit(CLOSE_TIME).await;
     if let Err(error) = built.control.store().close().await {
-        tracing::warn!(%error, "the database could not be closed in order");
+        tracing::warn!(error = with_causes(&error), "the database could not be closed in order");
     }
     let socket = crate::client::socket_path(built.control.layout().root());
     if let Err(error) = std::fs::remove_file(&socket) {
-        tracing::warn!(%error, "the control socket could not be removed");
+        tracing::warn!(error = with_causes(&error), "the control socket could not be removed");
     }
     tracing::info!("stopped");
 }
@@ -172,7 +172,7 @@ pub fn raise_open_files() -> usize {
     let limit = rustix::process::getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
     if let Err(error) = rustix::process::setrlimit(Resource::Nofile, raised) {
-        tracing::warn!(%error, "the limit of open files could not be raised");
+        tracing::warn!(error = with_causes(&error), "the limit of open files could not be raised");
     }
     let now = rustix::process::getrlimit(Resource::Nofile).current;
     now.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX))

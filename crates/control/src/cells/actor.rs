@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cloister_protocol::link::{Cause, Downlink, Trigger, Uplink};
-use cloister_protocol::{ChatId, ErrorCode, TurnId, WorkspaceId};
+use cloister_protocol::{ChatId, ErrorCode, TurnId, WorkspaceId, with_causes};
 use cloister_store::inbox::InboxItem;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
@@ -380,7 +380,7 @@ impl Actor {
                 Ok(()) => return,
                 Err(ControlError::Launch(error)) => {
                     self.failed_launches += 1;
-                    tracing::error!(workspace = %self.workspace, %error, "the cell did not start");
+                    tracing::error!(workspace = %self.workspace, error = with_causes(&error), "the cell did not start");
                     if self.failed_launches < MAX_FAILED_LAUNCHES {
                         tokio::time::sleep(Duration::from_millis(200)).await;
                         continue;

@@ -1,6 +1,6 @@
 //! What is said anywhere, and what of it concerns a connector.
 
-use cloister_protocol::{AgentFrame, ApprovalId, TurnId, Update};
+use cloister_protocol::{AgentFrame, ApprovalId, TurnId, Update, with_causes};
 use cloister_store::StoreError;
 use cloister_store::conversations::ConversationId;
 use tokio::time::Instant;
@@ -17,7 +17,11 @@ impl Courier {
     pub(super) async fn hear(&mut self, heard: Overheard) {
         if let Err(error) = self.try_hear(heard).await {
             // What is stored is found with the next look at everything.
-            tracing::error!(%error, surface = self.surface.name(), "something said could not be followed");
+            tracing::error!(
+                error = with_causes(&error),
+                surface = self.surface.name(),
+                "something said could not be followed"
+            );
         }
     }
 

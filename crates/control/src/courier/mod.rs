@@ -28,6 +28,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use cloister_protocol::with_causes;
 use cloister_store::StoreError;
 use cloister_store::conversations::ConversationId;
 use tokio::sync::broadcast::error::RecvError;
@@ -185,7 +186,11 @@ impl Courier {
     /// Finds everything that is to be told or shown, whoever has missed it.
     async fn look_everywhere(&mut self) {
         if let Err(error) = self.try_look_everywhere().await {
-            tracing::error!(%error, surface = self.surface.name(), "the outbox could not be looked at");
+            tracing::error!(
+                error = with_causes(&error),
+                surface = self.surface.name(),
+                "the outbox could not be looked at"
+            );
         }
     }
 
@@ -209,7 +214,10 @@ impl Courier {
                     self.put(conversation, |desk| desk.sign(row, now));
                 }
             }
-            Err(error) => tracing::error!(%error, "it is not known who waits for an answer"),
+            Err(error) => tracing::error!(
+                error = with_causes(&error),
+                "it is not known who waits for an answer"
+            ),
         }
     }
 
@@ -255,7 +263,11 @@ impl Courier {
         if let Err(failed) = ended {
             // It is found again with the next look at everything.
             let conversation = conversation.number();
-            tracing::error!(%failed, conversation, "the worker of a conversation failed");
+            tracing::error!(
+                error = with_causes(&failed),
+                conversation,
+                "the worker of a conversation failed"
+            );
         } else if !desk.borrow().is_idle() {
             self.start_worker(conversation, desk);
         }

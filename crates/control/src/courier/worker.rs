@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cloister_protocol::ApprovalId;
+use cloister_protocol::{ApprovalId, with_causes};
 use cloister_store::conversations::{Conversation, ConversationId};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -182,7 +182,10 @@ impl Worker {
                         return None;
                     }
                     Err(error) => {
-                        tracing::error!(%error, "a conversation could not be marked as gone")
+                        tracing::error!(
+                            error = with_causes(&error),
+                            "a conversation could not be marked as gone"
+                        )
                     }
                 }
                 None
@@ -190,7 +193,12 @@ impl Worker {
             Halt::Refused(why) => Some(SendError::Refused(why)),
             Halt::Later(why) => Some(why),
             Halt::Store(error) => {
-                tracing::error!(%error, surface, conversation, "the outbox could not be told");
+                tracing::error!(
+                    error = with_causes(&error),
+                    surface,
+                    conversation,
+                    "the outbox could not be told"
+                );
                 None
             }
         };
@@ -214,7 +222,7 @@ impl Worker {
             }
             Err(error) => {
                 // Looked for again with the next look at everything.
-                tracing::error!(%error, "a conversation could not be read");
+                tracing::error!(error = with_causes(&error), "a conversation could not be read");
                 None
             }
         }

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use cloister_protocol::with_causes;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -79,7 +80,7 @@ impl Unnamed {
         if let Some(hidden) = self.hidden.take()
             && let Err(error) = rustix::fs::unlinkat(&self.dir, &hidden, AtFlags::empty())
         {
-            tracing::warn!(%error, "an unfinished file could not be removed");
+            tracing::warn!(error = with_causes(&error), "an unfinished file could not be removed");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Deleting what people sent: by the control plane, after they have allowed exactly that.
 
 use cloister_protocol::link::{CallStatus, Outcome};
+use cloister_protocol::with_causes;
 use cloister_store::audit::Entry;
 use cloister_store::grants::Passing;
 use cloister_store::tasks::Task;
@@ -32,7 +33,8 @@ impl Control {
             .await
             .map_err(|join| ControlError::io(failed)(std::io::Error::other(join)))??;
         let entry = |(file, done): &(String, Result<(), FileError>)| {
-            let came_of_it = done.as_ref().map_or_else(ToString::to_string, |()| "done".to_owned());
+            let came_of_it =
+                done.as_ref().map_or_else(|error| with_causes(error), |()| "done".to_owned());
             let detail = format!("{}: {came_of_it}", task.id);
             Entry::of_cell(workspace, "file.delete", format!("chats/{chat}/{file}")).with(detail)
         };
@@ -40,7 +42,7 @@ impl Control {
         let line = |(file, done): &(String, Result<(), FileError>)| match done {
             Ok(()) => format!("deleted {file}"),
             Err(FileError::NotFound { .. }) => format!("there is no {file}"),
-            Err(error) => format!("could not delete {file}: {error}"),
+            Err(error) => format!("could not delete {file}: {}", with_causes(error)),
         };
         let output = done.iter().map(line).collect::<Vec<_>>().join("\n");
         let all =

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use cloister_policy::engine::Assignment;
-use cloister_protocol::{ErrorCode, UserId};
+use cloister_protocol::{ErrorCode, UserId, with_causes};
 use cloister_store::audit::Entry;
 use cloister_store::identities::Account;
 use cloister_store::pairing::{Pairing, Redeemed, code_hash};
@@ -160,7 +160,10 @@ impl Control {
     async fn wrong(&self, by: &str) -> ControlError {
         let entry = Entry::new(by, "pairing.wrong", "code");
         if let Err(error) = self.store().audit(entry).await {
-            tracing::error!(%error, "a wrong pairing code could not be recorded");
+            tracing::error!(
+                error = with_causes(&error),
+                "a wrong pairing code could not be recorded"
+            );
         }
         let message = "the code is wrong, used or expired";
         let fix = "codes are good for ten minutes; write `pair` again to get another";

@@ -8,7 +8,9 @@ mod runner;
 
 use std::sync::Arc;
 
-use cloister_protocol::{AgentFrame, ChatId, ErrorCode, TaskId, TaskState, Update, WorkspaceId};
+use cloister_protocol::{
+    AgentFrame, ChatId, ErrorCode, TaskId, TaskState, Update, WorkspaceId, with_causes,
+};
 use cloister_store::audit::Entry;
 use cloister_store::tasks::{Ending, NewTask, Task};
 use tokio_util::sync::CancellationToken;
@@ -43,7 +45,10 @@ impl Control {
                     Ok(Some(task)) if self.inner.running().contains_key(&task.id) => {
                         // Its last attempt is still being cleared away; that end signals.
                         if let Err(error) = self.store().unstart(task.id).await {
-                            tracing::error!(%error, "a task could not be put back");
+                            tracing::error!(
+                                error = with_causes(&error),
+                                "a task could not be put back"
+                            );
                         }
                         break;
                     }
@@ -80,7 +85,7 @@ impl Control {
             // A stop looks at what runs after it is in force: this one is seen by it, or sees it.
             if control.is_stopped() {
                 if let Err(error) = control.store().unstart(id).await {
-                    tracing::error!(%error, "a task could not be put back");
+                    tracing::error!(error = with_causes(&error), "a task could not be put back");
                 }
             } else {
                 self::runner::run(&control, task, cancel).await;

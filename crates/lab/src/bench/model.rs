@@ -15,6 +15,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::serve::ListenerExt;
 use bytes::Bytes;
+use cloister_protocol::with_causes;
 use futures_util::stream;
 use serde::Deserialize;
 use tokio::net::TcpListener;
@@ -111,7 +112,7 @@ impl Model {
         let address = listener.local_addr().map_err(CliError::io(failed))?;
         let listener = listener.tap_io(|stream| {
             if let Err(error) = stream.set_nodelay(true) {
-                tracing::debug!(%error, "small packets will be held back");
+                tracing::debug!(error = with_causes(&error), "small packets will be held back");
             }
         });
         let seen = Shared::default();

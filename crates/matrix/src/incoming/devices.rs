@@ -5,6 +5,7 @@
 
 use cloister_kit::PlaneError;
 use cloister_protocol::surface::{RefuseEvent, RefusedDevice, WasRefused};
+use cloister_protocol::with_causes;
 use matrix_sdk::Room;
 use matrix_sdk::deserialized_responses::{
     EncryptionInfo, TimelineEvent, TimelineEventKind, VerificationLevel, VerificationState,
@@ -152,7 +153,7 @@ const NOBODY_KNOWS: &str = "I did not take a message from here: nobody can tell 
      gone, or its key came from a backup). Send it again from a device that you have verified.";
 
 fn unknown(whose: &UserId, why: &dyn std::error::Error) -> PlaneError {
-    tracing::warn!(%whose, %why, "the keys of a person could not be asked for");
+    tracing::warn!(%whose, error = with_causes(why), "the keys of a person could not be asked for");
     // It passes: an event is never skipped for it.
     PlaneError::busy("the keys of a person could not be asked for", ASK_AGAIN)
 }

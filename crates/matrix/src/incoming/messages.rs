@@ -8,7 +8,7 @@ use cloister_protocol::surface::{
     AnswerToldBy, ConversationAt, DiscardFile, Incoming, Receive, Speaker, Stored, StoredMessage,
     WhyWaiting,
 };
-use cloister_protocol::{Attachment, ErrorCode};
+use cloister_protocol::{Attachment, ErrorCode, with_causes};
 use matrix_sdk::Room;
 use matrix_sdk::deserialized_responses::{TimelineEvent, TimelineEventKind};
 use matrix_sdk::ruma::{EventId, OwnedEventId};
@@ -173,7 +173,7 @@ impl Bot {
         let fetched = tokio::time::timeout(self.options.request_timeout(), room.event(id, None));
         let Ok(fetched) = fetched.await else { return Err(NotThere::Now) };
         fetched.map_err(|error| {
-            tracing::debug!(room = %room.room_id(), %error, "an event could not be fetched");
+            tracing::debug!(room = %room.room_id(), error = with_causes(&error), "an event could not be fetched");
             let status = error.as_client_api_error().map(|error| error.status_code.as_u16());
             if matches!(status, Some(403 | 404)) { NotThere::Ever } else { NotThere::Now }
         })

@@ -17,8 +17,8 @@ mod waiting;
 use std::time::Duration;
 
 use cloister_kit::{Lately, Patience, PlaneError};
-use cloister_protocol::ErrorCode;
 use cloister_protocol::surface::{LetWait, OnceAWhile, SendError, WaitsIn, WhyWaiting};
+use cloister_protocol::{ErrorCode, with_causes};
 use matrix_sdk::Room;
 use matrix_sdk::deserialized_responses::{
     TimelineEvent, TimelineEventKind, VerificationLevel, VerificationState,
@@ -197,7 +197,7 @@ impl Bot {
             said = self.say(room, key, words).await;
         }
         if let Err(error) = said {
-            tracing::warn!(room = %room.room_id(), %error, "something could not be said in a room");
+            tracing::warn!(room = %room.room_id(), error = with_causes(&error), "something could not be said in a room");
         }
     }
 

@@ -7,6 +7,7 @@ use cloister_kit::PlaneError;
 use cloister_protocol::surface::{
     SealedEvent, StopWaiting, ToldThatItWaits, WaitingEvent, WaitingEvents, WhyWaiting,
 };
+use cloister_protocol::with_causes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
@@ -294,12 +295,12 @@ impl Busy {
 }
 
 fn never(error: &dyn std::error::Error) -> NotThere {
-    tracing::warn!(%error, "an event that waited can't be read");
+    tracing::warn!(error = with_causes(&error), "an event that waited can't be read");
     NotThere::Ever
 }
 
 fn not_now(error: &dyn std::error::Error) -> NotThere {
-    tracing::warn!(%error, "an event that waits could not be decrypted");
+    tracing::warn!(error = with_causes(&error), "an event that waits could not be decrypted");
     NotThere::Now
 }
 

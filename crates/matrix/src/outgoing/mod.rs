@@ -17,6 +17,7 @@ use cloister_protocol::surface::{
     ConnectorId, ConversationKind, Manners, Measure, Posting, Recipient, SendError, Streaming,
     StreamingBy,
 };
+use cloister_protocol::with_causes;
 use futures_util::future::BoxFuture;
 use matrix_sdk::Room;
 use matrix_sdk::ruma::EventId;
@@ -147,7 +148,9 @@ impl Surface for Bot {
             let sending = self.client.send(request).with_request_config(self.once());
             match tokio::time::timeout(TYPING_WAITS, sending.into_future()).await {
                 Ok(Ok(_)) | Err(_) => {}
-                Ok(Err(error)) => tracing::debug!(%error, "typing could not be shown"),
+                Ok(Err(error)) => {
+                    tracing::debug!(error = with_causes(&error), "typing could not be shown")
+                }
             }
         })
     }

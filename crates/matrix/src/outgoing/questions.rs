@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cloister_policy::legible;
 use cloister_protocol::surface::{Recipient, SendError};
-use cloister_protocol::{Answer, Ask};
+use cloister_protocol::{Answer, Ask, with_causes};
 use matrix_sdk::Room;
 use matrix_sdk::ruma::OwnedEventId;
 use matrix_sdk::ruma::events::reaction::ReactionEventContent;
@@ -245,7 +245,10 @@ impl Bot {
                     Ok(_event) => break,
                     Err(SendError::Wait(time)) => tokio::time::sleep(time).await,
                     Err(error) => {
-                        tracing::debug!(%error, "an answer could not be put there to be tapped");
+                        tracing::debug!(
+                            error = with_causes(&error),
+                            "an answer could not be put there to be tapped"
+                        );
                         return;
                     }
                 }

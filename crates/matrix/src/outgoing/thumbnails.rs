@@ -5,6 +5,7 @@
 
 use std::io::Cursor;
 
+use cloister_protocol::with_causes;
 use image::codecs::jpeg::JpegEncoder;
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 
@@ -39,7 +40,7 @@ pub(super) fn look(data: &[u8]) -> Option<Picture> {
     match decode(data) {
         Ok(found) => found,
         Err(error) => {
-            tracing::debug!(%error, "a picture could not be read");
+            tracing::debug!(error = with_causes(&error), "a picture could not be read");
             None
         }
     }

@@ -9,7 +9,7 @@ use cloister_protocol::surface::{
     NewConversation, OnceAWhile, PutConversation, RefusalAgain, SendError, TakeBackRefusal,
     WantRooms,
 };
-use cloister_protocol::{ErrorCode, UserId as Whose};
+use cloister_protocol::{ErrorCode, UserId as Whose, with_causes};
 use futures_util::FutureExt;
 use matrix_sdk::deserialized_responses::MemberEvent;
 use matrix_sdk::ruma::{OwnedUserId, UserId};
@@ -119,7 +119,7 @@ impl Bot {
         if self.plane.call(again).await.unwrap_or(false) {
             let said = self.say(room, "not-here", why).await;
             if let Err(error) = said {
-                tracing::info!(room = %room.room_id(), %error, "a room is left without a word");
+                tracing::info!(room = %room.room_id(), error = with_causes(&error), "a room is left without a word");
             }
         }
         self.leave(room).await

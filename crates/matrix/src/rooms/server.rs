@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::time::Duration;
 
 use cloister_kit::PlaneError;
-use cloister_protocol::ErrorCode;
+use cloister_protocol::{ErrorCode, with_causes};
 use futures_util::future::BoxFuture;
 use matrix_sdk::config::RequestConfig;
 use matrix_sdk::ruma::api::client::membership::invite_user::v3::{
@@ -218,7 +218,7 @@ impl Bot {
         if matches!(room.state(), RoomState::Left | RoomState::Banned) {
             // A server may have forgotten it with the leave.
             if let Err(error) = room.forget().await {
-                tracing::debug!(room = %room.room_id(), %error, "a left room was not forgotten");
+                tracing::debug!(room = %room.room_id(), error = with_causes(&error), "a left room was not forgotten");
             }
         }
         Ok(())

@@ -117,5 +117,5 @@ pub(crate) fn brief(error: &Error) -> String {
 }
 
 fn chain(error: &dyn std::error::Error) -> String {
-    cloister_kit::with_causes(error).chars().take(300).collect()
+    cloister_protocol::with_causes(error).chars().take(300).collect()
 }

@@ -2,7 +2,7 @@
 //! device read what this one could.
 
 use cloister_kit::PlaneError;
-use cloister_protocol::ErrorCode;
+use cloister_protocol::{ErrorCode, with_causes};
 use matrix_sdk::Client;
 use matrix_sdk::encryption::VerificationState;
 use matrix_sdk::encryption::recovery::{RecoveryError, RecoveryState};
@@ -87,7 +87,10 @@ async fn open_existing(client: &Client, openers: &Openers<'_>) -> Result<Keys, P
         )),
         Err(error) if openers.given.is_some() => Err(failed("recovery", error)),
         Err(error) => {
-            tracing::warn!(%error, "the recovery key that was kept does not open the account's backup");
+            tracing::warn!(
+                error = with_causes(&error),
+                "the recovery key that was kept does not open the account's backup"
+            );
             Ok(Keys::default())
         }
     }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cloister_kit::PlaneError;
-use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::{AddConnector, Credential};
+use cloister_protocol::{ErrorCode, with_causes};
 use matrix_sdk::authentication::matrix::MatrixSession;
 use matrix_sdk::config::RequestConfig;
 use matrix_sdk::cross_process_lock::CrossProcessLockConfig;
@@ -331,7 +331,7 @@ pub(crate) async fn remove_store(data: &Path, name: &str) {
         Ok(()) => {}
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(error) => {
-            tracing::warn!(dir = %dir.display(), %error, "an account's store was not removed");
+            tracing::warn!(dir = %dir.display(), error = with_causes(&error), "an account's store was not removed");
         }
     }
 }

@@ -12,6 +12,7 @@ use cloister_kit::PlaneError;
 use cloister_protocol::surface::{
     AccountsOf, ConversationKind, Conversations, IsKnown, OnceAWhile, SendError, WhoIs,
 };
+use cloister_protocol::with_causes;
 use futures_util::StreamExt;
 use matrix_sdk::encryption::verification::{
     SasState, SasVerification, Verification, VerificationRequest, VerificationRequestState,
@@ -101,7 +102,9 @@ pub(crate) async fn facts(bot: &Bot) -> Vec<(String, String)> {
     let mut facts = Vec::new();
     match verified_people(bot).await {
         Ok(count) => facts.push(("verified people".to_owned(), count.to_string())),
-        Err(error) => tracing::debug!(%error, "who is verified could not be read"),
+        Err(error) => {
+            tracing::debug!(error = with_causes(&error), "who is verified could not be read")
+        }
     }
     for (user, emoji) in bot.outgoing.verifications.lock().iter() {
         facts.push((format!("emoji to compare with {user}"), emoji.clone()));
@@ -165,13 +168,13 @@ impl Bot {
             Ok(true) => self.room_to_tell(user, room).await,
             Ok(false) => return self.refuse(user, &request, room).await,
             Err(error) => {
-                tracing::warn!(%user, ?error, "a verification could not be answered");
+                tracing::warn!(%user, error = with_causes(&error), "a verification could not be answered");
                 return give_up(&request).await;
             }
         };
         let ended = self.verify(user, &request, room.as_ref()).await;
         if let Err(error) = &ended {
-            tracing::warn!(%user, ?error, "a verification by emoji did not succeed");
+            tracing::warn!(%user, error = with_causes(&error), "a verification by emoji did not succeed");
             give_up(&request).await;
         } else {
             tracing::info!(%user, "verified by emoji; whether they were compared only people know");
@@ -271,14 +274,16 @@ impl Bot {
             Err(SendError::Wait(time)) => {
                 tracing::debug!(?time, "a verification could not be told")
             }
-            Err(error) => tracing::debug!(%error, "a verification could not be told"),
+            Err(error) => {
+                tracing::debug!(error = with_causes(&error), "a verification could not be told")
+            }
         }
     }
 }
 
 async fn give_up(request: &VerificationRequest) {
     if let Err(error) = request.cancel().await {
-        tracing::debug!(%error, "a verification could not be cancelled");
+        tracing::debug!(error = with_causes(&error), "a verification could not be cancelled");
     }
 }
 

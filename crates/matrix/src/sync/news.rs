@@ -1,5 +1,6 @@
 //! What a sync response has for each room, whether the SDK has processed the response or we asked for it again.
 
+use cloister_protocol::with_causes;
 use matrix_sdk::deserialized_responses::TimelineEvent;
 use matrix_sdk::ruma::api::client::sync::sync_events::v3::{self, State as RawState};
 use matrix_sdk::ruma::events::{AnySyncStateEvent, AnySyncTimelineEvent};
@@ -170,7 +171,10 @@ pub(crate) async fn opened(
         }
         let decrypted = room.decrypt_event(raw.cast_ref_unchecked::<EncryptedEvent>(), None).await;
         opened.push(decrypted.unwrap_or_else(|error| {
-            tracing::warn!(%error, "an event could not be looked at as an encrypted one");
+            tracing::warn!(
+                error = with_causes(&error),
+                "an event could not be looked at as an encrypted one"
+            );
             TimelineEvent::from_plaintext(raw)
         }));
     }

@@ -31,6 +31,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use cedar_policy::{Authorizer, Decision, Response, Schema};
+use cloister_protocol::with_causes;
 
 pub use action::{
     CellCall, ChatCall, ContextCall, DomainCall, MailboxCall, ModelCall, PlatformCall, Proposal,
@@ -260,8 +261,7 @@ fn failed(response: &Response) -> Option<Verdict> {
 }
 
 fn cannot_be_judged(error: &TranslateError) -> Verdict {
-    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}"));
-    let reason = format!("the request can't be judged: {error}{}", cause.unwrap_or_default());
+    let reason = format!("the request can't be judged: {}", with_causes(error));
     Verdict::deny(reason, Vec::new())
 }
 

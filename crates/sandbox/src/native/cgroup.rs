@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use cloister_control::ports::Limits;
+use cloister_protocol::with_causes;
 use rustix::process::{Pid, Signal};
 
 const CONTROLLERS: [&str; 3] = ["memory", "pids", "cpu"];
@@ -53,7 +54,9 @@ impl Means {
         let unified = unified_parent(&mounts, &own, name);
         match unified {
             Ok(parent) => return Self::V2(parent),
-            Err(ref error) => tracing::debug!(%error, "cgroup v2 is not available"),
+            Err(ref error) => {
+                tracing::debug!(error = with_causes(&error), "cgroup v2 is not available")
+            }
         }
         match separate_parents(&mounts, &own, name) {
             Ok(parents) => Self::V1(parents),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use cloister_control::ports::{
     CellBackend, Check, CheckStatus, Exit, LaunchError, Limits, Role, SandboxSpec,
 };
-use cloister_protocol::WorkspaceId;
+use cloister_protocol::{WorkspaceId, with_causes};
 
 use super::cgroup::{Limiter, Means};
 use super::{Inner, NativeBackend, Options};
@@ -217,7 +217,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if let Err(error) = std::fs::remove_dir_all(&self.0) {
-            tracing::warn!(%error, dir = %self.0.display(), "a trial's directory is left");
+            tracing::warn!(error = with_causes(&error), dir = %self.0.display(), "a trial's directory is left");
         }
     }
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use cloister_control::ports::{
     Access, CellBackend, Check, LaunchError, Limits, Sandbox, SandboxSpec,
 };
-use cloister_protocol::WorkspaceId;
+use cloister_protocol::{WorkspaceId, with_causes};
 use futures_util::future::BoxFuture;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags};
 use rustix::process::{Gid, Pid, PidfdFlags, Uid};
@@ -159,7 +159,10 @@ impl Inner {
     async fn abandon(&self, mut child: Child, group: Group) {
         // Its stdin closes with it, so a sandbox that was half built ends too.
         if let Err(error) = child.kill().await {
-            tracing::warn!(%error, "a launcher that failed could not be killed");
+            tracing::warn!(
+                error = with_causes(&error),
+                "a launcher that failed could not be killed"
+            );
         }
         group.remove().await;
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cloister_control::ports::Exit;
+use cloister_protocol::with_causes;
 use rustix::process::{Pid, PidfdFlags, Signal};
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStderr};
@@ -58,7 +59,7 @@ impl Supervisor {
     async fn wait_until_gone(&mut self) {
         let gone = async {
             if let Err(error) = self.child.wait().await {
-                tracing::warn!(%error, "waiting for a launcher");
+                tracing::warn!(error = with_causes(&error), "waiting for a launcher");
             }
             // If the launcher was killed itself, PID 1 may still be on its way out.
             while !self.running.init_has_ended() {

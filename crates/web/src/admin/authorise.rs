@@ -14,7 +14,7 @@ use cloister_policy::engine::{
     Assignment, Outcome, Person, Place, PlatformCall, PolicyId, Request, Role, Scope, Verdict,
     WorkspaceCall,
 };
-use cloister_protocol::{ChatId, ErrorCode, TaskId, UserId, UserName};
+use cloister_protocol::{ChatId, ErrorCode, TaskId, UserId, UserName, with_causes};
 use cloister_store::StoreError;
 use cloister_store::audit::Entry;
 use cloister_store::users::{AccountKind, User};
@@ -370,7 +370,7 @@ async fn audit_refusal(admin: &Admin, call: &Call, by: (Option<UserId>, &str), w
     }
     let entry = Entry::new(name, "admin.refused", format!("{} {}", call.method, call.path));
     if let Err(error) = admin.control.store().audit(entry.with(detail)).await {
-        tracing::error!(%error, "a refusal could not be recorded");
+        tracing::error!(error = with_causes(&error), "a refusal could not be recorded");
     }
 }
 

@@ -1,6 +1,7 @@
 //! How every connection is taken, from whichever socket.
 
 use axum::serve::Listener;
+use cloister_protocol::with_causes;
 use tokio::net::{TcpStream, UnixStream};
 
 /// A connection that carries turns: what is written leaves at once.
@@ -14,7 +15,7 @@ impl Prompt for TcpStream {
     /// acknowledges late, as all do, lasts 40 ms longer.
     fn make_prompt(&self) {
         if let Err(error) = self.set_nodelay(true) {
-            tracing::debug!(%error, "a connection ended before it was served");
+            tracing::debug!(error = with_causes(&error), "a connection ended before it was served");
         }
     }
 }

@@ -17,6 +17,7 @@ use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::Request;
 use axum::serve::Listener;
+use cloister_protocol::with_causes;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -138,7 +139,7 @@ impl Serving {
             }
         };
         if let Err(error) = ended {
-            tracing::debug!(%error, "a connection ended early");
+            tracing::debug!(error = with_causes(&error), "a connection ended early");
         }
     }
 }

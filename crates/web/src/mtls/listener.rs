@@ -8,6 +8,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
 use cloister_pki::{ENROL_PROTOCOL, Presented};
+use cloister_protocol::with_causes;
 use rustls::server::Acceptor;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -129,7 +130,9 @@ impl Remote {
                     tracing::debug!("an enrolment took too long");
                 }
             }
-            Ok(Err(error)) => tracing::info!(%peer, %error, "a handshake was refused"),
+            Ok(Err(error)) => {
+                tracing::info!(%peer, error = with_causes(&error), "a handshake was refused")
+            }
             Err(_late) => tracing::debug!(%peer, "a handshake took too long"),
         }
     }

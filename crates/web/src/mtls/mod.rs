@@ -15,12 +15,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use cloister_pki::{Authority, Invitation, Moment, PkiError, ServerIdentity, SigningRequest};
-use cloister_protocol::ClientId;
 use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::Key;
 use cloister_protocol::admin::clients::{
     CaPhase, CaView, ClientCertificate, ClientInvitation, ClientView, RootView,
 };
+use cloister_protocol::{ClientId, with_causes};
 use cloister_store::Store;
 use cloister_store::audit::Entry;
 use cloister_store::pki::{Client, Issue};
@@ -325,7 +325,7 @@ fn failure(error: PkiError) -> Failure {
         | PkiError::BadCertificate { .. }
         | PkiError::Tls(_)
         | PkiError::Random(_) => {
-            tracing::error!(error = ?error, "the certificate authority failed");
+            tracing::error!(error = with_causes(&error), "the certificate authority failed");
             Failure::new(ErrorCode::Internal, "the certificate authority failed")
                 .fix("see the log of the control plane")
         }

@@ -1,6 +1,6 @@
 //! The notice above the pages: that answers come from a script, and the offer of the guided start.
 
-use cloister_protocol::ChatId;
+use cloister_protocol::{ChatId, with_causes};
 use maud::{Markup, html};
 
 use super::session::Viewer;
@@ -12,7 +12,10 @@ pub(super) async fn for_viewer(state: &State, viewer: &Viewer, chat: ChatId) -> 
     let elsewhere = questions_elsewhere(state, viewer, chat).await;
     let offered =
         state.control.store().offers_start(viewer.user.id).await.unwrap_or_else(|error| {
-            tracing::error!(%error, "whether to offer the guided start could not be read");
+            tracing::error!(
+                error = with_causes(&error),
+                "whether to offer the guided start could not be read"
+            );
             false
         });
     if scripted.is_none() && !offered && elsewhere == 0 {
@@ -42,7 +45,10 @@ async fn questions_elsewhere(state: &State, viewer: &Viewer, chat: ChatId) -> us
     match state.control.store().pending_approvals(viewer.workspace).await {
         Ok(pending) => pending.iter().filter(|approval| approval.chat != chat).count(),
         Err(error) => {
-            tracing::error!(%error, "the questions that wait could not be read");
+            tracing::error!(
+                error = with_causes(&error),
+                "the questions that wait could not be read"
+            );
             0
         }
     }

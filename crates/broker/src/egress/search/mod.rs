@@ -12,6 +12,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use cloister_control::ports::{CameIn, ContentPart, ContentSource, Outward};
 use cloister_policy::egress::{Destination, Host, Scheme};
+use cloister_protocol::with_causes;
 use cloister_store::audit::Fingerprint;
 use cloister_store::models::KeyRef;
 use futures_util::future::BoxFuture;
@@ -197,7 +198,10 @@ async fn read_json<T: serde::de::DeserializeOwned>(
     request: reqwest::RequestBuilder,
 ) -> Result<T, SearchError> {
     let unreachable = |error: reqwest::Error| {
-        tracing::warn!(error = %error.without_url(), "the provider of searches could not be reached");
+        tracing::warn!(
+            error = with_causes(&error.without_url()),
+            "the provider of searches could not be reached"
+        );
         SearchError::Unreachable
     };
     let mut answer = request.send().await.map_err(unreachable)?;
@@ -212,7 +216,10 @@ async fn read_json<T: serde::de::DeserializeOwned>(
         body.extend_from_slice(&piece);
     }
     serde_json::from_slice(&body).map_err(|error| {
-        tracing::warn!(%error, "the answer of the provider of searches can't be read");
+        tracing::warn!(
+            error = with_causes(&error),
+            "the answer of the provider of searches can't be read"
+        );
         SearchError::Unreadable
     })
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use cloister_kit::Backoff;
 use cloister_protocol::surface::SetPosition;
+use cloister_protocol::with_causes;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -53,7 +54,10 @@ impl Positions {
         if let Err(error) = self.bot.plane.call(SetPosition { connector, position }).await {
             // The next one is further; after a restart this much is heard again, and dropped as known.
             state.moved = true;
-            tracing::warn!(%error, "how far Discord was heard could not be written down");
+            tracing::warn!(
+                error = with_causes(&error),
+                "how far Discord was heard could not be written down"
+            );
         }
     }
 }
@@ -114,7 +118,11 @@ pub(super) async fn keep_commands(bot: Arc<Bot>, stop: CancellationToken) {
         let Err(error) = offered else { return };
         if !std::mem::replace(&mut told, true) {
             let account = &bot.connector.account;
-            tracing::warn!(account, %error, "commands could not be offered; trying again");
+            tracing::warn!(
+                account,
+                error = with_causes(&error),
+                "commands could not be offered; trying again"
+            );
         }
         tokio::select! {
             () = stop.cancelled() => return,

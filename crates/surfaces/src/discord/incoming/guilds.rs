@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use cloister_kit::PlaneError;
-use cloister_protocol::ErrorCode;
 use cloister_protocol::surface::{
     ChatOf, ChatsChanged, Conversation, ConversationAt, ConversationId, ConversationKind,
     Conversations, RenameChat, SetBroken,
 };
+use cloister_protocol::{ErrorCode, with_causes};
 
 use super::Place;
 use crate::discord::bot::Bot;
@@ -65,7 +65,7 @@ impl Bot {
             Err(error) if error.code() == ErrorCode::Forbidden => {
                 tracing::info!(
                     channel = channel.id,
-                    %error,
+                    error = with_causes(&error),
                     "a chat is not called what its thread is"
                 );
                 Ok(())

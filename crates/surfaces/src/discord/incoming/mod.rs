@@ -19,8 +19,8 @@ use std::time::Duration;
 
 use cloister_kit::PlaneError;
 use cloister_kit::waiting::Outcome;
-use cloister_protocol::ErrorCode;
 use cloister_protocol::surface::{LetWait, OnceAWhile, SendError, WaitsIn, WhyWaiting};
+use cloister_protocol::{ErrorCode, with_causes};
 
 use super::bot::Bot;
 use super::gateway::Event;
@@ -175,7 +175,11 @@ impl Bot {
             said = self.say(channel, key, words).await;
         }
         if let Err(error) = &said {
-            tracing::warn!(channel, %error, "something could not be said in a channel");
+            tracing::warn!(
+                channel,
+                error = with_causes(&error),
+                "something could not be said in a channel"
+            );
         }
         said.is_ok()
     }

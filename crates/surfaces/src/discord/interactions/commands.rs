@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use cloister_kit::{Commands, PlaneError};
-use cloister_protocol::ErrorCode;
 use cloister_protocol::surface::{Incoming, Receive, Speaker};
+use cloister_protocol::{ErrorCode, with_causes};
 
 use super::respond::{Acknowledged, thinking};
 use crate::discord::bot::Bot;
@@ -77,7 +77,7 @@ impl Bot {
             Err(error) => why_not(&error),
         };
         if let Err(error) = self.answer_interaction(&asked.id, &words, private).await {
-            tracing::warn!(%error, "who gave a command could not be told");
+            tracing::warn!(error = with_causes(&error), "who gave a command could not be told");
         }
         Ok(())
     }

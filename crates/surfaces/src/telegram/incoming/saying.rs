@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use cloister_kit::kept;
 use cloister_protocol::surface::{SendError, TakeBackRefusal};
+use cloister_protocol::with_causes;
 use frankenstein::AsyncTelegramApi;
 use frankenstein::methods::AnswerCallbackQueryParams;
 use tokio::sync::Notify;
@@ -148,7 +149,11 @@ impl Bot {
                 Err(SendError::Wait(pause)) => pause.min(LONGEST_PAUSE),
                 Err(error) => {
                     let place = &saying.place;
-                    tracing::warn!(place, %error, "something could not be said on Telegram");
+                    tracing::warn!(
+                        place,
+                        error = with_causes(&error),
+                        "something could not be said on Telegram"
+                    );
                     break;
                 }
             };

@@ -8,6 +8,7 @@ use std::time::Duration;
 use cloister_kit::{PlaneError, Reading, Surface};
 use cloister_policy::legible;
 use cloister_protocol::surface::{FileToSend, Manners, Recipient, SendError};
+use cloister_protocol::with_causes;
 use frankenstein::Error;
 use frankenstein::reqwest::Body;
 use frankenstein::reqwest::multipart::{Form, Part};
@@ -105,7 +106,10 @@ impl Bot {
         let shape = Shape::of(&file.mime, file.size, head);
         let said = Said { reply_to: reply_to(to, key), keyboard: None };
         if let Err(error) = self.show_action(place, shape.action()).await {
-            tracing::debug!(%error, "that a file is being sent could not be shown");
+            tracing::debug!(
+                error = with_causes(&error),
+                "that a file is being sent could not be shown"
+            );
         }
         let mut sent = self.upload(place, &said, file, shape).await?;
         if let (Err(Fault::Refused { code: 400, .. }), false) = (&sent, shape == Shape::Document) {

@@ -4,6 +4,7 @@
 
 use cloister_policy::legible;
 use cloister_protocol::surface::{Button, Conversation, MOST_BUTTONS, MintButtons, Press};
+use cloister_protocol::with_causes;
 use frankenstein::types::{InlineKeyboardButton, InlineKeyboardMarkup};
 
 use crate::telegram::bot::Bot;
@@ -33,7 +34,11 @@ impl Bot {
             Ok(tokens) => tokens,
             Err(error) => {
                 let conversation = conversation.id.number();
-                tracing::warn!(%error, conversation, "a message goes without its buttons");
+                tracing::warn!(
+                    error = with_causes(&error),
+                    conversation,
+                    "a message goes without its buttons"
+                );
                 return None;
             }
         };

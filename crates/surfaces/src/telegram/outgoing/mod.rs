@@ -27,6 +27,7 @@ use cloister_protocol::surface::{
     Button, ConnectorId, ConversationKind, Manners, Measure, Posting, Recipient, SendError,
     Streaming, StreamingBy,
 };
+use cloister_protocol::with_causes;
 use frankenstein::AsyncTelegramApi;
 use frankenstein::methods::{SendChatActionParams, SendMessageDraftParams};
 use frankenstein::types::ChatAction;
@@ -218,7 +219,7 @@ impl Surface for Bot {
             // It ends by itself.
             let (true, Ok(place)) = (typing, Place::of(to)) else { return };
             if let Err(error) = self.show_action(place, ChatAction::Typing).await {
-                tracing::debug!(%error, "typing could not be shown");
+                tracing::debug!(error = with_causes(&error), "typing could not be shown");
             }
         })
     }

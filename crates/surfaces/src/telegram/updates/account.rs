@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use cloister_kit::waiting::keep_taking;
 use cloister_kit::{Attachment, Place, Plane, PlaneError, Standing, kept};
 use cloister_protocol::surface::{Connector, Connectors, OpenSecret, SetPosition};
+use cloister_protocol::with_causes;
 use frankenstein::AsyncTelegramApi;
 use frankenstein::response::MethodResponse;
 use serde_json::{Value, json};
@@ -267,7 +268,10 @@ impl Connection {
         let kept = SetPosition { connector: self.bot.id(), position: position.to_string() };
         if let Err(error) = self.bot.plane.call(kept).await {
             // The next one is further; after a restart this much is read again, and dropped as known.
-            tracing::warn!(%error, "how far Telegram was read could not be written down");
+            tracing::warn!(
+                error = with_causes(&error),
+                "how far Telegram was read could not be written down"
+            );
         }
     }
 

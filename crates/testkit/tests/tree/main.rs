@@ -1,8 +1,11 @@
-//! The shape of the source tree: sizes that can be read in one sitting, and a schema that is true.
+//! The shape of the source tree: sizes that can be read in one sitting, a schema that is true, causes that are told.
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on says so")]
 
 use std::path::{Path, PathBuf};
+
+mod causes;
+mod source;
 
 const MAX_FILE_LINES: usize = 600;
 

@@ -1,0 +1,23 @@
+//! An error with what is behind it: an outer error says what was tried, the innermost why it failed.
+
+use std::error::Error;
+
+/// An error and all its causes, for the log and for whoever runs Cloister.
+pub fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let said = cause.to_string();
+        // Errors of others often end with their cause already.
+        if !text.ends_with(&said) {
+            text.push_str(": ");
+            text.push_str(&said);
+        }
+        source = cause.source();
+    }
+    text
+}
+
+#[cfg(test)]
+#[path = "causes_tests.rs"]
+mod tests;
