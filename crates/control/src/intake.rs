@@ -109,7 +109,7 @@ impl Control {
             not_taken => return Err(self.not_taken(surface, message.chat, &not_taken)),
         };
         self.metrics().accepted(surface, began.elapsed());
-        self.turn_door_now(&item).await?;
+        self.turn_lobby_now(&item).await?;
         let trigger = item.trigger()?;
         let turn = TurnId::of_trigger(&trigger);
         self.hub().taken(&item, trigger, turn.clone());
@@ -128,16 +128,16 @@ impl Control {
         Ok(self.store().accept(command).await?)
     }
 
-    /// What the inbox knows a message by. A door may show another chat when the same message comes again, so
+    /// What the inbox knows a message by. A lobby may show another chat when the same message comes again, so
     /// there it is known by the conversation.
     async fn known_as(&self, message: &IncomingMessage) -> Result<String, ControlError> {
-        let door = match &message.heard_in {
+        let lobby = match &message.heard_in {
             Some(heard) => self.store().conversation_by_id(heard.conversation).await?,
             None => None,
         };
-        let door = door.filter(|found| found.kind == ConversationKind::Door);
-        Ok(match door {
-            Some(door) => known_in_door(&door, &message.id),
+        let lobby = lobby.filter(|found| found.kind == ConversationKind::Lobby);
+        Ok(match lobby {
+            Some(lobby) => known_in_lobby(&lobby, &message.id),
             None => known_in_chat(message.workspace, message.chat, &message.id),
         })
     }
@@ -160,8 +160,8 @@ impl Control {
         (workspace, chat): (WorkspaceId, ChatId),
         id: &MessageId,
     ) -> Result<Option<InboxItem>, ControlError> {
-        if conversation.kind == ConversationKind::Door {
-            let key = known_in_door(conversation, id);
+        if conversation.kind == ConversationKind::Lobby {
+            let key = known_in_lobby(conversation, id);
             if let Some(item) = self.store().stored_before(surface, &key).await? {
                 return Ok(Some(item));
             }
@@ -177,7 +177,7 @@ impl Control {
         item: &InboxItem,
     ) -> Result<Receipt, ControlError> {
         self.metrics().duplicate(surface);
-        self.turn_door_now(item).await?;
+        self.turn_lobby_now(item).await?;
         self.poke((item.workspace, item.chat), Poke::Inbox);
         Ok(Receipt { turn: TurnId::of_trigger(&item.trigger()?), duplicate: true })
     }
@@ -312,8 +312,8 @@ fn known_in_chat(workspace: WorkspaceId, chat: ChatId, id: &MessageId) -> String
     format!("{workspace}:{chat}:{id}")
 }
 
-fn known_in_door(door: &Conversation, id: &MessageId) -> String {
-    format!("{}:door{}:{id}", door.workspace, door.id.number())
+fn known_in_lobby(lobby: &Conversation, id: &MessageId) -> String {
+    format!("{}:lobby{}:{id}", lobby.workspace, lobby.id.number())
 }
 
 /// The id that the client gave a message, from its inbox row.

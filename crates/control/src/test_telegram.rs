@@ -66,10 +66,10 @@ impl<'a> Telegram<'a> {
     }
 
     /// Ada's private conversation.
-    pub(crate) async fn door(&self) -> Conversation {
-        let door = self.speaker(ADA_THERE, Heard::Direct(ADA_THERE)).await.conversation;
-        assert_eq!(door.kind, ConversationKind::Door);
-        door
+    pub(crate) async fn lobby(&self) -> Conversation {
+        let lobby = self.speaker(ADA_THERE, Heard::Direct(ADA_THERE)).await.conversation;
+        assert_eq!(lobby.kind, ConversationKind::Lobby);
+        lobby
     }
 
     /// Something is written there, and handed over as a surface does it.

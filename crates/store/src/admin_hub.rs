@@ -71,7 +71,7 @@ const EXCHANGES: &str = "\
       JOIN workspaces w ON w.id = c.workspace_id AND w.user_id = c.user_id \
       JOIN inbox i ON i.id = CAST(substr(o.turn, 4) AS INTEGER) AND i.workspace_id = o.workspace_id \
     WHERE o.id > ?2 AND o.id <= ?3 AND o.turn LIKE 't-m%' AND json_extract(o.frame, '$.type') = 'end' \
-      AND c.connector_id = ?1 AND c.kind IN ('room', 'door') \
+      AND c.connector_id = ?1 AND c.kind IN ('room', 'lobby') \
     ORDER BY o.id LIMIT ?4";
 
 /// What reports the end of tasks is called after the turn that they are of: `W1:t-m12:T3`. Never more than so many

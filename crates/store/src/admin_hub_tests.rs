@@ -24,7 +24,7 @@ async fn conversation(
     workspace: WorkspaceId,
     user: Option<UserId>,
 ) -> Conversation {
-    let kind = if user.is_some() { ConversationKind::Door } else { ConversationKind::Shared };
+    let kind = if user.is_some() { ConversationKind::Lobby } else { ConversationKind::Shared };
     let new = NewConversation {
         connector,
         external_id: Some(format!("place-{workspace}")),

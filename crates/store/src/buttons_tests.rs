@@ -34,7 +34,7 @@ impl World {
             connector: self.connector,
             external_id: Some(name.to_owned()),
             chat: (self.ada.workspace, cloister_protocol::ChatId::from_number(1)),
-            kind: ConversationKind::Door,
+            kind: ConversationKind::Lobby,
             user: Some(self.ada.id),
         };
         self.store.put_conversation(&new).await.unwrap()

@@ -358,7 +358,7 @@ pub(crate) async fn want_in_every_home(
 
 /// Where something of a chat (?2 of the workspace ?1) is told that answers nothing. For a private workspace that
 /// is the connector where its person was last active in any chat, or another if nothing of that is left: the
-/// conversation there that shows this one, or else a door. Who was last active on the web sees everything there:
+/// conversation there that shows this one, or else a lobby. Who was last active on the web sees everything there:
 /// what they used for this chat before is told as well. A community is told where this chat was last spoken in.
 /// Where nothing can be sent now, and there is nothing else, it waits until something can.
 macro_rules! last_place {
@@ -366,7 +366,7 @@ macro_rules! last_place {
         "coalesce( \
            (SELECT c.id FROM workspaces w JOIN users u ON u.id = w.user_id AND u.kind = 'person' \
               LEFT JOIN conversations l ON l.id = w.last_conversation \
-              JOIN conversations c ON c.workspace_id = w.id AND (c.chat = ?2 OR c.kind = 'door') \
+              JOIN conversations c ON c.workspace_id = w.id AND (c.chat = ?2 OR c.kind = 'lobby') \
                 AND c.external_id IS NOT NULL \
             WHERE w.id = ?1 AND w.last_conversation IS NOT NULL \
             ORDER BY c.broken IS NULL DESC, c.connector_id IS l.connector_id DESC, c.chat = ?2 DESC, c.id IS l.id DESC, \

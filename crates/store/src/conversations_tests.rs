@@ -77,11 +77,11 @@ async fn rooms_that_race_are_one_row() {
 #[tokio::test]
 async fn a_conversation_shows_one_chat() {
     let world = world().await;
-    let door = world.put(ConversationKind::Door, Some("!dm")).await;
+    let lobby = world.put(ConversationKind::Lobby, Some("!dm")).await;
     let again = world.put(ConversationKind::Room, Some("!dm")).await;
-    assert_eq!((again.id, again.kind), (door.id, ConversationKind::Door));
+    assert_eq!((again.id, again.kind), (lobby.id, ConversationKind::Lobby));
     let room = world.put(ConversationKind::Room, Some("!room")).await;
-    assert_ne!(room.id, door.id, "a chat has a door and a room");
+    assert_ne!(room.id, lobby.id, "a chat has a lobby and a room");
     world.store.set_broken(room.id, Some("left")).await.unwrap();
     let found = world.store.conversation(world.connector, "!room").await.unwrap().unwrap();
     assert_eq!(found.broken.as_deref(), Some("left"));
@@ -109,14 +109,14 @@ async fn what_is_not_shown_as_it_is_is_to_be_mended() {
     assert_eq!(world.to_mend().await, [(Some("!a".into()), "Taxes".into(), true)]);
     world.store.set_broken(room.id, Some("left")).await.unwrap();
     assert!(world.to_mend().await.is_empty(), "nothing can be done there");
-    world.put(ConversationKind::Door, Some("!dm")).await;
+    world.put(ConversationKind::Lobby, Some("!dm")).await;
     assert!(world.to_mend().await.is_empty(), "a person's own conversation is left as it is");
 }
 
 #[tokio::test]
 async fn a_forgotten_conversation_tells_on_the_web() {
     let world = world().await;
-    let door = world.put(ConversationKind::Door, Some("!dm")).await;
+    let lobby = world.put(ConversationKind::Lobby, Some("!dm")).await;
     let inbound = crate::inbox::Inbound {
         source: "matrix".into(),
         external_id: "1".into(),
@@ -127,14 +127,14 @@ async fn a_forgotten_conversation_tells_on_the_web() {
             text: "hi".into(),
             attachments: Vec::new(),
         },
-        heard_in: Some(HeardIn { conversation: door.id, origin: None }),
+        heard_in: Some(HeardIn { conversation: lobby.id, origin: None }),
     };
     let most = crate::inbox::MostOpen { in_workspace: 9, in_all: 9 };
     world.store.take_message(inbound, most).await.unwrap();
     let frame = AgentFrame::Update(Update::Notice { text: "x".into() });
     world.store.notify((world.workspace, C1), "x", &frame).await.unwrap().unwrap();
-    assert_eq!(world.store.to_tell(door.id).await.unwrap().len(), 1);
-    world.store.forget_conversation(door.id).await.unwrap();
+    assert_eq!(world.store.to_tell(lobby.id).await.unwrap().len(), 1);
+    world.store.forget_conversation(lobby.id).await.unwrap();
     assert_eq!(world.store.undelivered(world.workspace, C1).await.unwrap().len(), 1);
     let owed = world.store.unanswered(world.workspace).await.unwrap();
     assert_eq!(owed.first().unwrap().conversation, None, "it is answered on the web");

@@ -17,7 +17,7 @@ const SEES_WHO_READS: &str = "matrix";
 /// nobody knows which account a conversation is with. What is not made yet goes with the home it was to be in.
 const OF_ACCOUNT: &str = "\
     SELECT c.id FROM conversations c JOIN connectors ON connectors.id = c.connector_id \
-    WHERE connectors.surface = ?2 AND c.user_id = ?1 AND c.kind IN ('room', 'door') \
+    WHERE connectors.surface = ?2 AND c.user_id = ?1 AND c.kind IN ('room', 'lobby') \
       AND NOT EXISTS (SELECT 1 FROM identities i \
         WHERE i.user_id = ?1 AND i.surface = ?2 AND i.external_id <> ?3 \
           AND (c.external_id = i.external_id \

@@ -54,7 +54,7 @@ impl World {
             ConversationKind::Room => {
                 self.store.new_chat(self.ada.workspace, "x", None).await.unwrap().id
             }
-            ConversationKind::Door | ConversationKind::Shared => C1,
+            ConversationKind::Lobby | ConversationKind::Shared => C1,
         };
         let new = NewConversation {
             connector,
@@ -83,17 +83,17 @@ async fn an_unlinked_account_is_told_nothing_more() {
     let telegram = world.connector("telegram").await;
     world.linked("telegram", "1001").await;
     world.store.set_home(telegram, world.ada.id, Some("1001")).await.unwrap();
-    let door = world.place(telegram, Some("1001"), ConversationKind::Door).await;
+    let lobby = world.place(telegram, Some("1001"), ConversationKind::Lobby).await;
     let topic = world.place(telegram, Some("1001/5"), ConversationKind::Room).await;
     let wanted = world.place(telegram, None, ConversationKind::Room).await;
-    world.store.was_active(door.id).await.unwrap();
+    world.store.was_active(lobby.id).await.unwrap();
     let chat = (world.ada.workspace, C1);
     let frame = AgentFrame::Update(Update::Notice { text: "private".into() });
     let waits = world.store.notify(chat, "one", &frame).await.unwrap().unwrap();
-    assert_eq!(waits.conversation, Some(door.id));
+    assert_eq!(waits.conversation, Some(lobby.id));
 
     world.unlink("telegram", "1001").await;
-    for gone in [&door, &topic, &wanted] {
+    for gone in [&lobby, &topic, &wanted] {
         assert!(!world.there(gone).await, "{gone:?}");
     }
     assert_eq!(world.store.home(telegram, world.ada.id).await.unwrap(), None);
@@ -124,11 +124,11 @@ async fn other_accounts_keep_what_is_theirs() {
         world.linked(surface, id).await;
     }
     world.store.set_home(telegram, world.ada.id, Some("100")).await.unwrap();
-    let lost = world.place(telegram, Some("1001"), ConversationKind::Door).await;
-    let other = world.place(telegram, Some("100"), ConversationKind::Door).await;
+    let lost = world.place(telegram, Some("1001"), ConversationKind::Lobby).await;
+    let other = world.place(telegram, Some("100"), ConversationKind::Lobby).await;
     let topic = world.place(telegram, Some("100/5"), ConversationKind::Room).await;
     let wanted = world.place(telegram, None, ConversationKind::Room).await;
-    let dm = world.place(discord, Some("900"), ConversationKind::Door).await;
+    let dm = world.place(discord, Some("900"), ConversationKind::Lobby).await;
     let room = world.place(matrix, Some("!room"), ConversationKind::Room).await;
     world.unlink("telegram", "1001").await;
     assert!(!world.there(&lost).await);

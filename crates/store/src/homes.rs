@@ -71,7 +71,7 @@ impl Store {
     }
 
     /// A surface makes no rooms any more for a person (none: for anybody): they have no home there, and what waits
-    /// for a room that is not there is told in their door. Says whether anything changed.
+    /// for a room that is not there is told in their lobby. Says whether anything changed.
     pub async fn give_up_rooms(
         &self,
         connector: ConnectorId,
@@ -94,8 +94,8 @@ impl Store {
         .tried(what)?;
         let mut changed = false;
         for room in unmade {
-            if let Some(door) = door_of(&mut tx, connector, &room, self.clock.now_ms()).await? {
-                turn_over(&mut tx, room.id, door).await?;
+            if let Some(lobby) = lobby_of(&mut tx, connector, &room, self.clock.now_ms()).await? {
+                turn_over(&mut tx, room.id, lobby).await?;
                 changed = true;
             }
         }
@@ -112,15 +112,15 @@ impl Store {
     }
 }
 
-/// The door of a person, made where their home is if they never wrote there. None: nobody knows where it would be.
-async fn door_of(
+/// The lobby of a person, made where their home is if they never wrote there. None: nobody knows where it would be.
+async fn lobby_of(
     tx: &mut Tx,
     connector: ConnectorId,
     room: &Unmade,
     now: i64,
 ) -> Result<Option<i64>, StoreError> {
     let known: Option<i64> = sqlx::query_scalar(
-        "SELECT id FROM conversations WHERE connector_id = ?1 AND user_id = ?2 AND kind = 'door' \
+        "SELECT id FROM conversations WHERE connector_id = ?1 AND user_id = ?2 AND kind = 'lobby' \
            AND external_id IS NOT NULL \
          ORDER BY external_id IS ?3 DESC, broken IS NULL DESC, last_active_at DESC LIMIT 1",
     )
@@ -129,28 +129,28 @@ async fn door_of(
     .bind(&room.home)
     .fetch_optional(&mut *tx)
     .await
-    .tried("find a door")?;
+    .tried("find a lobby")?;
     let (None, Some(home)) = (known, &room.home) else { return Ok(known) };
     let new = NewConversation {
         connector,
         external_id: Some(home.clone()),
         chat: (WorkspaceId::from_number(room.workspace_id), ChatId::from_number(room.chat)),
-        kind: ConversationKind::Door,
+        kind: ConversationKind::Lobby,
         user: Some(UserId::from_number(room.user_id)),
     };
     conversations::insert(tx, &new, now).await.map(Some)
 }
 
-/// What was heard in a room, and is to be told there, belongs to a door from now on; the room is no more.
-async fn turn_over(tx: &mut Tx, room: i64, door: i64) -> Result<(), StoreError> {
+/// What was heard in a room, and is to be told there, belongs to a lobby from now on; the room is no more.
+async fn turn_over(tx: &mut Tx, room: i64, lobby: i64) -> Result<(), StoreError> {
     for turn in [
         "UPDATE outbox SET conversation = ?2 WHERE conversation = ?1 AND delivered_at IS NULL",
         "UPDATE inbox SET conversation = ?2 WHERE conversation = ?1",
         "UPDATE chats SET last_conversation = ?2 WHERE last_conversation = ?1",
         "UPDATE workspaces SET last_conversation = ?2 WHERE last_conversation = ?1",
     ] {
-        let done = sqlx::query(turn).bind(room).bind(door).execute(&mut *tx).await;
-        done.tried("turn a room over to a door")?;
+        let done = sqlx::query(turn).bind(room).bind(lobby).execute(&mut *tx).await;
+        done.tried("turn a room over to a lobby")?;
     }
     for forget in
         ["DELETE FROM posts WHERE conversation = ?", "DELETE FROM conversations WHERE id = ?"]

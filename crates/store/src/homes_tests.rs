@@ -73,41 +73,41 @@ impl World {
     }
 }
 
-/// X5: where no rooms are made any more, what waits for one is told in the person's door, and nothing stays behind.
+/// X5: where no rooms are made any more, what waits for one is told in the person's lobby, and nothing stays behind.
 #[tokio::test]
-async fn what_waits_for_a_room_is_told_in_the_door() {
+async fn what_waits_for_a_room_is_told_in_the_lobby() {
     let world = world().await;
-    let door = world.conversation(Some(HOME), 1, ConversationKind::Door).await;
+    let lobby = world.conversation(Some(HOME), 1, ConversationKind::Lobby).await;
     let made = world.conversation(Some("42/7"), 1, ConversationKind::Room).await;
     let unmade = world.conversation(None, 2, ConversationKind::Room).await;
     world.heard_in(unmade).await;
     assert!(world.store.give_up_rooms(world.connector, Some(world.user)).await.unwrap());
     assert_eq!(world.store.home(world.connector, world.user).await.unwrap(), None);
     let left: Vec<_> = world.all().await.into_iter().map(|left| left.id.number()).collect();
-    assert_eq!(left, [door, made], "what is there stays");
-    assert_eq!(world.numbers("SELECT conversation FROM inbox").await, [Some(door)]);
+    assert_eq!(left, [lobby, made], "what is there stays");
+    assert_eq!(world.numbers("SELECT conversation FROM inbox").await, [Some(lobby)]);
     let told = world.numbers("SELECT conversation FROM outbox ORDER BY seq").await;
-    assert_eq!(told, [Some(door), Some(unmade)], "what was told was told elsewhere");
-    assert_eq!(world.numbers("SELECT last_conversation FROM chats").await, [Some(door)]);
+    assert_eq!(told, [Some(lobby), Some(unmade)], "what was told was told elsewhere");
+    assert_eq!(world.numbers("SELECT last_conversation FROM chats").await, [Some(lobby)]);
     let last = world.numbers("SELECT last_conversation FROM workspaces WHERE user_id IS NOT NULL");
-    assert_eq!(last.await, [Some(door)]);
+    assert_eq!(last.await, [Some(lobby)]);
     let again = world.store.give_up_rooms(world.connector, None).await.unwrap();
     assert!(!again, "the same again changes nothing");
 }
 
-/// Who never wrote outside of topics has a door all the same.
+/// Who never wrote outside of topics has a lobby all the same.
 #[tokio::test]
-async fn a_door_is_made_where_the_home_is() {
+async fn a_lobby_is_made_where_the_home_is() {
     let world = world().await;
     let unmade = world.conversation(None, 1, ConversationKind::Room).await;
     world.heard_in(unmade).await;
     assert!(world.store.give_up_rooms(world.connector, None).await.unwrap());
     let all = world.all().await;
-    let [door] = all.as_slice() else { panic!("one is left: {all:?}") };
-    assert_eq!((door.kind, door.external_id.as_deref()), (ConversationKind::Door, Some(HOME)));
-    assert_eq!((door.user, door.chat.number()), (Some(world.user), 1));
+    let [lobby] = all.as_slice() else { panic!("one is left: {all:?}") };
+    assert_eq!((lobby.kind, lobby.external_id.as_deref()), (ConversationKind::Lobby, Some(HOME)));
+    assert_eq!((lobby.user, lobby.chat.number()), (Some(world.user), 1));
     let waiting = world.store.conversations_to_tell(world.connector).await.unwrap();
-    assert_eq!(waiting, [door.id]);
+    assert_eq!(waiting, [lobby.id]);
 }
 
 /// Another person's rooms, and another connector's, are not touched.

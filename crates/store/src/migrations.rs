@@ -33,6 +33,7 @@ const STEPS: &[Step] = &[
     step!("0015_choices"),
     step!("0016_relative_trust"),
     step!("0020_budget_questions"),
+    step!("0021_lobbies"),
 ];
 
 /// All of them.

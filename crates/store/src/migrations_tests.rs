@@ -1,7 +1,11 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::{STEPS, all};
+use sqlx::migrate::Migrator;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, SqliteConnection};
+
+use super::{STEPS, all, migration};
 
 /// What databases out there have written down: number, name, how the checksum begins.
 const RELEASED: &[(i64, &str, &str)] = &[
@@ -45,4 +49,45 @@ fn every_file_is_a_step_and_they_are_in_order() {
     let steps: Vec<&str> = STEPS.iter().map(|(name, _)| *name).collect();
     assert_eq!(steps, files.iter().map(String::as_str).collect::<Vec<_>>());
     assert_eq!(all().iter().count(), STEPS.len(), "a name has no number");
+}
+
+/// What was a door of a person is their lobby now, and what was heard there is still known.
+#[tokio::test]
+async fn doors_of_people_become_lobbies() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("cloister.db");
+    let options = SqliteConnectOptions::new().filename(&path).create_if_missing(true);
+    // The rows stand alone here: whose they are does not matter.
+    let mut before = options.clone().foreign_keys(false).connect().await.unwrap();
+    let steps = STEPS.iter().take_while(|(name, _)| *name != "0021_lobbies");
+    let steps = Migrator::with_migrations(steps.filter_map(migration).collect());
+    steps.run(&mut before).await.unwrap();
+    for kind in ["room", "door", "shared"] {
+        sqlx::query(
+            "INSERT INTO conversations (connector_id, external_id, workspace_id, chat, kind, last_active_at, \
+             created_at) VALUES (1, ?1, 1, 1, ?1, 0, 0)",
+        )
+        .bind(kind)
+        .execute(&mut before)
+        .await
+        .unwrap();
+    }
+    for heard in ["w1:door2:m1", "w1:C1:door2:m1"] {
+        sqlx::query(
+            "INSERT INTO inbox (source, external_id, workspace_id, chat, cause, state, received_at) \
+             VALUES ('telegram', ?1, 1, 1, '{}', 'answered', 0)",
+        )
+        .bind(heard)
+        .execute(&mut before)
+        .await
+        .unwrap();
+    }
+    all().run(&mut before).await.unwrap();
+    let words = async |connection: &mut SqliteConnection, sql: &'static str| -> Vec<String> {
+        sqlx::query_scalar(sql).fetch_all(connection).await.unwrap()
+    };
+    let kinds = words(&mut before, "SELECT kind FROM conversations ORDER BY id").await;
+    assert_eq!(kinds, ["room", "lobby", "shared"]);
+    let heard = words(&mut before, "SELECT external_id FROM inbox ORDER BY id").await;
+    assert_eq!(heard, ["w1:lobby2:m1", "w1:C1:door2:m1"]);
 }

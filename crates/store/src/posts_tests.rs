@@ -96,7 +96,7 @@ async fn connector(store: &Store, account: &str) -> ConnectorId {
 #[tokio::test]
 async fn a_post_is_known_from_before_it_is_sent() {
     let world = World::new().await;
-    let place = world.place(Some("!a"), ConversationKind::Door).await;
+    let place = world.place(Some("!a"), ConversationKind::Lobby).await;
     let (store, here) = (&world.store, place.id);
     assert_eq!(store.begin_post(here, "k", None).await.unwrap(), None);
     let unknown = Post { key: "k".to_owned(), outbox_id: None, external_id: None };
@@ -116,9 +116,9 @@ async fn a_post_is_known_from_before_it_is_sent() {
 #[tokio::test]
 async fn only_conversations_that_can_be_told_something_are_listed() {
     let world = World::new().await;
-    let open = world.place(Some("!open"), ConversationKind::Door).await;
+    let open = world.place(Some("!open"), ConversationKind::Lobby).await;
     let wanted = world.place(None, ConversationKind::Room).await;
-    let gone = world.place(Some("!gone"), ConversationKind::Door).await;
+    let gone = world.place(Some("!gone"), ConversationKind::Lobby).await;
     for (place, id) in [(&open, "a"), (&wanted, "b"), (&gone, "c")] {
         let row = world.writes(place, id).await;
         world.ends(row).await;
@@ -138,7 +138,7 @@ async fn only_conversations_that_can_be_told_something_are_listed() {
 #[tokio::test]
 async fn what_waits_for_an_answer_is_found_where_it_was_written() {
     let world = World::new().await;
-    let place = world.place(Some("!a"), ConversationKind::Door).await;
+    let place = world.place(Some("!a"), ConversationKind::Lobby).await;
     let (first, second) = (world.writes(&place, "a").await, world.writes(&place, "b").await);
     world.ends(first).await;
     let awaited = world.store.awaited_answers(world.connector).await.unwrap();
@@ -151,7 +151,7 @@ async fn what_waits_for_an_answer_is_found_where_it_was_written() {
 #[tokio::test]
 async fn questions_that_were_settled_are_found_until_their_message_says_so() {
     let world = World::new().await;
-    let place = world.place(Some("!a"), ConversationKind::Door).await;
+    let place = world.place(Some("!a"), ConversationKind::Lobby).await;
     world.writes(&place, "a").await;
     let question = NewApproval {
         workspace: world.ada.workspace,

@@ -34,7 +34,7 @@ pub(crate) struct AtThePage {
 
 impl Ground for Web {
     type Seat = AtThePage;
-    type Stranger = AtTheDoor;
+    type Stranger = NotLetIn;
     const WAY_IN: &'static str = "/api/v1/sessions";
 
     async fn start(config: &str, model: ModelServerBuilder) -> Self {
@@ -59,7 +59,7 @@ impl Ground for Web {
 
     /// Somebody who knows where the others sit: with no token, with one that they made up, and with one of theirs
     /// that is not whole.
-    async fn stranger(&mut self) -> AtTheDoor {
+    async fn stranger(&mut self) -> NotLetIn {
         let theirs = self.stack.session("ann").await.unwrap();
         let mut short = theirs.token.clone();
         short.pop();
@@ -68,7 +68,7 @@ impl Ground for Web {
             let session = Session { token, ..theirs.clone() };
             self.stack.client(&session, ChatId::from_number(1))
         };
-        AtTheDoor { clients: tokens.map(with).into(), told: Vec::new() }
+        NotLetIn { clients: tokens.map(with).into(), told: Vec::new() }
     }
 
     async fn say_twice(&mut self, seat: &mut AtThePage, text: &str) {
@@ -79,12 +79,12 @@ impl Ground for Web {
 }
 
 /// Somebody with an address and no session.
-pub(crate) struct AtTheDoor {
+pub(crate) struct NotLetIn {
     clients: Vec<AgentClient>,
     told: Vec<String>,
 }
 
-impl Outside for AtTheDoor {
+impl Outside for NotLetIn {
     async fn tries(&mut self, text: &str) {
         let id: MessageId = "m1".parse().unwrap();
         for client in &mut self.clients {

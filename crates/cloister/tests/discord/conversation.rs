@@ -5,7 +5,7 @@ use cloister_testkit::{Matcher, ModelServer, Reply};
 
 use crate::world::{PATIENCE, World, echoes, eventually, texts};
 
-/// X6: a direct channel is a door: it shows one chat at a time, and the others are a command or a press away.
+/// X6: a direct channel is a lobby: it shows one chat at a time, and the others are a command or a press away.
 #[tokio::test]
 async fn a_direct_channel_shows_one_chat_at_a_time() {
     let world = World::start().await;

@@ -119,8 +119,8 @@ async fn a_public_room_is_not_private() {
 async fn a_room_that_is_opened_is_silent_until_it_is_closed() {
     let world = World::builder().plain_rooms().start().await;
     let (mut ann, _) = met(&world, "ann").await;
-    let door = ann.invite(&world.bot.user_id).await.unwrap();
-    asks(&mut ann, &door, "the secret is aubergine", "echo: the secret is aubergine").await;
+    let lobby = ann.invite(&world.bot.user_id).await.unwrap();
+    asks(&mut ann, &lobby, "the secret is aubergine", "echo: the secret is aubergine").await;
     for (kind, opened, closed, told) in [
         (
             "m.room.join_rules",
@@ -135,17 +135,17 @@ async fn a_room_that_is_opened_is_silent_until_it_is_closed() {
             "can be read by anybody",
         ),
     ] {
-        ann.set_state(&door, kind, &opened).await.unwrap();
+        ann.set_state(&lobby, kind, &opened).await.unwrap();
         let before = world.model.request_count();
-        asks(&mut ann, &door, &format!("tell it while {kind} is open"), told).await;
+        asks(&mut ann, &lobby, &format!("tell it while {kind} is open"), told).await;
         let other = ann.room_of("C1").unwrap();
         asks(&mut ann, &other, &format!("elsewhere, {kind}"), &format!("echo: elsewhere, {kind}"))
             .await;
         assert_eq!(world.model.request_count(), before + 1, "nothing was taken in the open room");
-        ann.set_state(&door, kind, &closed).await.unwrap();
-        asks(&mut ann, &door, &format!("closed {kind}"), &format!("echo: closed {kind}")).await;
+        ann.set_state(&lobby, kind, &closed).await.unwrap();
+        asks(&mut ann, &lobby, &format!("closed {kind}"), &format!("echo: closed {kind}")).await;
     }
-    let heard = texts(&ann, &door).await;
+    let heard = texts(&ann, &lobby).await;
     assert!(!heard.iter().any(|text| text.contains("is open")), "{heard:#?}");
 }
 
@@ -154,13 +154,14 @@ async fn a_room_that_is_opened_is_silent_until_it_is_closed() {
 async fn a_direct_room_in_the_clear_is_warned_of_once() {
     let world = World::start().await;
     let mut ann = world.plain_person("ann").await;
-    let door = ann.invite(&world.bot.user_id).await.unwrap();
-    hears(&mut ann, &door, "not encrypted").await;
-    asks(&mut ann, &door, "hello", "echo: hello").await;
+    let lobby = ann.invite(&world.bot.user_id).await.unwrap();
+    hears(&mut ann, &lobby, "not encrypted").await;
+    asks(&mut ann, &lobby, "hello", "echo: hello").await;
     let bot = world.bot.user_id.clone();
     world.json(&["matrix", "reconcile", &bot]).await;
-    asks(&mut ann, &door, "again", "echo: again").await;
-    let warned = texts(&ann, &door).await.into_iter().filter(|text| text.contains("not encrypted"));
+    asks(&mut ann, &lobby, "again", "echo: again").await;
+    let warned =
+        texts(&ann, &lobby).await.into_iter().filter(|text| text.contains("not encrypted"));
     assert_eq!(warned.count(), 1);
 }
 
@@ -182,32 +183,32 @@ async fn a_reaction_allows_alone_and_what_still_stands() {
     let world = World::builder().plain_rooms().start().await;
     let (mut ann, _) = met(&world, "ann").await;
     // A room of the person's own making: they may invite whom they like.
-    let door = ann.invite(&world.bot.user_id).await.unwrap();
+    let lobby = ann.invite(&world.bot.user_id).await.unwrap();
     let ask = "run: mkdir -p old && rm -r old && echo gone";
-    let question = asks(&mut ann, &door, ask, "!approve A1").await;
+    let question = asks(&mut ann, &lobby, ask, "!approve A1").await;
     recorded(&world, &question).await;
     let mut eve = PlainPerson::register(&world.synapse, "eve").await.unwrap();
-    ann.ask_in(&door, eve.id()).await.unwrap();
+    ann.ask_in(&lobby, eve.id()).await.unwrap();
     eve.until("eve is in", PATIENCE, |seen| seen.rooms().next().map(drop)).await.unwrap();
-    hears(&mut ann, &door, "can read along").await;
-    ann.react(&door, &question.event_id, "👍").await.unwrap();
+    hears(&mut ann, &lobby, "can read along").await;
+    ann.react(&lobby, &question.event_id, "👍").await.unwrap();
     let c1 = ann.room_of("C1").unwrap();
     asks(&mut ann, &c1, "!status", "Budget").await;
     assert_eq!(open_questions(&world, "ann").await, 1, "others are there");
-    eve.leave(&door).await.unwrap();
-    asks(&mut ann, &door, "alone again", "echo: alone again").await;
+    eve.leave(&lobby).await.unwrap();
+    asks(&mut ann, &lobby, "alone again", "echo: alone again").await;
     assert_eq!(open_questions(&world, "ann").await, 1);
 
     // What was taken away is not answered, neither is it by what was taken back.
-    ann.redact(&door, &question.event_id).await.unwrap();
-    ann.react(&door, &question.event_id, "👍🏽").await.unwrap();
-    hears(&mut ann, &door, "was taken away").await;
+    ann.redact(&lobby, &question.event_id).await.unwrap();
+    ann.react(&lobby, &question.event_id, "👍🏽").await.unwrap();
+    hears(&mut ann, &lobby, "was taken away").await;
     assert_eq!(open_questions(&world, "ann").await, 1, "nobody is shown the question");
-    asks(&mut ann, &door, "!approve A1", "A1 allowed").await;
-    hears(&mut ann, &door, "gone").await;
+    asks(&mut ann, &lobby, "!approve A1", "A1 allowed").await;
+    hears(&mut ann, &lobby, "gone").await;
 
-    let question = asks(&mut ann, &door, ask, "!approve A2").await;
+    let question = asks(&mut ann, &lobby, ask, "!approve A2").await;
     recorded(&world, &question).await;
-    ann.react(&door, &question.event_id, "👍").await.unwrap();
-    hears(&mut ann, &door, "ann allowed it once").await;
+    ann.react(&lobby, &question.event_id, "👍").await.unwrap();
+    hears(&mut ann, &lobby, "ann allowed it once").await;
 }

@@ -229,14 +229,14 @@ async fn a_local_reset_greets_nobody_again() {
     let world = World::builder().plain_rooms().behind_proxy().start().await;
     let mut ann = world.plain_person("ann").await;
     let account = world.bot.user_id.clone();
-    let door = ann.invite(&account).await.unwrap();
-    hears(&mut ann, &door, "I have invited you").await;
+    let lobby = ann.invite(&account).await.unwrap();
+    hears(&mut ann, &lobby, "I have invited you").await;
     let c1 = ann.until("C1", PATIENCE, |seen| seen.room_of("C1")).await.unwrap();
     hears(&mut ann, &c1, "Hello ann").await;
     asks(&mut ann, &c1, "one", "echo: one").await;
     let before = posted(&world);
     world.json(&["matrix", "reset", &account, "--yes", "--mode", "local-only"]).await;
-    asks(&mut ann, &door, "two", "echo: two").await;
+    asks(&mut ann, &lobby, "two", "echo: two").await;
     asks(&mut ann, &c1, "three", "echo: three").await;
     world.json(&["matrix", "reconcile", &account]).await;
     asks(&mut ann, &c1, "!new Taxes", "C2").await;
@@ -247,7 +247,7 @@ async fn a_local_reset_greets_nobody_again() {
     let again: Vec<&String> = after.iter().filter(|sent| before.contains(sent)).collect();
     assert!(again.is_empty(), "said again: {again:?}");
     for words in ["I have invited you", "did not know this room", "Hello ann"] {
-        let mut said = ann.history(&door).await.unwrap();
+        let mut said = ann.history(&lobby).await.unwrap();
         said.extend(ann.history(&c1).await.unwrap());
         assert!(said.iter().filter(|post| post.text.contains(words)).count() <= 1, "{words}");
     }

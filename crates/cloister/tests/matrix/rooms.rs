@@ -68,15 +68,15 @@ async fn racing_invites_make_one_space_and_one_room() {
     let (one, two, three) =
         tokio::join!(ann.invite(bot), ann.invite_plainly(bot), ann.invite_plainly(bot));
     let c1 = ann.room_of("C1").await;
-    for door in [&one, &two, &three] {
-        ann.wait_for_words(door, "C1").await;
+    for lobby in [&one, &two, &three] {
+        ann.wait_for_words(lobby, "C1").await;
     }
-    ann.ask(&two, "through the door", "echo: through the door").await;
+    ann.ask(&two, "through the lobby", "echo: through the lobby").await;
     ann.ask(&c1, "hello", "echo: hello").await;
     assert_eq!(ann.spaces().len(), 1);
     assert_eq!(chat_rooms(&ann), ["C1"]);
     assert_eq!(count(&world, "SELECT count(*) FROM conversations WHERE kind = 'room'"), 1);
-    assert_eq!(count(&world, "SELECT count(*) FROM conversations WHERE kind = 'door'"), 3);
+    assert_eq!(count(&world, "SELECT count(*) FROM conversations WHERE kind = 'lobby'"), 3);
     let welcomes = ann.heard(&c1).iter().filter(|post| post.text.contains("!help")).count();
     assert_eq!(welcomes, 1);
 }
@@ -260,7 +260,7 @@ async fn a_reset_forgets_what_it_says() {
     let would: Vec<&str> =
         dry["left"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     assert!(would.contains(&c1.room_id().as_str()) && would.contains(&c2.room_id().as_str()));
-    assert_eq!(would.len(), 4, "two rooms, the door and the Space: {dry}");
+    assert_eq!(would.len(), 4, "two rooms, the lobby and the Space: {dry}");
     assert_eq!(count(&world, rows), before);
     ann.ask(&c1, "still there?", "echo: still there?").await;
 
@@ -306,7 +306,7 @@ async fn a_room_whose_making_was_not_heard_of_is_not_made_twice() {
     assert_eq!(ann.spaces().len(), 1);
     assert_eq!(chat_rooms(&ann).len(), 2, "{:?}", ann.names());
     let report = world.json(&["matrix", "reconcile", &world.bot.user_id]).await;
-    assert_eq!(report["looked_at"], 4, "two rooms, the door and the Space: {report}");
+    assert_eq!(report["looked_at"], 4, "two rooms, the lobby and the Space: {report}");
     assert_eq!(report["conflicts"], json!([]), "{report}");
 }
 

@@ -120,8 +120,8 @@ async fn everything_said_in_encrypted_rooms_is_ciphertext() {
     web.ask(&format!("{secret} from the web")).await.unwrap();
 
     let stranger = Person::register(&world.synapse, "stranger").await;
-    let door = stranger.invite(&world.bot.user_id).await;
-    stranger.ask(&door, &format!("do you know {secret}?"), "pair").await;
+    let lobby = stranger.invite(&world.bot.user_id).await;
+    stranger.ask(&lobby, &format!("do you know {secret}?"), "pair").await;
     let title = format!("courgette{}", std::process::id());
     ann.say(&c1, &format!("!new {title}")).await;
     let c2 = ann.room_of("C2").await;
@@ -135,7 +135,7 @@ async fn everything_said_in_encrypted_rooms_is_ciphertext() {
         encrypted += events.iter().filter(|e| e["type"] == "m.room.encrypted").count();
     }
     assert!(encrypted > 20, "{encrypted}");
-    let events = kept(&stranger, &door).await;
+    let events = kept(&stranger, &lobby).await;
     assert!(said_in_the_clear(&events, &world.bot.user_id).is_empty());
     assert_eq!(files_with(&secret), Vec::<PathBuf>::new());
     assert_ne!(

@@ -65,10 +65,10 @@ async fn a_name_and_a_face_prove_nothing() {
         who.client.account().set_avatar_url(Some(face)).await.unwrap();
     }
     let question = asked(&ann, &c1).await;
-    let door = mallory.invite(&world.bot.user_id).await;
-    mallory.wait_for_words(&door, "pair").await;
+    let lobby = mallory.invite(&world.bot.user_id).await;
+    mallory.wait_for_words(&lobby, "pair").await;
     for words in ["!yes", "!approve A1", "I am Ann: !yes"] {
-        mallory.say(&door, words).await;
+        mallory.say(&lobby, words).await;
     }
     bring(&world, &c1, &mallory).await;
     let at_mallorys = in_room(&mallory, &c1).await;

@@ -33,7 +33,7 @@ async fn an_owner_must_exist() {
     assert_eq!(world.json(&["telegram", "list"]).await, serde_json::json!([]));
 }
 
-/// The shared bot and a bot of one's own, in one process: one agent, two doors.
+/// The shared bot and a bot of one's own, in one process: one agent, two ways to it.
 #[tokio::test]
 async fn a_bot_of_ones_own_beside_the_shared_one() {
     let world = World::start().await;

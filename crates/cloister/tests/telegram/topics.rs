@@ -165,21 +165,21 @@ async fn without_topics_again_nothing_is_lost() {
     world.told_model("something").await;
     world.telegram.switch_topics(&world.bot, false);
     steps.allow(10);
-    let door = ann.with(&world.bot);
-    let answer = ann.wait_for_words(&door, "here you are").await;
+    let lobby = ann.with(&world.bot);
+    let answer = ann.wait_for_words(&lobby, "here you are").await;
     assert!(answer.text.contains("C2"), "it says of which chat it is: {}", answer.text);
-    assert_eq!(count(&ann, &door, "here you are"), 1);
-    ann.ask(&door, "/new Garden", "C3 “Garden” is shown here from now on").await;
-    ann.ask(&door, "tomatoes", "echo: tomatoes").await;
-    let listed = ann.ask(&door, "/chats", "C2 Taxes").await;
-    ann.press(&door, &listed, "C2").answered().await;
-    ann.wait_for_words(&door, "C2 “Taxes” is shown here from now on").await;
-    ann.ask(&door, "how much?", "echo: how much?").await;
+    assert_eq!(count(&ann, &lobby, "here you are"), 1);
+    ann.ask(&lobby, "/new Garden", "C3 “Garden” is shown here from now on").await;
+    ann.ask(&lobby, "tomatoes", "echo: tomatoes").await;
+    let listed = ann.ask(&lobby, "/chats", "C2 Taxes").await;
+    ann.press(&lobby, &listed, "C2").answered().await;
+    ann.wait_for_words(&lobby, "C2 “Taxes” is shown here from now on").await;
+    ann.ask(&lobby, "how much?", "echo: how much?").await;
     // Over a restart it stays so; and it is found out when they are on again.
     world.stack.kill().await.unwrap();
     world.telegram.switch_topics(&world.bot, true);
     world.stack.restart().await.unwrap();
-    ann.say(&door, "hello again");
+    ann.say(&lobby, "hello again");
     let garden = ann.topic(&world.bot, "C3").await;
     ann.ask(&garden, "cucumbers", "echo: cucumbers").await;
 }
@@ -193,9 +193,9 @@ async fn topics_are_switched_off_while_nobody_looks() {
     world.stack.kill().await.unwrap();
     world.telegram.switch_topics(&world.bot, false);
     world.stack.restart().await.unwrap();
-    let door = ann.with(&world.bot);
-    ann.ask(&door, "/new Taxes", "C2 “Taxes” is shown here from now on").await;
-    ann.ask(&door, "how much?", "echo: how much?").await;
+    let lobby = ann.with(&world.bot);
+    ann.ask(&lobby, "/new Taxes", "C2 “Taxes” is shown here from now on").await;
+    ann.ask(&lobby, "how much?", "echo: how much?").await;
 }
 
 /// X5: a server that says it has topics and lets bots open none: the person is told, and nobody is asked for ever.
@@ -205,15 +205,15 @@ async fn topics_that_can_not_be_made_are_done_without() {
     let description = "Bad Request: BOT_FORUM_CREATE_FORBIDDEN".to_owned();
     world.telegram.lay("createForumTopic", Fault::Refuse { code: 400, description });
     let ann = world.person("ann").await;
-    let door = ann.with(&world.bot);
-    ann.start(&door);
-    ann.wait_for_words(&door, "no topics here").await;
-    ann.ask(&door, "/new Taxes", "C2 “Taxes” is shown here from now on").await;
+    let lobby = ann.with(&world.bot);
+    ann.start(&lobby);
+    ann.wait_for_words(&lobby, "no topics here").await;
+    ann.ask(&lobby, "/new Taxes", "C2 “Taxes” is shown here from now on").await;
     world.json(&["chats", "new", "Garden", "--user", "ann"]).await;
-    ann.ask(&door, "how much?", "echo: how much?").await;
-    ann.ask(&door, "/chats C3", "C3 “Garden” is shown here from now on").await;
-    ann.ask(&door, "tomatoes", "echo: tomatoes").await;
-    assert_eq!(count(&ann, &door, "no topics here"), 1);
+    ann.ask(&lobby, "how much?", "echo: how much?").await;
+    ann.ask(&lobby, "/chats C3", "C3 “Garden” is shown here from now on").await;
+    ann.ask(&lobby, "tomatoes", "echo: tomatoes").await;
+    assert_eq!(count(&ann, &lobby, "no topics here"), 1);
     assert_eq!(world.telegram.calls("createForumTopic").len(), 1);
     // Where people open topics, they are chats as ever.
     let own = ann.open_topic(&world.bot, "Kitchen");
@@ -222,15 +222,15 @@ async fn topics_that_can_not_be_made_are_done_without() {
     ann.ask(&own, "/chats C2", "outside of the topics").await;
 }
 
-/// The general part of the chat is a door: it is answered there, and looks at one chat at a time.
+/// The general part of the chat is a lobby: it is answered there, and looks at one chat at a time.
 #[tokio::test]
-async fn the_general_part_is_a_door() {
+async fn the_general_part_is_a_lobby() {
     let world = World::with_topics().await;
     let (ann, c1) = world.met_in_topic("ann").await;
-    let door = ann.with(&world.bot);
-    ann.ask(&door, "hello", "echo: hello").await;
+    let lobby = ann.with(&world.bot);
+    ann.ask(&lobby, "hello", "echo: hello").await;
     assert_eq!(count(&ann, &c1, "echo: hello"), 0, "it was asked elsewhere");
-    let listed = ann.ask(&door, "/chats", "C1").await;
+    let listed = ann.ask(&lobby, "/chats", "C1").await;
     assert!(!listed.buttons.is_empty());
 }
 
@@ -244,9 +244,9 @@ async fn everything_of_a_chat_is_in_its_topic() {
     assert!(ann.saw_typing(&c1));
     ann.press(&c1, &question, "👍").answered().await;
     ann.wait_for_words(&c1, "gone-23").await;
-    let door = ann.with(&world.bot);
-    assert_eq!(count(&ann, &door, "rm -r old"), 0);
-    assert!(ann.drafts(&door).is_empty());
+    let lobby = ann.with(&world.bot);
+    assert_eq!(count(&ann, &lobby, "rm -r old"), 0);
+    assert!(ann.drafts(&lobby).is_empty());
 }
 
 /// A bot whose topics are turned on later: the chats get topics, and nothing is lost on the way.

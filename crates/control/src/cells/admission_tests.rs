@@ -6,7 +6,7 @@ use cloister_protocol::link::{Call, Downlink, Finish, Lasting, Reply, Step, Upli
 use cloister_protocol::{
     AgentFrame, End, TaskState, TextChunk, ToolCall, ToolResult, TurnId, Update, Usage,
 };
-use cloister_store::doors::Thread;
+use cloister_store::lobbies::Thread;
 use cloister_store::tasks::NewTask;
 use cloister_store::users::User;
 use tokio::sync::broadcast::Receiver;

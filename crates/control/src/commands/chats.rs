@@ -84,8 +84,8 @@ impl Control {
         let shows = self.shows_chats(here).await?;
         let chat = match shows {
             Shows::One => {
-                let door = conversation.id;
-                self.store().new_chat_in_door(row.workspace, &title(rest), &key, door).await?
+                let lobby = conversation.id;
+                self.store().new_chat_in_lobby(row.workspace, &title(rest), &key, lobby).await?
             }
             Shows::Rooms | Shows::Topics => {
                 let room = (conversation.connector, here.by);
@@ -132,7 +132,7 @@ impl Control {
         };
         let place = self.place_of_chat(row.workspace, id).await?;
         self.require(&Request::chat(&here.person, ChatCall::Read, &place, id))?;
-        let Some(door) = here.conversation.as_ref() else {
+        let Some(lobby) = here.conversation.as_ref() else {
             let shown = self.shown_on(row.workspace, &chat, here).await?;
             return Ok(format!("{}{shown}. It is opened from the list of chats.", named(&chat)));
         };
@@ -149,12 +149,12 @@ impl Control {
             let there = match shows {
                 Shows::One | Shows::Threads => THERE.to_owned(),
                 Shows::Rooms | Shows::Topics => {
-                    self.where_shown(row, here, (door.connector, &chat)).await?
+                    self.where_shown(row, here, (lobby.connector, &chat)).await?
                 }
             };
             return Ok(format!("{}{shown} {there}", named(&chat)));
         }
-        self.store().show_in_door(door.id, id, &row.id.to_string()).await?;
+        self.store().show_in_lobby(lobby.id, id, &row.id.to_string()).await?;
         let sign = here.sign();
         let archived = if chat.archived {
             format!(" It is archived: {sign}archive undo opens it again.")
@@ -226,11 +226,11 @@ impl Control {
         }
         Ok(match conversation.kind {
             ConversationKind::Shared => Shows::Threads,
-            ConversationKind::Room | ConversationKind::Door => {
+            ConversationKind::Room | ConversationKind::Lobby => {
                 let home = self.store().home(conversation.connector, here.by).await?;
                 match (home, conversation.kind) {
                     (Some(_), _) => Shows::Topics,
-                    (None, ConversationKind::Door) => Shows::One,
+                    (None, ConversationKind::Lobby) => Shows::One,
                     // No topics are made there any more: those that are there stay what they are.
                     (None, _) => Shows::Threads,
                 }
@@ -238,9 +238,9 @@ impl Control {
         })
     }
 
-    /// What turns a door has its effect before the next message is looked at, which is for the chat that is
+    /// What turns a lobby has its effect before the next message is looked at, which is for the chat that is
     /// shown by then. The command itself says so later, and does nothing twice.
-    pub(crate) async fn turn_door_now(&self, row: &InboxItem) -> Result<(), ControlError> {
+    pub(crate) async fn turn_lobby_now(&self, row: &InboxItem) -> Result<(), ControlError> {
         let Cause::Message { text, .. } = &row.cause else { return Ok(()) };
         let Some(typed) = super::parse(text) else { return Ok(()) };
         let turns = matches!(typed.verb, Some(Verb::New))
@@ -249,11 +249,12 @@ impl Control {
             return Ok(());
         }
         let here = self.here(row).await?;
-        let is_door = here.conversation.as_ref().is_some_and(|c| c.kind == ConversationKind::Door);
-        if is_door && self.shows_chats(&here).await? == Shows::One {
+        let is_lobby =
+            here.conversation.as_ref().is_some_and(|c| c.kind == ConversationKind::Lobby);
+        if is_lobby && self.shows_chats(&here).await? == Shows::One {
             // What can't be done is said by the command.
             if let Err(error) = self.answer_command(row, &here, &typed).await {
-                tracing::debug!(error = error.chain(), "a door is not turned");
+                tracing::debug!(error = error.chain(), "a lobby is not turned");
             }
         }
         Ok(())
@@ -305,7 +306,7 @@ impl Control {
             Some(ConversationKind::Room) => {
                 format!(" This room stays readable; {}archive undo opens it again.", here.sign())
             }
-            Some(ConversationKind::Door | ConversationKind::Shared) => {
+            Some(ConversationKind::Lobby | ConversationKind::Shared) => {
                 format!(
                     " What was said stays readable; {}archive undo opens it again.",
                     here.sign()
@@ -392,5 +393,5 @@ pub(crate) fn title(text: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "doors_tests.rs"]
+#[path = "lobbies_tests.rs"]
 mod tests;

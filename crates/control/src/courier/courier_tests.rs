@@ -14,10 +14,10 @@ use super::*;
 use crate::ports::SendError;
 use crate::test_world::{C1, World};
 
-#[path = "door_tests.rs"]
-mod doors;
 #[path = "kill_tests.rs"]
 mod kills;
+#[path = "lobby_tests.rs"]
+mod lobbies;
 #[path = "stream_tests.rs"]
 mod streams;
 #[path = "trouble_tests.rs"]
@@ -82,7 +82,7 @@ impl World {
             connector: self.connector.id,
             external_id: Some(name.to_owned()),
             chat: (self.ada.workspace, C1),
-            kind: ConversationKind::Door,
+            kind: ConversationKind::Lobby,
             user: Some(self.ada.id),
         };
         self.store().put_conversation(&new).await.unwrap()

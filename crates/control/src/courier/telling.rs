@@ -131,7 +131,7 @@ impl Worker {
         (workspace, chat): (WorkspaceId, ChatId),
     ) -> Result<Option<Heading>, Halt> {
         let shown = place.workspace == workspace && place.chat == chat;
-        if shown || place.kind != ConversationKind::Door {
+        if shown || place.kind != ConversationKind::Lobby {
             return Ok(None);
         }
         Ok(match self.control.store().chat(workspace, chat).await {

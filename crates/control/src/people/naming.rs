@@ -20,8 +20,8 @@ impl Control {
         by: Option<&str>,
     ) -> Result<(), ControlError> {
         let title = crate::commands::title(title);
-        // A door is called what its surface calls it, whatever it shows.
-        if title.is_empty() || conversation.kind == ConversationKind::Door {
+        // A lobby is called what its surface calls it, whatever it shows.
+        if title.is_empty() || conversation.kind == ConversationKind::Lobby {
             return Ok(());
         }
         let Some(account) = by else {
@@ -55,7 +55,7 @@ impl Control {
         let identity = self.store().identity(&surface, account).await?;
         let theirs = |user| match conversation.kind {
             ConversationKind::Shared => true,
-            ConversationKind::Room | ConversationKind::Door => conversation.user == Some(user),
+            ConversationKind::Room | ConversationKind::Lobby => conversation.user == Some(user),
         };
         let Some(user) = identity.map(|identity| identity.user).filter(|user| theirs(*user)) else {
             let message = "this chat is not yours to name";

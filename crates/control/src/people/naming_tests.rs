@@ -24,7 +24,7 @@ impl World {
 async fn a_topic_of_ones_own_is_named_by_its_person_alone() {
     let world = World::new().await;
     let telegram = Telegram::new(&world).await;
-    telegram.door().await;
+    telegram.lobby().await;
     let topic = telegram.speaker(ADA_THERE, OWN).await.conversation;
     let by = Some(ADA_THERE);
     world.control.rename_chat_from(&topic, " Taxes\n2026 ", by).await.unwrap();

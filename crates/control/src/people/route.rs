@@ -10,7 +10,7 @@ use cloister_protocol::{ChatId, UserId, WorkspaceId};
 use cloister_store::connectors::ConnectorId;
 use cloister_store::contexts::{self, Context};
 use cloister_store::conversations::{Conversation, ConversationKind, NewConversation};
-use cloister_store::doors::Thread;
+use cloister_store::lobbies::Thread;
 
 use crate::control::Control;
 use crate::error::ControlError;
@@ -180,7 +180,7 @@ impl Control {
             return self.leads_to_context(user, context, heard).await;
         }
         match (known.map(|known| (known.kind, known)), heard) {
-            (Some((ConversationKind::Room | ConversationKind::Door, known)), heard) => {
+            (Some((ConversationKind::Room | ConversationKind::Lobby, known)), heard) => {
                 let chat = (known.workspace, known.chat);
                 self.leads_to_chat(user, chat, None, heard).await
             }
@@ -292,7 +292,7 @@ impl Control {
             None => {}
         }
         let (kind, user) = match self.place(routed.workspace).await?.ownership {
-            Ownership::Private { owner } => (ConversationKind::Door, Some(owner)),
+            Ownership::Private { owner } => (ConversationKind::Lobby, Some(owner)),
             Ownership::Community => (ConversationKind::Shared, None),
         };
         let new = NewConversation {

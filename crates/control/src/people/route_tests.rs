@@ -15,7 +15,7 @@ async fn a_first_contact_leads_home_and_is_remembered() {
     let first = world.speaker(ADA, DM).await;
     assert_eq!((first.user, first.name.as_str()), (world.ada.id, "ada"));
     assert_eq!((first.workspace, first.chat), (world.ada.workspace, C1));
-    assert_eq!(first.conversation.kind, ConversationKind::Door);
+    assert_eq!(first.conversation.kind, ConversationKind::Lobby);
     assert_eq!(first.conversation.user, Some(world.ada.id));
     assert_eq!(world.speaker(ADA, DM).await, first, "the same conversation the next time");
 }
@@ -162,7 +162,7 @@ async fn an_account_that_changes_hands_leads_to_whose_it_is_now() {
     use crate::test_telegram::{ADA_THERE, Telegram};
     let world = World::new().await;
     let telegram = Telegram::new(&world).await;
-    let hers = telegram.door().await;
+    let hers = telegram.lobby().await;
     let own = Heard::OwnThread { of: ADA_THERE, id: "1001/5", title: "Taxes" };
     let topic = telegram.speaker(ADA_THERE, own).await.conversation;
     world.stored((hers.workspace, C1), &world.ada, "hi", Some(&hers)).await;
@@ -278,7 +278,7 @@ mod threads {
     async fn a_topic_of_ones_own_is_a_new_chat() {
         let world = World::new().await;
         let telegram = Telegram::new(&world).await;
-        telegram.door().await;
+        telegram.lobby().await;
         let topic = telegram.speaker(ADA_THERE, OWN).await;
         assert_eq!((topic.workspace, topic.chat.number()), (world.ada.workspace, 2));
         assert_eq!(topic.conversation.kind, ConversationKind::Room);
@@ -293,7 +293,7 @@ mod threads {
     async fn a_topic_hears_its_owner_alone() {
         let world = World::new().await;
         let telegram = Telegram::new(&world).await;
-        telegram.door().await;
+        telegram.lobby().await;
         telegram.speaker(ADA_THERE, OWN).await;
         let fresh = Heard::OwnThread { of: ADA_THERE, id: "1001/6", title: "x" };
         let shared = Heard::Thread { of: ADA_THERE, id: "1001/5", title: "x" };

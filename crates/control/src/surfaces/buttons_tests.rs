@@ -50,10 +50,10 @@ fn a_token_can_not_be_guessed() {
 async fn a_button_answers_a_question_once() {
     let world = World::new().await;
     let telegram = Telegram::new(&world).await;
-    let door = telegram.door().await;
-    let approval = telegram.asked(&door).await;
+    let lobby = telegram.lobby().await;
+    let approval = telegram.asked(&lobby).await;
     let presses = [Answer::Allow, Answer::Deny].map(|answer| Press::Answer { approval, answer });
-    let tokens = world.control.mint_buttons(&door, &presses).await.unwrap();
+    let tokens = world.control.mint_buttons(&lobby, &presses).await.unwrap();
     let [allow, deny] = tokens.as_slice() else { panic!("{tokens:?}") };
     let done = telegram.press(ADA_THERE, ADA_THERE, allow).await.unwrap();
     let ButtonDone::Answered(answered) = done else { panic!("{done:?}") };
@@ -68,18 +68,18 @@ async fn a_button_answers_a_question_once() {
 async fn a_question_that_is_gone_is_not_answered_by_its_button() {
     let world = World::new().await;
     let telegram = Telegram::new(&world).await;
-    let door = telegram.door().await;
-    let approval = telegram.asked(&door).await;
+    let lobby = telegram.lobby().await;
+    let approval = telegram.asked(&lobby).await;
     for answer in [Answer::Allow, Answer::Deny] {
-        let token = telegram.mint(&door, Press::Answer { approval, answer }).await;
+        let token = telegram.mint(&lobby, Press::Answer { approval, answer }).await;
         let refused = telegram.press_below(Below::Gone, ADA_THERE, ADA_THERE, &token).await;
         let words = refused.unwrap_err().body().fix.unwrap();
         assert!(words.contains(&format!("/approve {approval}")), "{words}");
         assert_eq!(telegram.state(approval).await, ApprovalState::Pending);
     }
-    let status = telegram.mint(&door, command("/status")).await;
+    let status = telegram.mint(&lobby, command("/status")).await;
     telegram.press_below(Below::Gone, ADA_THERE, ADA_THERE, &status).await.unwrap();
-    let allow = telegram.mint(&door, Press::Answer { approval, answer: Answer::Allow }).await;
+    let allow = telegram.mint(&lobby, Press::Answer { approval, answer: Answer::Allow }).await;
     telegram.press(ADA_THERE, ADA_THERE, &allow).await.unwrap();
     assert_eq!(telegram.state(approval).await, ApprovalState::Allowed);
 }
@@ -89,8 +89,8 @@ async fn a_question_that_is_gone_is_not_answered_by_its_button() {
 async fn a_command_is_handed_over_once() {
     let world = World::new().await;
     let telegram = Telegram::new(&world).await;
-    let door = telegram.door().await;
-    let token = telegram.mint(&door, command("/status")).await;
+    let lobby = telegram.lobby().await;
+    let token = telegram.mint(&lobby, command("/status")).await;
     let presses = (0..5).map(|_| telegram.press(ADA_THERE, ADA_THERE, &token));
     let done = futures_util::future::join_all(presses).await;
     assert!(done.iter().any(Result::is_ok));
@@ -109,10 +109,10 @@ async fn nobody_presses_what_is_for_somebody_else() {
     let telegram = Telegram::new(&world).await;
     let overlord = crate::account("telegram", "1", "").unwrap();
     world.control.link_identity(&world.root, &overlord, "root").await.unwrap();
-    let door = telegram.door().await;
-    let approval = telegram.asked(&door).await;
-    let answer = telegram.mint(&door, Press::Answer { approval, answer: Answer::Allow }).await;
-    let status = telegram.mint(&door, command("/status")).await;
+    let lobby = telegram.lobby().await;
+    let approval = telegram.asked(&lobby).await;
+    let answer = telegram.mint(&lobby, Press::Answer { approval, answer: Answer::Allow }).await;
+    let status = telegram.mint(&lobby, command("/status")).await;
     for other in ["666", BOB_THERE, "1", ADA, ""] {
         for token in [&answer, &status] {
             let refused = telegram.press(other, ADA_THERE, token).await;
@@ -129,8 +129,8 @@ async fn nobody_presses_what_is_for_somebody_else() {
 async fn a_token_is_good_in_its_conversation_alone() {
     let world = World::new().await;
     let telegram = Telegram::new(&world).await;
-    let door = telegram.door().await;
-    let token = telegram.mint(&door, command("/status")).await;
+    let lobby = telegram.lobby().await;
+    let token = telegram.mint(&lobby, command("/status")).await;
     let topic = Heard::OwnThread { of: ADA_THERE, id: "1001/5", title: "Taxes" };
     telegram.speaker(ADA_THERE, topic).await;
     for elsewhere in ["1001/5", "1002", "", "no such"] {
@@ -138,7 +138,7 @@ async fn a_token_is_good_in_its_conversation_alone() {
         assert_eq!(code(refused), ErrorCode::NotFound, "{elsewhere}");
     }
     let other = Telegram { world: &world, connector: Telegram::bot(&world, "78").await };
-    other.door().await;
+    other.lobby().await;
     assert_eq!(code(other.press(ADA_THERE, ADA_THERE, &token).await), ErrorCode::NotFound);
     let by_matrix = PressedButton {
         surface: "matrix",
@@ -158,8 +158,8 @@ async fn a_token_is_good_in_its_conversation_alone() {
 async fn a_guessed_or_old_token_does_nothing() {
     let world = World::new().await;
     let telegram = Telegram::new(&world).await;
-    let door = telegram.door().await;
-    let token = telegram.mint(&door, command("/status")).await;
+    let lobby = telegram.lobby().await;
+    let token = telegram.mint(&lobby, command("/status")).await;
     let hash = button_hash(&token);
     let shorter: String = token.chars().take(21).collect();
     let guesses =
@@ -172,7 +172,7 @@ async fn a_guessed_or_old_token_does_nothing() {
     let press = serde_json::to_string(&Kept::Command("/status".into())).unwrap();
     let buttons = [(button_hash(&old), press, world.store().clock.now_ms() - 1)];
     let user = Some(world.ada.id);
-    let new = NewButtons { conversation: door.id, user, buttons: &buttons };
+    let new = NewButtons { conversation: lobby.id, user, buttons: &buttons };
     world.store().keep_buttons(&new).await.unwrap();
     let refused = telegram.press(ADA_THERE, ADA_THERE, &old).await.unwrap_err();
     assert!(refused.body().message.contains("too old"), "{refused}");
@@ -234,8 +234,8 @@ async fn what_two_must_allow_is_pressed_by_two() {
 async fn an_unlinked_account_presses_nothing() {
     let world = World::new().await;
     let telegram = Telegram::new(&world).await;
-    let door = telegram.door().await;
-    let token = telegram.mint(&door, command("/status")).await;
+    let lobby = telegram.lobby().await;
+    let token = telegram.mint(&lobby, command("/status")).await;
     let account = crate::account("telegram", ADA_THERE, "").unwrap();
     world.control.unlink_identity(&world.ada, &account, "root").await.unwrap();
     assert_eq!(code(telegram.press(ADA_THERE, ADA_THERE, &token).await), ErrorCode::Forbidden);
@@ -246,12 +246,12 @@ async fn an_unlinked_account_presses_nothing() {
 async fn a_message_has_a_bounded_number_of_buttons() {
     let world = World::new().await;
     let telegram = Telegram::new(&world).await;
-    let door = telegram.door().await;
+    let lobby = telegram.lobby().await;
     let many = vec![HELP; MOST_BUTTONS + 1];
-    assert_eq!(code(world.control.mint_buttons(&door, &many).await), ErrorCode::BadRequest);
+    assert_eq!(code(world.control.mint_buttons(&lobby, &many).await), ErrorCode::BadRequest);
     let most = vec![HELP; MOST_BUTTONS];
-    assert_eq!(world.control.mint_buttons(&door, &most).await.unwrap().len(), MOST_BUTTONS);
-    assert!(world.control.mint_buttons(&door, &[]).await.unwrap().is_empty());
+    assert_eq!(world.control.mint_buttons(&lobby, &most).await.unwrap().len(), MOST_BUTTONS);
+    assert!(world.control.mint_buttons(&lobby, &[]).await.unwrap().is_empty());
 }
 
 /// A press whose message was stored before everything was killed is taken as the same one.
@@ -259,18 +259,18 @@ async fn a_message_has_a_bounded_number_of_buttons() {
 async fn a_press_that_was_interrupted_has_one_effect() {
     let world = World::new().await;
     let telegram = Telegram::new(&world).await;
-    let door = telegram.door().await;
-    let token = telegram.mint(&door, command("/new Taxes")).await;
+    let lobby = telegram.lobby().await;
+    let token = telegram.mint(&lobby, command("/new Taxes")).await;
     let hash = button_hash(&token);
-    let handed = (&door, hash.as_str());
+    let handed = (&lobby, hash.as_str());
     let first =
         world.control.press_command(world.ada.id, "telegram", handed, "/new Taxes".to_owned());
     first.await.unwrap();
-    // Killed here: the button is not used up. The door shows the new chat by now.
+    // Killed here: the button is not used up. The lobby shows the new chat by now.
     telegram.press(ADA_THERE, ADA_THERE, &token).await.unwrap();
     let chats = world.store().chats(world.ada.workspace).await.unwrap();
     assert_eq!(chats.len(), 2, "{chats:?}");
     let rows: Vec<InboxItem> = world.store().unanswered(world.ada.workspace).await.unwrap();
     assert!(rows.len() <= 1, "{rows:?}");
-    assert_eq!(telegram.door().await.chat, ChatId::from_number(2));
+    assert_eq!(telegram.lobby().await.chat, ChatId::from_number(2));
 }

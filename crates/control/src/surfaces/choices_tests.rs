@@ -144,7 +144,7 @@ async fn in_a_new_thread_what_its_commands_take_is_offered() {
 async fn in_somebody_elses_conversation_nothing_is_offered() {
     let world = World::new().await;
     let telegram = Telegram::new(&world).await;
-    telegram.door().await;
+    telegram.lobby().await;
     let connector = telegram.connector.id;
     for private in [true, false] {
         let hers = TypedIn { connector, conversation: ADA_THERE, thread_of: None, private };

@@ -50,7 +50,7 @@ impl Bot {
                     self.plane.call(SetBroken { conversation, why: None }).await?;
                     speaker.conversation.broken = None;
                 }
-                if known.is_none() && speaker.conversation.kind == ConversationKind::Door {
+                if known.is_none() && speaker.conversation.kind == ConversationKind::Lobby {
                     let words = format!(
                         "I did not know this room, and nothing in it says which chat it belonged to. From now \
                          on it shows your chat {}. `!chats` lists all of them.",
@@ -137,5 +137,5 @@ impl Bot {
 /// Whether a conversation is between one person and the agent alone.
 pub(super) fn is_private(conversation: &Conversation) -> bool {
     conversation.user.is_some()
-        && matches!(conversation.kind, ConversationKind::Room | ConversationKind::Door)
+        && matches!(conversation.kind, ConversationKind::Room | ConversationKind::Lobby)
 }

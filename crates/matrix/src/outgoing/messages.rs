@@ -113,7 +113,7 @@ fn relation(to: &Recipient) -> Option<Relation<RoomMessageEventContentWithoutRel
     match to.conversation.kind {
         // Where several people write, an answer says to whom.
         ConversationKind::Shared => Some(Relation::Reply(Reply::new(InReplyTo::new(event)))),
-        ConversationKind::Room | ConversationKind::Door => None,
+        ConversationKind::Room | ConversationKind::Lobby => None,
     }
 }
 

@@ -179,7 +179,7 @@ impl Bot {
         let room = self.room_to_write(id).await?;
         match to.conversation.kind {
             ConversationKind::Shared => {}
-            ConversationKind::Room | ConversationKind::Door => {
+            ConversationKind::Room | ConversationKind::Lobby => {
                 let not_private = self.not_private(&room, &to.conversation).await;
                 let not_private =
                     not_private.map_err(|error| SendError::Unreachable(error.to_string()))?;

@@ -286,17 +286,17 @@ impl<'a> Decider<'a> {
         if let Some(open) = room.open {
             return self.skip(room, open.mark());
         }
-        self.place_door(room, *person, claims);
+        self.place_lobby(room, *person, claims);
     }
 
     /// A direct room of a person we know is where they found us.
-    fn place_door(&mut self, room: &Seen, person: Person, claims: &Claims<'_>) {
+    fn place_lobby(&mut self, room: &Seen, person: Person, claims: &Claims<'_>) {
         let chat = (person.workspace, FIRST_CHAT);
         self.restore_chat(chat, "");
         self.plan.changes.push(Change::Place {
             room: room.room.clone(),
             chat,
-            kind: ConversationKind::Door,
+            kind: ConversationKind::Lobby,
             user: Some(person.user),
         });
         let at_home = claims.chats.contains_key(&chat) || self.known.room_of(chat).is_some();
@@ -321,7 +321,7 @@ impl<'a> Decider<'a> {
                 );
                 return self.conflict(room, why);
             }
-            ConversationKind::Door => self.known.has(&room.members, row.user),
+            ConversationKind::Lobby => self.known.has(&room.members, row.user),
             ConversationKind::Shared => true,
         };
         if there == row.broken.is_some() && !is_closed(row) {

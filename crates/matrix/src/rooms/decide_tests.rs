@@ -134,7 +134,7 @@ fn rooms_and_spaces_that_are_lost_here_are_restored() {
         seen("!space", home, &["ada"]),
         seen("!c1", chat_claim("ada", W1, 1), &["ada"]),
         taxes,
-        seen("!door", Claim::None, &["bob"]),
+        seen("!lobby", Claim::None, &["bob"]),
     ];
     let mut known = world();
     let plan = whole(&rooms, &known);
@@ -143,8 +143,11 @@ fn rooms_and_spaces_that_are_lost_here_are_restored() {
     apply(&mut known, &plan);
     assert_eq!(known.homes.get(&ADA).unwrap(), "!space");
     assert_eq!(known.chats.get(&(W1, ChatId::from_number(2))).unwrap().title, "Taxes");
-    let door = known.in_room("!door").unwrap();
-    assert_eq!((door.kind, door.user, door.chat), (ConversationKind::Door, Some(BOB), FIRST_CHAT));
+    let lobby = known.in_room("!lobby").unwrap();
+    assert_eq!(
+        (lobby.kind, lobby.user, lobby.chat),
+        (ConversationKind::Lobby, Some(BOB), FIRST_CHAT)
+    );
     let again = whole(&rooms, &known);
     assert!(again.changes.is_empty(), "{again:?}");
     assert!(again.restored.is_empty() && again.repaired.is_empty());
@@ -231,7 +234,7 @@ fn our_own_name_for_a_room_takes_no_title_back() {
     assert_eq!(known.conversations[0].shown_title.as_deref(), Some("Old"), "it is to be mended");
 }
 
-/// Issue 13, point 19: a direct room that is open to others is no door.
+/// Issue 13, point 19: a direct room that is open to others is no lobby.
 #[test]
 fn a_room_that_is_open_to_others_is_not_placed() {
     let mut room = seen("!open", Claim::None, &["ada"]);
@@ -323,7 +326,7 @@ prop_compose! {
         workspace in 1u32..3,
         chat in 1u32..4,
         kind in prop::sample::select(&[
-            ConversationKind::Room, ConversationKind::Room, ConversationKind::Door,
+            ConversationKind::Room, ConversationKind::Room, ConversationKind::Lobby,
         ][..]),
         user in 1u32..3,
         shown in prop::option::of(prop::sample::select(&["", "a", "b", "z"][..])),

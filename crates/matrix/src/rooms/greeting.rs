@@ -32,31 +32,31 @@ struct Greeted {
 }
 
 impl Bot {
-    /// Says once in each door where the chat's own room is.
-    pub(super) async fn point_from_doors(&self) -> Result<(), PlaneError> {
-        let doors = self.unshown_doors().await?;
-        if doors.is_empty() {
+    /// Says once in each lobby where the chat's own room is.
+    pub(super) async fn point_from_lobbies(&self) -> Result<(), PlaneError> {
+        let lobbies = self.unshown_lobbies().await?;
+        if lobbies.is_empty() {
             return Ok(());
         }
         let rows = self.plane.call(Conversations { connector: self.id() }).await?;
-        for door in doors {
+        for lobby in lobbies {
             let first = rows.iter().find(|row| {
                 row.kind == ConversationKind::Room
-                    && (row.workspace, row.chat) == (door.workspace, door.chat)
+                    && (row.workspace, row.chat) == (lobby.workspace, lobby.chat)
                     && row.shown_title.is_some()
             });
             let place = first.and_then(|row| row.external_id.as_deref());
-            let id = door.external_id.as_deref().and_then(|id| id.parse::<OwnedRoomId>().ok());
+            let id = lobby.external_id.as_deref().and_then(|id| id.parse::<OwnedRoomId>().ok());
             let room = id.and_then(|id| self.client.get_room(&id));
             let (Some(place), Some(room)) = (place, room) else { continue };
             let words = format!(
                 "I have invited you to your Space “Cloister” and to [{}](https://matrix.to/#/{place}?via={}), \
                  where we can talk. What you write here goes to the same chat.",
-                door.chat,
+                lobby.chat,
                 self.server()?,
             );
-            self.greet(&room, ("door", place), words).await?;
-            let (conversation, title) = (door.id, String::new());
+            self.greet(&room, ("lobby", place), words).await?;
+            let (conversation, title) = (lobby.id, String::new());
             self.plane.call(SetShown { conversation, title, archived: false }).await?;
         }
         Ok(())
@@ -70,10 +70,10 @@ impl Bot {
             .map_err(|error| PlaneError::refused(ErrorCode::Internal, error.to_string()))
     }
 
-    pub(super) async fn unshown_doors(&self) -> Result<Vec<Conversation>, PlaneError> {
+    pub(super) async fn unshown_lobbies(&self) -> Result<Vec<Conversation>, PlaneError> {
         let mut rows = self.plane.call(Conversations { connector: self.id() }).await?;
         rows.retain(|row| {
-            row.kind == ConversationKind::Door && row.shown_title.is_none() && row.broken.is_none()
+            row.kind == ConversationKind::Lobby && row.shown_title.is_none() && row.broken.is_none()
         });
         Ok(rows)
     }

@@ -20,7 +20,7 @@ const INVITE_EVERY_MS: i64 = 24 * 60 * 60 * 1000;
 const INVITED_AT: &str = "; invited back at ";
 
 impl Bot {
-    /// Somebody left a room that this account is in. A chat's room stays, for who comes back; a door without a
+    /// Somebody left a room that this account is in. A chat's room stays, for who comes back; a lobby without a
     /// person is closed.
     pub(crate) async fn member_left(&self, room: &Room) -> Result<(), PlaneError> {
         let here = ConversationAt { connector: self.id(), place: room.room_id().to_string() };
@@ -32,7 +32,7 @@ impl Bot {
         }
         match row.kind {
             ConversationKind::Room => self.set_broken(row.id, Some(PERSON_LEFT)).await,
-            ConversationKind::Door | ConversationKind::Shared => {
+            ConversationKind::Lobby | ConversationKind::Shared => {
                 self.leave(room).await?;
                 self.plane.call(ForgetConversation { conversation: row.id }).await
             }

@@ -32,7 +32,7 @@ impl Bot {
             }
         };
         note(self.tend_strangers().await);
-        note(self.tend_doors().await);
+        note(self.tend_lobbies().await);
         note(self.tend_gone().await);
         for item in self.plane.call(ConversationsToMend { connector: self.id() }).await? {
             if self.plane.stopping() {
@@ -45,7 +45,7 @@ impl Bot {
             }
             note(mended);
         }
-        note(self.point_from_doors().await);
+        note(self.point_from_lobbies().await);
         note(self.welcome_back().await);
         worst
     }

@@ -1,6 +1,6 @@
 //! Invitations: who is let in where, and how a person comes to their Space and first chat.
 //!
-//! A direct room of a person we know becomes a door: it shows their first chat and points to its own room. What
+//! A direct room of a person we know becomes a lobby: it shows their first chat and points to its own room. What
 //! is to be made is written down first; the rooms themselves are made where all rooms are.
 
 use cloister_kit::PlaneError;
@@ -95,7 +95,7 @@ impl Bot {
         if let Some(why) = self.not_direct(room, inviter).await? {
             return self.turn_away(room, &why).await;
         }
-        self.open_door(room, person).await
+        self.open_lobby(room, person).await
     }
 
     /// Why a room is not one for this person and this account alone; none if it is. What the invitation says
@@ -127,10 +127,10 @@ impl Bot {
 
     /// A direct room of a person we know shows their first chat; their Space and a room for each of their chats
     /// are wanted from now on.
-    pub(super) async fn open_door(&self, room: &Room, person: Person) -> Result<(), PlaneError> {
+    pub(super) async fn open_lobby(&self, room: &Room, person: Person) -> Result<(), PlaneError> {
         self.plane.call(EnsureFirstChat { user: person.user }).await?;
         let chat = (person.workspace, FIRST_CHAT);
-        self.put(room, chat, ConversationKind::Door, Some(person.user)).await?;
+        self.put(room, chat, ConversationKind::Lobby, Some(person.user)).await?;
         self.want_rooms(person.user).await?;
         self.plane.tell(ChatsChanged {});
         Ok(())
@@ -153,11 +153,11 @@ impl Bot {
         self.plane.call(PutConversation { new }).await.map(drop)
     }
 
-    /// Doors whose person has not been shown the way yet: their rooms are wanted.
-    pub(super) async fn tend_doors(&self) -> Result<(), PlaneError> {
-        for door in self.unshown_doors().await? {
+    /// Lobbies whose person has not been shown the way yet: their rooms are wanted.
+    pub(super) async fn tend_lobbies(&self) -> Result<(), PlaneError> {
+        for lobby in self.unshown_lobbies().await? {
             // Who has no account here any more gets none.
-            if let Some(user) = door.user
+            if let Some(user) = lobby.user
                 && self.owner(user).await?.is_some()
             {
                 self.want_rooms(user).await?;

@@ -75,7 +75,7 @@ impl Bot {
             && let Ok(account) = other.parse::<OwnedUserId>()
         {
             if self.not_direct(room, &account).await?.is_none() {
-                self.open_door(room, person).await?;
+                self.open_lobby(room, person).await?;
             }
             return Ok(None);
         }

@@ -281,7 +281,7 @@ pub struct StreamingBy {
 impl StreamingBy {
     pub const fn of(&self, kind: ConversationKind) -> Streaming {
         match kind {
-            ConversationKind::Room | ConversationKind::Door => self.own,
+            ConversationKind::Room | ConversationKind::Lobby => self.own,
             ConversationKind::Shared => self.shared,
         }
     }

@@ -66,18 +66,18 @@ pub enum ConversationKind {
     /// Made for its chat.
     Room,
     /// Where a person found the agent; shows one of their chats at a time, the first to begin with.
-    Door,
+    Lobby,
     /// A community's: others read along.
     Shared,
 }
 
 impl ConversationKind {
-    pub const ALL: [Self; 3] = [Self::Room, Self::Door, Self::Shared];
+    pub const ALL: [Self; 3] = [Self::Room, Self::Lobby, Self::Shared];
 
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Room => "room",
-            Self::Door => "door",
+            Self::Lobby => "lobby",
             Self::Shared => "shared",
         }
     }

@@ -39,7 +39,7 @@ fn a_thread_is_changed_where_it_differs() {
 fn only_threads_are_changed() {
     assert!(may_be_thread(&thread(Some("x"), false)));
     assert!(!may_be_thread(&thread(None, false)));
-    let own = Conversation { kind: ConversationKind::Door, ..thread(Some("x"), false) };
+    let own = Conversation { kind: ConversationKind::Lobby, ..thread(Some("x"), false) };
     assert!(!may_be_thread(&own));
     let gone = Conversation { broken: Some("gone".to_owned()), ..thread(Some("x"), false) };
     assert!(!may_be_thread(&gone));

@@ -367,7 +367,7 @@ impl Look {
     }
 }
 
-/// Whether an answer has something private in it, or opens a door.
+/// Whether an answer has something private in it, or lets in who is not meant to be.
 fn lets_in(call: Move, answer: &str) -> Option<String> {
     let keys = ["\"token\"", "login_url", "\"invitation\"", "\"link\""];
     let is_key = keys.iter().any(|key| answer.contains(key));

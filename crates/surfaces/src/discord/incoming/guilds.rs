@@ -48,7 +48,7 @@ impl Bot {
         let Some(name) = channel.name.as_deref().filter(|_| channel.is_thread()) else {
             return Ok(());
         };
-        if conversation.kind == ConversationKind::Door
+        if conversation.kind == ConversationKind::Lobby
             || conversation.shown_title.as_deref() == Some(name)
         {
             return Ok(());
@@ -125,7 +125,7 @@ impl Bot {
         let mut of = Vec::new();
         for conversation in self.plane.call(Conversations { connector: self.id() }).await? {
             let Some(channel) = conversation.external_id.as_deref() else { continue };
-            if conversation.kind == ConversationKind::Door {
+            if conversation.kind == ConversationKind::Lobby {
                 continue;
             }
             let place: Option<Place> = self.place(channel, None).await?;

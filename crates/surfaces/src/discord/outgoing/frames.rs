@@ -50,7 +50,7 @@ impl Bot {
         file: Option<&Attached>,
     ) -> Result<String, Fault> {
         let shown = match kind {
-            ConversationKind::Room | ConversationKind::Door => Some(true),
+            ConversationKind::Room | ConversationKind::Lobby => Some(true),
             ConversationKind::Shared => self.outgoing.frames.are_shown(channel, Instant::now()),
         };
         let place = Place::Channel(channel);

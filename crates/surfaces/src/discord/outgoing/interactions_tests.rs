@@ -70,7 +70,7 @@ fn what_is_private_is_never_said_in_public() {
     assert_eq!(Otherwise::of(&private, shared, &answer(true)), Otherwise::Nothing);
     // Where they are by themselves, nobody else reads it.
     assert_eq!(
-        Otherwise::of(&private, ConversationKind::Door, &answer(false)),
+        Otherwise::of(&private, ConversationKind::Lobby, &answer(false)),
         Otherwise::Ordinary
     );
     let open = Origin { private: false, ..private.clone() };

@@ -132,7 +132,7 @@ impl Surface for Bot {
             let answers = match to.conversation.kind {
                 // Where several people write, an answer says to whom.
                 ConversationKind::Shared => origin.message.as_deref(),
-                ConversationKind::Room | ConversationKind::Door => None,
+                ConversationKind::Room | ConversationKind::Lobby => None,
             };
             let nonce = self.nonce(to, key);
             let put = Put::New { nonce: &nonce, answers };

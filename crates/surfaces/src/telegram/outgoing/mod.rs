@@ -333,7 +333,7 @@ fn reply_to(to: &Recipient, key: &str) -> Option<i32> {
             let origin: Origin = serde_json::from_str(to.origin.as_deref()?).ok()?;
             Some(origin.message)
         }
-        ConversationKind::Shared | ConversationKind::Room | ConversationKind::Door => None,
+        ConversationKind::Shared | ConversationKind::Room | ConversationKind::Lobby => None,
     }
 }
 

@@ -8,7 +8,7 @@ fn an_answer_says_whom_it_answers_where_several_write() {
     assert_eq!(reply_to(&group, "t-m5/0"), Some(77));
     assert_eq!(reply_to(&group, "t-m5/0/anew"), Some(77));
     assert_eq!(reply_to(&group, "t-m5/1"), None, "it goes on, and does not answer again");
-    let private = recipient(ConversationKind::Door, Some("5"));
+    let private = recipient(ConversationKind::Lobby, Some("5"));
     assert_eq!(reply_to(&private, "t-m5/0"), None);
     let mut strange = group;
     strange.origin = Some("{\"message\":\"x\"}".to_owned());

@@ -59,8 +59,8 @@ impl Place {
         match to.conversation.kind {
             ConversationKind::Shared => Ok(place),
             // Groups have ids below zero, and others read along there.
-            ConversationKind::Room | ConversationKind::Door if place.chat > 0 => Ok(place),
-            ConversationKind::Room | ConversationKind::Door => {
+            ConversationKind::Room | ConversationKind::Lobby if place.chat > 0 => Ok(place),
+            ConversationKind::Room | ConversationKind::Lobby => {
                 Err(SendError::Gone("it is a group, and not its person's own chat".to_owned()))
             }
         }

@@ -36,7 +36,7 @@ fn a_place_is_a_chat_and_perhaps_a_topic() {
     );
     assert!(matches!(place(ConversationKind::Room, None), Err(SendError::Unreachable(_))));
     for nowhere in ["", "x", "1/", "1/x", "!room:example.org"] {
-        let place = place(ConversationKind::Door, Some(nowhere));
+        let place = place(ConversationKind::Lobby, Some(nowhere));
         assert!(matches!(place, Err(SendError::Gone(_))), "{nowhere:?}");
     }
 }
@@ -44,7 +44,7 @@ fn a_place_is_a_chat_and_perhaps_a_topic() {
 /// I3: what is for one person never goes where others read along, whatever a row says.
 #[test]
 fn what_is_private_never_goes_to_a_group() {
-    for kind in [ConversationKind::Room, ConversationKind::Door] {
+    for kind in [ConversationKind::Room, ConversationKind::Lobby] {
         let place = Place::of(&recipient(kind, Some("-100123/4")));
         assert!(matches!(place, Err(SendError::Gone(_))), "{kind:?}: {place:?}");
     }

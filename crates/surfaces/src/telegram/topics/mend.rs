@@ -128,8 +128,9 @@ impl Bot {
             return self.do_without_topics(Some(user)).await.map(drop);
         };
         let Ok(chat) = home.parse::<i64>() else { return Ok(()) };
-        let door = plane.call(ConversationAt { connector: self.id(), place: home.clone() }).await?;
-        if door.is_some_and(|door| door.broken.is_some()) {
+        let lobby =
+            plane.call(ConversationAt { connector: self.id(), place: home.clone() }).await?;
+        if lobby.is_some_and(|lobby| lobby.broken.is_some()) {
             return Ok(());
         }
         let params = CreateForumTopicParams::builder()

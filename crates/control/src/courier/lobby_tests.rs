@@ -1,4 +1,4 @@
-//! Drafts, buttons, doors that show one chat of several, and more than one surface.
+//! Drafts, buttons, lobbies that show one chat of several, and more than one surface.
 
 use cloister_protocol::ChatId;
 
@@ -131,7 +131,7 @@ impl World {
     }
 }
 
-/// X5: what belongs to another chat than the one that a door shows says which; what belongs to the one that is
+/// X5: what belongs to another chat than the one that a lobby shows says which; what belongs to the one that is
 /// shown, and what a command did, does not.
 #[tokio::test]
 async fn what_belongs_to_another_chat_says_so() {
@@ -139,14 +139,14 @@ async fn what_belongs_to_another_chat_says_so() {
     let telegram = Telegram::new(&world).await;
     let fake = Arc::new(Fake::new(telegram.connector.id));
     let courier = world.carry(&fake, brisk());
-    let door = telegram.door().await;
+    let lobby = telegram.lobby().await;
     telegram.answers("m1", "/new *Taxes* `2026`").await;
     telegram.answers("m2", "/chats C1").await;
     world.notices_in(C1, "a", "of the first").await;
     world.notices_in(C2, "b", "of the second").await;
     world.asked(world.ada.workspace, C2, world.ada.id, "middle").await;
-    world.told(&door).await;
-    let texts = fake.texts(door.id);
+    world.told(&lobby).await;
+    let texts = fake.texts(lobby.id);
     assert!(texts[0].starts_with("C2 “*Taxes* `2026`” is shown here"), "{texts:?}");
     assert!(texts[1].starts_with("C1 is shown here"), "{texts:?}");
     assert_eq!(texts[2], "notice: of the first");
@@ -156,23 +156,23 @@ async fn what_belongs_to_another_chat_says_so() {
     courier.stopped().await;
 }
 
-/// X5: an answer that is still being written when the door is turned says in the end where it belongs.
+/// X5: an answer that is still being written when the lobby is turned says in the end where it belongs.
 #[tokio::test]
 async fn an_answer_that_is_overtaken_says_where_it_belongs() {
     let world = World::new().await;
     let telegram = Telegram::new(&world).await;
     let fake = Arc::new(Fake::new(telegram.connector.id));
     let courier = world.carry(&fake, brisk());
-    let door = telegram.door().await;
-    let row = world.writes(&door).await;
+    let lobby = telegram.lobby().await;
+    let row = world.writes(&lobby).await;
     world.chunk(row, 0, "The beginning");
-    let shown = || fake.texts(door.id).first().cloned().unwrap_or_default();
+    let shown = || fake.texts(lobby.id).first().cloned().unwrap_or_default();
     until("it is shown", async || shown() == "unfinished: The beginning").await;
     telegram.answers("m1", "/new").await;
     world.chunk(row, 1, " goes on");
     until("it says where", async || shown() == "unfinished: **C1**\n\nThe beginning goes on").await;
     world.ends(row, "All of it.").await;
-    world.told(&door).await;
+    world.told(&lobby).await;
     assert_eq!(shown(), "**C1**\n\nAll of it.");
     courier.stopped().await;
 }
@@ -184,13 +184,13 @@ async fn buttons_are_below_the_last_part() {
     let telegram = Telegram::new(&world).await;
     let fake = Arc::new(Fake::new(telegram.connector.id));
     let courier = world.carry(&fake, brisk());
-    let door = telegram.door().await;
+    let lobby = telegram.lobby().await;
     for number in 0..12 {
         let title = format!("A chat with the number {number}");
         world.store().new_chat(world.ada.workspace, &title, None).await.unwrap();
     }
     telegram.answers("m1", "/chats").await;
-    world.told(&door).await;
+    world.told(&lobby).await;
     let messages: Vec<_> = fake.seen().messages.clone();
     let (last, before) = messages.split_last().unwrap();
     assert!(before.len() > 1 && before.iter().all(|message| message.buttons.is_empty()));
@@ -208,7 +208,7 @@ async fn one_person_on_several_surfaces() {
     let (here, there) = (world.fake(), Arc::new(Fake::new(telegram.connector.id)));
     let couriers = [world.carry(&here, brisk()), world.carry(&there, brisk())];
     let room = world.speaker(ADA, Heard::Direct("!dm")).await.conversation;
-    let door = telegram.door().await;
+    let lobby = telegram.lobby().await;
     let row = world.writes(&room).await;
     world.ends(row, "hi").await;
     let ada = &world.ada;
@@ -218,26 +218,26 @@ async fn one_person_on_several_surfaces() {
 
     // Ada goes out with her telephone.
     telegram.answers("m1", "/approvals").await;
-    world.told(&door).await;
+    world.told(&lobby).await;
     assert_eq!(
-        there.message(door.id, 0).buttons,
+        there.message(lobby.id, 0).buttons,
         [format!("Allow {first}"), format!("Deny {first}")]
     );
     let press = Press::Answer { approval: first, answer: Answer::Allow };
-    let token = telegram.mint(&door, press).await;
+    let token = telegram.mint(&lobby, press).await;
     let done = telegram.press(ADA_THERE, ADA_THERE, &token).await.unwrap();
     assert!(matches!(done, ButtonDone::Answered(_)));
     let shown = || here.texts(room.id).get(1).cloned().unwrap_or_default();
     until("Matrix shows it", async || shown() == "settled: send it? allow ada").await;
 
     let second = world.asked(ada.workspace, C1, ada.id, "middle").await;
-    world.told(&door).await;
-    until("asked on Telegram", async || there.texts(door.id).len() == 2).await;
+    world.told(&lobby).await;
+    until("asked on Telegram", async || there.texts(lobby.id).len() == 2).await;
     assert_eq!(here.texts(room.id).len(), 2, "and not on Matrix");
     // Answered on the web.
     let answered = world.control.answer_approval(ada.id, ada.workspace, second, Answer::Deny, None);
     answered.await.unwrap();
-    let shown = || there.texts(door.id).get(1).cloned().unwrap_or_default();
+    let shown = || there.texts(lobby.id).get(1).cloned().unwrap_or_default();
     until("Telegram shows it", async || shown() == "settled: send it? deny ada").await;
 
     // Back at the desk, on Matrix.
@@ -245,7 +245,7 @@ async fn one_person_on_several_surfaces() {
     world.notices("done").await;
     until("told on Matrix", async || here.texts(room.id).contains(&"notice: done".to_owned()))
         .await;
-    assert_eq!(there.texts(door.id).len(), 2);
+    assert_eq!(there.texts(lobby.id).len(), 2);
     for courier in couriers {
         courier.stopped().await;
     }

@@ -52,8 +52,8 @@ impl World {
         self.store.put_conversation(&new).await.unwrap()
     }
 
-    async fn door(&self) -> Conversation {
-        self.place(self.telegram, "1001", C1, ConversationKind::Door).await
+    async fn lobby(&self) -> Conversation {
+        self.place(self.telegram, "1001", C1, ConversationKind::Lobby).await
     }
 
     async fn shows(&self, place: &Conversation) -> ChatId {
@@ -98,38 +98,38 @@ async fn connector(store: &Store, surface: &str) -> ConnectorId {
     store.put_connector(&bot).await.unwrap().id
 }
 
-/// X5: a door is turned once per message, so that a message that is looked at again turns it no more.
+/// X5: a lobby is turned once per message, so that a message that is looked at again turns it no more.
 #[tokio::test]
-async fn a_door_is_turned_once_per_message() {
+async fn a_lobby_is_turned_once_per_message() {
     let world = World::new().await;
-    let door = world.door().await;
-    let made = world.store.new_chat_in_door(world.ada.workspace, "Taxes", "m1", door.id);
+    let lobby = world.lobby().await;
+    let made = world.store.new_chat_in_lobby(world.ada.workspace, "Taxes", "m1", lobby.id);
     assert_eq!(made.await.unwrap().id, C2);
-    assert_eq!(world.shows(&door).await, C2);
-    world.store.show_in_door(door.id, C1, "m2").await.unwrap();
-    assert_eq!(world.shows(&door).await, C1);
-    let again = world.store.new_chat_in_door(world.ada.workspace, "Taxes", "m1", door.id);
+    assert_eq!(world.shows(&lobby).await, C2);
+    world.store.show_in_lobby(lobby.id, C1, "m2").await.unwrap();
+    assert_eq!(world.shows(&lobby).await, C1);
+    let again = world.store.new_chat_in_lobby(world.ada.workspace, "Taxes", "m1", lobby.id);
     assert_eq!(again.await.unwrap().id, C2, "the same message opens one chat");
-    assert_eq!(world.shows(&door).await, C1, "and turns the door once");
-    world.store.show_in_door(door.id, C2, "m3").await.unwrap();
-    world.store.show_in_door(door.id, C1, "m2").await.unwrap();
-    assert_eq!(world.shows(&door).await, C2);
+    assert_eq!(world.shows(&lobby).await, C1, "and turns the lobby once");
+    world.store.show_in_lobby(lobby.id, C2, "m3").await.unwrap();
+    world.store.show_in_lobby(lobby.id, C1, "m2").await.unwrap();
+    assert_eq!(world.shows(&lobby).await, C2);
 }
 
-/// E81: a door shows chats of the workspace that it is a door to, and of no other; a room shows its own.
+/// E81: a lobby shows chats of the workspace that it is a lobby to, and of no other; a room shows its own.
 #[tokio::test]
-async fn a_door_never_shows_what_is_not_its_persons() {
+async fn a_lobby_never_shows_what_is_not_its_persons() {
     let world = World::new().await;
-    let door = world.door().await;
+    let lobby = world.lobby().await;
     let other = world.store.new_chat(world.bob.workspace, "Bob's", None).await.unwrap().id;
     assert_eq!(other, C2, "bob has one of that number, ada has not");
-    assert!(world.store.show_in_door(door.id, other, "m1").await.is_err());
-    assert_eq!(world.shows(&door).await, C1);
-    let found = world.store.conversation_by_id(door.id).await.unwrap().unwrap();
+    assert!(world.store.show_in_lobby(lobby.id, other, "m1").await.is_err());
+    assert_eq!(world.shows(&lobby).await, C1);
+    let found = world.store.conversation_by_id(lobby.id).await.unwrap().unwrap();
     assert_eq!(found.workspace, world.ada.workspace);
     let room = world.place(world.telegram, "1001/5", C1, ConversationKind::Room).await;
     world.store.new_chat(world.ada.workspace, "Taxes", None).await.unwrap();
-    assert!(world.store.show_in_door(room.id, C2, "m2").await.is_err(), "a room stays");
+    assert!(world.store.show_in_lobby(room.id, C2, "m2").await.is_err(), "a room stays");
 }
 
 /// X5: a topic that a person opens is one chat, however often it is heard, and is shown wherever they have a home.
@@ -189,25 +189,25 @@ async fn a_name_from_the_surface_does_not_take_a_newer_title_back() {
 }
 
 /// W7: what ends in the background is told on the surface where its person was last active in any chat: in the
-/// conversation that shows its chat there, or else in a door.
+/// conversation that shows its chat there, or else in a lobby.
 #[tokio::test]
 async fn a_push_goes_where_the_person_was_last_active() {
     let world = World::new().await;
     world.store.new_chat(world.ada.workspace, "Taxes", None).await.unwrap();
     let first = world.place(world.matrix, "!one", C1, ConversationKind::Room).await;
     let second = world.place(world.matrix, "!two", C2, ConversationKind::Room).await;
-    let door = world.door().await;
+    let lobby = world.lobby().await;
     assert_eq!(world.told_in(C1, "a").await, None, "nobody was active anywhere");
     world.writes(C1, Some(&first), "1").await;
     assert_eq!(world.told_in(C1, "b").await, Some(first.id));
     assert_eq!(world.told_in(C2, "c").await, Some(second.id), "its own room on the same surface");
-    world.writes(C1, Some(&door), "2").await;
-    assert_eq!(world.told_in(C1, "d").await, Some(door.id));
-    assert_eq!(world.told_in(C2, "e").await, Some(door.id), "what the door does not show, too");
+    world.writes(C1, Some(&lobby), "2").await;
+    assert_eq!(world.told_in(C1, "d").await, Some(lobby.id));
+    assert_eq!(world.told_in(C2, "e").await, Some(lobby.id), "what the lobby does not show, too");
     world.writes(C2, Some(&second), "3").await;
     assert_eq!(world.told_in(C1, "f").await, Some(first.id), "back on Matrix");
-    world.store.was_active(door.id).await.unwrap();
-    assert_eq!(world.told_in(C1, "g").await, Some(door.id), "a press counts");
+    world.store.was_active(lobby.id).await.unwrap();
+    assert_eq!(world.told_in(C1, "g").await, Some(lobby.id), "a press counts");
     world.writes(C1, None, "4").await;
     assert_eq!(world.told_in(C1, "h").await, None, "on the web, in this chat");
     assert_eq!(world.told_in(C2, "i").await, Some(second.id), "the web shows that as well");
@@ -218,19 +218,19 @@ async fn a_push_goes_where_the_person_was_last_active() {
 async fn a_push_goes_nowhere_that_is_gone() {
     let world = World::new().await;
     let room = world.place(world.matrix, "!one", C1, ConversationKind::Room).await;
-    let door = world.door().await;
+    let lobby = world.lobby().await;
     world.writes(C1, Some(&room), "1").await;
-    world.writes(C1, Some(&door), "2").await;
+    world.writes(C1, Some(&lobby), "2").await;
     world.writes(C1, Some(&room), "1").await;
-    assert_eq!(world.told_in(C1, "a").await, Some(door.id), "a repetition moves nothing");
-    world.store.set_broken(door.id, Some("blocked")).await.unwrap();
+    assert_eq!(world.told_in(C1, "a").await, Some(lobby.id), "a repetition moves nothing");
+    world.store.set_broken(lobby.id, Some("blocked")).await.unwrap();
     assert_eq!(world.told_in(C1, "b").await, Some(room.id), "what is left");
     world.writes(C1, Some(&room), "3").await;
     assert_eq!(world.told_in(C1, "c").await, Some(room.id));
     world.store.forget_conversation(room.id).await.unwrap();
-    assert_eq!(world.told_in(C1, "d").await, Some(door.id), "it waits until she is back");
+    assert_eq!(world.told_in(C1, "d").await, Some(lobby.id), "it waits until she is back");
     let on_web = world.store.undelivered(world.ada.workspace, C1).await.unwrap();
     assert!(on_web.iter().any(|row| row.turn == "notice-d"), "and the web shows it meanwhile");
-    world.store.forget_conversation(door.id).await.unwrap();
+    world.store.forget_conversation(lobby.id).await.unwrap();
     assert_eq!(world.told_in(C1, "e").await, None);
 }

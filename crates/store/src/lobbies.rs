@@ -1,4 +1,4 @@
-//! Which chat a conversation shows, where people change that themselves: doors that are turned to another
+//! Which chat a conversation shows, where people change that themselves: lobbies that are turned to another
 //! chat, topics and threads that people open, and the names they give them.
 
 use cloister_protocol::{ChatId, UserId, WorkspaceId};
@@ -19,34 +19,34 @@ pub struct Thread<'a> {
 }
 
 impl Store {
-    /// Turns a door to another chat of its workspace, once per key.
-    pub async fn show_in_door(
+    /// Turns a lobby to another chat of its workspace, once per key.
+    pub async fn show_in_lobby(
         &self,
-        door: ConversationId,
+        lobby: ConversationId,
         chat: ChatId,
         key: &str,
     ) -> Result<(), StoreError> {
-        let what = "turn a door to a chat";
-        let scope = format!("door {}", door.number());
+        let what = "turn a lobby to a chat";
+        let scope = format!("lobby {}", lobby.number());
         let mut tx = self.begin().await?;
         if requests::answered::<u32>(&mut tx, &scope, key).await?.is_some() {
             return tx.commit().await.tried(what);
         }
-        turn_door(&mut tx, door, chat.number()).await?;
+        turn_lobby(&mut tx, lobby, chat.number()).await?;
         requests::remember(&mut tx, &scope, key, &chat.number(), self.clock.now_ms()).await?;
         tx.commit().await.tried(what)
     }
 
-    /// Makes a chat and turns a door to it. The same key again answers with the chat made before, and leaves
-    /// the door as it is.
-    pub async fn new_chat_in_door(
+    /// Makes a chat and turns a lobby to it. The same key again answers with the chat made before, and leaves
+    /// the lobby as it is.
+    pub async fn new_chat_in_lobby(
         &self,
         workspace: WorkspaceId,
         title: &str,
         key: &str,
-        door: ConversationId,
+        lobby: ConversationId,
     ) -> Result<Chat, StoreError> {
-        let what = "make a chat in a door";
+        let what = "make a chat in a lobby";
         let now = self.clock.now_ms();
         // The same scope as anywhere else: a message opens one chat.
         let scope = format!("new-chat {workspace}");
@@ -57,7 +57,7 @@ impl Store {
         }
         let number = chats::insert_chat(&mut tx, workspace, title, now).await?;
         conversations::want_in_every_home(&mut tx, (workspace, number), now).await?;
-        turn_door(&mut tx, door, number).await?;
+        turn_lobby(&mut tx, lobby, number).await?;
         requests::remember(&mut tx, &scope, key, &number, now).await?;
         tx.commit().await.tried(what)?;
         self.chat(workspace, ChatId::from_number(number)).await
@@ -220,17 +220,17 @@ impl Store {
     }
 }
 
-/// Turns a door to a chat of the workspace that it shows already, and of no other.
-async fn turn_door(tx: &mut Tx, door: ConversationId, chat: u32) -> Result<(), StoreError> {
+/// Turns a lobby to a chat of the workspace that it shows already, and of no other.
+async fn turn_lobby(tx: &mut Tx, lobby: ConversationId, chat: u32) -> Result<(), StoreError> {
     let turned = sqlx::query(
-        "UPDATE conversations SET chat = ?2 WHERE id = ?1 AND kind = 'door' AND EXISTS \
+        "UPDATE conversations SET chat = ?2 WHERE id = ?1 AND kind = 'lobby' AND EXISTS \
          (SELECT 1 FROM chats WHERE chats.workspace_id = conversations.workspace_id AND number = ?2)",
     )
-    .bind(door.number())
+    .bind(lobby.number())
     .bind(chat)
     .execute(&mut *tx)
     .await
-    .tried("turn a door to a chat")?;
+    .tried("turn a lobby to a chat")?;
     if turned.rows_affected() == 0 {
         return Err(not_found("chat", ChatId::from_number(chat)));
     }
@@ -270,5 +270,5 @@ async fn insert(
 }
 
 #[cfg(test)]
-#[path = "doors_tests.rs"]
+#[path = "lobbies_tests.rs"]
 mod tests;

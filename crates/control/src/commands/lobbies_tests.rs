@@ -10,26 +10,26 @@ const C2: ChatId = ChatId::from_number(2);
 const DOOR: Heard<'_> = Heard::Direct(ADA_THERE);
 
 #[tokio::test]
-async fn a_door_is_turned_by_new_and_chats() {
+async fn a_lobby_is_turned_by_new_and_chats() {
     let world = World::new().await;
     let telegram = Telegram::new(&world).await;
     let said = telegram.answers("m1", "/new Taxes").await;
     assert!(said.starts_with("C2 “Taxes” is shown here from now on"), "{said}");
-    assert_eq!(telegram.door().await.chat, C2);
+    assert_eq!(telegram.lobby().await.chat, C2);
     let said = telegram.answers("m2", "/chats").await;
     assert!(said.contains("C2 Taxes [telegram] (here)") && said.contains("/chats C1"), "{said}");
     let said = telegram.answers("m3", "/chats c1").await;
     assert!(said.starts_with("C1 is shown here"), "{said}");
-    assert_eq!(telegram.door().await.chat, C1);
+    assert_eq!(telegram.lobby().await.chat, C1);
     let said = telegram.answers("m4", "/chats C9").await;
     assert!(said.contains("there is no chat C9"), "{said}");
-    assert_eq!(telegram.door().await.chat, C1);
+    assert_eq!(telegram.lobby().await.chat, C1);
     world.control.archive_chat(world.ada.workspace, C2, true).await.unwrap();
     let said = telegram.answers("m5", "/chats C2").await;
     assert!(said.contains("It is archived"), "{said}");
 }
 
-/// X1: what is written right after a door was turned is for the chat that it shows then, also before the command
+/// X1: what is written right after a lobby was turned is for the chat that it shows then, also before the command
 /// was answered; and a message that comes again is the same one, whatever is shown by then.
 #[tokio::test]
 async fn what_is_written_next_is_for_the_chat_that_is_shown() {
@@ -40,7 +40,7 @@ async fn what_is_written_next_is_for_the_chat_that_is_shown() {
     let (next, receipt) = telegram.hears(ADA_THERE, DOOR, ("m2", "hello")).await.unwrap();
     assert_eq!((next.chat, receipt.duplicate), (C2, false));
     let (again, receipt) = telegram.hears(ADA_THERE, DOOR, ("m1", "/new Taxes")).await.unwrap();
-    assert!(receipt.duplicate, "it was written in C1, and the door shows C2");
+    assert!(receipt.duplicate, "it was written in C1, and the lobby shows C2");
     let stored = async |id: &str| {
         let id = id.parse().unwrap();
         world.control.stored_message("telegram", &again, &id).await.unwrap()
@@ -49,7 +49,7 @@ async fn what_is_written_next_is_for_the_chat_that_is_shown() {
     assert_eq!(stored("m2").await.unwrap().chat, C2);
     assert!(stored("m3").await.is_none());
     assert_eq!(world.store().chats(world.ada.workspace).await.unwrap().len(), 2);
-    assert_eq!(telegram.door().await.chat, C2);
+    assert_eq!(telegram.lobby().await.chat, C2);
 }
 
 /// An old message that comes again turns nothing back.
@@ -64,41 +64,41 @@ async fn a_message_that_comes_again_turns_nothing_back() {
         let text = if id == "m1" { "/new Taxes" } else { "/chats C1" };
         let (_, receipt) = telegram.hears(ADA_THERE, DOOR, (id, text)).await.unwrap();
         assert!(receipt.duplicate);
-        assert_eq!(telegram.door().await.chat, C2);
+        assert_eq!(telegram.lobby().await.chat, C2);
     }
 }
 
 /// With a home, every chat has a topic of its own there, and the conversation itself stays as it is.
 #[tokio::test]
-async fn with_topics_a_door_stays_as_it_is() {
+async fn with_topics_a_lobby_stays_as_it_is() {
     let world = World::new().await;
     let telegram = Telegram::new(&world).await;
     let (ada, connector) = (&world.ada, telegram.connector.id);
     world.store().set_home(connector, ada.id, Some(ADA_THERE)).await.unwrap();
     let said = telegram.answers("m1", "/new Taxes").await;
     assert_eq!(said, "C2 “Taxes”: a topic is being opened for it.");
-    assert_eq!(telegram.door().await.chat, C1);
+    assert_eq!(telegram.lobby().await.chat, C1);
     let wanted = world.store().conversations_to_mend(connector).await.unwrap();
     assert_eq!(wanted.iter().map(|mend| mend.title.as_str()).collect::<Vec<_>>(), ["Taxes"]);
     let said = telegram.answers("m2", "/chats C2").await;
     assert!(said.contains("it is being opened") && !said.contains("write there"), "{said}");
-    assert_eq!(telegram.door().await.chat, C1);
+    assert_eq!(telegram.lobby().await.chat, C1);
 }
 
-/// E81: no door shows somebody else's chat, however it is asked for.
+/// E81: no lobby shows somebody else's chat, however it is asked for.
 #[tokio::test]
-async fn a_door_shows_nobody_elses_chat() {
+async fn a_lobby_shows_nobody_elses_chat() {
     let world = World::new().await;
     let telegram = Telegram::new(&world).await;
     world.store().new_chat(world.bob.workspace, "Bob's", None).await.unwrap();
-    let door = telegram.door().await;
+    let lobby = telegram.lobby().await;
     let said = telegram.answers("m1", "/chats C2").await;
     assert!(said.contains("there is no chat C2") && !said.contains("Bob"), "{said}");
     let said = telegram.answers("m2", "/chats").await;
     assert!(!said.contains("Bob"), "{said}");
-    assert!(world.store().show_in_door(door.id, C2, "x").await.is_err());
+    assert!(world.store().show_in_lobby(lobby.id, C2, "x").await.is_err());
     let his = telegram.speaker(BOB_THERE, Heard::Direct(BOB_THERE)).await;
     assert_eq!((his.workspace, his.chat), (world.bob.workspace, C1));
-    let now = telegram.door().await;
+    let now = telegram.lobby().await;
     assert_eq!((now.workspace, now.chat), (world.ada.workspace, C1));
 }
