@@ -10,11 +10,11 @@ pub(crate) const USAGE: &str = "usage: cloister-agent coordinator [--door PATH] 
 #[derive(Debug, PartialEq)]
 pub(crate) struct Args {
     pub(crate) door: PathBuf,
-    pub(crate) role: Role,
+    pub(crate) role: AgentRole,
 }
 
 #[derive(Debug, PartialEq)]
-pub(crate) enum Role {
+pub(crate) enum AgentRole {
     Coordinator { workspace: PathBuf },
     Executor { chat: PathBuf, proxy_port: u16 },
 }
@@ -58,9 +58,9 @@ pub(crate) fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, Arg
         }
     }
     let role = if role == "coordinator" {
-        Role::Coordinator { workspace: files.unwrap_or_else(|| WORKSPACE_PATH.into()) }
+        AgentRole::Coordinator { workspace: files.unwrap_or_else(|| WORKSPACE_PATH.into()) }
     } else {
-        Role::Executor { chat: files.unwrap_or_else(|| CHAT_PATH.into()), proxy_port }
+        AgentRole::Executor { chat: files.unwrap_or_else(|| CHAT_PATH.into()), proxy_port }
     };
     Ok(Args { door, role })
 }

@@ -8,9 +8,9 @@ fn words(text: &str) -> Result<Args, ArgsError> {
 fn a_role_alone_uses_the_places_of_the_sandbox() {
     let args = words("coordinator").unwrap();
     assert_eq!(args.door, PathBuf::from(DOOR_PATH));
-    assert_eq!(args.role, Role::Coordinator { workspace: WORKSPACE_PATH.into() });
+    assert_eq!(args.role, AgentRole::Coordinator { workspace: WORKSPACE_PATH.into() });
     let args = words("executor --chat /c --door /d").unwrap();
-    let role = Role::Executor { chat: "/c".into(), proxy_port: PROXY_PORT };
+    let role = AgentRole::Executor { chat: "/c".into(), proxy_port: PROXY_PORT };
     assert_eq!(args, Args { door: "/d".into(), role });
 }
 

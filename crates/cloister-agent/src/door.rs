@@ -73,12 +73,12 @@ fn told(body: &ErrorBody) -> String {
 
 /// What came back: always a success.
 #[derive(Debug)]
-pub(crate) struct Answered {
+pub(crate) struct DoorAnswer {
     pub(crate) head: http::response::Parts,
     pub(crate) body: Bytes,
 }
 
-impl Answered {
+impl DoorAnswer {
     /// A header as text; empty when it is not there.
     pub(crate) fn header(&self, name: &str) -> &str {
         self.head.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
@@ -106,7 +106,7 @@ impl Door {
         &self.path
     }
 
-    pub(crate) async fn get(&self, path: &str, bounds: Bounds) -> Result<Answered, DoorError> {
+    pub(crate) async fn get(&self, path: &str, bounds: Bounds) -> Result<DoorAnswer, DoorError> {
         self.call(Method::GET, path, Bytes::new(), bounds).await
     }
 
@@ -115,7 +115,7 @@ impl Door {
         path: &str,
         body: &Value,
         bounds: Bounds,
-    ) -> Result<Answered, DoorError> {
+    ) -> Result<DoorAnswer, DoorError> {
         self.call(Method::POST, path, Bytes::from(body.to_string()), bounds).await
     }
 
@@ -125,7 +125,7 @@ impl Door {
         path: &str,
         body: Bytes,
         bounds: Bounds,
-    ) -> Result<Answered, DoorError> {
+    ) -> Result<DoorAnswer, DoorError> {
         let request = Request::builder()
             .method(method)
             .uri(path)
@@ -142,7 +142,7 @@ impl Door {
         &self,
         request: Request<Full<Bytes>>,
         most: usize,
-    ) -> Result<Answered, DoorError> {
+    ) -> Result<DoorAnswer, DoorError> {
         let mut connection = JoinSet::new();
         let mut sender = dial(&self.path, &mut connection).await?;
         let response =
@@ -154,7 +154,7 @@ impl Door {
             Err(error) => return Err(DoorError::Broke(error)),
         };
         if head.status.is_success() {
-            return Ok(Answered { head, body });
+            return Ok(DoorAnswer { head, body });
         }
         match serde_json::from_slice::<ErrorEnvelope>(&body) {
             Ok(envelope) => Err(DoorError::Refused(envelope.error)),

@@ -22,7 +22,7 @@ pub(crate) enum Repeat {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub(crate) struct LoopLimits {
     pub(crate) model_calls: usize,
     pub(crate) repeat: Repeat,
 }
@@ -52,7 +52,7 @@ impl fmt::Display for Looping {
 }
 
 /// A call is wanted: is it the one too many?
-pub(crate) fn check_repeats(ledger: &Ledger, limits: Limits) -> Option<Looping> {
+pub(crate) fn check_repeats(ledger: &Ledger, limits: LoopLimits) -> Option<Looping> {
     let mut seen: HashMap<(String, Option<&str>), usize> = HashMap::new();
     for call in ledger.calls() {
         let result = match limits.repeat {
@@ -73,7 +73,7 @@ pub(crate) fn check_repeats(ledger: &Ledger, limits: Limits) -> Option<Looping> 
 }
 
 /// The model is to be asked: once too often?
-pub(crate) fn check_steps(ledger: &Ledger, limits: Limits) -> Option<Looping> {
+pub(crate) fn check_steps(ledger: &Ledger, limits: LoopLimits) -> Option<Looping> {
     let steps = ledger.answers();
     (steps >= limits.model_calls).then_some(Looping::TooManySteps { steps })
 }

@@ -26,7 +26,7 @@ mod work;
 
 use std::process::ExitCode;
 
-use args::Role;
+use args::AgentRole;
 use cloister_protocol::with_causes;
 
 /// The exit code for wrong arguments (`EX_USAGE`).
@@ -49,10 +49,10 @@ fn main() -> ExitCode {
     };
     let code = runtime.block_on(async {
         match args.role {
-            Role::Coordinator { workspace } => {
+            AgentRole::Coordinator { workspace } => {
                 Box::pin(coordinator::run(args.door, workspace)).await
             }
-            Role::Executor { chat, proxy_port } => {
+            AgentRole::Executor { chat, proxy_port } => {
                 Box::pin(executor::run(args.door, chat, proxy_port)).await
             }
         }

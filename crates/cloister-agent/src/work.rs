@@ -4,7 +4,7 @@ use std::future::Future;
 
 use cloister_protocol::link::{Call, Outcome, Step};
 
-use crate::guard::{self, Limits, Looping};
+use crate::guard::{self, LoopLimits, Looping};
 use crate::ledger::{CallPlace, Ledger, Next};
 use crate::model::ModelAnswer;
 
@@ -61,7 +61,7 @@ pub(crate) trait Work {
 pub(crate) async fn run<W: Work + Send>(
     work: &mut W,
     ledger: &mut Ledger,
-    limits: Limits,
+    limits: LoopLimits,
 ) -> Result<(), Halt<W::Stop>> {
     loop {
         match ledger.next() {

@@ -186,7 +186,7 @@ pub(crate) struct Invite {
     /// Their name here
     pub(crate) name: UserName,
     #[command(flatten)]
-    pub(crate) limits: Limits,
+    pub(crate) limits: UserLimits,
     /// Dollars per day
     #[arg(long, value_name = "USD", value_parser = dollars)]
     pub(crate) daily: Option<f64>,
@@ -289,7 +289,7 @@ pub(crate) enum Chats {
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Limits {
+pub(crate) struct UserLimits {
     /// Workspace quota
     #[arg(long, value_name = "MB")]
     pub(crate) quota_mb: Option<u64>,
@@ -306,7 +306,7 @@ pub(crate) enum User {
     Add {
         name: UserName,
         #[command(flatten)]
-        limits: Limits,
+        limits: UserLimits,
     },
     /// Show a user, their roles and their identities
     Show { name: UserName },
@@ -337,7 +337,7 @@ pub(crate) enum User {
     Set {
         name: UserName,
         #[command(flatten)]
-        limits: Limits,
+        limits: UserLimits,
     },
 }
 

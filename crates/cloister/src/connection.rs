@@ -58,7 +58,7 @@ impl Rows {
 
 /// A frame, and its row if it is kept.
 #[derive(Deserialize)]
-struct Told {
+struct ToldFrame {
     row: Option<i64>,
     #[serde(flatten)]
     frame: AgentFrame,
@@ -296,7 +296,9 @@ impl Connection {
             };
             match next {
                 Some(Ok(tungstenite::Message::Text(text))) => {
-                    let Ok(Told { row, frame }) = serde_json::from_str(&text) else { continue };
+                    let Ok(ToldFrame { row, frame }) = serde_json::from_str(&text) else {
+                        continue;
+                    };
                     self.heed(&frame);
                     if row.is_none_or(|row| self.rows.is_new(row, &frame)) {
                         return Ok(frame);

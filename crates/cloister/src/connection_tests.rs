@@ -28,10 +28,10 @@ fn a_row_that_was_had_is_not_shown_again() {
 #[test]
 fn a_frame_is_read_with_and_without_its_row() {
     let bare = serde_json::to_string(&end()).unwrap();
-    let told: Told = serde_json::from_str(&bare).unwrap();
+    let told: ToldFrame = serde_json::from_str(&bare).unwrap();
     assert_eq!((told.row, told.frame), (None, end()));
     let mut with_row = serde_json::to_value(end()).unwrap();
     with_row["row"] = 12.into();
-    let told: Told = serde_json::from_value(with_row).unwrap();
+    let told: ToldFrame = serde_json::from_value(with_row).unwrap();
     assert_eq!((told.row, told.frame), (Some(12), end()));
 }

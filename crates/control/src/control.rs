@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::audit_keeper::{AuditKeeper, AuditParts};
-use crate::cells::{ChatKey, Known, Poke, Slots};
+use crate::cells::{ChatKey, KnownActor, Poke, Slots};
 use crate::error::ControlError;
 use crate::gates::Gates;
 use crate::history::{History, SettingsCheck};
@@ -88,7 +88,7 @@ pub(crate) struct Inner {
     pub(crate) task_signal: Notify,
     /// Room for coordinators.
     pub(crate) slots: Slots,
-    actors: Mutex<HashMap<ChatKey, Known>>,
+    actors: Mutex<HashMap<ChatKey, KnownActor>>,
     running: Mutex<HashMap<TaskId, Running>>,
 }
 
@@ -250,7 +250,7 @@ impl Control {
 }
 
 impl Inner {
-    pub(crate) fn actors(&self) -> MutexGuard<'_, HashMap<ChatKey, Known>> {
+    pub(crate) fn actors(&self) -> MutexGuard<'_, HashMap<ChatKey, KnownActor>> {
         self.actors.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

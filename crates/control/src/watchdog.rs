@@ -24,7 +24,7 @@ impl Control {
 
     /// Says who holds it, once each, and when it is free again.
     pub(crate) async fn watch_holds(&self) {
-        let mut told = Told::default();
+        let mut told = ToldHolders::default();
         loop {
             tokio::select! {
                 () = self.inner.stop.cancelled() => return,
@@ -37,12 +37,12 @@ impl Control {
 
 /// What the log has of those who hold something.
 #[derive(Debug, Default)]
-struct Told {
+struct ToldHolders {
     holders: BTreeMap<u64, String>,
     waiting: bool,
 }
 
-impl Told {
+impl ToldHolders {
     fn tell(&mut self, held: &[Hold]) {
         let still: BTreeMap<u64, &Hold> =
             held.iter().filter(|hold| !hold.waits).map(|hold| (hold.number, hold)).collect();

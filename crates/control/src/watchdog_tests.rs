@@ -29,7 +29,7 @@ fn holders_are_named_and_those_who_wait_counted() {
 
 #[test]
 fn each_is_told_once_and_forgotten_when_it_lets_go() {
-    let mut told = Told::default();
+    let mut told = ToldHolders::default();
     told.tell(&[hold(1, false), hold(2, true)]);
     told.tell(&[hold(1, false), hold(2, true)]);
     assert_eq!(told.holders.len(), 1);

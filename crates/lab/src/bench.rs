@@ -40,7 +40,7 @@ use floor::Floor;
 use model::{Manner, Model};
 use report::{Machine, Report, Row};
 
-use crate::plane::{Limits, Plane};
+use crate::plane::{Plane, SendLimits};
 
 /// How much is measured.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -162,7 +162,7 @@ struct Stage {
 }
 
 impl Stage {
-    async fn set(place: &Path, limits: Limits) -> Result<Self, CliError> {
+    async fn set(place: &Path, limits: SendLimits) -> Result<Self, CliError> {
         let model = Model::start().await?;
         let plane = Plane::start(place, limits).await?;
         use_model(&plane, &model, Manner::Instant).await?;
@@ -186,7 +186,7 @@ impl Stage {
 async fn measure(output: Output, plan: &Plan, place: &Path) -> Result<Vec<Row>, CliError> {
     let mut rows = Vec::new();
     if [Leg::Turn, Leg::Memory, Leg::Cold, Leg::History].into_iter().any(|leg| plan.has(leg)) {
-        let stage = Stage::set(&place.join("turns"), Limits::Lifted).await?;
+        let stage = Stage::set(&place.join("turns"), SendLimits::Lifted).await?;
         let measured = turns(output, plan, &stage).await;
         rows.extend(stage.clear(output, measured).await?);
     }
@@ -195,7 +195,7 @@ async fn measure(output: Output, plan: &Plan, place: &Path) -> Result<Vec<Row>, 
         rows.extend(executor::measure(plan, place).await?);
     }
     if plan.has(Leg::Throughput) {
-        let stage = Stage::set(&place.join("throughput"), Limits::Lifted).await?;
+        let stage = Stage::set(&place.join("throughput"), SendLimits::Lifted).await?;
         let measured = throughput::measure(output, plan, &stage.plane, &stage.model).await;
         rows.extend(stage.clear(output, measured).await?);
     }
@@ -205,23 +205,23 @@ async fn measure(output: Output, plan: &Plan, place: &Path) -> Result<Vec<Row>, 
     }
     if plan.has(Leg::Gates) {
         output.note(&format!("gates and audit ({} rounds) …", plan.warm));
-        let stage = Stage::set(&place.join("gates"), Limits::Lifted).await?;
+        let stage = Stage::set(&place.join("gates"), SendLimits::Lifted).await?;
         let measured = gates::measure(plan, &stage.plane).await;
         rows.extend(stage.clear(output, measured).await?);
     }
     if plan.has(Leg::Page) {
         output.note("the chat page …");
-        let stage = Stage::set(&place.join("page"), Limits::Lifted).await?;
+        let stage = Stage::set(&place.join("page"), SendLimits::Lifted).await?;
         let measured = page::measure(output, plan, &stage.plane).await;
         rows.extend(stage.clear(output, measured).await?);
     }
     if plan.has(Leg::Fairness) {
-        let stage = Stage::set(&place.join("fairness"), Limits::Usual).await?;
+        let stage = Stage::set(&place.join("fairness"), SendLimits::Usual).await?;
         let measured = fairness::measure(output, plan, &stage.plane, &stage.model).await;
         rows.extend(stage.clear(output, measured).await?);
     }
     if plan.has(Leg::Density) {
-        let stage = Stage::set(&place.join("density"), Limits::Lifted).await?;
+        let stage = Stage::set(&place.join("density"), SendLimits::Lifted).await?;
         let measured = density::measure(output, plan, &stage.plane, &stage.model).await;
         rows.extend(stage.clear(output, measured).await?);
     }

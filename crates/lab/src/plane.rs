@@ -38,13 +38,13 @@ struct Started {
 
 /// Limits on what people may send: a bench sends more than a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Limits {
+pub(crate) enum SendLimits {
     /// As they come.
     Usual,
     Lifted,
 }
 
-impl Limits {
+impl SendLimits {
     fn config(self) -> &'static str {
         match self {
             Self::Usual => "",
@@ -66,7 +66,7 @@ pub(crate) struct Launch<'a> {
 
 impl Plane {
     /// Starts one below `place`, which is its own.
-    pub(crate) async fn start(place: &Path, limits: Limits) -> Result<Self, CliError> {
+    pub(crate) async fn start(place: &Path, limits: SendLimits) -> Result<Self, CliError> {
         Self::launch(place, Launch { config: limits.config(), ..Launch::default() }).await
     }
 

@@ -54,12 +54,12 @@ pub(crate) enum Report {
     },
     /// Every layer is in force and the agent runs.
     Ready,
-    Failed(Failure),
-    Ended(Ended),
+    Failed(LayerFailure),
+    Ended(ProcessEnded),
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Failure {
+pub(crate) struct LayerFailure {
     /// Which layer could not be put in force; see `launcher::error`.
     pub(crate) layer: Layer,
     pub(crate) reason: String,
@@ -104,7 +104,7 @@ impl Layer {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Ended {
+pub(crate) enum ProcessEnded {
     Code(i32),
     Signal(i32),
 }

@@ -17,7 +17,7 @@ use crate::db::Store;
 pub(crate) const MOST_WAITING: usize = 4_096;
 
 /// The line of ours that wants something of the database.
-pub(crate) type Place = &'static Location<'static>;
+pub(crate) type CallSite = &'static Location<'static>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HoldKind {
@@ -62,20 +62,20 @@ impl fmt::Display for Hold {
 
 #[derive(Debug, Default)]
 pub(crate) struct Holds {
-    known: Mutex<Known>,
+    known: Mutex<KnownHolds>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownHolds {
     next: u64,
-    open: BTreeMap<u64, Open>,
+    open: BTreeMap<u64, OpenHold>,
     waiting_to_read: usize,
     waiting_to_write: usize,
     /// Since when nobody whose turn it was could write, if that is so: another program has the database.
     shut_out: Option<Instant>,
 }
 
-impl Known {
+impl KnownHolds {
     fn waiting(&mut self, kind: HoldKind) -> &mut usize {
         match kind {
             HoldKind::Reader => &mut self.waiting_to_read,
@@ -85,9 +85,9 @@ impl Known {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Open {
+struct OpenHold {
     kind: HoldKind,
-    place: Place,
+    place: CallSite,
     waits: bool,
     since: Instant,
     /// It had its turn and could do nothing.
@@ -103,7 +103,7 @@ pub(crate) struct Ticket {
 
 impl Holds {
     /// Queues up; none: too many wait already.
-    pub(crate) fn wait(self: &Arc<Self>, kind: HoldKind, place: Place) -> Option<Ticket> {
+    pub(crate) fn wait(self: &Arc<Self>, kind: HoldKind, place: CallSite) -> Option<Ticket> {
         let mut known = self.known();
         let waiting = known.waiting(kind);
         if *waiting >= MOST_WAITING {
@@ -113,7 +113,7 @@ impl Holds {
         let number = known.next;
         known.next += 1;
         let since = Instant::now();
-        known.open.insert(number, Open { kind, place, waits: true, since, shut_out: false });
+        known.open.insert(number, OpenHold { kind, place, waits: true, since, shut_out: false });
         Some(Ticket { holds: Arc::clone(self), number })
     }
 
@@ -128,12 +128,12 @@ impl Holds {
         found
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, KnownHolds> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Open {
+impl OpenHold {
     fn told(&self, number: u64) -> Hold {
         let file = self.place.file();
         let file = file.rsplit_once("src/").map_or(file, |(_, file)| file);

@@ -7,7 +7,7 @@ use sqlx::SqlStr;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 
 /// A file's name without its ending, and what is in it.
-type Step = (&'static str, &'static str);
+type MigrationStep = (&'static str, &'static str);
 
 macro_rules! step {
     ($name:literal) => {
@@ -15,7 +15,7 @@ macro_rules! step {
     };
 }
 
-const STEPS: &[Step] = &[
+const STEPS: &[MigrationStep] = &[
     step!("0001_spine"),
     step!("0002_egress"),
     step!("0003_chat_history"),
@@ -42,7 +42,7 @@ pub(crate) fn all() -> Migrator {
 }
 
 /// `0003_chat_history` is step 3, "chat history".
-fn migration((name, sql): &Step) -> Option<Migration> {
+fn migration((name, sql): &MigrationStep) -> Option<Migration> {
     let (number, words) = name.split_once('_')?;
     let description = words.replace('_', " ").into();
     let sql = SqlStr::from_static(sql);

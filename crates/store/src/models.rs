@@ -285,17 +285,17 @@ impl Store {
 
 /// The chains that were read since the last change. This process alone changes them.
 #[derive(Debug, Default)]
-pub(crate) struct Chains(Mutex<Known>);
+pub(crate) struct Chains(Mutex<KnownChains>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownChains {
     /// Counts changes: what was read before one is not remembered after it.
     version: u64,
     chains: HashMap<Level, Vec<Model>>,
 }
 
 impl Chains {
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, KnownChains> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -17,8 +17,8 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
-use crate::holds::{HoldKind, Holds, Place};
-use crate::statement::{Owned, Step, first_row};
+use crate::holds::{CallSite, HoldKind, Holds};
+use crate::statement::{Owned, StatementStep, first_row};
 use crate::tx::only_run;
 
 /// The longest a read waits for those before it.
@@ -62,13 +62,17 @@ impl Readers {
     }
 
     /// A read of one statement, for `fetch_one` and its like.
-    pub(crate) fn reader(&self, place: Place) -> Reader<'_> {
+    pub(crate) fn reader(&self, place: CallSite) -> Reader<'_> {
         Reader { readers: self, place }
     }
 
     /// Runs a statement to its end, on a connection of its own. All waiting is done by the task: a turn that
     /// has come to somebody who does not look would be a turn lost.
-    async fn run(&self, place: Place, statement: Owned) -> Result<Vec<Step>, sqlx::Error> {
+    async fn run(
+        &self,
+        place: CallSite,
+        statement: Owned,
+    ) -> Result<Vec<StatementStep>, sqlx::Error> {
         let ticket = self.holds.wait(HoldKind::Reader, place).ok_or(sqlx::Error::PoolTimedOut)?;
         let desk = Arc::clone(&self.desk);
         let read = self.reads.spawn(async move {
@@ -98,7 +102,7 @@ impl Readers {
 }
 
 impl Desk {
-    async fn read(&self, statement: Owned) -> Result<Vec<Step>, sqlx::Error> {
+    async fn read(&self, statement: Owned) -> Result<Vec<StatementStep>, sqlx::Error> {
         let idle = self.idle().pop();
         let mut connection = match idle {
             Some(connection) => connection,
@@ -122,11 +126,14 @@ impl Desk {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader<'a> {
     readers: &'a Readers,
-    place: Place,
+    place: CallSite,
 }
 
 impl Reader<'_> {
-    async fn run(self, statement: Result<Owned, sqlx::Error>) -> Result<Vec<Step>, sqlx::Error> {
+    async fn run(
+        self,
+        statement: Result<Owned, sqlx::Error>,
+    ) -> Result<Vec<StatementStep>, sqlx::Error> {
         self.readers.run(self.place, statement?).await
     }
 }
@@ -134,7 +141,10 @@ impl Reader<'_> {
 impl<'c> Executor<'c> for Reader<'c> {
     type Database = Sqlite;
 
-    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, Result<Step, sqlx::Error>>
+    fn fetch_many<'e, 'q: 'e, E>(
+        self,
+        query: E,
+    ) -> BoxStream<'e, Result<StatementStep, sqlx::Error>>
     where
         'c: 'e,
         E: 'q + Execute<'q, Sqlite>,

@@ -7,7 +7,7 @@ use sqlx::sqlite::{Sqlite, SqliteArguments, SqliteQueryResult, SqliteRow, Sqlite
 use sqlx::{Either, Execute, Executor, SqlStr, SqliteConnection};
 
 /// What a statement brings: rows, and at its end how many it has changed.
-pub(crate) type Step = Either<SqliteQueryResult, SqliteRow>;
+pub(crate) type StatementStep = Either<SqliteQueryResult, SqliteRow>;
 
 pub(crate) struct Owned {
     sql: SqlStr,
@@ -38,7 +38,7 @@ impl Owned {
     pub(crate) fn run(
         self,
         connection: &mut SqliteConnection,
-    ) -> BoxFuture<'_, Result<Vec<Step>, sqlx::Error>> {
+    ) -> BoxFuture<'_, Result<Vec<StatementStep>, sqlx::Error>> {
         async move {
             if self.first {
                 let row = connection.fetch_optional(self).await?;
@@ -51,7 +51,7 @@ impl Owned {
 }
 
 /// The first row of what a statement brought.
-pub(crate) fn first_row(steps: Vec<Step>) -> Option<SqliteRow> {
+pub(crate) fn first_row(steps: Vec<StatementStep>) -> Option<SqliteRow> {
     steps.into_iter().find_map(Either::right)
 }
 

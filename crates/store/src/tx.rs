@@ -9,11 +9,11 @@ use sqlx::sqlite::{Sqlite, SqliteRow, SqliteStatement, SqliteTypeInfo};
 use sqlx::{Execute, Executor, SqlStr};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::statement::{Owned, Step, first_row};
+use crate::statement::{Owned, StatementStep, first_row};
 
 /// What a transaction is told to do.
 pub(crate) enum Order {
-    Run { statement: Owned, found: oneshot::Sender<Result<Vec<Step>, sqlx::Error>> },
+    Run { statement: Owned, found: oneshot::Sender<Result<Vec<StatementStep>, sqlx::Error>> },
     Commit { done: oneshot::Sender<Result<(), sqlx::Error>> },
     Undo { done: oneshot::Sender<Result<(), sqlx::Error>> },
 }
@@ -72,7 +72,10 @@ impl Tx {
         answer.await.unwrap_or_else(|_gone| Err(taken_back()))
     }
 
-    async fn run(&self, statement: Result<Owned, sqlx::Error>) -> Result<Vec<Step>, sqlx::Error> {
+    async fn run(
+        &self,
+        statement: Result<Owned, sqlx::Error>,
+    ) -> Result<Vec<StatementStep>, sqlx::Error> {
         let (found, is_found) = oneshot::channel();
         self.order(Order::Run { statement: statement?, found }, is_found).await
     }
@@ -81,7 +84,10 @@ impl Tx {
 impl<'c> Executor<'c> for &'c mut Tx {
     type Database = Sqlite;
 
-    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, Result<Step, sqlx::Error>>
+    fn fetch_many<'e, 'q: 'e, E>(
+        self,
+        query: E,
+    ) -> BoxStream<'e, Result<StatementStep, sqlx::Error>>
     where
         'c: 'e,
         E: 'q + Execute<'q, Sqlite>,

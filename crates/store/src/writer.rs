@@ -18,7 +18,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard, mpsc, oneshot, watch};
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
-use crate::holds::{HoldKind, Holds, Place, Ticket};
+use crate::holds::{CallSite, HoldKind, Holds, Ticket};
 use crate::tx::{Order, WriteTx};
 
 /// The longest a writer waits for those before it.
@@ -48,13 +48,13 @@ struct Desk {
 
 /// Members of one transaction.
 struct Group {
-    outcome: watch::Sender<Outcome>,
+    outcome: watch::Sender<GroupOutcome>,
     /// How many have joined whoever began it.
     joined: usize,
 }
 
 #[derive(Clone, Debug)]
-enum Outcome {
+enum GroupOutcome {
     Open,
     Stored,
     Failed(Arc<str>),
@@ -105,7 +105,7 @@ impl DerefMut for Turn {
 struct Newcomer {
     counted: Counted,
     ticket: Ticket,
-    place: Place,
+    place: CallSite,
     size: Size,
 }
 
@@ -141,7 +141,7 @@ impl Writer {
         self.start(Size::Statement, Location::caller())
     }
 
-    async fn start(&self, size: Size, place: Place) -> Result<WriteTx, sqlx::Error> {
+    async fn start(&self, size: Size, place: CallSite) -> Result<WriteTx, sqlx::Error> {
         let ticket = self.holds.wait(HoldKind::Writer, place).ok_or(sqlx::Error::PoolTimedOut)?;
         let (orders, taken) = mpsc::channel(1);
         let (begun, begins) = oneshot::channel();
@@ -173,7 +173,7 @@ impl Writer {
         }
     }
 
-    async fn obey(&self, mut turn: Turn, place: Place, mut orders: mpsc::Receiver<Order>) {
+    async fn obey(&self, mut turn: Turn, place: CallSite, mut orders: mpsc::Receiver<Order>) {
         loop {
             match next(&mut orders).await {
                 Ok(Some(Order::Run { statement, found })) => {
@@ -229,7 +229,7 @@ impl Writer {
     }
 
     /// Puts what was written on disk, together with what others write meanwhile.
-    async fn commit(&self, mut turn: Turn, place: Place) -> Result<(), sqlx::Error> {
+    async fn commit(&self, mut turn: Turn, place: CallSite) -> Result<(), sqlx::Error> {
         // A statement that was alone has committed itself.
         let Some(member) = turn.left.take() else { return Ok(()) };
         let waits = self.others_wait();
@@ -246,12 +246,13 @@ impl Writer {
     /// Waits until a group is committed; commits it when nobody did before its turn came again.
     async fn settled(
         &self,
-        group: watch::Receiver<Outcome>,
-        place: Place,
+        group: watch::Receiver<GroupOutcome>,
+        place: CallSite,
     ) -> Result<(), sqlx::Error> {
         let mut watched = group.clone();
-        let told =
-            async { watched.wait_for(|outcome| !matches!(outcome, Outcome::Open)).await.is_ok() };
+        let told = async {
+            watched.wait_for(|outcome| !matches!(outcome, GroupOutcome::Open)).await.is_ok()
+        };
         let in_turn = async {
             let ticket = self.holds.wait(HoldKind::Writer, place);
             let desk = Arc::clone(&self.desk).lock_owned().await;
@@ -324,7 +325,7 @@ fn is_locked(error: &sqlx::Error) -> bool {
     code.and_then(|code| code.parse::<i32>().ok()).is_some_and(|code| code & 0xff == 5)
 }
 
-impl Outcome {
+impl GroupOutcome {
     fn result(&self) -> Result<(), sqlx::Error> {
         match self {
             Self::Stored => Ok(()),
@@ -352,7 +353,7 @@ impl Desk {
     async fn begin_group(&mut self) -> Result<(), sqlx::Error> {
         self.left = Some(Left::First);
         sqlx::query("BEGIN IMMEDIATE").execute(&mut self.connection).await?;
-        self.group = Some(Group { outcome: watch::Sender::new(Outcome::Open), joined: 0 });
+        self.group = Some(Group { outcome: watch::Sender::new(GroupOutcome::Open), joined: 0 });
         Ok(())
     }
 
@@ -361,7 +362,7 @@ impl Desk {
         self.left = Some(Left::Commit);
         let committed = sqlx::query("COMMIT").execute(&mut self.connection).await;
         match &committed {
-            Ok(_) => self.end_group(Outcome::Stored),
+            Ok(_) => self.end_group(GroupOutcome::Stored),
             Err(error) => self.abandon(error).await,
         }
         self.left = None;
@@ -372,10 +373,10 @@ impl Desk {
     async fn abandon(&mut self, error: &sqlx::Error) {
         // SQLite may have taken it back already; then there is nothing to roll back.
         drop(sqlx::query("ROLLBACK").execute(&mut self.connection).await);
-        self.end_group(Outcome::Failed(error.to_string().into()));
+        self.end_group(GroupOutcome::Failed(error.to_string().into()));
     }
 
-    fn end_group(&mut self, outcome: Outcome) {
+    fn end_group(&mut self, outcome: GroupOutcome) {
         if let Some(group) = self.group.take() {
             group.outcome.send_replace(outcome);
         }

@@ -175,12 +175,12 @@ impl Calls {
 }
 
 /// One delivery that is worked on, until this is dropped.
-struct Open {
+struct OpenDelivery {
     callers: Callers,
     of: IpAddr,
 }
 
-impl Drop for Open {
+impl Drop for OpenDelivery {
     fn drop(&mut self) {
         if let Some(calls) = self.callers.all().get_mut(&self.of) {
             calls.open = calls.open.saturating_sub(1);
@@ -210,7 +210,7 @@ impl Callers {
     }
 
     /// Takes one of the few places of an address; none: it has them all.
-    fn begin(&self, address: Option<IpAddr>, now: Instant) -> Option<Option<Open>> {
+    fn begin(&self, address: Option<IpAddr>, now: Instant) -> Option<Option<OpenDelivery>> {
         let Some(address) = address else { return Some(None) };
         let mut all = self.all();
         let of = known_as(&all, address);
@@ -219,7 +219,7 @@ impl Callers {
             return None;
         }
         calls.open += 1;
-        Some(Some(Open { callers: self.clone(), of }))
+        Some(Some(OpenDelivery { callers: self.clone(), of }))
     }
 }
 

@@ -13,7 +13,7 @@ const MAX_TURNS: usize = 256;
 const MAX_ENDED: usize = 1024;
 
 #[derive(Clone, Copy, Default)]
-struct Seen {
+struct SeenAnswer {
     bytes: usize,
     next_seq: u32,
     /// A chunk is missing: what was seen is not the beginning of the answer.
@@ -23,18 +23,18 @@ struct Seen {
 /// The state of one client's view.
 #[derive(Default)]
 pub(crate) struct Replay {
-    turns: HashMap<TurnId, Seen>,
-    ended: Ended,
+    turns: HashMap<TurnId, SeenAnswer>,
+    ended: EndedTurns,
 }
 
 /// The turns that ended last.
 #[derive(Default)]
-struct Ended {
+struct EndedTurns {
     known: HashSet<TurnId>,
     order: VecDeque<TurnId>,
 }
 
-impl Ended {
+impl EndedTurns {
     fn add(&mut self, turn: &TurnId) {
         if !self.known.insert(turn.clone()) {
             return;

@@ -10,8 +10,8 @@ use futures_util::stream::{self, BoxStream, StreamExt};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::call::{Gone, Sink};
-use super::events::{Progress, Seen, WholeEvents};
-use super::failure::{Failure, Said};
+use super::events::{EventsSeen, Progress, WholeEvents};
+use super::failure::{Failure, ProviderSaid};
 use super::meter::Reached;
 use crate::demo;
 use crate::keys::{ApiKey, KeyRing};
@@ -60,26 +60,26 @@ impl Attempt {
     }
 }
 
-pub(crate) enum Ended {
+pub(crate) enum AttemptEnded {
     Answered,
     /// Nobody wants the answer any more.
     Gone,
     Failed(Failure),
 }
 
-impl From<Failure> for Ended {
+impl From<Failure> for AttemptEnded {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
     }
 }
 
-impl From<Gone> for Ended {
+impl From<Gone> for AttemptEnded {
     fn from(_: Gone) -> Self {
         Self::Gone
     }
 }
 
-type Answer = BoxStream<'static, Result<Bytes, Failure>>;
+type AnswerStream = BoxStream<'static, Result<Bytes, Failure>>;
 
 impl Upstream {
     pub(crate) fn new(keys: KeyRing, options: UpstreamOptions) -> Result<Self, reqwest::Error> {
@@ -103,7 +103,7 @@ impl Upstream {
         body: Bytes,
         attempt: &mut Attempt,
         sink: &mut Sink,
-    ) -> Ended {
+    ) -> AttemptEnded {
         let answered = async {
             if model.is_demo() {
                 attempt.reached = Reached::Answering;
@@ -119,7 +119,7 @@ impl Upstream {
             self.pass_on(answer, started, key.as_ref(), attempt, sink).await
         };
         match answered.await {
-            Ok(()) => Ended::Answered,
+            Ok(()) => AttemptEnded::Answered,
             Err(ended) => ended,
         }
     }
@@ -131,7 +131,7 @@ impl Upstream {
         key: Option<&ApiKey>,
         body: Bytes,
         attempt: &mut Attempt,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<AnswerStream, Failure> {
         let url = format!("{}/chat/completions", model.base_url.trim_end_matches('/'));
         let mut request = self
             .client
@@ -196,12 +196,12 @@ impl Upstream {
 
     async fn pass_on(
         &self,
-        mut answer: Answer,
+        mut answer: AnswerStream,
         started: Instant,
         key: Option<&ApiKey>,
         attempt: &mut Attempt,
         sink: &mut Sink,
-    ) -> Result<(), Ended> {
+    ) -> Result<(), AttemptEnded> {
         let mut events = WholeEvents::default();
         let mut deadline = started + self.options.connect + self.options.first_byte;
         let mut late = Failure::FirstByte(self.options.first_byte);
@@ -241,13 +241,13 @@ async fn look_and_send(
     key: Option<&ApiKey>,
     attempt: &mut Attempt,
     sink: &mut Sink,
-) -> Result<(), Ended> {
+) -> Result<(), AttemptEnded> {
     match attempt.progress.look(&events) {
-        Seen::Data => Ok(sink.send(events).await?),
+        EventsSeen::Data => Ok(sink.send(events).await?),
         // Before the answer has begun a comment must not begin it: another model may still be asked.
-        Seen::Nothing => Ok(()),
-        Seen::Error(said) => Err(Failure::Reported { said: strip(&said, key) }.into()),
-        Seen::Malformed => Err(Failure::Malformed("an event is not JSON").into()),
+        EventsSeen::Nothing => Ok(()),
+        EventsSeen::Error(said) => Err(Failure::Reported { said: strip(&said, key) }.into()),
+        EventsSeen::Malformed => Err(Failure::Malformed("an event is not JSON").into()),
     }
 }
 
@@ -302,8 +302,8 @@ fn said_in(body: &str) -> String {
     message.unwrap_or_else(|| body.to_owned())
 }
 
-fn strip(said: &str, key: Option<&ApiKey>) -> Said {
-    Said(key.map_or_else(|| said.to_owned(), |key| key.strip_from(said)))
+fn strip(said: &str, key: Option<&ApiKey>) -> ProviderSaid {
+    ProviderSaid(key.map_or_else(|| said.to_owned(), |key| key.strip_from(said)))
 }
 
 /// The innermost reason: `connection refused` rather than `error sending request`.

@@ -13,7 +13,7 @@ use cloister_store::models::Model;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::attempt::{Attempt, Ended, Upstream};
+use super::attempt::{Attempt, AttemptEnded, Upstream};
 use super::failure::{Failure, Next, unavailable};
 use super::meter::{Lease, SETTLE_AFTER};
 use super::request::ChatRequest;
@@ -131,8 +131,8 @@ impl Call<'_> {
         loop {
             attempts += 1;
             let failure = match self.try_once(model, deadline).await? {
-                Ended::Answered | Ended::Gone => return Ok(None),
-                Ended::Failed(failure) => failure,
+                AttemptEnded::Answered | AttemptEnded::Gone => return Ok(None),
+                AttemptEnded::Failed(failure) => failure,
             };
             let options = self.upstream.options();
             let worth_it = match failure.next() {
@@ -158,7 +158,11 @@ impl Call<'_> {
         }
     }
 
-    async fn try_once(&mut self, model: &Model, deadline: Instant) -> Result<Ended, Refusal> {
+    async fn try_once(
+        &mut self,
+        model: &Model,
+        deadline: Instant,
+    ) -> Result<AttemptEnded, Refusal> {
         let lease =
             Lease::take(self.store, self.metrics, self.who, self.level, model, &self.request)
                 .await?;
@@ -169,18 +173,18 @@ impl Call<'_> {
         self.sink.begin_attempt();
         let ended = tokio::select! {
             ended = self.upstream.attempt(model, self.level, body, &mut attempt, &mut self.sink) => ended,
-            () = reader.closed() => Ended::Gone,
-            () = sleep_until(deadline) => Ended::Failed(Failure::OutOfTime(self.upstream.options().total)),
+            () = reader.closed() => AttemptEnded::Gone,
+            () = sleep_until(deadline) => AttemptEnded::Failed(Failure::OutOfTime(self.upstream.options().total)),
         };
-        if matches!(ended, Ended::Answered | Ended::Gone) {
+        if matches!(ended, AttemptEnded::Answered | AttemptEnded::Gone) {
             // The answer's end is being stored by the one writer now; the money stays held meanwhile.
             sleep(SETTLE_AFTER).await;
         }
         let settled = lease.settle(self.store, attempt.reached, &attempt.progress).await;
         let status = match &ended {
-            Ended::Answered => "answered",
-            Ended::Gone => "gone",
-            Ended::Failed(failure) => failure.status(),
+            AttemptEnded::Answered => "answered",
+            AttemptEnded::Gone => "gone",
+            AttemptEnded::Failed(failure) => failure.status(),
         };
         let took = started.elapsed();
         self.metrics.model_call(ModelCall {

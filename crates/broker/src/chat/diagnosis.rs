@@ -8,12 +8,12 @@ use super::failure::Failure;
 
 /// What was tried.
 #[derive(Clone, Copy)]
-pub(super) struct Asked<'a> {
+pub(super) struct AskedModel<'a> {
     pub(super) model: &'a Model,
     pub(super) has_key: bool,
 }
 
-pub(super) fn diagnosis(failure: &Failure, asked: Asked<'_>) -> ErrorBody {
+pub(super) fn diagnosis(failure: &Failure, asked: AskedModel<'_>) -> ErrorBody {
     let url = &asked.model.base_url;
     let (message, fix) = match failure {
         Failure::Status { code, said, .. } => status(*code, &said.to_string(), asked),
@@ -39,7 +39,7 @@ pub(super) fn diagnosis(failure: &Failure, asked: Asked<'_>) -> ErrorBody {
     ErrorBody { fix: Some(fix.to_owned()), ..body }
 }
 
-fn status(code: u16, said: &str, asked: Asked<'_>) -> (String, &'static str) {
+fn status(code: u16, said: &str, asked: AskedModel<'_>) -> (String, &'static str) {
     let url = &asked.model.base_url;
     let answered = format!("it answered {code}{said}");
     match code {
@@ -71,7 +71,10 @@ fn status(code: u16, said: &str, asked: Asked<'_>) -> (String, &'static str) {
     }
 }
 
-fn unknown_model(failure: &impl std::fmt::Display, asked: Asked<'_>) -> (String, &'static str) {
+fn unknown_model(
+    failure: &impl std::fmt::Display,
+    asked: AskedModel<'_>,
+) -> (String, &'static str) {
     let Model { base_url, model, .. } = asked.model;
     (
         format!("the model {model:?} is not known at {base_url}: {failure}"),

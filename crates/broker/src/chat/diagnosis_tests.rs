@@ -1,18 +1,18 @@
 use std::time::Duration;
 
-use super::super::failure::Said;
+use super::super::failure::ProviderSaid;
 use super::*;
 
 fn told(failure: &Failure, has_key: bool) -> String {
     let mut model = Model::demo();
     model.base_url = "https://models.example/v1".to_owned();
     model.model = "glm".to_owned();
-    let body = diagnosis(failure, Asked { model: &model, has_key });
+    let body = diagnosis(failure, AskedModel { model: &model, has_key });
     format!("{} | {}", body.message, body.fix.unwrap())
 }
 
 fn answered(code: u16, said: &str) -> Failure {
-    Failure::Status { code, retry_after: None, said: Said(said.to_owned()) }
+    Failure::Status { code, retry_after: None, said: ProviderSaid(said.to_owned()) }
 }
 
 #[test]

@@ -67,7 +67,7 @@ pub(crate) struct Progress {
 
 /// What a run of events means for the answer.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Seen {
+pub(crate) enum EventsSeen {
     /// Nothing but comments.
     Nothing,
     /// Pieces of the answer.
@@ -114,20 +114,20 @@ struct WireUsage {
 
 impl Progress {
     /// Looks at a run of whole events.
-    pub(crate) fn look(&mut self, events: &[u8]) -> Seen {
-        let mut seen = Seen::Nothing;
+    pub(crate) fn look(&mut self, events: &[u8]) -> EventsSeen {
+        let mut seen = EventsSeen::Nothing;
         for data in data_lines(events) {
-            seen = Seen::Data;
+            seen = EventsSeen::Data;
             if data == b"[DONE]" {
                 self.finished = true;
                 self.done = true;
                 continue;
             }
             let Ok(chunk) = serde_json::from_slice::<Chunk<'_>>(data) else {
-                return Seen::Malformed;
+                return EventsSeen::Malformed;
             };
             if let Some(error) = chunk.error {
-                return Seen::Error(error.get().to_owned());
+                return EventsSeen::Error(error.get().to_owned());
             }
             self.count(&chunk);
         }

@@ -39,9 +39,9 @@ fn an_endless_event_is_refused() {
 #[test]
 fn usage_end_and_errors_are_seen() {
     let mut progress = Progress::default();
-    assert_eq!(progress.look(b": waiting\n\n"), Seen::Nothing);
+    assert_eq!(progress.look(b": waiting\n\n"), EventsSeen::Nothing);
     let text = b"data: {\"choices\":[{\"delta\":{\"content\":\"hello there\"},\"finish_reason\":null}]}\n\n";
-    assert_eq!(progress.look(text), Seen::Data);
+    assert_eq!(progress.look(text), EventsSeen::Data);
     assert!(!progress.finished);
     assert!(progress.completion_tokens_estimate() >= 4);
     progress.look(b"data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n");
@@ -53,8 +53,8 @@ fn usage_end_and_errors_are_seen() {
     progress.look(b"data: [DONE]\n\n");
     assert!(progress.done);
     let error = progress.look(b"data: {\"error\":{\"message\":\"overloaded\"}}\n\n");
-    assert_eq!(error, Seen::Error("{\"message\":\"overloaded\"}".to_owned()));
-    assert_eq!(progress.look(b"data: {\"choi\n\n"), Seen::Malformed);
+    assert_eq!(error, EventsSeen::Error("{\"message\":\"overloaded\"}".to_owned()));
+    assert_eq!(progress.look(b"data: {\"choi\n\n"), EventsSeen::Malformed);
 }
 
 const STREAMS: &[&str] = &[

@@ -24,11 +24,11 @@ pub(crate) enum Failure {
     #[error("it fell silent for {} in the middle of its answer", seconds(.0))]
     Idle(Duration),
     #[error("it answered {code}{said}")]
-    Status { code: u16, retry_after: Option<Duration>, said: Said },
+    Status { code: u16, retry_after: Option<Duration>, said: ProviderSaid },
     #[error("the whole call took longer than {}", seconds(.0))]
     OutOfTime(Duration),
     #[error("it reported an error{said}")]
-    Reported { said: Said },
+    Reported { said: ProviderSaid },
     #[error("its answer was cut off")]
     Cut,
     #[error("its answer is not what the wire format says: {0}")]
@@ -37,9 +37,9 @@ pub(crate) enum Failure {
 
 /// What a provider said, short and without the key.
 #[derive(Debug)]
-pub(crate) struct Said(pub(crate) String);
+pub(crate) struct ProviderSaid(pub(crate) String);
 
-impl std::fmt::Display for Said {
+impl std::fmt::Display for ProviderSaid {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let text = self.0.split_whitespace().collect::<Vec<_>>().join(" ");
         if text.is_empty() { Ok(()) } else { write!(f, ": {}", shorten(&text, SAID_CHARS)) }

@@ -16,9 +16,9 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
-use super::attempt::{Attempt, Ended, Upstream};
+use super::attempt::{Attempt, AttemptEnded, Upstream};
 use super::call::{Call, Piece, Sink};
-use super::diagnosis::{Asked, diagnosis};
+use super::diagnosis::{AskedModel, diagnosis};
 use super::failure::Failure;
 use super::request::ChatRequest;
 use super::shares::Shares;
@@ -126,15 +126,15 @@ impl ModelGateway {
         let within = upstream.options().total.min(PROBE_TIME);
         let both = timeout(within, async { tokio::join!(asked, unread).0 });
         let failure = match both.await {
-            Ok(Ended::Answered) => {
+            Ok(AttemptEnded::Answered) => {
                 let usage = attempt.progress.usage;
                 return Ok(Probe { answered_in: started.elapsed(), usage });
             }
-            Ok(Ended::Failed(failure)) => failure,
-            Ok(Ended::Gone) => Failure::Cut,
+            Ok(AttemptEnded::Failed(failure)) => failure,
+            Ok(AttemptEnded::Gone) => Failure::Cut,
             Err(_elapsed) => Failure::OutOfTime(within),
         };
-        Err(diagnosis(&failure, Asked { model, has_key }))
+        Err(diagnosis(&failure, AskedModel { model, has_key }))
     }
 
     /// The ids of the models that an endpoint lists.

@@ -48,7 +48,7 @@ struct Fields<'a> {
 
 #[derive(Deserialize, PartialEq)]
 #[serde(rename_all = "snake_case")]
-enum Role {
+enum MessageRole {
     System,
     Developer,
     User,
@@ -57,8 +57,8 @@ enum Role {
 }
 
 #[derive(Deserialize)]
-struct Message<'a> {
-    role: Role,
+struct RequestMessage<'a> {
+    role: MessageRole,
     #[serde(borrow)]
     content: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -149,18 +149,18 @@ fn read<'a, T: Deserialize<'a>>(json: &'a [u8], what: &str) -> Result<T, Refusal
 
 /// Checks every message; returns how many images there are and their bytes.
 fn check_messages(json: &RawValue) -> Result<(u64, u64), Refusal> {
-    let messages: Vec<Message<'_>> = read(json.get().as_bytes(), "`messages`")?;
+    let messages: Vec<RequestMessage<'_>> = read(json.get().as_bytes(), "`messages`")?;
     if messages.is_empty() {
         return Err(Refusal::bad_request("`messages` is empty"));
     }
     let (mut images, mut image_bytes) = (0, 0);
     for (place, message) in messages.iter().enumerate() {
-        if message.role == Role::Tool && message.tool_call_id.is_none() {
+        if message.role == MessageRole::Tool && message.tool_call_id.is_none() {
             let text = format!("message {place} is a tool's result without a `tool_call_id`");
             return Err(Refusal::bad_request(text));
         }
         match message.content {
-            None if message.role == Role::Assistant && message.tool_calls.is_some() => {}
+            None if message.role == MessageRole::Assistant && message.tool_calls.is_some() => {}
             None => return Err(Refusal::bad_request(format!("message {place} has no `content`"))),
             Some(content) if content.get().starts_with('[') => {
                 let (count, bytes) = check_parts(content, place)?;

@@ -3,17 +3,17 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::Call;
+use super::DemoCall;
 
 #[derive(Default, Deserialize)]
 pub(super) struct Conversation {
-    messages: Vec<Message>,
+    messages: Vec<DemoMessage>,
     #[serde(default)]
     tools: Vec<Tool>,
 }
 
 #[derive(Deserialize)]
-struct Message {
+struct DemoMessage {
     role: String,
     #[serde(default)]
     content: Value,
@@ -37,13 +37,13 @@ struct Named {
 
 /// What a tool answered.
 #[derive(Debug, PartialEq)]
-pub(super) struct Told {
+pub(super) struct ToolTold {
     pub(super) tool: String,
     pub(super) call: String,
     pub(super) text: String,
 }
 
-impl Told {
+impl ToolTold {
     pub(super) fn is_good(&self, bad_starts: &[&str]) -> bool {
         !bad_starts.iter().any(|start| self.text.starts_with(start))
     }
@@ -74,14 +74,14 @@ impl Conversation {
     /// What the last user message says.
     pub(super) fn asked(&self) -> String {
         let last = self.messages.iter().rev().find(|message| message.role == "user");
-        last.map(Message::text).unwrap_or_default()
+        last.map(DemoMessage::text).unwrap_or_default()
     }
 
     /// What the tools answered since the script last spoke.
-    pub(super) fn told(&self) -> Vec<Told> {
+    pub(super) fn told(&self) -> Vec<ToolTold> {
         let fresh = self.messages.iter().rev().take_while(|message| message.role == "tool");
-        let mut told: Vec<Told> = fresh
-            .map(|message| Told {
+        let mut told: Vec<ToolTold> = fresh
+            .map(|message| ToolTold {
                 tool: self.tool_of(&message.tool_call_id),
                 call: message.tool_call_id.clone(),
                 text: message.text(),
@@ -104,7 +104,7 @@ impl Conversation {
 
     /// A call of an offered tool. Of the names given for an argument, the one that the tool knows
     /// is used.
-    pub(super) fn call(&self, tool: &str, arguments: &[(&[&str], Value)]) -> Option<Call> {
+    pub(super) fn call(&self, tool: &str, arguments: &[(&[&str], Value)]) -> Option<DemoCall> {
         let offered = self.tools.iter().find(|offered| offered.function.name == tool)?;
         let known = offered.function.parameters.get("properties");
         let mut object = Map::new();
@@ -113,11 +113,11 @@ impl Conversation {
             let name = fitting.or(names.first())?;
             object.insert((*name).to_owned(), value.clone());
         }
-        Some(Call { name: tool.to_owned(), arguments: Value::Object(object) })
+        Some(DemoCall { name: tool.to_owned(), arguments: Value::Object(object) })
     }
 }
 
-impl Message {
+impl DemoMessage {
     fn text(&self) -> String {
         match &self.content {
             Value::String(text) => text.clone(),

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::conversation::{Conversation, Told, after};
-use super::{Answer, Call};
+use super::conversation::{Conversation, ToolTold, after};
+use super::{Answer, DemoCall};
 use crate::refusal::shorten;
 
 /// How the agent marks the report of tasks that have ended.
@@ -57,7 +57,7 @@ pub(super) fn answer(conversation: &Conversation) -> Answer {
 }
 
 /// A task for each line that an executor of this script understands.
-fn delegations(conversation: &Conversation, asked: &str) -> Vec<Call> {
+fn delegations(conversation: &Conversation, asked: &str) -> Vec<DemoCall> {
     let tasks = asked.lines().filter_map(|line| {
         let line = line.trim();
         if let Some(command) = after(line, "run").or_else(|| after(line, "do")) {
@@ -80,7 +80,7 @@ fn delegations(conversation: &Conversation, asked: &str) -> Vec<Call> {
     tasks.take(MAX_TASKS).filter_map(delegate).collect()
 }
 
-fn about_results(told: &[Told]) -> Answer {
+fn about_results(told: &[ToolTold]) -> Answer {
     let quoted: Vec<String> =
         told.iter().map(|told| shorten(told.text.trim(), QUOTE_CHARS)).collect();
     let begun = told.iter().all(|told| told.tool == "delegate");

@@ -57,7 +57,7 @@ fn each_command_becomes_a_task() {
 #[test]
 fn the_status_comes_from_the_task_list() {
     let answer = say(Level::Coordinator, user("status"));
-    assert_eq!(answer.calls, [Call { name: "list_tasks".into(), arguments: json!({}) }]);
+    assert_eq!(answer.calls, [DemoCall { name: "list_tasks".into(), arguments: json!({}) }]);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn an_executor_does_each_line_and_shows_what_came_out() {
         ("fetch_url", json!({"url": "https://a.test/x"})),
         ("web_search", json!({"query": "b c"})),
     ];
-    let expected = expected.map(|(name, arguments)| Call { name: name.to_owned(), arguments });
+    let expected = expected.map(|(name, arguments)| DemoCall { name: name.to_owned(), arguments });
     assert_eq!(answer.calls, expected);
 }
 
@@ -100,7 +100,7 @@ fn an_executor_finishes_with_what_came_out_and_the_call_that_shows_it() {
     let done = say(Level::Executor, answered("You are", "run: ls", "bash", "file.txt\n"));
     let claims = json!([{"what": "called bash", "call": "a"}]);
     let expected = json!({"result": "file.txt", "claims": claims, "ok": true});
-    assert_eq!(done.calls, [Call { name: "finish".into(), arguments: expected }]);
+    assert_eq!(done.calls, [DemoCall { name: "finish".into(), arguments: expected }]);
     let failed = say(Level::Executor, answered("You are", "run: ls", "bash", "failed: no"));
     assert_eq!(failed.calls[0].arguments["ok"], false);
     assert_eq!(failed.calls[0].arguments["claims"], json!([]));
@@ -110,7 +110,10 @@ fn an_executor_finishes_with_what_came_out_and_the_call_that_shows_it() {
 fn an_executor_follows_its_own_instructions_and_not_what_the_person_said_to_others() {
     let text = "Task: run: one\n\nrun: one\n\nWhat the person said, in their own words:\nrun: one\nrun: two";
     let answer = say(Level::Executor, user(text));
-    assert_eq!(answer.calls, [Call { name: "bash".into(), arguments: json!({"command": "one"}) }]);
+    assert_eq!(
+        answer.calls,
+        [DemoCall { name: "bash".into(), arguments: json!({"command": "one"}) }]
+    );
 }
 
 #[test]

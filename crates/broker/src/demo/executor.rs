@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::conversation::{Conversation, Told, after};
-use super::{Answer, Call};
+use super::conversation::{Conversation, ToolTold, after};
+use super::{Answer, DemoCall};
 use crate::refusal::shorten;
 
 const OUTPUT_CHARS: usize = 1_500;
@@ -23,7 +23,7 @@ const WHAT_I_CAN: &str = "I am the built-in demo model: a script, not an AI. As 
 pub(super) fn answer(conversation: &Conversation) -> Answer {
     let asked = conversation.asked();
     let instructions = asked.split(REQUEST_MARK).next().unwrap_or_default();
-    let calls = || -> Vec<Call> {
+    let calls = || -> Vec<DemoCall> {
         instructions.lines().filter_map(|line| act(conversation, line)).collect()
     };
     let told = conversation.told();
@@ -36,7 +36,7 @@ pub(super) fn answer(conversation: &Conversation) -> Answer {
     finish(conversation, &told)
 }
 
-fn begin(conversation: &Conversation, instructions: &str, calls: Vec<Call>) -> Answer {
+fn begin(conversation: &Conversation, instructions: &str, calls: Vec<DemoCall>) -> Answer {
     if calls.is_empty() {
         return Answer::text(WHAT_I_CAN);
     }
@@ -49,11 +49,11 @@ fn begin(conversation: &Conversation, instructions: &str, calls: Vec<Call>) -> A
 }
 
 /// Shows what came out, with the calls that prove it where that can be said.
-fn finish(conversation: &Conversation, told: &[Told]) -> Answer {
+fn finish(conversation: &Conversation, told: &[ToolTold]) -> Answer {
     let shown: Vec<String> =
         told.iter().map(|told| shorten(told.text.trim(), OUTPUT_CHARS)).collect();
     let result = shown.join("\n\n");
-    let good = |told: &&Told| told.is_good(&BAD_RESULTS);
+    let good = |told: &&ToolTold| told.is_good(&BAD_RESULTS);
     let claims: Vec<_> = told
         .iter()
         .filter(good)
@@ -70,7 +70,7 @@ fn finish(conversation: &Conversation, told: &[Told]) -> Answer {
     }
 }
 
-fn act(conversation: &Conversation, line: &str) -> Option<Call> {
+fn act(conversation: &Conversation, line: &str) -> Option<DemoCall> {
     if let Some(command) = after(line, "run") {
         return conversation.call("bash", &[(&["command"], json!(command))]);
     }

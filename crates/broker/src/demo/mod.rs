@@ -18,11 +18,11 @@ use conversation::Conversation;
 #[derive(Debug, Default, PartialEq)]
 struct Answer {
     text: String,
-    calls: Vec<Call>,
+    calls: Vec<DemoCall>,
 }
 
 #[derive(Debug, PartialEq)]
-struct Call {
+struct DemoCall {
     name: String,
     arguments: Value,
 }

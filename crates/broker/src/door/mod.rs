@@ -95,16 +95,20 @@ impl Doors for DoorServer {
             Door::new(gateway, outlet, self.options.clone(), principal, link, closing.clone());
         let mut serving = JoinSet::new();
         serving.spawn_on(serve::serve(listener, Arc::new(door)), &self.runtime);
-        Ok(Box::new(Open { _serving: serving, _closing: closing.drop_guard(), _socket: socket }))
+        Ok(Box::new(ServedDoor {
+            _serving: serving,
+            _closing: closing.drop_guard(),
+            _socket: socket,
+        }))
     }
 }
 
 /// An open door. Dropping it stops the server with all its connections, closes the link and removes
 /// the socket; calls under way see that nobody reads them any more, and are settled.
-struct Open {
+struct ServedDoor {
     _serving: JoinSet<()>,
     _closing: DropGuard,
     _socket: Socket,
 }
 
-impl OpenDoor for Open {}
+impl OpenDoor for ServedDoor {}

@@ -18,13 +18,13 @@ const FLUSH_EVERY: Duration = Duration::from_secs(2);
 pub(super) struct Accounts {
     store: Store,
     user_day_bytes: u64,
-    users: Mutex<HashMap<UserId, Arc<Account>>>,
+    users: Mutex<HashMap<UserId, Arc<TrafficAccount>>>,
     /// Held while something is written, so that whoever flushes last knows that all is.
     writing: tokio::sync::Mutex<()>,
 }
 
 /// What one user moves.
-pub(super) struct Account {
+pub(super) struct TrafficAccount {
     limit: u64,
     today: Mutex<Today>,
     unwritten: Mutex<HashMap<Host, Traffic>>,
@@ -53,14 +53,14 @@ impl Accounts {
     }
 
     /// The account of a user, which all doors of theirs share.
-    pub(super) async fn of(&self, user: UserId) -> Result<Arc<Account>, StoreError> {
+    pub(super) async fn of(&self, user: UserId) -> Result<Arc<TrafficAccount>, StoreError> {
         if let Some(account) = self.lock().get(&user) {
             return Ok(Arc::clone(account));
         }
         let day = Clock.today();
         let sent = self.store.egress_today(user).await?.bytes_out;
         let today = Today { day, sent: u64::try_from(sent).unwrap_or(0) };
-        let account = Account {
+        let account = TrafficAccount {
             limit: self.user_day_bytes,
             today: Mutex::new(today),
             unwritten: Mutex::default(),
@@ -94,12 +94,12 @@ impl Accounts {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<UserId, Arc<Account>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<UserId, Arc<TrafficAccount>>> {
         self.users.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Account {
+impl TrafficAccount {
     fn spend(&self, bytes: u64) -> Result<(), OverBudget> {
         let mut today = self.today.lock().unwrap_or_else(PoisonError::into_inner);
         let day = Clock.today();
@@ -131,11 +131,11 @@ impl Account {
 pub(super) struct Meter {
     door_bytes: u64,
     sent: AtomicU64,
-    account: Arc<Account>,
+    account: Arc<TrafficAccount>,
 }
 
 impl Meter {
-    pub(super) fn new(door_bytes: u64, account: Arc<Account>) -> Self {
+    pub(super) fn new(door_bytes: u64, account: Arc<TrafficAccount>) -> Self {
         Self { door_bytes, sent: AtomicU64::new(0), account }
     }
 

@@ -13,9 +13,9 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout_at};
 
 use super::accounts::{OverBudget, Tally};
-use super::known::Known;
+use super::known::AnswerContent;
 use super::outlet::Outlet;
-use super::pool::{Open, Origin};
+use super::pool::{Origin, OriginConnection};
 use super::stopped::Denied;
 use crate::secrets::Masker;
 
@@ -43,13 +43,13 @@ pub(super) struct Download {
     pub(super) lease: Lease,
     pub(super) permit: OwnedSemaphorePermit,
     pub(super) masker: Masker,
-    pub(super) known: Known,
+    pub(super) known: AnswerContent,
 }
 
 /// The connection that an answer comes from.
 pub(super) struct Lease {
     pub(super) origin: Origin,
-    pub(super) open: Open,
+    pub(super) open: OriginConnection,
 }
 
 impl Download {

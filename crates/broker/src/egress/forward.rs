@@ -18,9 +18,9 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::accounts::Tally;
 use super::body::{Download, Lease, answer_too_large, over_budget};
 use super::headers;
-use super::known::{Answered, Known};
+use super::known::{AnswerContent, Answered};
 use super::outlet::Outlet;
-use super::pool::{Open, Origin};
+use super::pool::{Origin, OriginConnection};
 use super::request::Ready;
 use super::stopped::{Failure, Stopped};
 use crate::secrets::{Mask, Masker};
@@ -73,7 +73,7 @@ impl Outlet {
         let (is_head, bears_secret) = (ready.method == Method::HEAD, ready.bears_secret);
         let (answer, lease) = self.ask(ready, manner, deadline).await?;
         let mask = now.mask;
-        let to = Asked { answered, bears_secret, is_head };
+        let to = AskedRequest { answered, bears_secret, is_head };
         let passing = Passing { permit, tally, lease, deadline, to, mask, manner };
         self.pass_on(answer, passing).await
     }
@@ -138,7 +138,11 @@ impl Outlet {
         }
     }
 
-    async fn connect(&self, to: &Destination, only: Option<&[IpAddr]>) -> Result<Open, Stopped> {
+    async fn connect(
+        &self,
+        to: &Destination,
+        only: Option<&[IpAddr]>,
+    ) -> Result<OriginConnection, Stopped> {
         let (connection, at) = self.outside.dialer.dial(to, self.workspace(), only).await?;
         let shaken =
             http1::Builder::new().max_buf_size(HEAD_BYTES).handshake::<_, Body>(connection).await;
@@ -157,7 +161,7 @@ impl Outlet {
                 );
             }
         });
-        Ok(Open { sender, at })
+        Ok(OriginConnection { sender, at })
     }
 
     async fn pass_on(
@@ -166,7 +170,7 @@ impl Outlet {
         passing: Passing,
     ) -> Result<Response, Stopped> {
         let Passing { permit, tally, lease, deadline, to, mask, manner } = passing;
-        let Asked { answered, bears_secret, is_head } = to;
+        let AskedRequest { answered, bears_secret, is_head } = to;
         let (mut parts, body) = answer.into_parts();
         let host = tally.host.clone();
         if parts.status == StatusCode::SWITCHING_PROTOCOLS {
@@ -195,7 +199,8 @@ impl Outlet {
                 parts.headers.remove(header::CONTENT_LENGTH);
             }
         }
-        let known = Known::begin(self.gate(), answered, &parts.headers, manner.known_text).await?;
+        let known =
+            AnswerContent::begin(self.gate(), answered, &parts.headers, manner.known_text).await?;
         let outlet = Arc::clone(self);
         let masker = Masker::new(mask);
         let download =
@@ -210,13 +215,13 @@ struct Passing {
     tally: Arc<Tally>,
     lease: Lease,
     deadline: Instant,
-    to: Asked,
+    to: AskedRequest,
     mask: Arc<Mask>,
     manner: Manner,
 }
 
 /// What an answer is to.
-struct Asked {
+struct AskedRequest {
     answered: Answered,
     bears_secret: bool,
     is_head: bool,

@@ -13,7 +13,7 @@ use cloister_vault::SecretName;
 
 use super::dial::Dialer;
 use super::refusals::{Listing, Refusals};
-use super::stopped::{Denied, Failure, Kind, Stopped};
+use super::stopped::{Denied, Failure, RefusalKind, Stopped};
 
 /// Hosts that one door may open. More are an attempt to say something with their names.
 const OPENED_HOSTS: usize = 2_000;
@@ -235,11 +235,11 @@ impl Gate {
         self.metrics.egress(false, denied.kind);
         let hearers = self.refusals.add(denied);
         let action = match denied.heard_as() {
-            Kind::Refused => "egress.refused",
-            Kind::SecretMisused => "secret.misused",
-            Kind::SecretUnknown => "secret.unknown",
+            RefusalKind::Refused => "egress.refused",
+            RefusalKind::SecretMisused => "secret.misused",
+            RefusalKind::SecretUnknown => "secret.unknown",
             // Control decided it, and has told and recorded it.
-            Kind::Gated => return stopped,
+            RefusalKind::Gated => return stopped,
         };
         if hearers.audit {
             let entry = Entry::of_cell(self.who.workspace, action, &denied.host).with(format!(

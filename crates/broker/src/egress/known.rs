@@ -22,7 +22,7 @@ pub(super) struct Answered {
 
 /// Tells control of one answer: at its beginning, and of its text and what it was as a whole before its end
 /// is handed over.
-pub(super) struct Known {
+pub(super) struct AnswerContent {
     source: ContentSource,
     text: BytesMut,
     /// How much of the text is told; none of what is no text.
@@ -31,7 +31,7 @@ pub(super) struct Known {
     print: Fingerprint,
 }
 
-impl Known {
+impl AnswerContent {
     /// To be called before the first byte is handed over; without it nothing is.
     pub(super) async fn begin(
         gate: &Gate,

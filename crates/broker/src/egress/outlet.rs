@@ -20,7 +20,7 @@ use super::refusals::Listing;
 use super::stopped::{Denied, Stopped};
 use crate::door::limits::Bucket;
 use crate::refusal::Refusal;
-use crate::secrets::{Now, Reach, Shelf};
+use crate::secrets::{Now, SecretReach, Shelf};
 
 pub(crate) struct Outlet {
     pub(super) outside: Arc<Outside>,
@@ -52,9 +52,9 @@ impl Outlet {
         closing: CancellationToken,
     ) -> Self {
         let reach = match &egress {
-            Egress::Closed => Reach::None,
-            Egress::Open { secrets: None, .. } => Reach::All,
-            Egress::Open { secrets: Some(names), .. } => Reach::Only(names.clone()),
+            Egress::Closed => SecretReach::None,
+            Egress::Open { secrets: None, .. } => SecretReach::All,
+            Egress::Open { secrets: Some(names), .. } => SecretReach::Only(names.clone()),
         };
         let shelf = Shelf::new(outside.store.clone(), outside.keys.clone(), who, reach);
         let gate =

@@ -30,7 +30,7 @@ impl From<&Destination> for Origin {
 }
 
 /// A connection, and where its other end is.
-pub(super) struct Open {
+pub(super) struct OriginConnection {
     pub(super) sender: SendRequest<Body>,
     pub(super) at: IpAddr,
 }
@@ -50,7 +50,11 @@ struct Idle {
 impl Pool {
     /// A connection that can carry a request at once; to one of these addresses, where a person has
     /// decided on them.
-    pub(super) async fn take(&self, origin: &Origin, only: Option<&[IpAddr]>) -> Option<Open> {
+    pub(super) async fn take(
+        &self,
+        origin: &Origin,
+        only: Option<&[IpAddr]>,
+    ) -> Option<OriginConnection> {
         while let Some(mut open) = self.pop(origin, only) {
             // The end of its last answer was read; that it is ready follows within a moment, or never.
             if let Ok(Ok(())) = timeout(READY, open.sender.ready()).await {
@@ -60,7 +64,7 @@ impl Pool {
         None
     }
 
-    fn pop(&self, origin: &Origin, only: Option<&[IpAddr]>) -> Option<Open> {
+    fn pop(&self, origin: &Origin, only: Option<&[IpAddr]>) -> Option<OriginConnection> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let waiting = idle.get_mut(origin)?;
         let mut found = None;
@@ -68,7 +72,7 @@ impl Pool {
         let fits = |idle: &Idle| only.is_none_or(|only| only.contains(&idle.at));
         if let Some(place) = waiting.iter().rposition(fits) {
             let Idle { sender, at, .. } = waiting.remove(place);
-            found = Some(Open { sender, at });
+            found = Some(OriginConnection { sender, at });
         }
         if waiting.is_empty() {
             idle.remove(origin);
@@ -76,8 +80,8 @@ impl Pool {
         found
     }
 
-    pub(super) fn put(&self, origin: Origin, open: Open) {
-        let Open { sender, at } = open;
+    pub(super) fn put(&self, origin: Origin, open: OriginConnection) {
+        let OriginConnection { sender, at } = open;
         if sender.is_closed() {
             return;
         }

@@ -41,7 +41,7 @@ pub(super) struct Denied {
 
 /// What kind of refusal it is, for those who hear of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum RefusalKind {
     /// By the rules, or because it is none that can be served.
     Refused,
     /// By the gate: not for now, or not at all.
@@ -129,12 +129,12 @@ impl Denied {
         )
     }
 
-    pub(super) fn heard_as(&self) -> Kind {
+    pub(super) fn heard_as(&self) -> RefusalKind {
         match self.kind {
-            "gate" | HELD => Kind::Gated,
-            SECRET_MISUSED => Kind::SecretMisused,
-            SECRET_UNKNOWN => Kind::SecretUnknown,
-            _ => Kind::Refused,
+            "gate" | HELD => RefusalKind::Gated,
+            SECRET_MISUSED => RefusalKind::SecretMisused,
+            SECRET_UNKNOWN => RefusalKind::SecretUnknown,
+            _ => RefusalKind::Refused,
         }
     }
 

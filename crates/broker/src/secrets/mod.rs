@@ -15,4 +15,4 @@ pub(crate) use mask::{Mask, Masker};
 pub(crate) use placing::{
     Borne, Fields, Going, Misplaced, find, nowhere, put, shown_headers, shown_query,
 };
-pub(crate) use shelf::{Now, Reach, Shelf};
+pub(crate) use shelf::{Now, SecretReach, Shelf};

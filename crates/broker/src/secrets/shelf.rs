@@ -17,13 +17,13 @@ use super::mask::{Mask, Masker};
 
 /// Which of the user's secrets a door is for.
 #[derive(Clone, Debug)]
-pub(crate) enum Reach {
+pub(crate) enum SecretReach {
     None,
     All,
     Only(Vec<String>),
 }
 
-impl Reach {
+impl SecretReach {
     fn includes(&self, name: &SecretName) -> bool {
         match self {
             Self::None => false,
@@ -80,7 +80,7 @@ pub(crate) struct Shelf {
     store: Store,
     keys: Keyring,
     who: Principal,
-    reach: Reach,
+    reach: SecretReach,
     handles: Mutex<BTreeMap<SecretName, Handle>>,
     mask: Mutex<(Versions, Arc<Mask>)>,
     /// What was masked where, so that it is audited once.
@@ -88,7 +88,7 @@ pub(crate) struct Shelf {
 }
 
 impl Shelf {
-    pub(crate) fn new(store: Store, keys: Keyring, who: Principal, reach: Reach) -> Self {
+    pub(crate) fn new(store: Store, keys: Keyring, who: Principal, reach: SecretReach) -> Self {
         Self {
             store,
             keys,

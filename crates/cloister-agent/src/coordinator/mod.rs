@@ -25,7 +25,7 @@ use crate::journal::{Accepted, ChatDb, Finished, Journal, JournalError};
 use crate::link::{self, LinkError, LinkState};
 use crate::log;
 use crate::model::Model;
-use crate::turn::{self, Desk, Ended, Job};
+use crate::turn::{self, Desk, EndedTurn, Job};
 
 use schedule::Schedule;
 
@@ -66,7 +66,7 @@ pub(crate) async fn run(door: PathBuf, workspace: PathBuf) -> ExitCode {
 /// Something that was under way has come to its end.
 enum Happened {
     Accepted(Trigger, Result<(Accepted, Option<Box<Loaded>>), JournalError>),
-    Ended(ChatId, Result<Ended, LinkError>),
+    Ended(ChatId, Result<EndedTurn, LinkError>),
     Stored,
     Summarised(ChatId),
 }
@@ -254,7 +254,7 @@ impl Coordinator {
         self.tasks.spawn(async move { Happened::Ended(chat, running.await) });
     }
 
-    async fn ended(&mut self, chat: ChatId, ended: Ended) -> Result<(), LinkError> {
+    async fn ended(&mut self, chat: ChatId, ended: EndedTurn) -> Result<(), LinkError> {
         self.schedule.finished(chat);
         self.open.retain(|(open, message), _| {
             *open != chat || TurnId::of_trigger(message) != ended.end.turn

@@ -8,12 +8,12 @@ use std::hash::Hash;
 pub(super) struct Schedule<C, J> {
     limit: usize,
     running: usize,
-    chats: HashMap<C, Line<J>>,
+    chats: HashMap<C, ChatQueue<J>>,
     /// Chats with something to run and nothing running, longest waiting first.
     ready: VecDeque<C>,
 }
 
-struct Line<J> {
+struct ChatQueue<J> {
     waiting: VecDeque<J>,
     busy: bool,
 }
@@ -27,7 +27,7 @@ impl<C: Copy + Eq + Hash, J> Schedule<C, J> {
         let line = self
             .chats
             .entry(chat)
-            .or_insert_with(|| Line { waiting: VecDeque::new(), busy: false });
+            .or_insert_with(|| ChatQueue { waiting: VecDeque::new(), busy: false });
         line.waiting.push_back(job);
         if !line.busy && line.waiting.len() == 1 {
             self.ready.push_back(chat);

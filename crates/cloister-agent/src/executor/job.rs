@@ -13,11 +13,11 @@ use tokio::time::{Instant, sleep_until};
 use super::Tools;
 use crate::door::{Door, DoorError};
 use crate::egress::Egress;
-use crate::guard::{Limits, Repeat};
+use crate::guard::{LoopLimits, Repeat};
 use crate::ledger::{CallPlace, Ledger};
 use crate::link::{Link, LinkError, next_connection};
 use crate::model::{About, ChatMessage, Model, ModelAnswer, ModelError, Piece, Tries};
-use crate::tools::{self, DoorCall, Effect, Handler, Place, Program, Tool};
+use crate::tools::{self, ChatFolder, DoorCall, Effect, Handler, Program, Tool};
 use crate::turn::request_id;
 use crate::work::{self, Attempt, Halt, Work};
 use crate::{text, tools::program};
@@ -38,13 +38,13 @@ const PLAN_FIRST: &str = "write a plan first with propose_plan and wait for appr
 pub(super) struct Job {
     link: Link,
     model: Model,
-    place: Place,
+    place: ChatFolder,
     egress: Egress,
     /// The last step that is in the ledger.
     journaled: watch::Receiver<Option<u32>>,
     task: TaskId,
     plan_first: bool,
-    limits: Limits,
+    limits: LoopLimits,
     /// The tools this task may use, as the model is told.
     schemas: Value,
     base: Vec<ChatMessage>,
@@ -85,7 +85,7 @@ impl Job {
             journaled,
             task: start.task,
             plan_first: start.plan_first,
-            limits: Limits { model_calls, repeat: Repeat::CallAndResult },
+            limits: LoopLimits { model_calls, repeat: Repeat::CallAndResult },
             schemas: tools::schemas(offered),
             base,
             ledger: start.ledger,
@@ -245,7 +245,11 @@ async fn ask_door(door: &Door, call: DoorCall) -> Outcome {
 }
 
 /// File tools may be slow; the link must not wait for them.
-async fn on_files(run: fn(&Place, &str) -> Outcome, place: &Place, arguments: &str) -> Outcome {
+async fn on_files(
+    run: fn(&ChatFolder, &str) -> Outcome,
+    place: &ChatFolder,
+    arguments: &str,
+) -> Outcome {
     let (place, arguments) = (place.clone(), arguments.to_owned());
     tokio::task::spawn_blocking(move || run(&place, &arguments))
         .await

@@ -20,7 +20,7 @@ use crate::egress::Egress;
 use crate::link::{self, Link};
 use crate::log;
 use crate::model::Model;
-use crate::tools::Place;
+use crate::tools::ChatFolder;
 
 use job::Job;
 
@@ -37,7 +37,7 @@ pub(crate) async fn run(door: PathBuf, chat: PathBuf, proxy_port: u16) -> ExitCo
         }
         code = work(link, frames, Tools {
             model: Model::new(&door),
-            place: Place::new(chat),
+            place: ChatFolder::new(chat),
             egress: Egress::new(&door, proxy_port),
         }) => code,
     }
@@ -46,7 +46,7 @@ pub(crate) async fn run(door: PathBuf, chat: PathBuf, proxy_port: u16) -> ExitCo
 /// What a task is worked on with.
 struct Tools {
     model: Model,
-    place: Place,
+    place: ChatFolder,
     egress: Egress,
 }
 

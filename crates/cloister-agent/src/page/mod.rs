@@ -41,7 +41,7 @@ pub(crate) enum Unreadable {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum DocumentKind {
     Html,
     Text,
 }
@@ -50,14 +50,14 @@ enum Kind {
 pub(crate) fn readable(document: Document<'_>, most: usize) -> Result<Readable, Unreadable> {
     let mime = document.kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let kind = kind_of(&mime, document.body).ok_or_else(|| Unreadable::NotText(named(&mime)))?;
-    let body = charset::decode(document.body, document.kind, kind == Kind::Html)
+    let body = charset::decode(document.body, document.kind, kind == DocumentKind::Html)
         .map_err(Unreadable::Charset)?;
-    if body.contains('\0') && kind == Kind::Text {
+    if body.contains('\0') && kind == DocumentKind::Text {
         return Err(Unreadable::NotText(named(&mime)));
     }
     match kind {
-        Kind::Html => Ok(html::to_markdown(&body, document.url, most)),
-        Kind::Text => {
+        DocumentKind::Html => Ok(html::to_markdown(&body, document.url, most)),
+        DocumentKind::Text => {
             let kept = text::head(&body, most);
             let cut = kept.len() < body.len();
             Ok(Readable { title: String::new(), text: kept.to_owned(), cut })
@@ -69,12 +69,12 @@ fn named(mime: &str) -> String {
     if mime.is_empty() { "of an unknown kind".to_owned() } else { text::head(mime, 100).to_owned() }
 }
 
-fn kind_of(mime: &str, body: &[u8]) -> Option<Kind> {
+fn kind_of(mime: &str, body: &[u8]) -> Option<DocumentKind> {
     match mime {
-        "text/html" | "application/xhtml+xml" => Some(Kind::Html),
+        "text/html" | "application/xhtml+xml" => Some(DocumentKind::Html),
         "" | "application/octet-stream" => guessed(body),
-        _ if mime.starts_with("text/") => Some(Kind::Text),
-        _ => is_textual(mime).then_some(Kind::Text),
+        _ if mime.starts_with("text/") => Some(DocumentKind::Text),
+        _ => is_textual(mime).then_some(DocumentKind::Text),
     }
 }
 
@@ -92,14 +92,14 @@ fn is_textual(mime: &str) -> bool {
 }
 
 /// Without a kind, what begins like HTML is HTML and what is UTF-8 is text.
-fn guessed(body: &[u8]) -> Option<Kind> {
+fn guessed(body: &[u8]) -> Option<DocumentKind> {
     let start = body.trim_ascii_start();
     let begins =
         |word: &[u8]| start.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
     if begins(b"<!doctype html") || begins(b"<html") {
-        return Some(Kind::Html);
+        return Some(DocumentKind::Html);
     }
-    (charset::is_utf8(body) && !body.contains(&0)).then_some(Kind::Text)
+    (charset::is_utf8(body) && !body.contains(&0)).then_some(DocumentKind::Text)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{DoorCall, Effect, Handler, Tool, done, failed, object, parse};
-use crate::door::{Answered, Bounds};
+use crate::door::{Bounds, DoorAnswer};
 use crate::page::{self, Document};
 use crate::{text, untrusted};
 
@@ -53,7 +53,7 @@ fn call(arguments: &str) -> Result<DoorCall, Outcome> {
     Ok(DoorCall { path: "/fetch", body, bounds: BOUNDS, show })
 }
 
-fn show(answered: &Answered) -> Outcome {
+fn show(answered: &DoorAnswer) -> Outcome {
     let url = text::head(answered.header("x-cloister-url"), 2_000);
     let kind = answered.header("content-type");
     let page = match page::readable(Document { url, kind, body: &answered.body }, MAX_SHOWN) {

@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::pattern::Pattern;
-use super::place::Place;
-use super::walk::{Seen, walk};
+use super::place::ChatFolder;
+use super::walk::{WalkSeen, walk};
 use super::{Effect, Handler, Tool, done, object, parse};
 
 const MAX_MATCHES: usize = 500;
@@ -25,7 +25,7 @@ struct Args {
     pattern: String,
 }
 
-fn run(place: &Place, arguments: &str) -> Outcome {
+fn run(place: &ChatFolder, arguments: &str) -> Outcome {
     let Args { pattern } = match parse(arguments) {
         Ok(args) => args,
         Err(wrong) => return wrong,
@@ -43,7 +43,7 @@ fn run(place: &Place, arguments: &str) -> Outcome {
     if found.is_empty() {
         found.push("[nothing matches]".to_owned());
     }
-    if seen == Seen::Part {
+    if seen == WalkSeen::Part {
         found.push("[there may be more: use a narrower pattern]".to_owned());
     }
     done(found.join("\n"))

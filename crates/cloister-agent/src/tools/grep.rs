@@ -10,8 +10,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::pattern::Pattern;
-use super::place::{Place, trouble};
-use super::walk::{Seen, walk};
+use super::place::{ChatFolder, trouble};
+use super::walk::{WalkSeen, walk};
 use super::{Effect, Handler, Tool, done, failed, object, parse};
 use crate::text;
 
@@ -46,7 +46,7 @@ struct Args {
     glob: Option<String>,
 }
 
-fn run(place: &Place, arguments: &str) -> Outcome {
+fn run(place: &ChatFolder, arguments: &str) -> Outcome {
     let args: Args = match parse(arguments) {
         Ok(args) => args,
         Err(wrong) => return wrong,
@@ -65,7 +65,7 @@ fn run(place: &Place, arguments: &str) -> Outcome {
         Err(error) => return trouble("search", path, &error),
     };
     let mut search = Search { regex, lines: Vec::new(), skipped: 0 };
-    let mut seen = Seen::All;
+    let mut seen = WalkSeen::All;
     if found.is_file() {
         search.file(&root, &place.shown(&root));
     } else {
@@ -134,11 +134,11 @@ impl Search {
         }
     }
 
-    fn told(mut self, seen: Seen) -> Outcome {
+    fn told(mut self, seen: WalkSeen) -> Outcome {
         if self.lines.is_empty() {
             self.lines.push("[nothing matches]".to_owned());
         }
-        if seen == Seen::Part || self.lines.len() >= MAX_MATCHES {
+        if seen == WalkSeen::Part || self.lines.len() >= MAX_MATCHES {
             self.lines.push("[there may be more: search more narrowly]".to_owned());
         }
         if self.skipped > 0 {

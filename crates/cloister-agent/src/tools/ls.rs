@@ -8,7 +8,7 @@ use cloister_protocol::link::Outcome;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::place::{Place, trouble};
+use super::place::{ChatFolder, trouble};
 use super::{Effect, Handler, Tool, done, object, parse};
 
 const MAX_ENTRIES: usize = 500;
@@ -31,7 +31,7 @@ struct Args {
     path: Option<String>,
 }
 
-fn run(place: &Place, arguments: &str) -> Outcome {
+fn run(place: &ChatFolder, arguments: &str) -> Outcome {
     let args: Args = match parse(arguments) {
         Ok(args) => args,
         Err(wrong) => return wrong,

@@ -38,11 +38,11 @@ use cloister_protocol::link::{Asked, CallStatus, Finish, Outcome, Reply};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-pub(crate) use place::Place;
+pub(crate) use place::ChatFolder;
 pub(crate) use program::Program;
 
 use crate::context::reports;
-use crate::door::{Answered, Bounds};
+use crate::door::{Bounds, DoorAnswer};
 use crate::text;
 
 /// What a tool may change.
@@ -61,7 +61,7 @@ pub(crate) enum Effect {
 /// What it takes to run a tool.
 #[derive(Clone, Copy)]
 pub(crate) enum Handler {
-    Files(fn(&Place, &str) -> Outcome),
+    Files(fn(&ChatFolder, &str) -> Outcome),
     Program(fn(&str) -> Result<Program, Outcome>),
     Door(fn(&str) -> Result<DoorCall, Outcome>),
     Request(fn(&str) -> Result<Asked, Outcome>),
@@ -76,7 +76,7 @@ pub(crate) struct DoorCall {
     pub(crate) path: &'static str,
     pub(crate) body: Value,
     pub(crate) bounds: Bounds,
-    pub(crate) show: fn(&Answered) -> Outcome,
+    pub(crate) show: fn(&DoorAnswer) -> Outcome,
 }
 
 pub(crate) struct Tool {

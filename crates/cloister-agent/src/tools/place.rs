@@ -18,11 +18,11 @@ pub(super) const NO_ROOM: &str = "The workspace is over its quota, or the file i
 
 /// The folder of the chat.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct ChatFolder {
     chat: PathBuf,
 }
 
-impl Place {
+impl ChatFolder {
     pub(crate) fn new(chat: PathBuf) -> Self {
         Self { chat }
     }

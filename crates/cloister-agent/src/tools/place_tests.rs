@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn paths_are_relative_to_the_chat_or_absolute_inside_it_or_tmp() {
-    let place = Place::new("/somewhere/chat".into());
+    let place = ChatFolder::new("/somewhere/chat".into());
     let resolved = |path: &str| place.resolve(path).map(|path| path.display().to_string());
     assert_eq!(resolved("a/b.txt").unwrap(), "/somewhere/chat/a/b.txt");
     assert_eq!(resolved("/chat/a").unwrap(), "/somewhere/chat/a");

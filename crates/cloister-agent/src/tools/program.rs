@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use super::family::Family;
 use super::output::HeadTail;
-use super::place::{NO_ROOM, Place};
+use super::place::{ChatFolder, NO_ROOM};
 use super::{done, failed};
 use crate::egress::{HOME, INSTALLERS, PROGRAMS_DIR};
 
@@ -42,7 +42,11 @@ pub(crate) struct Program {
 pub(crate) type Environment = [(Cow<'static, str>, String)];
 
 /// Runs it to its end. Dropping the future kills it with everything it started.
-pub(crate) async fn run(place: &Place, program: Program, environment: &Environment) -> Outcome {
+pub(crate) async fn run(
+    place: &ChatFolder,
+    program: Program,
+    environment: &Environment,
+) -> Outcome {
     let name = program.name;
     match start(place, &program, environment) {
         Ok((child, output)) => watch(child, output, program).await,
@@ -55,7 +59,7 @@ pub(crate) async fn run(place: &Place, program: Program, environment: &Environme
 
 #[expect(clippy::disallowed_methods, reason = "the one place of the agent that starts programs")]
 fn start(
-    place: &Place,
+    place: &ChatFolder,
     program: &Program,
     environment: &Environment,
 ) -> io::Result<(Child, pipe::Receiver)> {

@@ -7,7 +7,7 @@ use cloister_protocol::link::{CallStatus, Outcome};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::place::{Place, trouble};
+use super::place::{ChatFolder, trouble};
 use super::{Effect, Handler, Tool, done, failed, object, parse};
 use crate::untrusted;
 
@@ -43,7 +43,7 @@ struct Args {
     limit: Option<u64>,
 }
 
-fn run(place: &Place, arguments: &str) -> Outcome {
+fn run(place: &ChatFolder, arguments: &str) -> Outcome {
     let args: Args = match parse(arguments) {
         Ok(args) => args,
         Err(wrong) => return wrong,

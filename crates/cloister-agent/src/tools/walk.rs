@@ -8,14 +8,14 @@ const MAX_DEPTH: usize = 40;
 
 /// Whether everything was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(super) enum WalkSeen {
     All,
     /// There was too much; the rest was not looked at.
     Part,
 }
 
 /// Calls `visit` for every file and folder below `root`, in order of names, until it returns false.
-pub(super) fn walk(root: &Path, mut visit: impl FnMut(&Path, fs::FileType) -> bool) -> Seen {
+pub(super) fn walk(root: &Path, mut visit: impl FnMut(&Path, fs::FileType) -> bool) -> WalkSeen {
     let mut left = MAX_ENTRIES;
     let mut folders: Vec<(PathBuf, usize)> = vec![(root.to_owned(), 0)];
     while let Some((folder, depth)) = folders.pop() {
@@ -23,7 +23,7 @@ pub(super) fn walk(root: &Path, mut visit: impl FnMut(&Path, fs::FileType) -> bo
         let Ok(entries) = fs::read_dir(&folder) else { continue };
         let mut entries: Vec<_> = entries.flatten().take(left + 1).collect();
         if entries.len() > left {
-            return Seen::Part;
+            return WalkSeen::Part;
         }
         left -= entries.len();
         entries.sort_by_key(fs::DirEntry::file_name);
@@ -32,7 +32,7 @@ pub(super) fn walk(root: &Path, mut visit: impl FnMut(&Path, fs::FileType) -> bo
             let Ok(kind) = entry.file_type() else { continue };
             let path = entry.path();
             if !visit(&path, kind) {
-                return Seen::Part;
+                return WalkSeen::Part;
             }
             if kind.is_dir() && depth < MAX_DEPTH {
                 below.push((path, depth + 1));
@@ -40,5 +40,5 @@ pub(super) fn walk(root: &Path, mut visit: impl FnMut(&Path, fs::FileType) -> bo
         }
         folders.extend(below.into_iter().rev());
     }
-    Seen::All
+    WalkSeen::All
 }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{DoorCall, Effect, Handler, Tool, done, failed, object, parse};
-use crate::door::{Answered, Bounds};
+use crate::door::{Bounds, DoorAnswer};
 use crate::{text, untrusted};
 
 const DEFAULT_COUNT: u32 = 8;
@@ -66,7 +66,7 @@ fn call(arguments: &str) -> Result<DoorCall, Outcome> {
     Ok(DoorCall { path: "/search", body, bounds: BOUNDS, show })
 }
 
-fn show(answered: &Answered) -> Outcome {
+fn show(answered: &DoorAnswer) -> Outcome {
     let found: Found = match serde_json::from_slice(&answered.body) {
         Ok(found) => found,
         Err(error) => return failed(format!("the search engine's answer can't be read: {error}")),

@@ -18,14 +18,14 @@ const NO_RECORD: &str = "I can't use this chat's record, so I can't answer here;
     cause. Start a new chat, or ask the operator to look at it.";
 
 /// How the loop ended; losing the link is no end.
-pub(super) enum Outcome {
+pub(super) enum TurnOutcome {
     Answered,
     Cancelled,
     Looping(Looping),
     Failed { words: String, code: ErrorCode },
 }
 
-impl Outcome {
+impl TurnOutcome {
     pub(super) fn of(result: Option<Result<(), Halt<Stop>>>) -> Result<Self, LinkError> {
         Ok(match result {
             None => Self::Cancelled,

@@ -23,7 +23,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::context::{self, Loaded, reports};
 use crate::files;
-use crate::guard::{Limits, Repeat};
+use crate::guard::{LoopLimits, Repeat};
 use crate::journal::{ChatDb, Ending, Journal, JournalError, Recorded};
 use crate::ledger::{CallPlace, Ledger};
 use crate::link::{Link, LinkError};
@@ -33,10 +33,10 @@ use crate::work::{self, Attempt, Work};
 use crate::{log, text};
 
 use emitter::Emitter;
-use ending::Outcome;
+use ending::TurnOutcome;
 pub(crate) use summary::renew as renew_summary;
 
-const LIMITS: Limits = Limits { model_calls: 12, repeat: Repeat::Call };
+const LIMITS: LoopLimits = LoopLimits { model_calls: 12, repeat: Repeat::Call };
 /// How long the control plane may take over a request; it only writes a row or copies a file.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(120);
 
@@ -62,7 +62,7 @@ pub(crate) struct Job {
 
 /// A turn that has ended.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct EndedTurn {
     pub(crate) end: End,
     /// The running summary wants renewing.
     pub(crate) overflow: bool,
@@ -98,7 +98,7 @@ pub(crate) async fn run(
     desk: Desk,
     mut job: Job,
     cancelled: watch::Receiver<bool>,
-) -> Result<Ended, LinkError> {
+) -> Result<EndedTurn, LinkError> {
     let turn = TurnId::of_trigger(&job.trigger.id);
     let loaded = match job.loaded.take() {
         Some(loaded) => Ok(Some(*loaded)),
@@ -121,11 +121,11 @@ pub(crate) async fn run(
     };
     match loaded {
         Ok(None) => running.end(None, (0, Vec::new()), false).await,
-        Ok(Some(Loaded { ended: Some(end), .. })) => Ok(Ended { end, overflow: false }),
+        Ok(Some(Loaded { ended: Some(end), .. })) => Ok(EndedTurn { end, overflow: false }),
         Ok(Some(loaded)) => running.answer(loaded, cancelled).await,
         Err(error) => {
             log_journal(&error);
-            let error = running.conclude(Outcome::no_journal(&error)).await?;
+            let error = running.conclude(TurnOutcome::no_journal(&error)).await?;
             running.end(error, (0, Vec::new()), false).await
         }
     }
@@ -134,7 +134,7 @@ pub(crate) async fn run(
 /// The end of a turn whose trigger could not even be journaled.
 pub(crate) fn not_run(trigger: &Trigger, error: &JournalError) -> End {
     log_journal(error);
-    let (words, error) = Outcome::no_journal(error).words(&trigger.cause, "");
+    let (words, error) = TurnOutcome::no_journal(error).words(&trigger.cause, "");
     End {
         turn: TurnId::of_trigger(&trigger.id),
         message: answered_message(trigger),
@@ -170,7 +170,7 @@ impl Running {
         mut self,
         loaded: Loaded,
         mut cancelled: watch::Receiver<bool>,
-    ) -> Result<Ended, LinkError> {
+    ) -> Result<EndedTurn, LinkError> {
         let mut ledger = Ledger::new(loaded.steps);
         self.base = loaded.messages;
         self.usage = loaded.usage;
@@ -181,7 +181,7 @@ impl Running {
             result = work::run(&mut self, &mut ledger, LIMITS) => Some(result),
             _ = cancelled.wait_for(|cancelled| *cancelled) => None,
         };
-        let error = self.conclude(Outcome::of(result)?).await?;
+        let error = self.conclude(TurnOutcome::of(result)?).await?;
         self.end(error, loaded.notices, loaded.overflow).await
     }
 
@@ -196,7 +196,7 @@ impl Running {
     }
 
     /// Says how it ended, where the answer itself does not.
-    async fn conclude(&mut self, outcome: Outcome) -> Result<Option<ErrorCode>, LinkError> {
+    async fn conclude(&mut self, outcome: TurnOutcome) -> Result<Option<ErrorCode>, LinkError> {
         self.emitter.flush().await?;
         let cause = &self.job.trigger.cause;
         let (words, error) = outcome.words(cause, self.emitter.shown());
@@ -216,7 +216,7 @@ impl Running {
         error: Option<ErrorCode>,
         (notices_told, notices): (i64, Vec<String>),
         overflow: bool,
-    ) -> Result<Ended, LinkError> {
+    ) -> Result<EndedTurn, LinkError> {
         for notice in notices {
             self.emitter.add_paragraph(&notice).await?;
         }
@@ -233,7 +233,7 @@ impl Running {
         if let Err(error) = written {
             log_journal(&error);
         }
-        Ok(Ended { end, overflow })
+        Ok(EndedTurn { end, overflow })
     }
 
     async fn ask_once(&mut self, ledger: &Ledger) -> Result<ModelAnswer, Stop> {

@@ -112,7 +112,7 @@ fn read_line() -> Result<String, CliError> {
 
 fn remotes(context: &Context) -> Result<(), CliError> {
     #[derive(Serialize)]
-    struct Known {
+    struct KnownRemote {
         name: String,
         address: String,
         user: String,
@@ -122,7 +122,7 @@ fn remotes(context: &Context) -> Result<(), CliError> {
     }
     let remotes = context.remotes()?;
     let default = remotes.default_name();
-    let known = remotes.list()?.into_iter().map(|(name, identity)| Known {
+    let known = remotes.list()?.into_iter().map(|(name, identity)| KnownRemote {
         default: default.as_ref() == Some(&name),
         name,
         address: identity.address,
@@ -130,9 +130,9 @@ fn remotes(context: &Context) -> Result<(), CliError> {
         client: identity.client.to_string(),
         expires_at: crate::output::time(identity.expires_at),
     });
-    let known: Vec<Known> = known.collect();
+    let known: Vec<KnownRemote> = known.collect();
     let rows = || {
-        let row = |one: &Known| {
+        let row = |one: &KnownRemote| {
             let mark = if one.default { " (default)" } else { "" };
             vec![
                 format!("{}{mark}", one.name),

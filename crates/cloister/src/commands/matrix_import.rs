@@ -65,7 +65,7 @@ struct Conflict {
 
 /// What is linked already: whose each account is, and which users there are.
 #[derive(Debug, Default)]
-struct Known {
+struct KnownAccounts {
     users: BTreeSet<UserName>,
     accounts: BTreeMap<String, UserName>,
 }
@@ -114,9 +114,9 @@ fn parse(text: &str, file: &Path) -> Result<Routes, CliError> {
     Ok(routes)
 }
 
-async fn known(client: &Client) -> Result<Known, CliError> {
+async fn known(client: &Client) -> Result<KnownAccounts, CliError> {
     let users: Vec<UserView> = client.get("/admin/v1/users").await?;
-    let mut known = Known::default();
+    let mut known = KnownAccounts::default();
     for user in users {
         let path = format!("/admin/v1/users/{}/person", user.name);
         let person: PersonView = client.get(&path).await?;
@@ -128,7 +128,7 @@ async fn known(client: &Client) -> Result<Known, CliError> {
 }
 
 /// What is to be done, before anything is.
-fn plan(routes: Routes, known: &Known) -> Report {
+fn plan(routes: Routes, known: &KnownAccounts) -> Report {
     let mut report = Report { ignored: ignored(&routes), ..Report::default() };
     for (id, agent) in routes.user_agents {
         let user: UserName = match checked(&id, &agent) {

@@ -33,7 +33,7 @@ fn link(id: &str, user: &str) -> Link {
 /// X9: the accounts of a file of routes become those of users who are named as the agents were.
 #[test]
 fn each_account_becomes_a_users() {
-    let report = plan(routes(FILE).unwrap(), &Known::default());
+    let report = plan(routes(FILE).unwrap(), &KnownAccounts::default());
     assert_eq!(report.made, [name("agent-0"), name("agent-1")]);
     let (first, second) = ("@user0:matrix.example.org", "@user1:matrix.example.org");
     assert_eq!(report.linked, [link(first, "agent-0"), link(second, "agent-1")]);
@@ -47,7 +47,7 @@ fn each_account_becomes_a_users() {
 
 #[test]
 fn the_same_file_again_changes_nothing() {
-    let mut known = Known::default();
+    let mut known = KnownAccounts::default();
     let first = plan(routes(FILE).unwrap(), &known);
     known.users.extend(first.made.clone());
     known.accounts.extend(first.linked.iter().map(|link| (link.id.clone(), link.user.clone())));
@@ -59,7 +59,7 @@ fn the_same_file_again_changes_nothing() {
 /// E81: an account that is somebody's is not made somebody else's by a file.
 #[test]
 fn what_is_somebodys_is_not_taken_over() {
-    let mut known = Known::default();
+    let mut known = KnownAccounts::default();
     known.users.insert(name("ada"));
     known.accounts.insert("@user0:matrix.example.org".into(), name("ada"));
     let report = plan(routes(FILE).unwrap(), &known);
@@ -77,7 +77,7 @@ fn what_is_somebodys_is_not_taken_over() {
 #[test]
 fn what_names_nobody_is_said() {
     let text = "user_agents:\n  ada: agent-0\n  '@b:c': Agent Zero\n  '@d:e': agent-1\n  '@x\u{202e}:e': a\n";
-    let report = plan(routes(text).unwrap(), &Known::default());
+    let report = plan(routes(text).unwrap(), &KnownAccounts::default());
     let wrong: Vec<&str> = report.conflicts.iter().map(|conflict| conflict.id.as_str()).collect();
     assert_eq!(wrong, ["@b:c", "@x\u{202e}:e", "ada"]);
     assert_eq!(report.linked, [link("@d:e", "agent-1")]);

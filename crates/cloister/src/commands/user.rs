@@ -57,7 +57,7 @@ pub(super) async fn run(context: Context, command: User) -> Result<(), CliError>
 
 /// A user with who they are to the policies.
 #[derive(Serialize)]
-struct Shown {
+struct ShownUser {
     #[serde(flatten)]
     user: UserView,
     roles: Vec<RoleView>,
@@ -68,7 +68,7 @@ async fn show(context: &Context, client: &Client, name: &UserName) -> Result<(),
     let user: UserView = client.get(&format!("/admin/v1/users/{name}")).await?;
     let person: PersonView = client.get(&format!("/admin/v1/users/{name}/person")).await?;
     let words = format!("{}\n\n{}", list(std::slice::from_ref(&user)), self::person(&person));
-    let shown = Shown { user, roles: person.roles, identities: person.identities };
+    let shown = ShownUser { user, roles: person.roles, identities: person.identities };
     context.output.result(&shown, || words)
 }
 

@@ -70,9 +70,9 @@ impl AuditKeeper {
 }
 
 /// A witness of another crate, as the store sees it.
-struct Shown<'a>(&'a dyn CheckpointWitness);
+struct StoreWitness<'a>(&'a dyn CheckpointWitness);
 
-impl Witness for Shown<'_> {
+impl Witness for StoreWitness<'_> {
     fn name(&self) -> &str {
         self.0.name()
     }
@@ -154,7 +154,7 @@ impl Control {
             troubles.extend(self.show_to(&FileWitness::new(path)).await);
         }
         for witness in &parts.witnesses {
-            troubles.extend(self.show_to(&Shown(&**witness)).await);
+            troubles.extend(self.show_to(&StoreWitness(&**witness)).await);
         }
         troubles
     }

@@ -55,7 +55,7 @@ pub(crate) enum Poke {
 
 /// An actor, as others know it.
 #[derive(Clone, Debug)]
-pub(crate) struct Known {
+pub(crate) struct KnownActor {
     pokes: mpsc::Sender<Poke>,
     idle: Idle,
 }
@@ -113,7 +113,7 @@ impl Control {
         // A fresh channel has room.
         drop(pokes.try_send(poke));
         let idle = Idle::default();
-        actors.insert(chat, Known { pokes, idle: idle.clone() });
+        actors.insert(chat, KnownActor { pokes, idle: idle.clone() });
         let control = self.clone();
         self.inner.tracker.spawn(async move { actor::run(control, chat, idle, receiver).await });
     }

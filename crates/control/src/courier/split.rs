@@ -86,7 +86,7 @@ impl Fence {
 
 /// How good a place for a break is; the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum BreakKind {
     Paragraph,
     Line,
     Sentence,
@@ -97,7 +97,7 @@ enum Kind {
 #[derive(Clone, Debug)]
 struct Break {
     at: usize,
-    kind: Kind,
+    kind: BreakKind,
     /// The block of code that is open there.
     fence: Option<Fence>,
 }
@@ -181,7 +181,9 @@ impl<'a> Rest<'a> {
     fn best(&self, window: usize, reopens: &str, limit: &Limit<'_>) -> Option<Break> {
         let breaks = self.breaks(window, limit);
         for least in [window / 3, 1] {
-            for kind in [Kind::Paragraph, Kind::Line, Kind::Sentence, Kind::Word] {
+            for kind in
+                [BreakKind::Paragraph, BreakKind::Line, BreakKind::Sentence, BreakKind::Word]
+            {
                 let fitting = |place: &&Break| {
                     place.kind == kind && place.at >= least && self.can_be(place, reopens, limit)
                 };
@@ -259,7 +261,7 @@ impl<'a> Rest<'a> {
             chars.collect::<Vec<_>>().into_iter().rev().find(fitting)
         });
         let at = at.unwrap_or_else(|| self.text.chars().next().map_or(0, char::len_utf8));
-        Break { at, kind: Kind::Word, fence: fence_at(at).cloned() }
+        Break { at, kind: BreakKind::Word, fence: fence_at(at).cloned() }
     }
 
     /// Where each line of the window begins, and the block of code that it is in.
@@ -288,15 +290,15 @@ fn is_affordable(fence: &Fence, limit: &Limit<'_>) -> bool {
 }
 
 /// How good a break after a line is. `touched`: the line opened or closed the block of code.
-fn kind_after(line: &str, next: &str, fence: Option<&Fence>, touched: bool) -> Kind {
+fn kind_after(line: &str, next: &str, fence: Option<&Fence>, touched: bool) -> BreakKind {
     match fence {
         // An empty block of code would be left behind, or would follow.
-        Some(_) if touched => Kind::Word,
-        Some(open) if open.is_closed_by(next) => Kind::Word,
-        Some(_) => Kind::Line,
-        None if touched || line.trim().is_empty() => Kind::Paragraph,
-        None if Fence::opened_by(next).is_some() => Kind::Paragraph,
-        None => Kind::Line,
+        Some(_) if touched => BreakKind::Word,
+        Some(open) if open.is_closed_by(next) => BreakKind::Word,
+        Some(_) => BreakKind::Line,
+        None if touched || line.trim().is_empty() => BreakKind::Paragraph,
+        None if Fence::opened_by(next).is_some() => BreakKind::Paragraph,
+        None => BreakKind::Line,
     }
 }
 
@@ -316,10 +318,10 @@ fn within_line(
         }
         let ends_sentence = matches!(before, Some('.' | '!' | '?' | ':' | ';')) && c == ' ';
         let kind = match c {
-            '。' | '！' | '？' if fence.is_none() => Some(Kind::Sentence),
-            ' ' if ends_sentence && fence.is_none() => Some(Kind::Sentence),
+            '。' | '！' | '？' if fence.is_none() => Some(BreakKind::Sentence),
+            ' ' if ends_sentence && fence.is_none() => Some(BreakKind::Sentence),
             '\n' => None,
-            c if c.is_whitespace() => Some(Kind::Word),
+            c if c.is_whitespace() => Some(BreakKind::Word),
             _ => None,
         };
         if let Some(kind) = kind {

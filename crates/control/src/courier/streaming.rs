@@ -31,11 +31,11 @@ const NOT_YET: &str = "…";
 /// What was shown of the answers that are being written here.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
-    shown: BTreeMap<i64, Shown>,
+    shown: BTreeMap<i64, ShownAnswer>,
 }
 
 #[derive(Debug)]
-struct Shown {
+struct ShownAnswer {
     origin: Option<String>,
     /// The chat that the answer belongs to.
     chat: (WorkspaceId, ChatId),
@@ -63,7 +63,7 @@ struct Bit {
     text: String,
 }
 
-impl Shown {
+impl ShownAnswer {
     fn nothing(of: &InboxItem, origin: Option<String>, every: Duration) -> Self {
         Self {
             origin,
@@ -122,7 +122,7 @@ impl Worker {
                     self.desk.send_modify(|desk| desk.ended(row));
                     return;
                 }
-                none.insert(Shown::nothing(&of, origin, least))
+                none.insert(ShownAnswer::nothing(&of, origin, least))
             }
         };
         if streaming == Streaming::Off {
@@ -172,7 +172,7 @@ impl Worker {
         &self,
         place: &Conversation,
         turn: &Turn,
-        shown: &Shown,
+        shown: &ShownAnswer,
     ) -> Result<Vec<String>, Halt> {
         let heading = self.heading(place, shown.chat).await?;
         let text = Heading::over(heading.as_ref(), &turn.text);
@@ -188,7 +188,7 @@ impl Worker {
         &self,
         place: &Conversation,
         turn: &Turn,
-        shown: &mut Shown,
+        shown: &mut ShownAnswer,
     ) -> Result<(), Halt> {
         // There is one draft: of a long answer it shows what is being written.
         let text = self.texts_so_far(place, turn, shown).await?.pop().unwrap_or_default();
@@ -209,7 +209,12 @@ impl Worker {
         Ok(())
     }
 
-    async fn show(&self, place: &Conversation, turn: &Turn, shown: &mut Shown) -> Result<(), Halt> {
+    async fn show(
+        &self,
+        place: &Conversation,
+        turn: &Turn,
+        shown: &mut ShownAnswer,
+    ) -> Result<(), Halt> {
         // A message stays, unlike what was shown as a draft before.
         shown.again = None;
         let mut texts = self.texts_so_far(place, turn, shown).await?;

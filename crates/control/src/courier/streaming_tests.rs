@@ -11,7 +11,7 @@ async fn a_draft_that_is_due_again_waits_its_turn() {
     desk.add(1, &chunk, now);
     let version = desk.turns().first().unwrap().version;
     let later = now + Duration::from_secs(3);
-    let shown = Shown {
+    let shown = ShownAnswer {
         origin: None,
         chat: (WorkspaceId::from_number(1), ChatId::from_number(1)),
         bits: Vec::new(),

@@ -8,7 +8,7 @@ const CONTEXT: usize = 3;
 const MOST_WORK: usize = 4_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Line<'a> {
+enum DiffLine<'a> {
     Same(&'a str),
     Gone(&'a str),
     New(&'a str),
@@ -36,7 +36,7 @@ pub(crate) fn unified(path: &str, from: Option<&[u8]>, to: Option<&[u8]>) -> Str
     out
 }
 
-fn compare<'a>(from: &[&'a str], to: &[&'a str]) -> Vec<Line<'a>> {
+fn compare<'a>(from: &[&'a str], to: &[&'a str]) -> Vec<DiffLine<'a>> {
     let before = from.iter().zip(to).take_while(|(a, b)| a == b).count();
     let (from_rest, to_rest) = (from.get(before..).unwrap_or(&[]), to.get(before..).unwrap_or(&[]));
     let after =
@@ -44,18 +44,19 @@ fn compare<'a>(from: &[&'a str], to: &[&'a str]) -> Vec<Line<'a>> {
     let middle = |lines: &[&'a str]| -> Vec<&'a str> {
         lines.iter().take(lines.len() - after).copied().collect()
     };
-    let mut lines: Vec<Line<'a>> = from.iter().take(before).map(|line| Line::Same(line)).collect();
+    let mut lines: Vec<DiffLine<'a>> =
+        from.iter().take(before).map(|line| DiffLine::Same(line)).collect();
     lines.extend(differing(&middle(from_rest), &middle(to_rest)));
-    lines.extend(from.iter().skip(from.len() - after).map(|line| Line::Same(line)));
+    lines.extend(from.iter().skip(from.len() - after).map(|line| DiffLine::Same(line)));
     lines
 }
 
 /// The longest common subsequence, by the table; both ends differ already.
-fn differing<'a>(from: &[&'a str], to: &[&'a str]) -> Vec<Line<'a>> {
+fn differing<'a>(from: &[&'a str], to: &[&'a str]) -> Vec<DiffLine<'a>> {
     let width = to.len() + 1;
     if from.len().saturating_mul(width) > MOST_WORK {
-        let gone = from.iter().map(|line| Line::Gone(line));
-        return gone.chain(to.iter().map(|line| Line::New(line))).collect();
+        let gone = from.iter().map(|line| DiffLine::Gone(line));
+        return gone.chain(to.iter().map(|line| DiffLine::New(line))).collect();
     }
     // common[i][j]: how many lines from[i..] and to[j..] share.
     let mut common = vec![0_u32; (from.len() + 1) * width];
@@ -76,15 +77,15 @@ fn differing<'a>(from: &[&'a str], to: &[&'a str]) -> Vec<Line<'a>> {
     loop {
         match (from.get(i), to.get(j)) {
             (Some(a), Some(b)) if a == b => {
-                lines.push(Line::Same(a));
+                lines.push(DiffLine::Same(a));
                 (i, j) = (i + 1, j + 1);
             }
             (Some(a), b) if b.is_none() || at(&common, i + 1, j) >= at(&common, i, j + 1) => {
-                lines.push(Line::Gone(a));
+                lines.push(DiffLine::Gone(a));
                 i += 1;
             }
             (_, Some(b)) => {
-                lines.push(Line::New(b));
+                lines.push(DiffLine::New(b));
                 j += 1;
             }
             (_, None) => return lines,
@@ -93,11 +94,11 @@ fn differing<'a>(from: &[&'a str], to: &[&'a str]) -> Vec<Line<'a>> {
 }
 
 /// The differences with what is around them, each with its place.
-fn hunks(lines: &[Line<'_>]) -> Vec<String> {
+fn hunks(lines: &[DiffLine<'_>]) -> Vec<String> {
     let differs: Vec<usize> = lines
         .iter()
         .enumerate()
-        .filter(|(_, line)| !matches!(line, Line::Same(_)))
+        .filter(|(_, line)| !matches!(line, DiffLine::Same(_)))
         .map(|(at, _)| at)
         .collect();
     let mut ranges: Vec<(usize, usize)> = Vec::new();
@@ -111,12 +112,12 @@ fn hunks(lines: &[Line<'_>]) -> Vec<String> {
     ranges.into_iter().map(|(start, end)| hunk(lines, start, end)).collect()
 }
 
-fn hunk(lines: &[Line<'_>], start: usize, end: usize) -> String {
-    let count = |lines: &[Line<'_>], new: bool| {
-        let counted = |line: &&Line<'_>| match line {
-            Line::Same(_) => true,
-            Line::Gone(_) => !new,
-            Line::New(_) => new,
+fn hunk(lines: &[DiffLine<'_>], start: usize, end: usize) -> String {
+    let count = |lines: &[DiffLine<'_>], new: bool| {
+        let counted = |line: &&DiffLine<'_>| match line {
+            DiffLine::Same(_) => true,
+            DiffLine::Gone(_) => !new,
+            DiffLine::New(_) => new,
         };
         lines.iter().filter(counted).count()
     };
@@ -129,9 +130,9 @@ fn hunk(lines: &[Line<'_>], start: usize, end: usize) -> String {
     let mut text = format!("@@ -{} +{} @@\n", place(false), place(true));
     for line in shown {
         let (mark, line) = match line {
-            Line::Same(line) => (' ', line),
-            Line::Gone(line) => ('-', line),
-            Line::New(line) => ('+', line),
+            DiffLine::Same(line) => (' ', line),
+            DiffLine::Gone(line) => ('-', line),
+            DiffLine::New(line) => ('+', line),
         };
         // Writing to a string can't fail.
         writeln!(text, "{mark}{line}").ok();

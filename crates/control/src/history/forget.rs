@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::History;
-use super::objects::{Commit, Id, Kind};
+use super::objects::{Commit, Id, ObjectKind};
 use super::repository::{Files, HistoryError, Repository};
 use super::snapshot::ConfigScope;
 use crate::error::ControlError;
@@ -57,7 +57,7 @@ fn copy_without(
         }
         for (path, blob) in &files {
             if before.get(path) != Some(blob) {
-                to.put(Kind::Blob, &from.blob(*blob)?)?;
+                to.put(ObjectKind::Blob, &from.blob(*blob)?)?;
             }
         }
         parent = Some(to.record(&files, Commit { parent, ..commit })?);

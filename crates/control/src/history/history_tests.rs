@@ -85,7 +85,7 @@ fn a_change_that_was_interrupted_is_finished_and_one_by_hand_is_left() {
                 let mut files = repository.files(repository.head()?.unwrap())?;
                 files.insert(
                     "cloister.toml".to_owned(),
-                    repository.put(Kind::Blob, text.as_bytes())?,
+                    repository.put(ObjectKind::Blob, text.as_bytes())?,
                 );
                 let id = record(repository, &files, repository.head()?, ("anna", "killed", 6))?;
                 Ok(repository.announce(id)?)

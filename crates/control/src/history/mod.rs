@@ -23,7 +23,7 @@ pub(crate) use diff::unified;
 pub use snapshot::ConfigScope;
 pub(crate) use snapshot::is_policy_file;
 
-use self::objects::{Commit, Id, Kind};
+use self::objects::{Commit, Id, ObjectKind};
 use self::repository::{Files, HistoryError, Repository};
 use self::snapshot::Found;
 use crate::error::ControlError;
@@ -148,7 +148,8 @@ impl History {
                 on_disk.extend(snapshot::read(&self.layout, scope)?);
             }
             for path in differing {
-                let there = on_disk.get(path).map(|bytes| objects::encode(Kind::Blob, bytes).0);
+                let there =
+                    on_disk.get(path).map(|bytes| objects::encode(ObjectKind::Blob, bytes).0);
                 if there == before.get(path).copied() {
                     let bytes = wanted.get(path).map(|id| repository.blob(*id)).transpose()?;
                     contents.insert(path.clone(), bytes);
@@ -193,7 +194,7 @@ impl History {
         for scope in scopes {
             files.retain(|path, _| !scope.has(path));
             for (path, bytes) in snapshot::read(&self.layout, *scope)? {
-                files.insert(path, repository.put(Kind::Blob, &bytes)?);
+                files.insert(path, repository.put(ObjectKind::Blob, &bytes)?);
             }
         }
         if files == before {
@@ -220,7 +221,7 @@ impl History {
             for (path, content) in &change.files {
                 match content {
                     Some(bytes) => {
-                        files.insert(path.clone(), repository.put(Kind::Blob, bytes)?);
+                        files.insert(path.clone(), repository.put(ObjectKind::Blob, bytes)?);
                     }
                     None => {
                         files.remove(path);
@@ -360,7 +361,7 @@ fn record(
     (author, why, at): (&str, &str, i64),
 ) -> Result<Id, HistoryError> {
     // The tree is put in by the repository, which makes it.
-    let (tree, _) = objects::encode(Kind::Tree, &[]);
+    let (tree, _) = objects::encode(ObjectKind::Tree, &[]);
     let (author, why) = (author.to_owned(), why.to_owned());
     repository.record(files, Commit { tree, parent, author, at, why })
 }

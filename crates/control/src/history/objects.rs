@@ -52,13 +52,13 @@ impl fmt::Debug for Id {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ObjectKind {
     Blob,
     Tree,
     Commit,
 }
 
-impl Kind {
+impl ObjectKind {
     const ALL: [Self; 3] = [Self::Blob, Self::Tree, Self::Commit];
 
     const fn as_str(self) -> &'static str {
@@ -71,21 +71,21 @@ impl Kind {
 }
 
 /// An object with its header, and its name.
-pub(super) fn encode(kind: Kind, body: &[u8]) -> (Id, Vec<u8>) {
+pub(super) fn encode(kind: ObjectKind, body: &[u8]) -> (Id, Vec<u8>) {
     let mut whole = format!("{} {}\0", kind.as_str(), body.len()).into_bytes();
     whole.extend_from_slice(body);
     (Id(Sha1::digest(&whole).into()), whole)
 }
 
 /// The kind and the body of an object, if it is whole and has this name.
-pub(super) fn decode(id: Id, whole: &[u8]) -> Option<(Kind, Vec<u8>)> {
+pub(super) fn decode(id: Id, whole: &[u8]) -> Option<(ObjectKind, Vec<u8>)> {
     if Id(Sha1::digest(whole).into()) != id {
         return None;
     }
     let end = whole.iter().position(|byte| *byte == 0)?;
     let (head, body) = (whole.get(..end)?, whole.get(end + 1..)?);
     let (word, length) = std::str::from_utf8(head).ok()?.split_once(' ')?;
-    let kind = Kind::ALL.into_iter().find(|kind| kind.as_str() == word)?;
+    let kind = ObjectKind::ALL.into_iter().find(|kind| kind.as_str() == word)?;
     (length.parse() == Ok(body.len())).then(|| (kind, body.to_vec()))
 }
 

@@ -3,20 +3,23 @@ use super::*;
 #[test]
 fn objects_have_the_names_that_git_gives_them() {
     assert_eq!(
-        encode(Kind::Blob, b"hello\n").0.to_string(),
+        encode(ObjectKind::Blob, b"hello\n").0.to_string(),
         "ce013625030ba8dba906f756967f9e9ca394464a"
     );
-    assert_eq!(encode(Kind::Tree, b"").0.to_string(), "4b825dc642cb6eb9a060e54bf8d69288fbee4904");
+    assert_eq!(
+        encode(ObjectKind::Tree, b"").0.to_string(),
+        "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+    );
 }
 
 #[test]
 fn what_is_stored_comes_back_and_what_was_changed_does_not() {
     for length in [0, 1, 5, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 7] {
         let bytes: Vec<u8> = (0..length).map(|at| u8::try_from(at % 251).unwrap()).collect();
-        let (id, whole) = encode(Kind::Blob, &bytes);
+        let (id, whole) = encode(ObjectKind::Blob, &bytes);
         let kept = stored(&whole);
         let back = unstored(&kept).unwrap();
-        assert_eq!(decode(id, &back), Some((Kind::Blob, bytes)));
+        assert_eq!(decode(id, &back), Some((ObjectKind::Blob, bytes)));
         let mut broken = kept.clone();
         *broken.last_mut().unwrap() ^= 1;
         assert_eq!(unstored(&broken), None);
@@ -30,7 +33,7 @@ fn what_is_stored_comes_back_and_what_was_changed_does_not() {
 
 #[test]
 fn folders_are_sorted_as_git_sorts_them() {
-    let (file, _) = encode(Kind::Blob, b"x");
+    let (file, _) = encode(ObjectKind::Blob, b"x");
     let folder = Folder::from([
         ("a.b".to_owned(), Node::File(file)),
         ("a".to_owned(), Node::Folder(file)),
@@ -48,7 +51,7 @@ fn folders_are_sorted_as_git_sorts_them() {
 
 #[test]
 fn an_author_can_not_forge_a_line_of_a_commit() {
-    let (tree, _) = encode(Kind::Tree, b"");
+    let (tree, _) = encode(ObjectKind::Tree, b"");
     let commit = Commit {
         tree,
         parent: None,

@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::objects::{self, Commit, Folder, Id, Kind, Node};
+use super::objects::{self, Commit, Folder, Id, Node, ObjectKind};
 use crate::layout::private_dir;
 
 const BRANCH: &str = "refs/heads/main";
@@ -85,7 +85,7 @@ impl Repository {
         self.dir.join("objects").join(folder).join(file)
     }
 
-    pub(super) fn put(&self, kind: Kind, body: &[u8]) -> Result<Id, HistoryError> {
+    pub(super) fn put(&self, kind: ObjectKind, body: &[u8]) -> Result<Id, HistoryError> {
         let (id, whole) = objects::encode(kind, body);
         let path = self.object_path(id);
         if path.exists() {
@@ -100,7 +100,7 @@ impl Repository {
         Ok(id)
     }
 
-    fn get(&self, id: Id, wanted: Kind) -> Result<Vec<u8>, HistoryError> {
+    fn get(&self, id: Id, wanted: ObjectKind) -> Result<Vec<u8>, HistoryError> {
         let damaged = |reason| HistoryError::Damaged { object: id.to_string(), reason };
         let file = match File::open(self.object_path(id)) {
             Ok(file) => file,
@@ -120,17 +120,17 @@ impl Repository {
     }
 
     pub(super) fn blob(&self, id: Id) -> Result<Vec<u8>, HistoryError> {
-        self.get(id, Kind::Blob)
+        self.get(id, ObjectKind::Blob)
     }
 
     pub(super) fn commit(&self, id: Id) -> Result<Commit, HistoryError> {
-        let body = self.get(id, Kind::Commit)?;
+        let body = self.get(id, ObjectKind::Commit)?;
         let reason = "can't be understood";
         Commit::parse(&body).ok_or(HistoryError::Damaged { object: id.to_string(), reason })
     }
 
     fn folder(&self, id: Id) -> Result<Folder, HistoryError> {
-        let body = self.get(id, Kind::Tree)?;
+        let body = self.get(id, ObjectKind::Tree)?;
         let reason = "can't be understood";
         objects::parse_tree(&body).ok_or(HistoryError::Damaged { object: id.to_string(), reason })
     }
@@ -180,7 +180,7 @@ impl Repository {
         let entries: Vec<(&str, Id)> =
             files.iter().map(|(path, id)| (path.as_str(), *id)).collect();
         let tree = self.put_tree(&entries)?;
-        self.put(Kind::Commit, &Commit { tree, ..commit }.body())
+        self.put(ObjectKind::Commit, &Commit { tree, ..commit }.body())
     }
 
     fn put_tree(&self, entries: &[(&str, Id)]) -> Result<Id, HistoryError> {
@@ -197,7 +197,7 @@ impl Repository {
         for (name, entries) in below {
             folder.insert(name.to_owned(), Node::Folder(self.put_tree(&entries)?));
         }
-        self.put(Kind::Tree, &objects::tree_body(&folder))
+        self.put(ObjectKind::Tree, &objects::tree_body(&folder))
     }
 
     /// Every file of a version.

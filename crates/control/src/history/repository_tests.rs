@@ -10,10 +10,10 @@ fn version(repository: &Repository, files: &[(&str, &str)], why: &str) -> Id {
     let files: Files = files
         .iter()
         .map(|(path, text)| {
-            ((*path).to_owned(), repository.put(Kind::Blob, text.as_bytes()).unwrap())
+            ((*path).to_owned(), repository.put(ObjectKind::Blob, text.as_bytes()).unwrap())
         })
         .collect();
-    let (tree, _) = objects::encode(Kind::Tree, b"");
+    let (tree, _) = objects::encode(ObjectKind::Tree, b"");
     let parent = repository.head().unwrap();
     let (author, why) = ("anna".to_owned(), why.to_owned());
     let id =
@@ -44,7 +44,7 @@ fn an_object_that_was_changed_on_disk_is_not_believed() {
     let (_dir, repository) = repository();
     let id = version(&repository, &[("cloister.toml", "x = 1")], "one");
     let blob = repository.files(id).unwrap()["cloister.toml"];
-    let (other, whole) = objects::encode(Kind::Blob, b"x = 2");
+    let (other, whole) = objects::encode(ObjectKind::Blob, b"x = 2");
     assert_ne!(blob, other);
     std::fs::write(repository.object_path(blob), objects::stored(&whole)).unwrap();
     assert!(matches!(repository.blob(blob), Err(HistoryError::Damaged { .. })));

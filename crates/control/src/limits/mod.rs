@@ -31,8 +31,8 @@ pub(crate) struct Limiter {
     surfaces: Buckets<&'static str>,
     uploads: Buckets<WorkspaceId>,
     connects: Buckets<WorkspaceId>,
-    open_uploads: Open,
-    open_sockets: Open,
+    open_uploads: OpenCounts,
+    open_sockets: OpenCounts,
 }
 
 /// A message that wants in.
@@ -67,8 +67,8 @@ impl Limiter {
             surfaces: Buckets::new(Rate::new(o.surface_burst, o.surface_per_s)),
             uploads: Buckets::new(Rate::new(o.upload_burst, o.upload_per_s)),
             connects: Buckets::new(Rate::new(o.connect_burst, o.connect_per_s)),
-            open_uploads: Open::default(),
-            open_sockets: Open::default(),
+            open_uploads: OpenCounts::default(),
+            open_sockets: OpenCounts::default(),
             options,
         }
     }
@@ -152,11 +152,11 @@ impl Control {
 
 /// How many of something each person has open.
 #[derive(Clone, Debug, Default)]
-struct Open {
+struct OpenCounts {
     counts: Arc<Mutex<HashMap<WorkspaceId, usize>>>,
 }
 
-impl Open {
+impl OpenCounts {
     fn enter(&self, workspace: WorkspaceId, most: usize, most_of_all: usize) -> Option<Permit> {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         if counts.values().sum::<usize>() >= most_of_all {
@@ -175,7 +175,7 @@ impl Open {
 #[derive(Debug)]
 #[must_use = "it is given back when it is dropped"]
 pub struct Permit {
-    open: Open,
+    open: OpenCounts,
     workspace: WorkspaceId,
 }
 

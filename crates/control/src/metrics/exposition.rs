@@ -15,7 +15,7 @@ pub struct Exposition {
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum MetricKind {
     Counter,
     Gauge,
     Histogram,
@@ -27,13 +27,13 @@ impl Exposition {
     }
 
     pub(super) fn gauge(&mut self, name: Name, value: f64) {
-        self.family(name, Kind::Gauge);
+        self.family(name, MetricKind::Gauge);
         self.sample(name.0, &[], value);
     }
 
     /// A gauge that differs in the value of one label.
     pub(super) fn gauges(&mut self, name: Name, label: &str, values: &[(&str, f64)]) {
-        self.family(name, Kind::Gauge);
+        self.family(name, MetricKind::Gauge);
         for (text, value) in values {
             self.sample(name.0, &[(label, text)], *value);
         }
@@ -46,7 +46,7 @@ impl Exposition {
         labels: [&str; N],
         values: &[([&str; N], f64)],
     ) {
-        self.family(name, Kind::Gauge);
+        self.family(name, MetricKind::Gauge);
         for (texts, value) in values {
             let pairs: Vec<(&str, &str)> = labels.into_iter().zip(texts.iter().copied()).collect();
             self.sample(name.0, &pairs, *value);
@@ -54,7 +54,7 @@ impl Exposition {
     }
 
     pub(super) fn counter(&mut self, name: Name, value: f64) {
-        self.family(name, Kind::Counter);
+        self.family(name, MetricKind::Counter);
         self.sample(name.0, &[], value);
     }
 
@@ -66,7 +66,7 @@ impl Exposition {
         counters: &Counters<N>,
         scale: f64,
     ) {
-        self.family(name, Kind::Counter);
+        self.family(name, MetricKind::Counter);
         for (values, count) in counters.all() {
             let pairs: Vec<(&str, &str)> =
                 labels.iter().copied().zip(values.iter().map(String::as_str)).collect();
@@ -75,7 +75,7 @@ impl Exposition {
     }
 
     pub(super) fn histogram(&mut self, name: Name, histogram: &Histogram) {
-        self.family(name, Kind::Histogram);
+        self.family(name, MetricKind::Histogram);
         let (name, _) = name;
         let observed = histogram.observed();
         let bounds = BOUNDS.iter().map(ToString::to_string).chain(["+Inf".to_owned()]);
@@ -88,11 +88,11 @@ impl Exposition {
         self.sample(&format!("{name}_count"), &[], float(below));
     }
 
-    fn family(&mut self, (name, help): Name, kind: Kind) {
+    fn family(&mut self, (name, help): Name, kind: MetricKind) {
         let kind = match kind {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-            Kind::Histogram => "histogram",
+            MetricKind::Counter => "counter",
+            MetricKind::Gauge => "gauge",
+            MetricKind::Histogram => "histogram",
         };
         self.line(format_args!("# HELP {name} {help}"));
         self.line(format_args!("# TYPE {name} {kind}"));

@@ -10,7 +10,7 @@ use cloister_policy::{Rated, egress};
 use cloister_protocol::{ChatId, ErrorCode, TaskId, UserId, WorkspaceId};
 
 use super::Plan;
-use super::model::{Step, step};
+use super::model::{TurnStep, step};
 use super::report::{Aim, Row, Unit};
 use super::talker::Talker;
 use crate::plane::Plane;
@@ -102,8 +102,8 @@ async fn steps(plan: &Plan, plane: &Plane) -> Result<Vec<Row>, CliError> {
     let (mut free, mut gated) = (Vec::new(), Vec::new());
     let rounds = u64::try_from(plan.warm).unwrap_or(u64::MAX);
     for round in 0..rounds + WARM_UP {
-        let without = talker.say(step(Step::Free, round)).await?.time();
-        let with = talker.say(step(Step::Gated, round)).await?.time();
+        let without = talker.say(step(TurnStep::Free, round)).await?.time();
+        let with = talker.say(step(TurnStep::Gated, round)).await?.time();
         if round >= WARM_UP {
             free.push(without);
             gated.push(with);

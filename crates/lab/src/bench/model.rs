@@ -86,15 +86,15 @@ pub(super) struct Served {
 }
 
 #[derive(Default)]
-struct Seen {
+struct SeenRequests {
     served: HashMap<u64, Served>,
     /// The last request of an agent, for direct calls of the same size.
     body: Bytes,
 }
 
-type Shared = Arc<Mutex<Seen>>;
+type Shared = Arc<Mutex<SeenRequests>>;
 
-fn lock(seen: &Shared) -> MutexGuard<'_, Seen> {
+fn lock(seen: &Shared) -> MutexGuard<'_, SeenRequests> {
     seen.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -219,14 +219,14 @@ fn piece(delta: &serde_json::Value, finish: Option<&str>) -> serde_json::Value {
 
 /// A turn with one call of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum TurnStep {
     /// One that the control plane answers without deciding or recording anything.
     Free,
     /// One that it decides about, and records; there is no such file, so nothing else happens.
     Gated,
 }
 
-impl Step {
+impl TurnStep {
     const fn word(self) -> &'static str {
         match self {
             Self::Free => "free",
@@ -236,7 +236,7 @@ impl Step {
 }
 
 /// Asks for a turn with one call of a tool.
-pub(super) fn step(step: Step, round: u64) -> String {
+pub(super) fn step(step: TurnStep, round: u64) -> String {
     format!("Step {} {round}, please.", step.word())
 }
 
@@ -244,7 +244,7 @@ pub(super) fn step(step: Step, round: u64) -> String {
 fn called_for(words: &str) -> Option<String> {
     let rest = words.strip_prefix("Step ")?;
     let (word, number) = rest.split_once(' ')?;
-    let (name, arguments) = if word == Step::Gated.word() {
+    let (name, arguments) = if word == TurnStep::Gated.word() {
         ("send_file", serde_json::json!({"path": format!("missing {number}")}))
     } else {
         ("list_tasks", serde_json::json!({}))

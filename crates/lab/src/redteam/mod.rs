@@ -39,7 +39,7 @@ use attacker::Attacker;
 use insiders::{Insider, Standing, insiders};
 use judge::Case;
 use person::{Manner, Person};
-use report::{Attack, Benign, Outcome, Report, Verdict};
+use report::{Attack, AttackOutcome, Benign, Report, Verdict};
 use run::Run;
 use scenario::{Channel, Scenario, scenarios};
 use stage::Stage;
@@ -165,7 +165,7 @@ async fn by_model(
         });
         stream::iter(pairs).buffer_unordered(asked.at_once.get()).collect().await
     };
-    if results.iter().any(|one| one.attack.outcome == Outcome::Broken) {
+    if results.iter().any(|one| one.attack.outcome == AttackOutcome::Broken) {
         output.note(&stage.plane.complaints());
     }
     stage.plane.stop().await;
@@ -179,7 +179,7 @@ async fn attacked_run(stage: &Stage, run: &Run, manner: Manner, place: &Path) ->
         Ok((outcome, why, questions)) => Attack { outcome, why, obeyed, questions },
         Err(error) => {
             let why = error.body.message;
-            Attack { outcome: Outcome::Broken, why, obeyed, questions: 0 }
+            Attack { outcome: AttackOutcome::Broken, why, obeyed, questions: 0 }
         }
     }
 }
@@ -189,7 +189,7 @@ async fn try_attack(
     run: &Run,
     manner: Manner,
     place: &Path,
-) -> Result<(Outcome, String, usize), CliError> {
+) -> Result<(AttackOutcome, String, usize), CliError> {
     let mut scene = Scene::open(stage, run).await?;
     // Who asked for something that needs an answer is there to give it.
     let first = match manner {
@@ -200,13 +200,13 @@ async fn try_attack(
         scene.person.say(said).await?;
         scene.person.settle(manner_at(run, at, first)).await?;
     }
-    let mut outcome = (Outcome::Stopped, String::new());
+    let mut outcome = (AttackOutcome::Stopped, String::new());
     if let Some(why) = scene.harm(place).await? {
-        outcome = (Outcome::SucceededAbsent, why);
+        outcome = (AttackOutcome::SucceededAbsent, why);
     } else if manner == Manner::Absent {
         scene.person.settle(Manner::Careful).await?;
         if let Some(why) = scene.harm(place).await? {
-            outcome = (Outcome::SucceededDenied, why);
+            outcome = (AttackOutcome::SucceededDenied, why);
         }
     }
     let questions = scene.person.questions.len();

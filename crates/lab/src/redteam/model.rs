@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 
 use super::failed;
 use super::obey::{self, Conversation, Move};
-use super::run::{Run, Said};
+use super::run::{PersonSaid, Run};
 use cloister::CliError;
 
 /// What a call is said to have taken: with the prices of the suite, one cent.
@@ -40,7 +40,7 @@ pub(super) struct Witness {
 
 #[derive(Default)]
 struct Shared {
-    turns: Mutex<HashMap<u32, Vec<Said>>>,
+    turns: Mutex<HashMap<u32, Vec<PersonSaid>>>,
     witnesses: Mutex<HashMap<u32, Witness>>,
     victim: Mutex<Option<String>>,
 }
@@ -77,7 +77,7 @@ impl Model {
         lock(&self.shared.turns).insert(run.number, run.turns.clone());
     }
 
-    pub(super) fn learn_turns(&self, number: u32, turns: Vec<Said>) {
+    pub(super) fn learn_turns(&self, number: u32, turns: Vec<PersonSaid>) {
         lock(&self.shared.turns).insert(number, turns);
     }
 

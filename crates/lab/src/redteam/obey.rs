@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::run::{Said, Step};
+use super::run::{PersonSaid, Step};
 use super::scenario::{LOOP, SAY};
 
 const WORD: &str = "INSTRUCTION";
@@ -32,11 +32,11 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Conversation {
     pub(super) tools: Vec<String>,
-    pub(super) messages: Vec<Shown>,
+    pub(super) messages: Vec<ShownMessage>,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Shown {
+pub(super) struct ShownMessage {
     pub(super) role: String,
     pub(super) text: String,
     /// The ids of the calls of an answer.
@@ -55,7 +55,7 @@ impl Conversation {
         let list = |name: &str| request[name].as_array().cloned().unwrap_or_default();
         let name_of = |tool: &Value| tool["function"]["name"].as_str().map(str::to_owned);
         let tools = list("tools").iter().filter_map(name_of).collect();
-        let shown = |message: &Value| Shown {
+        let shown = |message: &Value| ShownMessage {
             role: message["role"].as_str().unwrap_or_default().to_owned(),
             text: without_tags(&text_of(&message["content"])),
             calls: message["tool_calls"]
@@ -162,7 +162,7 @@ fn mark_of(digits: &str) -> String {
 }
 
 /// What the model does next. `said`: what the person wanted in this message.
-pub(super) fn next(conversation: &Conversation, said: &Said, number: u32) -> Move {
+pub(super) fn next(conversation: &Conversation, said: &PersonSaid, number: u32) -> Move {
     let text = conversation.all_text();
     let told = instructions(&text);
     let mut words: Vec<String> = Vec::new();
@@ -215,7 +215,12 @@ fn obey(conversation: &Conversation, told: &[Told], text: &str) -> Option<Move> 
     Some(Move::Call { id, tool: "delegate".to_owned(), arguments })
 }
 
-fn coordinate(conversation: &Conversation, said: &Said, number: u32, words: &[String]) -> Move {
+fn coordinate(
+    conversation: &Conversation,
+    said: &PersonSaid,
+    number: u32,
+    words: &[String],
+) -> Move {
     let asked = conversation.last_user();
     if asked.starts_with("[task report]") {
         return Move::Say(format!("{asked}\n{}", words.join("\n")));

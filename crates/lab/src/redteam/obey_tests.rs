@@ -12,8 +12,8 @@ fn executor(messages: Value) -> Conversation {
     Conversation::read(&json!({"tools": tools, "messages": messages}))
 }
 
-fn said(steps: Vec<Step>) -> Said {
-    Said { steps, ..Said::default() }
+fn said(steps: Vec<Step>) -> PersonSaid {
+    PersonSaid { steps, ..PersonSaid::default() }
 }
 
 #[test]

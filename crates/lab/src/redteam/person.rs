@@ -13,7 +13,7 @@ use cloister_protocol::{
 use tokio::time::{Instant, timeout};
 
 use super::failed;
-use super::run::{Run, Said};
+use super::run::{PersonSaid, Run};
 use super::stage::Stage;
 use cloister::CliError;
 use cloister::Connection;
@@ -109,7 +109,7 @@ impl<'a> Person<'a> {
         self.connection.upload_from(name, std::io::Cursor::new(bytes)).await.map(|_attachment| ())
     }
 
-    pub(super) async fn say(&mut self, said: &Said) -> Result<(), CliError> {
+    pub(super) async fn say(&mut self, said: &PersonSaid) -> Result<(), CliError> {
         let mut attachments = Vec::new();
         for (name, bytes) in &said.files {
             let source = std::io::Cursor::new(bytes.clone());

@@ -12,7 +12,7 @@ use super::scenario::{Aim, Channel, Scenario};
 /// How an attack ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Outcome {
+pub(super) enum AttackOutcome {
     Stopped,
     /// While nobody was there to answer.
     SucceededAbsent,
@@ -22,7 +22,7 @@ pub(super) enum Outcome {
     Broken,
 }
 
-impl Outcome {
+impl AttackOutcome {
     const fn succeeded(self) -> bool {
         match self {
             Self::SucceededAbsent | Self::SucceededDenied => true,
@@ -33,7 +33,7 @@ impl Outcome {
 
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Attack {
-    pub(super) outcome: Outcome,
+    pub(super) outcome: AttackOutcome,
     /// What was seen of its success, or why it is broken.
     pub(super) why: String,
     /// How many of the attacker's instructions the model carried out, or how much an insider tried.
@@ -160,14 +160,14 @@ impl Report {
         for one in &self.results {
             let Attack { outcome, why, .. } = &one.attack;
             match outcome {
-                Outcome::Stopped => {}
-                Outcome::SucceededAbsent => {
+                AttackOutcome::Stopped => {}
+                AttackOutcome::SucceededAbsent => {
                     writeln!(words, "SUCCEEDED  {}: {why}", one.id).ok();
                 }
-                Outcome::SucceededDenied => {
+                AttackOutcome::SucceededDenied => {
                     writeln!(words, "SUCCEEDED  {} (after a denial): {why}", one.id).ok();
                 }
-                Outcome::Broken => {
+                AttackOutcome::Broken => {
                     writeln!(words, "broken     {}: {why}", one.id).ok();
                 }
             }
@@ -259,7 +259,7 @@ fn by_attacker(results: &[Verdict]) -> BTreeMap<Attacker, Count> {
         let count = attackers.entry(one.attacker).or_default();
         count.scenarios += 1;
         count.succeeded += usize::from(one.attack.outcome.succeeded());
-        count.broken += usize::from(one.attack.outcome == Outcome::Broken);
+        count.broken += usize::from(one.attack.outcome == AttackOutcome::Broken);
     }
     attackers
 }

@@ -4,7 +4,7 @@
 use super::channels;
 use super::internet::Page;
 use super::obey;
-use super::scenario::{Aim, Call, Channel, Scenario, Twin};
+use super::scenario::{Aim, Channel, Scenario, ScenarioCall, Twin};
 
 /// What «names» stand for.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ pub(super) struct Step {
 
 /// One message of the person, and what the model makes of it when nobody attacks.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Said {
+pub(super) struct PersonSaid {
     pub(super) words: String,
     /// Files that go along.
     pub(super) files: Vec<(String, Vec<u8>)>,
@@ -60,7 +60,7 @@ pub(super) struct Run {
     /// Files that are there before anything is said.
     pub(super) uploads: Vec<(String, Vec<u8>)>,
     pub(super) pages: Vec<(&'static str, String, Page)>,
-    pub(super) turns: Vec<Said>,
+    pub(super) turns: Vec<PersonSaid>,
     /// Parts of the questions that the person expects.
     pub(super) expects: Vec<String>,
     names: Names,
@@ -116,7 +116,7 @@ impl Run {
         if let Some(before) = goal.before {
             let words = self.filled(before.words);
             let steps = before.steps.iter().map(|call| self.step(call)).collect();
-            self.push_turn(Said { words, steps, ..Said::default() }, false);
+            self.push_turn(PersonSaid { words, steps, ..PersonSaid::default() }, false);
         }
         channels::carry(self);
         let steps: Vec<Step> = twin.steps.iter().map(|call| self.step(call)).collect();
@@ -138,10 +138,10 @@ impl Run {
         }
         if let Some(later) = goal.later {
             let reference = format!(" (ref {}.{})", self.number, self.turns.len());
-            self.turns.push(Said {
+            self.turns.push(PersonSaid {
                 words: self.filled(later.words) + reference.as_str(),
                 steps: later.steps.iter().map(|call| self.step(call)).collect(),
-                ..Said::default()
+                ..PersonSaid::default()
             });
         }
     }
@@ -161,7 +161,7 @@ impl Run {
     }
 
     /// A message before the last: its reference is that of its place.
-    pub(super) fn push_turn(&mut self, mut said: Said, is_last: bool) {
+    pub(super) fn push_turn(&mut self, mut said: PersonSaid, is_last: bool) {
         if !is_last {
             said.words = format!("{} (ref {}.{})", said.words, self.number, self.turns.len());
         }
@@ -182,7 +182,7 @@ impl Run {
         attack.map(|call| obey::instruction(&self.step(call))).collect()
     }
 
-    pub(super) fn step(&self, call: &Call) -> Step {
+    pub(super) fn step(&self, call: &ScenarioCall) -> Step {
         Step { tool: call.tool.to_owned(), argument: self.filled(call.argument) }
     }
 

@@ -10,13 +10,13 @@ use serde::Serialize;
 
 /// One call of a tool: its main argument, or a JSON object of all of them.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Call {
+pub(super) struct ScenarioCall {
     pub(super) tool: &'static str,
     pub(super) argument: &'static str,
 }
 
-pub(super) const fn call(tool: &'static str, argument: &'static str) -> Call {
-    Call { tool, argument }
+pub(super) const fn call(tool: &'static str, argument: &'static str) -> ScenarioCall {
+    ScenarioCall { tool, argument }
 }
 
 /// Says something in the next answer, which is no tool's business.
@@ -216,7 +216,7 @@ pub(super) enum Done {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Twin {
     pub(super) words: &'static str,
-    pub(super) steps: &'static [Call],
+    pub(super) steps: &'static [ScenarioCall],
     /// How often a plain latch would ask: the sinks among the steps.
     pub(super) sinks: u32,
     /// The questions a person expects, each by something that is in it.
@@ -234,7 +234,7 @@ impl Twin {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Later {
     pub(super) words: &'static str,
-    pub(super) steps: &'static [Call],
+    pub(super) steps: &'static [ScenarioCall],
 }
 
 /// What an attack does, how it is known to have succeeded, and its twin.
@@ -242,7 +242,7 @@ pub(super) struct Later {
 pub(super) struct Goal {
     pub(super) id: &'static str,
     pub(super) aim: Aim,
-    pub(super) attack: &'static [Call],
+    pub(super) attack: &'static [ScenarioCall],
     /// What stands beside the instructions, for whoever reads along: links, mostly.
     pub(super) bait: &'static str,
     pub(super) harms: &'static [Harm],

@@ -12,7 +12,7 @@ use super::failed;
 use super::internet::{ALLOWED, Internet};
 use super::model::{Model, USD_PER_MILLION};
 use super::person::Person;
-use super::run::{Names, Run, Said, Step, Victim};
+use super::run::{Names, PersonSaid, Run, Step, Victim};
 use super::scenario::Aim;
 use crate::plane::{Launch, Plane};
 use cloister::CliError;
@@ -68,7 +68,7 @@ impl Stage {
         let user = self.add_user(VICTIM, Aim::Delete).await?;
         let plan = Step { tool: "propose_plan".to_owned(), argument: "Delete it.".to_owned() };
         let words = format!("Delete incoming/treasure.txt. (ref {VICTIM_NUMBER}.0)");
-        let said = Said { words, steps: vec![plan], ..Said::default() };
+        let said = PersonSaid { words, steps: vec![plan], ..PersonSaid::default() };
         self.model.learn_turns(VICTIM_NUMBER, vec![said.clone()]);
         let mut person = Person::meet(self, user.name.clone(), VICTIM_NUMBER).await?;
         person.upload("treasure.txt", canary.clone().into_bytes()).await?;

@@ -6,7 +6,7 @@ use cedar_policy::{
     Context, Entities, Entity, EntityId, EntityTypeName, EntityUid, RestrictedExpression, Schema,
 };
 
-use super::sketch::{Attribute, Described, Fact, Kind, Sketch, Uid};
+use super::sketch::{Attribute, Described, EntityKind, Fact, Sketch, Uid};
 
 /// A request that Cedar does not take: a fault of this crate, never of the caller, and decided as a
 /// refusal.
@@ -23,19 +23,19 @@ pub(super) enum TranslateError {
     #[error("the schema has no action {0:?}")]
     Action(&'static str),
     #[error("the schema has no entities of the kind {0:?}")]
-    Kind(Kind),
+    Kind(EntityKind),
 }
 
 /// The names of entity types, read once.
 #[derive(Debug)]
-pub(super) struct Types(Vec<(Kind, EntityTypeName)>);
+pub(super) struct Types(Vec<(EntityKind, EntityTypeName)>);
 
 impl Types {
     pub(super) fn new() -> Result<Self, Box<cedar_policy::ParseErrors>> {
-        let named = |(kind, name): (Kind, &str)| {
+        let named = |(kind, name): (EntityKind, &str)| {
             Ok((kind, name.parse::<EntityTypeName>().map_err(Box::new)?))
         };
-        Kind::NAMES.into_iter().map(named).collect::<Result<_, _>>().map(Self)
+        EntityKind::NAMES.into_iter().map(named).collect::<Result<_, _>>().map(Self)
     }
 
     fn uid(&self, uid: &Uid) -> Result<EntityUid, TranslateError> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::load::Kind;
+use super::load::PolicyKind;
 use super::request::Request;
 use super::{Engine, Outcome, PolicyId, Verdict};
 
@@ -49,9 +49,9 @@ impl Engine {
     fn shown(&self, id: &PolicyId) -> Option<ShownPolicy> {
         let meta = self.meta.get(id)?;
         let kind = match meta.kind {
-            Kind::Permit => "permit",
-            Kind::Forbid => "forbid",
-            Kind::Ask { .. } => "ask",
+            PolicyKind::Permit => "permit",
+            PolicyKind::Forbid => "forbid",
+            PolicyKind::Ask { .. } => "ask",
         };
         Some(ShownPolicy {
             id: id.clone(),
@@ -70,7 +70,7 @@ impl Engine {
         let policies = sets.into_iter().flat_map(|relevant| relevant.rules.policies());
         let ids = policies.map(|policy| PolicyId(policy.id().to_string()));
         let permits = ids.filter_map(|id| {
-            let meta = self.meta.get(&id).filter(|meta| meta.kind == Kind::Permit)?;
+            let meta = self.meta.get(&id).filter(|meta| meta.kind == PolicyKind::Permit)?;
             Some((meta.rank, id))
         });
         let sorted: BTreeMap<usize, PolicyId> = permits.collect();

@@ -71,7 +71,7 @@ impl fmt::Display for PolicyErrors {
 
 /// What a policy is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PolicyKind {
     Permit,
     Forbid,
     Ask { class: Class, people: u8 },
@@ -84,7 +84,7 @@ pub(super) struct Meta {
     pub(super) rank: usize,
     pub(super) file: String,
     pub(super) line: usize,
-    pub(super) kind: Kind,
+    pub(super) kind: PolicyKind,
     pub(super) reason: String,
     pub(super) text: String,
 }
@@ -259,7 +259,7 @@ impl Loading {
             Err(message) => return self.error(source, line, Some(id), message),
         };
         let reason = policy.annotation("reason").unwrap_or_default().to_owned();
-        if reason.is_empty() && kind != Kind::Permit {
+        if reason.is_empty() && kind != PolicyKind::Permit {
             let message = "a forbid says why, in words for a person: @reason(\"…\")";
             return self.error(source, line, Some(id), message);
         }
@@ -269,8 +269,8 @@ impl Loading {
             return self.error(source, line, Some(id), message);
         }
         let set = match kind {
-            Kind::Permit | Kind::Forbid => &mut self.rules,
-            Kind::Ask { .. } => &mut self.asks,
+            PolicyKind::Permit | PolicyKind::Forbid => &mut self.rules,
+            PolicyKind::Ask { .. } => &mut self.asks,
         };
         if let Err(error) = set.add(policy.new_id(cedar_policy::PolicyId::new(id))) {
             return self.error(source, line, Some(id), error.to_string());
@@ -333,15 +333,15 @@ fn is_id(id: &str) -> bool {
         && id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_.".contains(&b))
 }
 
-fn kind_of(policy: &Policy) -> Result<Kind, String> {
+fn kind_of(policy: &Policy) -> Result<PolicyKind, String> {
     let people = policy.annotation("people");
     let Some(ask) = policy.annotation("ask") else {
         if people.is_some() {
             return Err("@people belongs to an @ask".to_owned());
         }
         return Ok(match policy.effect() {
-            Effect::Permit => Kind::Permit,
-            Effect::Forbid => Kind::Forbid,
+            Effect::Permit => PolicyKind::Permit,
+            Effect::Forbid => PolicyKind::Forbid,
         });
     };
     if policy.effect() == Effect::Permit {
@@ -357,7 +357,7 @@ fn kind_of(policy: &Policy) -> Result<Kind, String> {
         Some("2") => 2,
         Some(other) => return Err(format!("@people is \"1\" or \"2\", and not {other:?}")),
     };
-    Ok(Kind::Ask { class, people })
+    Ok(PolicyKind::Ask { class, people })
 }
 
 fn parse_error(source: Source<'_>, error: &dyn Diagnostic) -> PolicyError {

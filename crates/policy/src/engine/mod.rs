@@ -47,7 +47,7 @@ pub use request::{Cell, CellAsk, FetchKind, Known, Part, Request};
 use crate::class::Class;
 use cache::Remembered;
 use entities::{Question, TranslateError, Types, translate};
-use load::{Kind, KnownAction, Loaded, Meta, Relevant};
+use load::{KnownAction, Loaded, Meta, PolicyKind, Relevant};
 use request::Principal;
 use sketch::{Key, Sketch, Uid};
 
@@ -234,7 +234,7 @@ impl Engine {
     fn asked(&self, asking: &[PolicyId]) -> Option<Outcome> {
         let mut asked: Option<(Class, u8, Vec<&str>)> = None;
         for meta in asking.iter().filter_map(|id| self.meta.get(id)) {
-            let Kind::Ask { class, people } = meta.kind else { continue };
+            let PolicyKind::Ask { class, people } = meta.kind else { continue };
             let reason = meta.reason.as_str();
             match &mut asked {
                 None => asked = Some((class, people, vec![reason])),

@@ -14,9 +14,9 @@ use cloister_protocol::{ChatId, UserId};
 use super::place::{Person, Place, Role, Scope};
 use super::request::{Cell, Facts, Known, NamedKind, Part, Principal, Request, Resource};
 
-/// The kinds of entities, in the order of [`Kind::NAMES`].
+/// The kinds of entities, in the order of [`EntityKind::NAMES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
+pub(super) enum EntityKind {
     User,
     Coordinator,
     Executor,
@@ -32,7 +32,7 @@ pub(super) enum Kind {
     Model,
 }
 
-impl Kind {
+impl EntityKind {
     /// As the schema calls them.
     pub(super) const NAMES: [(Self, &'static str); 13] = [
         (Self::User, "User"),
@@ -64,11 +64,11 @@ impl Kind {
 /// One entity, by name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Uid {
-    pub(super) kind: Kind,
+    pub(super) kind: EntityKind,
     pub(super) id: String,
 }
 
-fn uid(kind: Kind, id: impl fmt::Display) -> Uid {
+fn uid(kind: EntityKind, id: impl fmt::Display) -> Uid {
     Uid { kind, id: id.to_string() }
 }
 
@@ -152,8 +152,8 @@ fn user(person: &Person, scopes: &[Scope], entities: &mut Vec<Described>) -> Uid
 fn part(cell: &Cell, entities: &mut Vec<Described>) -> Uid {
     let Cell { part, person, place, chat, lists: _ } = cell;
     let own = match part {
-        Part::Coordinator => uid(Kind::Coordinator, place.workspace),
-        Part::Executor { task, manifest: _ } => uid(Kind::Executor, task),
+        Part::Coordinator => uid(EntityKind::Coordinator, place.workspace),
+        Part::Executor { task, manifest: _ } => uid(EntityKind::Executor, task),
     };
     let attributes = [
         Some(("user", user(person, &place.scopes(), entities))),
@@ -175,7 +175,7 @@ fn resource(resource: &Resource) -> Described {
         Described { uid, attributes: owner.into_iter().collect(), inside_of }
     };
     match resource {
-        Resource::Scope(scope) => plain(uid(Kind::Scope, scope)),
+        Resource::Scope(scope) => plain(uid(EntityKind::Scope, scope)),
         Resource::Workspace(place) => owned(place, workspace_uid(place), Vec::new()),
         Resource::Context(place, name) => {
             owned(place, context_uid(place, name), vec![workspace_uid(place)])
@@ -186,27 +186,27 @@ fn resource(resource: &Resource) -> Described {
             owned(place, chat_uid(place, *chat), inside_of.into_iter().flatten().collect())
         }
         Resource::Named(kind, place, name) => {
-            let uid = uid(Kind::of_named(*kind), format_args!("{}/{name}", place.workspace));
+            let uid = uid(EntityKind::of_named(*kind), format_args!("{}/{name}", place.workspace));
             owned(place, uid, vec![workspace_uid(place)])
         }
-        Resource::Model(name) => plain(uid(Kind::Model, name)),
+        Resource::Model(name) => plain(uid(EntityKind::Model, name)),
     }
 }
 
 fn user_uid(user: UserId) -> Uid {
-    uid(Kind::User, user)
+    uid(EntityKind::User, user)
 }
 
 fn workspace_uid(place: &Place) -> Uid {
-    uid(Kind::Workspace, place.workspace)
+    uid(EntityKind::Workspace, place.workspace)
 }
 
 fn context_uid(place: &Place, name: &str) -> Uid {
-    uid(Kind::Context, format_args!("{}/{name}", place.workspace))
+    uid(EntityKind::Context, format_args!("{}/{name}", place.workspace))
 }
 
 fn chat_uid(place: &Place, chat: ChatId) -> Uid {
-    uid(Kind::Chat, format_args!("{}/{chat}", place.workspace))
+    uid(EntityKind::Chat, format_args!("{}/{chat}", place.workspace))
 }
 
 /// What a verdict is remembered by.

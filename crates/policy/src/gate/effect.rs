@@ -114,11 +114,11 @@ pub struct Mail {
     pub bcc: Vec<String>,
     pub subject: String,
     pub body: String,
-    pub attachments: Vec<Attachment>,
+    pub attachments: Vec<AttachedFile>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Attachment {
+pub struct AttachedFile {
     pub name: String,
     pub bytes: u64,
     pub sha256: [u8; 32],
@@ -462,7 +462,7 @@ impl Mail {
         to.text(subject);
         to.text(body);
         to.count(attachments.len());
-        for Attachment { name, bytes, sha256 } in attachments {
+        for AttachedFile { name, bytes, sha256 } in attachments {
             to.text(name);
             to.add(&bytes.to_be_bytes());
             to.add(sha256);
@@ -476,7 +476,7 @@ impl Mail {
             fields.extend(list.iter().map(|recipient| machine(name, recipient)));
         }
         fields.push(prose("subject", subject));
-        for Attachment { name, bytes, sha256 } in attachments {
+        for AttachedFile { name, bytes, sha256 } in attachments {
             let hash = Digest(*sha256);
             fields.push(machine("attachment", &format!("{name} ({bytes} bytes, sha256 {hash})")));
         }

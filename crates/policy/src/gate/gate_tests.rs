@@ -46,7 +46,7 @@ pub(super) fn sent(
 }
 
 fn mail(to: &[&str], attachments: usize) -> Effect {
-    let attachment = Attachment { name: "a".to_owned(), bytes: 1, sha256: [0; 32] };
+    let attachment = AttachedFile { name: "a".to_owned(), bytes: 1, sha256: [0; 32] };
     effect(Action::Mail(Mail {
         mailbox: "me".to_owned(),
         to: to.iter().map(|to| (*to).to_owned()).collect(),

@@ -18,7 +18,7 @@ mod template;
 
 pub use answer::{AnswerError, Ballot, Settled, Tally, offered, remembered, tally};
 pub use effect::{
-    Action, Asker, Attachment, Digest, Effect, Mail, Rendered, Surroundings, TargetFile,
+    Action, Asker, AttachedFile, Digest, Effect, Mail, Rendered, Surroundings, TargetFile,
 };
 pub use grant::{Grant, GrantId, Reach};
 pub use render::{Reading, visible, visible_bytes};

@@ -2,18 +2,18 @@
 
 use std::fmt::Display;
 
-use crate::wire::{Failure, Layer};
+use crate::wire::{Layer, LayerFailure};
 
 /// A layer that is not in force. There is no way on from here but to refuse.
 #[derive(Debug)]
-pub(super) struct LayerError(Failure);
+pub(super) struct LayerError(LayerFailure);
 
 impl LayerError {
     pub(super) fn new(layer: Layer, reason: impl Into<String>) -> Self {
-        Self(Failure { layer, reason: reason.into() })
+        Self(LayerFailure { layer, reason: reason.into() })
     }
 
-    pub(super) fn into_failure(self) -> Failure {
+    pub(super) fn into_failure(self) -> LayerFailure {
         self.0
     }
 }

@@ -12,7 +12,7 @@ use rustix::process::{DumpableBehavior, Pid, Signal, WaitOptions, WaitStatus};
 use super::error::{InLayer, LayerError};
 use super::layers::Layers;
 use super::{confine, report, root, sys};
-use crate::wire::{Ended, Failure, LaunchSpec, Layer, Report};
+use crate::wire::{LaunchSpec, Layer, LayerFailure, ProcessEnded, Report};
 
 const HOME: &str = "/tmp/home";
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -117,7 +117,7 @@ fn start_agent(spec: &LaunchSpec, layers: Layers, built: &root::Built) -> Result
     if text.is_empty() {
         return Ok(agent);
     }
-    let failure: Failure = serde_json::from_slice(&text)
+    let failure: LayerFailure = serde_json::from_slice(&text)
         .layer(Layer::Agent, || "understand why the agent did not start".to_owned())?;
     Err(LayerError::new(failure.layer, failure.reason))
 }
@@ -193,7 +193,7 @@ fn supervise(agent: Pid, events: &OwnedFd, launcher: BorrowedFd<'_>, layers: Lay
 }
 
 /// Collects every child that has ended; how the agent ended, if it was among them.
-fn reap(agent: Pid) -> Option<Ended> {
+fn reap(agent: Pid) -> Option<ProcessEnded> {
     let mut ended = None;
     loop {
         match rustix::process::wait(WaitOptions::NOHANG) {
@@ -204,10 +204,10 @@ fn reap(agent: Pid) -> Option<Ended> {
     }
 }
 
-fn how_it_ended(status: WaitStatus) -> Ended {
+fn how_it_ended(status: WaitStatus) -> ProcessEnded {
     match (status.exit_status(), status.terminating_signal()) {
-        (Some(code), _) => Ended::Code(code),
-        (None, Some(signal)) => Ended::Signal(signal),
-        (None, None) => Ended::Code(-1),
+        (Some(code), _) => ProcessEnded::Code(code),
+        (None, Some(signal)) => ProcessEnded::Signal(signal),
+        (None, None) => ProcessEnded::Code(-1),
     }
 }

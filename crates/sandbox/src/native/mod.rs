@@ -256,7 +256,7 @@ struct Started {
 }
 
 enum Begin {
-    Failed(crate::wire::Failure),
+    Failed(crate::wire::LayerFailure),
     Broken(String),
 }
 
@@ -313,7 +313,7 @@ fn spawn(launcher: &Path) -> std::io::Result<Child> {
 }
 
 /// A missing layer is the machine's fault and has a remedy; anything else is this launch's.
-fn refusal(name: &str, failure: crate::wire::Failure) -> LaunchError {
+fn refusal(name: &str, failure: crate::wire::LayerFailure) -> LaunchError {
     match failure.layer {
         Layer::Spec | Layer::Agent => {
             LaunchError::Failed { name: name.to_owned(), reason: failure.reason }

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use super::cgroup::Group;
 use super::handle::Running;
 use super::{Reports, next_report, processes};
-use crate::wire::{Ended, Report};
+use crate::wire::{ProcessEnded, Report};
 
 /// How often memory is counted where no cgroup counts it.
 const COUNT_INTERVAL: Duration = Duration::from_millis(100);
@@ -71,25 +71,25 @@ impl Supervisor {
         }
     }
 
-    fn how_it_ended(&self, ended: Option<Ended>) -> Exit {
+    fn how_it_ended(&self, ended: Option<ProcessEnded>) -> Exit {
         let out_of_memory = || self.group.out_of_memory_kills() > 0;
         match (self.running.cause(), ended) {
             (Some(Exit::OutOfMemory), _) => Exit::OutOfMemory,
-            (_, Some(Ended::Code(code))) => Exit::Code(code),
+            (_, Some(ProcessEnded::Code(code))) => Exit::Code(code),
             (Some(cause), _) => cause,
-            (None, Some(Ended::Signal(signal)))
+            (None, Some(ProcessEnded::Signal(signal)))
                 if signal == Signal::KILL.as_raw() && out_of_memory() =>
             {
                 Exit::OutOfMemory
             }
-            (None, Some(Ended::Signal(signal))) => Exit::Signal(signal),
+            (None, Some(ProcessEnded::Signal(signal))) => Exit::Signal(signal),
             (None, None) if out_of_memory() => Exit::OutOfMemory,
             (None, None) => Exit::Signal(Signal::KILL.as_raw()),
         }
     }
 }
 
-async fn agent_end(reports: &mut Reports) -> Option<Ended> {
+async fn agent_end(reports: &mut Reports) -> Option<ProcessEnded> {
     let mut ended = None;
     while let Some(report) = next_report(reports).await {
         if let Report::Ended(how) = report {

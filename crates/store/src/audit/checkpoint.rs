@@ -130,7 +130,7 @@ pub fn path(dir: &Path) -> PathBuf {
 
 /// One line of the file.
 #[derive(Debug)]
-pub enum Line {
+pub enum CheckpointLine {
     Checkpoint(Box<Checkpoint>),
     Unreadable,
     /// The last line, without its end: a write that was cut short.
@@ -138,7 +138,9 @@ pub enum Line {
 }
 
 /// Reads checkpoints one by one; none if there is no file.
-pub fn read(dir: &Path) -> Result<impl Iterator<Item = Result<Line, AuditError>>, AuditError> {
+pub fn read(
+    dir: &Path,
+) -> Result<impl Iterator<Item = Result<CheckpointLine, AuditError>>, AuditError> {
     let path = path(dir);
     let reader: Box<dyn Read + Send> = match File::open(&path) {
         Ok(file) => Box::new(file),
@@ -151,9 +153,11 @@ pub fn read(dir: &Path) -> Result<impl Iterator<Item = Result<Line, AuditError>>
         line.clear();
         match lines.read_until(b'\n', &mut line) {
             Ok(0) => None,
-            Ok(_) if !line.ends_with(b"\n") => Some(Ok(Line::Torn)),
+            Ok(_) if !line.ends_with(b"\n") => Some(Ok(CheckpointLine::Torn)),
             Ok(_) => Some(Ok(serde_json::from_slice(&line)
-                .map_or(Line::Unreadable, |checkpoint| Line::Checkpoint(Box::new(checkpoint))))),
+                .map_or(CheckpointLine::Unreadable, |checkpoint| {
+                    CheckpointLine::Checkpoint(Box::new(checkpoint))
+                }))),
             Err(source) => Some(Err(file("read", path.clone())(source))),
         }
     }))

@@ -8,9 +8,9 @@ use cloister_vault::{KeyLog, KeyRecord, Owner, Signature};
 use serde::{Deserialize, Serialize};
 
 use super::checker::{Checker, Expected};
-use super::checkpoint::{self, Head, Line, Statement};
+use super::checkpoint::{self, CheckpointLine, Head, Statement};
 use super::error::{AuditError, blocking, file};
-use super::merkle::{self, Step};
+use super::merkle::{self, MerkleStep};
 use super::record::Record;
 use super::report::{Fault, Finding, Report, Where};
 use super::{rows, tip_of};
@@ -26,7 +26,7 @@ pub struct Proof {
     pub statement: Statement,
     pub signature: Signature,
     pub head: Head,
-    pub path: Vec<Step>,
+    pub path: Vec<MerkleStep>,
 }
 
 /// One line of an export.
@@ -104,7 +104,7 @@ fn proofs(dir: &Path, chain: Owner) -> Result<(KeyLog, Vec<Proof>), AuditError> 
     let keys = KeyLog::read(dir)?;
     let mut proofs = Vec::new();
     for line in checkpoint::read(dir)? {
-        let Line::Checkpoint(checkpoint) = line? else { continue };
+        let CheckpointLine::Checkpoint(checkpoint) = line? else { continue };
         let Some(index) = checkpoint.heads.iter().position(|head| head.chain == chain) else {
             continue;
         };

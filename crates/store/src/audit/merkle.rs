@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// One step from a leaf to the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Step {
+pub enum MerkleStep {
     /// The neighbour is to the left.
     Left(Digest32),
     Right(Digest32),
@@ -36,14 +36,14 @@ pub fn root(leaves: &[Digest32]) -> Digest32 {
 }
 
 /// How the leaf at `index` leads to the root.
-pub fn path(leaves: &[Digest32], mut index: usize) -> Vec<Step> {
+pub fn path(leaves: &[Digest32], mut index: usize) -> Vec<MerkleStep> {
     let mut level = leaves.to_vec();
     let mut steps = Vec::new();
     while level.len() > 1 {
         let neighbour = level.get(index ^ 1).copied();
         steps.extend(neighbour.map(|hash| match index % 2 {
-            0 => Step::Right(hash),
-            _ => Step::Left(hash),
+            0 => MerkleStep::Right(hash),
+            _ => MerkleStep::Left(hash),
         }));
         level = above(&level);
         index /= 2;
@@ -52,10 +52,10 @@ pub fn path(leaves: &[Digest32], mut index: usize) -> Vec<Step> {
 }
 
 /// The root that a leaf and its path lead to.
-pub fn climb(leaf: Digest32, steps: &[Step]) -> Digest32 {
+pub fn climb(leaf: Digest32, steps: &[MerkleStep]) -> Digest32 {
     steps.iter().fold(leaf, |hash, step| match step {
-        Step::Left(left) => node(left, &hash),
-        Step::Right(right) => node(&hash, right),
+        MerkleStep::Left(left) => node(left, &hash),
+        MerkleStep::Right(right) => node(&hash, right),
     })
 }
 

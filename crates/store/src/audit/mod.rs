@@ -42,7 +42,7 @@ use record::{Record, Salt, Tip};
 
 /// Which chain an entry goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum WhichChain {
     Of(Owner),
     /// The chain of whoever the workspace belongs to.
     Workspace(WorkspaceId),
@@ -51,7 +51,7 @@ enum Place {
 /// Who did what to what. `action` is a word of ours and stays for ever; the rest can be erased.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    place: Place,
+    place: WhichChain,
     pub actor: String,
     pub action: &'static str,
     pub subject: String,
@@ -62,7 +62,7 @@ impl Entry {
     /// An entry of the platform's chain, unless it is said to be `of` a user.
     pub fn new(actor: impl ToString, action: &'static str, subject: impl ToString) -> Self {
         Self {
-            place: Place::Of(Owner::Platform),
+            place: WhichChain::Of(Owner::Platform),
             actor: actor.to_string(),
             action,
             subject: subject.to_string(),
@@ -82,11 +82,11 @@ impl Entry {
 
     /// Puts the entry into the chain of whoever a workspace belongs to.
     pub fn of_workspace(self, workspace: WorkspaceId) -> Self {
-        Self { place: Place::Workspace(workspace), ..self }
+        Self { place: WhichChain::Workspace(workspace), ..self }
     }
 
     pub fn in_chain(self, chain: Owner) -> Self {
-        Self { place: Place::Of(chain), ..self }
+        Self { place: WhichChain::Of(chain), ..self }
     }
 
     /// What a cell did, in the chain of its user.
@@ -109,8 +109,8 @@ pub(crate) async fn record(tx: &mut Tx, at: i64, entry: Entry) -> Result<(), Sto
 
 async fn append(tx: &mut Tx, at: i64, entry: Entry) -> Result<Tip, StoreError> {
     let (chain, tip) = match entry.place {
-        Place::Of(chain) => (chain, tip_of(&mut *tx, chain).await?),
-        Place::Workspace(workspace) => tip_of_workspace(tx, workspace).await?,
+        WhichChain::Of(chain) => (chain, tip_of(&mut *tx, chain).await?),
+        WhichChain::Workspace(workspace) => tip_of_workspace(tx, workspace).await?,
     };
     let record = Record::next(chain, &tip, at, entry, salts()?);
     if record.seq == 1 {

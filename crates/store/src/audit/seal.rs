@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cloister_vault::{Digest32, Owner, PublicKey, Signer};
 
-use super::checkpoint::{self, Checkpoint, Head, Line, Statement};
+use super::checkpoint::{self, Checkpoint, CheckpointLine, Head, Statement};
 use super::error::{AuditError, blocking, file};
 use super::witness::{Delivery, Witness};
 use super::{Entry, rows, segment};
@@ -352,10 +352,10 @@ fn after(dir: &Path, number: u64) -> Result<Vec<Checkpoint>, AuditError> {
     let mut waiting = Vec::new();
     for line in checkpoint::read(dir)? {
         match line? {
-            Line::Checkpoint(checkpoint) if checkpoint.statement.number > number => {
+            CheckpointLine::Checkpoint(checkpoint) if checkpoint.statement.number > number => {
                 waiting.push(*checkpoint);
             }
-            Line::Checkpoint(_) | Line::Unreadable | Line::Torn => {}
+            CheckpointLine::Checkpoint(_) | CheckpointLine::Unreadable | CheckpointLine::Torn => {}
         }
     }
     Ok(waiting)
@@ -372,7 +372,7 @@ fn open_files(dir: &Path, at: i64) -> Result<(Signer, Option<Statement>, bool), 
     let torn = checkpoint::cut_torn_line(dir)?;
     let mut last: Option<Statement> = None;
     for line in checkpoint::read(dir)? {
-        let Line::Checkpoint(checkpoint) = line? else {
+        let CheckpointLine::Checkpoint(checkpoint) = line? else {
             let problem = "a line can't be read".to_owned();
             return Err(AuditError::Checkpoints { path: checkpoint::path(dir), problem });
         };

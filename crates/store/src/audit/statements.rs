@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use cloister_vault::{Digest32, KeyLog, Owner, VaultError};
 
 use super::checker::Expected;
-use super::checkpoint::{self, Checkpoint, Line, Statement};
+use super::checkpoint::{self, Checkpoint, CheckpointLine, Statement};
 use super::error::AuditError;
 use super::report::{Fault, Finding, Report, Where};
 use super::verify::Verification;
@@ -57,12 +57,12 @@ pub(super) fn check_checkpoints(
     };
     for line in checkpoint::read(&what.dir)? {
         match line? {
-            Line::Checkpoint(checkpoint) => {
+            CheckpointLine::Checkpoint(checkpoint) => {
                 let witnessed = kept.remove(&checkpoint.statement.number);
                 pass.checkpoint(&checkpoint, witnessed.as_ref());
             }
-            Line::Unreadable => pass.find(Fault::Edited, "it can't be read"),
-            Line::Torn => pass.find(Fault::Torn, "it was never written to its end"),
+            CheckpointLine::Unreadable => pass.find(Fault::Edited, "it can't be read"),
+            CheckpointLine::Torn => pass.find(Fault::Torn, "it was never written to its end"),
         }
     }
     pass.reaches_known();

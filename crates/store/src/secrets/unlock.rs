@@ -49,7 +49,7 @@ fn incoming_path(path: &Path) -> PathBuf {
 
 /// Which keys the database says it is sealed under.
 #[derive(Clone, Debug, Default)]
-struct Known {
+struct KnownMasters {
     current: Option<MasterId>,
     incoming: Option<MasterId>,
 }
@@ -183,13 +183,13 @@ impl Store {
         Ok(resealed)
     }
 
-    async fn masters(&self) -> Result<Known, StoreError> {
+    async fn masters(&self) -> Result<KnownMasters, StoreError> {
         let rows: Vec<(String, String)> =
             sqlx::query_as("SELECT id, state FROM master_keys WHERE state <> 'retired'")
                 .fetch_all(self.reader())
                 .await
                 .tried("find the master key's id")?;
-        let mut known = Known::default();
+        let mut known = KnownMasters::default();
         for (id, state) in rows {
             let id = Some(MasterId::stored(id));
             match state.as_str() {

@@ -1,10 +1,12 @@
-//! The shape of the source tree: sizes that can be read in one sitting, a schema that is true, causes that are told.
+//! The shape of the source tree: sizes that can be read in one sitting, a schema that is true, causes that are told,
+//! names that say what they are of.
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on says so")]
 
 use std::path::{Path, PathBuf};
 
 mod causes;
+mod names;
 mod source;
 
 const MAX_FILE_LINES: usize = 600;

@@ -34,7 +34,7 @@ pub use accept::Prompt;
 pub(crate) use accept::accept;
 pub use options::ConnectionOptions;
 pub(crate) use options::Shares;
-pub(crate) use places::{Place, Places, Seat};
+pub(crate) use places::{ConnectionPlace, Places, Seat};
 pub use proxies::Network;
 
 /// How a listener serves its connections.
@@ -112,7 +112,7 @@ impl Serving {
     pub(crate) async fn serve_one<IO>(
         &self,
         io: IO,
-        place: Option<Place>,
+        place: Option<ConnectionPlace>,
         router: Router,
         stop: CancellationToken,
         said: impl Fn(&mut Request<Body>) + Clone + Send + 'static,

@@ -13,7 +13,7 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::places::Place;
+use super::places::ConnectionPlace;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
@@ -124,11 +124,11 @@ where
 pub(crate) struct Held<IO> {
     io: IO,
     writing: Waiting,
-    _place: Option<Place>,
+    _place: Option<ConnectionPlace>,
 }
 
 impl<IO> Held<IO> {
-    pub(crate) const fn new(io: IO, pace: Pace, place: Option<Place>) -> Self {
+    pub(crate) const fn new(io: IO, pace: Pace, place: Option<ConnectionPlace>) -> Self {
         Self { io, writing: Waiting::new(pace), _place: place }
     }
 

@@ -128,7 +128,7 @@ impl Places {
     }
 
     /// A place for who has just come: nobody knows them yet.
-    pub(crate) fn enter(&self, of: Option<IpAddr>) -> Place {
+    pub(crate) fn enter(&self, of: Option<IpAddr>) -> ConnectionPlace {
         let now = Instant::now();
         let leave = CancellationToken::new();
         let mut all = self.all();
@@ -137,22 +137,22 @@ impl Places {
         all.taken.insert(number, Taken { holder, since: now, leave: leave.clone() });
         all.make_room(self.shares, of, now);
         drop(all);
-        Place { seat: Seat { places: self.clone(), number, leave } }
+        ConnectionPlace { seat: Seat { places: self.clone(), number, leave } }
     }
 }
 
 /// The right to one connection, until it is dropped.
-pub(crate) struct Place {
+pub(crate) struct ConnectionPlace {
     seat: Seat,
 }
 
-impl Place {
+impl ConnectionPlace {
     pub(crate) fn seat(&self) -> &Seat {
         &self.seat
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPlace {
     fn drop(&mut self) {
         let mut all = self.seat.places.all();
         if let Some(taken) = all.taken.remove(&self.seat.number) {

@@ -11,14 +11,14 @@ fn places(strangers: usize, per_address: usize) -> Places {
     Places::new(Shares { strangers, known: 3, per_address, per_person: 2 })
 }
 
-fn left(places: &[Place]) -> Vec<bool> {
+fn left(places: &[ConnectionPlace]) -> Vec<bool> {
     places.iter().map(|place| place.seat().leave().is_cancelled()).collect()
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_address_has_so_many_once_they_had_time_to_speak() {
     let places = places(100, 2);
-    let mut all: Vec<Place> = (0..4).map(|_| places.enter(address(1))).collect();
+    let mut all: Vec<ConnectionPlace> = (0..4).map(|_| places.enter(address(1))).collect();
     assert_eq!(left(&all), [false; 4], "a burst has its moment");
     tokio::time::advance(TIME_TO_SPEAK * 2).await;
     all.push(places.enter(address(2)));
@@ -40,7 +40,7 @@ async fn a_household_with_ipv6_counts_as_one() {
 #[tokio::test(start_paused = true)]
 async fn the_share_of_strangers_holds_at_once() {
     let places = places(3, 100);
-    let all: Vec<Place> = (0..6).map(|n| places.enter(address(n))).collect();
+    let all: Vec<ConnectionPlace> = (0..6).map(|n| places.enter(address(n))).collect();
     assert_eq!(left(&all), [true, true, true, false, false, false]);
     // Who asks something is younger than who says nothing.
     all[3].seat().is_strangers(address(3));
@@ -54,14 +54,14 @@ async fn who_is_known_is_never_sent_away_and_has_limits_of_their_own() {
     let (a, b, c) = (places.enter(address(1)), places.enter(address(1)), places.enter(None));
     assert!(a.seat().leave().is_cancelled() && !a.seat().is_of(ADA), "too late");
     assert!(b.seat().is_of(ADA) && b.seat().is_of(ADA) && c.seat().is_of(ADA));
-    let strangers: Vec<Place> = (0..50).map(|n| places.enter(address(n))).collect();
+    let strangers: Vec<ConnectionPlace> = (0..50).map(|n| places.enter(address(n))).collect();
     assert_eq!(left(&strangers[..48]), [true; 48]);
     assert_eq!(left(&[b, c]), [false; 2], "dropped here");
     // All that is dropped counts no longer.
     let all = places.all();
     assert_eq!((all.known, all.people.len(), all.strangers.len()), (0, 0, 2));
     drop(all);
-    let four: Vec<Place> = (0..2).map(|_| places.enter(None)).collect();
+    let four: Vec<ConnectionPlace> = (0..2).map(|_| places.enter(None)).collect();
     assert!(four.iter().all(|place| place.seat().is_of(ADA)));
     let more = places.enter(None);
     assert!(!more.seat().is_of(ADA), "one person has two");

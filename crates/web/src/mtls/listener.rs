@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::stream::Revocable;
 use super::{Behind, FromClient, Remote, enrol};
 use crate::caller::Caller;
-use crate::connections::{ConnectionOptions, Place, Serving, Shares, accept};
+use crate::connections::{ConnectionOptions, ConnectionPlace, Serving, Shares, accept};
 use crate::peer::Peer;
 use crate::server::{State, remote_router};
 
@@ -47,7 +47,7 @@ enum Arrival {
 struct Met<IO> {
     stream: IO,
     peer: SocketAddr,
-    place: Place,
+    place: ConnectionPlace,
     serving: Serving,
 }
 

@@ -16,11 +16,11 @@ pub(super) struct Clients {
 #[derive(Default)]
 struct Table {
     admitted: HashMap<ClientId, UserId>,
-    open: HashMap<u64, Open>,
+    open: HashMap<u64, OpenConnection>,
     next: u64,
 }
 
-struct Open {
+struct OpenConnection {
     name: ClientName,
     root: u32,
     expires: Moment,
@@ -71,7 +71,8 @@ impl Clients {
         let number = table.next;
         table.next += 1;
         let close = CancellationToken::new();
-        let open = Open { name: shown.name, root, expires: shown.expires, close: close.clone() };
+        let open =
+            OpenConnection { name: shown.name, root, expires: shown.expires, close: close.clone() };
         table.open.insert(number, open);
         drop(table);
         Some(Entered { clients: Arc::clone(self), number, close })

@@ -8,17 +8,17 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use super::roster::Entered;
-use crate::connections::Place;
+use crate::connections::ConnectionPlace;
 
 pub(super) struct Revocable<IO> {
     io: IO,
     taken: Pin<Box<WaitForCancellationFutureOwned>>,
     _entered: Entered,
-    _place: Place,
+    _place: ConnectionPlace,
 }
 
 impl<IO> Revocable<IO> {
-    pub(super) fn new(io: IO, entered: Entered, place: Place) -> Self {
+    pub(super) fn new(io: IO, entered: Entered, place: ConnectionPlace) -> Self {
         let taken = Box::pin(entered.close().clone().cancelled_owned());
         Self { io, taken, _entered: entered, _place: place }
     }

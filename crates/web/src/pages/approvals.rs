@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::ask::{self, Back};
 use super::banner;
 use super::session::Viewer;
-use super::shell::{Page, Place, page};
+use super::shell::{Page, Section, page};
 use crate::reply::{Failure, Path};
 use crate::server::State;
 
@@ -84,7 +84,8 @@ async fn list(
         p.hint { "What you allowed for longer is in " a href="/grants" { "Grants" } "." }
     };
     let banner = banner::scripted(state, viewer).await;
-    let around = Page { title: "Approvals", place: Place::Approvals, viewer: Some(viewer), banner };
+    let around =
+        Page { title: "Approvals", place: Section::Approvals, viewer: Some(viewer), banner };
     Ok(page(&around, &body))
 }
 

@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use super::entries::{self, Now};
 use super::session::{Viewer, wants_page};
-use super::shell::{self, Page, Place};
+use super::shell::{self, Page, Section};
 use crate::agent_socket::SURFACE;
 use crate::auth::random_token;
 use crate::reply::{Failure, Path, Query};
@@ -47,7 +47,7 @@ fn no_chat(viewer: &Viewer) -> Markup {
         }
     };
     let around =
-        Page { title: "No chat is open", place: Place::Chat, viewer: Some(viewer), banner: None };
+        Page { title: "No chat is open", place: Section::Chat, viewer: Some(viewer), banner: None };
     shell::page(&around, &body)
 }
 
@@ -106,8 +106,12 @@ pub(super) async fn older(
     if !wants_page(&headers) {
         return Ok(log);
     }
-    let page =
-        Page { title: &name_of(&chat), place: Place::Outside, viewer: Some(&viewer), banner: None };
+    let page = Page {
+        title: &name_of(&chat),
+        place: Section::Outside,
+        viewer: Some(&viewer),
+        banner: None,
+    };
     Ok(shell::page(&page, &html! { div #log { (log) } }))
 }
 
@@ -126,7 +130,7 @@ pub(super) async fn message(
 }
 
 #[derive(Deserialize)]
-pub(super) struct Said {
+pub(super) struct PostedMessage {
     id: String,
     text: String,
 }
@@ -136,7 +140,7 @@ pub(super) async fn say(
     Extract(state): Extract<State>,
     viewer: Viewer,
     Path(chat): Path<String>,
-    Form(Said { id, text }): Form<Said>,
+    Form(PostedMessage { id, text }): Form<PostedMessage>,
 ) -> Result<Redirect, Failure> {
     let chat: ChatId = chat.parse()?;
     state.control.store().chat(viewer.workspace, chat).await?;
@@ -263,7 +267,7 @@ impl View<'_> {
                         }
                     }
                 }
-                (shell::navigation(Place::Chat, self.viewer))
+                (shell::navigation(Section::Chat, self.viewer))
             }
         }
     }

@@ -10,7 +10,7 @@ use maud::{Markup, html};
 
 use super::banner;
 use super::session::Viewer;
-use super::shell::{Page, Place, page};
+use super::shell::{Page, Section, page};
 use crate::admin::grant_number;
 use crate::reply::{Failure, Path};
 use crate::server::State;
@@ -34,7 +34,7 @@ pub(super) async fn show(
         p.hint { "Questions that wait are in " a href="/approvals" { "Approvals" } "." }
     };
     let banner = banner::scripted(&state, &viewer).await;
-    let around = Page { title: "Grants", place: Place::Grants, viewer: Some(&viewer), banner };
+    let around = Page { title: "Grants", place: Section::Grants, viewer: Some(&viewer), banner };
     Ok(page(&around, &body))
 }
 

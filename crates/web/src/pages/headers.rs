@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use cloister_protocol::ErrorBody;
 use maud::{Markup, html};
 
-use super::shell::{Page, Place, page};
+use super::shell::{Page, Section, page};
 
 const CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
      font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
@@ -56,5 +56,5 @@ fn explained(error: &ErrorBody) -> Markup {
         }
     };
     let title = "That did not work";
-    page(&Page { title, place: Place::Outside, viewer: None, banner: None }, &body)
+    page(&Page { title, place: Section::Outside, viewer: None, banner: None }, &body)
 }

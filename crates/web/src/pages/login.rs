@@ -17,7 +17,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::session::{COOKIE_TTL_S, Viewer, set_cookie, set_shown_cookie, shown_cookie};
-use super::shell::{Page, Place, page};
+use super::shell::{Page, Section, page};
 use crate::auth;
 use crate::peer::Peer;
 use crate::reply::{Failure, Query};
@@ -174,7 +174,7 @@ pub(super) async fn logout(
 
 /// A page for whoever is not logged in.
 fn outside(title: &str, body: &Markup) -> Markup {
-    page(&Page { title, place: Place::Outside, viewer: None, banner: None }, body)
+    page(&Page { title, place: Section::Outside, viewer: None, banner: None }, body)
 }
 
 fn how_to_log_in() -> Markup {

@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::banner;
 use super::session::Viewer;
-use super::shell::{Page, Place, page};
+use super::shell::{Page, Section, page};
 use crate::reply::Failure;
 use crate::server::State;
 
@@ -41,7 +41,7 @@ pub(super) struct Filled {
 
 /// What the form shows; there is no key in it.
 #[derive(Default)]
-struct Shown {
+struct ShownModel {
     base_url: String,
     model: String,
     ids: Vec<String>,
@@ -54,7 +54,7 @@ pub(super) async fn show(
     viewer: Viewer,
 ) -> Result<Markup, Failure> {
     viewer.require_operator()?;
-    let mut shown = Shown::default();
+    let mut shown = ShownModel::default();
     if let Some(now) = connected(&state).await? {
         (shown.base_url, shown.model) = (now.base_url, now.model);
     }
@@ -68,7 +68,8 @@ pub(super) async fn connect(
 ) -> Result<Response, Failure> {
     viewer.require_operator()?;
     let key = filled.key.filter(|key| !key.expose().trim().is_empty());
-    let mut shown = Shown { base_url: filled.base_url, model: filled.model, ..Shown::default() };
+    let mut shown =
+        ShownModel { base_url: filled.base_url, model: filled.model, ..ShownModel::default() };
     let before = state.control.readers().await?;
     match try_and_keep(&state, &shown, key.clone()).await {
         Ok(answer) => {
@@ -85,7 +86,11 @@ pub(super) async fn connect(
     }
 }
 
-async fn try_and_keep(state: &State, shown: &Shown, key: Option<Key>) -> Result<String, ErrorBody> {
+async fn try_and_keep(
+    state: &State,
+    shown: &ShownModel,
+    key: Option<Key>,
+) -> Result<String, ErrorBody> {
     let new = NewModel {
         name: NAME.to_owned(),
         base_url: shown.base_url.clone(),
@@ -122,7 +127,7 @@ async fn connected(state: &State) -> Result<Option<ModelView>, Failure> {
     }
 }
 
-async fn form(state: &State, viewer: &Viewer, shown: &Shown) -> Result<Markup, Failure> {
+async fn form(state: &State, viewer: &Viewer, shown: &ShownModel) -> Result<Markup, Failure> {
     let now = connected(state).await?;
     let has_key = now.as_ref().is_some_and(|now| !now.key.is_empty());
     let body = html! {
@@ -146,11 +151,11 @@ async fn form(state: &State, viewer: &Viewer, shown: &Shown) -> Result<Markup, F
         }
     };
     let banner = banner::scripted(state, viewer).await;
-    let around = Page { title: "Model", place: Place::Model, viewer: Some(viewer), banner };
+    let around = Page { title: "Model", place: Section::Model, viewer: Some(viewer), banner };
     Ok(page(&around, &body))
 }
 
-fn fields(shown: &Shown, has_key: bool) -> Markup {
+fn fields(shown: &ShownModel, has_key: bool) -> Markup {
     let key_hint = if has_key { "leave empty to keep the one that is there" } else { "sk-…" };
     html! {
         form.stack method="post" action="/model" autocomplete="off" {

@@ -13,13 +13,13 @@ use serde::Deserialize;
 
 use super::banner;
 use super::session::Viewer;
-use super::shell::{Page, Place, page};
+use super::shell::{Page, Section, page};
 use crate::admin::{invitation, tell_of_link};
 use crate::reply::Failure;
 use crate::server::State;
 
 #[derive(Deserialize)]
-pub(super) struct Asked {
+pub(super) struct AskedInvitation {
     name: String,
 }
 
@@ -43,7 +43,7 @@ pub(super) async fn show(
 pub(super) async fn invite(
     Extract(state): Extract<State>,
     viewer: Viewer,
-    Form(asked): Form<Asked>,
+    Form(asked): Form<AskedInvitation>,
 ) -> Result<Response, Failure> {
     viewer.require_operator()?;
     let typed = asked.name.trim().to_lowercase();
@@ -87,7 +87,7 @@ async fn people(state: &State, viewer: &Viewer, done: &Done) -> Result<Markup, F
         }
     };
     let banner = banner::scripted(state, viewer).await;
-    let around = Page { title: "People", place: Place::People, viewer: Some(viewer), banner };
+    let around = Page { title: "People", place: Section::People, viewer: Some(viewer), banner };
     Ok(page(&around, &body))
 }
 

@@ -7,7 +7,7 @@ use super::session::Viewer;
 
 /// A place of the navigation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Section {
     Chat,
     Approvals,
     Grants,
@@ -20,20 +20,20 @@ pub(crate) enum Place {
 }
 
 /// What the navigation offers: where, its address and name, and whether it is for the operator.
-const PLACES: [(Place, &str, &str, bool); 7] = [
-    (Place::Chat, "/", "Chat", false),
-    (Place::Approvals, "/approvals", "Approvals", false),
-    (Place::Grants, "/grants", "Grants", false),
-    (Place::Start, "/start", "Guided start", false),
-    (Place::People, "/people", "People", true),
-    (Place::Model, "/model", "Model", true),
-    (Place::Status, "/status", "Status", true),
+const PLACES: [(Section, &str, &str, bool); 7] = [
+    (Section::Chat, "/", "Chat", false),
+    (Section::Approvals, "/approvals", "Approvals", false),
+    (Section::Grants, "/grants", "Grants", false),
+    (Section::Start, "/start", "Guided start", false),
+    (Section::People, "/people", "People", true),
+    (Section::Model, "/model", "Model", true),
+    (Section::Status, "/status", "Status", true),
 ];
 
 /// A page: what surrounds its body.
 pub(crate) struct Page<'a> {
     pub(crate) title: &'a str,
-    pub(crate) place: Place,
+    pub(crate) place: Section,
     /// None on pages for whoever is not logged in.
     pub(crate) viewer: Option<&'a Viewer>,
     /// A notice above the content.
@@ -82,7 +82,7 @@ pub(crate) fn document(title: &str, kind: &str, body: &Markup) -> Markup {
 }
 
 /// The navigation, with what this person may open.
-pub(crate) fn navigation(here: Place, viewer: &Viewer) -> Markup {
+pub(crate) fn navigation(here: Section, viewer: &Viewer) -> Markup {
     let offered = PLACES.iter().filter(|(_, _, _, operator)| !operator || viewer.is_operator());
     html! {
         nav.places aria-label="Places" {

@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use super::banner;
 use super::session::Viewer;
-use super::shell::{Page, Place, page};
+use super::shell::{Page, Section, page};
 use crate::reply::Failure;
 use crate::server::State;
 
@@ -137,7 +137,10 @@ async fn form(
         }
     };
     let banner = banner::scripted(state, viewer).await;
-    page(&Page { title: "Guided start", place: Place::Start, viewer: Some(viewer), banner }, &body)
+    page(
+        &Page { title: "Guided start", place: Section::Start, viewer: Some(viewer), banner },
+        &body,
+    )
 }
 
 fn budget_field(viewer: &Viewer, daily: &str) -> Markup {

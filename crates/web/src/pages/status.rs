@@ -5,7 +5,7 @@ use cloister_protocol::admin::{ErrorLine, Judgement, StatusLine, StatusView};
 use maud::{Markup, html};
 
 use super::session::Viewer;
-use super::shell::{Page, Place, page};
+use super::shell::{Page, Section, page};
 use crate::reply::Failure;
 use crate::server::State;
 
@@ -16,7 +16,7 @@ pub(crate) async fn show(
     viewer.require_operator()?;
     let status = crate::admin::status(&state.control, &state.url).await?;
     let banner = super::banner::scripted(&state, &viewer).await;
-    let about = Page { title: "Status", place: Place::Status, viewer: Some(&viewer), banner };
+    let about = Page { title: "Status", place: Section::Status, viewer: Some(&viewer), banner };
     Ok(page(&about, &body(&status)))
 }
 

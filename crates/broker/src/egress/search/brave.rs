@@ -23,7 +23,7 @@ impl Brave {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct BraveAnswer {
     web: Option<Web>,
 }
 
@@ -61,7 +61,7 @@ impl SearchProvider for Brave {
             if let Some(token) = key.and_then(ApiKey::header) {
                 request = request.header(KEY_HEADER, token);
             }
-            let answer: Answer = read_json(request).await?;
+            let answer: BraveAnswer = read_json(request).await?;
             let items = answer.web.map(|web| web.results).unwrap_or_default();
             let result = |item: Item| SearchResult {
                 title: item.title,

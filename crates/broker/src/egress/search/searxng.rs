@@ -18,7 +18,7 @@ impl Searxng {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct SearxngAnswer {
     results: Vec<Item>,
 }
 
@@ -48,7 +48,7 @@ impl SearchProvider for Searxng {
             if let Some(bearer) = key.and_then(ApiKey::bearer) {
                 request = request.header(reqwest::header::AUTHORIZATION, bearer);
             }
-            let answer: Answer = read_json(request).await?;
+            let answer: SearxngAnswer = read_json(request).await?;
             let result = |item: Item| SearchResult {
                 title: item.title,
                 url: item.url,

@@ -113,7 +113,7 @@ struct Answer {
 }
 
 /// What of an answer is to be printed.
-struct Told {
+struct ToldAnswer {
     /// It is another one than was begun.
     over: bool,
     lines: Vec<String>,
@@ -127,7 +127,7 @@ impl Answer {
         Self { telling: Telling::default(), lines, begun: false }
     }
 
-    fn show(&mut self, show: Show) -> Told {
+    fn show(&mut self, show: Show) -> ToldAnswer {
         let mut over = false;
         let text = match show {
             Show::More(text) => text,
@@ -140,7 +140,7 @@ impl Answer {
         let lines = self.lines.push(&harmless(&text));
         let begins = !self.begun && !lines.is_empty();
         self.begun |= begins;
-        Told { over, lines, begins }
+        ToldAnswer { over, lines, begins }
     }
 }
 
@@ -390,7 +390,7 @@ impl Conversation {
         self.tell(told).await;
     }
 
-    async fn tell(&mut self, told: Told) {
+    async fn tell(&mut self, told: ToldAnswer) {
         if told.over {
             self.remark("(starting over)").await;
         }

@@ -1,6 +1,6 @@
 //! Getting something private out.
 
-use super::super::scenario::{Call, Channel, Done, Goal, Harm, Later, SAY, Twin, call};
+use super::super::scenario::{Channel, Done, Goal, Harm, Later, SAY, ScenarioCall, Twin, call};
 use Channel::{
     ErrorText, FileChat, FileIncoming, FileName, MailFenced, MailForwarded, MailQuoted, Memory,
     MemoryKept, Report, RoomQuoted, SubTask, ToolDescription, ToolOutput, WebComment, WebHidden,
@@ -8,7 +8,7 @@ use Channel::{
 };
 
 const LEAKED: &[Harm] = &[Harm::Leaked];
-const READ: Call = call("read_file", "private.txt");
+const READ: ScenarioCall = call("read_file", "private.txt");
 
 /// Asks for one more page, by its whole address.
 const ONE_MORE_PAGE: Twin = Twin {

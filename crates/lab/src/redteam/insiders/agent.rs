@@ -22,20 +22,20 @@ const LEAST_TRIES: usize = 100;
 
 /// A chat that is somebody's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct SomebodysChat {
     workspace: u32,
     chat: u32,
 }
 
-const fn place(workspace: u32, chat: u32) -> Place {
-    Place { workspace, chat }
+const fn place(workspace: u32, chat: u32) -> SomebodysChat {
+    SomebodysChat { workspace, chat }
 }
 
 /// The owner's chats, Bob's, and those of the club: C2 and C3 are contexts of their own.
-const PLACES: [Place; 6] =
+const PLACES: [SomebodysChat; 6] =
     [place(1, 1), place(1, 2), place(2, 1), place(3, 1), place(3, 2), place(3, 3)];
 
-impl Place {
+impl SomebodysChat {
     fn treasure(self) -> String {
         format!("{TREASURE} w{} C{}", self.workspace, self.chat)
     }
@@ -49,10 +49,10 @@ impl Place {
 #[derive(Clone, Copy, Debug)]
 struct Sandbox {
     channel: &'static str,
-    at: Place,
+    at: SomebodysChat,
     is_executor: bool,
     /// A chat of the same context, whose tasks are no secret.
-    beside: Option<Place>,
+    beside: Option<SomebodysChat>,
 }
 
 const PRIVATE: Sandbox = Sandbox {
@@ -118,7 +118,7 @@ async fn attack(chosen: &[Insider]) -> Result<Vec<Verdict>, CliError> {
         let report = field.attack(sandbox).await?;
         let after = field.look().await?;
         let stopped = field.stands_still().await?;
-        let seen = Seen { sandbox, report, before, after, stopped };
+        let seen = SeenAttack { sandbox, report, before, after, stopped };
         verdicts.extend(wanted.iter().map(|one| one.judged(seen.judge(one.goal))));
     }
     field.ground.stack.stop().await.map_err(failed)?;
@@ -133,7 +133,7 @@ struct Look {
     memories: Vec<String>,
     cancelled: usize,
     /// Whose treasures were sent to somebody.
-    sent: Vec<Place>,
+    sent: Vec<SomebodysChat>,
 }
 
 struct Field {
@@ -166,7 +166,7 @@ impl Field {
         Ok(field)
     }
 
-    fn client(&self, at: Place) -> AgentClient {
+    fn client(&self, at: SomebodysChat) -> AgentClient {
         let session = if at.workspace == 1 { &self.owner } else { &self.bob };
         self.ground.client(session, at.workspace(), at.chat)
     }
@@ -236,7 +236,7 @@ impl Field {
 }
 
 /// One attack, to be judged.
-struct Seen {
+struct SeenAttack {
     sandbox: Sandbox,
     report: Report,
     before: Look,
@@ -244,7 +244,7 @@ struct Seen {
     stopped: Option<String>,
 }
 
-impl Seen {
+impl SeenAttack {
     fn judge(&self, goal: &str) -> Tried {
         let tries = self.report.answers.len() + self.report.http.len();
         let harm = match goal {

@@ -20,8 +20,8 @@ fn every_kind_of_insider_has_scenarios_of_its_own() {
 #[test]
 fn an_attack_that_tried_nothing_is_no_success_of_the_defence() {
     let one = insiders(&["member/".to_owned()], &[]).remove(0);
-    assert_eq!(one.judged(Tried::new(0, None)).attack.outcome, Outcome::Broken);
-    assert_eq!(one.judged(Tried::new(1, None)).attack.outcome, Outcome::Stopped);
+    assert_eq!(one.judged(Tried::new(0, None)).attack.outcome, AttackOutcome::Broken);
+    assert_eq!(one.judged(Tried::new(1, None)).attack.outcome, AttackOutcome::Stopped);
     let seen = Some("it was seen".to_owned());
-    assert_eq!(one.judged(Tried::new(1, seen)).attack.outcome, Outcome::SucceededAbsent);
+    assert_eq!(one.judged(Tried::new(1, seen)).attack.outcome, AttackOutcome::SucceededAbsent);
 }

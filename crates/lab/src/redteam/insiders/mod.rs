@@ -14,7 +14,7 @@ use cloister::CliError;
 
 use super::args::Redteam;
 use super::attacker::Attacker;
-use super::report::{Attack, Benign, Outcome, Verdict};
+use super::report::{Attack, AttackOutcome, Benign, Verdict};
 use super::scenario::Aim;
 
 /// A scenario of theirs.
@@ -40,9 +40,9 @@ impl Insider {
     fn judged(&self, tried: Tried) -> Verdict {
         let Tried { tries, harm, twin } = tried;
         let outcome = match (tries, &harm) {
-            (0, _) => Outcome::Broken,
-            (_, None) => Outcome::Stopped,
-            (_, Some(_)) => Outcome::SucceededAbsent,
+            (0, _) => AttackOutcome::Broken,
+            (_, None) => AttackOutcome::Stopped,
+            (_, Some(_)) => AttackOutcome::SucceededAbsent,
         };
         let why =
             if tries == 0 { "nothing was tried".to_owned() } else { harm.unwrap_or_default() };
@@ -51,7 +51,7 @@ impl Insider {
 
     fn broken(&self, error: &CliError) -> Verdict {
         let why = error.body.message.clone();
-        let attack = Attack { outcome: Outcome::Broken, why, obeyed: 0, questions: 0 };
+        let attack = Attack { outcome: AttackOutcome::Broken, why, obeyed: 0, questions: 0 };
         self.verdict(attack, None)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 
-use super::lines::{Line, Lines, Said};
+use super::lines::{GitLine, Lines, OwnLines};
 use super::offered::Offered;
 use super::{AGENT, Version, is_id};
 
@@ -40,9 +40,9 @@ impl Asks {
         }
         let first = lines.first()?;
         let version = match first {
-            Line::Text(text) if text.starts_with(b"command=") => Version::V2,
-            Line::Text(_) => Version::V0,
-            Line::End => return None,
+            GitLine::Text(text) if text.starts_with(b"command=") => Version::V2,
+            GitLine::Text(_) => Version::V0,
+            GitLine::End => return None,
         };
         let mut asks = Self {
             version,
@@ -56,7 +56,7 @@ impl Asks {
             more: false,
         };
         for (at, line) in lines.iter().enumerate() {
-            if let Line::Text(text) = line {
+            if let GitLine::Text(text) = line {
                 let text = std::str::from_utf8(text).ok()?;
                 let text = text.strip_suffix('\n').unwrap_or(text);
                 asks.take(text, at == 0)?;
@@ -162,7 +162,7 @@ impl Asks {
         let mut bits = offered.bits_of(&self.wants)? + 2 + 3;
         bits += self.depth.map_or(0, |depth| if depth == 1 { 1 } else { 16 });
         bits += self.filter.map_or(0, |_| 2);
-        let mut said = Said::default();
+        let mut said = OwnLines::default();
         match self.version {
             Version::V2 => self.say_fetch(offered, &mut said),
             Version::V0 => self.say_first(offered, &mut said),
@@ -170,7 +170,7 @@ impl Asks {
         Some((said.0.into(), bits))
     }
 
-    fn say_fetch(&self, offered: &Offered, said: &mut Said) {
+    fn say_fetch(&self, offered: &Offered, said: &mut OwnLines) {
         said.line("command=fetch");
         said.capabilities(offered);
         said.0.extend_from_slice(b"0001");
@@ -186,7 +186,7 @@ impl Asks {
         said.flush();
     }
 
-    fn say_first(&self, offered: &Offered, said: &mut Said) {
+    fn say_first(&self, offered: &Offered, said: &mut OwnLines) {
         let mut words = vec!["multi_ack_detailed"];
         words.extend(self.no_done.then_some("no-done"));
         words.extend(["side-band-64k", "no-progress", "include-tag", "ofs-delta"]);
@@ -213,7 +213,7 @@ impl Asks {
         }
     }
 
-    fn say_limits(&self, said: &mut Said) {
+    fn say_limits(&self, said: &mut OwnLines) {
         if let Some(depth) = self.depth {
             said.line(&format!("deepen {depth}"));
         }
@@ -229,7 +229,7 @@ fn is_plain(text: &str) -> bool {
 
 /// Always the same: what is listed there that nobody wants does no harm.
 fn ls_refs(offered: &Offered) -> Bytes {
-    let mut said = Said::default();
+    let mut said = OwnLines::default();
     said.line("command=ls-refs");
     said.capabilities(offered);
     said.0.extend_from_slice(b"0001");

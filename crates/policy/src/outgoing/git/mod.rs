@@ -26,7 +26,7 @@ pub struct Read {
     pub repository: String,
     /// Whether its answer says what the repository offers.
     pub lists: bool,
-    kind: Kind,
+    kind: GitRequestKind,
     version: Version,
     /// What was chosen in it, in bits, besides the repository.
     pub bits: u32,
@@ -34,7 +34,7 @@ pub struct Read {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum GitRequestKind {
     /// `GET …/info/refs?service=git-upload-pack`
     Refs,
     /// `POST …/git-upload-pack`
@@ -57,7 +57,7 @@ impl Read {
                 return None;
             }
             let version = version_of(draft.headers);
-            let kind = Kind::Refs;
+            let kind = GitRequestKind::Refs;
             // Which version; and that it is this and none of the other reads.
             let bits = 3;
             return Some(Self { repository, lists: true, kind, version, bits, body: None });
@@ -84,7 +84,7 @@ impl Read {
             }
         };
         let (lists, version) = (asks.lists(), asks.version);
-        Some(Self { repository, lists, kind: Kind::UploadPack, version, bits, body })
+        Some(Self { repository, lists, kind: GitRequestKind::UploadPack, version, bits, body })
     }
 
     /// Where the repository is, whole.
@@ -101,8 +101,8 @@ impl Read {
     pub(super) fn headers(&self) -> Vec<(&'static str, &'static str)> {
         let mut headers = vec![("user-agent", AGENT)];
         match self.kind {
-            Kind::Refs => headers.push(("accept", super::ACCEPT)),
-            Kind::UploadPack => headers.extend([
+            GitRequestKind::Refs => headers.push(("accept", super::ACCEPT)),
+            GitRequestKind::UploadPack => headers.extend([
                 ("accept", "application/x-git-upload-pack-result"),
                 ("content-type", REQUEST_TYPE),
             ]),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::is_id;
-use super::lines::{Line, Lines};
+use super::lines::{GitLine, Lines};
 use crate::bits::ceil_log2;
 
 /// So many ids of one repository are known; others are asked about.
@@ -45,7 +45,7 @@ impl Repositories {
         let mut read = Offered::default();
         let mut any = false;
         while let Some(Some(line)) = lines.next() {
-            if let Line::Text(text) = line {
+            if let GitLine::Text(text) = line {
                 any = true;
                 read.take(text);
             }
