@@ -17,7 +17,9 @@ mod history;
 mod machine;
 mod memory;
 mod model;
+mod ordinary;
 mod page;
+mod plain;
 mod proxy;
 mod report;
 mod talker;
@@ -188,6 +190,12 @@ async fn measure(output: Output, plan: &Plan, place: &Path) -> Result<Vec<Row>, 
     if [Leg::Turn, Leg::Memory, Leg::Cold, Leg::History].into_iter().any(|leg| plan.has(leg)) {
         let stage = Stage::set(&place.join("turns"), SendLimits::Lifted).await?;
         let measured = turns(output, plan, &stage).await;
+        rows.extend(stage.clear(output, measured).await?);
+    }
+    if plan.has(Leg::Client) {
+        output.note(&format!("turns of another client ({} rounds) …", plan.warm));
+        let stage = Stage::set(&place.join("client"), SendLimits::Lifted).await?;
+        let measured = ordinary::measure(output, plan, &stage.plane, &stage.model).await;
         rows.extend(stage.clear(output, measured).await?);
     }
     if plan.has(Leg::Executor) {

@@ -3,6 +3,7 @@
 //! Owns: the bench, the red team, and the commands over testkit's chaos and its bench of Matrix. Nothing here is
 //! shipped: it drives the programs that are built beside it, as people and attackers would.
 
+mod bare;
 mod bench;
 mod chaos;
 mod matrix_bench;
@@ -38,6 +39,9 @@ enum Command {
     Chaos(chaos::Chaos),
     /// Measure on Matrix: what we add to a real homeserver's own time, and what rooms cost
     MatrixBench(matrix_bench::MatrixBench),
+    /// Pass words between clients and a model and do nothing else, for the bench
+    #[command(hide = true)]
+    Bare(bare::Bare),
 }
 
 fn main() -> ExitCode {
@@ -56,7 +60,9 @@ fn main() -> ExitCode {
 fn runtime(command: &Command) -> Result<tokio::runtime::Runtime, CliError> {
     let mut builder = match command {
         Command::Bench(_) | Command::Redteam(_) => tokio::runtime::Builder::new_current_thread(),
-        Command::Chaos(_) | Command::MatrixBench(_) => tokio::runtime::Builder::new_multi_thread(),
+        Command::Chaos(_) | Command::MatrixBench(_) | Command::Bare(_) => {
+            tokio::runtime::Builder::new_multi_thread()
+        }
     };
     builder.enable_all().build().map_err(CliError::io("no runtime could be made"))
 }
@@ -67,5 +73,6 @@ async fn run(args: Args, output: Output) -> Result<ExitCode, CliError> {
         Command::Redteam(redteam) => redteam::run(output, redteam).await,
         Command::Chaos(chaos) => Ok(chaos::run(&chaos).await),
         Command::MatrixBench(plan) => Ok(matrix_bench::run(&plan).await),
+        Command::Bare(asked) => bare::run(asked).await,
     }
 }

@@ -128,6 +128,10 @@ impl Plane {
         lines.join("\n")
     }
 
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.child.id()
+    }
+
     /// The proportional memory of the process.
     pub(crate) fn pss_bytes(&self) -> Result<u64, CliError> {
         let failed = "the memory of the control plane could not be read";

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-const ROWS: [&str; 51] = [
+const ROWS: [&str; 55] = [
     "floor.there",
     "floor.back",
     "turn.there",
@@ -14,6 +14,10 @@ const ROWS: [&str; 51] = [
     "history.4",
     "history.8",
     "history.12",
+    "client.floor",
+    "client.turn",
+    "client.adds",
+    "client.cpu",
     "executor.running",
     "executor.hello",
     "throughput.floor.instant",

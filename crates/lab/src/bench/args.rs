@@ -25,6 +25,8 @@ pub(crate) struct Bench {
 pub(crate) enum Leg {
     /// Warm turns beside direct calls
     Turn,
+    /// Turns of a client that is not ours, over TCP, beside a bare proxy
+    Client,
     /// Memory of an idle cell and the control plane
     Memory,
     /// Cells that a message launches
@@ -33,7 +35,7 @@ pub(crate) enum Leg {
     History,
     /// Launches of executors
     Executor,
-    /// 64 sessions at once beside as many direct calls
+    /// 64 sessions at once beside as many of a bare proxy
     Throughput,
     /// Requests and model calls through a door
     Proxy,
@@ -48,8 +50,9 @@ pub(crate) enum Leg {
 }
 
 impl Leg {
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Turn,
+        Self::Client,
         Self::Memory,
         Self::Cold,
         Self::History,

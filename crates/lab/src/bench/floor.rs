@@ -38,7 +38,7 @@ impl Floor {
         let mut tasks = JoinSet::new();
         tasks.spawn(connection);
         let host = model.address().to_string();
-        let path = format!("/{}/v1/chat/completions", manner.as_str());
+        let path = manner.path();
         Ok(Self { sender, log: model.log(), host, path, calls: 0, _connection: tasks })
     }
 
@@ -50,13 +50,6 @@ impl Floor {
         let sent = Instant::now();
         self.send(round).await?;
         parts(sent, self.log.take(round), Instant::now())
-    }
-
-    /// The same, and only how long it took.
-    pub(super) async fn exchange(&mut self) -> Result<Duration, CliError> {
-        let sent = Instant::now();
-        self.send(0).await?;
-        Ok(sent.elapsed())
     }
 
     async fn send(&mut self, round: u64) -> Result<(), CliError> {

@@ -38,6 +38,8 @@ const BURN_WORK: &str = "run: timeout 100 bash -c 'while :; do :; done'";
 pub(super) enum Manner {
     /// All words at once.
     Instant,
+    /// Each word is a write of its own, the next one a moment later.
+    Pieces,
     /// The first word after 200 ms, then one every 20 ms, 20 in all.
     Typical,
 }
@@ -45,25 +47,38 @@ pub(super) enum Manner {
 impl Manner {
     const FIRST: Duration = Duration::from_millis(200);
     const BETWEEN: Duration = Duration::from_millis(20);
+    const MOMENT: Duration = Duration::from_millis(1);
     const TYPICAL_WORDS: usize = 20;
 
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Instant => "instant",
+            Self::Pieces => "pieces",
             Self::Typical => "typical",
         }
+    }
+
+    fn named(name: &str) -> Self {
+        let all = [Self::Instant, Self::Pieces, Self::Typical];
+        all.into_iter().find(|manner| manner.as_str() == name).unwrap_or(Self::Instant)
+    }
+
+    /// Where the server answers in this manner.
+    pub(super) fn path(self) -> String {
+        format!("/{}/v1/chat/completions", self.as_str())
     }
 
     pub(super) const fn words(self) -> &'static str {
         match self {
             Self::Instant => "model answers at once",
+            Self::Pieces => "model writes word by word",
             Self::Typical => "model takes 0.6 s",
         }
     }
 
     fn count(self) -> usize {
         match self {
-            Self::Instant => WORDS.len(),
+            Self::Instant | Self::Pieces => WORDS.len(),
             Self::Typical => Self::TYPICAL_WORDS,
         }
     }
@@ -72,6 +87,7 @@ impl Manner {
     fn pause(self, number: usize) -> Duration {
         match (self, number) {
             (Self::Instant, _) => Duration::ZERO,
+            (Self::Pieces, _) => Self::MOMENT,
             (Self::Typical, 0) => Self::FIRST,
             (Self::Typical, _) => Self::BETWEEN,
         }
@@ -158,7 +174,7 @@ async fn answer(
     body: Bytes,
 ) -> Response {
     let arrived = Instant::now();
-    let manner = if manner == Manner::Typical.as_str() { Manner::Typical } else { Manner::Instant };
+    let manner = Manner::named(&manner);
     let direct = headers.get(ROUND_HEADER).and_then(|value| value.to_str().ok()?.parse().ok());
     let asked = direct.is_none().then(|| last_words(&body)).flatten().unwrap_or_default();
     let round = direct.or_else(|| round_of(&asked));
