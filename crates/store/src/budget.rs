@@ -179,7 +179,7 @@ impl Store {
         let amount = amount.max(0);
         let day = self.clock.today();
         for _ in 0..RESERVE_ROUNDS {
-            let mut tx = self.begin().await?;
+            let mut tx = self.begin_turn().await?;
             let ids: Vec<i64> = sqlx::query_scalar(RESERVE)
                 .bind(user.number())
                 .bind(task.map(TaskId::number))
@@ -231,16 +231,17 @@ impl Store {
         reservation: Reservation,
         settlement: Settlement,
     ) -> Result<(), StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_turn().await?;
         if let Some(held) = take(&mut tx, reservation.id).await? {
             book(&mut tx, &held, settlement).await?;
         }
-        tx.commit().await.tried("settle a call")
+        // Nobody waits for it, and until then the whole amount is held.
+        tx.commit_with_others().await.tried("settle a call")
     }
 
     /// Gives a reservation back: its call never reached a provider.
     pub async fn release(&self, reservation: Reservation) -> Result<(), StoreError> {
-        let mut tx = self.begin_one().await?;
+        let mut tx = self.begin_turn().await?;
         sqlx::query("DELETE FROM reservations WHERE id = ?")
             .bind(reservation.id)
             .execute(&mut *tx)

@@ -103,13 +103,17 @@ fn to_json(names: Option<&Vec<String>>) -> Result<Option<String>, StoreError> {
 
 impl Store {
     pub async fn contexts(&self, workspace: WorkspaceId) -> Result<Vec<Context>, StoreError> {
-        let query = format!("SELECT {COLUMNS} FROM contexts WHERE workspace_id = ? ORDER BY name");
-        let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(query))
-            .bind(workspace.number())
-            .fetch_all(self.reader())
-            .await
-            .tried("list contexts")?;
-        rows.into_iter().map(Row::into_context).collect()
+        let read = async {
+            let query =
+                format!("SELECT {COLUMNS} FROM contexts WHERE workspace_id = ? ORDER BY name");
+            let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(query))
+                .bind(workspace.number())
+                .fetch_all(self.reader())
+                .await
+                .tried("list contexts")?;
+            rows.into_iter().map(Row::into_context).collect()
+        };
+        self.memory.contexts.or_read(workspace, read).await
     }
 
     /// The context that a conversation is.
@@ -134,14 +138,18 @@ impl Store {
         workspace: WorkspaceId,
         chat: ChatId,
     ) -> Result<Option<String>, StoreError> {
-        let found: Option<Option<String>> =
-            sqlx::query_scalar("SELECT context FROM chats WHERE workspace_id = ? AND number = ?")
-                .bind(workspace.number())
-                .bind(chat.number())
-                .fetch_optional(self.reader())
-                .await
-                .tried("find the context of a chat")?;
-        Ok(found.flatten())
+        let read = async {
+            let found: Option<Option<String>> = sqlx::query_scalar(
+                "SELECT context FROM chats WHERE workspace_id = ? AND number = ?",
+            )
+            .bind(workspace.number())
+            .bind(chat.number())
+            .fetch_optional(self.reader())
+            .await
+            .tried("find the context of a chat")?;
+            Ok(found.flatten())
+        };
+        self.memory.contexts_of_chats.or_read((workspace, chat), read).await
     }
 
     /// Puts a context in place, new or changed. One with a conversation has a chat of its own.

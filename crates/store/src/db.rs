@@ -19,8 +19,8 @@ use crate::audit;
 use crate::clock::Clock;
 use crate::error::{StoreError, Tried};
 use crate::holds::Holds;
+use crate::memory::{AskedOften, Changes};
 use crate::migrations;
-use crate::models::Chains;
 use crate::readers::{Reader, Readers};
 pub(crate) use crate::tx::Tx;
 use crate::tx::WriteTx;
@@ -60,7 +60,7 @@ pub struct Store {
     writer: Writer,
     readers: Arc<Readers>,
     holds: Arc<Holds>,
-    pub(crate) chains: Arc<Chains>,
+    pub(crate) memory: Arc<AskedOften>,
     pub clock: Clock,
 }
 
@@ -94,13 +94,13 @@ impl Store {
             .run(&mut writer)
             .await
             .map_err(|source| StoreError::Migrate { path: path.to_owned(), source })?;
-        let holds = Arc::new(Holds::default());
+        let (holds, changes) = (Arc::new(Holds::default()), Changes::default());
         let options = options.read_only(true).create_if_missing(false);
         let store = Self {
             readers: readers(options, chosen.readers, &holds).await.map_err(open_error)?,
-            writer: Writer::new(writer, Arc::clone(&holds)),
+            writer: Writer::new(writer, Arc::clone(&holds), changes.clone()),
             holds,
-            chains: Arc::default(),
+            memory: Arc::new(AskedOften::new(&changes)),
             clock: Clock,
         };
         audit::adopt_unchained(&store).await?;
@@ -116,12 +116,12 @@ impl Store {
             .read_only(true)
             .busy_timeout(Duration::from_secs(10));
         let writer = options.connect().await.map_err(open_error)?;
-        let holds = Arc::new(Holds::default());
+        let (holds, changes) = (Arc::new(Holds::default()), Changes::default());
         Ok(Self {
             readers: readers(options, READERS, &holds).await.map_err(open_error)?,
-            writer: Writer::new(writer, Arc::clone(&holds)),
+            writer: Writer::new(writer, Arc::clone(&holds), changes.clone()),
             holds,
-            chains: Arc::default(),
+            memory: Arc::new(AskedOften::new(&changes)),
             clock: Clock,
         })
     }
@@ -147,6 +147,13 @@ impl Store {
     #[track_caller]
     pub(crate) fn begin_one(&self) -> impl Future<Output = Result<WriteTx, StoreError>> + Send {
         let begun = self.writer.begin_one();
+        async move { begun.await.tried("begin a transaction") }
+    }
+
+    /// A write transaction of what every turn writes: nothing of it is ever remembered, so all that is stays so.
+    #[track_caller]
+    pub(crate) fn begin_turn(&self) -> impl Future<Output = Result<WriteTx, StoreError>> + Send {
+        let begun = self.writer.begin_turn();
         async move { begun.await.tried("begin a transaction") }
     }
 

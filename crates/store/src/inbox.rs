@@ -167,7 +167,7 @@ impl Store {
         let now = self.clock.now_ms();
         let cause = serde_json::to_string(&inbound.cause).map_err(|e| corrupt("inbox cause", e))?;
         // All rows are fetched: only a statement that has run to its end is committed.
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_turn().await?;
         let ids: Vec<i64> = sqlx::query_scalar(TAKE)
             .bind(&inbound.source)
             .bind(&inbound.external_id)
@@ -232,13 +232,13 @@ impl Store {
 
     /// The agent has it in its journal.
     pub async fn mark_journaled(&self, id: i64) -> Result<(), StoreError> {
-        let mut tx = self.begin_one().await?;
+        let mut tx = self.begin_turn().await?;
         sqlx::query("UPDATE inbox SET state = 'journaled' WHERE id = ? AND state = 'accepted'")
             .bind(id)
             .execute(&mut *tx)
             .await
             .tried("mark a message as journaled")?;
-        tx.commit().await.tried("mark a message as journaled")
+        tx.commit_with_others().await.tried("mark a message as journaled")
     }
 
     /// What a workspace still owes an answer to, oldest first.

@@ -32,6 +32,7 @@ pub mod identities;
 pub mod inbox;
 pub mod ledger;
 pub mod lobbies;
+mod memory;
 mod migrations;
 pub mod models;
 mod moving;

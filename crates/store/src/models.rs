@@ -3,10 +3,8 @@
 //! The built-in `demo` model always exists, costs nothing and is not a row; it is the whole chain of
 //! a level that nobody has set.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cloister_protocol::{Level, ParseIdError};
 use cloister_vault::SecretName;
@@ -158,7 +156,6 @@ impl Store {
         }
         write(&mut tx, self.clock.now_ms(), model, "model.add").await?;
         tx.commit().await.tried("add a model")?;
-        self.chains.changed();
         Ok(())
     }
 
@@ -170,7 +167,6 @@ impl Store {
         let mut tx = self.begin().await?;
         write(&mut tx, self.clock.now_ms(), model, "model.replace").await?;
         tx.commit().await.tried("replace a model")?;
-        self.chains.changed();
         Ok(())
     }
 
@@ -193,7 +189,6 @@ impl Store {
         let entry = audit::Entry::new("operator", "model.remove", name);
         audit::record(&mut tx, self.clock.now_ms(), entry).await?;
         tx.commit().await.tried("remove a model")?;
-        self.chains.changed();
         Ok(())
     }
 
@@ -252,17 +247,16 @@ impl Store {
         let entry = audit::Entry::new("operator", "model.use", level).with(names.join(","));
         audit::record(&mut tx, self.clock.now_ms(), entry).await?;
         tx.commit().await.tried("set the chain of a level")?;
-        self.chains.changed();
         Ok(())
     }
 
     /// The models that serve a level, in the order in which they are tried; never empty. Remembered
     /// until a model or a chain changes: every model call asks.
     pub async fn chain(&self, level: Level) -> Result<Vec<Model>, StoreError> {
-        let version = match self.chains.look_up(level) {
-            Ok(chain) => return Ok(chain),
-            Err(version) => version,
-        };
+        self.memory.chains.or_read(level, self.read_chain(level)).await
+    }
+
+    async fn read_chain(&self, level: Level) -> Result<Vec<Model>, StoreError> {
         let rows: Vec<ChainRow> = sqlx::query_as(
             "SELECT c.model AS used, m.name, m.base_url, m.model, m.key_ref, m.prompt_price, \
              m.completion_price, m.max_output_tokens \
@@ -273,49 +267,10 @@ impl Store {
         .fetch_all(self.reader())
         .await
         .tried("read the chain of a level")?;
-        let chain = if rows.is_empty() {
-            vec![Model::demo()]
-        } else {
-            rows.into_iter().map(ChainRow::into_model).collect::<Result<_, _>>()?
-        };
-        self.chains.remember(level, version, &chain);
-        Ok(chain)
-    }
-}
-
-/// The chains that were read since the last change. This process alone changes them.
-#[derive(Debug, Default)]
-pub(crate) struct Chains(Mutex<KnownChains>);
-
-#[derive(Debug, Default)]
-struct KnownChains {
-    /// Counts changes: what was read before one is not remembered after it.
-    version: u64,
-    chains: HashMap<Level, Vec<Model>>,
-}
-
-impl Chains {
-    fn known(&self) -> MutexGuard<'_, KnownChains> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The chain, or which version is to be read.
-    fn look_up(&self, level: Level) -> Result<Vec<Model>, u64> {
-        let known = self.known();
-        known.chains.get(&level).cloned().ok_or(known.version)
-    }
-
-    fn remember(&self, level: Level, version: u64, chain: &[Model]) {
-        let mut known = self.known();
-        if known.version == version {
-            known.chains.insert(level, chain.to_vec());
+        if rows.is_empty() {
+            return Ok(vec![Model::demo()]);
         }
-    }
-
-    fn changed(&self) {
-        let mut known = self.known();
-        known.version += 1;
-        known.chains.clear();
+        rows.into_iter().map(ChainRow::into_model).collect()
     }
 }
 

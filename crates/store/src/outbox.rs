@@ -128,7 +128,7 @@ impl Store {
         let now = self.clock.now_ms();
         let json = frame.map(serde_json::to_string).transpose();
         let json = json.map_err(|e| corrupt("outbox frame", e))?;
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_turn().await?;
         // The numbers are the row of what is told, if there is one, and whether the turn has tasks.
         let numbers: Vec<(i64, Option<i64>)> = sqlx::query_as(END_TURN)
             .bind(now)
@@ -269,7 +269,7 @@ impl Store {
     /// A client of the web or the terminal was sent a row. What is to be told in a conversation is delivered there,
     /// whoever else has seen it, unless nothing can be sent there now.
     pub async fn mark_shown(&self, id: i64) -> Result<(), StoreError> {
-        let mut tx = self.begin_one().await?;
+        let mut tx = self.begin_turn().await?;
         sqlx::query(
             "UPDATE outbox SET delivered_at = ? WHERE id = ? AND delivered_at IS NULL \
              AND (conversation IS NULL OR conversation IN \
@@ -280,7 +280,7 @@ impl Store {
         .execute(&mut *tx)
         .await
         .tried("mark a row as shown")?;
-        tx.commit().await.tried("mark a row as shown")
+        tx.commit_with_others().await.tried("mark a row as shown")
     }
 
     /// What was said in a chat, by both sides, the last `count` lines in order.

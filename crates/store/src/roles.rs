@@ -50,13 +50,16 @@ pub(crate) async fn insert(
 
 impl Store {
     pub async fn roles_of(&self, user: UserId) -> Result<Vec<HeldRole>, StoreError> {
-        sqlx::query_as(
-            "SELECT role, scope, given_by, given_at FROM roles WHERE user_id = ? ORDER BY scope, role",
-        )
-        .bind(user.number())
-        .fetch_all(self.reader())
-        .await
-        .tried("read a user's roles")
+        let read = async {
+            sqlx::query_as(
+                "SELECT role, scope, given_by, given_at FROM roles WHERE user_id = ? ORDER BY scope, role",
+            )
+            .bind(user.number())
+            .fetch_all(self.reader())
+            .await
+            .tried("read a user's roles")
+        };
+        self.memory.roles.or_read(user, read).await
     }
 
     /// Everyone's roles.

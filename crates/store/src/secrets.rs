@@ -214,17 +214,21 @@ impl Store {
 
     /// Names and bindings of an owner's secrets, never values; versions in grace included.
     pub async fn secrets(&self, owner: Owner) -> Result<Vec<SecretInfo>, StoreError> {
-        let query = format!(
-            "SELECT {SHOWN} FROM secrets WHERE owner = ? AND (expires_at IS NULL OR expires_at > ?) \
-             ORDER BY name, version DESC"
-        );
-        let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(query))
-            .bind(owner.to_string())
-            .bind(self.clock.now_ms())
-            .fetch_all(self.reader())
-            .await
-            .tried("list secrets")?;
-        rows.iter().map(Row::info).collect()
+        let read = async {
+            let query =
+                format!("SELECT {SHOWN} FROM secrets WHERE owner = ? ORDER BY name, version DESC");
+            let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(query))
+                .bind(owner.to_string())
+                .fetch_all(self.reader())
+                .await
+                .tried("list secrets")?;
+            rows.iter().map(Row::info).collect()
+        };
+        let mut secrets = self.memory.secrets.or_read(owner, read).await?;
+        // Nothing is written when one expires.
+        let now = self.clock.now_ms();
+        secrets.retain(|secret| secret.expires_at.is_none_or(|until| until > now));
+        Ok(secrets)
     }
 
     /// Opens the version in use.

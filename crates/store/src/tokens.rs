@@ -79,16 +79,20 @@ impl Store {
 
     /// The owner of a live session token.
     pub async fn session_owner(&self, hash: &str) -> Result<Option<TokenOwner>, StoreError> {
-        let row: Option<(u32, u32, i64)> = sqlx::query_as(
-            "SELECT t.user_id, w.id, t.expires_at FROM tokens t JOIN workspaces w ON w.user_id = t.user_id \
-             WHERE t.hash = ? AND t.kind = 'session' AND t.expires_at > ?",
-        )
-        .bind(hash)
-        .bind(self.clock.now_ms())
-        .fetch_optional(self.reader())
-        .await
-        .tried("look up a token")?;
-        Ok(row.map(owner))
+        let read = async {
+            let row: Option<(u32, u32, i64)> = sqlx::query_as(
+                "SELECT t.user_id, w.id, t.expires_at FROM tokens t JOIN workspaces w ON w.user_id = t.user_id \
+                 WHERE t.hash = ? AND t.kind = 'session'",
+            )
+            .bind(hash)
+            .fetch_optional(self.reader())
+            .await
+            .tried("look up a token")?;
+            Ok(row.map(owner))
+        };
+        let owner = self.memory.sessions.or_read(hash.to_owned(), read).await?;
+        // Nothing is written when one expires.
+        Ok(owner.filter(|owner| owner.expires_at > self.clock.now_ms()))
     }
 
     /// Whom a login token that can still be used is for; it stays usable.

@@ -14,8 +14,16 @@ use crate::statement::{Owned, StatementStep, first_row};
 /// What a transaction is told to do.
 pub(crate) enum Order {
     Run { statement: Owned, found: oneshot::Sender<Result<Vec<StatementStep>, sqlx::Error>> },
-    Commit { done: oneshot::Sender<Result<(), sqlx::Error>> },
+    Commit { when: When, done: oneshot::Sender<Result<(), sqlx::Error>> },
     Undo { done: oneshot::Sender<Result<(), sqlx::Error>> },
+}
+
+/// When a transaction is put on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum When {
+    Now,
+    /// When the next one is, or after a moment without one.
+    WithOthers,
 }
 
 /// A write transaction; dropped without `commit` it leaves no trace.
@@ -34,8 +42,18 @@ impl WriteTx {
 
     /// Puts what was written on disk, together with what others wrote meanwhile.
     pub(crate) async fn commit(self) -> Result<(), sqlx::Error> {
+        self.commit_when(When::Now).await
+    }
+
+    /// The same for what nobody waits for: it costs no trip to the disk of its own if somebody else writes within a
+    /// moment. What it has answered is on disk, too.
+    pub(crate) async fn commit_with_others(self) -> Result<(), sqlx::Error> {
+        self.commit_when(When::WithOthers).await
+    }
+
+    async fn commit_when(self, when: When) -> Result<(), sqlx::Error> {
         let (done, is_done) = oneshot::channel();
-        self.0.order(Order::Commit { done }, is_done).await
+        self.0.order(Order::Commit { when, done }, is_done).await
     }
 
     /// Takes back what was written.

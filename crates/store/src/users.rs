@@ -165,13 +165,16 @@ impl Store {
     }
 
     pub async fn user(&self, name: &UserName) -> Result<User, StoreError> {
-        let row: Option<Row> =
-            sqlx::query_as(sqlx::AssertSqlSafe(format!("{SELECT} WHERE u.name = ?")))
-                .bind(name.as_str())
-                .fetch_optional(self.reader())
-                .await
-                .tried("find a user")?;
-        row.ok_or_else(|| not_found("user", name))?.into_user()
+        let read = async {
+            let row: Option<Row> =
+                sqlx::query_as(sqlx::AssertSqlSafe(format!("{SELECT} WHERE u.name = ?")))
+                    .bind(name.as_str())
+                    .fetch_optional(self.reader())
+                    .await
+                    .tried("find a user")?;
+            row.ok_or_else(|| not_found("user", name))?.into_user()
+        };
+        self.memory.users.or_read(name.clone(), read).await
     }
 
     pub async fn user_by_id(&self, id: UserId) -> Result<User, StoreError> {
@@ -186,13 +189,16 @@ impl Store {
 
     /// Whose workspace it is: a person's, or a community's account.
     pub async fn user_of(&self, workspace: WorkspaceId) -> Result<User, StoreError> {
-        let row: Option<Row> =
-            sqlx::query_as(sqlx::AssertSqlSafe(format!("{SELECT} WHERE w.id = ?")))
-                .bind(workspace.number())
-                .fetch_optional(self.reader())
-                .await
-                .tried("find the user of a workspace")?;
-        row.ok_or_else(|| not_found("workspace", workspace))?.into_user()
+        let read = async {
+            let row: Option<Row> =
+                sqlx::query_as(sqlx::AssertSqlSafe(format!("{SELECT} WHERE w.id = ?")))
+                    .bind(workspace.number())
+                    .fetch_optional(self.reader())
+                    .await
+                    .tried("find the user of a workspace")?;
+            row.ok_or_else(|| not_found("workspace", workspace))?.into_user()
+        };
+        self.memory.owners.or_read(workspace, read).await
     }
 
     /// Replaces a user's limits.

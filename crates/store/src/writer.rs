@@ -19,7 +19,8 @@ use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use crate::holds::{CallSite, HoldKind, Holds, Ticket};
-use crate::tx::{Order, WriteTx};
+use crate::memory::Changes;
+use crate::tx::{Order, When, WriteTx};
 
 /// The longest a writer waits for those before it.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -27,6 +28,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// must pass, so that a machine which stood still for a while takes nothing from anybody.
 const IDLE_TURN: Duration = Duration::from_millis(250);
 const IDLE_TURNS: usize = 8;
+/// How long what nobody waits for waits for somebody who writes.
+const WITH_OTHERS: Duration = Duration::from_millis(20);
 
 #[derive(Clone)]
 pub(crate) struct Writer {
@@ -44,6 +47,9 @@ struct Desk {
     group: Option<Group>,
     /// What is left to do if whoever has the desk leaves it now.
     left: Option<Left>,
+    /// What is being written may be remembered somewhere as it was.
+    touches: bool,
+    changes: Changes,
 }
 
 /// Members of one transaction.
@@ -80,6 +86,14 @@ enum Size {
     Several,
 }
 
+/// What is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WriteKind {
+    /// What every turn writes, and nobody remembers.
+    OfTurn,
+    Other,
+}
+
 /// The desk in hand, which is in the books.
 struct Turn {
     /// Before the desk: whoever has it next looks at what the books say of this one.
@@ -107,6 +121,7 @@ struct Newcomer {
     ticket: Ticket,
     place: CallSite,
     size: Size,
+    kind: WriteKind,
 }
 
 /// Counts a writer that waits for its turn.
@@ -119,8 +134,8 @@ impl Drop for Counted {
 }
 
 impl Writer {
-    pub(crate) fn new(connection: SqliteConnection, holds: Arc<Holds>) -> Self {
-        let desk = Desk { connection, group: None, left: None };
+    pub(crate) fn new(connection: SqliteConnection, holds: Arc<Holds>, changes: Changes) -> Self {
+        let desk = Desk { connection, group: None, left: None, touches: false, changes };
         Self {
             desk: Arc::new(Mutex::new(desk)),
             newcomers: Arc::default(),
@@ -132,22 +147,33 @@ impl Writer {
     /// A transaction of several statements.
     #[track_caller]
     pub(crate) fn begin(&self) -> impl Future<Output = Result<WriteTx, sqlx::Error>> + Send {
-        self.start(Size::Several, Location::caller())
+        self.start(Size::Several, WriteKind::Other, Location::caller())
     }
 
     /// A transaction of one statement: alone, it needs neither a begin nor a commit.
     #[track_caller]
     pub(crate) fn begin_one(&self) -> impl Future<Output = Result<WriteTx, sqlx::Error>> + Send {
-        self.start(Size::Statement, Location::caller())
+        self.start(Size::Statement, WriteKind::Other, Location::caller())
     }
 
-    async fn start(&self, size: Size, place: CallSite) -> Result<WriteTx, sqlx::Error> {
+    /// A transaction of what every turn writes: what is remembered stays true.
+    #[track_caller]
+    pub(crate) fn begin_turn(&self) -> impl Future<Output = Result<WriteTx, sqlx::Error>> + Send {
+        self.start(Size::Several, WriteKind::OfTurn, Location::caller())
+    }
+
+    async fn start(
+        &self,
+        size: Size,
+        kind: WriteKind,
+        place: CallSite,
+    ) -> Result<WriteTx, sqlx::Error> {
         let ticket = self.holds.wait(HoldKind::Writer, place).ok_or(sqlx::Error::PoolTimedOut)?;
         let (orders, taken) = mpsc::channel(1);
         let (begun, begins) = oneshot::channel();
         self.newcomers.fetch_add(1, Ordering::SeqCst);
         let newcomer =
-            Newcomer { counted: Counted(Arc::clone(&self.newcomers)), ticket, place, size };
+            Newcomer { counted: Counted(Arc::clone(&self.newcomers)), ticket, place, size, kind };
         self.transactions.spawn(self.clone().transact(newcomer, begun, taken));
         begins.await.unwrap_or(Err(sqlx::Error::WorkerCrashed))?;
         Ok(WriteTx::new(orders))
@@ -179,10 +205,14 @@ impl Writer {
                 Ok(Some(Order::Run { statement, found })) => {
                     let ran = statement.run(&mut turn.connection).await;
                     turn.note(&ran);
+                    if turn.group.is_none() {
+                        // Alone, it has committed itself.
+                        turn.say_changes();
+                    }
                     drop(found.send(ran));
                 }
-                Ok(Some(Order::Commit { done })) => {
-                    drop(done.send(self.commit(turn, place).await));
+                Ok(Some(Order::Commit { when, done })) => {
+                    drop(done.send(self.commit(turn, place, when).await));
                     return;
                 }
                 Ok(Some(Order::Undo { done })) => {
@@ -204,13 +234,14 @@ impl Writer {
 
     /// Waits for a turn among the writers, tidies up after whoever was cut short, and begins.
     async fn first_turn(&self, newcomer: Newcomer) -> Result<Turn, sqlx::Error> {
-        let Newcomer { counted, ticket, size, .. } = newcomer;
+        let Newcomer { counted, ticket, size, kind, .. } = newcomer;
         let desk = timeout(PATIENCE, Arc::clone(&self.desk).lock_owned()).await;
         drop(counted);
         let desk = desk.map_err(|_late: tokio::time::error::Elapsed| sqlx::Error::PoolTimedOut)?;
         ticket.has_turn();
         let mut turn = Turn { desk, ticket: Some(ticket) };
         turn.tidy().await;
+        turn.touches = kind == WriteKind::Other || (turn.touches && turn.group.is_some());
         let begun = match size {
             Size::Several => turn.join_or_begin().await,
             Size::Statement if turn.group.is_some() => {
@@ -229,17 +260,22 @@ impl Writer {
     }
 
     /// Puts what was written on disk, together with what others write meanwhile.
-    async fn commit(&self, mut turn: Turn, place: CallSite) -> Result<(), sqlx::Error> {
+    async fn commit(&self, mut turn: Turn, place: CallSite, when: When) -> Result<(), sqlx::Error> {
         // A statement that was alone has committed itself.
         let Some(member) = turn.left.take() else { return Ok(()) };
         let waits = self.others_wait();
         let Some(group) = &mut turn.group else { return Ok(()) };
-        if !waits {
+        if !waits && when == When::Now {
             turn.left = Some(member);
             return turn.commit().await;
         }
-        let outcome = group.outcome.subscribe();
+        let mut outcome = group.outcome.subscribe();
         drop(turn);
+        if when == When::WithOthers {
+            let told = outcome.wait_for(|outcome| !matches!(outcome, GroupOutcome::Open));
+            // Nobody else wrote: then it is our turn.
+            drop(timeout(WITH_OTHERS, told).await);
+        }
         self.settled(outcome, place).await
     }
 
@@ -362,11 +398,22 @@ impl Desk {
         self.left = Some(Left::Commit);
         let committed = sqlx::query("COMMIT").execute(&mut self.connection).await;
         match &committed {
-            Ok(_) => self.end_group(GroupOutcome::Stored),
+            Ok(_) => {
+                // Before anybody is told: who knows that it is stored must not find what was before.
+                self.say_changes();
+                self.end_group(GroupOutcome::Stored);
+            }
             Err(error) => self.abandon(error).await,
         }
         self.left = None;
         committed.map(|_done| ())
+    }
+
+    /// What was written counts now: what is remembered does not.
+    fn say_changes(&self) {
+        if self.touches {
+            self.changes.add();
+        }
     }
 
     /// Takes back all that the group wrote.

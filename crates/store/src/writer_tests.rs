@@ -20,7 +20,7 @@ impl Place {
             .execute("CREATE TABLE said (number INTEGER PRIMARY KEY, half INTEGER)")
             .await
             .unwrap();
-        Self { dir, writer: Writer::new(connection, Arc::default()) }
+        Self { dir, writer: Writer::new(connection, Arc::default(), Changes::default()) }
     }
 
     /// What another connection sees: only what is committed.
@@ -174,4 +174,42 @@ async fn one_that_nobody_goes_on_with_is_taken_back() {
     assert!(late.to_string().contains("taken back"), "{late}");
     assert!(held.commit().await.is_err());
     assert_eq!(place.numbers().await, [3]);
+}
+
+/// What nobody waits for costs no trip to the disk of its own where somebody else writes, and is stored where nobody does.
+#[tokio::test]
+async fn what_nobody_waits_for_goes_with_the_next_that_is_written() {
+    let place = Place::new().await;
+    let beside = async |number| {
+        let mut tx = place.writer.begin_turn().await.unwrap();
+        say(&mut tx, number).await.unwrap();
+        tx.commit_with_others().await.unwrap();
+    };
+    let (first, second) = (beside(1), beside(4));
+    let mut both = Box::pin(async { tokio::join!(first, second) });
+    let waited = timeout(Duration::from_millis(5), both.as_mut()).await;
+    assert!(waited.is_err(), "it waits for somebody");
+    assert!(place.numbers().await.is_empty());
+    write(&place.writer, 7).await.unwrap();
+    assert_eq!(place.numbers().await, [1, 4, 7, 1007]);
+    both.await;
+    beside(2).await;
+    assert_eq!(place.numbers().await, [1, 2, 4, 7, 1007]);
+}
+
+/// One that is taken back takes nothing along that waited for it.
+#[tokio::test]
+async fn who_gives_up_leaves_what_waited_for_the_next() {
+    let place = Place::new().await;
+    let mut tx = place.writer.begin_turn().await.unwrap();
+    say(&mut tx, 1).await.unwrap();
+    let beside = tx.commit_with_others();
+    let gives_up = async {
+        let mut tx = place.writer.begin().await.unwrap();
+        say(&mut tx, 2).await.unwrap();
+        tx.rollback().await.unwrap();
+    };
+    let (stored, ()) = tokio::join!(beside, gives_up);
+    stored.unwrap();
+    assert_eq!(place.numbers().await, [1]);
 }
