@@ -29,6 +29,7 @@ use crate::ports::{CellBackend, Doors};
 use crate::pulse::LastPulse;
 use crate::readiness::LastChecks;
 use crate::secrets::MasterSettings;
+use crate::shown::Shown;
 use crate::stop::EmergencyStop;
 use crate::surfaces::Surfaces;
 use crate::tasks::Running;
@@ -74,6 +75,7 @@ pub(crate) struct Inner {
     pub(crate) limiter: Limiter,
     pub(crate) gates: Gates,
     pub(crate) access: Access,
+    pub(crate) shown: Shown,
     pub(crate) pairings: Pairings,
     pub(crate) audit: AuditKeeper,
     /// The master key is replaced by one at a time.
@@ -98,6 +100,7 @@ impl Control {
             limiter: Limiter::new(parts.limits.clone()),
             gates: Gates::default(),
             access: Access::default(),
+            shown: Shown::default(),
             pairings: Pairings::default(),
             audit: AuditKeeper::default(),
             rotating: tokio::sync::Mutex::default(),

@@ -36,6 +36,7 @@ mod readers;
 mod readiness;
 mod secrets;
 mod sending;
+mod shown;
 mod spikes;
 mod status;
 mod stop;

@@ -244,11 +244,13 @@ impl Client {
     ) -> Result<i64, Closed> {
         let store = self.control.store();
         let rows = match after {
-            Some(row) => store.outbox_after(self.workspace, self.chat, row).await,
-            None => store.undelivered(self.workspace, self.chat).await,
+            Some(row) => {
+                store.outbox_after(self.workspace, self.chat, row).await.map_err(Into::into)
+            }
+            None => self.control.not_shown(self.workspace, self.chat).await,
         };
-        let rows = rows.map_err(|error| {
-            tracing::error!(error = with_causes(&error), "what is to be sent could not be read");
+        let rows = rows.map_err(|error: ControlError| {
+            tracing::error!(error = error.chain(), "what is to be sent could not be read");
             Closed
         })?;
         let last = rows.last().map_or(after.unwrap_or(0), |row| row.id);
@@ -280,10 +282,8 @@ impl Client {
                 (None, _) | (_, Shape::Bare) => self.send_frame(socket, &frame).await?,
             }
         }
-        if let Some(Kept { row, .. }) = kept
-            && let Err(error) = self.control.store().mark_shown(row).await
-        {
-            tracing::error!(error = with_causes(&error), "a delivery could not be noted");
+        if let Some(Kept { row, .. }) = kept {
+            self.control.note_shown(row);
         }
         Ok(())
     }
@@ -521,6 +521,12 @@ pub(crate) fn read_frame(text: &str) -> Result<ClientFrame, ErrorFrame> {
             format!("the frame has {} bytes; at most {MAX_FRAME_BYTES} are taken", text.len());
         return Err(error(ErrorCode::TooLarge, &message, None));
     }
+    // Twice only where something is wrong with it.
+    serde_json::from_str(text).or_else(|_unreadable| read_closely(text))
+}
+
+/// Reads a frame that is none at first sight, to say what is wrong with it.
+fn read_closely(text: &str) -> Result<ClientFrame, ErrorFrame> {
     let value: serde_json::Value = serde_json::from_str(text)
         .map_err(|e| error(ErrorCode::BadRequest, &format!("the frame is not JSON: {e}"), None))?;
     let id = value.get("id").and_then(|id| id.as_str()).map(|id| id.chars().take(128).collect());
