@@ -17,21 +17,26 @@ ONLY  ?=
 ATTACKER ?=
 RUNS  ?= 20
 
-BINS := -p cloister -p cloister-agent -p cloister-sandbox --bins
+BINS := -p cloister -p cloister-agent -p cloister-launcher --bins
 LAB := -p cloister-lab
-SHIPPED := cloister cloister-agent cloister-launcher
+CONNECTORS := -p cloister-matrix -p cloister-telegram -p cloister-discord --bins
+SHIPPED := cloister cloister-agent cloister-launcher cloister-matrix cloister-telegram cloister-discord
 # nextest where it is installed, the standard runner elsewhere: the tests pass under both.
 RUNNER := $(shell command -v cargo-nextest >/dev/null 2>&1 && echo "nextest run" || echo "test")
 # Most tests wait for servers and timers: twice as many at once as there are processors.
 AT_ONCE := $(shell command -v cargo-nextest >/dev/null 2>&1 && echo "--test-threads $$((2 * $$(nproc)))")
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z -]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 up: ## install what is missing, build, start; ends with a login link (DATA= chooses a directory)
 	@scripts/setup run
 	$(CARGO) build --profile up --locked $(BINS)
 	@exec target/up/cloister $(if $(DATA),--data "$(DATA)") up
+
+matrix-connector telegram-connector discord-connector: %-connector: ## build the connector of a surface, beside what `make up` runs
+	@scripts/setup run
+	$(CARGO) build --profile up --locked -p cloister-$* --bin cloister-$*
 
 test: ## install what the tests need, run them all
 	@scripts/setup test
@@ -84,14 +89,14 @@ bench: ## measure this machine
 
 matrix-bench: ## what we add to a real homeserver's own time, and what rooms cost: ROOMS=1000
 	@scripts/synapse
-	$(CARGO) build --release --locked $(BINS) $(LAB)
+	$(CARGO) build --release --locked $(BINS) $(CONNECTORS) $(LAB)
 	target/release/cloister-lab matrix-bench --rooms $(ROOMS)
 
 audit-bench: ## how fast a million audit entries are written, sealed and verified
 	$(CARGO) test --release --locked -p cloister-store --lib a_million_entries -- --ignored --nocapture
 
 dist: ## build everything as well as it can be and pack it: an archive and its checksum under dist/
-	$(CARGO) build --release --locked $(BINS)
+	$(CARGO) build --release --locked $(BINS) $(CONNECTORS)
 	@scripts/dist target/release $(SHIPPED)
 
 timings: ## build from nothing and say what each crate and each program costs: PROFILE=up ROWS=40
@@ -114,4 +119,4 @@ schema: ## write docs/protocol.schema.json and docs/surface.schema.json from the
 openapi: ## write docs/openapi.json from the table of admin calls
 	$(CARGO) run --locked -q -p cloister-web --example openapi > docs/openapi.json
 
-.PHONY: help up test soak escape fuzz chaos backlog redteam bench matrix-bench audit-bench dist timings fresh lint matrix schema openapi
+.PHONY: help up matrix-connector telegram-connector discord-connector test soak escape fuzz chaos backlog redteam bench matrix-bench audit-bench dist timings fresh lint matrix schema openapi

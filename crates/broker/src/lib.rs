@@ -20,8 +20,8 @@ mod witness;
 pub use chat::{ModelGateway, Probe};
 pub use door::{BuildError, DoorServer};
 pub use egress::{
-    EgressHandle, EgressOptions, EgressSetupError, Network, NetworkStream, PinnedHostError, Placed,
-    PlacedFor, SearchKind, SearchOptions, SearchSetupError, SystemNetwork,
+    ConnectorsWayOut, EgressHandle, EgressOptions, EgressSetupError, Network, NetworkStream,
+    PinnedHostError, Placed, PlacedFor, SearchKind, SearchOptions, SearchSetupError, SystemNetwork,
 };
 pub use keys::{KeyError, KeyRing};
 pub use options::{DoorOptions, ModelOptions, Options, UpstreamOptions};

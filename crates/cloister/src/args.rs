@@ -3,6 +3,7 @@
 mod address;
 mod admin;
 pub(crate) mod audit;
+pub(crate) mod connector;
 pub(crate) mod discord;
 mod grant;
 pub(crate) mod matrix;
@@ -92,6 +93,9 @@ pub(crate) enum Command {
     /// Let people reach their agents over Discord: connect bots, and see how they are doing
     #[command(subcommand)]
     Discord(discord::Discord),
+    /// Let people reach their agents over a surface of your own: connect accounts, and see how they are doing
+    #[command(subcommand)]
+    Connector(connector::Connector),
     /// Where a user's tasks may go on the network
     #[command(subcommand)]
     Egress(Egress),

@@ -1,5 +1,6 @@
 //! The configuration: `<data>/cloister.toml`, all of it optional.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ use cloister_control::{
     UserOptions, WorkOptions,
 };
 use cloister_protocol::ErrorCode;
+use cloister_protocol::surface::options;
 use serde::Deserialize;
 
 use crate::logging::LogFormat;
@@ -35,9 +37,10 @@ pub(crate) struct Config {
     pub(crate) admin: cloister_web::RemoteOptions,
     pub(crate) connections: cloister_web::ConnectionOptions,
     pub(crate) gates: GateOptions,
-    pub(crate) matrix: cloister_matrix::MatrixOptions,
-    pub(crate) telegram: cloister_surfaces::telegram::TelegramOptions,
-    pub(crate) discord: cloister_surfaces::discord::DiscordOptions,
+    pub(crate) matrix: options::MatrixOptions,
+    pub(crate) telegram: options::TelegramOptions,
+    pub(crate) discord: options::DiscordOptions,
+    pub(crate) connectors: OwnConnectors,
     pub(crate) surfaces: SurfaceOptions,
 }
 
@@ -68,6 +71,66 @@ impl Config {
             .exit(BAD_CONFIG)
         })
     }
+}
+
+/// The most surfaces of one's own: each is a program that runs.
+const MOST_OWN: usize = 8;
+const LONGEST_NAME: usize = 20;
+/// What something else goes by: our own surfaces, and other sources of what agents are told.
+const TAKEN: [&str; 8] =
+    ["clear", "discord", "matrix", "socket", "tasks", "telegram", "terminal", "web"];
+
+/// `[connectors.NAME]`: surfaces whose connectors somebody else wrote.
+#[derive(Debug, Default, Deserialize)]
+#[serde(try_from = "BTreeMap<String, OwnConnector>")]
+pub(crate) struct OwnConnectors(BTreeMap<String, OwnConnector>);
+
+/// A program that speaks the surface protocol.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OwnConnector {
+    pub(crate) program: PathBuf,
+    /// Handed to it as they are.
+    #[serde(default)]
+    pub(crate) options: serde_json::Map<String, serde_json::Value>,
+}
+
+impl OwnConnectors {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &OwnConnector)> {
+        self.0.iter().map(|(name, own)| (name.as_str(), own))
+    }
+}
+
+impl TryFrom<BTreeMap<String, OwnConnector>> for OwnConnectors {
+    type Error = String;
+
+    fn try_from(all: BTreeMap<String, OwnConnector>) -> Result<Self, String> {
+        if all.len() > MOST_OWN {
+            return Err(format!("there are {} connectors; {MOST_OWN} are the most", all.len()));
+        }
+        for (name, own) in &all {
+            let at = format!("[connectors.{name}]");
+            if !is_surface_name(name) {
+                return Err(format!(
+                    "{at}: a name has 1 to {LONGEST_NAME} small letters, digits and '-'"
+                ));
+            }
+            if TAKEN.contains(&name.as_str()) {
+                return Err(format!("{at}: this surface is there already; choose another name"));
+            }
+            if !own.program.is_absolute() {
+                let program = own.program.display();
+                return Err(format!("{at} program: {program} is not an absolute path"));
+            }
+        }
+        Ok(Self(all))
+    }
+}
+
+/// Whether a surface may be called so: the name is part of paths and of names of sandboxes.
+pub(crate) fn is_surface_name(name: &str) -> bool {
+    (1..=LONGEST_NAME).contains(&name.len())
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
 }
 
 /// The data directory: as given, or the usual place.

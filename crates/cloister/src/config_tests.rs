@@ -66,3 +66,29 @@ fn fuzz_config() {
     let seeds = std::iter::once(documented()).chain(lines);
     cloister_testkit::Fuzz::new("config").seeds(seeds).words(words).run_text(settings).unwrap();
 }
+
+#[test]
+fn a_surface_of_ones_own_has_a_name_and_a_program() {
+    let config: Config = toml::from_str(
+        "[connectors.folder]\nprogram = \"/opt/folder\"\noptions = { people = [\"ann\"] }\n",
+    )
+    .unwrap();
+    let (name, own) = config.connectors.iter().next().unwrap();
+    assert_eq!((name, own.program.to_str()), ("folder", Some("/opt/folder")));
+    assert_eq!(own.options["people"], serde_json::json!(["ann"]));
+    let nine: String =
+        (0..9).map(|n| format!("[connectors.c{n}]\nprogram = \"/opt/c\"\n")).collect();
+    for (wrong, says) in [
+        ("[connectors.telegram]\nprogram = \"/opt/t\"\n", "there already"),
+        ("[connectors.socket]\nprogram = \"/opt/t\"\n", "there already"),
+        ("[connectors.Folder]\nprogram = \"/opt/t\"\n", "small letters"),
+        ("[connectors.\"../x\"]\nprogram = \"/opt/t\"\n", "small letters"),
+        ("[connectors.folder]\nprogram = \"folder\"\n", "absolute"),
+        ("[connectors.folder]\n", "program"),
+        ("[connectors.folder]\nprogram = \"/opt/t\"\nport = 1\n", "port"),
+        (&nine, "8 are the most"),
+    ] {
+        let said = Config::check(wrong).unwrap_err();
+        assert!(said.contains(says), "{wrong}: {said}");
+    }
+}

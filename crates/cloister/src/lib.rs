@@ -10,7 +10,6 @@ mod client;
 mod commands;
 mod config;
 mod connection;
-mod connectors;
 mod line;
 mod logging;
 mod master;

@@ -4,26 +4,23 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cloister_broker::{BuildError, DoorServer, ModelGateway};
+use cloister_broker::{BuildError, ConnectorsWayOut, DoorServer, ModelGateway};
 use cloister_control::layout::Layout;
-use cloister_control::ports::{ModelDefaults, SurfaceHosts, Upstream};
+use cloister_control::ports::{ModelDefaults, SurfaceHost, SurfaceHosts, Upstream};
 use cloister_control::{
-    AuditParts, Control, Metrics, Parts, Policies, SecretOptions, finish_interrupted_change,
+    AuditParts, ConnectorOptions, ConnectorProgram, Control, Metrics, Parts, Policies, RemoteHost,
+    SecretOptions, finish_interrupted_change,
 };
-use cloister_matrix::MatrixHost;
 use cloister_policy::engine::PolicyErrors;
 use cloister_protocol::admin::Key;
 use cloister_protocol::{ErrorBody, ErrorCode, with_causes};
 use cloister_sandbox::NativeBackend;
 use cloister_store::Store;
 use cloister_store::models::Model;
-use cloister_surfaces::discord::DiscordHost;
-use cloister_surfaces::telegram::TelegramHost;
 use cloister_vault::Keyring;
 use futures_util::future::BoxFuture;
 
 use crate::config::Config;
-use crate::connectors;
 use crate::master;
 use crate::output::{BAD_CONFIG, CliError, UNAVAILABLE};
 
@@ -94,21 +91,59 @@ pub(crate) async fn build_with(
     control.check_settings_with(Config::check);
     control.seal_plain_keys().await?;
     let upstream = Arc::new(Gateway(gateway.clone()));
-    let surfaces = surfaces(&control, &config);
+    let surfaces = surfaces(&control, &config)?;
     Ok(Built { control, upstream, gateway, egress, config, remote, surfaces, _lock: lock })
 }
 
 /// Every surface that connectors can be added to.
-fn surfaces(control: &Control, config: &Config) -> SurfaceHosts {
-    let data = control.layout().root().to_owned();
-    let matrix = |plane| MatrixHost::new(plane, config.matrix.clone(), data.clone());
-    let telegram = |plane| TelegramHost::new(plane, config.telegram.clone());
-    let discord = |plane| DiscordHost::new(plane, config.discord.clone());
-    SurfaceHosts::new(vec![
-        connectors::beside(control, "matrix", matrix),
-        connectors::beside(control, "telegram", telegram),
-        connectors::beside(control, "discord", discord),
-    ])
+fn surfaces(control: &Control, config: &Config) -> Result<SurfaceHosts, CliError> {
+    let way_out = Arc::new(ConnectorsWayOut::default());
+    let mut hosts: Vec<Arc<dyn SurfaceHost>> = Vec::new();
+    for of in ours(config)?.into_iter().chain(own(config)) {
+        let surface = of.surface;
+        let program = ConnectorProgram::new(control.clone(), of, Arc::clone(&way_out) as _);
+        hosts.push(RemoteHost::new(control.clone(), surface, program));
+    }
+    Ok(SurfaceHosts::new(hosts))
+}
+
+/// How many surfaces are ours: the numbers of others begin after them.
+const OURS: u8 = 3;
+
+/// The surfaces that are part of the product.
+fn ours(config: &Config) -> Result<Vec<ConnectorOptions>, CliError> {
+    let ours: [_; OURS as usize] = [
+        ("matrix", serde_json::to_value(&config.matrix)),
+        ("telegram", serde_json::to_value(&config.telegram)),
+        ("discord", serde_json::to_value(&config.discord)),
+    ];
+    let mut all = Vec::new();
+    for (number, (surface, options)) in (0..).zip(ours) {
+        all.push(ConnectorOptions {
+            surface,
+            number,
+            program: beside(&format!("cloister-{surface}"))?,
+            missing: format!(
+                "build it with `make {surface}-connector`, or take it from a release archive; then try again"
+            ),
+            options: options.unwrap_or_default(),
+            log: crate::config::log_filter(),
+        });
+    }
+    Ok(all)
+}
+
+/// The surfaces that an operator brought along.
+fn own(config: &Config) -> impl Iterator<Item = ConnectorOptions> {
+    (OURS..).zip(config.connectors.iter()).map(|(number, (name, own))| ConnectorOptions {
+        // A surface has its name as long as the process lives, and there are a handful: nothing is to be given back.
+        surface: Box::leak(Box::<str>::from(name)),
+        number,
+        program: own.program.clone(),
+        missing: format!("put it there, or change `[connectors.{name}] program`"),
+        options: own.options.clone().into(),
+        log: crate::config::log_filter(),
+    })
 }
 
 /// The keys of a data directory that has no settings of its own.

@@ -110,6 +110,19 @@ impl Layout {
         Mount { source, target, access: Access::ReadOnly }
     }
 
+    /// What a surface's connector keeps, made if it is not there.
+    pub fn surface_state(&self, surface: &str) -> io::Result<PathBuf> {
+        let all = self.root.join("surfaces");
+        private_dir(&all)?;
+        let (dir, before) = (all.join(surface), self.root.join(surface));
+        // Where it was kept before every surface had a place.
+        if surface == "matrix" && before.is_dir() && !dir.exists() {
+            std::fs::rename(before, &dir)?;
+        }
+        private_dir(&dir)?;
+        Ok(dir)
+    }
+
     /// A sandbox's own run directory, made anew.
     pub fn sandbox_run(&self, name: &str) -> io::Result<PathBuf> {
         let dir = self.run().join(name);

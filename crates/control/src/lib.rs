@@ -79,5 +79,5 @@ pub use surfaces::{
     Attachment, Below, Button, ButtonDone, ChatChanges, Choice, ChoiceKind, Health, MOST_BUTTONS,
     Press, Pressed, PressedButton, TypedIn,
 };
-pub use surfaces::{Reach, RemoteHost, SurfaceDesk};
+pub use surfaces::{ConnectorOptions, ConnectorProgram, RemoteHost};
 pub use uploads::{Download, Upload};

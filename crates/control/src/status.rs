@@ -147,7 +147,20 @@ impl Control {
 
     async fn connector_lines(&self) -> Vec<StatusLine> {
         let connectors = self.connector_healths().await.unwrap_or_default();
-        connectors.iter().map(|(load, health)| self.connector_line(load, health.as_ref())).collect()
+        let accounts =
+            connectors.iter().map(|(load, health)| self.connector_line(load, health.as_ref()));
+        accounts.chain(self.program_lines()).collect()
+    }
+
+    /// The programs of connectors that run, each with what it takes.
+    fn program_lines(&self) -> Vec<StatusLine> {
+        let programs = self.inner.surfaces.programs().into_iter();
+        let running = programs.filter_map(|program| {
+            let (surface, bytes) = (program.surface(), program.memory()?);
+            let value = format!("runs in a sandbox of its own, {} MB", bytes >> 20);
+            Some(line(&format!("program.{surface}"), &format!("Program of {surface}"), value))
+        });
+        running.collect()
     }
 
     fn connector_line(&self, load: &ConnectorLoad, health: Option<&Health>) -> StatusLine {

@@ -9,6 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use cloister_protocol::surface::{BeginFile, DropFile, EndFile, Speaker, WriteFile};
 use cloister_protocol::{Attachment, ErrorCode};
+use futures_util::{Stream, StreamExt};
 use tokio::time::timeout;
 
 use crate::error::PlaneError;
@@ -77,6 +78,24 @@ pub async fn whole<T>(
 ) -> Result<T, NotFetched> {
     let late = |late| NotFetched::passing(late, Patience::MUCH);
     timeout(FILE_WITHIN, fetching).await.map_err(late)?
+}
+
+/// Writes down all that comes, piece by piece: never more of it in memory than one.
+pub async fn take_all<P: AsRef<[u8]>, E: Display>(
+    pieces: impl Stream<Item = Result<P, E>>,
+    mut taking: Taking,
+) -> Result<Attachment, NotFetched> {
+    let mut pieces = std::pin::pin!(pieces);
+    loop {
+        let next = piece(async {
+            let next = pieces.next().await.transpose();
+            next.map_err(|error| NotFetched::passing(error, Patience::SOME))
+        });
+        match next.await? {
+            Some(bytes) => taking.take(bytes.as_ref()).await?,
+            None => return taking.finish().await,
+        }
+    }
 }
 
 /// How much of a file is handed over at once.

@@ -8,16 +8,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cloister_protocol::surface::{
-    AnyCall, Attach, Call, ConnectorId, CountError, Detach, Health, Report,
+    AnyCall, Attach, Call, ConnectorId, CountError, Detach, Health, Report, Settings as Told,
 };
 use cloister_protocol::{ErrorBody, ErrorCode};
 use futures_util::future::BoxFuture;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::commands::Commands;
 use crate::error::PlaneError;
+use crate::outside::WayOut;
 use crate::surface::Surface;
 
 /// How long a call may take.
@@ -36,6 +38,26 @@ pub struct Settings {
     pub commands: Arc<Commands>,
     /// The largest file that is taken from people, in bytes.
     pub largest_upload: u64,
+    /// The surface's own section of the settings.
+    pub options: Value,
+    /// How its platform is reached; none: as everything is.
+    pub way_out: Option<WayOut>,
+}
+
+impl From<Told> for Settings {
+    fn from(told: Told) -> Self {
+        let commands = Arc::new(Commands { menu: told.commands, urgent: told.urgent });
+        let (largest_upload, options) = (told.largest_upload, told.options);
+        Self { commands, largest_upload, options, way_out: None }
+    }
+}
+
+impl Settings {
+    /// The surface's own settings, of the type that it has for them.
+    pub fn options<O: DeserializeOwned>(&self) -> Result<O, String> {
+        let read = serde_json::from_value(self.options.clone());
+        read.map_err(|error| format!("the settings are not right: {error}"))
+    }
 }
 
 /// What the control plane makes known without being asked.
@@ -124,6 +146,11 @@ impl Plane {
 
     pub fn commands(&self) -> &Arc<Commands> {
         &self.inner.settings.commands
+    }
+
+    /// How the platform is reached; none: as everything is.
+    pub fn way_out(&self) -> Option<&WayOut> {
+        self.inner.settings.way_out.as_ref()
     }
 
     /// Asks, and waits for the answer.

@@ -7,8 +7,8 @@ use cloister_protocol::surface::{Connector, ConnectorId};
 use matrix_sdk::Client;
 use serde::{Deserialize, Serialize};
 
-use crate::options::MatrixOptions;
 use crate::{incoming, outgoing, rooms, secrecy};
+use cloister_protocol::surface::options::MatrixOptions;
 
 /// What is kept about an account besides its address; none of it is secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

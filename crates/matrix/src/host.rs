@@ -17,11 +17,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::bot::{Bot, BotSettings};
-use crate::options::MatrixOptions;
 use crate::session::address;
 use crate::session::credentials::Credentials;
 use crate::session::login::{self, LoggedIn};
 use crate::sync::Account;
+use cloister_protocol::surface::options::MatrixOptions;
 
 /// Every account of ours on Matrix.
 pub struct MatrixHost {
@@ -63,6 +63,10 @@ impl MatrixHost {
         }
     }
 
+    fn means(&self) -> login::Means<'_> {
+        (&self.options, self.plane.way_out())
+    }
+
     async fn disconnect(&self, id: ConnectorId) -> Option<Arc<Bot>> {
         self.connections.end(id).await;
         self.bots.take(id)
@@ -75,7 +79,7 @@ impl MatrixHost {
         }
         let idle = (CancellationToken::new(), TaskTracker::new());
         let account = self.account(connector.clone(), Place::default(), idle);
-        let client = login::bare_client(&connector.address, &self.options).await?;
+        let client = login::bare_client(&connector.address, self.means()).await?;
         Ok(Arc::new(account.bot_of(client, String::new())))
     }
 
@@ -161,7 +165,7 @@ impl MatrixHost {
             Some(bot) => Some(bot.client.clone()),
             None => {
                 let place = (connector.address.as_str(), connector.account.as_str());
-                login::restore(place, earlier, &self.data, &self.options).await.ok()
+                login::restore(place, earlier, &self.data, self.means()).await.ok()
             }
         };
         if let Some(client) = client {
@@ -219,7 +223,7 @@ impl Host for MatrixHost {
             return self.come_back(connector.clone(), &new, earlier, &by).await;
         }
         let logged_in =
-            Box::pin(login::log_in(&new, earlier.as_ref(), &self.data, &self.options)).await?;
+            Box::pin(login::log_in(&new, earlier.as_ref(), &self.data, self.means())).await?;
         let connector = self.keep(&new, &logged_in, there.as_ref(), &by).await?;
         if let Some(earlier) = earlier {
             self.replace_device(&connector, &earlier).await;

@@ -9,7 +9,6 @@
 mod bot;
 mod host;
 mod incoming;
-mod options;
 mod outgoing;
 mod rooms;
 mod secrecy;
@@ -17,7 +16,6 @@ mod session;
 mod sync;
 
 pub use host::MatrixHost;
-pub use options::{MatrixOptions, Reactions};
 
 /// The surface's name in the inbox and among identities.
 pub const SURFACE: &str = "matrix";

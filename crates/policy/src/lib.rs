@@ -5,11 +5,14 @@
 //! approved first, what of a claim the ledger shows, where an executor may go, how far each request of a cell
 //! reaches. Promises: no I/O, no
 //! async, no clock; the same input gives the same decision.
+//!
+//! Without the feature `engine` it is what connectors need of it: how text is shown.
 
 mod bits;
 mod class;
 mod completion;
 pub mod egress;
+#[cfg(feature = "engine")]
 pub mod engine;
 pub mod gate;
 mod legible;
@@ -17,6 +20,7 @@ mod links;
 mod looping;
 pub mod outgoing;
 pub mod provenance;
+#[cfg(feature = "engine")]
 pub mod reach;
 mod risk;
 pub mod shell;

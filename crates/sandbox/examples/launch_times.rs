@@ -6,7 +6,7 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use cloister_control::ports::{Access, CellBackend, Limits, Mount, Role, SandboxSpec};
+use cloister_control::ports::{Access, CellBackend, Inhabitant, Limits, Mount, Role, SandboxSpec};
 use cloister_protocol::WorkspaceId;
 use cloister_sandbox::{NativeBackend, Options};
 
@@ -86,8 +86,8 @@ async fn idle_memory(
 fn spec(number: usize, door: PathBuf) -> SandboxSpec {
     SandboxSpec {
         name: format!("times-{number}"),
-        role: Role::Executor,
-        workspace: WorkspaceId::from_number(1),
+        inhabitant: Inhabitant::Agent(Role::Executor),
+        owner: WorkspaceId::from_number(1).into(),
         mounts: Vec::new(),
         door,
         cwd: PathBuf::from("/tmp"),

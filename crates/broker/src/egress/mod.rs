@@ -29,6 +29,7 @@ mod search;
 mod stopped;
 mod tls;
 mod tunnel;
+mod way_out;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,6 +56,7 @@ pub use pins::{PinnedHostError, Placed, PlacedFor};
 pub(crate) use proxy::{is_for_proxy, serve as serve_proxy};
 pub(crate) use routes::routes;
 pub use search::SearchSetupError;
+pub use way_out::ConnectorsWayOut;
 
 #[derive(Debug, thiserror::Error)]
 pub enum EgressSetupError {

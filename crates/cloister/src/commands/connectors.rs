@@ -1,5 +1,5 @@
-//! What `cloister matrix`, `cloister telegram` and `cloister discord` have in common: bot accounts of ours on a
-//! surface, what they log in with, and how they are doing.
+//! What `cloister matrix`, `telegram`, `discord` and `connector` have in common: bot accounts of ours on a surface,
+//! what they log in with, and how they are doing.
 
 pub(super) mod report;
 
@@ -20,7 +20,7 @@ const MAX_SECRET: u64 = 64 << 10;
 /// A surface, in the words that people know it by.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Surface {
-    /// As in `cloister NAME` and in the admin API.
+    /// As in `cloister NAME` or `cloister connector … NAME`, and in the admin API.
     pub(super) name: &'static str,
     /// As it calls itself.
     pub(super) title: &'static str,
@@ -34,6 +34,8 @@ pub(super) struct Surface {
     pub(super) gone: &'static str,
     /// Whether what is known is compared with what the server has.
     pub(super) compares: bool,
+    /// Whether somebody else wrote its connector.
+    pub(super) own: bool,
 }
 
 pub(super) const MATRIX: Surface = Surface {
@@ -44,6 +46,7 @@ pub(super) const MATRIX: Surface = Surface {
     again: "cloister matrix add --user {} …",
     gone: "logged out and forgotten, with its keys",
     compares: true,
+    own: false,
 };
 
 pub(super) const TELEGRAM: Surface = Surface {
@@ -54,6 +57,7 @@ pub(super) const TELEGRAM: Surface = Surface {
     again: "cloister telegram add --token-file FILE",
     gone: "disconnected and forgotten, with its token",
     compares: false,
+    own: false,
 };
 
 pub(super) const DISCORD: Surface = Surface {
@@ -64,12 +68,39 @@ pub(super) const DISCORD: Surface = Surface {
     again: "cloister discord add --token-file FILE",
     gone: "disconnected and forgotten, with its token",
     compares: false,
+    own: false,
 };
 
 /// Every surface that has connectors.
 pub(super) const ALL: [Surface; 3] = [MATRIX, TELEGRAM, DISCORD];
 
 impl Surface {
+    /// One that is named in `[connectors.NAME]`.
+    pub(super) fn own(name: &str) -> Self {
+        // One name for the one command that this process is for.
+        let name: &'static str = Box::leak(Box::<str>::from(name));
+        Self {
+            name,
+            title: name,
+            server: "server",
+            places: "conversations",
+            again: "",
+            gone: "disconnected and forgotten",
+            compares: false,
+            own: true,
+        }
+    }
+
+    /// What is typed to `list`, `add` and so on its accounts.
+    pub(super) fn typed(self, what: &str) -> String {
+        let name = self.name;
+        if self.own {
+            format!("cloister connector {what} {name}")
+        } else {
+            format!("cloister {name} {what}")
+        }
+    }
+
     /// Where its accounts are in the admin API.
     pub(super) fn connectors(self) -> String {
         format!("/admin/v1/surfaces/{}/connectors", self.name)
@@ -90,6 +121,9 @@ impl Surface {
 
     /// How an account is connected again.
     pub(super) fn connect_again(self, account: &str) -> String {
+        if self.own {
+            return format!("cloister connector add {} --account {account} …", self.name);
+        }
         self.again.replace("{}", account)
     }
 }
@@ -132,9 +166,9 @@ pub(super) async fn remove(
 }
 
 fn not_connected(surface: Surface, typed: &str) -> CliError {
-    let name = surface.name;
+    let (list, add) = (surface.typed("list"), surface.typed("add"));
     CliError::new(ErrorCode::NotFound, format!("{typed} is not connected here"))
-        .fix(format!("`cloister {name} list` shows which are, `cloister {name} add` connects one"))
+        .fix(format!("`{list}` shows which are, `{add}` connects one"))
 }
 
 /// Whether an account is the one that was typed: by its id, or by the name that the surface shows of it.

@@ -8,6 +8,7 @@ mod budget;
 mod chat;
 mod chats;
 mod config_history;
+mod connector;
 mod connectors;
 mod context;
 mod discord;
@@ -150,6 +151,7 @@ pub(crate) async fn run(args: Args, output: Output) -> Result<ExitCode, CliError
         Command::Matrix(matrix) => return matrix::run(context, matrix).await,
         Command::Telegram(telegram) => return telegram::run(context, telegram).await,
         Command::Discord(discord) => return discord::run(context, discord).await,
+        Command::Connector(connector) => return connector::run(context, connector).await,
         Command::Egress(egress) => egress::run(context, egress).await?,
         Command::Secret(secret) => secret::run(context, secret).await?,
         Command::Audit(audit) => return audit::run(context, audit).await,

@@ -70,8 +70,10 @@ async fn an_account_that_does_not_log_in_is_not_kept() {
         assert!(!said.to_string().contains("not the password"), "{what}: {said}");
         assert_eq!(bare.list().await, json!([]), "{what}");
     }
-    let left: Vec<_> =
-        std::fs::read_dir(bare.stack.data().join("matrix")).into_iter().flatten().collect();
+    let left: Vec<_> = std::fs::read_dir(bare.stack.data().join("surfaces/matrix"))
+        .into_iter()
+        .flatten()
+        .collect();
     assert!(left.is_empty(), "{left:?}");
     // What is wrong already as it is typed never gets to the homeserver.
     for arguments in [

@@ -26,7 +26,7 @@ fn database(world: &World) -> Connection {
 }
 
 fn stores(world: &World) -> Vec<String> {
-    let stores = std::fs::read_dir(world.stack.data().join("matrix"));
+    let stores = std::fs::read_dir(world.stack.data().join("surfaces/matrix"));
     let names = stores.into_iter().flatten().flatten();
     names.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
@@ -155,7 +155,7 @@ async fn a_fresh_device_reads_what_the_lost_one_could() {
     backed_up(&world, &c1, &lilac).await;
     let old = fact(&world.bot_view().await, "device");
     world.stack.stop().await.unwrap();
-    std::fs::remove_dir_all(world.stack.data().join("matrix")).unwrap();
+    std::fs::remove_dir_all(world.stack.data().join("surfaces/matrix")).unwrap();
     world.stack.restart().await.unwrap();
     let view = world.until_state("logged_out").await;
     assert!(view["problem"].as_str().unwrap().contains("cloister matrix add"), "{view}");

@@ -208,7 +208,7 @@ async fn a_lost_store_says_what_to_do_or_is_restored() {
     let (ann, c1) = world.met("ann").await;
     ann.ask(&c1, "hello", "echo: hello").await;
     world.stack.stop().await.unwrap();
-    let store = world.stack.data().join("matrix");
+    let store = world.stack.data().join("surfaces/matrix");
     assert!(store.is_dir(), "the store is in {}", store.display());
     std::fs::remove_dir_all(&store).unwrap();
     world.stack.restart().await.unwrap();

@@ -14,7 +14,9 @@ use super::{ChatKey, Doorway, LinkEnd};
 use crate::control::Control;
 use crate::error::ControlError;
 use crate::layout::CHATS_FOLDER;
-use crate::ports::{Access, Egress, Mount, OpenDoor, Principal, Role, Sandbox, SandboxSpec};
+use crate::ports::{
+    Access, Egress, Inhabitant, Mount, OpenDoor, Principal, Role, Sandbox, SandboxSpec,
+};
 
 /// A running coordinator.
 pub(super) struct Cell {
@@ -80,8 +82,8 @@ impl Cell {
             .map_err(ControlError::io("the view of a coordinator could not be made"))?;
         let spec = SandboxSpec {
             name,
-            role: Role::Coordinator,
-            workspace,
+            inhabitant: Inhabitant::Agent(Role::Coordinator),
+            owner: workspace.into(),
             mounts: mounts(&layout.workspace(workspace), only, &chat.to_string()),
             door: socket,
             cwd: WORKSPACE_PATH.into(),

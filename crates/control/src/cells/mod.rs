@@ -22,7 +22,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::control::Control;
-use crate::ports::{LaunchError, Sandbox, SandboxSpec};
+use crate::ports::{Inhabitant, LaunchError, Sandbox, SandboxSpec};
 
 pub(crate) use ending::Owed;
 pub(crate) use link::{Doorway, LinkEnd};
@@ -80,11 +80,15 @@ impl Control {
         &self,
         spec: SandboxSpec,
     ) -> Result<Box<dyn Sandbox>, LaunchError> {
-        let (role, began) = (spec.role, Instant::now());
+        let (role, began) = match spec.inhabitant {
+            Inhabitant::Agent(role) => (Some(role), Instant::now()),
+            Inhabitant::Connector(_) => (None, Instant::now()),
+        };
         let launched = self.inner.parts.backend.launch(spec).await;
-        match &launched {
-            Ok(_) => self.metrics().launched(role, began.elapsed()),
-            Err(_) => self.metrics().launch_failed(role),
+        match (&launched, role) {
+            (Ok(_), Some(role)) => self.metrics().launched(role, began.elapsed()),
+            (Err(_), Some(role)) => self.metrics().launch_failed(role),
+            (_, None) => {}
         }
         launched
     }

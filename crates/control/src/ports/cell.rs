@@ -3,13 +3,21 @@
 //! A backend gives a sandbox exactly the mounts, the door and the limits of its spec, or refuses the
 //! launch. There is no weaker mode.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cloister_protocol::{ErrorCode, WorkspaceId};
 use futures_util::future::BoxFuture;
 
 /// What runs in a sandbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Inhabitant {
+    Agent(Role),
+    /// The program of a connector, by its path on the host.
+    Connector(PathBuf),
+}
+
+/// What an agent is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     Coordinator,
@@ -31,15 +39,28 @@ impl Role {
 pub struct SandboxSpec {
     /// Unique among live sandboxes; letters, digits and `-` only.
     pub name: String,
-    pub role: Role,
-    /// Selects the uid: no two workspaces share one where the backend can help it.
-    pub workspace: WorkspaceId,
+    pub inhabitant: Inhabitant,
+    pub owner: Owner,
     pub mounts: Vec<Mount>,
     /// The host path of the door's socket; it appears at `protocol::link::DOOR_PATH`.
     pub door: PathBuf,
     /// The working directory inside.
     pub cwd: PathBuf,
     pub limits: Limits,
+}
+
+/// Whose sandbox it is. Selects the uid: no two owners share one where the backend can help it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    Workspace(WorkspaceId),
+    /// A surface, by its place among the surfaces.
+    Surface(u8),
+}
+
+impl From<WorkspaceId> for Owner {
+    fn from(workspace: WorkspaceId) -> Self {
+        Self::Workspace(workspace)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -123,6 +144,10 @@ pub trait CellBackend: Send + Sync + 'static {
     fn launch(&self, spec: SandboxSpec) -> BoxFuture<'_, Result<Box<dyn Sandbox>, LaunchError>>;
     /// Gives one file or directory (not what is in it) to the sandboxes of this workspace.
     fn adopt(&self, workspace: WorkspaceId, file: &std::fs::File) -> std::io::Result<()>;
+    /// Gives a surface's directory, with everything in it, to its connector. Not while that runs.
+    fn give(&self, _surface: u8, _dir: &Path) -> std::io::Result<()> {
+        Ok(())
+    }
     /// Lets the sandboxes of this workspace read one file or directory (not what is in it) that stays
     /// the control plane's own.
     fn show(&self, workspace: WorkspaceId, file: &std::fs::File) -> std::io::Result<()>;

@@ -5,12 +5,13 @@ mod door;
 mod hosts;
 mod surface;
 mod upstream;
+mod way_out;
 mod webhook;
 mod witness;
 
 pub use cell::{
-    Access, CellBackend, Check, CheckStatus, Exit, LaunchError, Limits, Mount, Role, Sandbox,
-    SandboxSpec,
+    Access, CellBackend, Check, CheckStatus, Exit, Inhabitant, LaunchError, Limits, Mount, Owner,
+    Role, Sandbox, SandboxSpec,
 };
 pub use door::{
     Attached, CameIn, Clearance, ContentPart, ContentSource, Doors, Egress, Gated, LinkSide, More,
@@ -21,5 +22,6 @@ pub use surface::{
     Manners, Measure, Posting, Recipient, SendError, Streaming, Surface, SurfaceHost,
 };
 pub use upstream::{ModelDefaults, Upstream};
+pub use way_out::{OutsideStream, WayOut, Whereabouts};
 pub use webhook::{Webhook, WebhookAnswer};
 pub use witness::CheckpointWitness;

@@ -8,13 +8,16 @@ mod choices;
 pub(crate) mod credentials;
 mod desk;
 mod hosting;
+mod hosts;
+mod line;
 mod onboarding;
+mod program;
 mod remote;
 pub(crate) mod words;
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use cloister_protocol::admin::{ConnectorState, ReconcileReport};
 use cloister_store::connectors::ConnectorId;
@@ -24,8 +27,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 pub use answering::Pressed;
 pub use buttons::{Below, Button, ButtonDone, MOST_BUTTONS, Press, PressedButton};
 pub use choices::{Choice, ChoiceKind, TypedIn};
-pub use desk::SurfaceDesk;
-pub use remote::{Reach, RemoteHost};
+pub(crate) use desk::SurfaceDesk;
+pub use program::{ConnectorOptions, ConnectorProgram};
+pub use remote::RemoteHost;
 
 use crate::control::Control;
 use crate::courier;
@@ -42,7 +46,6 @@ pub struct Health {
     pub reconciled: Option<ReconcileReport>,
 }
 
-#[derive(Debug)]
 pub(crate) struct Surfaces {
     health: Mutex<HashMap<ConnectorId, Health>>,
     /// Held by the courier of a connector.
@@ -50,6 +53,7 @@ pub(crate) struct Surfaces {
     chats: watch::Sender<u64>,
     telling: onboarding::Telling,
     hubs: admin_hub::Pace,
+    programs: Mutex<Vec<Weak<ConnectorProgram>>>,
 }
 
 impl Default for Surfaces {
@@ -60,6 +64,7 @@ impl Default for Surfaces {
             chats: watch::channel(0).0,
             telling: Default::default(),
             hubs: Default::default(),
+            programs: Mutex::default(),
         }
     }
 }
@@ -67,6 +72,17 @@ impl Default for Surfaces {
 impl Surfaces {
     fn health(&self) -> MutexGuard<'_, HashMap<ConnectorId, Health>> {
         self.health.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The programs of connectors, whether or not they run.
+    pub(crate) fn programs(&self) -> Vec<Arc<ConnectorProgram>> {
+        let programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        programs.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    fn add_program(&self, program: &Arc<ConnectorProgram>) {
+        let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        programs.push(Arc::downgrade(program));
     }
 
     /// What the courier of a connector holds while it works.

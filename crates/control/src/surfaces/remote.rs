@@ -8,8 +8,7 @@ use cloister_protocol::admin::{
 };
 use cloister_protocol::surface::{
     Add, AnyOrder, ConnectorId, Deliver, Draft, Edit, Facts, Manners, Measured, Order, Post,
-    Posting as Said, Reconcile, Remove, Reset, SendError, Start, Stop, StreamingBy, Typing,
-    WebhookAnswer,
+    Posting as Said, Reconcile, Remove, Reset, SendError, Stop, StreamingBy, Typing, WebhookAnswer,
 };
 use cloister_protocol::{ErrorBody, ErrorCode};
 use cloister_store::conversations::Conversation;
@@ -17,8 +16,8 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
-use super::SurfaceDesk;
 use super::desk::Lent;
+use super::{ConnectorProgram, SurfaceDesk};
 use crate::control::Control;
 use crate::error::ControlError;
 use crate::ports::{Posting, Recipient, Streaming, Surface, SurfaceHost, Webhook};
@@ -35,8 +34,10 @@ const DELIVERY_TIME: Duration = Duration::from_secs(25);
 const STOP_TIME: Duration = Duration::from_secs(6);
 
 /// What carries orders to the connectors of a surface.
-pub trait Reach: Send + Sync + 'static {
+pub(super) trait Reach: Send + Sync + 'static {
     fn order(&self, order: AnyOrder) -> BoxFuture<'_, Result<Value, ErrorBody>>;
+    /// Whether somebody answers there, on the public internet.
+    fn is_outside(&self, host: String, port: u16) -> BoxFuture<'_, bool>;
 }
 
 async fn order<O: Order>(
@@ -204,22 +205,18 @@ impl Surface for RemoteSurface {
 pub struct RemoteHost {
     control: Control,
     name: &'static str,
-    reach: Arc<dyn Reach>,
+    program: Arc<ConnectorProgram>,
     desk: Arc<SurfaceDesk>,
 }
 
 impl RemoteHost {
-    pub fn new(
-        control: Control,
-        name: &'static str,
-        reach: Arc<dyn Reach>,
-        desk: Arc<SurfaceDesk>,
-    ) -> Arc<Self> {
-        Arc::new(Self { control, name, reach, desk })
+    pub fn new(control: Control, name: &'static str, program: Arc<ConnectorProgram>) -> Arc<Self> {
+        let desk = program.desk();
+        Arc::new(Self { control, name, program, desk })
     }
 
     async fn ordered<O: Order>(&self, of: O, within: Duration) -> Result<O::Answer, ControlError> {
-        order(&*self.reach, of, within).await.map_err(refused)
+        order(&**self.desk.reach(), of, within).await.map_err(refused)
     }
 
     async fn view(
@@ -228,7 +225,13 @@ impl RemoteHost {
     ) -> Result<ConnectorView, ControlError> {
         let facts = Facts { connector: connector.clone() };
         // Who can't be asked just now is shown without.
-        let facts = self.ordered(facts, SHORT_TIME).await.unwrap_or_default();
+        let mut facts = match self.program.is_there() {
+            true => self.ordered(facts, SHORT_TIME).await.unwrap_or_default(),
+            false => Vec::new(),
+        };
+        if let Some(bytes) = self.program.memory() {
+            facts.push(("memory".to_owned(), format!("{} MiB", bytes >> 20)));
+        }
         self.control.connector_view(connector, facts).await
     }
 }
@@ -239,7 +242,7 @@ impl SurfaceHost for RemoteHost {
     }
 
     fn start(&self) -> BoxFuture<'_, Result<(), ControlError>> {
-        self.ordered(Start {}, SHORT_TIME).boxed()
+        self.program.run_for_its_accounts().boxed()
     }
 
     fn add<'a>(
@@ -272,8 +275,12 @@ impl SurfaceHost for RemoteHost {
         account: &'a str,
         by: &'a str,
     ) -> BoxFuture<'a, Result<(), ControlError>> {
-        let (account, by) = (account.to_owned(), by.to_owned());
-        self.ordered(Remove { account, by }, ERRAND_TIME).boxed()
+        async move {
+            let (account, by) = (account.to_owned(), by.to_owned());
+            self.ordered(Remove { account, by }, ERRAND_TIME).await?;
+            self.program.run_for_its_accounts().await
+        }
+        .boxed()
     }
 
     fn reconcile<'a>(
@@ -322,6 +329,12 @@ impl SurfaceHost for RemoteHost {
     }
 
     fn stop(&self) -> BoxFuture<'_, ()> {
-        self.ordered(Stop {}, STOP_TIME).map(drop).boxed()
+        async {
+            if self.program.is_there() {
+                self.ordered(Stop {}, STOP_TIME).await.ok();
+            }
+            self.program.rest();
+        }
+        .boxed()
     }
 }

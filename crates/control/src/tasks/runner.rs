@@ -21,7 +21,9 @@ use crate::cells::{Doorway, LinkEnd};
 use crate::control::Control;
 use crate::error::ControlError;
 use crate::gates::CallGate;
-use crate::ports::{Access, Egress, Exit, Mount, OpenDoor, Principal, Role, Sandbox, SandboxSpec};
+use crate::ports::{
+    Access, Egress, Exit, Inhabitant, Mount, OpenDoor, Principal, Role, Sandbox, SandboxSpec,
+};
 
 const CONNECT_TIME: Duration = Duration::from_secs(20);
 /// How long an executor that lost its link has to come back.
@@ -196,8 +198,8 @@ async fn launch<'a>(control: &'a Control, task: &'a Task) -> Result<Attempt<'a>,
     let incoming = Path::new(CHAT_PATH).join("incoming");
     let spec = SandboxSpec {
         name,
-        role: Role::Executor,
-        workspace: task.workspace,
+        inhabitant: Inhabitant::Agent(Role::Executor),
+        owner: task.workspace.into(),
         mounts: vec![
             Mount { source: files, target: CHAT_PATH.into(), access },
             layout.incoming_mount(task.workspace, task.chat, incoming),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use cloister_broker::DoorServer;
 use cloister_control::layout::Layout;
 use cloister_control::ports::{
-    Access, Attached, CameIn, CellBackend, Doors, Egress, Gated, LinkSide, More, Mount,
+    Access, Attached, CameIn, CellBackend, Doors, Egress, Gated, Inhabitant, LinkSide, More, Mount,
     NotRecorded, OpenDoor, Outward, Principal, RefusedEgress, Role, SandboxSpec,
 };
 use cloister_control::{CellOptions, ControlError};
@@ -115,8 +115,8 @@ impl Yard {
         let incoming = Path::new(CHAT_PATH).join("incoming");
         let spec = SandboxSpec {
             name,
-            role: Role::Executor,
-            workspace: self.workspace,
+            inhabitant: Inhabitant::Agent(Role::Executor),
+            owner: self.workspace.into(),
             mounts: vec![
                 Mount { source: files, target: CHAT_PATH.into(), access: Access::ReadWrite },
                 self.layout.incoming_mount(self.workspace, self.chat, incoming),

@@ -18,7 +18,7 @@ use super::html::push_text;
 use super::messages::{Written, json_bytes};
 use super::send::Act;
 use crate::bot::Bot;
-use crate::options::Reactions;
+use cloister_protocol::surface::options::Reactions;
 
 /// How much of a title, a reason or a source is shown; the exact text is whole.
 const MAX_LINE: usize = 500;

@@ -6,8 +6,7 @@ use matrix_sdk::reqwest::Url;
 use matrix_sdk::ruma::{OwnedServerName, OwnedUserId, UserId};
 
 use super::fault::in_short;
-use super::login::builder;
-use crate::options::MatrixOptions;
+use super::login::{Means, builder};
 
 /// Where an operator says that the homeserver is.
 pub(super) enum Address {
@@ -70,11 +69,11 @@ pub(crate) fn account_id(account: &str) -> Result<OwnedUserId, PlaneError> {
 /// The address of what answers as a homeserver.
 pub(super) async fn find_homeserver(
     address: &Address,
-    options: &MatrixOptions,
+    means: Means<'_>,
 ) -> Result<String, PlaneError> {
     let (builder, named) = match address {
-        Address::Url(url) => (builder(options).homeserver_url(url.as_str()), url.to_string()),
-        Address::ServerName(name) => (builder(options).server_name(name), name.to_string()),
+        Address::Url(url) => (builder(means).homeserver_url(url.as_str()), url.to_string()),
+        Address::ServerName(name) => (builder(means).server_name(name), name.to_string()),
     };
     let found = builder
         .build()

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cloister_kit::PlaneError;
+use cloister_kit::{PlaneError, WayOut};
 use cloister_protocol::admin::{AddConnector, Credential};
 use cloister_protocol::{ErrorCode, with_causes};
 use matrix_sdk::authentication::matrix::MatrixSession;
@@ -22,7 +22,7 @@ use super::address::{Address, account_id, bad, find_homeserver, server_failed};
 use super::credentials::{Credentials, NewStore};
 use super::fault::{brief, in_short};
 use super::keys;
-use crate::options::MatrixOptions;
+use cloister_protocol::surface::options::MatrixOptions;
 
 /// How the device is called in people's clients.
 const DEVICE_NAME: &str = "Cloister";
@@ -45,9 +45,16 @@ pub(crate) struct LoggedIn {
     pub(crate) new_recovery_key: Option<String>,
 }
 
-pub(super) fn builder(options: &MatrixOptions) -> ClientBuilder {
+/// What a client is made with: the settings, and how the homeserver is reached.
+pub(crate) type Means<'a> = (&'a MatrixOptions, Option<&'a WayOut>);
+
+pub(super) fn builder((options, way_out): Means<'_>) -> ClientBuilder {
     let requests = RequestConfig::new().disable_retry().timeout(options.request_timeout());
-    Client::builder()
+    let builder = match way_out {
+        Some(way_out) => Client::builder().proxy(way_out.proxy()),
+        None => Client::builder(),
+    };
+    builder
         .request_config(requests)
         .user_agent(DEVICE_NAME)
         .respect_login_well_known(false)
@@ -59,21 +66,13 @@ pub(super) fn builder(options: &MatrixOptions) -> ClientBuilder {
         })
 }
 
-/// Where the stores of all accounts are.
-pub(crate) fn stores_dir(data: &Path) -> PathBuf {
-    data.join(crate::SURFACE)
-}
-
 fn store_config(dir: &Path, key: &[u8; 32]) -> SqliteStoreConfig {
     SqliteStoreConfig::new(dir).key(Some(key)).pool_max_size(STORE_CONNECTIONS)
 }
 
 /// An account's client that asks the server nothing and knows nothing: enough to forget what is known of it.
-pub(crate) async fn bare_client(
-    homeserver: &str,
-    options: &MatrixOptions,
-) -> Result<Client, PlaneError> {
-    let built = builder(options).homeserver_url(homeserver).build().await;
+pub(crate) async fn bare_client(homeserver: &str, means: Means<'_>) -> Result<Client, PlaneError> {
+    let built = builder(means).homeserver_url(homeserver).build().await;
     built.map_err(|error| PlaneError::refused(ErrorCode::Internal, error.to_string()))
 }
 
@@ -94,16 +93,16 @@ pub(crate) async fn restore(
     (homeserver, account): (&str, &str),
     credentials: &Credentials,
     data: &Path,
-    options: &MatrixOptions,
+    means: Means<'_>,
 ) -> Result<Client, PlaneError> {
-    let dir = stores_dir(data).join(&credentials.store);
+    let dir = data.join(&credentials.store);
     let failed = |error: String| {
         PlaneError::refused(
             ErrorCode::Internal,
             format!("the account's keys and rooms could not be opened: {error}"),
         )
     };
-    let client = builder(options)
+    let client = builder(means)
         .homeserver_url(homeserver)
         .sqlite_store_with_config_and_cache_path(
             store_config(&dir, &credentials.store_key()?),
@@ -131,7 +130,7 @@ fn session(user_id: OwnedUserId, credentials: &Credentials) -> MatrixSession {
 
 /// Whether the store of a device is there. Without it the device can't come back: its keys were in it.
 pub(crate) async fn store_is_there(credentials: &Credentials, data: &Path) -> bool {
-    let dir = stores_dir(data).join(&credentials.store);
+    let dir = data.join(&credentials.store);
     tokio::fs::try_exists(dir.join(matrix_sdk::STATE_STORE_DATABASE_NAME)).await.unwrap_or(false)
 }
 
@@ -141,14 +140,14 @@ pub(crate) async fn log_in(
     new: &AddConnector,
     earlier: Option<&Credentials>,
     data: &Path,
-    options: &MatrixOptions,
+    means: Means<'_>,
 ) -> Result<LoggedIn, PlaneError> {
     let user = account_id(&new.account)?;
-    let homeserver = find_homeserver(&Address::parse(&new.address)?, options).await?;
+    let homeserver = find_homeserver(&Address::parse(&new.address)?, means).await?;
     let store = NewStore::random()?;
-    let dir = stores_dir(data).join(&store.name);
+    let dir = data.join(&store.name);
     make_private(dir.clone()).await?;
-    let client = builder(options)
+    let client = builder(means)
         .homeserver_url(&homeserver)
         .sqlite_store_with_config_and_cache_path(store_config(&dir, store.key()), None::<PathBuf>)
         .build()
@@ -326,7 +325,7 @@ pub(crate) async fn log_out(client: &Client) {
 
 /// Removes a device's keys and rooms from the disk.
 pub(crate) async fn remove_store(data: &Path, name: &str) {
-    let dir = stores_dir(data).join(name);
+    let dir = data.join(name);
     match tokio::fs::remove_dir_all(&dir).await {
         Ok(()) => {}
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
@@ -338,7 +337,7 @@ pub(crate) async fn remove_store(data: &Path, name: &str) {
 
 /// Removes stores that no account has: what a kill in the midst of a login left.
 pub(crate) async fn sweep_stores(data: &Path, known: &[String]) {
-    let Ok(mut entries) = tokio::fs::read_dir(stores_dir(data)).await else { return };
+    let Ok(mut entries) = tokio::fs::read_dir(data).await else { return };
     while let Ok(Some(entry)) = entries.next_entry().await {
         let name = entry.file_name().to_string_lossy().into_owned();
         let ours = name.len() == 16 && name.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -20,10 +20,10 @@ use super::handover::Handover;
 use super::news::{self, Gap, RoomNews, Until};
 use super::{filter_for_once, helpers, settings};
 use crate::bot::{Bot, BotSettings};
-use crate::options::MatrixOptions;
 use crate::session::credentials::Credentials;
 use crate::session::fault::{Fault, in_short};
 use crate::session::{login, verification};
+use cloister_protocol::surface::options::MatrixOptions;
 
 /// How long a whole account may take to be read for the first time, or after a long time.
 const LONG_READ: Duration = Duration::from_secs(120);
@@ -121,7 +121,9 @@ impl Account {
             return Ok(Restored::Lost("the keys of the account's device are lost"));
         }
         let place = (self.connector.address.as_str(), self.connector.account.as_str());
-        let client = login::restore(place, &credentials, &self.data, &self.options).await?;
+        let client =
+            login::restore(place, &credentials, &self.data, (&self.options, self.plane.way_out()))
+                .await?;
         Ok(Restored::Bot(Box::new(self.bot_of(client, credentials.device_id))))
     }
 

@@ -2,6 +2,8 @@ use cloister_protocol::{TaskId, UserId, WorkspaceId};
 use proptest::prelude::*;
 
 use super::*;
+use crate::engine::{Outcome, Verdict};
+use crate::provenance::Flow;
 use bytes::Bytes;
 
 use crate::egress::{Destination, Scheme};

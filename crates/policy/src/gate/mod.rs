@@ -11,12 +11,16 @@
 //! asked every time, unless a standing grant covers exactly this template.
 
 mod answer;
+#[cfg(feature = "engine")]
+mod decide;
 mod effect;
 mod grant;
 mod render;
 mod template;
 
 pub use answer::{AnswerError, Ballot, Settled, Tally, offered, remembered, tally};
+#[cfg(feature = "engine")]
+pub use decide::decide;
 pub use effect::{
     Action, Asker, AttachedFile, Digest, Effect, Mail, Rendered, Surroundings, TargetFile,
 };
@@ -27,8 +31,7 @@ pub use template::Template;
 use cloister_protocol::Answer;
 
 use crate::class::Class;
-use crate::engine::{Outcome, Verdict};
-use crate::provenance::{Flow, Mark};
+use crate::provenance::Mark;
 
 /// A passed gate: made only here, bound to one effect, used up by it.
 #[derive(Debug, PartialEq, Eq)]
@@ -73,53 +76,6 @@ pub enum Decision {
     Deny { reason: String },
 }
 
-/// Decides one effect: by the engine's verdict, by provenance, by the grants of its asker.
-pub fn decide(effect: &Effect, grants: &[Grant], verdict: &Verdict, flow: &Flow) -> Decision {
-    let (class, people, reason) = match (&verdict.outcome, flow) {
-        (Outcome::Deny { reason }, _) => return Decision::Deny { reason: reason.clone() },
-        (Outcome::Allow, Flow::Run) => return run(effect, None),
-        (Outcome::Allow, Flow::Ask { reason, .. }) => (Class::Outward, 1, reason.clone()),
-        (Outcome::Ask { class, people, reason }, Flow::Run) => (*class, *people, reason.clone()),
-        (Outcome::Ask { class, people, reason }, Flow::Ask { reason: flow, .. }) => {
-            (*class, *people, format!("{reason}; {flow}"))
-        }
-    };
-    let sources = match flow {
-        Flow::Run => Vec::new(),
-        Flow::Ask { sources, .. } => sources.clone(),
-    };
-    let untrusted = matches!(flow, Flow::Ask { .. });
-    // A template says nothing about who is behind the request now, and two people's rule is about
-    // each single time.
-    let stands = |grant: &Grant| !untrusted || (class == Class::Middle && grant.remembers_one());
-    let counts = |grant: &&Grant| grant.is_exact() || (people < 2 && stands(grant));
-    if let Some(grant) = grants.iter().filter(counts).find(|grant| grant.covers(effect)) {
-        return run(effect, Some(grant.id));
-    }
-    let mut rendered = effect.render(class, &reason);
-    if let Some(template) = remembered(effect, class, people) {
-        rendered.text.push_str(&kept_in_mind(&template));
-    }
-    let offered = offered(effect, class, people, untrusted);
-    Decision::Ask(Box::new(Question { class, people, reason, sources, rendered, offered }))
-}
-
-/// What a yes means where it is remembered.
-fn kept_in_mind(template: &Template) -> String {
-    let what = template.describe();
-    let mut lines = what.lines();
-    let first = lines.next().unwrap_or_default();
-    let more = if lines.next().is_some() { " …" } else { "" };
-    format!(
-        "remembered: once allowed, you are not asked again to {first}{more}: exactly this, in any task of \
-         yours here, until you take it back with /grants\n"
-    )
-}
-
-fn run(effect: &Effect, grant: Option<GrantId>) -> Decision {
-    Decision::Run(Pass { digest: effect.digest(), grant })
-}
-
-#[cfg(test)]
+#[cfg(all(test, feature = "engine"))]
 #[path = "gate_tests.rs"]
 mod tests;

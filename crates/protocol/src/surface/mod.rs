@@ -4,6 +4,8 @@
 //! renders and sends what it is told to; what is said, to whom and whether at all is decided by the control plane.
 
 mod calls;
+mod frames;
+pub mod options;
 mod orders;
 mod people;
 mod posts;
@@ -11,6 +13,10 @@ mod rows;
 
 pub(crate) use calls::CallAnswer;
 pub use calls::*;
+pub use frames::{
+    ConnectorFrame, FrameAnswer, Hello, LONGEST_LINE, LogLevel, LogLine, News, Outcome, PlaneFrame,
+    Settings, VERSION, Welcomed,
+};
 pub(crate) use orders::OrderAnswer;
 pub use orders::*;
 pub use people::{ContextAt, Heard, HeardIn, Incoming, Located, Person, Receipt, Speaker, Stored};

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cloister_control::ports::{
-    CellBackend, Check, CheckStatus, Exit, LaunchError, Limits, Role, SandboxSpec,
+    CellBackend, Check, CheckStatus, Exit, Inhabitant, LaunchError, Limits, Role, SandboxSpec,
 };
 use cloister_protocol::{WorkspaceId, with_causes};
 
 use super::cgroup::{Limiter, Means};
 use super::{Inner, NativeBackend, Options};
-use crate::launcher;
-use crate::wire::Layer;
+use cloister_launcher as launcher;
+use cloister_launcher::wire::Layer;
 
 const TRIAL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Programs that do nothing, successfully.
@@ -182,8 +182,8 @@ fn trial_name() -> std::io::Result<String> {
 fn trial_spec(name: String, door: PathBuf) -> SandboxSpec {
     SandboxSpec {
         name,
-        role: Role::Executor,
-        workspace: WorkspaceId::from_number(0),
+        inhabitant: Inhabitant::Agent(Role::Executor),
+        owner: WorkspaceId::from_number(0).into(),
         mounts: Vec::new(),
         door,
         cwd: PathBuf::from("/tmp"),

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cloister_control::ports::{
-    Access, CellBackend, Check, LaunchError, Limits, Sandbox, SandboxSpec,
+    Access, CellBackend, Check, Inhabitant, LaunchError, Limits, Owner, Sandbox, SandboxSpec,
 };
 use cloister_protocol::{WorkspaceId, with_causes};
 use futures_util::future::BoxFuture;
@@ -26,13 +26,15 @@ use tokio_util::task::TaskTracker;
 
 use self::cgroup::{Group, Limiter};
 use self::handle::{Handle, Running};
-use crate::wire::{LaunchSpec, Layer, LimitSpec, MAX_LINE_BYTES, MountSpec, Report};
+use cloister_launcher::wire::{LaunchSpec, Layer, LimitSpec, MAX_LINE_BYTES, MountSpec, Report};
 
 /// How long a launcher may take until the agent runs.
 const LAUNCH_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_LAUNCHES: usize = 16;
 /// How much a launcher may ever report.
 const MAX_REPORT_BYTES: u64 = 4 * MAX_LINE_BYTES as u64;
+/// The argument of a connector's program.
+const CONNECTOR: &str = "connector";
 /// Where no cgroup shares the processor out, a sandbox that nobody waits for steps back behind the rest.
 const NICE_WITHOUT_CGROUP: i32 = 10;
 
@@ -95,8 +97,13 @@ impl NativeBackend {
 }
 
 impl Inner {
-    fn uid_of(&self, workspace: WorkspaceId) -> u32 {
-        self.options.first_uid.saturating_add(workspace.number())
+    /// Surfaces have the ids below those of the workspaces.
+    fn uid_of(&self, owner: Owner) -> u32 {
+        let first = self.options.first_uid;
+        match owner {
+            Owner::Workspace(workspace) => first.saturating_add(workspace.number()),
+            Owner::Surface(number) => first.saturating_sub(1 + u32::from(number)),
+        }
     }
 
     async fn launch_sandbox(&self, spec: SandboxSpec) -> Result<Box<dyn Sandbox>, LaunchError> {
@@ -174,11 +181,15 @@ impl Inner {
             target: mount.target.clone(),
             writable: mount.access == Access::ReadWrite,
         };
-        let agent = std::fs::canonicalize(&self.options.agent)
-            .map_err(|error| format!("find {}: {error}", self.options.agent.display()))?;
+        let (program, role) = match &spec.inhabitant {
+            Inhabitant::Agent(role) => (&self.options.agent, role.as_str()),
+            Inhabitant::Connector(program) => (program, CONNECTOR),
+        };
+        let agent = std::fs::canonicalize(program)
+            .map_err(|error| format!("find {}: {error}", program.display()))?;
         let launch = LaunchSpec {
-            role: spec.role.as_str().to_owned(),
-            host_id: self.uid_of(spec.workspace),
+            role: role.to_owned(),
+            host_id: self.uid_of(spec.owner),
             agent,
             door: spec.door.clone(),
             cwd: spec.cwd.clone(),
@@ -209,7 +220,7 @@ impl Inner {
         if !rustix::process::geteuid().is_root() {
             return Ok(());
         }
-        let uid = self.uid_of(spec.workspace);
+        let uid = self.uid_of(spec.owner);
         let open = || {
             let flags = OFlags::PATH | OFlags::CLOEXEC;
             let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
@@ -239,11 +250,15 @@ impl CellBackend for NativeBackend {
     }
 
     fn adopt(&self, workspace: WorkspaceId, file: &std::fs::File) -> std::io::Result<()> {
-        adopt::adopt(self.0.uid_of(workspace), file)
+        adopt::adopt(self.0.uid_of(workspace.into()), file)
+    }
+
+    fn give(&self, surface: u8, dir: &Path) -> std::io::Result<()> {
+        adopt::give(self.0.uid_of(Owner::Surface(surface)), dir)
     }
 
     fn show(&self, workspace: WorkspaceId, file: &std::fs::File) -> std::io::Result<()> {
-        adopt::show(self.0.uid_of(workspace), file)
+        adopt::show(self.0.uid_of(workspace.into()), file)
     }
 }
 
@@ -256,7 +271,7 @@ struct Started {
 }
 
 enum Begin {
-    Failed(crate::wire::LayerFailure),
+    Failed(cloister_launcher::wire::LayerFailure),
     Broken(String),
 }
 
@@ -313,7 +328,7 @@ fn spawn(launcher: &Path) -> std::io::Result<Child> {
 }
 
 /// A missing layer is the machine's fault and has a remedy; anything else is this launch's.
-fn refusal(name: &str, failure: crate::wire::LayerFailure) -> LaunchError {
+fn refusal(name: &str, failure: cloister_launcher::wire::LayerFailure) -> LaunchError {
     match failure.layer {
         Layer::Spec | Layer::Agent => {
             LaunchError::Failed { name: name.to_owned(), reason: failure.reason }

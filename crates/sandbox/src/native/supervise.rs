@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use super::cgroup::Group;
 use super::handle::Running;
 use super::{Reports, next_report, processes};
-use crate::wire::{ProcessEnded, Report};
+use cloister_launcher::wire::{ProcessEnded, Report};
 
 /// How often memory is counted where no cgroup counts it.
 const COUNT_INTERVAL: Duration = Duration::from_millis(100);

@@ -74,7 +74,7 @@ async fn other_cell(suite: &mut Suite) {
     let _listener = UnixListener::bind(&door).unwrap();
     let mut spec = SandboxSpec {
         name: "neighbour".to_owned(),
-        workspace: WorkspaceId::from_number(2),
+        owner: WorkspaceId::from_number(2).into(),
         door,
         ..suite.spec(limits())
     };

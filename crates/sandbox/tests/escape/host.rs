@@ -35,7 +35,7 @@ impl Tools {
         }
         let built = beside.parent().unwrap();
         Self {
-            launcher: PathBuf::from(env!("CARGO_BIN_EXE_cloister-launcher")),
+            launcher: built.join("cloister-launcher"),
             weak_launcher: built.join("examples/weak_launcher"),
             probe: compile_probe(),
         }

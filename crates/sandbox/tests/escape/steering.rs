@@ -7,7 +7,7 @@ use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 
 use cloister_control::layout::Layout;
-use cloister_control::ports::{Access, CellBackend, Mount, Role, SandboxSpec};
+use cloister_control::ports::{Access, CellBackend, Inhabitant, Mount, Role, SandboxSpec};
 use cloister_protocol::{ChatId, WorkspaceId};
 
 use crate::suite::{Build, Suite, limits};
@@ -83,8 +83,8 @@ async fn run(suite: &Suite, build: Build<'_>, name: &str) -> Vec<String> {
         |source: PathBuf, target: &str, access| Mount { source, target: target.into(), access };
     let spec = SandboxSpec {
         name: format!("steering-{name}"),
-        role: Role::Coordinator,
-        workspace: WORKSPACE,
+        inhabitant: Inhabitant::Agent(Role::Coordinator),
+        owner: WORKSPACE.into(),
         mounts: vec![
             mount(workspace.clone(), "/workspace", Access::ReadOnly),
             mount(workspace.join("chats"), "/workspace/chats", Access::ReadWrite),

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use cloister_control::ports::{
-    Access, CellBackend, Exit, LaunchError, Limits, Mount, Role, Sandbox, SandboxSpec,
+    Access, CellBackend, Exit, Inhabitant, LaunchError, Limits, Mount, Role, Sandbox, SandboxSpec,
 };
 use cloister_protocol::WorkspaceId;
 use cloister_protocol::link::DOOR_PATH;
@@ -222,8 +222,8 @@ impl Suite {
         };
         SandboxSpec {
             name: format!("probe-{}", self.launches),
-            role: Role::Executor,
-            workspace: WorkspaceId::from_number(1),
+            inhabitant: Inhabitant::Agent(Role::Executor),
+            owner: WorkspaceId::from_number(1).into(),
             mounts: vec![
                 mount("cells/a", "/chat", Access::ReadWrite),
                 mount("probe", "/probe", Access::ReadOnly),

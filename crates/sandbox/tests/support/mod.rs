@@ -5,7 +5,9 @@ use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cloister_control::ports::{Access, CellBackend, Limits, Mount, Role, Sandbox, SandboxSpec};
+use cloister_control::ports::{
+    Access, CellBackend, Inhabitant, Limits, Mount, Role, Sandbox, SandboxSpec,
+};
 use cloister_protocol::WorkspaceId;
 use cloister_sandbox::{NativeBackend, Options};
 
@@ -17,6 +19,12 @@ pub(crate) struct Bench {
     _scratch: tempfile::TempDir,
 }
 
+/// The launcher, beside the folder of the tests.
+fn launcher() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    test.parent().and_then(std::path::Path::parent).unwrap().join("cloister-launcher")
+}
+
 impl Bench {
     pub(crate) fn new(name: &str, script: &str) -> Self {
         let scratch = tempfile::tempdir().unwrap();
@@ -26,7 +34,7 @@ impl Bench {
         std::fs::set_permissions(&agent, std::fs::Permissions::from_mode(0o755)).unwrap();
         std::fs::create_dir(&chat).unwrap();
         let backend = NativeBackend::new(Options {
-            launcher: PathBuf::from(env!("CARGO_BIN_EXE_cloister-launcher")),
+            launcher: launcher(),
             agent,
             instance: format!("backend-{}-{name}", std::process::id()),
             first_uid: Options::FIRST_UID,
@@ -37,8 +45,8 @@ impl Bench {
             Mount { source: chat, target: PathBuf::from("/chat"), access: Access::ReadWrite };
         let spec = SandboxSpec {
             name: name.to_owned(),
-            role: Role::Executor,
-            workspace,
+            inhabitant: Inhabitant::Agent(Role::Executor),
+            owner: workspace.into(),
             mounts: vec![mount],
             door: door.clone(),
             cwd: PathBuf::from("/chat"),

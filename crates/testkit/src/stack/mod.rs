@@ -40,7 +40,7 @@ const LOG_TAIL: usize = 32 << 10;
 
 #[derive(Debug, thiserror::Error)]
 pub enum StackError {
-    #[error("{program} is not in {}: `cargo build -p cloister -p cloister-sandbox -p cloister-agent --bins` first", dir.display())]
+    #[error("{program} is not in {}: `cargo build --workspace --bins` first", dir.display())]
     NotBuilt { program: &'static str, dir: PathBuf },
     #[error("{what}")]
     Io { what: String, source: std::io::Error },
@@ -111,12 +111,19 @@ pub struct StackBuilder {
     same_port: bool,
     environment: Vec<(String, String)>,
     agent: Option<&'static str>,
+    connectors: bool,
 }
 
 impl StackBuilder {
     /// Another program of this build in the place of the agent.
     pub fn agent(mut self, program: &'static str) -> Self {
         self.agent = Some(program);
+        self
+    }
+
+    /// As `make up` builds it: no connector is beside the control plane.
+    pub fn without_connectors(mut self) -> Self {
+        self.connectors = false;
         self
     }
 
@@ -145,9 +152,11 @@ impl StackBuilder {
     }
 
     pub async fn start(self) -> Result<Stack, StackError> {
-        let programs = match self.agent {
-            Some(program) => Programs::with_agent(program)?,
-            None => Programs::find()?,
+        let programs = match (self.agent, self.connectors) {
+            (None, true) => Programs::find()?,
+            (agent, connectors) => {
+                Programs::installed(agent.unwrap_or("cloister-agent"), connectors)?
+            }
         };
         let dir = tempfile::Builder::new()
             .prefix("cloister-stack-")
@@ -207,6 +216,7 @@ impl Stack {
             same_port: false,
             environment: Vec::new(),
             agent: None,
+            connectors: true,
         }
     }
 

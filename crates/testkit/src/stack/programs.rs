@@ -8,6 +8,9 @@ use tokio::process::Command;
 
 use super::{StackError, io};
 
+/// What the control plane launches for surfaces.
+const CONNECTORS: [&str; 3] = ["cloister-matrix", "cloister-telegram", "cloister-discord"];
+
 #[derive(Clone, Debug)]
 pub(super) struct Programs {
     pub(super) cloister: PathBuf,
@@ -25,7 +28,9 @@ impl Programs {
         if dir.ends_with("deps") || dir.ends_with("examples") {
             dir.pop();
         }
-        for program in ["cloister", "cloister-agent", "cloister-launcher"] {
+        for program in
+            ["cloister", "cloister-agent", "cloister-launcher"].into_iter().chain(CONNECTORS)
+        {
             if !dir.join(program).is_file() {
                 return Err(StackError::NotBuilt { program, dir });
             }
@@ -33,9 +38,9 @@ impl Programs {
         Ok(Self { cloister: dir.join("cloister"), _beside: None })
     }
 
-    /// The same, with another program in the place of the agent: what is installed beside the control plane
-    /// is what it launches.
-    pub(super) fn with_agent(agent: &'static str) -> Result<Self, StackError> {
+    /// The same in a folder of their own, with another program in the place of the agent or without connectors:
+    /// what is installed beside the control plane is what it launches.
+    pub(super) fn installed(agent: &'static str, connectors: bool) -> Result<Self, StackError> {
         let found = Self::find()?;
         let dir = found.cloister.parent().unwrap_or(Path::new("/")).to_owned();
         if !dir.join(agent).is_file() {
@@ -50,7 +55,8 @@ impl Programs {
             ("cloister-launcher", "cloister-launcher"),
             (agent, "cloister-agent"),
         ];
-        for (from, to) in names {
+        let connectors = CONNECTORS.into_iter().filter(|_| connectors).map(|name| (name, name));
+        for (from, to) in names.into_iter().chain(connectors) {
             std::fs::hard_link(dir.join(from), beside.path().join(to))
                 .map_err(io("a program could not be put in place"))?;
         }

@@ -18,7 +18,9 @@ const ALLOWED: &[(&str, usize, &str)] = &[
 
 /// Who has no business with doors: a door is the one way out of a sandbox.
 const WITHOUT_DOORS: &[&str] =
-    &["kit/", "matrix/", "pki/", "store/", "surfaces/", "vault/", "web/", "protocol/src/surface/"];
+    &["matrix/", "pki/", "store/", "telegram/", "vault/", "web/", "protocol/src/surface/"];
+/// The line of a connector and its way out go through its sandbox's door.
+const DOOR_OF_CONNECTORS: &[&str] = &["kit/src/outside.rs", "kit/src/program.rs"];
 
 const KEYWORDS: &[&str] = &["struct ", "enum ", "type ", "union ", "trait "];
 
@@ -75,7 +77,8 @@ fn a_name_says_what_it_is_of() {
 #[test]
 fn a_door_is_the_way_out_of_a_sandbox() {
     for (file, text) in product() {
-        let theirs = WITHOUT_DOORS.iter().any(|place| file.starts_with(place));
+        let theirs = WITHOUT_DOORS.iter().any(|place| file.starts_with(place))
+            || (file.starts_with("kit/") && !DOOR_OF_CONNECTORS.contains(&file.as_str()));
         let says = text.to_lowercase().contains("door");
         assert!(!(theirs && says), "{file} calls something else a door");
     }

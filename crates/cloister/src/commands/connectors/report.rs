@@ -19,10 +19,11 @@ pub(crate) fn address(view: &ConnectorView) -> &str {
 
 /// `runs`: a control plane does; without one nothing is connected.
 pub(crate) fn list(surface: Surface, accounts: &[ConnectorView], runs: bool) -> String {
-    let Surface { name, title, .. } = surface;
     if accounts.is_empty() {
+        let Surface { name, title, .. } = surface;
+        let command = if surface.own { "connector" } else { name };
         return format!(
-            "No {title} account is connected. `cloister {name} --help` says how to get there."
+            "No {title} account is connected. `cloister {command} --help` says how to get there."
         );
     }
     let row = |view: &ConnectorView| {
@@ -88,11 +89,11 @@ pub(crate) fn added(surface: Surface, view: &ConnectorView) -> String {
             format!("{} is connected to {}.\n", view.account, address(view))
         }
         state => format!(
-            "{} is logged in to {} ({}; `cloister {} status` says how it goes on).\n",
+            "{} is logged in to {} ({}; `{}` says how it goes on).\n",
             view.account,
             address(view),
             state.words(),
-            surface.name
+            surface.typed("status")
         ),
     };
     if let Some(problem) = &view.problem {

@@ -11,22 +11,25 @@ mod rows;
 mod words;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cloister_kit::{Commands, Settings};
-use cloister_protocol::admin::Key;
-use cloister_protocol::surface::{AnyCall, Call, ConnectorId, MenuItem, Person};
+use cloister_protocol::admin::{AddConnector, Key};
+use cloister_protocol::surface::{
+    AnyCall, Call, ConnectorId, MenuItem, Person, PutConnector, Settings,
+};
 use cloister_protocol::{ErrorBody, ErrorCode, UserId};
 use cloister_store::StoreError;
 use cloister_store::connectors::Connector;
 use cloister_store::conversations::{Conversation, ConversationId};
 use serde_json::Value;
 
-use super::Attachment;
 use super::remote::{Reach, RemoteSurface};
+use super::{Attachment, hosts};
 use crate::commands;
 use crate::control::Control;
 use crate::error::ControlError;
+use crate::ports::Whereabouts;
 pub(super) use files::Lent;
 use files::OpenFiles;
 
@@ -36,29 +39,38 @@ const AGAIN_AFTER_S: u64 = 5;
 /// The desk of one surface.
 pub struct SurfaceDesk {
     control: Control,
-    surface: &'static str,
+    pub(super) surface: &'static str,
     files: OpenFiles,
     attached: Mutex<HashMap<ConnectorId, (Arc<RemoteSurface>, Attachment)>>,
     /// The names that deliveries come under, and what proves them.
     expected: Mutex<HashMap<String, (ConnectorId, Key)>>,
+    /// The hosts of its platform, as the program said when it began.
+    declared: Mutex<Vec<String>>,
+    /// How many orders of operators are under way.
+    operators: AtomicUsize,
+    /// The account that one of them adds.
+    adding: Mutex<Option<AddConnector>>,
     reach: Arc<dyn Reach>,
 }
 
 impl SurfaceDesk {
     /// The desk of a surface whose connectors are given their orders by `reach`.
-    pub fn new(control: Control, surface: &'static str, reach: Arc<dyn Reach>) -> Arc<Self> {
+    pub(super) fn new(control: Control, surface: &'static str, reach: Arc<dyn Reach>) -> Arc<Self> {
         Arc::new(Self {
             control,
             surface,
             files: OpenFiles::default(),
             attached: Mutex::default(),
             expected: Mutex::default(),
+            declared: Mutex::default(),
+            operators: AtomicUsize::new(0),
+            adding: Mutex::default(),
             reach,
         })
     }
 
     /// What connectors are told when they begin.
-    pub fn settings(&self) -> Settings {
+    pub(super) fn settings(&self) -> Settings {
         let menu = commands::menu().map(|item| MenuItem {
             name: item.name.to_owned(),
             usage: item.usage.to_owned(),
@@ -68,7 +80,8 @@ impl SurfaceDesk {
         let is_urgent = |item: &&MenuItem| commands::is_urgent(&format!("/{}", item.name));
         let urgent = menu.iter().filter(is_urgent).map(|item| item.name.clone()).collect();
         let largest_upload = self.control.work().max_upload_mb << 20;
-        Settings { commands: Arc::new(Commands { menu, urgent }), largest_upload }
+        let (options, log) = (Value::Null, String::new());
+        Settings { commands: menu, urgent, largest_upload, options, log }
     }
 
     /// Answers a call of this surface's connectors.
@@ -120,6 +133,68 @@ impl SurfaceDesk {
         self.expected().get(name).map(|(_, proof)| proof.clone())
     }
 
+    pub(super) fn reach(&self) -> &Arc<dyn Reach> {
+        &self.reach
+    }
+
+    pub(super) fn declares(&self, hosts: Vec<String>) {
+        *self.declared.lock().unwrap_or_else(PoisonError::into_inner) = hosts;
+    }
+
+    fn adding(&self) -> Option<AddConnector> {
+        self.adding.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Where a host may be that the connector wants to reach; none: it may not.
+    pub(super) fn reachable(&self, to: (&str, u16), accounts: &[Connector]) -> Option<Whereabouts> {
+        let declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        hosts::reachable(to, accounts, self.adding().as_ref(), &declared)
+    }
+
+    /// As long as the guard lives, an operator's order is under way, and perhaps adds an account.
+    pub(super) fn operated(self: &Arc<Self>, adding: Option<AddConnector>) -> Operated {
+        self.operators.fetch_add(1, Ordering::SeqCst);
+        let adds = adding.is_some();
+        if adds {
+            *self.adding.lock().unwrap_or_else(PoisonError::into_inner) = adding;
+        }
+        Operated { desk: Arc::clone(self), adds }
+    }
+
+    /// An account is put down as the operator named it, at a server that they named, that the platform has, or that is
+    /// on the public internet.
+    async fn may_put_connector(&self, put: &PutConnector) -> Result<(), ControlError> {
+        let not_asked = || {
+            let message = "no operator asks for this account now";
+            ControlError::refused(ErrorCode::Forbidden, message)
+        };
+        let new = self.adding().ok_or_else(not_asked)?;
+        let named = new.account.trim();
+        if !named.is_empty() && named != put.account {
+            return Err(not_asked());
+        }
+        let gateway = put.settings.get("gateway_url").and_then(Value::as_str);
+        let at = |url: &str| hosts::of_address(url);
+        if gateway.is_some() && gateway.and_then(at) != new.gateway.as_deref().and_then(at) {
+            return Err(not_asked());
+        }
+        let Some((host, port)) = hosts::of_address(&put.address) else { return Ok(()) };
+        match self.reachable((&host, port), &[]) {
+            Some(Whereabouts::Anywhere) => Ok(()),
+            Some(Whereabouts::Public) if self.reach.is_outside(host, port).await => Ok(()),
+            _ => Err(not_asked()),
+        }
+    }
+
+    /// Accounts are added, changed and removed while an operator asks for that, and at no other time.
+    fn only_for_operators(&self) -> Result<(), ControlError> {
+        if self.operators.load(Ordering::SeqCst) > 0 {
+            return Ok(());
+        }
+        let message = "no operator asks for this now";
+        Err(ControlError::refused(ErrorCode::Forbidden, message))
+    }
+
     /// The connectors are gone: nothing is handed to them until they attach again, and what they had open is closed.
     pub fn left(&self) {
         self.attached().clear();
@@ -169,6 +244,21 @@ impl SurfaceDesk {
         let here = accounts.map(|identity| identity.account);
         let here = here.filter(|account| account.surface == self.surface);
         Ok(here.map(|account| account.external_id).collect())
+    }
+}
+
+/// An order of an operator that is under way.
+pub(super) struct Operated {
+    desk: Arc<SurfaceDesk>,
+    adds: bool,
+}
+
+impl Drop for Operated {
+    fn drop(&mut self) {
+        self.desk.operators.fetch_sub(1, Ordering::SeqCst);
+        if self.adds {
+            *self.desk.adding.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
     }
 }
 

@@ -19,6 +19,7 @@ impl SurfaceDesk {
         match call {
             AnyCall::Connectors(c) => answer(&c, store.connectors(self.surface).await?),
             AnyCall::PutConnector(c) => {
+                self.may_put_connector(&c).await?;
                 let row = NewConnector {
                     surface: self.surface.to_owned(),
                     account: c.account.clone(),
@@ -29,6 +30,7 @@ impl SurfaceDesk {
                 answer(&c, store.put_connector(&row).await?)
             }
             AnyCall::RemoveConnector(c) => {
+                self.only_for_operators()?;
                 self.own(c.connector).await?;
                 store.remove_connector(c.connector, &c.by).await?;
                 self.gone(c.connector);
@@ -40,6 +42,7 @@ impl SurfaceDesk {
                 answer(&c, store.set_position(c.connector, &c.position).await?)
             }
             AnyCall::KeepSecret(c) => {
+                self.only_for_operators()?;
                 self.own(c.connector).await?;
                 let value = c.value.expose().to_owned().into();
                 let whose = (self.surface, c.connector);
@@ -53,6 +56,7 @@ impl SurfaceDesk {
                 answer(&c, opened.and_then(|value| credentials::as_key(&value)))
             }
             AnyCall::ForgetSecret(c) => {
+                self.only_for_operators()?;
                 self.own(c.connector).await?;
                 credentials::forget(&self.control, self.surface, c.connector, &c.by).await?;
                 answer(&c, ())
@@ -147,6 +151,7 @@ impl SurfaceDesk {
                 answer(&c, store.forget_conversation(c.conversation).await?)
             }
             AnyCall::ForgetConversations(c) => {
+                self.only_for_operators()?;
                 self.own(c.connector).await?;
                 answer(&c, store.forget_conversations(c.connector, &c.by).await?)
             }

@@ -1,0 +1,274 @@
+//! The socket of a connector: one conversation in frames, and any number of connections to the platform.
+//!
+//! Promises: nothing is listened to before a hello of the right surface and version; what a connector sends is
+//! bounded in length, in number and, where it must say something first, in time.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use cloister_protocol::surface::{
+    AnyCall, AnyOrder, ConnectorFrame, FrameAnswer, Hello, LONGEST_LINE, LogLevel, LogLine, News,
+    PlaneFrame, Settings, VERSION, Welcomed,
+};
+use cloister_protocol::{ErrorBody, ErrorCode};
+use futures_util::{SinkExt, StreamExt};
+use serde_json::Value;
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec};
+
+use super::SurfaceDesk;
+
+/// How long a connection may take to say what it is.
+pub(super) const SAYS_WITHIN: Duration = Duration::from_secs(10);
+/// Frames on their way to a connector; who orders more waits.
+const MOST_ON_THE_WAY: usize = 256;
+/// Calls that are answered at once; more wait unread.
+const MOST_CALLS: usize = 256;
+
+pub(super) type Lines = FramedRead<OwnedReadHalf, LinesCodec>;
+type FrameWriter = FramedWrite<OwnedWriteHalf, LinesCodec>;
+type OrdersUnderWay = HashMap<u64, oneshot::Sender<Result<Value, ErrorBody>>>;
+
+/// A connector that was welcomed: what it is told.
+pub(super) struct ConnectorLine {
+    frames: mpsc::Sender<PlaneFrame>,
+    waiting: Mutex<OrdersUnderWay>,
+    last: AtomicU64,
+}
+
+/// An order that nobody waits for any more has no place.
+struct Ordered<'a> {
+    line: &'a ConnectorLine,
+    id: u64,
+}
+
+impl Drop for Ordered<'_> {
+    fn drop(&mut self) {
+        self.line.waiting().remove(&self.id);
+    }
+}
+
+impl ConnectorLine {
+    fn waiting(&self) -> MutexGuard<'_, OrdersUnderWay> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has something done, and waits for what became of it.
+    pub(super) async fn order(&self, order: AnyOrder) -> Result<Value, ErrorBody> {
+        let id = self.last.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        let (give, take) = oneshot::channel();
+        self.waiting().insert(id, give);
+        let _ordered = Ordered { line: self, id };
+        let gone = |_closed| refusal(ErrorCode::ShuttingDown, "the connector has ended");
+        self.frames.send(PlaneFrame::Order { id, order }).await.map_err(|_closed| gone(()))?;
+        take.await.map_err(|_closed| gone(()))?
+    }
+
+    /// Makes something known; what comes while too much is on its way is made known with the next.
+    pub(super) fn tell(&self, what: News) {
+        drop(self.frames.try_send(PlaneFrame::News { what }));
+    }
+
+    /// Lets it end by itself.
+    pub(super) fn stop(&self) {
+        drop(self.frames.try_send(PlaneFrame::Stop));
+    }
+
+    fn answered(&self, answer: FrameAnswer) {
+        let ordered = self.waiting().remove(&answer.id);
+        if let Some(ordered) = ordered {
+            drop(ordered.send(answer.into_result()));
+        }
+    }
+
+    /// Nobody answers any more.
+    fn ended(&self) {
+        self.waiting().clear();
+    }
+}
+
+/// What a connection turned out to be.
+pub(super) enum Opened {
+    /// The connector itself.
+    Connector(Lines, OwnedWriteHalf, Value),
+    /// It wants to be connected to a host of its platform.
+    Outside { stream: UnixStream, host: String, port: u16 },
+}
+
+/// Reads the first that a connection says; none: it makes no sense.
+pub(super) async fn open(stream: UnixStream) -> Option<Opened> {
+    let (read, write) = stream.into_split();
+    let mut lines = FramedRead::new(read, LinesCodec::new_with_max_length(LONGEST_LINE));
+    let first = lines.next().await?.ok()?;
+    let Some(rest) = first.strip_prefix("CONNECT ") else {
+        return Some(Opened::Connector(lines, write, serde_json::from_str(&first).ok()?));
+    };
+    let (host, port) = rest.split_whitespace().next()?.rsplit_once(':')?;
+    let (host, port) = (host.trim_matches(['[', ']']).to_owned(), port.parse().ok()?);
+    while !lines.next().await?.ok()?.is_empty() {}
+    // Who sends more before it is answered would lose it.
+    if !lines.read_buffer().is_empty() {
+        return None;
+    }
+    let stream = lines.into_inner().reunite(write).ok()?;
+    Some(Opened::Outside { stream, host, port })
+}
+
+/// A connector whose hello was right.
+pub(super) struct Greeted {
+    pub(super) line: Arc<ConnectorLine>,
+    pub(super) hello: Hello,
+    lines: Lines,
+    writer: FrameWriter,
+    to_write: mpsc::Receiver<PlaneFrame>,
+}
+
+/// Looks at the first frame and welcomes the connector; otherwise it is told why not.
+pub(super) async fn greet(
+    (lines, write, first): (Lines, OwnedWriteHalf, Value),
+    surface: &str,
+    settings: Settings,
+) -> Result<Greeted, String> {
+    let mut writer = FramedWrite::new(write, LinesCodec::new());
+    let hello = match hello(first, surface) {
+        Ok(hello) => hello,
+        Err(why) => {
+            let refused = PlaneFrame::Refused(refusal(ErrorCode::BadRequest, &why));
+            send(&mut writer, &refused).await.ok();
+            return Err(why);
+        }
+    };
+    let welcome = PlaneFrame::Welcome(Welcomed { version: VERSION, settings });
+    send(&mut writer, &welcome).await?;
+    let (frames, to_write) = mpsc::channel(MOST_ON_THE_WAY);
+    let line = ConnectorLine { frames, waiting: Mutex::default(), last: AtomicU64::new(0) };
+    Ok(Greeted { line: Arc::new(line), hello, lines, writer, to_write })
+}
+
+fn hello(first: Value, surface: &str) -> Result<Hello, String> {
+    let hello = match serde_json::from_value(first) {
+        Ok(ConnectorFrame::Hello(hello)) => hello,
+        Ok(_) => return Err("a connector says hello first".to_owned()),
+        Err(error) => return Err(format!("the hello can't be read: {error}")),
+    };
+    if hello.version != VERSION {
+        let theirs = hello.version;
+        return Err(format!(
+            "the connector speaks version {theirs} of the surface protocol, the control plane {VERSION}"
+        ));
+    }
+    if hello.surface != surface {
+        return Err(format!("this is the socket of {surface}, not of {}", hello.surface));
+    }
+    Ok(hello)
+}
+
+impl Greeted {
+    /// Takes what the connector says until it is gone, and says why it is.
+    pub(super) async fn talk(self, desk: Arc<SurfaceDesk>) -> String {
+        let Self { line, mut lines, writer, to_write, .. } = self;
+        let read = listen(&mut lines, &line, &desk);
+        let why = tokio::select! {
+            why = read => why,
+            why = write_all(writer, to_write) => why,
+        };
+        line.ended();
+        why
+    }
+}
+
+async fn listen(lines: &mut Lines, line: &Arc<ConnectorLine>, desk: &Arc<SurfaceDesk>) -> String {
+    let room = Arc::new(Semaphore::new(MOST_CALLS));
+    // What is still being answered when the connector goes is seen through: it may be stored already.
+    while let Some(said) = lines.next().await {
+        let frame: Value = match said
+            .map_err(|error| error.to_string())
+            .and_then(|said| serde_json::from_str(&said).map_err(|error| error.to_string()))
+        {
+            Ok(frame) => frame,
+            Err(error) => return format!("it said what is no frame: {error}"),
+        };
+        match read(frame) {
+            FromConnector::Call(id, call) => {
+                let Ok(permit) = Arc::clone(&room).acquire_owned().await else { break };
+                let (line, desk) = (Arc::clone(line), Arc::clone(desk));
+                tokio::spawn(async move {
+                    let outcome = match call {
+                        Ok(call) => desk.answer(*call).await,
+                        Err(body) => Err(body),
+                    };
+                    drop(permit);
+                    let answer = PlaneFrame::Answer(FrameAnswer::new(id, outcome));
+                    drop(line.frames.send(answer).await);
+                });
+            }
+            FromConnector::Answer(answer) => line.answered(answer),
+            FromConnector::Log(log) => desk.log(&log),
+            FromConnector::Nothing => {}
+        }
+    }
+    "it hung up".to_owned()
+}
+
+enum FromConnector {
+    Call(u64, Result<Box<AnyCall>, ErrorBody>),
+    Answer(FrameAnswer),
+    Log(LogLine),
+    /// Of a newer version, perhaps.
+    Nothing,
+}
+
+/// A call that is not known here is answered all the same.
+fn read(mut frame: Value) -> FromConnector {
+    if frame.get("type").and_then(Value::as_str) == Some("call") {
+        let id = frame.get("id").and_then(Value::as_u64).unwrap_or_default();
+        let call = frame.get_mut("call").map(Value::take).unwrap_or_default();
+        let call = serde_json::from_value(call).map(Box::new).map_err(|error| {
+            refusal(ErrorCode::BadRequest, &format!("the call can't be read: {error}"))
+        });
+        return FromConnector::Call(id, call);
+    }
+    match serde_json::from_value(frame) {
+        Ok(ConnectorFrame::Answer(answer)) => FromConnector::Answer(answer),
+        Ok(ConnectorFrame::Log(log)) => FromConnector::Log(log),
+        Ok(ConnectorFrame::Hello(_) | ConnectorFrame::Call { .. }) | Err(_) => {
+            FromConnector::Nothing
+        }
+    }
+}
+
+async fn write_all(mut writer: FrameWriter, mut frames: mpsc::Receiver<PlaneFrame>) -> String {
+    while let Some(frame) = frames.recv().await {
+        if let Err(why) = send(&mut writer, &frame).await {
+            return why;
+        }
+    }
+    "nobody tells it anything any more".to_owned()
+}
+
+async fn send(writer: &mut FrameWriter, frame: &PlaneFrame) -> Result<(), String> {
+    let line = serde_json::to_string(frame).map_err(|error| error.to_string())?;
+    writer.send(line).await.map_err(|error| format!("it can't be told anything: {error}"))
+}
+
+pub(super) fn refusal(code: ErrorCode, message: &str) -> ErrorBody {
+    ErrorBody { code, message: message.to_owned(), fix: None, retry_after_s: None }
+}
+
+impl SurfaceDesk {
+    /// A line of a connector's log, beside our own. It is data: whatever it says is one field of ours.
+    fn log(&self, line: &LogLine) {
+        let (surface, fields) = (self.surface, line.fields.as_str());
+        let message = line.message.as_str();
+        match line.level {
+            LogLevel::Error => tracing::error!(surface, fields, "{message}"),
+            LogLevel::Warn => tracing::warn!(surface, fields, "{message}"),
+            LogLevel::Info => tracing::info!(surface, fields, "{message}"),
+            LogLevel::Debug => tracing::debug!(surface, fields, "{message}"),
+        }
+    }
+}

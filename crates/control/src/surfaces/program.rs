@@ -1,0 +1,530 @@
+//! The programs of the connectors: one per surface, in a sandbox with its own directory, its platform's hosts and
+//! one socket. Started when an account is there or is being added, watched, and started again when it ends.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use cloister_protocol::admin::ConnectorState;
+use cloister_protocol::surface::{AnyOrder, News, Settings, Start};
+use cloister_protocol::{ErrorBody, ErrorCode, with_causes};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+use tokio::io::AsyncWriteExt;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::line::{self, ConnectorLine, Greeted, Opened, refusal};
+use super::remote::Reach;
+use super::{Health, SurfaceDesk};
+use crate::control::Control;
+use crate::error::ControlError;
+use crate::ports::{
+    Access, Exit, Inhabitant, Limits, Mount, OutsideStream, Owner, Sandbox, SandboxSpec, WayOut,
+    Whereabouts,
+};
+
+/// Where a connector keeps what it keeps, as it sees it.
+const STATE: &str = "/state";
+/// How long a program may take from its start to its hello.
+const HELLO_WITHIN: Duration = Duration::from_secs(30);
+/// How long a program may take to end when its line is closed.
+const END_WITHIN: Duration = Duration::from_secs(6);
+/// How long an order waits for a program that is being started.
+const THERE_WITHIN: Duration = Duration::from_secs(40);
+/// How long connecting its accounts may take: each goes on in the background.
+const START_WITHIN: Duration = Duration::from_secs(30);
+/// The pauses before a program is started again: each is twice the one before.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// One that lived this long has not failed at its start.
+const LIVED: Duration = Duration::from_secs(10);
+/// Connections to its platform at once.
+const MOST_OUTSIDE: usize = 1024;
+const MIB: u64 = 1 << 20;
+const NO_HELLO: &str = "it did not say hello";
+
+/// What a surface's connector is.
+pub struct ConnectorOptions {
+    pub surface: &'static str,
+    /// Its place among the surfaces.
+    pub number: u8,
+    pub program: PathBuf,
+    /// What to do where the program is not there.
+    pub missing: String,
+    /// Its section of the settings.
+    pub options: Value,
+    /// Which lines of its log are wanted.
+    pub log: String,
+}
+
+/// The program of one surface's connector.
+pub struct ConnectorProgram {
+    control: Control,
+    of: ConnectorOptions,
+    way_out: Arc<dyn WayOut>,
+    desk: OnceLock<Arc<SurfaceDesk>>,
+    /// Whether it is to run.
+    wanted: watch::Sender<bool>,
+    now: watch::Sender<Now>,
+    sandbox: Mutex<Option<Arc<dyn Sandbox>>>,
+    watched: OnceLock<()>,
+}
+
+/// Why nobody listens to a program any more.
+enum LineEnded {
+    /// It closed the line, or died.
+    Closed(String),
+    /// It was not let in, or says nothing.
+    Refused(String),
+}
+
+/// How a program is doing.
+#[derive(Clone, Default)]
+enum Now {
+    #[default]
+    Away,
+    Failed(String),
+    There(Arc<ConnectorLine>),
+}
+
+impl ConnectorProgram {
+    pub fn new(control: Control, of: ConnectorOptions, way_out: Arc<dyn WayOut>) -> Arc<Self> {
+        let program = Arc::new(Self {
+            control,
+            of,
+            way_out,
+            desk: OnceLock::new(),
+            wanted: watch::Sender::new(false),
+            now: watch::Sender::default(),
+            sandbox: Mutex::default(),
+            watched: OnceLock::new(),
+        });
+        program.control.inner.surfaces.add_program(&program);
+        program
+    }
+
+    pub(crate) const fn surface(&self) -> &'static str {
+        self.of.surface
+    }
+
+    /// The desk that answers it.
+    pub fn desk(self: &Arc<Self>) -> Arc<SurfaceDesk> {
+        let make = || {
+            let reach = Arc::new(ToProgram(Arc::downgrade(self)));
+            SurfaceDesk::new(self.control.clone(), self.of.surface, reach)
+        };
+        Arc::clone(self.desk.get_or_init(make))
+    }
+
+    fn sandbox(&self) -> MutexGuard<'_, Option<Arc<dyn Sandbox>>> {
+        self.sandbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What it takes of memory, all of its processes together.
+    pub fn memory(&self) -> Option<u64> {
+        let sandbox = self.sandbox().clone();
+        sandbox.and_then(|sandbox| sandbox.memory_pss())
+    }
+
+    /// Whether it is there to be asked.
+    pub(super) fn is_there(&self) -> bool {
+        matches!(*self.now.borrow(), Now::There(_))
+    }
+
+    /// Lets it run as long as it has accounts.
+    pub(super) async fn run_for_its_accounts(self: &Arc<Self>) -> Result<(), ControlError> {
+        let accounts = self.control.store().connectors(self.of.surface).await?;
+        if accounts.is_empty() {
+            self.rest()
+        } else {
+            self.start()
+        }
+        Ok(())
+    }
+
+    fn start(self: &Arc<Self>) {
+        self.watched.get_or_init(|| {
+            let watch = Arc::clone(self).watch();
+            self.control.inner.tracker.spawn(watch);
+        });
+        self.wanted.send_replace(true);
+    }
+
+    /// Lets it end.
+    pub(super) fn rest(&self) {
+        self.wanted.send_replace(false);
+        if let Now::There(line) = &*self.now.borrow() {
+            line.stop();
+        }
+    }
+
+    /// Has something done by the program, which is started if need be.
+    async fn order(self: &Arc<Self>, order: AnyOrder) -> Result<Value, ErrorBody> {
+        if !self.of.program.exists() {
+            return Err(self.not_built());
+        }
+        self.start();
+        let line = self.line().await?;
+        let adding = match &order {
+            AnyOrder::Add(add) => Some(add.new.clone()),
+            _ => None,
+        };
+        let desk = self.desk();
+        let _operated = order_of_an_operator(&order).then(|| desk.operated(adding));
+        line.order(order).await
+    }
+
+    fn not_built(&self) -> ErrorBody {
+        let Self { of: ConnectorOptions { surface, program, missing, .. }, .. } = self;
+        ErrorBody {
+            code: ErrorCode::NotFound,
+            message: format!("the connector of {surface} is not here: {}", program.display()),
+            fix: Some(missing.clone()),
+            retry_after_s: None,
+        }
+    }
+
+    /// Waits until it is there.
+    async fn line(&self) -> Result<Arc<ConnectorLine>, ErrorBody> {
+        let mut now = self.now.subscribe();
+        let there = now.wait_for(|now| !matches!(now, Now::Away));
+        let now = match timeout(THERE_WITHIN, there).await {
+            Ok(Ok(now)) => now.clone(),
+            Ok(Err(_)) | Err(_) => Now::Away,
+        };
+        let surface = self.of.surface;
+        match now {
+            Now::There(line) => Ok(line),
+            Now::Failed(why) => {
+                let message = format!("the connector of {surface} does not run: {why}");
+                Err(refusal(ErrorCode::Internal, &message))
+            }
+            Now::Away => {
+                let message = format!("the connector of {surface} was not there in time");
+                Err(refusal(ErrorCode::ShuttingDown, &message))
+            }
+        }
+    }
+
+    /// Starts it whenever it is to run and does not.
+    async fn watch(self: Arc<Self>) {
+        let stop = self.control.stop_token();
+        let mut pause = FIRST_PAUSE;
+        let mut wanted = self.wanted.subscribe();
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                wanted = wanted.wait_for(|wanted| *wanted) => if wanted.is_err() { return },
+            }
+            let began = Instant::now();
+            let ended = Box::pin(self.live(&stop)).await;
+            self.desk().left();
+            self.now.send_replace(Now::Away);
+            if stop.is_cancelled() || !*self.wanted.borrow() {
+                continue;
+            }
+            let why = ended.unwrap_or_else(|why| why);
+            if began.elapsed() > LIVED {
+                pause = FIRST_PAUSE;
+            }
+            let surface = self.of.surface;
+            tracing::warn!(surface, why, "the program of a connector ended; it is started again");
+            self.report(&why).await;
+            self.now.send_replace(Now::Failed(why));
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(pause) => {}
+            }
+            pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
+            self.now.send_replace(Now::Away);
+        }
+    }
+
+    /// Everybody who looks at its accounts is told why they are not connected.
+    async fn report(&self, why: &str) {
+        let accounts = self.control.store().connectors(self.of.surface).await;
+        for account in accounts.unwrap_or_default() {
+            let was = self.control.health_of(account.id);
+            let health = Health {
+                surface: self.of.surface,
+                state: ConnectorState::Retrying,
+                problem: Some(format!("its program does not run: {why}")),
+                last_heard_at: was.as_ref().and_then(|was| was.last_heard_at),
+                reconciled: was.and_then(|was| was.reconciled),
+            };
+            self.control.report_health(account.id, health);
+        }
+    }
+
+    /// One life of the program, and why it ended.
+    async fn live(self: &Arc<Self>, stop: &CancellationToken) -> Result<String, String> {
+        if !self.of.program.exists() {
+            let body = self.not_built();
+            return Err(format!("{}; {}", body.message, body.fix.unwrap_or_default()));
+        }
+        let (sandbox, listener) = self.launch().await?;
+        let sandbox: Arc<dyn Sandbox> = Arc::from(sandbox);
+        *self.sandbox() = Some(Arc::clone(&sandbox));
+        let until = stop.child_token();
+        let _ends_with_this = until.clone().drop_guard();
+        let ended = tokio::select! {
+            // How it ended says more than that its line is closed.
+            ended = self.serve(&listener, &until) => match ended {
+                LineEnded::Closed(why) => match timeout(END_WITHIN, sandbox.wait()).await {
+                    Ok(exit) => said_at_the_end(&*sandbox, exit),
+                    Err(_late) => why,
+                },
+                LineEnded::Refused(why) => why,
+            },
+            exit = sandbox.wait() => said_at_the_end(&*sandbox, exit),
+            () = stop.cancelled() => "the control plane stops".to_owned(),
+        };
+        sandbox.kill().await;
+        *self.sandbox() = None;
+        Ok(ended)
+    }
+
+    async fn launch(&self) -> Result<(Box<dyn Sandbox>, UnixListener), String> {
+        let name = format!("surface-{}", self.of.surface);
+        let (layout, surface, number) =
+            (self.control.layout().clone(), self.of.surface, self.of.number);
+        let (control, run) = (self.control.clone(), name.clone());
+        let prepared = tokio::task::spawn_blocking(move || {
+            let state = layout.surface_state(surface)?;
+            control.backend().give(number, &state)?;
+            let door = layout.sandbox_run(&run)?.join("door.sock");
+            Ok::<_, std::io::Error>((state, door))
+        });
+        let prepared = prepared.await.map_err(|error| error.to_string())?;
+        let (state, door) =
+            prepared.map_err(|error| format!("its place can't be made: {error}"))?;
+        let listener = UnixListener::bind(&door);
+        let listener = listener.map_err(|error| format!("its socket can't be made: {error}"))?;
+        let spec = SandboxSpec {
+            name,
+            inhabitant: Inhabitant::Connector(self.of.program.clone()),
+            owner: Owner::Surface(number),
+            mounts: vec![Mount { source: state, target: STATE.into(), access: Access::ReadWrite }],
+            door,
+            cwd: STATE.into(),
+            limits: limits(),
+        };
+        let sandbox = self.control.launch_sandbox(spec).await.map_err(|error| error.to_string())?;
+        Ok((sandbox, listener))
+    }
+
+    /// Takes the connections of the program until it has said goodbye.
+    async fn serve(
+        self: &Arc<Self>,
+        listener: &UnixListener,
+        until: &CancellationToken,
+    ) -> LineEnded {
+        let outside = Arc::new(Semaphore::new(MOST_OUTSIDE));
+        let (greeted, mut talks) = oneshot::channel::<Result<BoxFuture<'static, String>, String>>();
+        let mut greeted = Some(greeted);
+        let mut talk: Option<BoxFuture<'static, String>> = None;
+        let no_hello = tokio::time::sleep(HELLO_WITHIN);
+        tokio::pin!(no_hello);
+        loop {
+            let silent = talk.is_none();
+            let said = async {
+                match &mut talk {
+                    Some(talk) => talk.await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                why = said => return LineEnded::Closed(why),
+                begun = &mut talks, if silent => match begun {
+                    Ok(Ok(begun)) => talk = Some(begun),
+                    Ok(Err(why)) => return LineEnded::Refused(why),
+                    Err(_) => return LineEnded::Closed(NO_HELLO.to_owned()),
+                },
+                () = &mut no_hello, if silent => return LineEnded::Refused(NO_HELLO.to_owned()),
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, _)) => self.take(stream, &mut greeted, &outside, until),
+                    Err(error) => {
+                        tracing::warn!(error = with_causes(&error), surface = self.of.surface, "a connection of a connector was not taken");
+                        tokio::time::sleep(Duration::from_millis(100)).await;
+                    }
+                },
+            }
+        }
+    }
+
+    /// One connection of the program's. Who is the first says hello; every other goes outside.
+    fn take(
+        self: &Arc<Self>,
+        stream: UnixStream,
+        greeted: &mut Option<oneshot::Sender<Result<BoxFuture<'static, String>, String>>>,
+        outside: &Arc<Semaphore>,
+        until: &CancellationToken,
+    ) {
+        let (program, until) = (Arc::clone(self), until.clone());
+        let greeted = greeted.take();
+        let permit = Arc::clone(outside).try_acquire_owned();
+        let work = async move {
+            let Ok(Some(opened)) = timeout(line::SAYS_WITHIN, line::open(stream)).await else {
+                return;
+            };
+            match (opened, greeted) {
+                (Opened::Connector(lines, write, first), Some(greeted)) => {
+                    let settings = program.settings();
+                    let surface = program.of.surface;
+                    let welcomed = line::greet((lines, write, first), surface, settings).await;
+                    drop(greeted.send(welcomed.map(|connector| program.talk(connector))));
+                }
+                (Opened::Outside { stream, host, port }, None) => {
+                    if let Ok(_permit) = permit {
+                        program.connect(stream, &host, port).await;
+                    }
+                }
+                _ => {}
+            }
+        };
+        self.control.inner.tracker.spawn(async move {
+            until.run_until_cancelled(work).await;
+        });
+    }
+
+    fn settings(self: &Arc<Self>) -> Settings {
+        let desk = self.desk().settings();
+        Settings { options: self.of.options.clone(), log: self.of.log.clone(), ..desk }
+    }
+
+    /// A connector that was welcomed: its accounts connect, and it is heard until it is gone.
+    fn talk(self: &Arc<Self>, connector: Greeted) -> BoxFuture<'static, String> {
+        let (program, line) = (Arc::clone(self), Arc::clone(&connector.line));
+        let desk = self.desk();
+        desk.declares(connector.hello.hosts.clone());
+        let begin = async move {
+            let started = timeout(START_WITHIN, line.order(Start {}.into())).await;
+            if !matches!(started, Ok(Ok(_))) {
+                let surface = program.of.surface;
+                tracing::warn!(surface, ?started, "the accounts of a connector do not connect");
+            }
+            program.now.send_replace(Now::There(Arc::clone(&line)));
+            program.pass_news_on(&line).await;
+        };
+        async move {
+            tokio::select! {
+                why = connector.talk(desk) => why,
+                () = begin => "the control plane stops".to_owned(),
+            }
+        }
+        .boxed()
+    }
+
+    /// Lets it know what changes.
+    async fn pass_news_on(&self, line: &ConnectorLine) {
+        let (mut chats, mut access) = (self.control.chat_changes(), self.control.access_changes());
+        loop {
+            tokio::select! {
+                () = chats.next() => line.tell(News::Chats),
+                () = access.next() => line.tell(News::Access),
+            }
+        }
+    }
+
+    /// Connects it to a host of its platform, if it is one.
+    async fn connect(self: &Arc<Self>, mut stream: UnixStream, host: &str, port: u16) {
+        let answer = match self.dial(host, port).await {
+            Ok(mut outside) => {
+                if stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.is_ok() {
+                    // Both ends see how it ended.
+                    tokio::io::copy_bidirectional(&mut stream, &mut outside).await.ok();
+                }
+                return;
+            }
+            Err(why) => {
+                let (surface, to) = (self.of.surface, format!("{host}:{port}"));
+                tracing::debug!(surface, to, why, "a connector was not connected to a host");
+                let why: String = why.chars().filter(|c| !c.is_control()).take(500).collect();
+                format!("HTTP/1.1 502 Bad Gateway\r\nx-reason: {why}\r\n\r\n")
+            }
+        };
+        stream.write_all(answer.as_bytes()).await.ok();
+    }
+
+    async fn dial(
+        self: &Arc<Self>,
+        host: &str,
+        port: u16,
+    ) -> Result<Box<dyn OutsideStream>, String> {
+        let accounts = self.control.store().connectors(self.of.surface).await;
+        let accounts = accounts.map_err(|error| error.to_string())?;
+        let reachable = self.desk().reachable((host, port), &accounts);
+        let Some(reachable) = reachable else {
+            let surface = self.of.surface;
+            tracing::warn!(surface, host, port, "a connector asked for a host that is not its own");
+            return Err(format!("{host}:{port} is no host of {surface}"));
+        };
+        self.way_out.dial(host, port, reachable).await.map_err(|error| error.to_string())
+    }
+}
+
+fn order_of_an_operator(order: &AnyOrder) -> bool {
+    matches!(order, AnyOrder::Add(_) | AnyOrder::Remove(_) | AnyOrder::Reset(_))
+}
+
+fn said_at_the_end(sandbox: &dyn Sandbox, exit: Exit) -> String {
+    let last = sandbox.log_tail();
+    let last = last.trim().lines().last().unwrap_or_default().trim();
+    let how = match exit {
+        Exit::Code(code) => format!("it ended with {code}"),
+        Exit::Signal(signal) => format!("it was ended by signal {signal}"),
+        Exit::OutOfMemory => "it took more memory than it may".to_owned(),
+        Exit::OutOfTime => "its time was up".to_owned(),
+        Exit::Killed => "it was killed".to_owned(),
+    };
+    if last.is_empty() { how } else { format!("{how}: {last}") }
+}
+
+/// What a connector may take: enough for a thousand rooms, and not the machine.
+const fn limits() -> Limits {
+    Limits {
+        memory_bytes: 1024 * MIB,
+        processes: 512,
+        cpu_percent: 200,
+        cpu_weight: 100,
+        file_bytes: 8 * 1024 * MIB,
+        open_files: 4096,
+        tmp_bytes: 256 * MIB,
+        log_bytes: 16 << 10,
+        wall: None,
+    }
+}
+
+/// Orders that go to the program.
+struct ToProgram(std::sync::Weak<ConnectorProgram>);
+
+impl Reach for ToProgram {
+    fn order(&self, order: AnyOrder) -> BoxFuture<'_, Result<Value, ErrorBody>> {
+        let Some(program) = self.0.upgrade() else {
+            let gone = refusal(ErrorCode::ShuttingDown, "the surface is gone");
+            return std::future::ready(Err(gone)).boxed();
+        };
+        ordered(program, order).boxed()
+    }
+
+    fn is_outside(&self, host: String, port: u16) -> BoxFuture<'_, bool> {
+        let Some(program) = self.0.upgrade() else { return std::future::ready(false).boxed() };
+        async move { program.way_out.dial(&host, port, Whereabouts::Public).await.is_ok() }.boxed()
+    }
+}
+
+/// What an operator ordered is seen through, whether or not somebody waits for it.
+async fn ordered(program: Arc<ConnectorProgram>, order: AnyOrder) -> Result<Value, ErrorBody> {
+    if !order_of_an_operator(&order) {
+        return program.order(order).await;
+    }
+    let tracker = program.control.inner.tracker.clone();
+    let done = tracker.spawn(async move { program.order(order).await }).await;
+    done.unwrap_or_else(|error| {
+        Err(refusal(ErrorCode::Internal, &format!("it was not done: {error}")))
+    })
+}

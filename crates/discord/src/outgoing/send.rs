@@ -1,0 +1,236 @@
+//! Putting one message there: under a nonce that is the same after a kill, within a bounded time, with what went
+//! wrong in the words that the control plane acts on.
+
+use std::time::Duration;
+
+use cloister_protocol::surface::{Recipient, SendError};
+use serde::Deserialize;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use tokio::time::Instant;
+use twilight_http::request::{Form, Request};
+use twilight_http::routing::Route;
+
+use super::message::{Attached, Message, Put};
+use crate::bot::{self, Bot};
+use crate::rest::{Fault, codes};
+
+/// How long a nonce may be.
+const NONCE_BYTES: usize = 12;
+/// The slowest upload that is waited for, in bytes per second.
+const SLOWEST: u64 = 50_000;
+/// "Request entity too large".
+const TOO_LARGE: u64 = 40_005;
+/// "Cannot send messages to this user due to having no mutual guilds".
+const NO_MUTUAL_GUILDS: u64 = 50_278;
+
+/// "Cannot reply without permission to read message history".
+const CANNOT_REPLY: u64 = 160_002;
+/// "Invalid Form Body".
+const WRONG_FORM: u64 = 50_035;
+/// From here on, codes are about what a message says: a server's own rules about words and links.
+const ABOUT_WORDS: u64 = 200_000;
+
+/// Where a message is put.
+#[derive(Clone, Copy)]
+pub(super) enum Place<'a> {
+    Channel(u64),
+    Message {
+        channel: u64,
+        message: u64,
+    },
+    /// What a command was acknowledged with.
+    Original {
+        token: &'a str,
+    },
+    /// After it.
+    After {
+        token: &'a str,
+    },
+    /// One of those.
+    Answered {
+        token: &'a str,
+        message: &'a str,
+    },
+}
+
+/// As much of a message as is wanted of an answer.
+#[derive(Deserialize)]
+pub(super) struct Known {
+    pub(super) id: String,
+    #[serde(default)]
+    embeds: Option<Vec<serde::de::IgnoredAny>>,
+}
+
+impl Known {
+    /// Whether a frame was taken off without a word.
+    pub(super) fn lost_frame(&self, message: &Message) -> bool {
+        message.frame.is_some() && self.embeds.as_ref().is_some_and(Vec::is_empty)
+    }
+}
+
+impl Bot {
+    /// Puts a message there and says which it is.
+    pub(super) async fn put(
+        &self,
+        place: Place<'_>,
+        message: &Message,
+        put: Put<'_>,
+        file: Option<&Attached>,
+    ) -> Result<Known, Fault> {
+        let application = self.application().get();
+        let (route, ours) = match place {
+            Place::Channel(channel_id) => (Route::CreateMessage { channel_id }, true),
+            Place::Message { channel: channel_id, message: message_id } => {
+                (Route::UpdateMessage { channel_id, message_id }, true)
+            }
+            Place::Original { token } => {
+                let (application_id, interaction_token) = (application, token);
+                (Route::UpdateInteractionOriginal { application_id, interaction_token }, false)
+            }
+            Place::After { token } => (after(application, token), false),
+            Place::Answered { token, message } => (answered(application, token, message)?, false),
+        };
+        if let Place::Channel(channel) | Place::Message { channel, .. } = place {
+            self.outgoing.pace.note(channel, Instant::now());
+        }
+        let payload = message.payload(put, file);
+        let patience = file.map_or(0, |file| file.data.len() as u64 / SLOWEST);
+        let within = self.options.request_timeout() + Duration::from_secs(patience);
+        let request = request(&route, &payload, file, ours)?;
+        self.rest.read(within, request).await
+    }
+
+    /// The channel of a conversation.
+    pub(super) fn channel_of(&self, to: &Recipient) -> Result<u64, SendError> {
+        let Some(id) = &to.conversation.external_id else {
+            return Err(SendError::Unreachable("the conversation is not made yet".to_owned()));
+        };
+        let channel = bot::channel(id).map(|id| id.get());
+        channel.ok_or_else(|| SendError::Gone(format!("{id} is no channel of Discord")))
+    }
+
+    /// The nonce of one message; the same for the same key, always. Keys count rows, and begin again where an older
+    /// database is put back: what is answered tells such a row from the one that had its number before.
+    pub(super) fn nonce(&self, to: &Recipient, key: &str) -> String {
+        nonce(&[
+            &self.id().number().to_string(),
+            &to.conversation.id.number().to_string(),
+            key,
+            to.origin.as_deref().unwrap_or_default(),
+        ])
+    }
+}
+
+const fn after(webhook_id: u64, token: &str) -> Route<'_> {
+    Route::ExecuteWebhook {
+        thread_id: None,
+        token,
+        wait: Some(true),
+        with_components: Some(true),
+        webhook_id,
+    }
+}
+
+fn answered<'a>(webhook_id: u64, token: &'a str, message: &str) -> Result<Route<'a>, Fault> {
+    match message.parse() {
+        Ok(message_id) => {
+            Ok(Route::UpdateWebhookMessage { message_id, thread_id: None, token, webhook_id })
+        }
+        Err(_not_a_number) => Err(no_message(message)),
+    }
+}
+
+pub(super) fn no_message(id: &str) -> Fault {
+    Fault::Refused { code: 0, message: format!("{id} is no message of Discord") }
+}
+
+fn request(
+    route: &Route<'_>,
+    payload: &Value,
+    file: Option<&Attached>,
+    ours: bool,
+) -> Result<Request, Fault> {
+    let body = payload.to_string().into_bytes();
+    let builder = Request::builder(route).use_authorization_token(ours);
+    let builder = match file {
+        Some(file) => {
+            let form = Form::new().json_part(b"payload_json", &body);
+            builder.form(form.file_part(b"files[0]", file.name.as_bytes(), &file.data))
+        }
+        None => builder.body(body),
+    };
+    builder.build().map_err(|error| Fault::not_made(&error))
+}
+
+/// Of as many characters as Discord takes.
+pub(super) fn nonce(parts: &[&str]) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part.as_bytes());
+    }
+    let digest = hash.finalize();
+    digest.iter().take(NONCE_BYTES).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What a failure means to who wants to post.
+pub(crate) fn meaning(fault: Fault) -> SendError {
+    match fault {
+        // What stands before Discord does not know the address; Discord itself would say what is unknown.
+        Fault::Gone { code: 0, message } => SendError::Unreachable(message),
+        Fault::Gone { code: codes::UNKNOWN_CHANNEL, .. } => {
+            SendError::Gone("the channel is not there any more".to_owned())
+        }
+        Fault::Gone { code: codes::UNKNOWN_MESSAGE, .. } => {
+            SendError::Refused("the message is not there any more".to_owned())
+        }
+        Fault::Forbidden { code: codes::MISSING_ACCESS, .. } => {
+            SendError::Gone("the bot does not see the channel any more".to_owned())
+        }
+        Fault::Forbidden { code: codes::MISSING_PERMISSIONS, .. } => {
+            SendError::Gone("the bot may not write in the channel".to_owned())
+        }
+        Fault::Forbidden { code: NO_MUTUAL_GUILDS, .. } => {
+            SendError::Gone("the bot and the person have no server in common".to_owned())
+        }
+        Fault::Refused { code: TOO_LARGE, .. } => SendError::Refused(
+            "Discord takes no file as large as this; 10 MB is what it takes from a bot".to_owned(),
+        ),
+        Fault::Forbidden { code, message } if code >= ABOUT_WORDS => SendError::Refused(message),
+        other => other.for_sending(),
+    }
+}
+
+/// Whether a plainer message might be taken.
+pub(super) fn is_too_fancy(fault: &Fault, put: Put<'_>) -> bool {
+    match fault.code() {
+        Some(codes::MISSING_PERMISSIONS | CANNOT_REPLY) => true,
+        Some(WRONG_FORM) => put.answers_nothing() != put,
+        Some(_) | None => false,
+    }
+}
+
+/// What a failure means to who wants to post a file: where there may be none, there may be words.
+pub(super) fn meaning_of_file(fault: Fault) -> SendError {
+    match fault {
+        Fault::Forbidden { code: codes::MISSING_PERMISSIONS, .. } => {
+            SendError::Refused("the bot may not send files in this channel".to_owned())
+        }
+        other => meaning(other),
+    }
+}
+
+/// What a failure means to who wants to edit: what can't be edited can be posted anew.
+pub(super) fn meaning_of_edit(fault: Fault) -> SendError {
+    match fault {
+        Fault::Refused { code: codes::THREAD_ARCHIVED, .. } => {
+            SendError::Refused("the thread is archived".to_owned())
+        }
+        other => meaning(other),
+    }
+}
+
+#[cfg(test)]
+#[path = "send_tests.rs"]
+mod tests;

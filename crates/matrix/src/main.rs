@@ -1,0 +1,18 @@
+//! The program `cloister-matrix`: the connector of Matrix, beside the control plane and in a sandbox of its own.
+
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+use cloister_kit::{Program, run};
+use cloister_matrix::{MatrixHost, SURFACE};
+
+const PROGRAM: Program =
+    Program { surface: SURFACE, version: env!("CARGO_PKG_VERSION"), hosts: &[] };
+
+fn main() -> ExitCode {
+    run(PROGRAM, |plane, state| {
+        let options = plane.settings().options()?;
+        Ok(MatrixHost::new(plane, options, state.to_owned()))
+    })
+}
