@@ -8,6 +8,8 @@ mod checks;
 #[cfg(test)]
 mod discord;
 #[cfg(test)]
+mod folder;
+#[cfg(test)]
 mod matrix;
 #[cfg(test)]
 #[path = "../matrix/person.rs"]
@@ -63,3 +65,4 @@ conformance!(in_the_terminal, crate::terminal::Terminal);
 conformance!(on_matrix, crate::matrix::Matrix);
 conformance!(on_telegram, crate::telegram::Telegram);
 conformance!(on_discord, crate::discord::Discord);
+conformance!(in_a_folder, crate::folder::Folder);
