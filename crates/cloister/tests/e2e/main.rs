@@ -21,6 +21,8 @@ mod config_history;
 #[cfg(test)]
 mod connections;
 #[cfg(test)]
+mod connectors;
+#[cfg(test)]
 mod conversation;
 #[cfg(test)]
 mod durable;

@@ -24,6 +24,8 @@ mod outgoing;
 #[cfg(test)]
 mod owner;
 #[cfg(test)]
+mod program;
+#[cfg(test)]
 mod restart;
 #[cfg(test)]
 mod smoke;

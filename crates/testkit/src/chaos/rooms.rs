@@ -1,6 +1,6 @@
 //! Chaos on surfaces: people write numbered messages into their rooms (on Matrix, on a real homeserver; in topics
-//! of Telegram and direct messages of Discord, on servers that speak their wire) while the control plane is
-//! killed at random; in the end each room must show each answer once and in order.
+//! of Telegram and direct messages of Discord, on servers that speak their wire) while the connector, the
+//! control plane or both are killed at random; in the end each room must show each answer once and in order.
 //!
 //! Talk and kills follow from the seed alone; what a kill hits depends on how fast the machine is.
 
@@ -12,6 +12,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rustix::process::Signal;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
@@ -22,6 +23,7 @@ pub use verdict::RoomsVerdict;
 use places::{Room, Server};
 
 use crate::random::Random;
+use crate::stack::processes::{self, Kind};
 use crate::stack::{Stack, StackError};
 use crate::synapse::SynapseError;
 use crate::{ModelServer, Received, Reply};
@@ -189,7 +191,14 @@ impl Talker {
     }
 }
 
-/// Kills the control plane at random, until the plan is done or the time is up.
+/// Whether there was one; it is started again by itself.
+fn kill_connector(stack: &Stack) -> bool {
+    let all = stack.pid().map(processes::below).unwrap_or_default();
+    let connectors = all.into_iter().filter(|process| process.kind == Kind::Connector);
+    connectors.fold(false, |any, process| processes::signal(process.pid, Signal::KILL) | any)
+}
+
+/// Kills the connector, the control plane or both at random, until the plan is done or the time is up.
 async fn strike(stack: &mut Stack, options: RoomsOptions) -> Result<usize, RoomsError> {
     let until = Instant::now() + options.time;
     let mut random = Random::new(options.seed, "kills");
@@ -198,8 +207,17 @@ async fn strike(stack: &mut Stack, options: RoomsOptions) -> Result<usize, Rooms
         // Soon after a start it is still catching up; later it is in the middle of answers.
         let longest = if random.one_in(3) { 300 } else { 2500 };
         sleep(Duration::from_millis(random.below(longest))).await;
-        stack.kill().await?;
+        // In turn, so that a short run has all three.
+        let (connector, control_plane) = [(true, false), (false, true), (true, true)][killed % 3];
+        if connector {
+            kill_connector(stack);
+            sleep(Duration::from_millis(random.below(100))).await;
+        }
         killed += 1;
+        if !control_plane {
+            continue;
+        }
+        stack.kill().await?;
         sleep(Duration::from_millis(random.below(300))).await;
         if random.one_in(4) {
             stack.false_start(Duration::from_millis(200 + random.below(1500))).await?;

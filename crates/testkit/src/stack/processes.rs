@@ -9,6 +9,8 @@ use rustix::process::{Pid, Signal};
 pub enum Kind {
     Coordinator,
     Executor,
+    /// The program of a surface.
+    Connector,
     /// The outer launcher, which is the parent of a sandbox.
     Launcher,
 }
@@ -31,6 +33,7 @@ pub fn below(control_plane: u32) -> Vec<Process> {
             let kind = match arguments(agent).get(1).map(String::as_str) {
                 Some("coordinator") => Kind::Coordinator,
                 Some("executor") => Kind::Executor,
+                Some("connector") => Kind::Connector,
                 Some(_) | None => continue,
             };
             found.push(Process { pid: agent, kind });
