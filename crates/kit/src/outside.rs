@@ -20,6 +20,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::sync::Mutex;
+use tokio_util::task::TaskTracker;
 
 /// How long a host may take until it is connected to.
 const DIALLED_WITHIN: Duration = Duration::from_secs(60);
@@ -35,6 +36,7 @@ type Body = BoxBody<Bytes, hyper::Error>;
 pub struct WayOut {
     door: Arc<PathBuf>,
     proxy: Arc<str>,
+    tasks: TaskTracker,
 }
 
 impl WayOut {
@@ -42,8 +44,9 @@ impl WayOut {
     pub async fn open(door: &Path) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let proxy = format!("http://{}", listener.local_addr()?);
-        let way_out = Self { door: Arc::new(door.to_owned()), proxy: proxy.into() };
-        tokio::spawn(way_out.clone().serve(listener));
+        let (door, tasks) = (Arc::new(door.to_owned()), TaskTracker::new());
+        let way_out = Self { door, proxy: proxy.into(), tasks };
+        way_out.tasks.spawn(way_out.clone().serve(listener));
         Ok(way_out)
     }
 
@@ -74,7 +77,7 @@ impl WayOut {
     async fn serve(self, listener: TcpListener) {
         loop {
             match listener.accept().await {
-                Ok((stream, _)) => drop(tokio::spawn(self.clone().serve_one(stream))),
+                Ok((stream, _)) => drop(self.tasks.spawn(self.clone().serve_one(stream))),
                 // Out of descriptors, most likely: some are given back.
                 Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
             }
@@ -118,7 +121,7 @@ impl Kept {
         let to = request.uri().authority().ok_or("a tunnel to nowhere")?;
         let port = to.port_u16().ok_or("a tunnel to no port")?;
         let mut outside = self.way_out.dial(to.host(), port).await.map_err(|e| e.to_string())?;
-        tokio::spawn(async move {
+        self.way_out.tasks.spawn(async move {
             if let Ok(upgraded) = hyper::upgrade::on(request).await {
                 let mut inside = TokioIo::new(upgraded);
                 // Both ends see how it ended.
@@ -160,7 +163,7 @@ impl Kept {
             let stream = self.way_out.dial(to.host(), port).await?;
             let (sender, connection) =
                 client::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
-            tokio::spawn(async move { connection.await.ok() });
+            self.way_out.tasks.spawn(async move { connection.await.ok() });
             Ok(sender)
         })
     }

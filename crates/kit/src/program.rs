@@ -16,6 +16,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::host::{Host, serve};
 use crate::logging;
@@ -80,16 +81,17 @@ async fn live<H: Host>(
     let way_out = way_out.map_err(|error| format!("there is no way out: {error}"))?;
     let (frames, to_write) = mpsc::channel(MOST_ON_THE_WAY);
     logging::init(&welcome.settings.log, frames.clone())?;
-    tokio::spawn(write_all(writer, to_write));
+    let tasks = TaskTracker::new();
+    tasks.spawn(write_all(writer, to_write));
     let socket = Arc::new(Socket::new(frames.clone()));
     let (stop, settings) = (CancellationToken::new(), Settings::from(welcome.settings));
     let news = News::new(stop.clone());
     let settings = Settings { way_out: Some(way_out), ..settings };
     let (plane, teller) =
         Plane::new(program.surface, Arc::clone(&socket) as _, settings, news.clone());
-    tokio::spawn(teller);
+    tasks.spawn(teller);
     let host = make(plane, Path::new(STATE_PATH))?;
-    let ended = obey(&host, &mut lines, (&socket, &news), &frames).await;
+    let ended = obey(&host, &mut lines, (&socket, &news), (&frames, &tasks)).await;
     stop.cancel();
     drop(tokio::time::timeout(END_TIME, host.connections().end_all()).await);
     ended
@@ -134,7 +136,7 @@ async fn obey<H: Host>(
     host: &Arc<H>,
     lines: &mut Incoming,
     (socket, news): (&Socket, &News),
-    frames: &mpsc::Sender<ConnectorFrame>,
+    (frames, tasks): (&mpsc::Sender<ConnectorFrame>, &TaskTracker),
 ) -> Result<(), String> {
     while let Some(line) = lines.next().await {
         let frame = match parse(&line) {
@@ -149,8 +151,8 @@ async fn obey<H: Host>(
         match frame {
             PlaneFrame::Order { id, order } => {
                 let (host, frames) = (Arc::clone(host), frames.clone());
-                tokio::spawn(async move {
-                    let done = serve(&*host, order).await;
+                tasks.spawn(async move {
+                    let done = serve(&*host, *order).await;
                     // Closed: the line is gone, and whoever ordered knows.
                     drop(frames.send(ConnectorFrame::Answer(FrameAnswer::new(id, done))).await);
                 });

@@ -57,7 +57,7 @@ impl Socket {
         let (give, take) = oneshot::channel();
         self.waiting().insert(id, give);
         let _asked = Asked { socket: self, id };
-        self.frames.send(ConnectorFrame::Call { id, call }).await.map_err(gone)?;
+        self.frames.send(ConnectorFrame::Call { id, call: Box::new(call) }).await.map_err(gone)?;
         take.await.map_err(gone)?
     }
 }

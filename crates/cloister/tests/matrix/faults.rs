@@ -228,8 +228,9 @@ async fn the_state_is_in_the_metrics() {
     let retrying = lines.iter().find(|line| line.contains("state=\"retrying\""));
     assert!(retrying.is_some_and(|line| line.ends_with(" 1")), "{lines:#?}");
     let log = world.stack.log();
-    let told =
-        log.lines().filter(|line| line.contains("WARN") && line.contains(&world.bot.user_id));
+    let told = log
+        .lines()
+        .filter(|line| line.contains("can't be used") && line.contains(&world.bot.user_id));
     assert_eq!(told.count(), 1, "the log says it once, not at every attempt: {log}");
 }
 

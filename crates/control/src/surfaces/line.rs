@@ -64,7 +64,10 @@ impl ConnectorLine {
         self.waiting().insert(id, give);
         let _ordered = Ordered { line: self, id };
         let gone = |_closed| refusal(ErrorCode::ShuttingDown, "the connector has ended");
-        self.frames.send(PlaneFrame::Order { id, order }).await.map_err(|_closed| gone(()))?;
+        self.frames
+            .send(PlaneFrame::Order { id, order: Box::new(order) })
+            .await
+            .map_err(|_closed| gone(()))?;
         take.await.map_err(|_closed| gone(()))?
     }
 
@@ -195,10 +198,10 @@ async fn listen(lines: &mut Lines, line: &Arc<ConnectorLine>, desk: &Arc<Surface
         match read(frame) {
             FromConnector::Call(id, call) => {
                 let Ok(permit) = Arc::clone(&room).acquire_owned().await else { break };
-                let (line, desk) = (Arc::clone(line), Arc::clone(desk));
-                tokio::spawn(async move {
+                let (line, asked) = (Arc::clone(line), Arc::clone(desk));
+                desk.tracker().spawn(async move {
                     let outcome = match call {
-                        Ok(call) => desk.answer(*call).await,
+                        Ok(call) => asked.answer(*call).await,
                         Err(body) => Err(body),
                     };
                     drop(permit);

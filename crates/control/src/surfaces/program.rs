@@ -1,51 +1,46 @@
 //! The programs of the connectors: one per surface, in a sandbox with its own directory, its platform's hosts and
 //! one socket. Started when an account is there or is being added, watched, and started again when it ends.
 
+mod serving;
+
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use cloister_protocol::admin::ConnectorState;
-use cloister_protocol::surface::{AnyOrder, News, Settings, Start};
-use cloister_protocol::{ErrorBody, ErrorCode, with_causes};
+use cloister_protocol::surface::AnyOrder;
+use cloister_protocol::{ErrorBody, ErrorCode};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
-use tokio::io::AsyncWriteExt;
-use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::net::UnixListener;
+use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::line::{self, ConnectorLine, Greeted, Opened, refusal};
+use self::serving::LineEnded;
+use super::line::{ConnectorLine, refusal};
 use super::remote::Reach;
 use super::{Health, SurfaceDesk};
 use crate::control::Control;
 use crate::error::ControlError;
 use crate::ports::{
-    Access, Exit, Inhabitant, Limits, Mount, OutsideStream, Owner, Sandbox, SandboxSpec, WayOut,
-    Whereabouts,
+    Access, Exit, Inhabitant, Limits, Mount, Owner, Sandbox, SandboxSpec, WayOut, Whereabouts,
 };
 
 /// Where a connector keeps what it keeps, as it sees it.
 const STATE: &str = "/state";
-/// How long a program may take from its start to its hello.
-const HELLO_WITHIN: Duration = Duration::from_secs(30);
 /// How long a program may take to end when its line is closed.
 const END_WITHIN: Duration = Duration::from_secs(6);
 /// How long an order waits for a program that is being started.
 const THERE_WITHIN: Duration = Duration::from_secs(40);
-/// How long connecting its accounts may take: each goes on in the background.
-const START_WITHIN: Duration = Duration::from_secs(30);
 /// The pauses before a program is started again: each is twice the one before.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// One that lived this long has not failed at its start.
 const LIVED: Duration = Duration::from_secs(10);
-/// Connections to its platform at once.
-const MOST_OUTSIDE: usize = 1024;
 const MIB: u64 = 1 << 20;
-const NO_HELLO: &str = "it did not say hello";
 
 /// What a surface's connector is.
 pub struct ConnectorOptions {
@@ -72,14 +67,8 @@ pub struct ConnectorProgram {
     now: watch::Sender<Now>,
     sandbox: Mutex<Option<Arc<dyn Sandbox>>>,
     watched: OnceLock<()>,
-}
-
-/// Why nobody listens to a program any more.
-enum LineEnded {
-    /// It closed the line, or died.
-    Closed(String),
-    /// It was not let in, or says nothing.
-    Refused(String),
+    /// It ends because it was to, whether or not it is wanted again.
+    rested: AtomicBool,
 }
 
 /// How a program is doing.
@@ -102,6 +91,7 @@ impl ConnectorProgram {
             now: watch::Sender::default(),
             sandbox: Mutex::default(),
             watched: OnceLock::new(),
+            rested: AtomicBool::new(false),
         });
         program.control.inner.surfaces.add_program(&program);
         program
@@ -157,7 +147,9 @@ impl ConnectorProgram {
     /// Lets it end.
     pub(super) fn rest(&self) {
         self.wanted.send_replace(false);
-        if let Now::There(line) = &*self.now.borrow() {
+        // Whoever orders something from now on waits for its next life.
+        if let Now::There(line) = self.now.send_replace(Now::Away) {
+            self.rested.store(true, Ordering::SeqCst);
             line.stop();
         }
     }
@@ -224,7 +216,8 @@ impl ConnectorProgram {
             let ended = Box::pin(self.live(&stop)).await;
             self.desk().left();
             self.now.send_replace(Now::Away);
-            if stop.is_cancelled() || !*self.wanted.borrow() {
+            let rested = self.rested.swap(false, Ordering::SeqCst);
+            if stop.is_cancelled() || rested || !*self.wanted.borrow() {
                 continue;
             }
             let why = ended.unwrap_or_else(|why| why);
@@ -315,155 +308,6 @@ impl ConnectorProgram {
         };
         let sandbox = self.control.launch_sandbox(spec).await.map_err(|error| error.to_string())?;
         Ok((sandbox, listener))
-    }
-
-    /// Takes the connections of the program until it has said goodbye.
-    async fn serve(
-        self: &Arc<Self>,
-        listener: &UnixListener,
-        until: &CancellationToken,
-    ) -> LineEnded {
-        let outside = Arc::new(Semaphore::new(MOST_OUTSIDE));
-        let (greeted, mut talks) = oneshot::channel::<Result<BoxFuture<'static, String>, String>>();
-        let mut greeted = Some(greeted);
-        let mut talk: Option<BoxFuture<'static, String>> = None;
-        let no_hello = tokio::time::sleep(HELLO_WITHIN);
-        tokio::pin!(no_hello);
-        loop {
-            let silent = talk.is_none();
-            let said = async {
-                match &mut talk {
-                    Some(talk) => talk.await,
-                    None => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                why = said => return LineEnded::Closed(why),
-                begun = &mut talks, if silent => match begun {
-                    Ok(Ok(begun)) => talk = Some(begun),
-                    Ok(Err(why)) => return LineEnded::Refused(why),
-                    Err(_) => return LineEnded::Closed(NO_HELLO.to_owned()),
-                },
-                () = &mut no_hello, if silent => return LineEnded::Refused(NO_HELLO.to_owned()),
-                accepted = listener.accept() => match accepted {
-                    Ok((stream, _)) => self.take(stream, &mut greeted, &outside, until),
-                    Err(error) => {
-                        tracing::warn!(error = with_causes(&error), surface = self.of.surface, "a connection of a connector was not taken");
-                        tokio::time::sleep(Duration::from_millis(100)).await;
-                    }
-                },
-            }
-        }
-    }
-
-    /// One connection of the program's. Who is the first says hello; every other goes outside.
-    fn take(
-        self: &Arc<Self>,
-        stream: UnixStream,
-        greeted: &mut Option<oneshot::Sender<Result<BoxFuture<'static, String>, String>>>,
-        outside: &Arc<Semaphore>,
-        until: &CancellationToken,
-    ) {
-        let (program, until) = (Arc::clone(self), until.clone());
-        let greeted = greeted.take();
-        let permit = Arc::clone(outside).try_acquire_owned();
-        let work = async move {
-            let Ok(Some(opened)) = timeout(line::SAYS_WITHIN, line::open(stream)).await else {
-                return;
-            };
-            match (opened, greeted) {
-                (Opened::Connector(lines, write, first), Some(greeted)) => {
-                    let settings = program.settings();
-                    let surface = program.of.surface;
-                    let welcomed = line::greet((lines, write, first), surface, settings).await;
-                    drop(greeted.send(welcomed.map(|connector| program.talk(connector))));
-                }
-                (Opened::Outside { stream, host, port }, None) => {
-                    if let Ok(_permit) = permit {
-                        program.connect(stream, &host, port).await;
-                    }
-                }
-                _ => {}
-            }
-        };
-        self.control.inner.tracker.spawn(async move {
-            until.run_until_cancelled(work).await;
-        });
-    }
-
-    fn settings(self: &Arc<Self>) -> Settings {
-        let desk = self.desk().settings();
-        Settings { options: self.of.options.clone(), log: self.of.log.clone(), ..desk }
-    }
-
-    /// A connector that was welcomed: its accounts connect, and it is heard until it is gone.
-    fn talk(self: &Arc<Self>, connector: Greeted) -> BoxFuture<'static, String> {
-        let (program, line) = (Arc::clone(self), Arc::clone(&connector.line));
-        let desk = self.desk();
-        desk.declares(connector.hello.hosts.clone());
-        let begin = async move {
-            let started = timeout(START_WITHIN, line.order(Start {}.into())).await;
-            if !matches!(started, Ok(Ok(_))) {
-                let surface = program.of.surface;
-                tracing::warn!(surface, ?started, "the accounts of a connector do not connect");
-            }
-            program.now.send_replace(Now::There(Arc::clone(&line)));
-            program.pass_news_on(&line).await;
-        };
-        async move {
-            tokio::select! {
-                why = connector.talk(desk) => why,
-                () = begin => "the control plane stops".to_owned(),
-            }
-        }
-        .boxed()
-    }
-
-    /// Lets it know what changes.
-    async fn pass_news_on(&self, line: &ConnectorLine) {
-        let (mut chats, mut access) = (self.control.chat_changes(), self.control.access_changes());
-        loop {
-            tokio::select! {
-                () = chats.next() => line.tell(News::Chats),
-                () = access.next() => line.tell(News::Access),
-            }
-        }
-    }
-
-    /// Connects it to a host of its platform, if it is one.
-    async fn connect(self: &Arc<Self>, mut stream: UnixStream, host: &str, port: u16) {
-        let answer = match self.dial(host, port).await {
-            Ok(mut outside) => {
-                if stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.is_ok() {
-                    // Both ends see how it ended.
-                    tokio::io::copy_bidirectional(&mut stream, &mut outside).await.ok();
-                }
-                return;
-            }
-            Err(why) => {
-                let (surface, to) = (self.of.surface, format!("{host}:{port}"));
-                tracing::debug!(surface, to, why, "a connector was not connected to a host");
-                let why: String = why.chars().filter(|c| !c.is_control()).take(500).collect();
-                format!("HTTP/1.1 502 Bad Gateway\r\nx-reason: {why}\r\n\r\n")
-            }
-        };
-        stream.write_all(answer.as_bytes()).await.ok();
-    }
-
-    async fn dial(
-        self: &Arc<Self>,
-        host: &str,
-        port: u16,
-    ) -> Result<Box<dyn OutsideStream>, String> {
-        let accounts = self.control.store().connectors(self.of.surface).await;
-        let accounts = accounts.map_err(|error| error.to_string())?;
-        let reachable = self.desk().reachable((host, port), &accounts);
-        let Some(reachable) = reachable else {
-            let surface = self.of.surface;
-            tracing::warn!(surface, host, port, "a connector asked for a host that is not its own");
-            return Err(format!("{host}:{port} is no host of {surface}"));
-        };
-        self.way_out.dial(host, port, reachable).await.map_err(|error| error.to_string())
     }
 }
 

@@ -10,8 +10,8 @@ use cloister_protocol::with_causes;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
-use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// The longest head of the request with which a connection begins.
 const LONGEST_HEAD: usize = 16 << 10;
@@ -31,7 +31,7 @@ pub(super) struct Relay {
     /// The gateway's own address.
     of: String,
     at: String,
-    _stop: DropGuard,
+    _accepting: JoinSet<()>,
 }
 
 impl Relay {
@@ -44,12 +44,9 @@ impl Relay {
         let path = rest.find(['/', '?']).and_then(|at| rest.get(at..)).unwrap_or_default();
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let at = format!("ws://{}{path}", listener.local_addr()?);
-        let stop = CancellationToken::new();
-        let (until, way_out) = (stop.clone(), way_out.clone());
-        tokio::spawn(async move {
-            until.run_until_cancelled(accept(listener, gateway, way_out)).await;
-        });
-        Ok(Self { of: url.to_owned(), at, _stop: stop.drop_guard() })
+        let mut accepting = JoinSet::new();
+        accepting.spawn(accept(listener, gateway, way_out.clone()));
+        Ok(Self { of: url.to_owned(), at, _accepting: accepting })
     }
 
     /// Where it is dialled.
@@ -81,7 +78,7 @@ fn gateway(url: &str) -> Option<Gateway> {
 
 async fn accept(listener: TcpListener, gateway: Gateway, way_out: WayOut) {
     // What is passed on ends with the relay: a client that left it is of no interest.
-    let mut under_way = tokio::task::JoinSet::new();
+    let mut under_way = JoinSet::new();
     while let Ok((inside, _)) = listener.accept().await {
         let (gateway, way_out) = (gateway.clone(), way_out.clone());
         under_way.spawn(async move {

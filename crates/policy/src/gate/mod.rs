@@ -76,6 +76,7 @@ pub enum Decision {
     Deny { reason: String },
 }
 
-#[cfg(all(test, feature = "engine"))]
+#[cfg(test)]
+#[cfg(feature = "engine")]
 #[path = "gate_tests.rs"]
 mod tests;

@@ -25,7 +25,7 @@ pub enum ConnectorFrame {
     /// Something is asked.
     Call {
         id: u64,
-        call: AnyCall,
+        call: Box<AnyCall>,
     },
     /// What became of an order.
     Answer(FrameAnswer),
@@ -43,7 +43,7 @@ pub enum PlaneFrame {
     /// Something is to be done.
     Order {
         id: u64,
-        order: AnyOrder,
+        order: Box<AnyOrder>,
     },
     /// What was asked, answered.
     Answer(FrameAnswer),

@@ -85,7 +85,7 @@ impl Memory {
     async fn until_made(&self, chat: i64) {
         let mut now = self.made_in.subscribe();
         // It can't be closed: we hold the sender.
-        let _ = now.wait_for(|in_chat| *in_chat != Some(chat)).await;
+        now.wait_for(|in_chat| *in_chat != Some(chat)).await.ok();
     }
 
     fn opened_again(&self) -> MutexGuard<'_, HashSet<String>> {

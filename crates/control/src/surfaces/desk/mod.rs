@@ -23,6 +23,7 @@ use cloister_store::StoreError;
 use cloister_store::connectors::Connector;
 use cloister_store::conversations::{Conversation, ConversationId};
 use serde_json::Value;
+use tokio_util::task::TaskTracker;
 
 use super::remote::{Reach, RemoteSurface};
 use super::{Attachment, hosts};
@@ -131,6 +132,10 @@ impl SurfaceDesk {
     /// What proves a delivery under this name.
     pub(super) fn proof_of(&self, name: &str) -> Option<Key> {
         self.expected().get(name).map(|(_, proof)| proof.clone())
+    }
+
+    pub(super) fn tracker(&self) -> &TaskTracker {
+        &self.control.inner.tracker
     }
 
     pub(super) fn reach(&self) -> &Arc<dyn Reach> {
