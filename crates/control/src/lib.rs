@@ -67,7 +67,9 @@ pub use options::{
     CellOptions, GateOptions, LimitOptions, NANO, SurfaceOptions, UserOptions, WorkOptions,
     nano_to_usd, usd_to_nano,
 };
-pub use people::{AccessChanges, Heard, Linker, Linking, Located, Route, Routed, Speaker, account};
+pub use people::{
+    AccessChanges, Giver, Heard, Linker, Linking, Located, Route, Routed, Speaker, account,
+};
 pub use policies::{CheckedPolicies, Policies, check_policy_files, read_policy_dir};
 pub use reach::ReachedTask;
 pub use readers::Readers;

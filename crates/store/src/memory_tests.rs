@@ -64,7 +64,7 @@ async fn turns_leave_what_is_remembered() {
     }
     assert_eq!(world.changes(), before);
     world.store.ensure_first_chat(world.user.workspace).await.unwrap();
-    world.store.give_role(world.user.id, "member", "platform", "test").await.unwrap();
+    world.store.give_role(world.user.id, ("member", "platform"), "test", &[]).await.unwrap();
     assert!(world.changes() > before);
 }
 
@@ -76,12 +76,12 @@ async fn a_change_counts_as_soon_as_it_is_stored() {
     for round in 0..50 {
         let role = |held: &HeldRole| held.scope == "platform" && held.role == "auditor";
         assert!(!store.roles_of(user).await.unwrap().iter().any(role), "round {round}");
-        store.give_role(user, "auditor", "platform", "test").await.unwrap();
+        store.give_role(user, ("auditor", "platform"), "test", &[]).await.unwrap();
         assert!(store.roles_of(user).await.unwrap().iter().any(role), "round {round}");
-        store.take_role(user, "auditor", "platform", "test").await.unwrap();
+        store.take_role(user, ("auditor", "platform"), "test", &[]).await.unwrap();
     }
     assert!(store.session_owner(HASH).await.unwrap().is_some());
-    store.end_sessions(user).await.unwrap();
+    store.end_sessions(user, "test").await.unwrap();
     assert!(store.session_owner(HASH).await.unwrap().is_none());
 }
 

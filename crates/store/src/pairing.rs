@@ -9,6 +9,8 @@ use crate::audit;
 use crate::db::Store;
 use crate::error::{StoreError, Tried};
 use crate::identities::{self, Account};
+use crate::outbox::OutboxItem;
+use crate::roles::Concerned;
 use crate::{persons, roles};
 
 /// Codes of one account that are good at the same time; the oldest gives way.
@@ -29,8 +31,16 @@ pub struct Pairing {
     pub expires_at: i64,
 }
 
+/// A role that goes with an account, and whom it concerns.
+#[derive(Clone, Copy, Debug)]
+pub struct WithRole<'a> {
+    pub role: &'a str,
+    pub scope: &'a str,
+    pub concerned: &'a [Concerned],
+}
+
 /// What became of a code.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Redeemed {
     /// It is wrong, used or expired.
     Wrong,
@@ -38,6 +48,8 @@ pub enum Redeemed {
         pairing: Pairing,
         /// The person was never here before.
         newcomer: bool,
+        /// What is told of a role that was given with it.
+        told: Vec<OutboxItem>,
     },
     /// Nothing was done: the person must say yes first.
     MustAsk(Pairing),
@@ -116,7 +128,7 @@ impl Store {
         &self,
         hash: &str,
         user: UserId,
-        role: Option<(&str, &str)>,
+        role: Option<WithRole<'_>>,
         (by, sure): (&str, bool),
     ) -> Result<Redeemed, StoreError> {
         let now = self.clock.now_ms();
@@ -144,14 +156,15 @@ impl Store {
                 .await
                 .tried("void login links")?;
         }
-        if let Some((role, scope)) = role
+        let mut told = Vec::new();
+        if let Some(WithRole { role, scope, concerned }) = role
             && roles::insert(&mut tx, user, (role, scope), (by, now)).await?
         {
             let entry = audit::Entry::new(by, "role.give", format!("{role}@{scope}"));
-            audit::record(&mut tx, now, entry.of(user)).await?;
+            told = roles::changed(&mut tx, entry, user, (concerned, now)).await?;
         }
         tx.commit().await.tried("use up a pairing code")?;
-        Ok(Redeemed::Linked { pairing, newcomer })
+        Ok(Redeemed::Linked { pairing, newcomer, told })
     }
 
     /// Uses a code up without linking anything.

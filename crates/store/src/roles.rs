@@ -1,10 +1,11 @@
 //! Which roles people hold, as text: what a role and a scope mean is policy's to say.
 
-use cloister_protocol::{UserId, UserName};
+use cloister_protocol::{AgentFrame, ChatId, Update, UserId, UserName, WorkspaceId};
 
 use crate::audit;
 use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried, corrupt};
+use crate::outbox::{self, OutboxItem};
 
 /// A role that someone holds.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -17,10 +18,20 @@ pub struct HeldRole {
 
 from_row!(HeldRole { role, scope, given_by, given_at });
 
+/// Somebody whom a change of roles concerns and who did not make it. They are told in the transaction of the
+/// change, and their audit has it.
+#[derive(Clone, Debug)]
+pub struct Concerned {
+    pub user: UserId,
+    pub chat: (WorkspaceId, ChatId),
+    pub text: String,
+}
+
 /// What became of a role that was to be taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum TakenRole {
-    Taken,
+    /// And what is told of it.
+    Taken(Vec<OutboxItem>),
     NotHeld,
     /// Without it nobody could rule the platform any more.
     LastOverlord,
@@ -46,6 +57,27 @@ pub(crate) async fn insert(
     .await
     .tried("give a role")?;
     Ok(given.rows_affected() > 0)
+}
+
+/// Records a change of somebody's roles and tells whom it concerns, as part of that change.
+pub(crate) async fn changed(
+    tx: &mut Tx,
+    entry: audit::Entry,
+    user: UserId,
+    (concerned, now): (&[Concerned], i64),
+) -> Result<Vec<OutboxItem>, StoreError> {
+    let turn = format!("notice-{}-{user}-{now}", entry.action);
+    let mut told = Vec::new();
+    for Concerned { user: other, chat, text } in concerned {
+        if *other != user {
+            let entry = entry.clone().with(format!("of {user}"));
+            audit::record(tx, now, entry.of(*other)).await?;
+        }
+        let frame = AgentFrame::Update(Update::Notice { text: text.clone() });
+        told.push(outbox::push(tx, *chat, &turn, &frame, now).await?);
+    }
+    audit::record(tx, now, entry.of(user)).await?;
+    Ok(told)
 }
 
 impl Store {
@@ -78,32 +110,32 @@ impl Store {
         held.collect()
     }
 
-    /// Gives a role; says whether it is new to them.
+    /// Gives a role; says what is told of it, or that they held it before.
     pub async fn give_role(
         &self,
         user: UserId,
-        role: &str,
-        scope: &str,
+        (role, scope): (&str, &str),
         by: &str,
-    ) -> Result<bool, StoreError> {
+        concerned: &[Concerned],
+    ) -> Result<Option<Vec<OutboxItem>>, StoreError> {
         let now = self.clock.now_ms();
         let mut tx = self.begin().await?;
-        let new = insert(&mut tx, user, (role, scope), (by, now)).await?;
-        if new {
-            let entry = audit::Entry::new(by, "role.give", format!("{role}@{scope}"));
-            audit::record(&mut tx, now, entry.of(user)).await?;
+        if !insert(&mut tx, user, (role, scope), (by, now)).await? {
+            return Ok(None);
         }
+        let entry = audit::Entry::new(by, "role.give", format!("{role}@{scope}"));
+        let told = changed(&mut tx, entry, user, (concerned, now)).await?;
         tx.commit().await.tried("give a role")?;
-        Ok(new)
+        Ok(Some(told))
     }
 
     /// Takes a role away, unless it is the last overlord's.
     pub async fn take_role(
         &self,
         user: UserId,
-        role: &str,
-        scope: &str,
+        (role, scope): (&str, &str),
         by: &str,
+        concerned: &[Concerned],
     ) -> Result<TakenRole, StoreError> {
         let now = self.clock.now_ms();
         let mut tx = self.begin().await?;
@@ -128,9 +160,9 @@ impl Store {
             return Ok(TakenRole::LastOverlord);
         }
         let entry = audit::Entry::new(by, "role.take", format!("{role}@{scope}"));
-        audit::record(&mut tx, now, entry.of(user)).await?;
+        let told = changed(&mut tx, entry, user, (concerned, now)).await?;
         tx.commit().await.tried("take a role")?;
-        Ok(TakenRole::Taken)
+        Ok(TakenRole::Taken(told))
     }
 }
 

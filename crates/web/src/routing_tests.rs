@@ -1,6 +1,6 @@
 //! The router of surfaces: whose message it is, and where it goes; I3, I4 and E81.
 
-use cloister_control::{Heard, Route, Routed};
+use cloister_control::{Giver, Heard, Route, Routed};
 use cloister_policy::engine::Names;
 use cloister_protocol::ChatId;
 use cloister_protocol::admin::{ContextChange, NameList};
@@ -9,6 +9,10 @@ use cloister_store::users::User;
 use crate::test_world::World;
 
 const C1: ChatId = ChatId::from_number(1);
+
+fn by_root(user: &User) -> Giver<'static> {
+    Giver { user: user.id, name: "root", shown: "root" }
+}
 
 struct People {
     world: World,
@@ -37,7 +41,7 @@ impl People {
 
     async fn role(&self, user: &User, role: &str) {
         let held = format!("{role}@workspace:{}", self.club.workspace).parse().unwrap();
-        self.world.control().give_role(user, &held, "root").await.unwrap();
+        self.world.control().give_role(user, &held, by_root(user)).await.unwrap();
     }
 
     async fn room(&self, of: &User, name: &str, room: &str, tools: Option<&[&str]>) {
@@ -153,7 +157,7 @@ async fn what_is_taken_away_counts_no_more() {
     let own = format!("member@workspace:{}", people.ada.workspace).parse().unwrap();
     let control = people.world.control();
     let mut changes = control.access_changes();
-    control.take_role(&people.ada, &own, "root").await.unwrap();
+    control.take_role(&people.ada, &own, by_root(&people.ada)).await.unwrap();
     changes.next().await;
     assert_eq!(people.goes("@ada:example.org", dm).await, None);
 

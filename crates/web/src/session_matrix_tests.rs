@@ -104,10 +104,10 @@ impl Sessions {
         let (viewer, none) = (world.add("vera").await, world.add("nora").await);
         for Belongings { user, .. } in [&viewer, &none] {
             let scope = format!("workspace:{}", user.workspace);
-            world.store().take_role(user.id, "member", &scope, "test").await.unwrap();
+            world.store().take_role(user.id, ("member", &scope), "test", &[]).await.unwrap();
         }
         let scope = format!("workspace:{}", viewer.user.workspace);
-        world.store().give_role(viewer.user.id, "viewer", &scope, "test").await.unwrap();
+        world.store().give_role(viewer.user.id, ("viewer", &scope), "test", &[]).await.unwrap();
         Self { world, own, viewer, none, other, root, artifact }
     }
 

@@ -9,7 +9,7 @@ use cloister_protocol::UserName;
 pub(crate) enum Role {
     /// List who holds which role where
     List,
-    /// Give a role
+    /// Give a role; in a private workspace its owner does, or an overlord. Whom it concerns is told
     Give(RoleOf),
     /// Take a role away; what it held open ends at once
     Take(RoleOf),

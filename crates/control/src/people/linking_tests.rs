@@ -3,7 +3,7 @@ use cloister_store::approvals::ApprovalState;
 
 use super::*;
 use crate::people::account;
-use crate::test_world::World;
+use crate::test_world::{World, quietly};
 
 /// A question to a person, and the account it is about.
 async fn asked(world: &World, user: &User, by: Linker<'_>) -> Approval {
@@ -20,7 +20,7 @@ async fn an_account_is_linked_when_its_person_says_so() {
     let world = World::new().await;
     let (ada, bob) = (world.ada.clone(), world.bob.clone());
     let admin = Assignment { role: Role::Admin, scope: Scope::Platform };
-    world.control.give_role(&bob, &admin, "root").await.unwrap();
+    world.control.give_role(&bob, &admin, quietly(&bob)).await.unwrap();
     let by = Linker { user: bob.id, name: "bob", sure: false };
     let known = world.control.store().identities_of(ada.id).await.unwrap();
     assert!(!known.is_empty(), "ada is here");

@@ -9,6 +9,7 @@ mod contexts;
 mod linking;
 mod naming;
 mod pairing;
+mod roles;
 mod route;
 
 use cloister_policy::engine::{
@@ -17,7 +18,6 @@ use cloister_policy::engine::{
 use cloister_protocol::{ChatId, ErrorCode, UserId, UserName, WorkspaceId};
 use cloister_store::StoreError;
 use cloister_store::identities::Account;
-use cloister_store::roles::TakenRole;
 use cloister_store::users::{AccountKind, User};
 
 use crate::control::Control;
@@ -27,6 +27,7 @@ pub(crate) use access::Access;
 pub use access::AccessChanges;
 pub use linking::{Linker, Linking};
 pub(crate) use pairing::Pairings;
+pub use roles::Giver;
 pub use route::{Heard, Located, Route, Routed, Speaker};
 
 /// The longest name of a surface, of an account there, and what of a display name is kept.
@@ -140,47 +141,6 @@ impl Control {
         let account = self.store().add_account(name, AccountKind::Community, limits, by).await?;
         self.store().ensure_first_chat(account.workspace).await?;
         Ok(account)
-    }
-
-    /// Gives a person a role; it counts from the next decision on.
-    pub async fn give_role(
-        &self,
-        user: &User,
-        assignment: &Assignment,
-        by: &str,
-    ) -> Result<bool, ControlError> {
-        require_person(user)?;
-        let (role, scope) = (assignment.role.as_str(), assignment.scope.to_string());
-        let new = self.store().give_role(user.id, role, &scope, by).await?;
-        self.access().changed();
-        Ok(new)
-    }
-
-    /// Takes a role away, and with it what it holds open.
-    pub async fn take_role(
-        &self,
-        user: &User,
-        assignment: &Assignment,
-        by: &str,
-    ) -> Result<(), ControlError> {
-        let (role, scope) = (assignment.role.as_str(), assignment.scope.to_string());
-        match self.store().take_role(user.id, role, &scope, by).await? {
-            TakenRole::Taken => {
-                self.access().changed();
-                Ok(())
-            }
-            TakenRole::NotHeld => {
-                let message = format!("{} does not hold {assignment}", user.name);
-                let fix = "`cloister role list` shows who holds what";
-                Err(ControlError::with_fix(ErrorCode::NotFound, message, fix))
-            }
-            TakenRole::LastOverlord => {
-                let message = format!("{} is the last overlord of the platform", user.name);
-                let fix = "give the role to somebody else first: \
-                           `cloister role give NAME overlord --scope platform`";
-                Err(ControlError::with_fix(ErrorCode::Conflict, message, fix))
-            }
-        }
     }
 
     /// Links an account on a surface to a person.

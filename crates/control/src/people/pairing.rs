@@ -9,11 +9,12 @@ use cloister_policy::engine::Assignment;
 use cloister_protocol::{ErrorCode, UserId, with_causes};
 use cloister_store::audit::Entry;
 use cloister_store::identities::Account;
-use cloister_store::pairing::{Pairing, Redeemed, code_hash};
+use cloister_store::pairing::{Pairing, Redeemed, WithRole, code_hash};
 use cloister_store::users::User;
 use tokio::time::Instant;
 
 use super::linking::{Linker, Linking};
+use super::roles::{Change, Giver};
 use crate::control::Control;
 use crate::error::ControlError;
 use crate::limits::{Buckets, Rate};
@@ -93,13 +94,23 @@ impl Control {
     ) -> Result<Linking, ControlError> {
         super::require_person(user)?;
         let code = self.guess(typed, by.user)?;
-        let role = role.map(|held| (held.role.as_str(), held.scope.to_string()));
-        let role = role.as_ref().map(|(role, scope)| (*role, scope.as_str()));
+        let giver = Giver { user: by.user, name: by.name, shown: by.name };
+        let concerned = match role {
+            Some(held) => self.concerned(Change::Give, user, held, giver).await?,
+            None => Vec::new(),
+        };
+        let scope = role.map(|held| held.scope.to_string()).unwrap_or_default();
+        let role = role.map(|held| WithRole {
+            role: held.role.as_str(),
+            scope: &scope,
+            concerned: &concerned,
+        });
         let hash = code_hash(&code);
         match self.store().redeem_pairing(&hash, user.id, role, (by.name, by.sure)).await? {
-            Redeemed::Linked { pairing, newcomer } => {
+            Redeemed::Linked { pairing, newcomer, told } => {
                 self.right(by.user);
                 self.access().changed();
+                self.tell_concerned(told);
                 if !(newcomer && by.sure) {
                     self.tell_of_link(user, &by, &pairing.account).await?;
                 }

@@ -8,7 +8,7 @@ use cloister_vault::{Binding, Form, Owner};
 
 use super::*;
 use crate::surfaces::Health;
-use crate::test_world::{ADA, BOB, CLUB, World};
+use crate::test_world::{ADA, BOB, CLUB, World, quietly};
 use crate::{Heard, SurfaceOptions};
 
 const ROOT: &str = "@root:example.org";
@@ -102,7 +102,7 @@ async fn a_hub_is_made_by_who_may_manage_connectors_alone() {
         world.role(&world.ada, role).await;
     }
     let operator = "operator@platform".parse().unwrap();
-    world.control.give_role(&world.bob, &operator, "root").await.unwrap();
+    world.control.give_role(&world.bob, &operator, quietly(&world.bob)).await.unwrap();
     for user in [world.ada.id, world.bob.id] {
         for typed in ["enable", "disable", ""] {
             let refused = world.control.admin_channel(user, Some(&room), typed).await.unwrap_err();
@@ -175,7 +175,7 @@ async fn staff_are_told_once_and_then_mirrored() {
 
     // Who is staff no more is by themselves again.
     let held = format!("operator@workspace:{}", world.club.workspace).parse().unwrap();
-    world.control.take_role(&world.bob, &held, "root").await.unwrap();
+    world.control.take_role(&world.bob, &held, quietly(&world.bob)).await.unwrap();
     world.exchange(&world.bob, &bob, "a private word", "yes").await;
     world.look().await;
     assert_eq!(world.shown_in(&hub).await.len(), 2);
@@ -189,9 +189,9 @@ async fn who_is_not_staff_is_never_mirrored() {
     world.role(&world.ada, "member").await;
     world.role(&world.ada, "viewer").await;
     let elsewhere = format!("admin@workspace:{}", world.bob.workspace).parse().unwrap();
-    world.control.give_role(&world.bob, &elsewhere, "root").await.unwrap();
+    world.control.give_role(&world.bob, &elsewhere, quietly(&world.bob)).await.unwrap();
     let inner = format!("admin@context:{}/operators", world.club.workspace).parse().unwrap();
-    world.control.give_role(&world.bob, &inner, "root").await.unwrap();
+    world.control.give_role(&world.bob, &inner, quietly(&world.bob)).await.unwrap();
     let hub = world.hub_made().await;
     let (ada, bob) = (world.alone(ADA).await, world.alone(BOB).await);
     let shared = world.speaker(ADA, Heard::Shared(CLUB)).await.conversation;

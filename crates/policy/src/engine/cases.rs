@@ -12,7 +12,7 @@ use super::action::{
 };
 use super::manifest::{ContextLists, Manifest, Names};
 use super::place::{Ownership, ParseRoleError, Person, Place, Role, Scope};
-use super::request::{Cell, CellAsk, FetchKind, Known, Part, Request};
+use super::request::{Assigned, Cell, CellAsk, FetchKind, Known, Part, Request};
 use super::{Engine, Outcome, PolicyId, Verdict};
 use crate::class::{Class, Rated};
 use crate::egress;
@@ -194,10 +194,13 @@ impl Described {
 
     fn place(&self) -> Result<Place, DescribeError> {
         let workspace = self.need(self.workspace, "workspace")?;
+        let (context, chat) = (self.context.clone(), self.chat);
+        Ok(Place { workspace, ownership: self.ownership(), context, chat })
+    }
+
+    fn ownership(&self) -> Ownership {
         let owner = self.owner.unwrap_or(self.user);
-        let ownership =
-            if self.community { Ownership::Community } else { Ownership::Private { owner } };
-        Ok(Place { workspace, ownership, context: self.context.clone(), chat: self.chat })
+        if self.community { Ownership::Community } else { Ownership::Private { owner } }
     }
 
     fn call(&self, person: &Person) -> Result<Request, DescribeError> {
@@ -211,7 +214,9 @@ impl Described {
         if action == "assign_role" {
             let role: Role = self.need(self.role.as_deref(), "role")?.parse()?;
             let scope: Scope = self.need(self.scope.as_deref(), "scope")?.parse()?;
-            return Ok(Request::assign_role(person, role, &scope, self.to_self));
+            let owner = scope.workspace().and_then(|_| self.ownership().owner());
+            let assigned = Assigned { owner, to_self: self.to_self };
+            return Ok(Request::assign_role(person, role, &scope, assigned));
         }
         let place = self.place()?;
         let chat = || self.need(self.chat, "chat");

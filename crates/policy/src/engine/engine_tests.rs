@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use cloister_protocol::{ChatId, TaskId, UserId, WorkspaceId};
 use proptest::prelude::*;
 
+use super::request::{Facts, Resource};
 use super::*;
 use crate::class::Rated;
 use crate::egress;
@@ -108,7 +109,14 @@ fn every_call(person: &Person, place: &Place) -> Vec<Request> {
     calls.extend(SkillCall::ALL.iter().map(|call| Request::skill(person, *call, place, "x")));
     calls.extend(ToolCall::ALL.iter().map(|call| Request::tool(person, *call, place, "x")));
     calls.extend(MailboxCall::ALL.iter().map(|call| Request::mailbox(person, *call, place, "x")));
-    calls.push(Request::assign_role(person, Role::Member, &Scope::Platform, false));
+    let platform = Assigned { owner: None, to_self: false };
+    calls.push(Request::assign_role(person, Role::Member, &Scope::Platform, platform));
+    let here = Assigned { owner: place.owner(), to_self: false };
+    let scopes = [Scope::Workspace(place.workspace), Scope::Mailbox(place.workspace, "x".into())];
+    for scope in &scopes {
+        let roles = [Role::Viewer, Role::Operator, Role::Admin].into_iter();
+        calls.extend(roles.map(|role| Request::assign_role(person, role, scope, here)));
+    }
     calls.push(Request::answer(person, place, CHAT, Class::Outward, true));
     calls
 }
@@ -158,6 +166,17 @@ fn every_request_fits_the_schema() {
     }
 }
 
+/// The action; of a role that is given, also which and where.
+fn row_name(request: &Request) -> String {
+    let (Facts::Role { role, .. }, Resource::Scope(scope, _)) = (&request.facts, &request.resource)
+    else {
+        return request.action.to_owned();
+    };
+    let scope = scope.to_string();
+    let kind = scope.split(':').next().unwrap();
+    format!("assign {role}@{kind}")
+}
+
 #[test]
 fn people_may_do_exactly_what_the_matrix_says() {
     let engine = engine();
@@ -190,7 +209,7 @@ fn people_may_do_exactly_what_the_matrix_says() {
             format!("{mark:<width$}", width = name.len())
         });
         let cells: Vec<_> = cells.collect();
-        writeln!(matrix, "{:<28}{}", calls[0][row].action, cells.join(" | ")).unwrap();
+        writeln!(matrix, "{:<28}{}", row_name(&calls[0][row]), cells.join(" | ")).unwrap();
     }
     let trimmed: Vec<_> = matrix.lines().map(str::trim_end).collect();
     let matrix = trimmed.join("\n") + "\n";
@@ -322,10 +341,48 @@ fn roles_hold_in_their_scope_and_nowhere_else() {
     // An admin raises neither themselves nor anyone to admin.
     let admin = person(2, &["admin@workspace:w2"]);
     let here = Scope::Workspace(WorkspaceId::from_number(2));
-    assert!(allows(&Request::assign_role(&admin, Role::Operator, &here, false)));
-    assert!(!allows(&Request::assign_role(&admin, Role::Operator, &here, true)));
-    assert!(!allows(&Request::assign_role(&admin, Role::Admin, &here, false)));
-    assert!(!allows(&Request::assign_role(&admin, Role::Viewer, &Scope::Platform, false)));
+    let [others, own] = [false, true].map(|to_self| Assigned { owner: None, to_self });
+    assert!(allows(&Request::assign_role(&admin, Role::Operator, &here, others)));
+    assert!(!allows(&Request::assign_role(&admin, Role::Operator, &here, own)));
+    assert!(!allows(&Request::assign_role(&admin, Role::Admin, &here, others)));
+    assert!(!allows(&Request::assign_role(&admin, Role::Viewer, &Scope::Platform, others)));
+}
+
+/// Roles in a private workspace, and in whatever is inside of it, are its owner's matter.
+#[test]
+fn nobody_but_the_owner_and_overlords_assigns_roles_in_a_private_workspace() {
+    let engine = engine();
+    let scopes = ["workspace:w1", "context:w1/x", "skill:w1/x", "tool:w1/x", "mailbox:w1/x"];
+    let decided = |person: &Person, role, scope: &str, to_self| {
+        let assigned = Assigned { owner: private().owner(), to_self };
+        let scope = scope.parse().unwrap();
+        engine.decide(&Request::assign_role(person, role, &scope, assigned))
+    };
+    let allows = |person: &Person, role, scope: &str| {
+        decided(person, role, scope, false).outcome == Outcome::Allow
+    };
+    let owner = person(1, &["member@workspace:w1"]);
+    let overlord = person(3, &["overlord@platform"]);
+    for scope in scopes {
+        // Also an admin of that very workspace, whom an overlord made one.
+        for held in ["admin@platform", "admin@workspace:w1", "operator@platform"] {
+            for role in Role::ALL {
+                let admin = person(2, &[held]);
+                let verdict = decided(&admin, role, scope, false);
+                assert!(matches!(verdict.outcome, Outcome::Deny { .. }), "{held} {role} {scope}");
+                let by: Vec<_> = verdict.policies.iter().map(PolicyId::as_str).collect();
+                assert!(by.contains(&"private-roles-are-the-owners"), "{by:?}");
+            }
+        }
+        assert!(Role::ALL.iter().all(|role| allows(&overlord, *role, scope)));
+        for role in Role::ALL {
+            // An operator there could raise what the owner spends.
+            let may = matches!(role, Role::Viewer | Role::Member);
+            assert_eq!(allows(&owner, role, scope), may, "{role} {scope}");
+            assert_ne!(decided(&owner, role, scope, true).outcome, Outcome::Allow, "to themselves");
+        }
+        assert!(!allows(&person(1, &[]), Role::Viewer, scope), "an owner who is no member");
+    }
 }
 
 #[test]

@@ -87,6 +87,20 @@ pub enum Scope {
     Mailbox(WorkspaceId, String),
 }
 
+impl Scope {
+    /// The workspace that it is, or is in.
+    pub const fn workspace(&self) -> Option<WorkspaceId> {
+        match self {
+            Self::Platform | Self::Model(_) => None,
+            Self::Workspace(workspace)
+            | Self::Context(workspace, _)
+            | Self::Skill(workspace, _)
+            | Self::Tool(workspace, _)
+            | Self::Mailbox(workspace, _) => Some(*workspace),
+        }
+    }
+}
+
 impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -173,6 +187,15 @@ pub enum Ownership {
     Community,
 }
 
+impl Ownership {
+    pub const fn owner(self) -> Option<UserId> {
+        match self {
+            Self::Private { owner } => Some(owner),
+            Self::Community => None,
+        }
+    }
+}
+
 /// Where something is: in a workspace, and more closely in a context or a chat of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
@@ -197,9 +220,6 @@ impl Place {
     }
 
     pub const fn owner(&self) -> Option<UserId> {
-        match self.ownership {
-            Ownership::Private { owner } => Some(owner),
-            Ownership::Community => None,
-        }
+        self.ownership.owner()
     }
 }

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use cloister_protocol::{ChatId, TaskId};
+use cloister_protocol::{ChatId, TaskId, UserId};
 
 use super::action::{
     CellCall, ChatCall, ContextCall, DomainCall, MailboxCall, ModelCall, PlatformCall, Proposal,
@@ -104,7 +104,8 @@ pub(super) enum NamedKind {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Resource {
-    Scope(Scope),
+    /// And whose private workspace it is in.
+    Scope(Scope, Option<UserId>),
     Workspace(Place),
     Context(Place, String),
     Chat(Place, ChatId),
@@ -117,16 +118,13 @@ impl Resource {
     pub(super) fn scopes(&self) -> Vec<Scope> {
         let workspace = |place: &Place| vec![Scope::Platform, Scope::Workspace(place.workspace)];
         match self {
-            Self::Scope(scope) => {
-                let around = match scope {
-                    Scope::Platform => return vec![Scope::Platform],
-                    Scope::Workspace(_) | Scope::Model(_) => None,
-                    Scope::Context(workspace, _)
-                    | Scope::Skill(workspace, _)
-                    | Scope::Tool(workspace, _)
-                    | Scope::Mailbox(workspace, _) => Some(Scope::Workspace(*workspace)),
-                };
-                [Some(Scope::Platform), around, Some(scope.clone())].into_iter().flatten().collect()
+            Self::Scope(scope, _) => {
+                let mut scopes = vec![Scope::Platform];
+                scopes.extend(scope.workspace().map(Scope::Workspace));
+                if !scopes.contains(scope) {
+                    scopes.push(scope.clone());
+                }
+                scopes
             }
             Self::Workspace(place) => workspace(place),
             Self::Context(place, name) => {
@@ -158,6 +156,15 @@ pub(super) enum Facts {
     Role { role: Role, to_self: bool },
     Answer { class: Class, own: bool },
     Cell { known: Known, in_context: bool, in_manifest: bool, risk: Rated, confined: bool },
+}
+
+/// What is known of a role that is to be given or taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Assigned {
+    /// Whose private workspace the scope is, or is in.
+    pub owner: Option<UserId>,
+    /// The person would change their own.
+    pub to_self: bool,
 }
 
 /// The actions that carry more than their name.
@@ -192,7 +199,7 @@ impl Request {
     }
 
     pub fn platform(person: &Person, call: PlatformCall) -> Self {
-        Self::call(person, call.as_str(), Resource::Scope(Scope::Platform))
+        Self::call(person, call.as_str(), Resource::Scope(Scope::Platform, None))
     }
 
     pub fn model(person: &Person, call: ModelCall, model: &str) -> Self {
@@ -231,9 +238,10 @@ impl Request {
         Self::call(person, call.as_str(), named(NamedKind::Mailbox, place, mailbox))
     }
 
-    /// Give (or take) a role in a scope. `to_self`: the person would change their own.
-    pub fn assign_role(person: &Person, role: Role, scope: &Scope, to_self: bool) -> Self {
-        let call = Self::call(person, "assign_role", Resource::Scope(scope.clone()));
+    /// Give (or take) a role in a scope.
+    pub fn assign_role(person: &Person, role: Role, scope: &Scope, assigned: Assigned) -> Self {
+        let Assigned { owner, to_self } = assigned;
+        let call = Self::call(person, "assign_role", Resource::Scope(scope.clone(), owner));
         Self { facts: Facts::Role { role, to_self }, ..call }
     }
 
@@ -363,7 +371,7 @@ impl fmt::Display for Request {
 impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Scope(scope) => write!(f, "{scope}"),
+            Self::Scope(scope, _) => write!(f, "{scope}"),
             Self::Workspace(place) => write!(f, "workspace {}", place.workspace),
             Self::Context(place, name) => write!(f, "context {}/{name}", place.workspace),
             Self::Chat(place, chat) => write!(f, "chat {}/{chat}", place.workspace),

@@ -170,12 +170,13 @@ fn part(cell: &Cell, entities: &mut Vec<Described>) -> Uid {
 
 fn resource(resource: &Resource) -> Described {
     let plain = |uid| Described { uid, attributes: Vec::new(), inside_of: Vec::new() };
-    let owned = |place: &Place, uid, inside_of| {
-        let owner = place.owner().map(|user| ("owner", Attribute::Entity(user_uid(user))));
+    let owned_by = |owner: Option<UserId>, uid, inside_of| {
+        let owner = owner.map(|user| ("owner", Attribute::Entity(user_uid(user))));
         Described { uid, attributes: owner.into_iter().collect(), inside_of }
     };
+    let owned = |place: &Place, uid, inside_of| owned_by(place.owner(), uid, inside_of);
     match resource {
-        Resource::Scope(scope) => plain(uid(EntityKind::Scope, scope)),
+        Resource::Scope(scope, owner) => owned_by(*owner, uid(EntityKind::Scope, scope), Vec::new()),
         Resource::Workspace(place) => owned(place, workspace_uid(place), Vec::new()),
         Resource::Context(place, name) => {
             owned(place, context_uid(place, name), vec![workspace_uid(place)])

@@ -10,6 +10,7 @@ use axum::extract::{FromRequestParts, RawPathParams, Request as HttpRequest, Sta
 use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use cloister_control::Giver;
 use cloister_policy::engine::{
     Assignment, Outcome, Person, Place, PlatformCall, PolicyId, Request, Role, Scope, Verdict,
     WorkspaceCall,
@@ -260,6 +261,11 @@ impl Asker {
         if self.local { "the operator" } else { &self.name }
     }
 
+    /// As who gives and takes roles.
+    pub(crate) fn giver(&self) -> Giver<'_> {
+        Giver { user: self.user(), name: self.name(), shown: self.shown() }
+    }
+
     /// Whether the policies allow this, without a word about it: for lists that show what one may see.
     pub(crate) fn may(&self, request: &Request) -> bool {
         self.verdict(request).outcome == Outcome::Allow
@@ -332,10 +338,10 @@ impl Asker {
         }
     }
 
-    /// A place that the handler decides about must be visible.
+    /// A place that the handler decides about must be visible, or a guest's.
     async fn see(&self, target: Option<&Target>) -> Result<(), Failure> {
         match target {
-            Some(target) if !self.sees(&target.place) => {
+            Some(target) if !self.sees(&target.place) && !self.hosts(&target.place).await? => {
                 let why = format!("{} {} is not theirs to see", target.what, target.name);
                 self.refused(&why).await;
                 Err(target.hidden())
@@ -344,8 +350,18 @@ impl Asker {
         }
     }
 
+    /// Whether whoever owns that place holds a role in this person's private workspace: its owner was told so, and
+    /// decides about it, whoever gave it.
+    async fn hosts(&self, place: &Place) -> Result<bool, Failure> {
+        let Some(guest) = place.owner() else { return Ok(false) };
+        let control = &self.admin.control;
+        let home = control.store().user_by_id(self.person.user).await?.workspace;
+        let held = control.person(guest).await?.roles;
+        Ok(held.iter().any(|held| held.scope.workspace() == Some(home)))
+    }
+
     /// Whether this person may know that a workspace exists.
-    fn sees(&self, place: &Place) -> bool {
+    pub(crate) fn sees(&self, place: &Place) -> bool {
         [WorkspaceCall::ShowUser, WorkspaceCall::ListChats]
             .into_iter()
             .any(|call| self.may(&Request::workspace(&self.person, call, place)))

@@ -146,7 +146,7 @@ async fn a_connector_is_added_by_who_rules_and_by_nobody_else() {
     let (world, noted) = world().await;
     world.add("root").await;
     let (ada, bob) = (world.add("ada").await.user, world.add("bob").await.user);
-    world.store().give_role(bob.id, "operator", "platform", "test").await.unwrap();
+    world.store().give_role(bob.id, ("operator", "platform"), "test", &[]).await.unwrap();
     let (member, operator) = (Caller::User(ada.id), Caller::User(bob.id));
     let one = "matrix/connectors/@bot:example.org";
     let reset = json!({ "mode": "server-leave-forget" });

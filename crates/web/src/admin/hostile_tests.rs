@@ -29,8 +29,8 @@ impl Scene {
         let oscar = world.add("oscar").await.user;
         let store = world.store();
         store.add_token(TokenKind::Session, "ada's", ada.id, i64::MAX).await.unwrap();
-        store.give_role(mallory.id, "admin", "platform", "test").await.unwrap();
-        store.give_role(oscar.id, "operator", "platform", "test").await.unwrap();
+        store.give_role(mallory.id, ("admin", "platform"), "test", &[]).await.unwrap();
+        store.give_role(oscar.id, ("operator", "platform"), "test", &[]).await.unwrap();
         Self { world, ada, mallory, oscar }
     }
 
@@ -177,4 +177,77 @@ async fn nobody_but_an_overlord_says_who_reads_what_people_write() {
     let chain = scene.world.store().chain(Level::Coordinator).await.unwrap();
     assert_eq!(chain.len(), 1);
     assert_eq!(chain[0].base_url, "https://real.example/v1");
+}
+
+/// Who may be what in a private workspace is its owner's matter: an admin is refused and told whom to ask, an
+/// overlord does it and the owner knows, and the owner decides about it, whoever gave it.
+#[tokio::test]
+async fn roles_in_a_private_workspace_are_its_owners_matter() {
+    let scene = Scene::new().await;
+    let mallory = Caller::User(scene.mallory.id);
+    let home = scene.ada.workspace;
+    let (give, take) =
+        (("POST", "/admin/v1/users/oscar/roles"), ("POST", "/admin/v1/users/oscar/roles/take"));
+    let viewer = json!({"role": "viewer", "scope": format!("workspace:{home}")});
+    let notices = async |user: &User| {
+        let told = scene.told(user).await;
+        told.iter().filter(|told| told.contains("the role")).count()
+    };
+    for role in ["viewer", "member", "operator"] {
+        for scope in [format!("workspace:{home}"), format!("context:{home}/x")] {
+            let wanted = json!({"role": role, "scope": scope});
+            for line in [give, take] {
+                let (status, answer) = scene.call(mallory, line, wanted.clone()).await;
+                assert_eq!(status, StatusCode::FORBIDDEN, "{role} {scope}: {answer}");
+                let error = answer["error"].to_string();
+                assert!(error.contains("given and taken by its owner"), "{error}");
+                assert!(
+                    error.contains("ask ada, whose workspace it is, or an overlord"),
+                    "{error}"
+                );
+            }
+        }
+    }
+    // Nor is she shut out of what is hers.
+    let own = json!({"role": "member"});
+    let (status, _) = scene.call(mallory, ("POST", "/admin/v1/users/ada/roles/take"), own).await;
+    assert_eq!(status, StatusCode::FORBIDDEN);
+    // Nor by the way of an account of somebody who was never here.
+    let (status, _) =
+        scene.call(mallory, ("POST", "/admin/v1/users"), json!({"name": "new"})).await;
+    assert_eq!(status, StatusCode::OK);
+    let code = scene.code("@new:example.org").await;
+    let wanted = json!({"code": code, "user": "new", "role": viewer});
+    let (status, answer) = scene.call(mallory, ("POST", "/admin/v1/pairings/link"), wanted).await;
+    assert_eq!(status, StatusCode::FORBIDDEN, "{answer}");
+    assert_eq!(notices(&scene.ada).await, 0);
+
+    let (status, answer) = scene.call(Caller::Local, give, viewer.clone()).await;
+    assert_eq!(status, StatusCode::OK, "{answer}");
+    assert_eq!(notices(&scene.ada).await, 1);
+
+    // Ada sees nobody here; of her guest, she sees what he holds with her, and decides.
+    let ada = Caller::User(scene.ada.id);
+    let (status, answer) =
+        scene.call(ada, ("GET", "/admin/v1/users/oscar/person"), json!({})).await;
+    assert_eq!(status, StatusCode::NOT_FOUND, "{answer}");
+    let operator = json!({"role": "operator", "scope": format!("workspace:{home}")});
+    let (status, answer) = scene.call(ada, give, operator).await;
+    assert_eq!(status, StatusCode::FORBIDDEN, "what she may cost is not hers to say: {answer}");
+    let member = json!({"role": "member", "scope": format!("workspace:{home}")});
+    let (status, answer) = scene.call(ada, give, member.clone()).await;
+    assert_eq!(status, StatusCode::OK, "{answer}");
+    assert_eq!(answer["roles"].as_array().map(Vec::len), Some(2), "{answer}");
+    for held in [member, viewer.clone()] {
+        let (status, answer) = scene.call(ada, take, held).await;
+        assert_eq!(status, StatusCode::OK, "{answer}");
+        assert!(!answer.to_string().contains("platform"), "{answer}");
+    }
+    // He is nobody to her again, like somebody who is not there.
+    let (status, hidden) = scene.call(ada, give, viewer.clone()).await;
+    assert_eq!(status, StatusCode::NOT_FOUND, "{hidden}");
+    let nobody = ("POST", "/admin/v1/users/nobody/roles");
+    let (_, missing) = scene.call(ada, nobody, viewer).await;
+    assert_eq!(hidden.to_string().replace("oscar", "nobody"), missing.to_string());
+    assert_eq!(notices(&scene.ada).await, 1, "of what she does herself she is not told");
 }

@@ -81,14 +81,14 @@ impl Scene {
         let mut scope = None;
         match who {
             Who::Own(role) => {
-                store.take_role(user, "member", &own, "test").await.unwrap();
+                store.take_role(user, ("member", &own), "test", &[]).await.unwrap();
                 scope = role.map(|role| (role, own.as_str()));
             }
             Who::Other(role) => scope = role.map(|role| (role, "platform")),
             Who::Nobody | Who::Local => {}
         }
         if let Some((role, scope)) = scope {
-            store.give_role(user, role.as_str(), scope, "test").await.unwrap();
+            store.give_role(user, (role.as_str(), scope), "test", &[]).await.unwrap();
         }
         let (caller, target) = match who {
             Who::Nobody => (None, bob),

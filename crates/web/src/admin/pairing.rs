@@ -8,7 +8,7 @@ use cloister_protocol::admin::{PairingAnswer, PairingCode, PairingView, PersonVi
 use cloister_store::users::User;
 
 use super::authorise::Asker;
-use super::roles::{assignment, person_view, require_assign, require_not_above};
+use super::roles::{Counted, assignment, person_view, require_assign, require_not_above};
 use super::route::{About, Route};
 use super::{Admin, time};
 use crate::reply::{Answer, Body, json};
@@ -41,12 +41,12 @@ async fn link(
     Body(answer): Body<PairingAnswer>,
 ) -> Answer<PersonView> {
     let user = asker.find_user(&answer.user).await?;
-    require_not_above(&admin, &asker, &user).await?;
+    require_not_above(&admin, &asker, &user, Counted::All).await?;
     let role = match &answer.role {
         None => None,
         Some(change) => {
             let role = assignment(&admin, &user, change).await?;
-            require_assign(&asker, &user, &role).await?;
+            require_assign(&admin, &asker, &user, &role).await?;
             Some(role)
         }
     };

@@ -2,7 +2,9 @@
 
 use axum::extract::State as Extract;
 use cloister_control::account;
-use cloister_policy::engine::{Assignment, PlatformCall, Request, Role, Scope, WorkspaceCall};
+use cloister_policy::engine::{
+    Assigned, Assignment, PlatformCall, Request, Role, Scope, WorkspaceCall,
+};
 use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::{AccountName, IdentityView, PersonView, RoleChange, RoleView};
 use cloister_store::StoreError;
@@ -101,15 +103,7 @@ pub(super) async fn assignment(
             .parse()
             .map_err(|error: cloister_policy::engine::ParseRoleError| bad(error.to_string()))?,
     };
-    let workspace = match &scope {
-        Scope::Platform | Scope::Model(_) => None,
-        Scope::Workspace(id)
-        | Scope::Context(id, _)
-        | Scope::Skill(id, _)
-        | Scope::Tool(id, _)
-        | Scope::Mailbox(id, _) => Some(*id),
-    };
-    if let Some(id) = workspace {
+    if let Some(id) = scope.workspace() {
         match admin.control.store().user_of(id).await {
             Err(StoreError::NotFound { .. }) => {
                 return Err(bad(format!("there is no workspace {id}")));
@@ -122,13 +116,37 @@ pub(super) async fn assignment(
 
 /// Whether the asker may give (or take) this role.
 pub(super) async fn require_assign(
+    admin: &Admin,
     asker: &Asker,
     user: &User,
     assignment: &Assignment,
 ) -> Result<(), Failure> {
-    let to_self = asker.user() == user.id;
     let Assignment { role, scope } = assignment;
-    asker.require(&Request::assign_role(asker.person(), *role, scope, to_self)).await
+    let owner = admin.control.owner_of(scope).await?;
+    let assigned = Assigned { owner, to_self: asker.user() == user.id };
+    let request = Request::assign_role(asker.person(), *role, scope, assigned);
+    let Err(refused) = asker.require(&request).await else { return Ok(()) };
+    Err(match owner.filter(|owner| *owner != asker.user()) {
+        None => refused,
+        Some(owner) => {
+            let owner = admin.control.store().user_by_id(owner).await?.name;
+            refused.fix(format!("ask {owner}, whose workspace it is, or an overlord, to do it"))
+        }
+    })
+}
+
+/// What the asker may know of somebody after a change: of a guest in their own workspace, what they hold there.
+async fn changed_view(admin: &Admin, asker: &Asker, user: &User) -> Result<PersonView, Failure> {
+    let view = person_view(admin, user).await?;
+    if asker.sees(&admin.control.place(user.workspace).await?) {
+        return Ok(view);
+    }
+    let home = admin.control.store().user_by_id(asker.user()).await?.workspace;
+    let here = |held: &RoleView| {
+        held.scope.parse().is_ok_and(|scope: Scope| scope.workspace() == Some(home))
+    };
+    let roles = view.roles.into_iter().filter(here).collect();
+    Ok(PersonView { roles, identities: Vec::new(), ..view })
 }
 
 async fn give(
@@ -139,9 +157,9 @@ async fn give(
 ) -> Answer<PersonView> {
     let user = super::user(&admin, &name).await?;
     let assignment = assignment(&admin, &user, &change).await?;
-    require_assign(&asker, &user, &assignment).await?;
-    admin.control.give_role(&user, &assignment, asker.name()).await?;
-    json(person_view(&admin, &user).await?)
+    require_assign(&admin, &asker, &user, &assignment).await?;
+    admin.control.give_role(&user, &assignment, asker.giver()).await?;
+    json(changed_view(&admin, &asker, &user).await?)
 }
 
 async fn take(
@@ -152,25 +170,36 @@ async fn take(
 ) -> Answer<PersonView> {
     let user = super::user(&admin, &name).await?;
     let assignment = assignment(&admin, &user, &change).await?;
-    require_assign(&asker, &user, &assignment).await?;
-    admin.control.take_role(&user, &assignment, asker.name()).await?;
-    json(person_view(&admin, &user).await?)
+    require_assign(&admin, &asker, &user, &assignment).await?;
+    admin.control.take_role(&user, &assignment, asker.giver()).await?;
+    json(changed_view(&admin, &asker, &user).await?)
 }
 
-/// An account that is linked to a user acts as them: nobody may link one to somebody with roles that
-/// they could not give.
+/// Which roles of somebody count when an account of theirs is changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Counted {
+    /// An account that is linked to a user acts as them.
+    All,
+    /// Whoever takes one away gets nothing by it: that somebody is a guest in a private workspace puts them out of
+    /// nobody's reach.
+    ButAsGuest,
+}
+
+/// Nobody may change the accounts of somebody with roles that they could not give.
 pub(super) async fn require_not_above(
     admin: &Admin,
     asker: &Asker,
     user: &User,
+    counted: Counted,
 ) -> Result<(), Failure> {
     if asker.user() == user.id {
         return Ok(());
     }
     let own = Scope::Workspace(user.workspace);
     for held in admin.control.person(user.id).await?.roles {
-        if held.scope != own {
-            require_assign(asker, user, &held).await?;
+        let as_guest = admin.control.owner_of(&held.scope).await?.is_some();
+        if held.scope != own && !(as_guest && counted == Counted::ButAsGuest) {
+            require_assign(admin, asker, user, &held).await?;
         }
     }
     Ok(())
@@ -183,7 +212,7 @@ async fn link(
     Body(named): Body<AccountName>,
 ) -> Answer<PersonView> {
     let user = super::user(&admin, &name).await?;
-    require_not_above(&admin, &asker, &user).await?;
+    require_not_above(&admin, &asker, &user, Counted::All).await?;
     let display_name = named.display_name.as_deref().unwrap_or_default();
     let account = account(&named.surface, &named.id, display_name)?;
     let newcomer = admin.control.store().is_newcomer(user.id).await?;
@@ -201,7 +230,7 @@ async fn unlink(
     Body(named): Body<AccountName>,
 ) -> Answer<PersonView> {
     let user = super::user(&admin, &name).await?;
-    require_not_above(&admin, &asker, &user).await?;
+    require_not_above(&admin, &asker, &user, Counted::ButAsGuest).await?;
     let account = account(&named.surface, &named.id, "")?;
     admin.control.unlink_identity(&user, &account, asker.name()).await?;
     let what = format!("unlinked your account {} on {}", account.external_id, account.surface);

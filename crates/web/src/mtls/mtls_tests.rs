@@ -226,7 +226,10 @@ async fn an_operator_reads_no_content_from_elsewhere() {
     let here = Listening::start().await;
     let oscar = here.world.add("oscar").await.user;
     let store = here.world.store();
-    store.give_role(oscar.id, Role::Operator.as_str(), "platform", "operator").await.unwrap();
+    store
+        .give_role(oscar.id, (Role::Operator.as_str(), "platform"), "operator", &[])
+        .await
+        .unwrap();
     let oscar = here.enrol("oscar").await;
     assert_eq!(here.get(&oscar, "/admin/v1/status").await.status, 200);
     for path in ["/admin/v1/users/ada/chats/C1", "/admin/v1/users/ada/identity"] {

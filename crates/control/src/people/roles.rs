@@ -1,0 +1,160 @@
+//! Roles that are given and taken. Whom that concerns and who did not do it is told: the person whose role it is,
+//! and the owner of the private workspace that it holds in.
+
+use cloister_policy::engine::{Assignment, Role, Scope};
+use cloister_policy::legible;
+use cloister_protocol::{ErrorCode, UserId};
+use cloister_store::outbox::OutboxItem;
+use cloister_store::roles::{Concerned, TakenRole};
+use cloister_store::users::{AccountKind, User};
+
+use crate::control::Control;
+use crate::error::ControlError;
+
+/// Who gives or takes a role.
+#[derive(Clone, Copy, Debug)]
+pub struct Giver<'a> {
+    pub user: UserId,
+    /// How the audit calls them.
+    pub name: &'a str,
+    /// How people are told of them.
+    pub shown: &'a str,
+}
+
+/// What is done to a role, as people are told.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Change {
+    Give,
+    Take,
+}
+
+impl Control {
+    /// Whose private workspace a scope is, or is in. The policies ask for it wherever a role is given.
+    pub async fn owner_of(&self, scope: &Scope) -> Result<Option<UserId>, ControlError> {
+        match scope.workspace() {
+            Some(workspace) => Ok(self.place(workspace).await?.owner()),
+            None => Ok(None),
+        }
+    }
+
+    /// Gives a person a role; it counts from the next decision on. Says whether it is new to them.
+    pub async fn give_role(
+        &self,
+        user: &User,
+        assignment: &Assignment,
+        by: Giver<'_>,
+    ) -> Result<bool, ControlError> {
+        super::require_person(user)?;
+        let concerned = self.concerned(Change::Give, user, assignment, by).await?;
+        let (role, scope) = (assignment.role.as_str(), assignment.scope.to_string());
+        let given = self.store().give_role(user.id, (role, &scope), by.name, &concerned).await?;
+        self.access().changed();
+        let new = given.is_some();
+        self.tell_concerned(given.unwrap_or_default());
+        Ok(new)
+    }
+
+    /// Takes a role away, and with it what it holds open.
+    pub async fn take_role(
+        &self,
+        user: &User,
+        assignment: &Assignment,
+        by: Giver<'_>,
+    ) -> Result<(), ControlError> {
+        let concerned = self.concerned(Change::Take, user, assignment, by).await?;
+        let (role, scope) = (assignment.role.as_str(), assignment.scope.to_string());
+        match self.store().take_role(user.id, (role, &scope), by.name, &concerned).await? {
+            TakenRole::Taken(told) => {
+                self.access().changed();
+                self.tell_concerned(told);
+                Ok(())
+            }
+            TakenRole::NotHeld => {
+                let message = format!("{} does not hold {assignment}", user.name);
+                let fix = "`cloister role list` shows who holds what";
+                Err(ControlError::with_fix(ErrorCode::NotFound, message, fix))
+            }
+            TakenRole::LastOverlord => {
+                let message = format!("{} is the last overlord of the platform", user.name);
+                let fix = "give the role to somebody else first: \
+                           `cloister role give NAME overlord --scope platform`";
+                Err(ControlError::with_fix(ErrorCode::Conflict, message, fix))
+            }
+        }
+    }
+
+    /// Who is told of a change, but for who makes it. Somebody who was never here is told of no role of their own:
+    /// that is how they were invited.
+    pub(super) async fn concerned(
+        &self,
+        change: Change,
+        user: &User,
+        assignment: &Assignment,
+        by: Giver<'_>,
+    ) -> Result<Vec<Concerned>, ControlError> {
+        let mut concerned = Vec::new();
+        let is_person = user.kind == AccountKind::Person;
+        if is_person && user.id != by.user && !self.store().is_newcomer(user.id).await? {
+            concerned.push(self.concern(user, to_holder(change, user, assignment, by)).await?);
+        }
+        let owner = self.owner_of(&assignment.scope).await?;
+        if let Some(owner) = owner.filter(|owner| *owner != by.user && *owner != user.id) {
+            let owner = self.store().user_by_id(owner).await?;
+            concerned.push(self.concern(&owner, to_owner(change, user, assignment, by)).await?);
+        }
+        Ok(concerned)
+    }
+
+    async fn concern(&self, user: &User, text: String) -> Result<Concerned, ControlError> {
+        let chat = (user.workspace, self.store().last_chat(user.workspace).await?);
+        Ok(Concerned { user: user.id, chat, text })
+    }
+
+    pub(super) fn tell_concerned(&self, told: Vec<OutboxItem>) {
+        told.into_iter().for_each(|item| self.hub().say_stored(item));
+    }
+}
+
+fn to_holder(change: Change, user: &User, assignment: &Assignment, by: Giver<'_>) -> String {
+    let Assignment { role, scope } = assignment;
+    let there = match scope {
+        Scope::Platform => "on the platform".to_owned(),
+        inside => format!("in {}", legible(&inside.to_string())),
+    };
+    let done = match change {
+        Change::Give => format!("{} gave you the role {role} {there}", by.shown),
+        Change::Take => format!("{} took the role {role} {there} from you", by.shown),
+    };
+    format!(
+        "{done}. If you did not want this, tell whoever runs this: `cloister user show {}` lists your roles.",
+        user.name
+    )
+}
+
+fn to_owner(change: Change, user: &User, assignment: &Assignment, by: Giver<'_>) -> String {
+    let Assignment { role, scope } = assignment;
+    let scope = scope.to_string();
+    let (name, scope) = (&user.name, legible(&scope));
+    let (done, undo) = match change {
+        Change::Give => (format!("gave {name} the role {role} in"), "take"),
+        Change::Take => (format!("took the role {role} from {name} in"), "give"),
+    };
+    let undo = match role {
+        Role::Viewer | Role::Member => {
+            format!("`cloister role {undo} {name} {role} --scope {scope}` undoes it, or tell")
+        }
+        Role::Operator | Role::Admin | Role::Overlord => "tell".to_owned(),
+    };
+    let reach = match (change, role) {
+        (Change::Give, Role::Overlord) => " They can read and do everything there.",
+        (Change::Give | Change::Take, _) => " What you write and keep there stays yours alone.",
+    };
+    format!(
+        "{} {done} your private workspace ({scope}).{reach} If you did not want this, {undo} whoever runs this.",
+        by.shown
+    )
+}
+
+#[cfg(test)]
+#[path = "roles_tests.rs"]
+mod tests;
