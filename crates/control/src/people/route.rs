@@ -176,7 +176,9 @@ impl Control {
     ) -> Result<Leads, ControlError> {
         let id = heard.id().to_owned();
         let there = contexts::Conversation { surface: surface.to_owned(), id };
-        if let Some(context) = self.store().context_of(&there).await? {
+        if let Some(context) = self.store().context_of(&there).await?
+            && self.takes(user, &context, heard, known).await?
+        {
             return self.leads_to_context(user, context, heard).await;
         }
         match (known.map(|known| (known.kind, known)), heard) {
@@ -198,6 +200,26 @@ impl Control {
                 nowhere => nowhere,
             }),
         }
+    }
+
+    /// Whether a conversation is what a context says it is. What somebody says to the agent alone stays theirs,
+    /// whoever connected it to a community, or to a workspace of their own; a room of a community in which only one
+    /// is left stays the community's.
+    async fn takes(
+        &self,
+        user: UserId,
+        context: &Context,
+        heard: Heard<'_>,
+        known: Option<&Conversation>,
+    ) -> Result<bool, ControlError> {
+        let known = known.map(|known| known.kind);
+        if heard.is_shared() || known == Some(ConversationKind::Shared) {
+            return Ok(true);
+        }
+        Ok(match self.place(context.workspace).await?.ownership {
+            Ownership::Community => false,
+            Ownership::Private { owner } => owner == user || known.is_none(),
+        })
     }
 
     /// Into the chat of a thread, in the context that the conversation around it is now.

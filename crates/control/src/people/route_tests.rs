@@ -118,6 +118,35 @@ async fn a_private_room_that_becomes_a_communitys_tells_nothing_private() {
     assert!(world.store().conversation_by_id(own.conversation.id).await.unwrap().is_none());
 }
 
+/// What somebody says to the agent alone is nobody else's: whoever connects it, to a community before a word was said
+/// there or to a workspace of their own, neither hears it nor shuts them out.
+#[tokio::test]
+async fn what_is_said_to_the_agent_alone_stays_its_persons() {
+    let world = World::new().await;
+    world.role(&world.ada, "member").await;
+    world.club_room("trap", "!alone").await;
+    let at_home = async |room: &str| {
+        let speaker = world.speaker(ADA, Heard::Direct(room)).await;
+        assert_eq!(speaker.workspace, world.ada.workspace, "{room}");
+    };
+    at_home("!alone").await;
+    at_home("!alone").await;
+    at_home("!known").await;
+    let trap = cloister_protocol::admin::ContextChange {
+        surface: Some("matrix".into()),
+        conversation: Some("!known".into()),
+        new: true,
+        ..Default::default()
+    };
+    world.control.change_context(world.bob.workspace, "trap", trap, "bob").await.unwrap();
+    at_home("!known").await;
+    // Once others are there, it is the community's.
+    let shared = world.speaker(ADA, Heard::Shared("!alone")).await;
+    assert_eq!(shared.workspace, world.club.workspace);
+    let alone_again = world.speaker(ADA, Heard::Direct("!alone")).await;
+    assert_eq!(alone_again.workspace, world.club.workspace);
+}
+
 /// X9, X11: a stranger is told once, also across a restart; all of them together at a bounded rate.
 #[tokio::test]
 async fn strangers_are_told_once_and_not_all_of_them_at_once() {
