@@ -68,7 +68,7 @@ impl Control {
             why: why.to_owned(),
         };
         // Nothing new begins.
-        self.store().end_sessions(user.id).await?;
+        self.store().end_sessions(user.id, by).await?;
         self.cancel_tasks(user.workspace, None, "an erasure").await?;
         self.stop_cell(user.workspace).await;
         let objects = self.store().personal_objects(user.id).await?;

@@ -110,13 +110,15 @@ impl Store {
     }
 
     /// Ends every session of a user and voids their login links; says how many.
-    pub async fn end_sessions(&self, user: UserId) -> Result<u64, StoreError> {
-        let mut tx = self.begin_one().await?;
+    pub async fn end_sessions(&self, user: UserId, by: &str) -> Result<u64, StoreError> {
+        let mut tx = self.begin().await?;
         let ended = sqlx::query("DELETE FROM tokens WHERE user_id = ?")
             .bind(user.number())
             .execute(&mut *tx)
             .await
             .tried("end a user's sessions")?;
+        let entry = audit::Entry::new(by, "session.end_all", user).of(user);
+        audit::record(&mut tx, self.clock.now_ms(), entry).await?;
         tx.commit().await.tried("end a user's sessions")?;
         Ok(ended.rows_affected())
     }

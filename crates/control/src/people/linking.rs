@@ -5,7 +5,7 @@ use cloister_policy::{Class, legible};
 use cloister_protocol::{Answer, ApprovalId, ErrorCode, UserId};
 use cloister_store::approvals::{Approval, ApprovalKind, NewApproval};
 use cloister_store::identities::Account;
-use cloister_store::users::User;
+use cloister_store::users::{AccountKind, User};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -147,6 +147,22 @@ impl Control {
             by.name, user.name
         );
         let key = format!("identity-{}-{}", self.store().clock.now_ms(), hex_digest(what));
+        self.tell_once(user.workspace, chat, &key, text).await
+    }
+
+    /// Tells a person that somebody else took something of theirs away.
+    pub async fn tell_of_loss(
+        &self,
+        user: &User,
+        by: &Linker<'_>,
+        what: &str,
+    ) -> Result<(), ControlError> {
+        if by.user == user.id || user.kind == AccountKind::Community {
+            return Ok(());
+        }
+        let chat = self.store().last_chat(user.workspace).await?;
+        let text = format!("{} {what}. If you did not want this, tell whoever runs this.", by.name);
+        let key = format!("loss-{}-{}", self.store().clock.now_ms(), hex_digest(what));
         self.tell_once(user.workspace, chat, &key, text).await
     }
 }

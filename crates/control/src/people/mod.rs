@@ -178,8 +178,8 @@ impl Control {
     }
 
     /// Ends every session of a user, and voids their login links.
-    pub async fn end_sessions(&self, user: UserId) -> Result<u64, ControlError> {
-        let ended = self.store().end_sessions(user).await?;
+    pub async fn end_sessions(&self, user: UserId, by: &str) -> Result<u64, ControlError> {
+        let ended = self.store().end_sessions(user, by).await?;
         self.access().changed();
         Ok(ended)
     }

@@ -9,6 +9,7 @@ use cloister_protocol::admin::{GrantDetail, GrantView};
 
 use super::Admin;
 use super::authorise::Asker;
+use super::pairing::linker;
 use super::route::{About, Route};
 use crate::reply::{Answer, Failure, Path, json};
 
@@ -50,6 +51,8 @@ async fn revoke(
     let user = super::user(&admin, &name).await?;
     let id = number(&grant)?;
     asker.noted(admin.control.revoke_grant(user.workspace, id, asker.user()).await).await?;
+    let what = format!("took back what you had allowed for good (G{id})");
+    admin.control.tell_of_loss(&user, &linker(&asker, &user), &what).await?;
     json(HashMap::from([("revoked", id)]))
 }
 

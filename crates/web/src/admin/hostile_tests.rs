@@ -251,3 +251,29 @@ async fn roles_in_a_private_workspace_are_its_owners_matter() {
     assert_eq!(hidden.to_string().replace("oscar", "nobody"), missing.to_string());
     assert_eq!(notices(&scene.ada).await, 1, "of what she does herself she is not told");
 }
+
+/// An admin takes nothing of a person's for good, and covers no tracks: not their data, not what the audit says.
+#[tokio::test]
+async fn an_admin_erases_nothing_of_somebodys() {
+    let scene = Scene::new().await;
+    let mallory = Caller::User(scene.mallory.id);
+    for (path, body) in [
+        ("/admin/v1/users/ada/erase", json!({"confirm": "ada"})),
+        ("/admin/v1/users/ada/audit/redactions", json!({"entries": [1]})),
+        ("/admin/v1/users/root/erase", json!({"confirm": "root"})),
+    ] {
+        let (status, answer) = scene.call(mallory, ("POST", path), body).await;
+        assert_eq!(status, StatusCode::FORBIDDEN, "{path}: {answer}");
+    }
+    assert!(scene.world.store().user(&scene.ada.name).await.is_ok());
+    // Of a secret that an admin could remove, the answer would name all the others.
+    let secret = ("DELETE", "/admin/v1/users/ada/secrets/github");
+    let (status, answer) = scene.call(mallory, secret, json!({})).await;
+    assert_eq!(status, StatusCode::FORBIDDEN, "{answer}");
+    // What they may do is known to whom it happens.
+    let line = ("POST", "/admin/v1/users/ada/sessions/end");
+    let (status, answer) = scene.call(mallory, line, json!({})).await;
+    assert_eq!(status, StatusCode::OK, "{answer}");
+    let told = scene.told(&scene.ada).await;
+    assert!(told.iter().any(|told| told.contains("mallory ended all your sessions")), "{told:?}");
+}

@@ -10,6 +10,7 @@ use cloister_vault::{Binding, BindingError, Form, Host, Owner, SecretName, Secre
 use serde::Deserialize;
 
 use super::authorise::Asker;
+use super::pairing::linker;
 use super::route::{About, Route};
 use super::{Admin, time};
 use crate::reply::{Answer, Body, Failure, Path, json};
@@ -150,6 +151,11 @@ async fn remove(
 ) -> Answer<Vec<SecretView>> {
     let owner = owner(&admin, user.as_deref()).await?;
     admin.control.remove_secret((owner, &secret), asker.name()).await?;
+    if let Some(name) = &user {
+        let user = super::user(&admin, name).await?;
+        let what = format!("removed your secret {secret}");
+        admin.control.tell_of_loss(&user, &linker(&asker, &user), &what).await?;
+    }
     let secrets = admin.control.secrets(owner).await?;
     json(secrets.into_iter().map(view).collect())
 }

@@ -103,7 +103,14 @@ struct Ended {
 }
 
 /// Ends every session of a user; their sockets close at once.
-async fn end(Extract(admin): Extract<Admin>, Path(name): Path<String>) -> Answer<Ended> {
+async fn end(
+    Extract(admin): Extract<Admin>,
+    asker: Asker,
+    Path(name): Path<String>,
+) -> Answer<Ended> {
     let user = super::user(&admin, &name).await?;
-    json(Ended { ended: admin.control.end_sessions(user.id).await? })
+    let ended = admin.control.end_sessions(user.id, asker.name()).await?;
+    let what = "ended all your sessions in browsers and terminals";
+    admin.control.tell_of_identity(&user, &linker(&asker, &user), what).await?;
+    json(Ended { ended })
 }
