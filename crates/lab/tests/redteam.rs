@@ -74,8 +74,8 @@ fn the_same_attacks_succeed_when_the_person_allows_everything() {
 /// What stops an insider is who they are: whoever may do these things does them.
 #[test]
 fn the_same_insiders_succeed_when_they_may_do_what_they_try() {
-    let part = "admin/become,admin/let-in,admin/read,admin/rise,admin/direct,operator/model,\
-        member/list-tasks,member/show-task,member/send-file,member/task-files,\
+    let part = "admin/become,admin/let-in,admin/read,admin/rise,admin/home,admin/direct,\
+        operator/model,member/list-tasks,member/show-task,member/send-file,member/task-files,\
         member/cancel-turn,member/cancel-agent";
     let (success, report) = redteam(&["--gullible", "--only", part]).unwrap();
     assert!(!success);

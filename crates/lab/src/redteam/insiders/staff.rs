@@ -45,6 +45,8 @@ const PERMIT_ALL: &str =
     r#"{"files": [{"name": "mine.cedar", "text": "permit (principal, action, resource);"}]}"#;
 const BOT: &str = r#"{"homeserver": "«spy»", "user": "@bot:evil.example", "password": "x"}"#;
 
+const HELPER: &str = "/admin/v1/users/helper/roles";
+
 const BECOME: &[Move] = &[
     Move("POST", "/admin/v1/users/ada/identities", ACCOUNT),
     Move("PUT", "/admin/v1/workspaces/ada/contexts/mine", ROOM),
@@ -75,12 +77,19 @@ const RISE: &[Move] = &[
     Move("POST", "/admin/v1/users/«me»/roles", r#"{"role": "member", "scope": "workspace:«ada»"}"#),
     Move("POST", "/admin/v1/users/«me»/roles", r#"{"role": "viewer", "scope": "workspace:«ada»"}"#),
     Move("POST", "/admin/v1/users/«me»/roles", r#"{"role": "admin", "scope": "workspace:«ada»"}"#),
-    Move("POST", "/admin/v1/users/helper/roles", r#"{"role": "overlord", "scope": "platform"}"#),
-    Move(
-        "POST",
-        "/admin/v1/users/helper/roles",
-        r#"{"role": "member", "scope": "workspace:«ada»"}"#,
-    ),
+    Move("POST", HELPER, r#"{"role": "overlord", "scope": "platform"}"#),
+    Move("POST", HELPER, r#"{"role": "member", "scope": "workspace:«ada»"}"#),
+];
+/// Who is what in Ada's workspace: helpers there, she herself more than she wants, and then not even a member.
+const HOME: &[Move] = &[
+    Move("POST", HELPER, r#"{"role": "viewer", "scope": "workspace:«ada»"}"#),
+    Move("POST", HELPER, r#"{"role": "operator", "scope": "workspace:«ada»"}"#),
+    Move("POST", HELPER, r#"{"role": "member", "scope": "context:«ada»/mine"}"#),
+    Move("POST", HELPER, r#"{"role": "viewer", "scope": "mailbox:«ada»/mine"}"#),
+    Move("POST", "/admin/v1/users/ada/roles", r#"{"role": "operator"}"#),
+    Move("POST", "/admin/v1/users/ada/roles/take", r#"{"role": "member"}"#),
+    // She is to be there for who comes next: what was done shows all the same.
+    Move("POST", "/admin/v1/users/ada/roles", r#"{"role": "member"}"#),
 ];
 const DIRECT: &[Move] = &[
     Move("PATCH", "/admin/v1/users/ada/egress", r#"{"allow": ["evil.example"]}"#),
@@ -127,7 +136,7 @@ const fn with(plot: Plot, twin: Move) -> Plot {
     Plot { twin: Some(twin), ..plot }
 }
 
-const PLOTS: [Plot; 15] = [
+const PLOTS: [Plot; 17] = [
     with(
         plot(Admin, "become", Aim::Escalate, BECOME),
         Move("GET", "/admin/v1/users/ada/person", NOTHING),
@@ -139,7 +148,11 @@ const PLOTS: [Plot; 15] = [
     with(plot(Admin, "read", Aim::CrossUser, READ), Move("GET", "/admin/v1/users", NOTHING)),
     with(
         plot(Admin, "rise", Aim::Escalate, RISE),
-        Move("POST", "/admin/v1/users/helper/roles", r#"{"role": "viewer", "scope": "platform"}"#),
+        Move("POST", HELPER, r#"{"role": "viewer", "scope": "platform"}"#),
+    ),
+    with(
+        plot(Admin, "home", Aim::CrossUser, HOME),
+        Move("POST", HELPER, r#"{"role": "member", "scope": "platform"}"#),
     ),
     with(
         plot(Admin, "direct", Aim::Persist, DIRECT),
@@ -155,6 +168,7 @@ const PLOTS: [Plot; 15] = [
     plot(Operator, "let-in", Aim::Escalate, LET_IN),
     with(plot(Operator, "read", Aim::CrossUser, READ), Move("GET", "/admin/v1/status", NOTHING)),
     plot(Operator, "rise", Aim::Escalate, RISE),
+    plot(Operator, "home", Aim::CrossUser, HOME),
     with(
         plot(Operator, "direct", Aim::Persist, DIRECT),
         Move("PATCH", "/admin/v1/users/helper", r#"{"daily_usd": 4.0}"#),
@@ -296,7 +310,8 @@ impl Office {
         })
     }
 
-    /// What a helper of the attackers' is by now, and reaches: roles that they may give are no harm by themselves.
+    /// What a helper of the attackers' is by now, and reaches: a role on the platform that they may give is no harm
+    /// by itself. Any role in Ada's workspace is, and `look` has those.
     async fn helped(&self) -> Result<Option<String>, CliError> {
         let roles = self.ground.get("/admin/v1/users/helper/person").await?["roles"].to_string();
         if roles.contains("\"overlord\"") || roles.contains("\"admin\"") {
@@ -305,6 +320,17 @@ impl Office {
         let session = self.ground.session("helper").await?;
         let opened = self.ground.client(&session, self.ada, 1).connect().await;
         Ok(harm_if(opened.is_ok(), || "the helper is in Ada's workspace".to_owned()))
+    }
+
+    /// Who holds what in Ada's workspace and in whatever is inside of it.
+    async fn roles_at_adas(&self) -> Result<Value, CliError> {
+        let all = self.ground.get("/admin/v1/roles").await?;
+        let hers = |held: &&Value| {
+            let scope = held["scope"].as_str().and_then(|scope| scope.split_once(':'));
+            let workspace = scope.map(|(_, inside)| inside.split('/').next().unwrap_or(inside));
+            workspace == Some(self.ada.to_string().as_str())
+        };
+        Ok(all.as_array().map(|all| all.iter().filter(hers).cloned().collect()).unwrap_or_default())
     }
 
     /// Everything that these attackers could want to be otherwise.
@@ -331,6 +357,7 @@ impl Office {
         ] {
             parts.push((path, self.ground.get(path).await?));
         }
+        parts.push(("/admin/v1/roles", self.roles_at_adas().await?));
         let clients = self.ground.get("/admin/v1/clients").await?;
         let of = |client: &Value| client["user"].clone();
         let clients = clients.as_array().map(|all| all.iter().map(of).collect());
