@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cloister_protocol::link::Cause;
+use cloister_protocol::surface::Speaker;
 use cloister_protocol::{
     Attachment, ChatId, ErrorCode, MAX_ATTACHMENTS, MAX_TEXT_BYTES, MessageId, TurnId, UserName,
     WorkspaceId,
@@ -18,7 +19,6 @@ use crate::control::Control;
 use crate::error::ControlError;
 use crate::files::RelPath;
 use crate::limits::{Knock, URGENT_HEADROOM};
-use crate::people::Speaker;
 
 /// What a turn is taken to last when none has ended lately.
 const USUAL_TURN: Duration = Duration::from_secs(10);

@@ -51,35 +51,28 @@ mod test_world;
 mod uploads;
 mod watchdog;
 
-pub use audit_keeper::{AuditOptions, AuditParts, S3Witness, SecretOptions, TwoSources};
-pub use commands::{COMMANDS, MenuItem, is_urgent, menu, spell_commands};
+pub use audit_keeper::{AuditOptions, AuditParts, S3Witness, SecretOptions};
+pub use commands::{COMMANDS, MenuItem, menu};
 pub use control::{Control, Parts};
 pub use error::ControlError;
-pub use history::{
-    ConfigScope, RolledBack, SettingsCheck, Version, VersionedChange, finish_interrupted_change,
-};
-pub use hub::{Hub, Said};
-pub use intake::{IncomingMessage, Receipt};
+pub use history::{ConfigScope, RolledBack, Version, finish_interrupted_change};
+pub use hub::Said;
+pub use intake::IncomingMessage;
 pub use limits::Permit;
-pub use metrics::{CONTENT_TYPE, Exposition, LoggedLine, Metrics, ModelCall, RecentError};
-pub use models::{Connected, base_url};
+pub use metrics::{CONTENT_TYPE, LoggedLine, Metrics, ModelCall, RecentError};
+pub use models::base_url;
 pub use options::{
-    CellOptions, GateOptions, LimitOptions, NANO, SurfaceOptions, UserOptions, WorkOptions,
-    nano_to_usd, usd_to_nano,
+    CellOptions, GateOptions, LimitOptions, SurfaceOptions, UserOptions, WorkOptions, nano_to_usd,
+    usd_to_nano,
 };
-pub use people::{
-    AccessChanges, Giver, Heard, Linker, Linking, Located, Route, Routed, Speaker, account,
-};
+pub use people::{AccessChanges, Giver, Heard, Linker, Linking, Route, Routed, account};
 pub use policies::{CheckedPolicies, Policies, check_policy_files, read_policy_dir};
-pub use reach::ReachedTask;
-pub use readers::Readers;
-pub use readiness::{Readiness, Ready};
+pub use readiness::Readiness;
 pub use secrets::MasterSettings;
 pub use status::error_hint;
-pub use stop::StoppedAll;
 pub use surfaces::{
     Attachment, Below, Button, ButtonDone, ChatChanges, Choice, ChoiceKind, Health, MOST_BUTTONS,
     Press, Pressed, PressedButton, TypedIn,
 };
 pub use surfaces::{ConnectorOptions, ConnectorProgram, RemoteHost};
-pub use uploads::{Download, Upload};
+pub use uploads::Upload;

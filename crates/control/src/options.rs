@@ -9,8 +9,6 @@ use crate::ports::Limits;
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
-/// Nano-dollars in a dollar.
-pub const NANO: i64 = 1_000_000_000;
 
 /// `[cells]` of the configuration.
 #[derive(Clone, Debug, Deserialize)]

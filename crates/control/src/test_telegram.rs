@@ -2,13 +2,15 @@
 
 use cloister_protocol::AgentFrame;
 use cloister_protocol::admin::ContextChange;
+use cloister_protocol::surface::{Located, Speaker};
 use cloister_store::connectors::{Connector, NewConnector};
 use cloister_store::conversations::{Conversation, ConversationKind};
 use cloister_store::inbox::HeardIn;
 
-use crate::people::{Heard, Located, Speaker};
+use crate::intake::Receipt;
+use crate::people::Heard;
 use crate::test_world::World;
-use crate::{Below, ButtonDone, ControlError, IncomingMessage, Press, PressedButton, Receipt};
+use crate::{Below, ButtonDone, ControlError, IncomingMessage, Press, PressedButton};
 
 /// The accounts of Ada and Bob, and with them their private conversations.
 pub(crate) const ADA_THERE: &str = "1001";

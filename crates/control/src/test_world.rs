@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use cloister_protocol::admin::ContextChange;
 use cloister_protocol::link::Cause;
+use cloister_protocol::surface::{Located, Speaker};
 use cloister_protocol::{Answer, ApprovalId, ChatId, UserId, WorkspaceId};
 use cloister_store::approvals::{ApprovalKind, NewApproval};
 use cloister_store::connectors::{Connector, NewConnector};
@@ -17,7 +18,7 @@ use cloister_store::{Store, StoreOptions};
 use futures_util::future::BoxFuture;
 
 use crate::layout::Layout;
-use crate::people::{Giver, Heard, Located, Speaker};
+use crate::people::{Giver, Heard};
 use crate::ports::{
     CellBackend, Check, Doors, Egress, LaunchError, LinkSide, OpenDoor, Principal, Sandbox,
     SandboxSpec,

@@ -22,14 +22,6 @@ pub enum Stopped {
     Before(Stop),
 }
 
-impl Stopped {
-    pub fn into_stop(self) -> Stop {
-        match self {
-            Self::Now(stop) | Self::Before(stop) => stop,
-        }
-    }
-}
-
 const OPEN: &str = "SELECT id, stopped_by, reason, stopped_at FROM stops WHERE released_at IS NULL";
 
 async fn open(tx: &mut Tx) -> Result<Option<Stop>, StoreError> {

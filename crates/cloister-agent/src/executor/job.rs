@@ -16,7 +16,7 @@ use crate::egress::Egress;
 use crate::guard::{LoopLimits, Repeat};
 use crate::ledger::{CallPlace, Ledger};
 use crate::link::{Link, LinkError, next_connection};
-use crate::model::{About, ChatMessage, Model, ModelAnswer, ModelError, Piece, Tries};
+use crate::model::{ChatMessage, Model, ModelAnswer, ModelError, Piece, Tries};
 use crate::tools::{self, ChatFolder, DoorCall, Effect, Handler, Program, Tool};
 use crate::turn::request_id;
 use crate::work::{self, Attempt, Halt, Work};
@@ -176,7 +176,7 @@ impl Job {
     async fn ask_once(&mut self, ledger: &Ledger) -> Result<ModelAnswer, Stop> {
         let mut messages = self.base.clone();
         messages.extend(ledger.messages(OUTPUT_BYTES));
-        let mut call = self.model.open(&messages, Some(&self.schemas), &About::default()).await?;
+        let mut call = self.model.open(&messages, Some(&self.schemas)).await?;
         drop(messages);
         // Nobody watches an executor write; its text is told when it is whole.
         while let Some(Piece::Text(_) | Piece::Restart) = call.next().await? {}

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cloister_protocol::link::Call;
-use cloister_protocol::{ChatId, ErrorBody, ErrorCode, ErrorEnvelope, TurnId, Usage};
+use cloister_protocol::{ErrorBody, ErrorCode, ErrorEnvelope, Usage};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HOST};
@@ -98,14 +98,6 @@ pub(crate) struct ModelAnswer {
     pub(crate) usage: Usage,
 }
 
-/// What the call is for, told to the broker beside the request.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct About {
-    pub(crate) chat: Option<ChatId>,
-    pub(crate) turn: Option<TurnId>,
-    pub(crate) purpose: Option<&'static str>,
-}
-
 #[derive(Clone)]
 pub(crate) struct Model {
     door: PathBuf,
@@ -137,7 +129,6 @@ impl Model {
         &self,
         messages: &[ChatMessage],
         tools: Option<&Value>,
-        about: &About,
     ) -> Result<ModelCall, ModelError> {
         let deadline = Instant::now() + CALL_TIMEOUT;
         let stream_options = StreamOptions { include_usage: true };
@@ -150,7 +141,7 @@ impl Model {
         })?;
         let mut connection = JoinSet::new();
         let mut sender = door::dial(&self.door, &mut connection).await.map_err(not_reached)?;
-        let request = request(about, body)?;
+        let request = request(body)?;
         let response = match timeout_at(deadline, sender.send_request(request)).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => {
@@ -176,12 +167,8 @@ impl Model {
     }
 
     /// Asks and collects the whole answer.
-    pub(crate) async fn ask(
-        &self,
-        messages: &[ChatMessage],
-        about: &About,
-    ) -> Result<ModelAnswer, ModelError> {
-        let mut call = self.open(messages, None, about).await?;
+    pub(crate) async fn ask(&self, messages: &[ChatMessage]) -> Result<ModelAnswer, ModelError> {
+        let mut call = self.open(messages, None).await?;
         while call.next().await?.is_some() {}
         call.finish()
     }
@@ -196,21 +183,11 @@ fn not_reached(error: DialError) -> ModelError {
     }
 }
 
-fn request(about: &About, body: Vec<u8>) -> Result<hyper::Request<Full<Bytes>>, ModelError> {
-    let mut request = hyper::Request::post("/v1/chat/completions")
+fn request(body: Vec<u8>) -> Result<hyper::Request<Full<Bytes>>, ModelError> {
+    hyper::Request::post("/v1/chat/completions")
         .header(HOST, "cloister")
         .header(CONTENT_TYPE, "application/json")
-        .header(ACCEPT, "text/event-stream");
-    if let Some(chat) = about.chat {
-        request = request.header("x-cloister-chat", chat.to_string());
-    }
-    if let Some(turn) = &about.turn {
-        request = request.header("x-cloister-turn", turn.as_str());
-    }
-    if let Some(purpose) = about.purpose {
-        request = request.header("x-cloister-purpose", purpose);
-    }
-    request
+        .header(ACCEPT, "text/event-stream")
         .body(Full::from(body))
         .map_err(|error| ModelError::unavailable(format!("The request can't be written: {error}.")))
 }

@@ -27,7 +27,7 @@ use crate::guard::{LoopLimits, Repeat};
 use crate::journal::{ChatDb, Ending, Journal, JournalError, Recorded};
 use crate::ledger::{CallPlace, Ledger};
 use crate::link::{Link, LinkError};
-use crate::model::{About, ChatMessage, Model, ModelAnswer, ModelError, Piece, Tries};
+use crate::model::{ChatMessage, Model, ModelAnswer, ModelError, Piece, Tries};
 use crate::tools::{self, Handler};
 use crate::work::{self, Attempt, Work};
 use crate::{log, text};
@@ -243,14 +243,9 @@ impl Running {
         }
         let mut messages = self.base.clone();
         messages.extend(ledger.messages(usize::MAX));
-        let about = About {
-            chat: Some(self.job.trigger.chat),
-            turn: Some(self.turn.clone()),
-            purpose: None,
-        };
         self.emitter.begin_answer();
         let schemas = tools::schemas(tools::COORDINATOR);
-        let mut call = self.desk.model.open(&messages, Some(&schemas), &about).await?;
+        let mut call = self.desk.model.open(&messages, Some(&schemas)).await?;
         drop(messages);
         loop {
             let due = self.emitter.due().unwrap_or_else(Instant::now);

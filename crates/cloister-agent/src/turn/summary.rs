@@ -6,7 +6,7 @@ use cloister_protocol::{ChatId, with_causes};
 use super::{Desk, log_journal};
 use crate::context::{Backlog, backlog};
 use crate::log;
-use crate::model::{About, ChatMessage};
+use crate::model::ChatMessage;
 
 const PROMPT: &str = "You keep the running summary of a conversation between a person and their agent. \
 Write the new summary from the old one and what was said since: facts, decisions, preferences, names, \
@@ -28,8 +28,7 @@ async fn fold(desk: &Desk, chat: ChatId, backlog: Backlog) {
         ChatMessage::system(PROMPT),
         ChatMessage::user(format!("The summary so far:\n{before}\n\nSaid since:\n{transcript}")),
     ];
-    let about = About { chat: Some(chat), turn: None, purpose: Some("summarise") };
-    match desk.model.ask(&messages, &about).await {
+    match desk.model.ask(&messages).await {
         Ok(answer) if !answer.text.trim().is_empty() => {
             let summary = answer.text.trim().to_owned();
             let stored = desk.journal.with(chat, move |db| db.set_summary(upto, &summary)).await;

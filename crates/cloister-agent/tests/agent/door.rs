@@ -43,7 +43,6 @@ enum Down {
 
 /// A request to the model that waits for the test to answer it.
 pub(crate) struct ModelCall {
-    pub(crate) head: String,
     pub(crate) body: Value,
     stream: UnixStream,
 }
@@ -244,7 +243,7 @@ async fn serve(mut stream: UnixStream, links: mpsc::Sender<Link>, models: mpsc::
     }
     assert!(head.starts_with("POST /v1/chat/completions "), "{head}");
     let body = serde_json::from_slice(&rest).unwrap();
-    models.send(ModelCall { head, body, stream }).await.ok();
+    models.send(ModelCall { body, stream }).await.ok();
 }
 
 /// What the broker itself answers.

@@ -21,7 +21,7 @@ use crate::control::Control;
 use crate::error::ControlError;
 use crate::ports::CheckpointWitness;
 
-pub use options::{AuditOptions, S3Witness, SecretOptions, TwoSources};
+pub use options::{AuditOptions, S3Witness, SecretOptions};
 
 /// How long one witness may take for all that it lacks.
 const WITNESS_TIME: Duration = Duration::from_secs(30);

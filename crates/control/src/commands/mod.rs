@@ -11,8 +11,7 @@ mod stop;
 mod tasks;
 
 pub(crate) use chats::title;
-pub use spelling::spell_commands;
-pub(crate) use spelling::{nearest, prefix};
+pub(crate) use spelling::{nearest, prefix, spell_commands};
 
 /// A command and its help line.
 pub struct Command {
@@ -240,7 +239,7 @@ pub fn menu() -> impl Iterator<Item = MenuItem> {
 }
 
 /// Whether a text is a command that must get through when messages do not.
-pub fn is_urgent(text: &str) -> bool {
+pub(crate) fn is_urgent(text: &str) -> bool {
     parse(text).and_then(|typed| typed.verb).is_some_and(Verb::is_urgent)
 }
 

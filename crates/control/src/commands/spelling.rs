@@ -18,7 +18,7 @@ pub(crate) fn prefix(surface: &str) -> char {
 
 /// Our own words, with commands as they are typed on a surface. Never for the words of people or of the agent:
 /// those are shown as they are.
-pub fn spell_commands<'a>(surface: &str, text: &'a str) -> Cow<'a, str> {
+pub(crate) fn spell_commands<'a>(surface: &str, text: &'a str) -> Cow<'a, str> {
     match prefix(surface) {
         '/' => Cow::Borrowed(text),
         sign => Cow::Owned(with_sign(text, sign)),

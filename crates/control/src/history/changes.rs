@@ -30,7 +30,7 @@ pub struct VersionedChange {
 }
 
 /// What is wrong with the text of `cloister.toml`, if something is.
-pub type SettingsCheck = fn(&str) -> Result<(), String>;
+pub(crate) type SettingsCheck = fn(&str) -> Result<(), String>;
 
 /// What was put back to what it was.
 #[derive(Clone, Debug, PartialEq, Eq)]

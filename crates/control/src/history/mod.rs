@@ -18,7 +18,8 @@ use std::sync::{Mutex, PoisonError};
 
 use cloister_protocol::ErrorCode;
 
-pub use changes::{RolledBack, SettingsCheck, VersionedChange, finish_interrupted_change};
+pub use changes::{RolledBack, finish_interrupted_change};
+pub(crate) use changes::{SettingsCheck, VersionedChange};
 pub(crate) use diff::unified;
 pub use snapshot::ConfigScope;
 pub(crate) use snapshot::is_policy_file;

@@ -28,7 +28,7 @@ pub use access::AccessChanges;
 pub use linking::{Linker, Linking};
 pub(crate) use pairing::Pairings;
 pub use roles::Giver;
-pub use route::{Heard, Located, Route, Routed, Speaker};
+pub use route::{Heard, Route, Routed};
 
 /// The longest name of a surface, of an account there, and what of a display name is kept.
 const MAX_SURFACE_CHARS: usize = 32;

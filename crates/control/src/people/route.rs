@@ -5,7 +5,7 @@
 //! somewhere leads nowhere.
 
 use cloister_policy::engine::{ChatCall, Ownership, Request};
-pub use cloister_protocol::surface::{Located, Speaker};
+use cloister_protocol::surface::{Located, Speaker};
 use cloister_protocol::{ChatId, UserId, WorkspaceId};
 use cloister_store::connectors::ConnectorId;
 use cloister_store::contexts::{self, Context};

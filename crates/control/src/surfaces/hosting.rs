@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::{ConnectorState, ConnectorView, ReconcileReport};
-use cloister_store::StoreError;
 use cloister_store::connectors::{Connector, ConnectorId};
 
 use super::Health;
@@ -21,23 +19,6 @@ impl Control {
         if let Some(health) = self.health_of(id) {
             self.report_health(id, Health { reconciled: Some(report), ..health });
         }
-    }
-
-    /// One connector of a surface by its account, for who typed it.
-    pub async fn connector_of(
-        &self,
-        surface: &str,
-        account: &str,
-    ) -> Result<Connector, ControlError> {
-        let found = self.store().connector(surface, account.trim()).await;
-        found.map_err(|error| match error {
-            StoreError::NotFound { .. } => ControlError::with_fix(
-                ErrorCode::NotFound,
-                format!("there is no {surface} account {account}"),
-                format!("`cloister {surface} list` shows what there is"),
-            ),
-            other => other.into(),
-        })
     }
 
     /// Waits a few seconds for a new connector to be connected, or to fail. It may take longer, and is shown

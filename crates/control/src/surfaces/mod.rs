@@ -141,14 +141,6 @@ impl Control {
         self.inner.surfaces.health().get(&connector).cloned()
     }
 
-    /// How every connector is doing.
-    pub fn healths(&self) -> Vec<(ConnectorId, Health)> {
-        let health = self.inner.surfaces.health();
-        let mut all: Vec<_> = health.iter().map(|(id, health)| (*id, health.clone())).collect();
-        all.sort_by_key(|(id, _)| *id);
-        all
-    }
-
     /// Lets something go on beside everything else, until the control plane stops; dropped then, wherever it is.
     pub fn work_beside(&self, work: impl Future<Output = ()> + Send + 'static) {
         let stop = self.inner.stop.clone();

@@ -2,8 +2,7 @@
 
 use cloister_protocol::{Answer, UserId};
 
-use super::effect::{Digest, Effect};
-use super::grant::Reach;
+use super::effect::Effect;
 use super::template::Template;
 use crate::class::Class;
 
@@ -40,105 +39,7 @@ pub fn offered(effect: &Effect, class: Class, people: u8, untrusted: bool) -> Ve
     answers
 }
 
-/// What an approval has come to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Settled {
-    /// This many people more must answer.
-    Waiting {
-        people: u8,
-    },
-    Allowed {
-        reach: Reach,
-    },
-    Denied {
-        stop: bool,
-    },
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AnswerError {
-    #[error("what was approved is not what is asked for now: look at it again")]
-    Changed,
-    #[error("it has been answered already")]
-    Closed,
-    #[error("you have answered; another person must answer as well")]
-    SamePerson,
-    #[error("this answer is not one of those that were offered")]
-    NotOffered,
-}
-
-/// A question that waits for answers, bound to one effect.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ballot {
-    effect: Effect,
-    digest: Digest,
-    people: u8,
-    offered: Vec<Answer>,
-    answers: Vec<(UserId, Answer)>,
-}
-
-impl Ballot {
-    pub fn new(effect: Effect, class: Class, people: u8, untrusted: bool) -> Self {
-        let digest = effect.digest();
-        let people = people.max(1);
-        let offered = offered(&effect, class, people, untrusted);
-        Self { effect, digest, people, offered, answers: Vec::new() }
-    }
-
-    pub const fn digest(&self) -> Digest {
-        self.digest
-    }
-
-    pub fn offered(&self) -> &[Answer] {
-        &self.offered
-    }
-
-    /// Takes one person's answer to what they saw. That they may answer is the engine's to say.
-    pub fn answer(
-        &mut self,
-        user: UserId,
-        answer: Answer,
-        saw: Digest,
-    ) -> Result<Settled, AnswerError> {
-        match self.settled() {
-            Settled::Waiting { .. } => {}
-            Settled::Allowed { .. } | Settled::Denied { .. } => return Err(AnswerError::Closed),
-        }
-        if saw != self.digest {
-            return Err(AnswerError::Changed);
-        }
-        if !answer.is_among(&self.offered) {
-            return Err(AnswerError::NotOffered);
-        }
-        if self.answers.iter().any(|(earlier, _)| *earlier == user) {
-            return Err(AnswerError::SamePerson);
-        }
-        self.answers.push((user, answer));
-        Ok(self.settled())
-    }
-
-    pub fn settled(&self) -> Settled {
-        match tally(self.people, &self.answers) {
-            Tally::Waiting { people } => Settled::Waiting { people },
-            Tally::Allowed(narrowest) => Settled::Allowed { reach: self.reach(narrowest) },
-            Tally::Denied { stop } => Settled::Denied { stop },
-        }
-    }
-
-    fn reach(&self, narrowest: Answer) -> Reach {
-        let (task, effect) = (self.effect.asker.task, self.digest);
-        let once = Reach::Once { task, effect };
-        match narrowest {
-            Answer::AllowForTask => task.map_or(once, |task| Reach::Task { task, effect }),
-            Answer::AllowAlways => {
-                Template::of(&self.effect).map_or(once, |template| Reach::Always { template })
-            }
-            Answer::Allow | Answer::Deny | Answer::DenyAndStop => once,
-        }
-    }
-}
-
-/// What answers come to, apart from what they were about.
+/// What answers come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tally {
     /// This many people more must answer.

@@ -233,26 +233,16 @@ fn a_command_template_is_for_its_folder_and_variables() {
 #[test]
 fn one_denial_denies_and_two_people_must_be_two() {
     let (anna, ben) = (UserId::from_number(1), UserId::from_number(2));
-    let effect = command("rm x");
-    let digest = effect.digest();
-    let ballot = |people| Ballot::new(effect.clone(), Class::Destructive, people, false);
-
-    let mut one = ballot(1);
-    let allowed = Settled::Allowed { reach: once(&effect) };
-    assert_eq!(one.answer(anna, Answer::Allow, digest), Ok(allowed.clone()));
-    assert_eq!(one.answer(ben, Answer::Deny, digest), Err(AnswerError::Closed));
-
-    let mut two = ballot(2);
-    assert_eq!(two.answer(anna, Answer::AllowForTask, digest), Ok(Settled::Waiting { people: 1 }));
-    assert_eq!(two.answer(anna, Answer::Allow, digest), Err(AnswerError::SamePerson));
-    assert_eq!(two.answer(ben, Answer::Allow, command("rm y").digest()), Err(AnswerError::Changed));
-    assert_eq!(two.answer(ben, Answer::AllowAlways, digest), Err(AnswerError::NotOffered));
-    assert_eq!(two.answer(ben, Answer::Allow, digest), Ok(allowed));
-
-    let mut stopped = ballot(2);
+    assert_eq!(tally(1, &[(anna, Answer::Allow)]), Tally::Allowed(Answer::Allow));
+    assert_eq!(tally(2, &[(anna, Answer::AllowForTask)]), Tally::Waiting { people: 1 });
+    let twice = [(anna, Answer::AllowForTask), (anna, Answer::Allow)];
+    assert_eq!(tally(2, &twice), Tally::Waiting { people: 1 });
+    let both = [(anna, Answer::AllowForTask), (ben, Answer::Allow)];
+    assert_eq!(tally(2, &both), Tally::Allowed(Answer::Allow), "the narrowest counts");
+    assert_eq!(tally(2, &[(anna, Answer::DenyAndStop)]), Tally::Denied { stop: true });
     assert_eq!(
-        stopped.answer(anna, Answer::DenyAndStop, digest),
-        Ok(Settled::Denied { stop: true })
+        tally(2, &[(anna, Answer::Allow), (ben, Answer::Deny)]),
+        Tally::Denied { stop: false }
     );
 }
 
@@ -303,10 +293,6 @@ fn a_middle_action_is_asked_once_and_then_remembered() {
     let post = request("POST", "hooks.test", "/x", "one");
     let standing = [grant(2, always(&post))];
     assert!(!runs(&decide(&post, &standing, &asks(Class::Middle, 1), &untrusted())));
-    // Only this once can still be said.
-    let mut ballot = Ballot::new(install.clone(), Class::Middle, 1, false);
-    let settled = ballot.answer(UserId::from_number(1), Answer::Allow, install.digest());
-    assert_eq!(settled, Ok(Settled::Allowed { reach: once(&install) }));
 }
 
 #[test]

@@ -74,12 +74,4 @@ impl Grant {
             Reach::Always { template } => template.is_exact(),
         }
     }
-
-    /// Whether running by it uses it up.
-    pub const fn is_single_use(&self) -> bool {
-        match self.reach {
-            Reach::Once { .. } => true,
-            Reach::Task { .. } | Reach::Always { .. } => false,
-        }
-    }
 }

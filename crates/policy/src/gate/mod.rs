@@ -18,7 +18,7 @@ mod grant;
 mod render;
 mod template;
 
-pub use answer::{AnswerError, Ballot, Settled, Tally, offered, remembered, tally};
+pub use answer::{Tally, offered, remembered, tally};
 #[cfg(feature = "engine")]
 pub use decide::decide;
 pub use effect::{

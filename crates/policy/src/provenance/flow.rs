@@ -93,11 +93,6 @@ impl TaskContext {
         Self { person: *person, labels: labels.join(files), asked, seen }
     }
 
-    /// A sub-task ended: its result is in this task's context now.
-    pub fn sub_task_ended(&mut self, child: &Self) {
-        self.labels.absorb(&child.labels);
-    }
-
     /// A page came through the broker.
     pub fn fetched(&mut self, from: &Address, text: &str) {
         if self.is_trusted() {

@@ -240,7 +240,7 @@ fn labels_survive_every_way_of_passing_content_on() {
     // A sub-task, and its result in another parent.
     let child = tainted.sub_task(&Labels::default());
     let mut parent = task("do it");
-    parent.sub_task_ended(&child);
+    parent.received(child.labels(), "its result");
     // A memory, a summary, a tool's result.
     let mut remembering = task("do it");
     remembering.received(tainted.labels(), "a memory");
