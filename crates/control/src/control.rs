@@ -9,10 +9,10 @@ use cloister_store::Store;
 use cloister_vault::Keyring;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use crate::audit_keeper::{AuditKeeper, AuditParts};
 use crate::cells::{ChatKey, KnownActor, Poke, Slots};
+use crate::crew::Crew;
 use crate::error::ControlError;
 use crate::gates::Gates;
 use crate::history::{History, SettingsCheck};
@@ -67,8 +67,8 @@ pub struct Control {
 pub(crate) struct Inner {
     pub(crate) parts: Parts,
     pub(crate) hub: Hub,
-    /// Every background job; a stop waits for them.
-    pub(crate) tracker: TaskTracker,
+    /// All background work; a stop waits for it.
+    pub(crate) crew: Crew,
     /// Nothing new is taken; what runs may end.
     closing: CancellationToken,
     pub(crate) stop: CancellationToken,
@@ -96,6 +96,7 @@ pub(crate) struct Inner {
 
 impl Control {
     pub fn new(parts: Parts) -> Self {
+        let stop = CancellationToken::new();
         let inner = Inner {
             limiter: Limiter::new(parts.limits.clone()),
             gates: Gates::default(),
@@ -112,9 +113,9 @@ impl Control {
             surfaces: Surfaces::default(),
             parts,
             hub: Hub::default(),
-            tracker: TaskTracker::new(),
+            crew: Crew::new(stop.clone()),
             closing: CancellationToken::new(),
-            stop: CancellationToken::new(),
+            stop,
             task_signal: Notify::new(),
             slots: Slots::default(),
             actors: Mutex::default(),
@@ -140,20 +141,22 @@ impl Control {
             self.poke(chat, Poke::Inbox);
         }
         self.take_up_config();
-        let scheduler = self.clone();
-        self.inner.tracker.spawn(async move { scheduler.schedule_tasks().await });
-        let quota = self.clone();
-        self.inner.tracker.spawn(async move { quota.watch_quotas().await });
-        let watchdog = self.clone();
-        self.inner.tracker.spawn(async move { watchdog.watch_holds().await });
-        let keeper = self.clone();
-        self.inner.tracker.spawn(async move { keeper.keep_audit().await });
-        let spikes = self.clone();
-        self.inner.tracker.spawn(async move { spikes.watch_spikes().await });
-        let hubs = self.clone();
-        self.inner.tracker.spawn(async move { hubs.keep_admin_hubs().await });
+        self.keep("scheduler", |control| async move { control.schedule_tasks().await });
+        self.keep("quotas", |control| async move { control.watch_quotas().await });
+        self.keep("watchdog", |control| async move { control.watch_holds().await });
+        self.keep("audit", |control| async move { control.keep_audit().await });
+        self.keep("spikes", |control| async move { control.watch_spikes().await });
+        self.keep("admin hubs", |control| async move { control.keep_admin_hubs().await });
         self.inner.task_signal.notify_one();
         Ok(())
+    }
+
+    fn keep<Work>(&self, name: &'static str, begin: impl Fn(Self) -> Work + Send + 'static)
+    where
+        Work: Future<Output = ()> + Send + 'static,
+    {
+        let control = self.clone();
+        self.inner.crew.keep(name, move || begin(control.clone()));
     }
 
     /// Takes nothing new and lets running turns end, up to the deadline of the settings. Says whose
@@ -196,12 +199,9 @@ impl Control {
     pub async fn shut_down(&self) {
         self.inner.closing.cancel();
         self.inner.stop.cancel();
-        self.inner.tracker.close();
-        if tokio::time::timeout(STOP_TIME, self.inner.tracker.wait()).await.is_err() {
-            tracing::warn!(
-                late = self.inner.tracker.len(),
-                "some work did not stop in time and is dropped"
-            );
+        let late = self.inner.crew.end(STOP_TIME).await;
+        if !late.is_empty() {
+            tracing::warn!(late = late.join(", "), "some work did not stop in time and is dropped");
         }
     }
 

@@ -16,7 +16,7 @@ impl Control {
     /// Tells the chat of a task that a destination was refused, once per task and destination.
     pub(crate) fn hear_of_refusal(&self, who: Principal, refused: RefusedEgress) {
         let control = self.clone();
-        self.inner.tracker.spawn(async move {
+        self.inner.crew.go("refusal", async move {
             if let Err(error) = control.tell_refusal(who, refused).await {
                 tracing::error!(workspace = %who.workspace, error = error.chain(), "a refusal could not be told");
             }

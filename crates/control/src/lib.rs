@@ -11,6 +11,7 @@ mod chat_file;
 mod commands;
 mod control;
 mod courier;
+mod crew;
 mod egress;
 mod error;
 pub mod files;

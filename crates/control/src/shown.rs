@@ -24,7 +24,7 @@ impl Control {
     pub fn note_shown(&self, row: i64) {
         self.inner.shown.rows().insert(row);
         let control = self.clone();
-        self.inner.tracker.spawn(async move {
+        self.inner.crew.go("noting-deliveries", async move {
             if let Err(error) = control.store().mark_shown(row).await {
                 tracing::error!(error = with_causes(&error), "a delivery could not be noted");
             }

@@ -33,6 +33,7 @@ impl Control {
     pub async fn status_lines(&self) -> Result<Vec<StatusLine>, ControlError> {
         let mut lines: Vec<StatusLine> = Vec::new();
         lines.extend(self.stop_line());
+        lines.extend(self.work_lines());
         lines.extend(self.policy_line());
         for check in self.readiness().await.checks.into_iter().filter(|check| !check.ok) {
             let fix = check.fix.unwrap_or_default();
@@ -87,6 +88,23 @@ impl Control {
         let stopped = self.is_stopped();
         let line = stopped.then(|| line("stop", "Emergency stop", self.stop_sentence()));
         line.map(|line| line.act("`cloister release` lets everything go on"))
+    }
+
+    /// Who fell over, and who is waited for by a stop.
+    fn work_lines(&self) -> Vec<StatusLine> {
+        let mut lines = Vec::new();
+        let fell = self.inner.crew.fell();
+        if !fell.is_empty() {
+            let value = format!("failed inside since the start: {}", fell.join(", "));
+            let fix = "what is to go on was begun anew; the log has the place: report it";
+            lines.push(line("work.failed", "Background work", value).judged(true, false, fix));
+        }
+        if self.closing() {
+            let value = format!("waits for: {}", self.inner.crew.busy().join(", "));
+            let fix = "asked once more, it stops at once";
+            lines.push(line("work.stopping", "Stopping", value).judged(true, false, fix));
+        }
+        lines
     }
 
     fn policy_line(&self) -> Option<StatusLine> {

@@ -357,7 +357,7 @@ impl Actor {
         F: Future<Output = Result<(), ControlError>> + Send + 'static,
     {
         let (job, workspace) = (job(self.control.clone()), self.workspace);
-        self.control.inner.tracker.spawn(async move {
+        self.control.inner.crew.go(what, async move {
             if let Err(error) = job.await {
                 tracing::warn!(%workspace, error = error.chain(), what, "could not be done");
             }

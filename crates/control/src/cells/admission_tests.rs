@@ -80,7 +80,7 @@ impl Scene {
             places.push(Place { chat, person: person.clone(), heard });
         }
         let scheduler = world.control.clone();
-        world.control.inner.tracker.spawn(async move { scheduler.schedule_tasks().await });
+        world.control.inner.crew.go("scheduler", async move { scheduler.schedule_tasks().await });
         let row = world.stored(places[0].chat, &bob, "stay", None).await;
         world.control.poke(places[0].chat, Poke::Inbox);
         let own = places[0].chat;

@@ -119,7 +119,7 @@ impl Control {
         let idle = Idle::default();
         actors.insert(chat, KnownActor { pokes, idle: idle.clone() });
         let control = self.clone();
-        self.inner.tracker.spawn(async move { actor::run(control, chat, idle, receiver).await });
+        self.inner.crew.go("chat", actor::run(control, chat, idle, receiver));
     }
 
     /// Forgets an actor that has nothing to do, unless it was poked meanwhile.

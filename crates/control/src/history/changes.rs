@@ -102,7 +102,7 @@ impl Control {
     /// Takes up what was changed by hand since the last version, in the background.
     pub(crate) fn take_up_config(&self) {
         let control = self.clone();
-        self.inner.tracker.spawn(async move {
+        self.inner.crew.go("configuration", async move {
             let at = control.store().clock.now_ms() / 1000;
             let done =
                 control.with_history(move |control| control.inner.history.catch_up(at)).await;

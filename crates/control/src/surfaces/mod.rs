@@ -116,7 +116,7 @@ impl Control {
     pub fn attach(&self, surface: Arc<dyn Surface>) -> Attachment {
         let stop = self.inner.stop.child_token();
         let work = courier::carry(self.clone(), surface, stop.clone());
-        self.inner.tracker.spawn(work);
+        self.inner.crew.go("courier", work);
         Attachment { _stop: stop.drop_guard() }
     }
 
@@ -142,14 +142,8 @@ impl Control {
     }
 
     /// Lets something go on beside everything else, until the control plane stops; dropped then, wherever it is.
-    pub fn work_beside(&self, work: impl Future<Output = ()> + Send + 'static) {
-        let stop = self.inner.stop.clone();
-        self.inner.tracker.spawn(async move {
-            tokio::select! {
-                () = stop.cancelled() => {}
-                () = work => {}
-            }
-        });
+    pub fn work_beside(&self, name: &'static str, work: impl Future<Output = ()> + Send + 'static) {
+        self.inner.crew.go_until_stop(name, work);
     }
 
     /// Stops when the control plane does.

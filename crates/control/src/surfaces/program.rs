@@ -15,7 +15,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio::net::UnixListener;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -139,7 +139,7 @@ impl ConnectorProgram {
     fn start(self: &Arc<Self>) {
         self.watched.get_or_init(|| {
             let watch = Arc::clone(self).watch();
-            self.control.inner.tracker.spawn(watch);
+            self.control.inner.crew.go("connector-program", watch);
         });
         self.wanted.send_replace(true);
     }
@@ -366,9 +366,13 @@ async fn ordered(program: Arc<ConnectorProgram>, order: AnyOrder) -> Result<Valu
     if !order_of_an_operator(&order) {
         return program.order(order).await;
     }
-    let tracker = program.control.inner.tracker.clone();
-    let done = tracker.spawn(async move { program.order(order).await }).await;
-    done.unwrap_or_else(|error| {
-        Err(refusal(ErrorCode::Internal, &format!("it was not done: {error}")))
+    let crew = program.control.inner.crew.clone();
+    let (give, take) = oneshot::channel();
+    crew.go("connector-order", async move {
+        // Nobody may wait any more.
+        drop(give.send(program.order(order).await));
+    });
+    take.await.unwrap_or_else(|_fell| {
+        Err(refusal(ErrorCode::Internal, "it was not done; the log says why"))
     })
 }

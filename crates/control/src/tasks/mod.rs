@@ -80,7 +80,7 @@ impl Control {
         };
         self.inner.running().insert(task.id, running);
         let control = self.clone();
-        self.inner.tracker.spawn(async move {
+        self.inner.crew.go("task", async move {
             let id = task.id;
             // A stop looks at what runs after it is in force: this one is seen by it, or sees it.
             if control.is_stopped() {

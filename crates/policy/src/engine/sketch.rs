@@ -176,7 +176,9 @@ fn resource(resource: &Resource) -> Described {
     };
     let owned = |place: &Place, uid, inside_of| owned_by(place.owner(), uid, inside_of);
     match resource {
-        Resource::Scope(scope, owner) => owned_by(*owner, uid(EntityKind::Scope, scope), Vec::new()),
+        Resource::Scope(scope, owner) => {
+            owned_by(*owner, uid(EntityKind::Scope, scope), Vec::new())
+        }
         Resource::Workspace(place) => owned(place, workspace_uid(place), Vec::new()),
         Resource::Context(place, name) => {
             owned(place, context_uid(place, name), vec![workspace_uid(place)])

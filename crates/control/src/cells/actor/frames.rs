@@ -65,7 +65,7 @@ impl Actor {
         let down = link.down.clone();
         let permit = Arc::clone(&self.requests).try_acquire_owned();
         let (control, key) = (self.control.clone(), (self.workspace, self.chat));
-        self.control.inner.tracker.spawn(async move {
+        self.control.inner.crew.go("request of a cell", async move {
             let result = match permit {
                 Ok(_permit) => requests::answer(&control, key, &request).await,
                 Err(_full) => requests::too_many(),

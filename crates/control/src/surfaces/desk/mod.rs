@@ -23,12 +23,12 @@ use cloister_store::StoreError;
 use cloister_store::connectors::Connector;
 use cloister_store::conversations::{Conversation, ConversationId};
 use serde_json::Value;
-use tokio_util::task::TaskTracker;
 
 use super::remote::{Reach, RemoteSurface};
 use super::{Attachment, hosts};
 use crate::commands;
 use crate::control::Control;
+use crate::crew::Crew;
 use crate::error::ControlError;
 use crate::ports::Whereabouts;
 pub(super) use files::Lent;
@@ -134,8 +134,8 @@ impl SurfaceDesk {
         self.expected().get(name).map(|(_, proof)| proof.clone())
     }
 
-    pub(super) fn tracker(&self) -> &TaskTracker {
-        &self.control.inner.tracker
+    pub(super) fn crew(&self) -> &Crew {
+        &self.control.inner.crew
     }
 
     pub(super) fn reach(&self) -> &Arc<dyn Reach> {

@@ -106,7 +106,7 @@ impl ConnectorProgram {
                 _ => {}
             }
         };
-        self.control.inner.tracker.spawn(async move {
+        self.control.inner.crew.go("connector-connection", async move {
             until.run_until_cancelled(work).await;
         });
     }

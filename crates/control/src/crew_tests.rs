@@ -1,0 +1,55 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::Crew;
+
+const SHORT: Duration = Duration::from_secs(1);
+
+#[tokio::test(start_paused = true)]
+async fn who_does_not_stop_in_time_is_named() {
+    let stop = CancellationToken::new();
+    let crew = Crew::new(stop.clone());
+    crew.go("stubborn", std::future::pending());
+    crew.go("stubborn", std::future::pending());
+    crew.go_until_stop("mindful", std::future::pending());
+    assert_eq!(crew.busy(), ["mindful", "stubborn ×2"]);
+    stop.cancel();
+    assert_eq!(crew.end(SHORT).await, ["stubborn ×2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_falls_over_is_begun_anew_and_counted() {
+    let stop = CancellationToken::new();
+    let crew = Crew::new(stop.clone());
+    let (begun, again) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
+    let (count, told, minded) = (Arc::clone(&begun), Arc::clone(&again), stop.clone());
+    crew.keep("keeper", move || {
+        let (first, told) = (count.fetch_add(1, Ordering::SeqCst) == 0, Arc::clone(&told));
+        let stop = minded.clone();
+        async move {
+            assert!(!first, "the first falls over");
+            told.notify_one();
+            stop.cancelled().await;
+        }
+    });
+    again.notified().await;
+    assert_eq!(begun.load(Ordering::SeqCst), 2);
+    assert_eq!(crew.fell(), ["keeper"]);
+    assert_eq!(crew.busy(), ["keeper"]);
+    stop.cancel();
+    assert!(crew.end(SHORT).await.is_empty());
+    assert!(crew.busy().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_done_once_and_falls_over_takes_nobody_along() {
+    let crew = Crew::new(CancellationToken::new());
+    crew.go("errand", async { panic!("inside") });
+    crew.go("errand", async {});
+    assert!(crew.end(SHORT).await.is_empty());
+    assert_eq!(crew.fell(), ["errand"]);
+}
