@@ -24,6 +24,10 @@ const ERROR_BODY_WAIT: Duration = Duration::from_secs(2);
 /// How much of a list of models is read.
 const LIST_BYTES: usize = 8 << 20;
 
+/// How much is read after the end of an answer, and for how long.
+const REST_BYTES: usize = 16 << 10;
+const REST_WAIT: Duration = Duration::from_millis(200);
+
 const DONE: &[u8] = b"data: [DONE]\n\n";
 
 /// What ends an answer of a provider that does not end it at the limit it was given.
@@ -46,12 +50,15 @@ pub(crate) struct Attempt {
     pub(crate) progress: Progress,
     /// Used in place of the model's own key.
     pub(crate) key: Option<ApiKey>,
+    /// What the provider may still send after the end of its answer.
+    pub(crate) rest: Option<AnswerStream>,
     max_tokens: u64,
 }
 
 impl Attempt {
     pub(crate) fn new(max_tokens: u64) -> Self {
-        Self { reached: Reached::Nobody, progress: Progress::default(), key: None, max_tokens }
+        let (reached, progress) = (Reached::Nobody, Progress::default());
+        Self { reached, progress, key: None, rest: None, max_tokens }
     }
 
     /// A piece is at least a token: more pieces than tokens were paid for is more than was asked.
@@ -79,7 +86,7 @@ impl From<Gone> for AttemptEnded {
     }
 }
 
-type AnswerStream = BoxStream<'static, Result<Bytes, Failure>>;
+pub(crate) type AnswerStream = BoxStream<'static, Result<Bytes, Failure>>;
 
 impl Upstream {
     pub(crate) fn new(keys: KeyRing, options: UpstreamOptions) -> Result<Self, reqwest::Error> {
@@ -224,7 +231,11 @@ impl Upstream {
             deadline = Instant::now() + self.options.idle;
             late = Failure::Idle(self.options.idle);
         }
-        if let Some(rest) = events.finish().filter(|_| !attempt.progress.done) {
+        if attempt.progress.done {
+            attempt.rest = Some(answer);
+            return Ok(());
+        }
+        if let Some(rest) = events.finish() {
             look_and_send(rest, key, attempt, sink).await?;
         }
         match (attempt.progress.finished, attempt.progress.done) {
@@ -232,6 +243,24 @@ impl Upstream {
             (true, false) => Ok(sink.send(Bytes::from_static(DONE)).await?),
             (false, false) => Err(Failure::Cut.into()),
         }
+    }
+}
+
+/// Reads what follows the end of an answer, which as a rule is nothing: a connection is kept for the next call only if
+/// the answer was read to the end of its body.
+pub(crate) async fn read_out(rest: Option<AnswerStream>) {
+    let Some(mut rest) = rest else { return };
+    let reading = async {
+        let mut bytes = 0;
+        while let Some(Ok(piece)) = rest.next().await {
+            bytes += piece.len();
+            if bytes > REST_BYTES {
+                return;
+            }
+        }
+    };
+    if timeout(REST_WAIT, reading).await.is_err() {
+        tracing::debug!("a provider keeps an answer open after its end");
     }
 }
 

@@ -11,11 +11,11 @@ use cloister_protocol::{ErrorCode, Level};
 use cloister_store::Store;
 use cloister_store::models::Model;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 
-use super::attempt::{Attempt, AttemptEnded, Upstream};
+use super::attempt::{Attempt, AttemptEnded, Upstream, read_out};
 use super::failure::{Failure, Next, unavailable};
-use super::meter::{Lease, SETTLE_AFTER};
+use super::meter::Lease;
 use super::request::ChatRequest;
 use crate::refusal::Refusal;
 
@@ -41,11 +41,18 @@ pub(crate) struct Sink {
     begun: bool,
     /// What was passed on belongs to an attempt that has failed.
     void: bool,
+    /// What the call takes up as long as its answer goes on.
+    held: Option<Box<dyn Send + Sync>>,
 }
 
 impl Sink {
     pub(crate) fn new(pieces: mpsc::Sender<Piece>, stall: Duration) -> Self {
-        Self { pieces, stall, begun: false, void: false }
+        Self { pieces, stall, begun: false, void: false, held: None }
+    }
+
+    /// Keeps this until the answer has ended.
+    pub(crate) fn holding(self, held: impl Send + Sync + 'static) -> Self {
+        Self { held: Some(Box::new(held)), ..self }
     }
 
     fn begin_attempt(&mut self) {
@@ -58,6 +65,12 @@ impl Sink {
         }
         self.begun = true;
         self.put(Piece::Events(events)).await
+    }
+
+    /// The answer is whole: whoever reads it need not wait for what is left to do, and may call again.
+    fn end(&mut self) {
+        self.held = None;
+        (self.pieces, _) = mpsc::channel(1);
     }
 
     async fn put(&self, piece: Piece) -> Result<(), Gone> {
@@ -176,17 +189,19 @@ impl Call<'_> {
             () = reader.closed() => AttemptEnded::Gone,
             () = sleep_until(deadline) => AttemptEnded::Failed(Failure::OutOfTime(self.upstream.options().total)),
         };
-        if matches!(ended, AttemptEnded::Answered | AttemptEnded::Gone) {
-            // The answer's end is being stored by the one writer now; the money stays held meanwhile.
-            sleep(SETTLE_AFTER).await;
+        let took = started.elapsed();
+        drop(reader);
+        if matches!(ended, AttemptEnded::Answered) {
+            self.sink.end();
         }
-        let settled = lease.settle(self.store, attempt.reached, &attempt.progress).await;
+        let rest = read_out(attempt.rest.take());
+        let settled = lease.settle(self.store, attempt.reached, &attempt.progress);
+        let (settled, ()) = tokio::join!(settled, rest);
         let status = match &ended {
             AttemptEnded::Answered => "answered",
             AttemptEnded::Gone => "gone",
             AttemptEnded::Failed(failure) => failure.status(),
         };
-        let took = started.elapsed();
         self.metrics.model_call(ModelCall {
             level: self.level,
             model: &model.name,

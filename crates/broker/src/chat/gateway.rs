@@ -72,13 +72,13 @@ impl ModelGateway {
     }
 
     /// Starts a call. Dropping the receiver ends it; what it has used until then is settled. The
-    /// permit is given back when the call is over.
+    /// permit is given back when the answer has ended.
     pub(crate) fn call(
         &self,
         who: Principal,
         allowed: Names,
         request: ChatRequest,
-        permit: impl Send + 'static,
+        permit: impl Send + Sync + 'static,
     ) -> mpsc::Receiver<Piece> {
         let (pieces, answer) = mpsc::channel(WAITING_PIECES);
         let inner = Arc::clone(&self.inner);
@@ -95,10 +95,10 @@ impl ModelGateway {
                 level: level_of(who),
                 allowed,
                 request,
-                sink: Sink::new(pieces, inner.upstream.options().client_stall),
+                sink: Sink::new(pieces, inner.upstream.options().client_stall)
+                    .holding((permit, share)),
             };
             call.run().await;
-            drop((permit, share));
         });
         answer
     }

@@ -12,7 +12,7 @@ async fn the_cost_is_what_the_provider_reports() {
     let world = World::new().await;
     world.use_models(&[&server]).await;
     world.open().client.said("hi").await;
-    let state = world.budget().await;
+    let state = world.settled().await;
     assert_eq!(state.spent, 100 * PROMPT_PRICE + 50 * COMPLETION_PRICE);
     assert_eq!(state.reserved, 0);
 }

@@ -31,6 +31,7 @@ async fn a_model_that_stays_busy_gives_way_to_the_next() {
         first.when(Matcher::any(), Reply::status(code, "busy"));
         assert_eq!(world.open().client.said("hi").await, "from the second");
         assert_eq!((first.request_count(), second.request_count()), (2, 1));
+        world.settled().await;
         let usage = world.store.usage(None, None).await.unwrap();
         assert_eq!(usage.len(), 1, "a refused call costs nothing: {usage:?}");
     }
@@ -111,7 +112,7 @@ async fn an_answer_without_an_end_mark_but_with_a_reason_is_whole() {
     let events = world.open().client.chat(&ask("hi")).await.events().await;
     assert_eq!(text_of(&events), "fine");
     assert_eq!(events.last().unwrap(), "[DONE]");
-    assert!(world.budget().await.spent > 0, "counted although the provider did not say");
+    assert!(world.settled().await.spent > 0, "counted although the provider did not say");
 }
 
 #[tokio::test]

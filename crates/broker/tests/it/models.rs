@@ -168,6 +168,7 @@ async fn the_demo_model_answers_when_no_model_was_added() {
     let door = world.open();
     let said = door.client.said("hello").await;
     assert!(said.contains("not an AI"), "{said}");
+    assert!(world.doors.gateway().drain(PATIENCE).await);
     assert_eq!(world.budget().await.spent, 0);
     let usage = world.store.usage(Some(world.user.id), None).await.unwrap();
     assert_eq!((usage[0].model.as_str(), usage[0].calls), ("demo", 1));
@@ -186,6 +187,7 @@ async fn the_level_follows_from_the_door() {
     let executor = world.open_at(world.dir.path().join("task.sock"), Some(task));
     executor.client.said("work").await;
     world.open().client.said("talk").await;
+    world.settled().await;
     assert_eq!(executors.requests()[0].last_user_text(), "work");
     assert_eq!(coordinators.requests()[0].last_user_text(), "talk");
     assert!(world.store.task_budget_state(world.user.id, task).await.unwrap().spent > 0);

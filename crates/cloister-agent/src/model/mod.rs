@@ -4,6 +4,7 @@
 //! falls over; what still fails here is final, and its words are written for people.
 
 mod answer;
+mod connection;
 mod message;
 mod sse;
 
@@ -25,6 +26,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use answer::AnswerBuilder;
 pub(crate) use answer::Piece;
+use connection::{DoorConnection, KeptConnection};
 pub(crate) use message::{ChatMessage, Content, Part};
 use sse::SseParser;
 
@@ -102,6 +104,7 @@ pub(crate) struct ModelAnswer {
 pub(crate) struct Model {
     door: PathBuf,
     places: Arc<Semaphore>,
+    kept: KeptConnection,
 }
 
 #[derive(serde::Serialize)]
@@ -121,7 +124,8 @@ struct StreamOptions {
 
 impl Model {
     pub(crate) fn new(door: &Path) -> Self {
-        Self { door: door.to_owned(), places: Arc::new(Semaphore::new(MAX_CALLS)) }
+        let places = Arc::new(Semaphore::new(MAX_CALLS));
+        Self { door: door.to_owned(), places, kept: KeptConnection::default() }
     }
 
     /// Sends the request; the answer is read piece by piece from what is returned.
@@ -139,10 +143,9 @@ impl Model {
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(|closed| {
             ModelError::unavailable(format!("The agent is ending ({closed})."))
         })?;
-        let mut connection = JoinSet::new();
-        let mut sender = door::dial(&self.door, &mut connection).await.map_err(not_reached)?;
         let request = request(body)?;
-        let response = match timeout_at(deadline, sender.send_request(request)).await {
+        let mut connection = self.connect().await.map_err(not_reached)?;
+        let response = match timeout_at(deadline, connection.sender.send_request(request)).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => {
                 return Err(ModelError::door_broke(format!(
@@ -161,9 +164,19 @@ impl Model {
             pieces: VecDeque::new(),
             over: None,
             deadline,
-            _connection: connection,
+            connection,
+            kept: self.kept.clone(),
             _place: place,
         })
+    }
+
+    async fn connect(&self) -> Result<DoorConnection, DialError> {
+        if let Some(connection) = self.kept.take().await {
+            return Ok(connection);
+        }
+        let mut driver = JoinSet::new();
+        let sender = door::dial(&self.door, &mut driver).await?;
+        Ok(DoorConnection { sender, _driver: driver })
     }
 
     /// Asks and collects the whole answer.
@@ -219,7 +232,8 @@ pub(crate) struct ModelCall {
     /// How the answer ended; told after the pieces that came before.
     over: Option<Result<(), ModelError>>,
     deadline: Instant,
-    _connection: JoinSet<()>,
+    connection: DoorConnection,
+    kept: KeptConnection,
     _place: OwnedSemaphorePermit,
 }
 
@@ -238,7 +252,11 @@ impl ModelCall {
     }
 
     pub(crate) fn finish(self) -> Result<ModelAnswer, ModelError> {
-        self.answer.finish().map_err(garbled)
+        let Self { body, answer, connection, kept, .. } = self;
+        if answer.is_closed() {
+            kept.put(connection, body);
+        }
+        answer.finish().map_err(garbled)
     }
 
     /// Takes what the network brings next; says when, and how, it was the last.
