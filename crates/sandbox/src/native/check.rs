@@ -15,7 +15,8 @@ use super::{Inner, NativeBackend, Options};
 use cloister_launcher as launcher;
 use cloister_launcher::wire::Layer;
 
-const TRIAL_TIMEOUT: Duration = Duration::from_secs(5);
+/// Far more than it takes: a machine that is busy while it starts can isolate all the same.
+const TRIAL_TIMEOUT: Duration = Duration::from_secs(30);
 /// Programs that do nothing, successfully.
 const TRIAL_PROGRAMS: [&str; 2] = ["/usr/bin/true", "/bin/true"];
 const TOOLS: [(&str, &str, &str); 4] = [
