@@ -34,7 +34,7 @@ const STATE: &str = "/state";
 /// How long a program may take to end when its line is closed.
 const END_WITHIN: Duration = Duration::from_secs(6);
 /// How long an order waits for a program that is being started.
-const THERE_WITHIN: Duration = Duration::from_secs(40);
+const THERE_WITHIN: Duration = Duration::from_secs(60);
 /// The pauses before a program is started again: each is twice the one before.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);

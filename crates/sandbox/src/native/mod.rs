@@ -29,7 +29,7 @@ use self::handle::{Handle, Running};
 use cloister_launcher::wire::{LaunchSpec, Layer, LimitSpec, MAX_LINE_BYTES, MountSpec, Report};
 
 /// How long a launcher may take until the agent runs.
-const LAUNCH_TIMEOUT: Duration = Duration::from_secs(10);
+const LAUNCH_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_LAUNCHES: usize = 16;
 /// How much a launcher may ever report.
 const MAX_REPORT_BYTES: u64 = 4 * MAX_LINE_BYTES as u64;
