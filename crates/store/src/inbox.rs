@@ -123,8 +123,7 @@ pub struct MostOpen {
     pub in_all: i64,
 }
 
-/// One trip to the writer, and the checks hold at that moment. What has no answer of its own goes from now on
-/// to where the person wrote last.
+/// One trip to the writer, and the checks hold at that moment.
 const TAKE: &str = "\
     INSERT INTO inbox (source, external_id, workspace_id, chat, cause, state, received_at, \
                        conversation, origin) \
@@ -132,13 +131,15 @@ const TAKE: &str = "\
     WHERE workspace_id = ?3 AND number = ?4 AND archived_at IS NULL \
       AND (SELECT count(*) FROM inbox WHERE workspace_id = ?3 AND state <> 'answered') < ?7 \
       AND (SELECT count(*) FROM inbox WHERE state <> 'answered') < ?8 \
-    ON CONFLICT (source, external_id) DO NOTHING RETURNING id; \
-    UPDATE chats SET last_conversation = ?9 \
-    WHERE changes() = 1 AND workspace_id = ?3 AND number = ?4 AND last_conversation IS NOT ?9; \
-    UPDATE workspaces SET last_conversation = ?9 \
-    WHERE id = ?3 AND last_conversation IS NOT ?9 \
-      AND EXISTS (SELECT 1 FROM inbox WHERE source = ?1 AND external_id = ?2 AND received_at = ?6); \
-    UPDATE conversations SET last_active_at = ?6 WHERE id = ?9";
+    ON CONFLICT (source, external_id) DO NOTHING RETURNING id";
+
+/// What has no answer of its own goes from now on to where the person wrote last. Only what was stored just now
+/// moves it, never a repetition.
+const WROTE_HERE: &str = "\
+    UPDATE chats SET last_conversation = ?3 \
+    WHERE workspace_id = ?1 AND number = ?2 AND last_conversation IS NOT ?3; \
+    UPDATE workspaces SET last_conversation = ?3 WHERE id = ?1 AND last_conversation IS NOT ?3; \
+    UPDATE conversations SET last_active_at = ?4 WHERE id = ?3";
 
 /// How many messages wait to be answered, and since when the oldest does.
 #[derive(Clone, Copy, Debug)]
@@ -182,12 +183,8 @@ impl Store {
             .fetch_all(&mut *tx)
             .await
             .tried("store a message")?;
-        if let (Some(id), Cause::Message { from, text, .. }) = (ids.first(), &inbound.cause) {
-            let (source, said) = (&inbound.source, audit::said(text));
-            let entry = audit::Entry::new(from, "message.in", inbound.chat)
-                .with(format!("m{id} by {source}, {said}"))
-                .of_workspace(inbound.workspace);
-            audit::record(&mut tx, now, entry).await?;
+        if let Some(&id) = ids.first() {
+            was_taken(&mut tx, id, &inbound, now).await?;
         }
         tx.commit().await.tried("store a message")?;
         match ids.first() {
@@ -312,6 +309,26 @@ impl Store {
         .await
         .tried("count unanswered messages")
     }
+}
+
+/// What follows from a message that was stored just now: where its person is, and that it came.
+async fn was_taken(tx: &mut Tx, id: i64, inbound: &Inbound, now: i64) -> Result<(), StoreError> {
+    sqlx::query(WROTE_HERE)
+        .bind(inbound.workspace.number())
+        .bind(inbound.chat.number())
+        .bind(inbound.heard_in.as_ref().map(|heard| heard.conversation.number()))
+        .bind(now)
+        .execute(&mut *tx)
+        .await
+        .tried("keep where a person was last active")?;
+    if let Cause::Message { from, text, .. } = &inbound.cause {
+        let (source, said) = (&inbound.source, audit::said(text));
+        let entry = audit::Entry::new(from, "message.in", inbound.chat)
+            .with(format!("m{id} by {source}, {said}"))
+            .of_workspace(inbound.workspace);
+        audit::record(tx, now, entry).await?;
+    }
+    Ok(())
 }
 
 fn new_item(id: i64, inbound: Inbound, now: i64) -> InboxItem {
