@@ -26,15 +26,9 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// These say every request and every sync, and call answers errors that are none; what it means for a connector
-/// we say ourselves. A filter that names one hears it all the same.
-const TALKATIVE: &str =
-    "matrix_sdk=off,twilight_gateway=off,twilight_http=off,twilight_http_ratelimiting=off";
-
 /// Logs from here on, as the environment filters it.
 pub(crate) fn init(format: LogFormat, metrics: Arc<Metrics>) -> Result<(), CliError> {
-    let filter = format!("{TALKATIVE},{}", crate::config::log_filter());
-    let filter = EnvFilter::try_new(filter).map_err(|error| {
+    let filter = EnvFilter::try_new(crate::config::log_filter()).map_err(|error| {
         CliError::new(ErrorCode::BadRequest, format!("CLOISTER_LOG is not a log filter: {error}"))
     })?;
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);

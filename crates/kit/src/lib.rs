@@ -18,6 +18,7 @@ mod reading;
 mod socket;
 mod standing;
 mod surface;
+mod under_way;
 pub mod waiting;
 pub mod words;
 
@@ -33,3 +34,4 @@ pub use program::{Program, STATE_PATH, run};
 pub use reading::Reading;
 pub use standing::Standing;
 pub use surface::Surface;
+pub use under_way::{LineClosed, UnderWay};

@@ -231,3 +231,9 @@ async fn what_a_killed_start_left_keeps_nobody_from_starting() {
     let trial = checks.iter().find(|check| check.id == "launch.trial").unwrap();
     assert_eq!(trial.status, CheckStatus::Ok, "{trial:?}");
 }
+
+/// The launcher knows nothing of ours, so it names the door by itself: where agents and connectors look for it.
+#[test]
+fn the_door_is_where_everybody_looks_for_it() {
+    assert_eq!(cloister_sandbox::launcher::wire::DOOR_PATH, cloister_protocol::link::DOOR_PATH);
+}

@@ -3,11 +3,10 @@
 //! Promises: nothing is listened to before a hello of the right surface and version; what a connector sends is
 //! bounded in length, in number and, where it must say something first, in time.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use cloister_kit::UnderWay;
 use cloister_protocol::surface::{
     AnyCall, AnyOrder, ConnectorFrame, FrameAnswer, Hello, LONGEST_LINE, LogLevel, LogLine, News,
     PlaneFrame, Settings, VERSION, Welcomed,
@@ -17,13 +16,16 @@ use futures_util::{SinkExt, StreamExt};
 use serde_json::Value;
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc};
 use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec};
+use tokio_util::sync::CancellationToken;
 
 use super::SurfaceDesk;
 
 /// How long a connection may take to say what it is.
 pub(super) const SAYS_WITHIN: Duration = Duration::from_secs(10);
+/// How long one that is to end has for that.
+const ENDS_WITHIN: Duration = Duration::from_secs(6);
 /// Frames on their way to a connector; who orders more waits.
 const MOST_ON_THE_WAY: usize = 256;
 /// Calls that are answered at once; more wait unread.
@@ -31,66 +33,35 @@ const MOST_CALLS: usize = 256;
 
 pub(super) type Lines = FramedRead<OwnedReadHalf, LinesCodec>;
 type FrameWriter = FramedWrite<OwnedWriteHalf, LinesCodec>;
-type OrdersUnderWay = HashMap<u64, oneshot::Sender<Result<Value, ErrorBody>>>;
 
 /// A connector that was welcomed: what it is told.
 pub(super) struct ConnectorLine {
     frames: mpsc::Sender<PlaneFrame>,
-    waiting: Mutex<OrdersUnderWay>,
-    last: AtomicU64,
-}
-
-/// An order that nobody waits for any more has no place.
-struct Ordered<'a> {
-    line: &'a ConnectorLine,
-    id: u64,
-}
-
-impl Drop for Ordered<'_> {
-    fn drop(&mut self) {
-        self.line.waiting().remove(&self.id);
-    }
+    orders: UnderWay,
+    /// It is to end by itself.
+    ending: CancellationToken,
 }
 
 impl ConnectorLine {
-    fn waiting(&self) -> MutexGuard<'_, OrdersUnderWay> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Has something done, and waits for what became of it.
     pub(super) async fn order(&self, order: AnyOrder) -> Result<Value, ErrorBody> {
-        let id = self.last.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
-        let (give, take) = oneshot::channel();
-        self.waiting().insert(id, give);
-        let _ordered = Ordered { line: self, id };
-        let gone = |_closed| refusal(ErrorCode::ShuttingDown, "the connector has ended");
-        self.frames
-            .send(PlaneFrame::Order { id, order: Box::new(order) })
-            .await
-            .map_err(|_closed| gone(()))?;
-        take.await.map_err(|_closed| gone(()))?
+        let order = Box::new(order);
+        let send =
+            |id| async move { self.frames.send(PlaneFrame::Order { id, order }).await.is_ok() };
+        self.orders.ask(send).await.unwrap_or_else(|_closed| {
+            Err(refusal(ErrorCode::ShuttingDown, "the connector has ended"))
+        })
     }
 
-    /// Makes something known; what comes while too much is on its way is made known with the next.
-    pub(super) fn tell(&self, what: News) {
-        drop(self.frames.try_send(PlaneFrame::News { what }));
+    /// Makes something known.
+    pub(super) async fn tell(&self, what: News) {
+        // Closed: there is nobody to know it.
+        drop(self.frames.send(PlaneFrame::News { what }).await);
     }
 
-    /// Lets it end by itself.
+    /// Lets it end by itself, whatever else it is still to be told.
     pub(super) fn stop(&self) {
-        drop(self.frames.try_send(PlaneFrame::Stop));
-    }
-
-    fn answered(&self, answer: FrameAnswer) {
-        let ordered = self.waiting().remove(&answer.id);
-        if let Some(ordered) = ordered {
-            drop(ordered.send(answer.into_result()));
-        }
-    }
-
-    /// Nobody answers any more.
-    fn ended(&self) {
-        self.waiting().clear();
+        self.ending.cancel();
     }
 }
 
@@ -148,7 +119,8 @@ pub(super) async fn greet(
     let welcome = PlaneFrame::Welcome(Welcomed { version: VERSION, settings });
     send(&mut writer, &welcome).await?;
     let (frames, to_write) = mpsc::channel(MOST_ON_THE_WAY);
-    let line = ConnectorLine { frames, waiting: Mutex::default(), last: AtomicU64::new(0) };
+    let (orders, ending) = (UnderWay::default(), CancellationToken::new());
+    let line = ConnectorLine { frames, orders, ending };
     Ok(Greeted { line: Arc::new(line), hello, lines, writer, to_write })
 }
 
@@ -177,9 +149,9 @@ impl Greeted {
         let read = listen(&mut lines, &line, &desk);
         let why = tokio::select! {
             why = read => why,
-            why = write_all(writer, to_write) => why,
+            why = write_all(writer, to_write, &line.ending) => why,
         };
-        line.ended();
+        line.orders.closed();
         why
     }
 }
@@ -209,7 +181,7 @@ async fn listen(lines: &mut Lines, line: &Arc<ConnectorLine>, desk: &Arc<Surface
                     drop(line.frames.send(answer).await);
                 });
             }
-            FromConnector::Answer(answer) => line.answered(answer),
+            FromConnector::Answer(answer) => line.orders.answered(answer),
             FromConnector::Log(log) => desk.log(&log),
             FromConnector::Nothing => {}
         }
@@ -244,13 +216,29 @@ fn read(mut frame: Value) -> FromConnector {
     }
 }
 
-async fn write_all(mut writer: FrameWriter, mut frames: mpsc::Receiver<PlaneFrame>) -> String {
-    while let Some(frame) = frames.recv().await {
+/// Writes what it is told. One that is to end is told that next, and has a while to do so.
+async fn write_all(
+    mut writer: FrameWriter,
+    mut frames: mpsc::Receiver<PlaneFrame>,
+    ending: &CancellationToken,
+) -> String {
+    loop {
+        let frame = tokio::select! {
+            () = ending.cancelled() => break,
+            frame = frames.recv() => frame,
+        };
+        let Some(frame) = frame else { return "nobody tells it anything any more".to_owned() };
         if let Err(why) = send(&mut writer, &frame).await {
             return why;
         }
     }
-    "nobody tells it anything any more".to_owned()
+    match send(&mut writer, &PlaneFrame::Stop).await {
+        Ok(()) => {
+            tokio::time::sleep(ENDS_WITHIN).await;
+            "it did not end when it was to".to_owned()
+        }
+        Err(why) => why,
+    }
 }
 
 async fn send(writer: &mut FrameWriter, frame: &PlaneFrame) -> Result<(), String> {

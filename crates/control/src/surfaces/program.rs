@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use cloister_kit::STATE_PATH;
 use cloister_protocol::admin::ConnectorState;
 use cloister_protocol::surface::AnyOrder;
 use cloister_protocol::{ErrorBody, ErrorCode};
@@ -29,8 +30,6 @@ use crate::ports::{
     Access, Exit, Inhabitant, Limits, Mount, Owner, Sandbox, SandboxSpec, WayOut, Whereabouts,
 };
 
-/// Where a connector keeps what it keeps, as it sees it.
-const STATE: &str = "/state";
 /// How long a program may take to end when its line is closed.
 const END_WITHIN: Duration = Duration::from_secs(6);
 /// How long an order waits for a program that is being started.
@@ -301,9 +300,13 @@ impl ConnectorProgram {
             name,
             inhabitant: Inhabitant::Connector(self.of.program.clone()),
             owner: Owner::Surface(number),
-            mounts: vec![Mount { source: state, target: STATE.into(), access: Access::ReadWrite }],
+            mounts: vec![Mount {
+                source: state,
+                target: STATE_PATH.into(),
+                access: Access::ReadWrite,
+            }],
             door,
-            cwd: STATE.into(),
+            cwd: STATE_PATH.into(),
             limits: limits(),
         };
         let sandbox = self.control.launch_sandbox(spec).await.map_err(|error| error.to_string())?;

@@ -144,8 +144,8 @@ impl ConnectorProgram {
         let (mut chats, mut access) = (self.control.chat_changes(), self.control.access_changes());
         loop {
             tokio::select! {
-                () = chats.next() => line.tell(News::Chats),
-                () = access.next() => line.tell(News::Access),
+                () = chats.next() => line.tell(News::Chats).await,
+                () = access.next() => line.tell(News::Access).await,
             }
         }
     }
