@@ -88,8 +88,8 @@ pub(crate) async fn build_with(
         audit,
         master,
     });
-    control.check_settings_with(Config::check);
-    control.seal_plain_keys().await?;
+    control.config().check_settings_with(Config::check);
+    control.models().seal_plain_keys().await?;
     let upstream = Arc::new(Gateway(gateway.clone()));
     let surfaces = surfaces(&control, &config)?;
     Ok(Built { control, upstream, gateway, egress, config, remote, surfaces, _lock: lock })

@@ -7,32 +7,52 @@ use std::time::Duration;
 use cloister_protocol::{TaskId, with_causes};
 use cloister_store::Store;
 use cloister_vault::Keyring;
+use ref_cast::RefCast;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::audit_keeper::{AuditKeeper, AuditParts};
+use crate::audit::{Audit, AuditKeeper, AuditParts};
+use crate::cells::Cells;
 use crate::cells::{ChatKey, KnownActor, Poke, Slots};
+use crate::commands::Chats;
+use crate::commands::Commands;
+use crate::config::Config;
+use crate::config::Policies;
+use crate::config::{History, SettingsCheck};
 use crate::crew::Crew;
+use crate::egress::EgressRules;
 use crate::error::ControlError;
+use crate::gates::GateState;
 use crate::gates::Gates;
-use crate::history::{History, SettingsCheck};
+use crate::gates::Provenance;
 use crate::hub::Hub;
+use crate::inbox::Inbox;
+use crate::inbox::Shown;
 use crate::layout::Layout;
 use crate::limits::Limiter;
 use crate::metrics::Metrics;
+use crate::models::Models;
+use crate::notices::Notices;
 use crate::options::{
     CellOptions, GateOptions, LimitOptions, SurfaceOptions, UserOptions, WorkOptions,
 };
+use crate::people::Contexts;
+use crate::people::People;
 use crate::people::{Access, Pairings};
-use crate::policies::Policies;
+use crate::personal::PersonalData;
 use crate::ports::{CellBackend, Doors};
-use crate::pulse::LastPulse;
-use crate::readiness::LastChecks;
 use crate::secrets::MasterSettings;
-use crate::shown::Shown;
+use crate::secrets::Secrets;
+use crate::status::LastChecks;
+use crate::status::LastPulse;
+use crate::status::Status;
 use crate::stop::EmergencyStop;
+use crate::stop::Stops;
+use crate::surfaces::AdminHubs;
+use crate::surfaces::SurfaceState;
 use crate::surfaces::Surfaces;
 use crate::tasks::Running;
+use crate::tasks::Tasks;
 
 /// How long a stop waits for cells and executors to end by themselves.
 const STOP_TIME: Duration = Duration::from_secs(8);
@@ -64,6 +84,20 @@ pub struct Control {
     pub(crate) inner: Arc<Inner>,
 }
 
+/// Defines the handle of a part of control: cheap to clone, and control itself seen as one. What a part holds in
+/// memory is private to its module; all that others can do with it are the handle's methods.
+macro_rules! part {
+    ($(#[$doc:meta])* $vis:vis struct $name:ident;) => {
+        $(#[$doc])*
+        #[derive(Clone, ref_cast::RefCast)]
+        #[repr(transparent)]
+        $vis struct $name {
+            control: $crate::control::Control,
+        }
+    };
+}
+pub(crate) use part;
+
 pub(crate) struct Inner {
     pub(crate) parts: Parts,
     pub(crate) hub: Hub,
@@ -73,7 +107,7 @@ pub(crate) struct Inner {
     closing: CancellationToken,
     pub(crate) stop: CancellationToken,
     pub(crate) limiter: Limiter,
-    pub(crate) gates: Gates,
+    pub(crate) gates: GateState,
     pub(crate) access: Access,
     pub(crate) shown: Shown,
     pub(crate) pairings: Pairings,
@@ -85,7 +119,7 @@ pub(crate) struct Inner {
     pub(crate) history: History,
     pub(crate) settings_check: OnceLock<SettingsCheck>,
     pub(crate) stopped: EmergencyStop,
-    pub(crate) surfaces: Surfaces,
+    pub(crate) surfaces: SurfaceState,
     /// Something may have become startable.
     pub(crate) task_signal: Notify,
     /// Room for coordinators.
@@ -99,7 +133,7 @@ impl Control {
         let stop = CancellationToken::new();
         let inner = Inner {
             limiter: Limiter::new(parts.limits.clone()),
-            gates: Gates::default(),
+            gates: GateState::default(),
             access: Access::default(),
             shown: Shown::default(),
             pairings: Pairings::default(),
@@ -110,7 +144,7 @@ impl Control {
             history: History::new(parts.layout.clone()),
             settings_check: OnceLock::new(),
             stopped: EmergencyStop::default(),
-            surfaces: Surfaces::default(),
+            surfaces: SurfaceState::default(),
             parts,
             hub: Hub::default(),
             crew: Crew::new(stop.clone()),
@@ -129,8 +163,8 @@ impl Control {
         self.inner.parts.backend.sweep().await;
         let failed = "the run directory could not be cleared";
         self.layout().clear_run().map_err(ControlError::io(failed))?;
-        self.apply_allowed_proposals().await?;
-        self.load_stop().await?;
+        self.gates().apply_allowed_proposals().await?;
+        self.stops().load_stop().await?;
         let requeued = self.store().requeue_running().await?;
         let settled = self.store().settle_leftovers().await?;
         let waiting = self.store().chats_with_unanswered().await?;
@@ -138,15 +172,18 @@ impl Control {
             tracing::info!(requeued, settled, chats = waiting.len(), "taking up open work");
         }
         for chat in waiting {
-            self.poke(chat, Poke::Inbox);
+            self.cells().poke(chat, Poke::Inbox);
         }
-        self.take_up_config();
-        self.keep("scheduler", |control| async move { control.schedule_tasks().await });
-        self.keep("quotas", |control| async move { control.watch_quotas().await });
-        self.keep("watchdog", |control| async move { control.watch_holds().await });
-        self.keep("audit", |control| async move { control.keep_audit().await });
-        self.keep("spikes", |control| async move { control.watch_spikes().await });
-        self.keep("admin hubs", |control| async move { control.keep_admin_hubs().await });
+        self.config().take_up_config();
+        self.keep("scheduler", |control| async move { control.tasks().schedule_tasks().await });
+        self.keep("quotas", |control| async move { control.cells().watch_quotas().await });
+        self.keep("watchdog", |control| async move { control.status().watch_holds().await });
+        self.keep("audit", |control| async move { control.audit().keep_audit().await });
+        self.keep("spikes", |control| async move { control.status().watch_spikes().await });
+        self.keep(
+            "admin hubs",
+            |control| async move { control.admin_hubs().keep_admin_hubs().await },
+        );
         self.inner.task_signal.notify_one();
         Ok(())
     }
@@ -163,7 +200,7 @@ impl Control {
     /// did not.
     pub async fn drain(&self) {
         self.inner.closing.cancel();
-        if self.is_stopped() {
+        if self.stops().is_stopped() {
             // Nothing is answered until it is released.
             return;
         }
@@ -249,6 +286,89 @@ impl Control {
 
     pub fn stopping(&self) -> bool {
         self.inner.stop.is_cancelled()
+    }
+}
+
+/// The parts, each by its handle.
+impl Control {
+    pub fn inbox(&self) -> &Inbox {
+        Inbox::ref_cast(self)
+    }
+
+    pub fn chats(&self) -> &Chats {
+        Chats::ref_cast(self)
+    }
+
+    pub(crate) fn commands(&self) -> &Commands {
+        Commands::ref_cast(self)
+    }
+
+    pub fn cells(&self) -> &Cells {
+        Cells::ref_cast(self)
+    }
+
+    pub fn tasks(&self) -> &Tasks {
+        Tasks::ref_cast(self)
+    }
+
+    pub fn gates(&self) -> &Gates {
+        Gates::ref_cast(self)
+    }
+
+    pub(crate) fn provenance(&self) -> &Provenance {
+        Provenance::ref_cast(self)
+    }
+
+    pub fn people(&self) -> &People {
+        People::ref_cast(self)
+    }
+
+    pub fn contexts(&self) -> &Contexts {
+        Contexts::ref_cast(self)
+    }
+
+    pub fn personal_data(&self) -> &PersonalData {
+        PersonalData::ref_cast(self)
+    }
+
+    pub fn surfaces(&self) -> &Surfaces {
+        Surfaces::ref_cast(self)
+    }
+
+    pub(crate) fn admin_hubs(&self) -> &AdminHubs {
+        AdminHubs::ref_cast(self)
+    }
+
+    pub fn audit(&self) -> &Audit {
+        Audit::ref_cast(self)
+    }
+
+    pub fn models(&self) -> &Models {
+        Models::ref_cast(self)
+    }
+
+    pub fn secrets(&self) -> &Secrets {
+        Secrets::ref_cast(self)
+    }
+
+    pub fn egress(&self) -> &EgressRules {
+        EgressRules::ref_cast(self)
+    }
+
+    pub fn config(&self) -> &Config {
+        Config::ref_cast(self)
+    }
+
+    pub fn status(&self) -> &Status {
+        Status::ref_cast(self)
+    }
+
+    pub fn stops(&self) -> &Stops {
+        Stops::ref_cast(self)
+    }
+
+    pub(crate) fn notices(&self) -> &Notices {
+        Notices::ref_cast(self)
     }
 }
 

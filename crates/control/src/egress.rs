@@ -3,7 +3,7 @@
 use cloister_policy::egress::Rule;
 use cloister_protocol::{AgentFrame, ErrorCode, Update, UserId, WorkspaceId};
 
-use crate::control::Control;
+use crate::control::part;
 use crate::error::ControlError;
 use crate::ports::{Principal, RefusedEgress};
 
@@ -12,12 +12,17 @@ const MAX_RULES: usize = 500;
 /// Rules of one task's own list.
 const MAX_TASK_HOSTS: usize = 50;
 
-impl Control {
+part! {
+    /// Where agents may go.
+    pub struct EgressRules;
+}
+
+impl EgressRules {
     /// Tells the chat of a task that a destination was refused, once per task and destination.
     pub(crate) fn hear_of_refusal(&self, who: Principal, refused: RefusedEgress) {
-        let control = self.clone();
-        self.inner.crew.go("refusal", async move {
-            if let Err(error) = control.tell_refusal(who, refused).await {
+        let control = self.control.clone();
+        self.control.inner.crew.go("refusal", async move {
+            if let Err(error) = control.egress().tell_refusal(who, refused).await {
                 tracing::error!(workspace = %who.workspace, error = error.chain(), "a refusal could not be told");
             }
         });
@@ -29,7 +34,7 @@ impl Control {
         refused: RefusedEgress,
     ) -> Result<(), ControlError> {
         let Some(task) = who.task else { return Ok(()) };
-        let task = self.store().task(task).await?;
+        let task = self.control.store().task(task).await?;
         let key = format!("egress-{}-{}", task.id, refused.host);
         let frame = AgentFrame::Update(Update::Blocked {
             task: Some(task.id),
@@ -37,9 +42,9 @@ impl Control {
             reason: refused.reason,
             allow: refused.rule.map(|rule| format!("/allow {rule}")),
         });
-        let told = self.store().notify((task.workspace, task.chat), &key, &frame).await?;
+        let told = self.control.store().notify((task.workspace, task.chat), &key, &frame).await?;
         if let Some(told) = told {
-            self.hub().say_stored(told);
+            self.control.hub().say_stored(told);
         }
         Ok(())
     }
@@ -52,14 +57,14 @@ impl Control {
         by: &str,
     ) -> Result<(Rule, bool), ControlError> {
         let rule = checked_rule(rule)?;
-        if self.store().egress_rules(user).await?.len() >= MAX_RULES {
+        if self.control.store().egress_rules(user).await?.len() >= MAX_RULES {
             return Err(ControlError::with_fix(
                 ErrorCode::Conflict,
                 format!("there are {MAX_RULES} rules already"),
                 "remove some: /network lists them, /forbid removes one",
             ));
         }
-        let new = self.store().allow_egress(user, &rule.to_string(), by).await?;
+        let new = self.control.store().allow_egress(user, &rule.to_string(), by).await?;
         Ok((rule, new))
     }
 
@@ -71,11 +76,11 @@ impl Control {
         by: &str,
     ) -> Result<bool, ControlError> {
         // A rule that can't be read (any more) must still be removable, as it stands.
-        if self.store().forbid_egress(user, rule.trim(), by).await? {
+        if self.control.store().forbid_egress(user, rule.trim(), by).await? {
             return Ok(true);
         }
         let rule = checked_rule(rule)?;
-        Ok(self.store().forbid_egress(user, &rule.to_string(), by).await?)
+        Ok(self.control.store().forbid_egress(user, &rule.to_string(), by).await?)
     }
 
     pub(crate) async fn allow_host(
@@ -84,7 +89,7 @@ impl Control {
         rule: &str,
         by: &str,
     ) -> Result<String, ControlError> {
-        let user = self.store().user_of(workspace).await?;
+        let user = self.control.store().user_of(workspace).await?;
         let (rule, new) = self.allow_egress(user.id, rule, by).await?;
         Ok(if new {
             format!(
@@ -102,7 +107,7 @@ impl Control {
         rule: &str,
         by: &str,
     ) -> Result<String, ControlError> {
-        let user = self.store().user_of(workspace).await?;
+        let user = self.control.store().user_of(workspace).await?;
         if self.forbid_egress(user.id, rule, by).await? {
             return Ok(format!("{} is no longer allowed.", rule.trim()));
         }
@@ -114,8 +119,8 @@ impl Control {
     }
 
     pub(crate) async fn network(&self, workspace: WorkspaceId) -> Result<String, ControlError> {
-        let user = self.store().user_of(workspace).await?;
-        let rules = self.store().egress_rule_list(user.id).await?;
+        let user = self.control.store().user_of(workspace).await?;
+        let rules = self.control.store().egress_rule_list(user.id).await?;
         if rules.is_empty() {
             return Ok(
                 "Your agent's tasks reach nothing outside. /allow HOST lets them reach a host, \

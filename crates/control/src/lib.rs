@@ -4,11 +4,11 @@
 //! host-side access to workspaces. Promises: what was accepted is answered once, whatever is killed;
 //! a cell is believed nothing that the control plane can know itself.
 
-mod audit_keeper;
-mod budgets;
+mod audit;
 mod cells;
 mod chat_file;
 mod commands;
+mod config;
 mod control;
 mod courier;
 mod crew;
@@ -16,29 +16,18 @@ mod egress;
 mod error;
 pub mod files;
 mod gates;
-mod history;
 mod hub;
-mod identity;
-mod intake;
-mod keys;
+mod inbox;
 pub mod layout;
 mod limits;
 mod metrics;
 mod models;
+mod notices;
 mod options;
 mod people;
 mod personal;
-mod policies;
 pub mod ports;
-mod pulse;
-mod quota;
-mod reach;
-mod readers;
-mod readiness;
 mod secrets;
-mod sending;
-mod shown;
-mod spikes;
 mod status;
 mod stop;
 mod surfaces;
@@ -49,31 +38,37 @@ mod test_cells;
 mod test_telegram;
 #[cfg(test)]
 mod test_world;
-mod uploads;
-mod watchdog;
 
-pub use audit_keeper::{AuditOptions, AuditParts, S3Witness, SecretOptions};
-pub use commands::{COMMANDS, MenuItem, menu};
+pub use audit::{Audit, AuditOptions, AuditParts, S3Witness, SecretOptions};
+pub use cells::Cells;
+pub use commands::{COMMANDS, Chats, MenuItem, menu};
+pub use config::{
+    CheckedPolicies, Config, ConfigScope, Policies, RolledBack, Version, check_policy_files,
+    finish_interrupted_change, read_policy_dir,
+};
 pub use control::{Control, Parts};
+pub use egress::EgressRules;
 pub use error::ControlError;
-pub use history::{ConfigScope, RolledBack, Version, finish_interrupted_change};
+pub use gates::Gates;
 pub use hub::Said;
-pub use intake::IncomingMessage;
+pub use inbox::{Inbox, IncomingMessage, Receipt, Upload};
 pub use limits::Permit;
 pub use metrics::{CONTENT_TYPE, LoggedLine, Metrics, ModelCall, RecentError};
-pub use models::base_url;
+pub use models::{Models, base_url};
 pub use options::{
     CellOptions, GateOptions, LimitOptions, SurfaceOptions, UserOptions, WorkOptions, nano_to_usd,
     usd_to_nano,
 };
-pub use people::{AccessChanges, Giver, Heard, Linker, Linking, Route, Routed, account};
-pub use policies::{CheckedPolicies, Policies, check_policy_files, read_policy_dir};
-pub use readiness::Readiness;
-pub use secrets::MasterSettings;
-pub use status::error_hint;
-pub use surfaces::{
-    Attachment, Below, Button, ButtonDone, ChatChanges, Choice, ChoiceKind, Health, MOST_BUTTONS,
-    Press, Pressed, PressedButton, TypedIn,
+pub use people::{
+    AccessChanges, Contexts, Giver, Heard, Linker, Linking, People, Route, Routed, account,
 };
-pub use surfaces::{ConnectorOptions, ConnectorProgram, RemoteHost};
-pub use uploads::Upload;
+pub use personal::PersonalData;
+pub use secrets::{MasterSettings, Secrets};
+pub use status::{Readiness, Status, error_hint};
+pub use stop::Stops;
+pub use surfaces::{
+    Attachment, Below, Button, ButtonDone, ChatChanges, Choice, ChoiceKind, ConnectorOptions,
+    ConnectorProgram, Health, MOST_BUTTONS, Press, Pressed, PressedButton, RemoteHost, Surfaces,
+    TypedIn,
+};
+pub use tasks::Tasks;

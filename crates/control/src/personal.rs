@@ -12,10 +12,10 @@ use cloister_store::audit::Erasure;
 use cloister_store::users::User;
 use tokio::time::{Instant, sleep};
 
-use crate::control::Control;
+use crate::config::ConfigScope;
+use crate::control::part;
 use crate::error::ControlError;
 use crate::files::RelPath;
-use crate::history::ConfigScope;
 
 /// How much of a file is read at once.
 const PIECE: u64 = 2 << 20;
@@ -23,12 +23,17 @@ const PIECE: u64 = 2 << 20;
 const LET_GO: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-impl Control {
+part! {
+    /// All that is one person's.
+    pub struct PersonalData;
+}
+
+impl PersonalData {
     /// What there is of a person.
     pub async fn personal_inventory(&self, user: &User) -> Result<PersonalInventory, ControlError> {
-        let records = self.store().personal_kinds().await?;
+        let records = self.control.store().personal_kinds().await?;
         let failed = "the workspace could not be listed";
-        let tree = self.layout().tree(user.workspace).map_err(ControlError::io(failed))?;
+        let tree = self.control.layout().tree(user.workspace).map_err(ControlError::io(failed))?;
         let found = tokio::task::spawn_blocking(move || tree.inventory())
             .await
             .map_err(|error| ControlError::refused(ErrorCode::Internal, error.to_string()))?
@@ -44,7 +49,8 @@ impl Control {
         from: u64,
     ) -> Result<(Vec<u8>, Option<u64>), ControlError> {
         let failed = || format!("{path:?} could not be read");
-        let tree = self.layout().tree(user.workspace).map_err(ControlError::io(failed()))?;
+        let tree =
+            self.control.layout().tree(user.workspace).map_err(ControlError::io(failed()))?;
         let mut file = tree.read(&RelPath::parse(path)?)?;
         let mut piece = Vec::new();
         file.seek(SeekFrom::Start(from))
@@ -68,26 +74,26 @@ impl Control {
             why: why.to_owned(),
         };
         // Nothing new begins.
-        self.store().end_sessions(user.id, by).await?;
-        self.cancel_tasks(user.workspace, None, "an erasure").await?;
-        self.stop_cell(user.workspace).await;
-        let objects = self.store().personal_objects(user.id).await?;
+        self.control.store().end_sessions(user.id, by).await?;
+        self.control.tasks().cancel_tasks(user.workspace, None, "an erasure").await?;
+        self.control.cells().stop_cell(user.workspace).await;
+        let objects = self.control.store().personal_objects(user.id).await?;
         for object in &objects {
-            remove(|| std::fs::remove_file(self.layout().objects().join(object)))?;
+            remove(|| std::fs::remove_file(self.control.layout().objects().join(object)))?;
         }
         self.remove_workspace(user).await?;
         self.forget_versions(user).await?;
-        let mut audit_entries = self.erase_audit(&erasure).await?;
-        let records = self.store().erase_records(user.id, by).await?;
+        let mut audit_entries = self.control.audit().erase_audit(&erasure).await?;
+        let records = self.control.store().erase_records(user.id, by).await?;
         // What the erasure itself recorded.
-        audit_entries += self.erase_audit(&erasure).await?;
+        audit_entries += self.control.audit().erase_audit(&erasure).await?;
         Ok(Erased { user: user.id.to_string(), records, audit_entries })
     }
 
     /// What the person is called in entries of the platform's chain.
     async fn names_of(&self, user: &User) -> Result<Vec<String>, ControlError> {
         let mut names = vec![user.name.to_string()];
-        for identity in self.store().identities_of(user.id).await? {
+        for identity in self.control.store().identities_of(user.id).await? {
             let account = identity.account;
             names.push(format!("{} {}", account.surface, account.external_id));
             names.extend([account.external_id, account.display_name]);
@@ -97,7 +103,7 @@ impl Control {
 
     /// Forgets what was versioned of the workspace.
     async fn forget_versions(&self, user: &User) -> Result<(), ControlError> {
-        let (control, scope) = (self.clone(), ConfigScope::Workspace(user.workspace));
+        let (control, scope) = (self.control.clone(), ConfigScope::Workspace(user.workspace));
         tokio::task::spawn_blocking(move || control.inner.history.forget(scope))
             .await
             .map_err(|error| ControlError::refused(ErrorCode::Internal, error.to_string()))?
@@ -107,7 +113,7 @@ impl Control {
     async fn remove_workspace(&self, user: &User) -> Result<(), ControlError> {
         let deadline = Instant::now() + LET_GO;
         loop {
-            let dir = self.layout().workspace(user.workspace);
+            let dir = self.control.layout().workspace(user.workspace);
             match remove(|| std::fs::remove_dir_all(&dir)) {
                 Err(_held) if Instant::now() < deadline => sleep(LOOK_EVERY).await,
                 done => return done,

@@ -6,7 +6,7 @@ use cloister_protocol::ErrorCode;
 use cloister_store::secrets::{MasterPlace, NewSecret, RotationDone, SecretInfo};
 use cloister_vault::{Binding, MasterKey, MasterSource, Owner, SecretName, SecretValue};
 
-use crate::control::Control;
+use crate::control::part;
 use crate::error::ControlError;
 
 /// How many secrets one owner may have.
@@ -18,15 +18,20 @@ const LONGEST_GRACE_S: u64 = 30 * 24 * 3600;
 /// says whether they name the key that is to replace it.
 pub type MasterSettings = Arc<dyn Fn() -> Result<(MasterPlace, bool), ControlError> + Send + Sync>;
 
-impl Control {
+part! {
+    /// The secrets.
+    pub struct Secrets;
+}
+
+impl Secrets {
     /// Names and bindings of an owner's secrets, never values.
-    pub async fn secrets(&self, owner: Owner) -> Result<Vec<SecretInfo>, ControlError> {
-        Ok(self.store().secrets(owner).await?)
+    pub async fn list(&self, owner: Owner) -> Result<Vec<SecretInfo>, ControlError> {
+        Ok(self.control.store().secrets(owner).await?)
     }
 
     /// Sets a secret; what it was before is gone.
     pub async fn set_secret(&self, new: NewSecret) -> Result<SecretInfo, ControlError> {
-        let there = self.store().secrets(new.owner).await?;
+        let there = self.control.store().secrets(new.owner).await?;
         if there.len() >= MOST_SECRETS && there.iter().all(|secret| secret.name != new.name) {
             let message = format!("{} has {MOST_SECRETS} secrets already", new.owner);
             return Err(ControlError::with_fix(
@@ -35,7 +40,7 @@ impl Control {
                 "`cloister secret rm NAME` removes one",
             ));
         }
-        Ok(self.store().set_secret(self.keys(), new).await?)
+        Ok(self.control.store().set_secret(self.control.keys(), new).await?)
     }
 
     /// Gives a secret a new value; the old one is still known for the time of grace.
@@ -51,7 +56,11 @@ impl Control {
             return Err(ControlError::refused(ErrorCode::BadRequest, message));
         }
         let grace_ms = i64::try_from(grace_s.saturating_mul(1000)).unwrap_or(i64::MAX);
-        Ok(self.store().rotate_secret(self.keys(), whose, value, grace_ms, by).await?)
+        Ok(self
+            .control
+            .store()
+            .rotate_secret(self.control.keys(), whose, value, grace_ms, by)
+            .await?)
     }
 
     /// Changes where a secret may be used.
@@ -61,7 +70,7 @@ impl Control {
         binding: Binding,
         by: &str,
     ) -> Result<SecretInfo, ControlError> {
-        Ok(self.store().rebind_secret(self.keys(), whose, binding, by).await?)
+        Ok(self.control.store().rebind_secret(self.control.keys(), whose, binding, by).await?)
     }
 
     pub async fn remove_secret(
@@ -69,7 +78,7 @@ impl Control {
         (owner, name): (Owner, &SecretName),
         by: &str,
     ) -> Result<(), ControlError> {
-        Ok(self.store().remove_secret(owner, name, by).await?)
+        Ok(self.control.store().remove_secret(owner, name, by).await?)
     }
 
     /// Replaces the master key while all goes on: by the one that the settings name, or by a new one in the
@@ -78,17 +87,19 @@ impl Control {
         &self,
         by: &str,
     ) -> Result<(RotationDone, Option<String>), ControlError> {
-        let _one_at_a_time = self.inner.rotating.lock().await;
-        let (place, named) = (self.inner.parts.master)()?;
+        let _one_at_a_time = self.control.inner.rotating.lock().await;
+        let (place, named) = (self.control.inner.parts.master)()?;
         match (&place.current, &place.incoming) {
             (MasterSource::File(path), _) if !named => {
-                let done = self.store().rotate_master_file(self.keys(), path, by).await?;
+                let done =
+                    self.control.store().rotate_master_file(self.control.keys(), path, by).await?;
                 Ok((done, None))
             }
             (_, Some(next)) if named => {
                 let key = self.load_master(next.clone()).await?;
-                let done = self.store().rotate_master_to(self.keys(), key, by).await?;
-                self.keys().drop_others();
+                let done =
+                    self.control.store().rotate_master_to(self.control.keys(), key, by).await?;
+                self.control.keys().drop_others();
                 let next = "in cloister.toml, under [secrets], give next_file or next_command the name \
                             master_file or master_command, in the place of the one that is there";
                 Ok((done, Some(next.to_owned())))

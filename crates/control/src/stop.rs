@@ -15,7 +15,7 @@ use futures_util::future::join_all;
 use tokio::time::Instant;
 
 use crate::cells::Poke;
-use crate::control::Control;
+use crate::control::part;
 use crate::error::ControlError;
 use crate::ports::Sandbox;
 
@@ -51,54 +51,59 @@ pub struct StoppedAll {
     pub left: usize,
 }
 
-impl Control {
+part! {
+    /// The emergency stop.
+    pub struct Stops;
+}
+
+impl Stops {
     /// Whether everything is stopped until released.
     pub fn is_stopped(&self) -> bool {
-        self.inner.stopped.in_force.load(Ordering::SeqCst)
+        self.control.inner.stopped.in_force.load(Ordering::SeqCst)
     }
 
     /// The stop that is in force.
     pub async fn emergency_stop(&self) -> Result<Option<Stop>, ControlError> {
-        Ok(self.store().open_stop().await?)
+        Ok(self.control.store().open_stop().await?)
     }
 
     pub(crate) async fn load_stop(&self) -> Result<(), ControlError> {
-        let stop = self.store().open_stop().await?;
+        let stop = self.control.store().open_stop().await?;
         if let Some(stop) = &stop {
             tracing::warn!(by = stop.stopped_by, reason = stop.reason, "everything is stopped");
         }
-        self.inner.stopped.set(stop);
+        self.control.inner.stopped.set(stop);
         Ok(())
     }
 
     /// Stops everything. It is in force before it is recorded, and stays so if that fails.
     pub async fn stop_all(&self, by: &str, reason: &str) -> Result<StoppedAll, ControlError> {
-        self.inner.stopped.in_force.store(true, Ordering::SeqCst);
+        self.control.inner.stopped.in_force.store(true, Ordering::SeqCst);
         let ended = self.end_executors().await;
         let reason: String = reason.trim().chars().take(MAX_REASON).collect();
-        let stopped = self.store().stop_all(by, &reason).await?;
+        let stopped = self.control.store().stop_all(by, &reason).await?;
         let (stop, is_new) = match stopped {
             Stopped::Now(stop) => (stop, true),
             Stopped::Before(stop) => (stop, false),
         };
-        self.inner.stopped.set(Some(stop.clone()));
+        self.control.inner.stopped.set(Some(stop.clone()));
         tracing::warn!(by, reason, ended, is_new, "everything is stopped until it is released");
-        for chat in self.live_chats() {
-            self.poke(chat, Poke::Stop);
+        for chat in self.control.cells().live_chats() {
+            self.control.cells().poke(chat, Poke::Stop);
             // Whoever was being answered is told.
-            self.poke(chat, Poke::Inbox);
+            self.control.cells().poke(chat, Poke::Inbox);
         }
         if is_new {
             let text = format!("{} `cloister release` lets it go on.", self.stop_sentence());
-            self.tell_all_hubs(&format!("stop-{}", stop.id), &text).await;
+            self.control.admin_hubs().tell_all_hubs(&format!("stop-{}", stop.id), &text).await;
         }
-        Ok(StoppedAll { stop, ended, left: self.inner.running().len() })
+        Ok(StoppedAll { stop, ended, left: self.control.inner.running().len() })
     }
 
     /// Ends every executor; its task goes back to the queue. How many there were.
     async fn end_executors(&self) -> usize {
         let sandboxes: Vec<Option<Arc<dyn Sandbox>>> = {
-            let running = self.inner.running();
+            let running = self.control.inner.running();
             let ended = running.values().map(|running| {
                 running.cancel.cancel();
                 running.sandbox.clone()
@@ -110,7 +115,7 @@ impl Control {
         let deadline = Instant::now() + GONE_WITHIN;
         let gone = async {
             killed.await;
-            while !self.inner.running().is_empty() && Instant::now() < deadline {
+            while !self.control.inner.running().is_empty() && Instant::now() < deadline {
                 tokio::time::sleep(LOOK_EVERY).await;
             }
         };
@@ -122,19 +127,19 @@ impl Control {
 
     /// Lets everything go on; what was stopped, if something was.
     pub async fn release_all(&self, by: &str) -> Result<Option<Stop>, ControlError> {
-        let released = self.store().release_all(by).await?;
-        self.inner.stopped.set(None);
+        let released = self.control.store().release_all(by).await?;
+        self.control.inner.stopped.set(None);
         if released.is_some() {
             tracing::warn!(by, "everything goes on");
         }
         if let Some(stop) = &released {
             let text = format!("Everything goes on: released by {by}.");
-            self.tell_all_hubs(&format!("release-{}", stop.id), &text).await;
+            self.control.admin_hubs().tell_all_hubs(&format!("release-{}", stop.id), &text).await;
         }
-        for chat in self.store().chats_with_unanswered().await? {
-            self.poke(chat, Poke::Inbox);
+        for chat in self.control.store().chats_with_unanswered().await? {
+            self.control.cells().poke(chat, Poke::Inbox);
         }
-        self.inner.task_signal.notify_one();
+        self.control.inner.task_signal.notify_one();
         Ok(released)
     }
 
@@ -149,7 +154,8 @@ impl Control {
 
     /// One sentence: that everything is stopped, by whom and since when.
     pub(crate) fn stop_sentence(&self) -> String {
-        let known = self.inner.stopped.known.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let known =
+            self.control.inner.stopped.known.read().unwrap_or_else(PoisonError::into_inner).clone();
         match known {
             Some(stop) => {
                 let reason = if stop.reason.is_empty() {
@@ -167,7 +173,8 @@ impl Control {
     /// Tells whoever wrote a message that it is kept until the release, once per stop.
     pub(crate) async fn tell_stopped(&self, row: &InboxItem) -> Result<(), ControlError> {
         let stop = {
-            let known = self.inner.stopped.known.read().unwrap_or_else(PoisonError::into_inner);
+            let known =
+                self.control.inner.stopped.known.read().unwrap_or_else(PoisonError::into_inner);
             known.as_ref().map_or(0, |stop| stop.id)
         };
         let is_message = matches!(row.cause, Cause::Message { .. });
@@ -179,7 +186,7 @@ impl Control {
             self.stop_sentence()
         );
         let key = format!("stopped-{stop}-{}", row.id);
-        self.tell_once(row.workspace, row.chat, &key, text).await
+        self.control.notices().tell_once(row.workspace, row.chat, &key, text).await
     }
 }
 

@@ -7,7 +7,7 @@ use cloister_store::connectors::{Connector, NewConnector};
 use cloister_store::conversations::{Conversation, ConversationKind};
 use cloister_store::inbox::HeardIn;
 
-use crate::intake::Receipt;
+use crate::inbox::Receipt;
 use crate::people::Heard;
 use crate::test_world::World;
 use crate::{Below, ButtonDone, ControlError, IncomingMessage, Press, PressedButton};
@@ -27,7 +27,7 @@ impl<'a> Telegram<'a> {
     pub(crate) async fn new(world: &'a World) -> Self {
         for (user, id) in [(&world.ada, ADA_THERE), (&world.bob, BOB_THERE)] {
             let account = crate::account("telegram", id, "anybody").unwrap();
-            world.control.link_identity(user, &account, "root").await.unwrap();
+            world.control.people().link_identity(user, &account, "root").await.unwrap();
         }
         let connector = Self::bot(world, "77").await;
         Self { world, connector }
@@ -53,11 +53,16 @@ impl<'a> Telegram<'a> {
             ..ContextChange::default()
         };
         let club = self.world.club.workspace;
-        self.world.control.change_context(club, "group", change, "root").await.unwrap();
+        self.world.control.contexts().change_context(club, "group", change, "root").await.unwrap();
     }
 
     pub(crate) async fn locate(&self, sender: &str, heard: Heard<'_>) -> Located {
-        self.world.control.locate(self.connector.id, "telegram", sender, heard).await.unwrap()
+        self.world
+            .control
+            .contexts()
+            .locate(self.connector.id, "telegram", sender, heard)
+            .await
+            .unwrap()
     }
 
     pub(crate) async fn speaker(&self, sender: &str, heard: Heard<'_>) -> Speaker {
@@ -92,7 +97,7 @@ impl<'a> Telegram<'a> {
             attachments: Vec::new(),
             heard_in: Some(HeardIn { conversation: speaker.conversation.id, origin: None }),
         };
-        let receipt = self.world.control.receive(message).await?;
+        let receipt = self.world.control.inbox().receive(message).await?;
         Ok((speaker, receipt))
     }
 
@@ -116,7 +121,7 @@ impl<'a> Telegram<'a> {
     }
 
     pub(crate) async fn mint(&self, place: &Conversation, press: Press) -> String {
-        let tokens = self.world.control.mint_buttons(place, &[press]).await.unwrap();
+        let tokens = self.world.control.surfaces().mint_buttons(place, &[press]).await.unwrap();
         tokens.into_iter().next().unwrap()
     }
 
@@ -139,6 +144,6 @@ impl<'a> Telegram<'a> {
         let connector = self.connector.id;
         let pressed =
             PressedButton { surface: "telegram", by, connector, conversation, token, below };
-        self.world.control.press_button(pressed).await
+        self.world.control.surfaces().press_button(pressed).await
     }
 }

@@ -115,10 +115,11 @@ impl World {
         let store = control.store();
         let [root, ada, bob] =
             [add(&control, "root").await, add(&control, "ada").await, add(&control, "bob").await];
-        let club = control.add_community(&"book-club".parse().unwrap(), "root").await.unwrap();
+        let club =
+            control.people().add_community(&"book-club".parse().unwrap(), "root").await.unwrap();
         for (user, id) in [(&ada, ADA), (&bob, BOB)] {
             let account = crate::account("matrix", id, "anybody").unwrap();
-            control.link_identity(user, &account, "root").await.unwrap();
+            control.people().link_identity(user, &account, "root").await.unwrap();
         }
         let new = NewConnector {
             surface: "matrix".into(),
@@ -144,7 +145,7 @@ impl World {
 
     pub(crate) async fn role(&self, user: &User, role: &str) {
         let held = format!("{role}@workspace:{}", self.club.workspace).parse().unwrap();
-        self.control.give_role(user, &held, quietly(user)).await.unwrap();
+        self.control.people().give_role(user, &held, quietly(user)).await.unwrap();
     }
 
     /// Makes a room a context of the club.
@@ -155,11 +156,15 @@ impl World {
             new: true,
             ..ContextChange::default()
         };
-        self.control.change_context(self.club.workspace, name, change, "root").await.unwrap();
+        self.control
+            .contexts()
+            .change_context(self.club.workspace, name, change, "root")
+            .await
+            .unwrap();
     }
 
     pub(crate) async fn locate(&self, sender: &str, heard: Heard<'_>) -> Located {
-        self.control.locate(self.connector.id, "matrix", sender, heard).await.unwrap()
+        self.control.contexts().locate(self.connector.id, "matrix", sender, heard).await.unwrap()
     }
 
     /// Who speaks and where, for something that must lead somewhere.

@@ -75,15 +75,15 @@ pub(crate) async fn open(
 ) -> Result<Response, Failure> {
     let (workspace, chat): (WorkspaceId, ChatId) = (workspace.parse()?, chat.parse()?);
     // Listen first, then look: what is taken away meanwhile is not missed.
-    let changes = state.control.access_changes();
+    let changes = state.control.people().access_changes();
     let (owner, session) = session_of(&state, &headers, query.token.as_deref(), workspace).await?;
     let user = state.control.store().user_by_id(owner.user).await?;
     state.control.store().ensure_first_chat(workspace).await?;
     state.control.store().chat(workspace, chat).await?;
-    state.control.require_in_chat(owner.user, ChatCall::Read, workspace, chat).await?;
+    state.control.people().require_in_chat(owner.user, ChatCall::Read, workspace, chat).await?;
     let upgrade =
         upgrade.map_err(|rejection| Failure::new(ErrorCode::BadRequest, rejection.body_text()))?;
-    let permit = state.control.enter_socket(SURFACE, workspace)?;
+    let permit = state.control.inbox().enter_socket(SURFACE, workspace)?;
     let client = Client {
         control: state.control.clone(),
         workspace,
@@ -233,7 +233,10 @@ impl Client {
     }
 
     async fn allowed(&self, call: ChatCall) -> Result<(), ControlError> {
-        self.control.require_in_chat(self.owner.user, call, self.workspace, self.chat).await
+        self.control
+            .people()
+            .require_in_chat(self.owner.user, call, self.workspace, self.chat)
+            .await
     }
 
     /// Sends what is stored: after a row the client has, or what nobody has been sent yet.
@@ -247,7 +250,7 @@ impl Client {
             Some(row) => {
                 store.outbox_after(self.workspace, self.chat, row).await.map_err(Into::into)
             }
-            None => self.control.not_shown(self.workspace, self.chat).await,
+            None => self.control.inbox().not_shown(self.workspace, self.chat).await,
         };
         let rows = rows.map_err(|error: ControlError| {
             tracing::error!(error = error.chain(), "what is to be sent could not be read");
@@ -283,7 +286,7 @@ impl Client {
             }
         }
         if let Some(Kept { row, .. }) = kept {
-            self.control.note_shown(row);
+            self.control.inbox().note_shown(row);
         }
         Ok(())
     }
@@ -417,7 +420,7 @@ impl Client {
             attachments: message.attachments,
             heard_in: None,
         };
-        let receipt = match self.control.receive(incoming).await {
+        let receipt = match self.control.inbox().receive(incoming).await {
             Ok(receipt) => receipt,
             Err(failure) => return Ok(Err(failure)),
         };
@@ -438,15 +441,15 @@ impl Client {
         let (user, by) = (self.owner.user, self.from.as_str());
         let chat = (self.workspace, self.chat);
         match (cancel.turn, cancel.task) {
-            (Some(turn), _) => self.control.cancel_turn_in_chat(user, chat, &turn).await?,
+            (Some(turn), _) => self.control.tasks().cancel_turn_in_chat(user, chat, &turn).await?,
             (None, Some(task)) => {
                 let call = ChatCall::CancelTask;
-                let task = self.control.task_in_chat(user, call, chat, task).await?;
-                self.control.cancel_task(&task, by).await?;
+                let task = self.control.tasks().task_in_chat(user, call, chat, task).await?;
+                self.control.tasks().cancel_task(&task, by).await?;
             }
             (None, None) => {
                 self.allowed(ChatCall::CancelTask).await?;
-                self.control.cancel_tasks(self.workspace, Some(self.chat), by).await?;
+                self.control.tasks().cancel_tasks(self.workspace, Some(self.chat), by).await?;
             }
         }
         Ok(())
@@ -455,7 +458,7 @@ impl Client {
     async fn approval(&self, given: ApprovalAnswer) -> Result<(), ControlError> {
         let ApprovalAnswer { id, answer, digest } = given;
         let (by, digest) = (self.owner.user, digest.as_deref());
-        self.control.answer_approval(by, self.workspace, id, answer, digest).await?;
+        self.control.gates().answer_approval(by, self.workspace, id, answer, digest).await?;
         Ok(())
     }
 

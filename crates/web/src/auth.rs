@@ -181,10 +181,10 @@ async fn shares(
     owner: &TokenOwner,
     workspace: WorkspaceId,
 ) -> Result<bool, Failure> {
-    let account = control.find_workspace(&workspace.to_string()).await?;
+    let account = control.people().find_workspace(&workspace.to_string()).await?;
     if account.is_none_or(|account| account.kind != AccountKind::Community) {
         return Ok(false);
     }
     let call = WorkspaceCall::ListChats;
-    Ok(control.require_in_workspace(owner.user, call, workspace).await.is_ok())
+    Ok(control.people().require_in_workspace(owner.user, call, workspace).await.is_ok())
 }

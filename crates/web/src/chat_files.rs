@@ -38,9 +38,13 @@ pub(crate) async fn upload(
     let workspace: WorkspaceId = workspace.parse()?;
     let (owner, _) = session_of(&state, &headers, None, workspace).await?;
     let chat: ChatId = chat.parse()?;
-    state.control.require_in_chat(owner.user, ChatCall::UploadFile, workspace, chat).await?;
+    state
+        .control
+        .people()
+        .require_in_chat(owner.user, ChatCall::UploadFile, workspace, chat)
+        .await?;
     let mut pieces = body.into_data_stream();
-    let taken = match state.control.upload(owner.user, (workspace, chat), &name).await {
+    let taken = match state.control.inbox().upload(owner.user, (workspace, chat), &name).await {
         Ok(upload) => take_in(&mut pieces, upload).await,
         Err(refused) => Err(refused.into()),
     };
@@ -98,8 +102,8 @@ pub(crate) async fn download(
     let workspace: WorkspaceId = workspace.parse()?;
     let owner = session_for_reading(&state, &headers, workspace).await?;
     let call = WorkspaceCall::ReadFiles;
-    state.control.require_in_workspace(owner.user, call, workspace).await?;
-    let file = state.control.download(owner.user, workspace, &id).await?;
+    state.control.people().require_in_workspace(owner.user, call, workspace).await?;
+    let file = state.control.inbox().download(owner.user, workspace, &id).await?;
     let body = Body::from_stream(ReaderStream::new(tokio::fs::File::from_std(file.file)));
     let mut response = body.into_response();
     let headers = response.headers_mut();

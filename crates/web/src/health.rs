@@ -13,7 +13,7 @@ pub(crate) async fn healthz() -> &'static str {
 
 /// Each thing that a message needs, what was found, and what to do about it.
 pub(crate) async fn readyz(Extract(state): Extract<State>) -> (StatusCode, Json<Readiness>) {
-    let readiness = state.control.readiness().await;
+    let readiness = state.control.status().readiness().await;
     let status = if readiness.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, Json(readiness))
 }

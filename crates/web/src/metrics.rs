@@ -26,7 +26,7 @@ pub(crate) async fn show(
     if !is_local(peer, &headers) && require_operator(&state.operator, &headers).is_err() {
         return Err(Failure::new(ErrorCode::NotFound, "there is nothing at this address"));
     }
-    Ok(([(header::CONTENT_TYPE, CONTENT_TYPE)], state.control.metrics_text().await))
+    Ok(([(header::CONTENT_TYPE, CONTENT_TYPE)], state.control.status().metrics_text().await))
 }
 
 /// Whether a request comes from this machine itself, and neither through a proxy on it nor from a page

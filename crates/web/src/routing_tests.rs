@@ -27,7 +27,7 @@ impl People {
         world.add("root").await;
         let (ada, bob) = (world.add("ada").await.user, world.add("bob").await.user);
         let name = "book-club".parse().unwrap();
-        let club = world.control().add_community(&name, "root").await.unwrap();
+        let club = world.control().people().add_community(&name, "root").await.unwrap();
         let people = Self { world, ada, bob, club };
         people.link(&people.ada, "@ada:example.org").await;
         people.link(&people.bob, "@bob:example.org").await;
@@ -36,12 +36,12 @@ impl People {
 
     async fn link(&self, user: &User, id: &str) {
         let account = cloister_control::account("matrix", id, "anybody").unwrap();
-        self.world.control().link_identity(user, &account, "root").await.unwrap();
+        self.world.control().people().link_identity(user, &account, "root").await.unwrap();
     }
 
     async fn role(&self, user: &User, role: &str) {
         let held = format!("{role}@workspace:{}", self.club.workspace).parse().unwrap();
-        self.world.control().give_role(user, &held, by_root(user)).await.unwrap();
+        self.world.control().people().give_role(user, &held, by_root(user)).await.unwrap();
     }
 
     async fn room(&self, of: &User, name: &str, room: &str, tools: Option<&[&str]>) {
@@ -54,11 +54,16 @@ impl People {
             new: true,
             ..ContextChange::default()
         };
-        self.world.control().change_context(of.workspace, name, change, "root").await.unwrap();
+        self.world
+            .control()
+            .contexts()
+            .change_context(of.workspace, name, change, "root")
+            .await
+            .unwrap();
     }
 
     async fn route(&self, id: &str, heard: Heard<'_>) -> Route {
-        self.world.control().route("matrix", id, heard).await.unwrap()
+        self.world.control().contexts().route("matrix", id, heard).await.unwrap()
     }
 
     async fn goes(&self, id: &str, heard: Heard<'_>) -> Option<Routed> {
@@ -83,7 +88,7 @@ async fn only_a_linked_account_is_somebody() {
         assert_eq!(people.goes(spoofed, Heard::Direct("!dm")).await, None, "{spoofed}");
     }
     let elsewhere =
-        people.world.control().route("telegram", "@ada:example.org", Heard::Direct("1"));
+        people.world.control().contexts().route("telegram", "@ada:example.org", Heard::Direct("1"));
     assert!(matches!(elsewhere.await.unwrap(), Route::Refused { .. }));
 }
 
@@ -102,13 +107,13 @@ async fn strangers_are_told_how_to_pair_once() {
     assert_eq!(other, first);
 
     let control = people.world.control();
-    let known = control.begin_pairing("matrix", "@ada:example.org", "x").await.unwrap();
-    let unknown = control.begin_pairing("matrix", "@eve:example.org", "x").await.unwrap();
+    let known = control.people().begin_pairing("matrix", "@ada:example.org", "x").await.unwrap();
+    let unknown = control.people().begin_pairing("matrix", "@eve:example.org", "x").await.unwrap();
     assert_eq!(known.len(), unknown.len());
     assert_ne!(known, unknown);
     let mut refused = 0;
     for _ in 0..10 {
-        let asked = control.begin_pairing("matrix", "@eve:example.org", "x").await;
+        let asked = control.people().begin_pairing("matrix", "@eve:example.org", "x").await;
         refused += usize::from(asked.is_err());
     }
     assert_eq!(refused, 8, "one account gets three codes, then waits");
@@ -130,9 +135,16 @@ async fn a_conversation_leads_to_one_workspace_or_none() {
     assert_eq!((routed.user, routed.workspace), (people.ada.id, people.club.workspace));
     assert_eq!(routed.context.as_deref(), Some("general"));
 
-    let lists = people.world.control().context_lists(routed.workspace, routed.chat).await.unwrap();
+    let lists = people
+        .world
+        .control()
+        .contexts()
+        .context_lists(routed.workspace, routed.chat)
+        .await
+        .unwrap();
     assert_eq!(lists.tools, Names::Only(["ls".to_owned()].into()));
-    let own = people.world.control().context_lists(people.ada.workspace, C1).await.unwrap();
+    let own =
+        people.world.control().contexts().context_lists(people.ada.workspace, C1).await.unwrap();
     assert_eq!(own.tools, Names::All);
 }
 
@@ -156,13 +168,13 @@ async fn what_is_taken_away_counts_no_more() {
     let dm = Heard::Direct("!dm");
     let own = format!("member@workspace:{}", people.ada.workspace).parse().unwrap();
     let control = people.world.control();
-    let mut changes = control.access_changes();
-    control.take_role(&people.ada, &own, by_root(&people.ada)).await.unwrap();
+    let mut changes = control.people().access_changes();
+    control.people().take_role(&people.ada, &own, by_root(&people.ada)).await.unwrap();
     changes.next().await;
     assert_eq!(people.goes("@ada:example.org", dm).await, None);
 
     let account = cloister_control::account("matrix", "@bob:example.org", "").unwrap();
-    control.unlink_identity(&people.bob, &account, "root").await.unwrap();
+    control.people().unlink_identity(&people.bob, &account, "root").await.unwrap();
     changes.next().await;
     assert_eq!(people.goes("@bob:example.org", dm).await, None);
 }

@@ -131,9 +131,9 @@ impl Sessions {
         let control = self.world.control();
         let (token, _) = new_session_token(control, user, None).await.unwrap();
         match who {
-            "ended" => control.end_session(&token_hash(&token)).await.unwrap(),
+            "ended" => control.people().end_session(&token_hash(&token)).await.unwrap(),
             "expired" => {
-                control.end_session(&token_hash(&token)).await.unwrap();
+                control.people().end_session(&token_hash(&token)).await.unwrap();
                 let (kind, past) = (TokenKind::Session, control.store().clock.now_ms() - 1);
                 control.store().add_token(kind, &token_hash(&token), user.id, past).await.unwrap();
             }

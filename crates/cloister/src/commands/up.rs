@@ -133,7 +133,7 @@ async fn drain(
     tracing::info!("stopping: running turns may end first; asked once more, it stops at once");
     let orderly = async {
         built.control.drain().await;
-        built.control.tell_the_rest(TELL_TIME).await;
+        built.control.status().tell_the_rest(TELL_TIME).await;
         for surface in built.surfaces.all() {
             surface.stop().await;
         }
@@ -156,7 +156,7 @@ async fn drain(
         tracing::info!("some connections were still open and are dropped");
     }
     // Whatever the stop itself recorded is signed too.
-    built.control.close_audit(CLOSE_TIME).await;
+    built.control.audit().close_audit(CLOSE_TIME).await;
     if let Err(error) = built.control.store().close().await {
         tracing::warn!(error = with_causes(&error), "the database could not be closed in order");
     }

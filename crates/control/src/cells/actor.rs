@@ -18,7 +18,7 @@ use crate::commands;
 use crate::control::Control;
 use crate::error::ControlError;
 use crate::ports::{Exit, Role};
-use crate::reach::turn_row;
+use crate::tasks::turn_row;
 
 /// How often the coordinator may die while a message waits before the person is told.
 const MAX_DEATHS: u32 = 20;
@@ -123,7 +123,7 @@ pub(super) async fn run(
         };
         if !go_on {
             actor.stop_cell().await;
-            if control.stopping() || control.retire(key, &mut pokes) {
+            if control.stopping() || control.cells().retire(key, &mut pokes) {
                 return;
             }
             // Poked while it was stopping: look again.
@@ -191,7 +191,7 @@ impl Actor {
         let Some(cell) = &self.cell else {
             // Whoever was asked may have had something to do by then.
             if self.waiting.is_some() {
-                self.control.ask_for_room(self.workspace);
+                self.control.cells().ask_for_room(self.workspace);
             }
             return self.waiting.is_some();
         };
@@ -413,22 +413,22 @@ impl Actor {
                     break;
                 }
                 self.stop_cell().await;
-                self.control.clear_history(&row).await?;
+                self.control.cells().clear_history(&row).await?;
             } else if let Cause::Message { text, .. } = &row.cause
                 && let Some(command) = commands::parse(text)
             {
-                self.control.run_command(&row, command).await?;
+                self.control.commands().run_command(&row, command).await?;
             } else if self.deaths.get(&row.id).copied().unwrap_or(0) >= MAX_DEATHS {
                 let text = "Your agent ended again and again while it worked on this message. \
                             It was given up; the operator's log says more.";
-                self.control.fail_turn(&row, ErrorCode::Internal, text).await?;
+                self.control.cells().fail_turn(&row, ErrorCode::Internal, text).await?;
             } else {
                 owed.push(row);
             }
         }
-        if self.control.is_stopped() {
+        if self.control.stops().is_stopped() {
             for row in &owed {
-                self.control.tell_stopped(row).await?;
+                self.control.stops().tell_stopped(row).await?;
             }
             return Ok(());
         }
@@ -463,7 +463,7 @@ impl Actor {
             self.waiting = None;
         } else if self.waiting.is_none() {
             self.waiting = Some(slots.wait(self.workspace, most));
-            self.control.ask_for_room(self.workspace);
+            self.control.cells().ask_for_room(self.workspace);
         }
         slot
     }
@@ -471,8 +471,8 @@ impl Actor {
     /// Gives a row to the coordinator, if one is connected; else it is given when one is.
     async fn hand_over(&mut self, row: InboxItem) -> Result<(), ControlError> {
         let (id, owed) = (row.id, Owed::of(&row));
-        let waited = self.control.waited(row.received_at);
-        let prompt = self.control.context_prompt(self.workspace, row.chat).await?;
+        let waited = self.control.cells().waited(row.received_at);
+        let prompt = self.control.contexts().context_prompt(self.workspace, row.chat).await?;
         let trigger = Trigger { id: row.trigger()?, chat: row.chat, cause: row.cause, prompt };
         let turn = TurnId::of_trigger(&trigger.id);
         let Some(cell) = &mut self.cell else { return Ok(()) };
@@ -498,7 +498,7 @@ impl Actor {
             Cause::TasksEnded { .. } => false,
             Cause::Clear => true,
         };
-        let goes_on = !self.control.is_stopped() && !self.clearing;
+        let goes_on = !self.control.stops().is_stopped() && !self.clearing;
         in_order && !for_us && goes_on && self.hand_over(row).await.is_ok()
     }
 
@@ -508,7 +508,7 @@ impl Actor {
         let store = self.control.store();
         let rows = store.unanswered_in(self.workspace, self.chat).await.unwrap_or_default();
         for row in rows {
-            if let Err(error) = self.control.fail_turn(&row, code, text).await {
+            if let Err(error) = self.control.cells().fail_turn(&row, code, text).await {
                 tracing::error!(error = error.chain(), "a message could not be answered");
             }
         }
@@ -526,7 +526,7 @@ impl Actor {
         }
         drop(cell);
         self.control.metrics().exited(Role::Coordinator, if ended { "stopped" } else { "killed" });
-        self.control.clear_door(&sandbox_name((self.workspace, self.chat)));
+        self.control.cells().clear_door(&sandbox_name((self.workspace, self.chat)));
     }
 }
 

@@ -9,7 +9,7 @@ use crate::test_world::{C1, World};
 async fn message(world: &World, chat: ChatId, text: &str) -> InboxItem {
     let key = (world.ada.workspace, chat);
     let row = world.stored(key, &world.ada, text, None).await;
-    world.control.poke(key, Poke::Inbox);
+    world.control.cells().poke(key, Poke::Inbox);
     row
 }
 
@@ -55,8 +55,8 @@ async fn each_chat_has_a_coordinator_of_its_own_that_hears_of_no_other() {
     answered(&world, &first).await;
     let open = world.store().unanswered_in(world.ada.workspace, other).await.unwrap();
     assert_eq!(open.iter().map(|row| row.id).collect::<Vec<_>>(), [second.id]);
-    assert_eq!(world.control.live_cells(), [world.ada.workspace]);
-    assert_eq!(world.control.cell_memory(world.ada.workspace).await, Some(2), "of both");
+    assert_eq!(world.control.cells().live_cells(), [world.ada.workspace]);
+    assert_eq!(world.control.cells().cell_memory(world.ada.workspace).await, Some(2), "of both");
     end(&mut there, &second).await;
     answered(&world, &second).await;
 }
@@ -106,7 +106,7 @@ async fn a_clear_ends_the_coordinator_and_removes_what_it_kept() {
     std::fs::create_dir(folder.join("deep")).unwrap();
     std::os::unix::fs::symlink("/etc/passwd", folder.join("deep/link")).unwrap();
     std::fs::write(folder.join("files/mine.txt"), "mine").unwrap();
-    world.control.clear_chat(workspace, C1, "k").await.unwrap();
+    world.control.inbox().clear_chat(workspace, C1, "k").await.unwrap();
     let clear = world.store().unanswered_in(workspace, C1).await.unwrap().pop().unwrap();
     assert!(matches!(clear.cause, Cause::Clear));
     // It waits for the turn before it; the coordinator's word for it is nothing.

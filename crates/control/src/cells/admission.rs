@@ -12,9 +12,9 @@ use cloister_store::inbox::{InboxItem, InboxState};
 use cloister_store::tasks::Task;
 
 use super::ChatKey;
-use crate::control::Control;
+use crate::cells::Cells;
 use crate::error::ControlError;
-use crate::reach::ReachedTask;
+use crate::tasks::ReachedTask;
 
 /// A coordinator's request that may be carried out.
 pub(super) struct OfTurn {
@@ -26,7 +26,7 @@ pub(super) struct OfTurn {
     pub(super) task: Option<ReachedTask>,
 }
 
-impl Control {
+impl Cells {
     /// Admits a request of a chat's coordinator.
     pub(super) async fn admit_of_turn(
         &self,
@@ -41,12 +41,12 @@ impl Control {
             return Err(ControlError::refused(ErrorCode::BadRequest, message));
         }
         let row = self.open_turn(chat, request).await?;
-        let person = self.person_of(&row).await?;
+        let person = self.control.provenance().person_of(&row).await?;
         let task = match named_task(&request.ask) {
-            Some(id) => Some(self.task_within(chat, reach, id).await?),
+            Some(id) => Some(self.control.tasks().task_within(chat, reach, id).await?),
             None => None,
         };
-        let cell = self.cell(Part::Coordinator, person, chat.0, chat.1).await?;
+        let cell = self.control.gates().cell(Part::Coordinator, person, chat.0, chat.1).await?;
         let at = task.as_ref().map_or(chat.1, |task| task.task().chat);
         self.require_action(kind, &cell, at).await?;
         Ok(OfTurn { row, person, task })
@@ -66,14 +66,14 @@ impl Control {
             let message = "an executor sees its own task only";
             return Err(ControlError::refused(ErrorCode::Forbidden, message));
         }
-        let cell = self.cell_of_task(task).await?;
+        let cell = self.control.gates().cell_of_task(task).await?;
         self.require_action(kind, &cell, task.chat).await
     }
 
     /// The inbox row behind a request's turn, if it is an open one of this chat.
     async fn open_turn(&self, chat: ChatKey, request: &Request) -> Result<InboxItem, ControlError> {
         let row = match &request.turn {
-            Some(turn) => self.row_of_turn(turn).await?,
+            Some(turn) => self.control.tasks().row_of_turn(turn).await?,
             None => None,
         };
         let open = |row: &InboxItem| {
@@ -107,9 +107,13 @@ impl Control {
         call: CellCall,
         at: ChatId,
     ) -> Result<(), ControlError> {
-        let known = Known { stopped: self.is_stopped(), plan_pending: false, untrusted: false };
-        let place = self.place_of_chat(cell.place.workspace, at).await?;
-        self.require(&Question::cell(cell, &CellAsk::Chat(call), &place, known))
+        let known = Known {
+            stopped: self.control.stops().is_stopped(),
+            plan_pending: false,
+            untrusted: false,
+        };
+        let place = self.control.people().place_of_chat(cell.place.workspace, at).await?;
+        self.control.people().require(&Question::cell(cell, &CellAsk::Chat(call), &place, known))
     }
 
     /// The same for a task that a person starts by a command, without a coordinator.
@@ -119,7 +123,8 @@ impl Control {
         person: UserId,
         call: CellCall,
     ) -> Result<(), ControlError> {
-        let cell = self.cell(Part::Coordinator, person, row.workspace, row.chat).await?;
+        let cell =
+            self.control.gates().cell(Part::Coordinator, person, row.workspace, row.chat).await?;
         self.require_of_cell(&cell, call, row.chat).await
     }
 }

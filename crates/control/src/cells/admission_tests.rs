@@ -13,6 +13,7 @@ use tokio::sync::broadcast::Receiver;
 
 use super::*;
 use crate::cells::Poke;
+use crate::control::Control;
 use crate::hub::Said;
 use crate::options::CellOptions;
 use crate::test_cells::{FakeAgent, FakeCells};
@@ -58,7 +59,7 @@ impl Scene {
             new: true,
             ..ContextChange::default()
         };
-        world.control.change_context(club, "board", change, "root").await.unwrap();
+        world.control.contexts().change_context(club, "board", change, "root").await.unwrap();
         let board = chat_of("board").await;
         let bob = world.bob.clone();
         let ada = world.ada.clone();
@@ -69,7 +70,7 @@ impl Scene {
             ((club, board), &bob),
             ((ada.workspace, C1), &ada),
         ] {
-            world.control.prepare_workspace(chat.0, vec![chat.1]).await.unwrap();
+            world.control.cells().prepare_workspace(chat.0, vec![chat.1]).await.unwrap();
             let files = world.control.layout().chat_files(chat.0, chat.1);
             std::fs::write(
                 files.join("treasure.txt"),
@@ -80,9 +81,13 @@ impl Scene {
             places.push(Place { chat, person: person.clone(), heard });
         }
         let scheduler = world.control.clone();
-        world.control.inner.crew.go("scheduler", async move { scheduler.schedule_tasks().await });
+        world
+            .control
+            .inner
+            .crew
+            .go("scheduler", async move { scheduler.tasks().schedule_tasks().await });
         let row = world.stored(places[0].chat, &bob, "stay", None).await;
-        world.control.poke(places[0].chat, Poke::Inbox);
+        world.control.cells().poke(places[0].chat, Poke::Inbox);
         let own = places[0].chat;
         let coordinator =
             cells.agent(|who| (who.workspace, who.chat) == own && who.task.is_none()).await;
@@ -100,7 +105,7 @@ impl Scene {
         let row = self.world.stored(*chat, person, "hello", None).await;
         let turn = TurnId::of_trigger(&row.trigger().unwrap());
         if place == 0 {
-            self.control().poke(*chat, Poke::Inbox);
+            self.control().cells().poke(*chat, Poke::Inbox);
             loop {
                 match self.coordinator.hear().await.unwrap() {
                     Downlink::Trigger(trigger) if TurnId::of_trigger(&trigger.id) == turn => break,
@@ -141,7 +146,7 @@ impl Scene {
     /// Ends what a case left behind: executors are few.
     async fn clear_away(&self) {
         for workspace in [self.places[0].chat.0, self.places[3].chat.0] {
-            self.control().cancel_tasks(workspace, None, "the test").await.unwrap();
+            self.control().tasks().cancel_tasks(workspace, None, "the test").await.unwrap();
         }
     }
 
@@ -313,12 +318,12 @@ async fn coordinator_gets(scene: &mut Scene, kind: CellRequest, place: usize) ->
         let id = last.as_str().strip_prefix("t-").unwrap().parse().unwrap();
         let before = scene.state().await;
         scene.coordinator.say(Uplink::Accepted { id }).await;
-        while scene.control().row_of_turn(&last).await.unwrap().unwrap().state
+        while scene.control().tasks().row_of_turn(&last).await.unwrap().unwrap().state
             != InboxState::Journaled
         {
             tokio::task::yield_now().await;
         }
-        let row = scene.control().row_of_turn(&turn).await.unwrap().unwrap();
+        let row = scene.control().tasks().row_of_turn(&turn).await.unwrap().unwrap();
         assert_ne!(before, scene.state().await);
         return row.state == InboxState::Journaled;
     }

@@ -72,10 +72,11 @@ impl Cell {
     ) -> Result<Self, ControlError> {
         let (workspace, chat) = key;
         let user = control.store().user_of(workspace).await?;
-        control.prepare_workspace(workspace, vec![chat]).await?;
+        control.cells().prepare_workspace(workspace, vec![chat]).await?;
         let name = sandbox_name(key);
         let who = Principal { user: user.id, workspace, chat, task: None };
-        let Doorway { socket, connections, door } = control.open_door(&name, who, WAY_OUT)?;
+        let Doorway { socket, connections, door } =
+            control.cells().open_door(&name, who, WAY_OUT)?;
         let layout = control.layout();
         let only = layout
             .only_chat(&name, chat)
@@ -89,7 +90,7 @@ impl Cell {
             cwd: WORKSPACE_PATH.into(),
             limits: control.inner.parts.cells.coordinator_limits(),
         };
-        let sandbox = control.launch_sandbox(spec).await?;
+        let sandbox = control.cells().launch_sandbox(spec).await?;
         Ok(Self {
             sandbox,
             connections,

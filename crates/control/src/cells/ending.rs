@@ -9,7 +9,7 @@ use cloister_protocol::{
 use cloister_store::inbox::InboxItem;
 
 use super::Poke;
-use crate::control::Control;
+use crate::cells::Cells;
 use crate::error::ControlError;
 
 /// A turn that is owed to someone: what its end needs of its inbox row.
@@ -31,7 +31,7 @@ impl Owed {
             row: row.id,
             workspace: row.workspace,
             chat: row.chat,
-            message: crate::intake::client_id(row),
+            message: crate::inbox::client_id(row),
             told: match row.cause {
                 Cause::Clear => false,
                 Cause::Message { .. } | Cause::TasksEnded { .. } => true,
@@ -41,7 +41,7 @@ impl Owed {
     }
 }
 
-impl Control {
+impl Cells {
     /// Stores the end of a turn once and tells whoever looks.
     pub(crate) async fn finish_turn(&self, owed: &Owed, mut end: End) -> Result<(), ControlError> {
         let turn = end.turn.clone();
@@ -49,12 +49,12 @@ impl Control {
         end.message = owed.message.clone();
         let frame = owed.told.then_some(AgentFrame::End(end));
         let chat = (owed.workspace, owed.chat);
-        let ended = self.store().end_turn(owed.row, chat, &turn, frame.as_ref()).await?;
+        let ended = self.control.store().end_turn(owed.row, chat, &turn, frame.as_ref()).await?;
         if ended.told.is_some() || !owed.told {
             self.note_turn(owed, &turn, usage, error);
         }
         if let Some(item) = ended.told {
-            self.hub().say_stored(item);
+            self.control.hub().say_stored(item);
         }
         if ended.woke.is_some() {
             self.poke((owed.workspace, owed.chat), Poke::Inbox);
@@ -65,13 +65,13 @@ impl Control {
     /// Starts a chat's context anew, when its coordinator is gone: what it has kept is removed, and only then
     /// does what was said before count no more. Nobody has to believe that a coordinator forgets.
     pub(super) async fn clear_history(&self, row: &InboxItem) -> Result<(), ControlError> {
-        let (workspace, chat, layout) = (row.workspace, row.chat, self.layout().clone());
+        let (workspace, chat, layout) = (row.workspace, row.chat, self.control.layout().clone());
         let failed = "the journal of a chat could not be removed";
         let removed =
             tokio::task::spawn_blocking(move || layout.forget_journal(workspace, chat)).await;
         let removed = removed.unwrap_or_else(|join| Err(std::io::Error::other(join)));
         removed.map_err(ControlError::io(failed))?;
-        self.store().history_cleared(workspace, chat).await?;
+        self.control.store().history_cleared(workspace, chat).await?;
         let end = End {
             turn: TurnId::of_trigger(&row.trigger()?),
             message: None,
@@ -85,7 +85,7 @@ impl Control {
     /// Counts and logs a turn that has ended.
     fn note_turn(&self, owed: &Owed, turn: &TurnId, usage: Usage, error: Option<ErrorCode>) {
         let took = self.waited(owed.received_at);
-        self.metrics().turn_ended(owed.workspace, owed.row, error, took);
+        self.control.metrics().turn_ended(owed.workspace, owed.row, error, took);
         tracing::info!(
             workspace = %owed.workspace,
             chat = %owed.chat,
@@ -100,7 +100,7 @@ impl Control {
 
     /// How long it is since this time of the database.
     pub(crate) fn waited(&self, since: i64) -> Duration {
-        let ms = self.store().clock.now_ms().saturating_sub(since);
+        let ms = self.control.store().clock.now_ms().saturating_sub(since);
         Duration::from_millis(u64::try_from(ms).unwrap_or(0))
     }
 

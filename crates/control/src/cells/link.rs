@@ -10,6 +10,7 @@ use cloister_protocol::link::{Downlink, Uplink};
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 
+use crate::cells::Cells;
 use crate::control::Control;
 use crate::error::ControlError;
 use crate::ports::{
@@ -43,27 +44,27 @@ impl LinkSide for LinkSlot {
     }
 
     fn refused(&self, refused: RefusedEgress) {
-        self.control.hear_of_refusal(self.who, refused);
+        self.control.egress().hear_of_refusal(self.who, refused);
     }
 
     fn gate(&self, outward: Outward) -> BoxFuture<'_, Gated> {
-        Box::pin(self.control.gate_outward(self.who, outward))
+        Box::pin(self.control.gates().gate_outward(self.who, outward))
     }
 
     fn models(&self) -> BoxFuture<'_, Names> {
-        Box::pin(self.control.models_of(self.who))
+        Box::pin(self.control.contexts().models_of(self.who))
     }
 
     fn lost(&self, host: Host) -> BoxFuture<'_, ()> {
-        Box::pin(self.control.lose_host(self.who, host))
+        Box::pin(self.control.provenance().lose_host(self.who, host))
     }
 
     fn out_of_budget(&self, over: OverBudget) -> BoxFuture<'_, More> {
-        Box::pin(self.control.out_of_budget(self.who, over))
+        Box::pin(self.control.tasks().out_of_budget(self.who, over))
     }
 
     fn came_in(&self, content: CameIn) -> BoxFuture<'_, Result<(), NotRecorded>> {
-        Box::pin(self.control.content_came_in(self.who, content))
+        Box::pin(self.control.provenance().content_came_in(self.who, content))
     }
 }
 
@@ -74,7 +75,7 @@ pub(crate) struct Doorway {
     pub(crate) door: Box<dyn OpenDoor>,
 }
 
-impl Control {
+impl Cells {
     /// Opens the door of a sandbox, in a run directory made anew.
     pub(crate) fn open_door(
         &self,
@@ -83,13 +84,14 @@ impl Control {
         egress: Egress,
     ) -> Result<Doorway, ControlError> {
         let run_dir = self
+            .control
             .layout()
             .sandbox_run(name)
             .map_err(ControlError::io("the run directory of a sandbox could not be made"))?;
         let socket = run_dir.join("door.sock");
         let (connected, connections) = mpsc::channel(4);
-        let slot = LinkSlot { connected, control: self.clone(), who };
-        let doors = &self.inner.parts.doors;
+        let slot = LinkSlot { connected, control: self.control.clone(), who };
+        let doors = &self.control.inner.parts.doors;
         let door = doors
             .open(socket.clone(), who, egress, Arc::new(slot))
             .map_err(ControlError::io("the door of a sandbox could not be opened"))?;
@@ -99,6 +101,6 @@ impl Control {
     /// Removes the run directory of a sandbox that has ended.
     pub(crate) fn clear_door(&self, name: &str) {
         // What can't be removed now is cleared at the next start.
-        drop(std::fs::remove_dir_all(self.layout().run().join(name)));
+        drop(std::fs::remove_dir_all(self.control.layout().run().join(name)));
     }
 }

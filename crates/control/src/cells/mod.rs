@@ -11,6 +11,7 @@ mod admission;
 mod cell;
 mod ending;
 mod link;
+mod quota;
 mod requests;
 mod slots;
 
@@ -21,7 +22,7 @@ use cloister_protocol::{ChatId, TurnId, WorkspaceId};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::control::Control;
+use crate::control::part;
 use crate::ports::{Inhabitant, LaunchError, Sandbox, SandboxSpec};
 
 pub(crate) use ending::Owed;
@@ -74,7 +75,12 @@ impl Idle {
     }
 }
 
-impl Control {
+part! {
+    /// The cells: their coordinators, their doors and what their chats are owed.
+    pub struct Cells;
+}
+
+impl Cells {
     /// Launches a sandbox, and counts it.
     pub(crate) async fn launch_sandbox(
         &self,
@@ -84,10 +90,10 @@ impl Control {
             Inhabitant::Agent(role) => (Some(role), Instant::now()),
             Inhabitant::Connector(_) => (None, Instant::now()),
         };
-        let launched = self.inner.parts.backend.launch(spec).await;
+        let launched = self.control.inner.parts.backend.launch(spec).await;
         match (&launched, role) {
-            (Ok(_), Some(role)) => self.metrics().launched(role, began.elapsed()),
-            (Err(_), Some(role)) => self.metrics().launch_failed(role),
+            (Ok(_), Some(role)) => self.control.metrics().launched(role, began.elapsed()),
+            (Err(_), Some(role)) => self.control.metrics().launch_failed(role),
             (_, None) => {}
         }
         launched
@@ -95,10 +101,10 @@ impl Control {
 
     /// Wakes the actor of a chat, or makes one.
     pub(crate) fn poke(&self, chat: ChatKey, poke: Poke) {
-        if self.stopping() {
+        if self.control.stopping() {
             return;
         }
-        let mut actors = self.inner.actors();
+        let mut actors = self.control.inner.actors();
         let poke = match actors.get(&chat) {
             None => poke,
             Some(known)
@@ -118,13 +124,13 @@ impl Control {
         drop(pokes.try_send(poke));
         let idle = Idle::default();
         actors.insert(chat, KnownActor { pokes, idle: idle.clone() });
-        let control = self.clone();
-        self.inner.crew.go("chat", actor::run(control, chat, idle, receiver));
+        let control = self.control.clone();
+        self.control.inner.crew.go("chat", actor::run(control, chat, idle, receiver));
     }
 
     /// Forgets an actor that has nothing to do, unless it was poked meanwhile.
     pub(crate) fn retire(&self, chat: ChatKey, pokes: &mut mpsc::Receiver<Poke>) -> bool {
-        let mut actors = self.inner.actors();
+        let mut actors = self.control.inner.actors();
         if !pokes.is_empty() {
             return false;
         }
@@ -135,7 +141,7 @@ impl Control {
 
     /// Asks the coordinator of this workspace that has been idle for longest to make room.
     fn ask_for_room(&self, workspace: WorkspaceId) {
-        let actors = self.inner.actors();
+        let actors = self.control.inner.actors();
         let of_workspace = actors.iter().filter(|((of, _), _)| *of == workspace);
         let idle = of_workspace.filter_map(|(_, known)| Some((known.idle.since()?, known)));
         if let Some((_, known)) = idle.min_by_key(|(since, _)| *since) {
@@ -146,7 +152,7 @@ impl Control {
 
     /// The chats whose coordinator has an actor.
     pub(crate) fn live_chats(&self) -> Vec<ChatKey> {
-        self.inner.actors().keys().copied().collect()
+        self.control.inner.actors().keys().copied().collect()
     }
 
     /// The workspaces of which a coordinator has an actor.
@@ -159,7 +165,7 @@ impl Control {
     }
 
     fn actors_of(&self, workspace: WorkspaceId) -> Vec<mpsc::Sender<Poke>> {
-        let actors = self.inner.actors();
+        let actors = self.control.inner.actors();
         let of_workspace = actors.iter().filter(|((of, _), _)| *of == workspace);
         of_workspace.map(|(_, known)| known.pokes.clone()).collect()
     }

@@ -6,10 +6,11 @@ use cloister_store::tasks::{NewTask, Task};
 
 use super::ChatKey;
 use super::admission::OfTurn;
+use crate::cells::Cells;
 use crate::control::Control;
 use crate::error::ControlError;
 use crate::gates::{Proposed, Proposing, mark_text};
-use crate::reach::ReachedTask;
+use crate::tasks::ReachedTask;
 
 /// How many ended tasks a list still shows.
 const LISTED_TASKS: u32 = 20;
@@ -39,7 +40,7 @@ async fn try_answer(
     chat: ChatKey,
     request: &Request,
 ) -> Result<Reply, ControlError> {
-    let admitted = control.admit_of_turn(chat, request).await?;
+    let admitted = control.cells().admit_of_turn(chat, request).await?;
     match &request.ask {
         Asked::Delegate { .. } => delegate(control, admitted, request).await,
         Asked::ListTasks => {
@@ -55,13 +56,13 @@ async fn try_answer(
         Asked::CancelTasks { .. } => {
             let by = "the coordinator";
             let tasks = match &admitted.task {
-                Some(task) => control.cancel_task(task, by).await?,
-                None => control.cancel_tasks(chat.0, Some(chat.1), by).await?,
+                Some(task) => control.tasks().cancel_task(task, by).await?,
+                None => control.tasks().cancel_tasks(chat.0, Some(chat.1), by).await?,
             };
             Ok(Reply::Cancelled { tasks })
         }
         Asked::SendFile { path, name } => {
-            let file = crate::sending::FileToSend {
+            let file = crate::tasks::FileToSend {
                 chat,
                 turn: request.turn.as_ref().map(ToString::to_string).unwrap_or_default(),
                 task: None,
@@ -69,11 +70,11 @@ async fn try_answer(
                 name: name.clone(),
                 request: (scope(chat), request.id.to_string()),
             };
-            Ok(Reply::Sent { file: control.send_file(file).await? })
+            Ok(Reply::Sent { file: control.tasks().send_file(file).await? })
         }
         Asked::Propose { what, path, text, why } => {
             let proposing = Proposing { what: *what, path, text, why };
-            match control.propose_from_turn(&admitted.row, &proposing).await? {
+            match control.gates().propose_from_turn(&admitted.row, &proposing).await? {
                 Proposed::Kept { path } => Ok(Reply::Kept { path }),
                 // A turn does not wait for people.
                 Proposed::Asked(approval) => Err(ControlError::refused(
@@ -107,7 +108,7 @@ async fn delegate(
     let Asked::Delegate { title, instructions, risky, hosts, secrets } = &request.ask else {
         return Err(ControlError::refused(ErrorCode::BadRequest, "there is nothing to delegate"));
     };
-    let marks = control.heard_in(&row).await?;
+    let marks = control.provenance().heard_in(&row).await?;
     let chat = (row.workspace, row.chat);
     let (words, files) = match row.cause {
         Cause::Message { text, attachments, .. } => (text, attachments),
@@ -132,7 +133,7 @@ async fn delegate(
         secrets: secrets.clone(),
         marks: marks.iter().map(mark_text).collect(),
     };
-    let task = control.new_task(task, &scope(chat), request.id.as_str()).await?;
+    let task = control.cells().new_task(task, &scope(chat), request.id.as_str()).await?;
     Ok(Reply::Delegated { task: task.id, state: task.state })
 }
 
@@ -151,7 +152,7 @@ fn policy_says_risky(words: &str) -> bool {
     matches!(cloister_policy::of_request(words), cloister_policy::Risk::Risky { .. })
 }
 
-impl Control {
+impl Cells {
     /// Queues a task within the limits of its workspace.
     pub(crate) async fn new_task(
         &self,
@@ -168,23 +169,23 @@ impl Control {
         }
         task.title = short_title(&task);
         // Asked again, it is not a new one that the limit could refuse.
-        if let Some(made) = self.store().delegated_before(scope, request).await? {
+        if let Some(made) = self.control.store().delegated_before(scope, request).await? {
             return Ok(made);
         }
-        let open = self.store().open_tasks(task.workspace).await?;
-        if open.len() >= self.work().max_open_tasks {
+        let open = self.control.store().open_tasks(task.workspace).await?;
+        if open.len() >= self.control.work().max_open_tasks {
             return Err(ControlError::with_fix(
                 ErrorCode::Busy,
                 format!("{} tasks are open already", open.len()),
                 "wait for some to end, or cancel some with /cancel",
             ));
         }
-        let task = self.store().delegate(task, scope, request).await?;
+        let task = self.control.store().delegate(task, scope, request).await?;
         // What it came from is in the chat's files from now on.
-        self.inner.gates.forget_chat(task.workspace, task.chat);
+        self.control.inner.gates.forget_chat(task.workspace, task.chat);
         if task.state == TaskState::Queued {
-            self.tell_task(&task, "queued");
-            self.inner.task_signal.notify_one();
+            self.control.tasks().tell_task(&task, "queued");
+            self.control.inner.task_signal.notify_one();
         }
         Ok(task)
     }

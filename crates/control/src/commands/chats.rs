@@ -10,7 +10,7 @@ use cloister_store::inbox::{InboxItem, InboxState};
 
 use super::Verb;
 use super::run::{Here, line};
-use crate::control::Control;
+use crate::control::part;
 use crate::error::ControlError;
 
 /// The longest chat title.
@@ -31,7 +31,12 @@ pub(super) enum Shows {
     Threads,
 }
 
-impl Control {
+part! {
+    /// The chats: made, named, shown, archived.
+    pub struct Chats;
+}
+
+impl Chats {
     /// Makes a chat for web and terminal.
     pub async fn new_chat(
         &self,
@@ -39,8 +44,8 @@ impl Control {
         title: &str,
         key: Option<&str>,
     ) -> Result<Chat, ControlError> {
-        let chat = self.store().new_chat(workspace, title, key).await?;
-        self.chats_changed();
+        let chat = self.control.store().new_chat(workspace, title, key).await?;
+        self.control.surfaces().chats_changed();
         Ok(chat)
     }
 
@@ -51,8 +56,8 @@ impl Control {
         chat: ChatId,
         title: &str,
     ) -> Result<Chat, ControlError> {
-        let chat = self.store().rename_chat(workspace, chat, title).await?;
-        self.chats_changed();
+        let chat = self.control.store().rename_chat(workspace, chat, title).await?;
+        self.control.surfaces().chats_changed();
         Ok(chat)
     }
 
@@ -63,8 +68,8 @@ impl Control {
         chat: ChatId,
         archived: bool,
     ) -> Result<Chat, ControlError> {
-        let chat = self.store().archive_chat(workspace, chat, archived).await?;
-        self.chats_changed();
+        let chat = self.control.store().archive_chat(workspace, chat, archived).await?;
+        self.control.surfaces().chats_changed();
         Ok(chat)
     }
 
@@ -85,11 +90,17 @@ impl Control {
         let chat = match shows {
             Shows::One => {
                 let lobby = conversation.id;
-                self.store().new_chat_in_lobby(row.workspace, &title(rest), &key, lobby).await?
+                self.control
+                    .store()
+                    .new_chat_in_lobby(row.workspace, &title(rest), &key, lobby)
+                    .await?
             }
             Shows::Rooms | Shows::Topics => {
                 let room = (conversation.connector, here.by);
-                self.store().new_chat_with_room(row.workspace, &title(rest), &key, room).await?
+                self.control
+                    .store()
+                    .new_chat_with_room(row.workspace, &title(rest), &key, room)
+                    .await?
             }
             Shows::Threads => {
                 let message = "a chat in this conversation is a topic or thread of it";
@@ -97,7 +108,7 @@ impl Control {
                 return Err(ControlError::with_fix(ErrorCode::BadRequest, message, fix));
             }
         };
-        self.chats_changed();
+        self.control.surfaces().chats_changed();
         let sign = here.sign();
         let coming = match shows {
             Shows::One => format!(
@@ -125,13 +136,13 @@ impl Control {
         if here.is_shared() && id != row.chat {
             return Err(unknown());
         }
-        let chat = match self.store().chat(row.workspace, id).await {
+        let chat = match self.control.store().chat(row.workspace, id).await {
             Ok(chat) => chat,
             Err(cloister_store::StoreError::NotFound { .. }) => return Err(unknown()),
             Err(error) => return Err(error.into()),
         };
-        let place = self.place_of_chat(row.workspace, id).await?;
-        self.require(&Request::chat(&here.person, ChatCall::Read, &place, id))?;
+        let place = self.control.people().place_of_chat(row.workspace, id).await?;
+        self.control.people().require(&Request::chat(&here.person, ChatCall::Read, &place, id))?;
         let Some(lobby) = here.conversation.as_ref() else {
             let shown = self.shown_on(row.workspace, &chat, here).await?;
             return Ok(format!("{}{shown}. It is opened from the list of chats.", named(&chat)));
@@ -154,7 +165,7 @@ impl Control {
             };
             return Ok(format!("{}{shown} {there}", named(&chat)));
         }
-        self.store().show_in_lobby(lobby.id, id, &row.id.to_string()).await?;
+        self.control.store().show_in_lobby(lobby.id, id, &row.id.to_string()).await?;
         let sign = here.sign();
         let archived = if chat.archived {
             format!(" It is archived: {sign}archive undo opens it again.")
@@ -177,7 +188,7 @@ impl Control {
         if here.is_shared() || chat.id == row.chat {
             return Ok(THERE.to_owned());
         }
-        let room = self.store().room_of_chat(connector, (row.workspace, chat.id)).await?;
+        let room = self.control.store().room_of_chat(connector, (row.workspace, chat.id)).await?;
         let sign = here.sign();
         Ok(match room {
             _ if chat.archived => {
@@ -192,8 +203,8 @@ impl Control {
                 ),
             },
             None => {
-                self.store().want_rooms(connector, here.by, row.workspace).await?;
-                self.chats_changed();
+                self.control.store().want_rooms(connector, here.by, row.workspace).await?;
+                self.control.surfaces().chats_changed();
                 "has no conversation yet: it is being opened.".to_owned()
             }
         })
@@ -208,7 +219,7 @@ impl Control {
         if here.is_shared() {
             return Ok(String::new());
         }
-        let shown = self.store().shown_chats(workspace).await?;
+        let shown = self.control.store().shown_chats(workspace).await?;
         let on: Vec<String> = shown
             .into_iter()
             .filter(|shown| shown.chat == chat.id)
@@ -227,7 +238,7 @@ impl Control {
         Ok(match conversation.kind {
             ConversationKind::Shared => Shows::Threads,
             ConversationKind::Room | ConversationKind::Lobby => {
-                let home = self.store().home(conversation.connector, here.by).await?;
+                let home = self.control.store().home(conversation.connector, here.by).await?;
                 match (home, conversation.kind) {
                     (Some(_), _) => Shows::Topics,
                     (None, ConversationKind::Lobby) => Shows::One,
@@ -248,12 +259,12 @@ impl Control {
         if !turns || row.conversation.is_none() || row.state == InboxState::Answered {
             return Ok(());
         }
-        let here = self.here(row).await?;
+        let here = self.control.commands().here(row).await?;
         let is_lobby =
             here.conversation.as_ref().is_some_and(|c| c.kind == ConversationKind::Lobby);
         if is_lobby && self.shows_chats(&here).await? == Shows::One {
             // What can't be done is said by the command.
-            if let Err(error) = self.answer_command(row, &here, &typed).await {
+            if let Err(error) = self.control.commands().answer_command(row, &here, &typed).await {
                 tracing::debug!(error = error.chain(), "a lobby is not turned");
             }
         }
@@ -293,8 +304,13 @@ impl Control {
         }
         self.administers_if_shared(here, "a chat is put away or taken out")?;
         if chat != row.chat {
-            let place = self.place_of_chat(row.workspace, chat).await?;
-            self.require(&Request::chat(&here.person, ChatCall::Change, &place, chat))?;
+            let place = self.control.people().place_of_chat(row.workspace, chat).await?;
+            self.control.people().require(&Request::chat(
+                &here.person,
+                ChatCall::Change,
+                &place,
+                chat,
+            ))?;
         }
         let changed = self.archive_chat(row.workspace, chat, archived).await?.id;
         if !archived {
@@ -322,8 +338,8 @@ impl Control {
         row: &InboxItem,
         here: &Here,
     ) -> Result<String, ControlError> {
-        let chats = self.store().chats(row.workspace).await?;
-        let shown = self.store().shown_chats(row.workspace).await?;
+        let chats = self.control.store().chats(row.workspace).await?;
+        let shown = self.control.store().shown_chats(row.workspace).await?;
         let mut text = String::new();
         let one = self.shows_chats(here).await? == Shows::One;
         let listed = |chat: &&Chat| !chat.archived && (!here.is_shared() || chat.id == row.chat);
@@ -360,17 +376,19 @@ impl Control {
             return Ok(());
         }
         let call = WorkspaceCall::ChangeSettings;
-        self.require(&Request::workspace(&here.person, call, &here.place)).map_err(|refused| {
-            tracing::debug!(
-                error = refused.chain(),
-                "a command in a shared conversation is refused"
-            );
-            ControlError::with_fix(
-                ErrorCode::Forbidden,
-                format!("others use this conversation too: {what} only by who administers it"),
-                "write to me in a conversation of your own for a chat of your own",
-            )
-        })
+        self.control.people().require(&Request::workspace(&here.person, call, &here.place)).map_err(
+            |refused| {
+                tracing::debug!(
+                    error = refused.chain(),
+                    "a command in a shared conversation is refused"
+                );
+                ControlError::with_fix(
+                    ErrorCode::Forbidden,
+                    format!("others use this conversation too: {what} only by who administers it"),
+                    "write to me in a conversation of your own for a chat of your own",
+                )
+            },
+        )
     }
 }
 

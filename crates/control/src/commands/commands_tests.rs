@@ -62,7 +62,7 @@ impl<'a> Typing<'a> {
     }
 
     async fn said_to(&self, row: &InboxItem, text: &str) -> (String, Option<ErrorCode>) {
-        self.world.control.said_to(row, &parse(text).unwrap()).await.unwrap()
+        self.world.control.commands().said_to(row, &parse(text).unwrap()).await.unwrap()
     }
 
     async fn types(&self, text: &str) -> (String, Option<ErrorCode>) {
@@ -130,7 +130,7 @@ async fn help_is_short_grouped_and_spelled_for_its_surface() {
     assert!(matrix.is_refused("!help cancle").await.contains("!help cancel"));
     assert_eq!(
         matrix.gets("!start").await,
-        world.control.welcome(world.ada.id, "matrix").await.unwrap()
+        world.control.surfaces().welcome(world.ada.id, "matrix").await.unwrap()
     );
 }
 
@@ -139,7 +139,7 @@ async fn help_is_short_grouped_and_spelled_for_its_surface() {
 async fn a_new_chat_wants_a_room_once() {
     let world = World::new().await;
     let ada = Typing::direct(&world, &world.ada, ADA).await;
-    let mut changes = world.control.chat_changes();
+    let mut changes = world.control.surfaces().chat_changes();
     let row = ada.row("!new Taxes 2026").await;
     let (said, _) = ada.said_to(&row, "!new Taxes 2026").await;
     assert!(said.starts_with("C2 “Taxes 2026”:"), "{said}");
@@ -167,7 +167,7 @@ async fn a_room_is_to_show_what_its_chat_became() {
     let room = world.room_of(&world.ada, C1, "!room").await;
     world.store().set_shown(room.id, "", false).await.unwrap();
     let ada = Typing::heard(&world, &world.ada, ADA, Heard::Direct("!room")).await;
-    let mut changes = world.control.chat_changes();
+    let mut changes = world.control.surfaces().chat_changes();
     assert_eq!(ada.gets("!rename Taxes").await, "C1 is now “Taxes”.");
     changes.next().await;
     let mend = world.store().conversations_to_mend(world.connector.id).await.unwrap();
@@ -176,7 +176,7 @@ async fn a_room_is_to_show_what_its_chat_became() {
     let said = ada.gets("!archive").await;
     assert!(said.starts_with("C1 is archived.") && said.contains("stays readable"), "{said}");
     changes.next().await;
-    world.control.archive_chat(world.ada.workspace, C1, false).await.unwrap();
+    world.control.chats().archive_chat(world.ada.workspace, C1, false).await.unwrap();
     changes.next().await;
     let bobs = world.store().new_chat(world.bob.workspace, "", None).await.unwrap().id;
     ada.is_refused(&format!("!archive {bobs}")).await;
@@ -188,9 +188,9 @@ async fn a_room_is_to_show_what_its_chat_became() {
 async fn a_command_is_taken_in_an_archived_chat_and_talk_is_not() {
     let world = World::new().await;
     let speaker = world.speaker(ADA, Heard::Direct("!dm")).await;
-    world.control.archive_chat(world.ada.workspace, C1, true).await.unwrap();
+    world.control.chats().archive_chat(world.ada.workspace, C1, true).await.unwrap();
     let say = |id: &str, text: &str| {
-        world.control.receive(crate::IncomingMessage {
+        world.control.inbox().receive(crate::IncomingMessage {
             surface: "matrix",
             workspace: speaker.workspace,
             chat: speaker.chat,
@@ -212,7 +212,7 @@ async fn a_command_is_taken_in_an_archived_chat_and_talk_is_not() {
     let rows = world.store().unanswered(speaker.workspace).await.unwrap();
     assert!(rows.len() <= 1, "{rows:?}");
     let ada = Typing::heard(&world, &world.ada, ADA, Heard::Direct("!dm")).await;
-    world.control.archive_chat(world.ada.workspace, C1, true).await.unwrap();
+    world.control.chats().archive_chat(world.ada.workspace, C1, true).await.unwrap();
     assert_eq!(ada.gets("!archive undo").await, "C1 is open again.");
     assert_eq!(ada.gets("!new").await, "C2: its room is being opened, and you are invited to it.");
     assert_eq!(ada.gets("!archive C2").await, "C2 is archived. Its files and history stay.");
@@ -422,7 +422,7 @@ async fn a_clear_is_of_one_chat_alone() {
 #[tokio::test]
 async fn settings_say_how_a_person_is_set_up() {
     let world = World::new().await;
-    world.control.allow_egress(world.ada.id, "example.org", "ada").await.unwrap();
+    world.control.egress().allow_egress(world.ada.id, "example.org", "ada").await.unwrap();
     let ada = Typing::direct(&world, &world.ada, ADA).await;
     let said = ada.gets("!settings").await;
     for part in [
@@ -458,7 +458,7 @@ async fn a_command_is_answered_where_it_was_typed() {
     let world = World::new().await;
     let ada = Typing::direct(&world, &world.ada, ADA).await;
     let row = ada.row("!nonsense").await;
-    world.control.run_command(&row, parse("!nonsense").unwrap()).await.unwrap();
+    world.control.commands().run_command(&row, parse("!nonsense").unwrap()).await.unwrap();
     let conversation = ada.conversation.unwrap().id;
     let told = world.store().to_tell(conversation).await.unwrap();
     let [told] = told.as_slice() else { panic!("{told:?}") };

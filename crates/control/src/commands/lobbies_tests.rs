@@ -24,7 +24,7 @@ async fn a_lobby_is_turned_by_new_and_chats() {
     let said = telegram.answers("m4", "/chats C9").await;
     assert!(said.contains("there is no chat C9"), "{said}");
     assert_eq!(telegram.lobby().await.chat, C1);
-    world.control.archive_chat(world.ada.workspace, C2, true).await.unwrap();
+    world.control.chats().archive_chat(world.ada.workspace, C2, true).await.unwrap();
     let said = telegram.answers("m5", "/chats C2").await;
     assert!(said.contains("It is archived"), "{said}");
 }
@@ -43,7 +43,7 @@ async fn what_is_written_next_is_for_the_chat_that_is_shown() {
     assert!(receipt.duplicate, "it was written in C1, and the lobby shows C2");
     let stored = async |id: &str| {
         let id = id.parse().unwrap();
-        world.control.stored_message("telegram", &again, &id).await.unwrap()
+        world.control.inbox().stored_message("telegram", &again, &id).await.unwrap()
     };
     assert_eq!(stored("m1").await.unwrap().chat, C1);
     assert_eq!(stored("m2").await.unwrap().chat, C2);

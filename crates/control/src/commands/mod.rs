@@ -10,8 +10,16 @@ mod spelling;
 mod stop;
 mod tasks;
 
+use crate::control::part;
+
+pub use chats::Chats;
 pub(crate) use chats::title;
 pub(crate) use spelling::{nearest, prefix, spell_commands};
+
+part! {
+    /// The commands, carried out.
+    pub(crate) struct Commands;
+}
 
 /// A command and its help line.
 pub struct Command {

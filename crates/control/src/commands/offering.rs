@@ -9,7 +9,7 @@ use cloister_store::tasks::Task;
 use super::chats::Shows;
 use super::run::Here;
 use super::{Verb, parse};
-use crate::control::Control;
+use crate::commands::Commands;
 use crate::error::ControlError;
 use crate::surfaces::words::short;
 use crate::surfaces::{Button, Press};
@@ -21,7 +21,7 @@ const MOST_QUESTIONS: usize = 5;
 /// What of a title is on a button, in characters.
 const TITLE_CHARS: usize = 28;
 
-impl Control {
+impl Commands {
     /// The buttons below the answer to a message: none unless it was a command that has some.
     pub(crate) async fn buttons_below(&self, row: &InboxItem) -> Result<Vec<Button>, ControlError> {
         let Cause::Message { text, .. } = &row.cause else { return Ok(Vec::new()) };
@@ -55,7 +55,7 @@ impl Control {
             Verb::Settings => settings_buttons(&here),
             Verb::Status => {
                 let mut buttons = self.task_buttons(row, &here).await?;
-                let pending = self.store().pending_approvals(row.workspace).await?;
+                let pending = self.control.store().pending_approvals(row.workspace).await?;
                 if pending.iter().any(|asked| !here.is_shared() || asked.chat == row.chat) {
                     buttons.push(Button::command("What is asked", "/approvals"));
                 }
@@ -73,14 +73,14 @@ impl Control {
         row: &InboxItem,
         here: &Here,
     ) -> Result<Vec<Button>, ControlError> {
-        let shows = self.shows_chats(here).await?;
+        let shows = self.control.chats().shows_chats(here).await?;
         if here.is_shared() {
             return Ok(Vec::new());
         }
         let mut buttons = Vec::new();
         if shows == Shows::One {
             let shown = here.conversation.as_ref().map(|conversation| conversation.chat);
-            let chats = self.store().chats(row.workspace).await?;
+            let chats = self.control.store().chats(row.workspace).await?;
             // The newest are those that people go to.
             let open = chats.iter().rev().filter(|chat| !chat.archived);
             let others = open.filter(|chat| Some(chat.id) != shown).take(MOST_CHATS);
@@ -100,7 +100,7 @@ impl Control {
         row: &InboxItem,
         here: &Here,
     ) -> Result<Vec<Button>, ControlError> {
-        let mut open = self.store().open_tasks(row.workspace).await?;
+        let mut open = self.control.store().open_tasks(row.workspace).await?;
         open.retain(|task| task.parent.is_none() && (!here.is_shared() || task.chat == row.chat));
         let running = open.iter().filter(|task: &&Task| {
             matches!(task.state, TaskState::Running | TaskState::Queued | TaskState::Waiting)
@@ -118,7 +118,7 @@ impl Control {
         row: &InboxItem,
         here: &Here,
     ) -> Result<Vec<Button>, ControlError> {
-        let mut pending = self.store().pending_approvals(row.workspace).await?;
+        let mut pending = self.control.store().pending_approvals(row.workspace).await?;
         pending.retain(|asked| !here.is_shared() || asked.chat == row.chat);
         let mut buttons = Vec::new();
         for asked in pending.iter().take(MOST_QUESTIONS) {

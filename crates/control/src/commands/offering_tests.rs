@@ -16,8 +16,9 @@ async fn offered(telegram: &Telegram<'_>, id: &str, text: &str) -> Vec<(String, 
     let (speaker, _) =
         telegram.hears(ADA_THERE, Heard::Direct(ADA_THERE), (id, text)).await.unwrap();
     let id = id.parse().unwrap();
-    let row = world.control.stored_message("telegram", &speaker, &id).await.unwrap().unwrap();
-    shown(&world.control.buttons_below(&row).await.unwrap())
+    let row =
+        world.control.inbox().stored_message("telegram", &speaker, &id).await.unwrap().unwrap();
+    shown(&world.control.commands().buttons_below(&row).await.unwrap())
 }
 
 fn pair(label: &str, command: &str) -> (String, String) {
@@ -69,8 +70,9 @@ async fn a_group_is_offered_nothing_private() {
         let group = Heard::Shared(GROUP);
         let (speaker, _) = telegram.hears(ADA_THERE, group, (id, text)).await.unwrap();
         let id = id.parse().unwrap();
-        let row = world.control.stored_message("telegram", &speaker, &id).await.unwrap().unwrap();
-        let buttons = shown(&world.control.buttons_below(&row).await.unwrap());
+        let row =
+            world.control.inbox().stored_message("telegram", &speaker, &id).await.unwrap().unwrap();
+        let buttons = shown(&world.control.commands().buttons_below(&row).await.unwrap());
         assert!(buttons.is_empty(), "{text}: {buttons:?}");
     }
 }

@@ -5,13 +5,13 @@ use cloister_store::approvals::{Approval, ApprovalState};
 use cloister_store::inbox::InboxItem;
 
 use super::run::Here;
-use crate::control::Control;
+use crate::commands::Commands;
 use crate::error::ControlError;
 
 /// How much of each question a list shows; the questions themselves are in the chat, whole.
 const MAX_LISTED: usize = 20;
 
-impl Control {
+impl Commands {
     /// `/approve [A1] [once | task | always]`, `/deny [A1] [stop]`, `/yes`, `/no`
     pub(super) async fn answer_question(
         &self,
@@ -44,9 +44,12 @@ impl Control {
         };
         // Who types a command has been shown the question, and means the one with this id.
         let approval = if once {
-            self.take_answer(here.by, row.workspace, question, answer, None).await?
+            self.control.gates().take_answer(here.by, row.workspace, question, answer, None).await?
         } else {
-            self.answer_approval(here.by, row.workspace, question, answer, None).await?
+            self.control
+                .gates()
+                .answer_approval(here.by, row.workspace, question, answer, None)
+                .await?
         };
         let word = match (approval.state, answer.is_allowing()) {
             (ApprovalState::Pending, _) => "waits for another person",
@@ -67,7 +70,7 @@ impl Control {
         row: &InboxItem,
         here: &Here,
     ) -> Result<ApprovalId, ControlError> {
-        let pending = self.store().pending_approvals(row.workspace).await?;
+        let pending = self.control.store().pending_approvals(row.workspace).await?;
         let in_chat = pending.iter().filter(|question| question.chat == row.chat);
         let (own, others): (Vec<_>, Vec<_>) =
             in_chat.partition(|question| question.user == here.by);
@@ -97,7 +100,7 @@ impl Control {
         id: ApprovalId,
     ) -> Result<ApprovalId, ControlError> {
         if here.is_shared() {
-            let pending = self.store().pending_approvals(row.workspace).await?;
+            let pending = self.control.store().pending_approvals(row.workspace).await?;
             let asked_here = |question: &Approval| question.id == id && question.chat == row.chat;
             if !pending.iter().any(asked_here) {
                 let message = format!("{id} does not wait for an answer in this conversation");
@@ -113,7 +116,7 @@ impl Control {
         row: &InboxItem,
         here: &Here,
     ) -> Result<String, ControlError> {
-        let mut pending = self.store().pending_approvals(row.workspace).await?;
+        let mut pending = self.control.store().pending_approvals(row.workspace).await?;
         if here.is_shared() {
             pending.retain(|question| question.chat == row.chat);
         }
@@ -131,7 +134,7 @@ impl Control {
         row: &InboxItem,
         here: &Here,
     ) -> Result<String, ControlError> {
-        let grants = self.grants(row.workspace).await?;
+        let grants = self.control.gates().grants(row.workspace).await?;
         if grants.is_empty() {
             return Ok("You have allowed nothing for longer than once.".to_owned());
         }
@@ -153,7 +156,7 @@ impl Control {
             let message = format!("{rest:?} is no grant: {error}");
             ControlError::with_fix(ErrorCode::BadRequest, message, "/grants lists them")
         })?;
-        self.revoke_grant(row.workspace, number, here.by).await?;
+        self.control.gates().revoke_grant(row.workspace, number, here.by).await?;
         Ok(format!("G{number} is revoked: it is asked about again."))
     }
 }

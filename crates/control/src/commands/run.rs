@@ -10,7 +10,7 @@ use cloister_store::inbox::InboxItem;
 
 use super::tasks::task_line;
 use super::{Typed, Verb, nearest, parse, prefix, spell_commands};
-use crate::control::Control;
+use crate::commands::Commands;
 use crate::error::ControlError;
 use crate::options::usd_to_nano;
 
@@ -37,7 +37,7 @@ impl Here {
     }
 }
 
-impl Control {
+impl Commands {
     /// Carries out a command and ends its turn.
     pub(crate) async fn run_command(
         &self,
@@ -52,7 +52,7 @@ impl Control {
             usage: Usage::default(),
             error,
         };
-        self.finish_turn(&crate::cells::Owed::of(row), end).await
+        self.control.cells().finish_turn(&crate::cells::Owed::of(row), end).await
     }
 
     /// What is answered to a command.
@@ -81,19 +81,19 @@ impl Control {
     }
 
     pub(super) async fn here(&self, row: &InboxItem) -> Result<Here, ControlError> {
-        let by = self.person_of(row).await?;
+        let by = self.control.provenance().person_of(row).await?;
         let conversation = match row.conversation {
-            Some(id) => self.store().conversation_by_id(id).await?,
+            Some(id) => self.control.store().conversation_by_id(id).await?,
             None => None,
         };
         let surface = match &conversation {
-            Some(conversation) => self.store().surface_of(conversation.id).await?,
+            Some(conversation) => self.control.store().surface_of(conversation.id).await?,
             None => None,
         };
         Ok(Here {
             by,
-            person: self.person(by).await?,
-            place: self.place_of_chat(row.workspace, row.chat).await?,
+            person: self.control.people().person(by).await?,
+            place: self.control.people().place_of_chat(row.workspace, row.chat).await?,
             conversation,
             surface: surface.unwrap_or_default(),
         })
@@ -116,7 +116,7 @@ impl Control {
         self.may_command(row, here, verb)?;
         let rest = typed.rest.as_str();
         match verb {
-            Verb::Start => self.welcome(here.by, &here.surface).await,
+            Verb::Start => self.control.surfaces().welcome(here.by, &here.surface).await,
             Verb::Help => super::about::help(rest, here),
             Verb::Settings => self.settings(row, here).await,
             Verb::Pair => self.pair(here).await,
@@ -126,13 +126,16 @@ impl Control {
             Verb::Task => self.task_command(row, here, rest).await,
             Verb::Cancel => self.cancel(row, here, rest).await,
             Verb::Retry => self.retry(row, here, rest).await,
-            Verb::New => self.new_chat_command(row, here, rest).await,
-            Verb::Chats if rest.is_empty() => self.list_chats(row, here).await,
-            Verb::Chats => self.show_chat_command(row, here, rest).await,
-            Verb::Rename => self.rename_command(row, here, rest).await,
-            Verb::Archive => self.archive_command(row, here, rest).await,
+            Verb::New => self.control.chats().new_chat_command(row, here, rest).await,
+            Verb::Chats if rest.is_empty() => self.control.chats().list_chats(row, here).await,
+            Verb::Chats => self.control.chats().show_chat_command(row, here, rest).await,
+            Verb::Rename => self.control.chats().rename_command(row, here, rest).await,
+            Verb::Archive => self.control.chats().archive_command(row, here, rest).await,
             Verb::Clear => {
-                self.clear_chat(row.workspace, row.chat, &row.id.to_string()).await?;
+                self.control
+                    .inbox()
+                    .clear_chat(row.workspace, row.chat, &row.id.to_string())
+                    .await?;
                 Ok("Cleared: the next message starts afresh. Files and memory stay.".to_owned())
             }
             Verb::Approve => self.answer_question(row, here, true, rest).await,
@@ -164,18 +167,18 @@ impl Control {
         let by = who(row);
         if verb == Verb::Allow {
             self.may_change_host(here, DomainCall::Allow, rest)?;
-            self.allow_host(row.workspace, rest, &by).await
+            self.control.egress().allow_host(row.workspace, rest, &by).await
         } else if verb == Verb::Forbid {
             self.may_change_host(here, DomainCall::Disallow, rest)?;
-            self.forbid_host(row.workspace, rest, &by).await
+            self.control.egress().forbid_host(row.workspace, rest, &by).await
         } else if verb == Verb::AdminChannel {
-            self.admin_channel(here.by, here.conversation.as_ref(), rest).await
+            self.control.admin_hubs().admin_channel(here.by, here.conversation.as_ref(), rest).await
         } else if verb == Verb::Stop {
             self.stop_everything(row, rest).await
         } else if verb == Verb::Release {
             self.release_everything(row).await
         } else {
-            self.network(row.workspace).await
+            self.control.egress().network(row.workspace).await
         }
     }
 
@@ -216,7 +219,7 @@ impl Control {
             | Verb::Stop
             | Verb::Release => return Ok(()),
         };
-        self.require(&request)
+        self.control.people().require(&request)
     }
 
     fn may_change_host(
@@ -226,22 +229,25 @@ impl Control {
         rule: &str,
     ) -> Result<(), ControlError> {
         let (person, place) = (&here.person, &here.place);
-        self.require(&match rule.parse::<Rule>() {
+        self.control.people().require(&match rule.parse::<Rule>() {
             Ok(rule) => Request::domain(person, call, place, rule.host()),
             Err(_unreadable) => Request::workspace(person, WorkspaceCall::ChangeSettings, place),
         })
     }
 
     async fn status(&self, row: &InboxItem, here: &Here) -> Result<String, ControlError> {
-        let user = self.store().user_of(row.workspace).await?;
-        let mut open = self.store().open_tasks(row.workspace).await?;
-        let mut questions = self.store().pending_approvals(row.workspace).await?;
+        let user = self.control.store().user_of(row.workspace).await?;
+        let mut open = self.control.store().open_tasks(row.workspace).await?;
+        let mut questions = self.control.store().pending_approvals(row.workspace).await?;
         if here.is_shared() {
             open.retain(|task| task.chat == row.chat);
             questions.retain(|question| question.chat == row.chat);
         }
-        let mut text =
-            if self.is_stopped() { format!("{}\n", self.stop_sentence()) } else { String::new() };
+        let mut text = if self.control.stops().is_stopped() {
+            format!("{}\n", self.control.stops().stop_sentence())
+        } else {
+            String::new()
+        };
         let answering = self.answering(row, here).await?;
         text += &match (open.len(), answering.as_slice()) {
             (0, []) => "Nothing is running.".to_owned(),
@@ -264,14 +270,14 @@ impl Control {
                 "The workspace is over its quota: writes are refused until files are deleted.",
             );
         }
-        line(&mut text, &format!("Budget: {}.", self.budget_line(&user).await?));
+        line(&mut text, &format!("Budget: {}.", self.control.tasks().budget_line(&user).await?));
         Ok(text)
     }
 
     /// The chats where something is being answered; commands answer themselves.
     async fn answering(&self, row: &InboxItem, here: &Here) -> Result<Vec<String>, ControlError> {
         let mut chats: Vec<String> = Vec::new();
-        for item in self.store().unanswered(row.workspace).await? {
+        for item in self.control.store().unanswered(row.workspace).await? {
             let answers = match &item.cause {
                 Cause::Message { text, .. } => parse(text).is_none(),
                 Cause::TasksEnded { .. } => true,
@@ -287,7 +293,7 @@ impl Control {
     }
 
     async fn budget(&self, row: &InboxItem, rest: &str) -> Result<String, ControlError> {
-        let mut user = self.store().user_of(row.workspace).await?;
+        let mut user = self.control.store().user_of(row.workspace).await?;
         if !rest.is_empty() {
             // The first user runs this machine; the others ask them.
             if user.id.number() != 1 {
@@ -303,9 +309,10 @@ impl Control {
                     format!("{rest:?} is not an amount in dollars: {error}"),
                 )
             })?;
-            user = self.set_budget(&user.name, Some(usd_to_nano(usd)), None).await?;
+            user =
+                self.control.tasks().set_budget(&user.name, Some(usd_to_nano(usd)), None).await?;
         }
-        Ok(format!("{}.", self.budget_line(&user).await?))
+        Ok(format!("{}.", self.control.tasks().budget_line(&user).await?))
     }
 }
 

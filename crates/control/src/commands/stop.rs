@@ -4,10 +4,10 @@ use cloister_policy::engine::{PlatformCall, Request};
 use cloister_protocol::ErrorCode;
 use cloister_store::inbox::InboxItem;
 
-use crate::control::Control;
+use crate::commands::Commands;
 use crate::error::ControlError;
 
-impl Control {
+impl Commands {
     pub(super) async fn stop_everything(
         &self,
         row: &InboxItem,
@@ -22,21 +22,21 @@ impl Control {
             ));
         }
         let name = self.name_of_who_may(row, PlatformCall::EmergencyStop).await?;
-        let stopped = self.stop_all(&name, reason).await?;
+        let stopped = self.control.stops().stop_all(&name, reason).await?;
         let left = match stopped.left {
             0 => String::new(),
             left => format!(" {left} are not gone yet."),
         };
         Ok(format!(
             "{} {} running tasks were ended and go on after /release.{left}",
-            self.stop_sentence(),
+            self.control.stops().stop_sentence(),
             stopped.ended
         ))
     }
 
     pub(super) async fn release_everything(&self, row: &InboxItem) -> Result<String, ControlError> {
         let name = self.name_of_who_may(row, PlatformCall::EmergencyRelease).await?;
-        Ok(match self.release_all(&name).await? {
+        Ok(match self.control.stops().release_all(&name).await? {
             Some(_) => "Everything goes on.".to_owned(),
             None => "Nothing was stopped.".to_owned(),
         })
@@ -48,9 +48,9 @@ impl Control {
         row: &InboxItem,
         call: PlatformCall,
     ) -> Result<String, ControlError> {
-        let user = self.person_of(row).await?;
-        let person = self.person(user).await?;
-        self.require(&Request::platform(&person, call))?;
-        Ok(self.store().user_by_id(user).await?.name.to_string())
+        let user = self.control.provenance().person_of(row).await?;
+        let person = self.control.people().person(user).await?;
+        self.control.people().require(&Request::platform(&person, call))?;
+        Ok(self.control.store().user_by_id(user).await?.name.to_string())
     }
 }

@@ -7,16 +7,16 @@ use cloister_store::inbox::{InboxItem, InboxState};
 use cloister_store::tasks::{NewTask, Task};
 
 use super::run::{Here, line, who};
-use crate::control::Control;
+use crate::commands::Commands;
 use crate::error::ControlError;
 use crate::gates::mark_text;
 use crate::options::nano_to_usd;
-use crate::reach::ReachedTask;
+use crate::tasks::ReachedTask;
 
 /// How much of a task's instructions and result is shown.
 const SHOWN_CHARS: usize = 3_000;
 
-impl Control {
+impl Commands {
     /// `/task TEXT | T1`
     pub(super) async fn task_command(
         &self,
@@ -45,9 +45,9 @@ impl Control {
 
     /// A task from a person's own words, without a coordinator that puts it into its own.
     async fn start_task(&self, row: &InboxItem, text: &str) -> Result<Task, ControlError> {
-        let person = self.person_of(row).await?;
-        self.require_of_turn(row, person, CellCall::Delegate).await?;
-        let marks = self.words_of(row).await?;
+        let person = self.control.provenance().person_of(row).await?;
+        self.control.cells().require_of_turn(row, person, CellCall::Delegate).await?;
+        let marks = self.control.provenance().words_of(row).await?;
         let files = match &row.cause {
             Cause::Message { attachments, .. } => attachments.clone(),
             Cause::TasksEnded { .. } | Cause::Clear => Vec::new(),
@@ -65,12 +65,15 @@ impl Control {
             request: text.to_owned(),
             files,
             plan_first: risky,
-            budget: self.store().user_of(row.workspace).await?.limits.task_budget,
+            budget: self.control.store().user_of(row.workspace).await?.limits.task_budget,
             hosts: None,
             secrets: None,
             marks: marks.iter().map(mark_text).collect(),
         };
-        self.new_task(new, &format!("task {}", row.workspace), &row.id.to_string()).await
+        self.control
+            .cells()
+            .new_task(new, &format!("task {}", row.workspace), &row.id.to_string())
+            .await
     }
 
     /// `/tasks`
@@ -79,7 +82,7 @@ impl Control {
         row: &InboxItem,
         here: &Here,
     ) -> Result<String, ControlError> {
-        let mut tasks = self.store().tasks(row.workspace, 20).await?;
+        let mut tasks = self.control.store().tasks(row.workspace, 20).await?;
         if here.is_shared() {
             tasks.retain(|task| task.chat == row.chat);
         }
@@ -104,8 +107,8 @@ impl Control {
         let by = format!("{} in {}", who(row), row.chat);
         let stopped = one.is_none() && self.cancel_turns_before(row).await?;
         let cancelled = match &one {
-            Some(task) => self.cancel_task(task, &by).await?,
-            None => self.cancel_tasks(row.workspace, Some(row.chat), &by).await?,
+            Some(task) => self.control.tasks().cancel_task(task, &by).await?,
+            None => self.control.tasks().cancel_tasks(row.workspace, Some(row.chat), &by).await?,
         };
         Ok(match cancelled.as_slice() {
             [] if stopped => "I stop what I was saying.".to_owned(),
@@ -120,10 +123,10 @@ impl Control {
     /// Stops the answers that are being written in this chat; whether there were any.
     async fn cancel_turns_before(&self, row: &InboxItem) -> Result<bool, ControlError> {
         let mut stopped = false;
-        for earlier in self.store().unanswered(row.workspace).await? {
+        for earlier in self.control.store().unanswered(row.workspace).await? {
             let runs = earlier.state == InboxState::Journaled && earlier.chat == row.chat;
             if runs && earlier.id < row.id {
-                self.cancel_turn(&earlier)?;
+                self.control.tasks().cancel_turn(&earlier)?;
                 stopped = true;
             }
         }
@@ -139,8 +142,8 @@ impl Control {
     ) -> Result<String, ControlError> {
         let old = self.task_here(row, here, rest, ChatCall::RetryTask).await?;
         let id = old.task().id;
-        let by = self.store().user_by_id(here.by).await?.name;
-        let task = self.retry_task(old, &row.id.to_string(), by.as_str()).await?;
+        let by = self.control.store().user_by_id(here.by).await?.name;
+        let task = self.control.tasks().retry_task(old, &row.id.to_string(), by.as_str()).await?;
         Ok(format!("{id} is tried again as {}.", task.id))
     }
 
@@ -154,9 +157,13 @@ impl Control {
     ) -> Result<ReachedTask, ControlError> {
         let id = task_id(text)?;
         if here.is_shared() {
-            return self.task_in_chat(here.by, call, (row.workspace, row.chat), id).await;
+            return self
+                .control
+                .tasks()
+                .task_in_chat(here.by, call, (row.workspace, row.chat), id)
+                .await;
         }
-        self.task_in_workspace(&here.person, call, row.workspace, id).await
+        self.control.tasks().task_in_workspace(&here.person, call, row.workspace, id).await
     }
 }
 

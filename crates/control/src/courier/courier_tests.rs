@@ -214,7 +214,7 @@ async fn rows_are_told_in_order_with_what_was_left_over_first() {
     assert_eq!(fake.message(place.id, 0).origin.as_deref(), Some("$hello"), "threads are honoured");
     assert_eq!(fake.message(place.id, 1).origin, None);
     courier.stopped().await;
-    let counted = world.control.metrics_text().await;
+    let counted = world.control.status().metrics_text().await;
     assert!(counted.contains("cloister_posts_total{surface=\"matrix\"} 5\n"), "{counted}");
 }
 
@@ -272,7 +272,7 @@ async fn a_question_shows_how_it_was_settled() {
     world.told(&place).await;
     assert_eq!(fake.texts(place.id), ["hi", "question: send it?"]);
     let answered =
-        world.control.answer_approval(ada.id, ada.workspace, question, Answer::Allow, None);
+        world.control.gates().answer_approval(ada.id, ada.workspace, question, Answer::Allow, None);
     answered.await.unwrap();
     let shown = || fake.texts(place.id).get(1).cloned().unwrap_or_default();
     until("the question says so", async || shown() == "settled: send it? allow ada").await;
@@ -280,7 +280,7 @@ async fn a_question_shows_how_it_was_settled() {
     courier.stopped().await;
     let question = world.asked(ada.workspace, C1, ada.id, "middle").await;
     let answered =
-        world.control.answer_approval(ada.id, ada.workspace, question, Answer::Deny, None);
+        world.control.gates().answer_approval(ada.id, ada.workspace, question, Answer::Deny, None);
     answered.await.unwrap();
     let courier = world.carry(&fake, brisk());
     world.told(&place).await;
@@ -302,11 +302,12 @@ async fn a_question_that_was_settled_unheard_shows_it_after_a_restart() {
     let courier = world.carry(&fake, brisk());
     world.told(&place).await;
     courier.killed().await;
-    let answered = world.control.answer_approval(ada.id, ada.workspace, first, Answer::Allow, None);
+    let answered =
+        world.control.gates().answer_approval(ada.id, ada.workspace, first, Answer::Allow, None);
     answered.await.unwrap();
     let second = world.store().approval(second).await.unwrap();
-    let task = world.control.task_asking(&second).await.unwrap().unwrap();
-    world.control.cancel_task(&task, "ada").await.unwrap();
+    let task = world.control.tasks().task_asking(&second).await.unwrap().unwrap();
+    world.control.tasks().cancel_task(&task, "ada").await.unwrap();
     let courier = world.carry(&fake, brisk());
     until("both say so", async || {
         let texts = fake.texts(place.id);

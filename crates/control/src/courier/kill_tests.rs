@@ -13,7 +13,11 @@ impl World {
         self.notices("mind the gap").await;
         let question = self.asked(ada.workspace, C1, ada.id, "middle").await;
         let answer = Answer::Allow;
-        self.control.answer_approval(ada.id, ada.workspace, question, answer, None).await.unwrap();
+        self.control
+            .gates()
+            .answer_approval(ada.id, ada.workspace, question, answer, None)
+            .await
+            .unwrap();
         self.sends_file(row, 7).await;
         self.answered(place, "the end").await;
         let mut texts = messages(&long);

@@ -235,7 +235,8 @@ async fn one_person_on_several_surfaces() {
     until("asked on Telegram", async || there.texts(lobby.id).len() == 2).await;
     assert_eq!(here.texts(room.id).len(), 2, "and not on Matrix");
     // Answered on the web.
-    let answered = world.control.answer_approval(ada.id, ada.workspace, second, Answer::Deny, None);
+    let answered =
+        world.control.gates().answer_approval(ada.id, ada.workspace, second, Answer::Deny, None);
     answered.await.unwrap();
     let shown = || there.texts(lobby.id).get(1).cloned().unwrap_or_default();
     until("Telegram shows it", async || shown() == "settled: send it? deny ada").await;

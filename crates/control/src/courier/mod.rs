@@ -147,7 +147,7 @@ struct Courier {
 
 impl Courier {
     async fn run(mut self, mut overheard: broadcast::Receiver<Overheard>) {
-        let mut chats = self.control.chat_changes();
+        let mut chats = self.control.surfaces().chat_changes();
         let mut looks = tokio::time::interval(self.pace.look_every);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let stop = self.stop.clone();

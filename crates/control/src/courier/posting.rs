@@ -191,7 +191,7 @@ impl Worker {
             }
             Says::Question(ask) => self.question(ask).await?,
             Says::File { artifact, file } => {
-                match self.control.artifact(telling.row.workspace, artifact).await {
+                match self.control.inbox().artifact(telling.row.workspace, artifact).await {
                     Ok(download) => Posting::File(download),
                     Err(ControlError::Store(
                         error @ (StoreError::Query { .. } | StoreError::Busy { .. }),
@@ -311,7 +311,7 @@ impl Worker {
             reason = why,
             "a conversation is gone; what is to be told there waits until it is back"
         );
-        self.control.chats_changed();
+        self.control.surfaces().chats_changed();
         Ok(())
     }
 }

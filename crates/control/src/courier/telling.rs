@@ -113,7 +113,7 @@ impl Worker {
 
     /// What can be pressed below the answer to a command. It is told without, if that can't be found out.
     async fn offered(&self, command: &InboxItem) -> Vec<Button> {
-        self.control.buttons_below(command).await.unwrap_or_else(|error| {
+        self.control.commands().buttons_below(command).await.unwrap_or_else(|error| {
             let conversation = self.conversation.number();
             tracing::warn!(
                 conversation,

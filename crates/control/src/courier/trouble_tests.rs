@@ -40,7 +40,7 @@ async fn who_asks_to_wait_is_waited_for_alone() {
     fake.all_well();
     world.told(&slow).await;
     assert_eq!(fake.texts(slow.id), ["slow"]);
-    let counted = world.control.metrics_text().await;
+    let counted = world.control.status().metrics_text().await;
     assert!(counted.contains("cloister_post_waits_total{surface=\"matrix\"}"), "{counted}");
     courier.stopped().await;
 }

@@ -13,11 +13,11 @@ use cloister_store::grants::{Grant, Reach};
 use cloister_store::raises::Raise;
 use cloister_store::tasks::Task;
 
-use crate::control::Control;
 use crate::error::ControlError;
-use crate::reach::ReachedTask;
+use crate::gates::Gates;
+use crate::tasks::ReachedTask;
 
-impl Control {
+impl Gates {
     /// Takes a person's answer to a question of this workspace; a plain yes is taken for what is
     /// expected there. `digest` is of what they saw, where their surface has kept it.
     pub async fn answer_approval(
@@ -28,7 +28,7 @@ impl Control {
         answer: Answer,
         digest: Option<&str>,
     ) -> Result<Approval, ControlError> {
-        let answer = match self.store().approval(id).await {
+        let answer = match self.control.store().approval(id).await {
             Ok(approval) if approval.workspace == workspace => answer.plainly(&approval.offered),
             Ok(_) | Err(StoreError::NotFound { .. }) => answer,
             Err(error) => return Err(error.into()),
@@ -45,8 +45,8 @@ impl Control {
         answer: Answer,
         digest: Option<&str>,
     ) -> Result<Approval, ControlError> {
-        let name = self.store().user_by_id(by).await?.name;
-        let known = match self.store().approval(id).await {
+        let name = self.control.store().user_by_id(by).await?.name;
+        let known = match self.control.store().approval(id).await {
             Ok(approval) if approval.workspace == workspace => Some(approval),
             Ok(_) | Err(StoreError::NotFound { .. }) => None,
             Err(error) => return Err(error.into()),
@@ -67,7 +67,7 @@ impl Control {
             Tally::Allowed(narrowest) => Standing::Allowed(narrowest),
             Tally::Denied { stop: _ } => Standing::Denied,
         };
-        match self.store().answer(&given, settle).await? {
+        match self.control.store().answer(&given, settle).await? {
             Answered::Refused(refused) => Err(not_taken(id, refused)),
             Answered::Taken { approval, standing } => {
                 self.after_answer(&given, &approval, standing).await?;
@@ -83,16 +83,16 @@ impl Control {
         approval: &Approval,
         name: &str,
     ) -> Result<(), ControlError> {
-        let person = self.person(by).await?;
-        let place = self.place_of_chat(approval.workspace, approval.chat).await?;
+        let person = self.control.people().person(by).await?;
+        let place = self.control.people().place_of_chat(approval.workspace, approval.chat).await?;
         let request = who_answers(&person, &place, approval);
-        let verdict = self.policies().engine().decide(&request);
+        let verdict = self.control.policies().engine().decide(&request);
         let reason = match verdict.outcome {
             Outcome::Allow => return Ok(()),
             Outcome::Ask { reason, .. } | Outcome::Deny { reason } => reason,
         };
         let entry = Entry::new(name, "approval.refused", approval.id).with(&reason);
-        self.store().audit(entry.of_workspace(approval.workspace)).await?;
+        self.control.store().audit(entry.of_workspace(approval.workspace)).await?;
         let message = format!("you may not answer {}: {reason}", approval.id);
         Err(ControlError::refused(ErrorCode::Forbidden, message))
     }
@@ -115,28 +115,28 @@ impl Control {
             left,
         };
         let chat = (approval.workspace, approval.chat);
-        self.hub().say(chat.0, chat.1, AgentFrame::Update(update), None);
+        self.control.hub().say(chat.0, chat.1, AgentFrame::Update(update), None);
         if left > 0 {
             return Ok(());
         }
         if approval.kind == ApprovalKind::Proposal && matches!(standing, Standing::Allowed(_)) {
             self.apply_proposal(approval).await?;
         }
-        self.inner.gates.answered();
-        if let Some(task) = self.task_asking(approval).await? {
+        self.control.inner.gates.answered();
+        if let Some(task) = self.control.tasks().task_asking(approval).await? {
             if approval.stops_the_task() {
                 self.stop_task(&task, &given.by).await?;
             } else {
-                self.tell_task(task.task(), "answered");
+                self.control.tasks().tell_task(task.task(), "answered");
             }
         }
-        self.inner.task_signal.notify_one();
+        self.control.inner.task_signal.notify_one();
         Ok(())
     }
 
     /// Somebody wants it stopped; that it has ended by itself meanwhile is as good.
     async fn stop_task(&self, task: &ReachedTask, by: &str) -> Result<(), ControlError> {
-        match self.cancel_task(task, by).await {
+        match self.control.tasks().cancel_task(task, by).await {
             Ok(_) => Ok(()),
             Err(error) if error.code() == ErrorCode::NotFound => Ok(()),
             Err(error) => Err(error),
@@ -145,13 +145,13 @@ impl Control {
 
     /// Ends a task that somebody wants stopped, if a crash came between the answer and its end.
     pub(crate) async fn end_if_stopped(&self, task: &Task) -> Result<bool, ControlError> {
-        let asked = self.store().approvals_of(task.id).await?;
+        let asked = self.control.store().approvals_of(task.id).await?;
         let Some(by) = asked.iter().find(|approval| approval.stops_the_task()) else {
             return Ok(false);
         };
         let stops = by.answers.iter().find(|given| given.answer == Answer::DenyAndStop);
         let name = stops.map(|given| given.by.as_str()).unwrap_or_default();
-        if let Some(task) = self.task_asking(by).await? {
+        if let Some(task) = self.control.tasks().task_asking(by).await? {
             self.stop_task(&task, name).await?;
         }
         Ok(true)
@@ -159,7 +159,7 @@ impl Control {
 
     /// What people have answered, for an executor that starts again.
     pub(crate) async fn notes_for(&self, task: &Task) -> Result<Vec<String>, ControlError> {
-        let asked = self.store().approvals_of(task.id).await?;
+        let asked = self.control.store().approvals_of(task.id).await?;
         // Calls that waited are made again by themselves, or have their refusal in the ledger.
         let requests: Vec<&Approval> = asked
             .iter()
@@ -169,7 +169,8 @@ impl Control {
         if requests.is_empty() {
             return Ok(Vec::new());
         }
-        let grants = self.store().live_grants(task.person, task.workspace, Some(task.id)).await?;
+        let grants =
+            self.control.store().live_grants(task.person, task.workspace, Some(task.id)).await?;
         let left = |id| grants.iter().any(|grant| grant.approval == id);
         let note = |approval: &&Approval| {
             let said = match approval.state {
@@ -187,7 +188,7 @@ impl Control {
 
     /// What is remembered of people's answers in a workspace.
     pub async fn grants(&self, workspace: WorkspaceId) -> Result<Vec<GrantView>, ControlError> {
-        let grants = self.store().grants(workspace).await?;
+        let grants = self.control.store().grants(workspace).await?;
         Ok(grants.into_iter().map(grant_view).collect())
     }
 
@@ -198,8 +199,8 @@ impl Control {
         id: u32,
         by: UserId,
     ) -> Result<(), ControlError> {
-        let name = self.store().user_by_id(by).await?.name;
-        Ok(self.store().revoke_grant(workspace, id, name.as_str()).await?)
+        let name = self.control.store().user_by_id(by).await?.name;
+        Ok(self.control.store().revoke_grant(workspace, id, name.as_str()).await?)
     }
 }
 

@@ -13,8 +13,8 @@ use cloister_store::audit::Entry;
 use cloister_store::grants::{self, Passing};
 use cloister_store::tasks::Task;
 
-use crate::control::Control;
 use crate::error::ControlError;
+use crate::gates::Gates;
 
 /// A question that is longer than this could not be shown whole, and is not put to anyone.
 const MAX_SHOWN_BYTES: usize = 512 << 10;
@@ -86,7 +86,7 @@ pub(crate) fn manifest_of(task: &Task) -> Manifest {
     Manifest { secrets, ..Manifest::plain() }
 }
 
-impl Control {
+impl Gates {
     /// A part of a cell, as the policies see it.
     pub(crate) async fn cell(
         &self,
@@ -95,9 +95,9 @@ impl Control {
         workspace: WorkspaceId,
         chat: ChatId,
     ) -> Result<Cell, ControlError> {
-        let person = self.person(person).await?;
-        let place = self.place_of_chat(workspace, chat).await?;
-        let lists = self.context_lists(workspace, chat).await?;
+        let person = self.control.people().person(person).await?;
+        let place = self.control.people().place_of_chat(workspace, chat).await?;
+        let lists = self.control.contexts().context_lists(workspace, chat).await?;
         Ok(Cell { part, person, place, chat, lists })
     }
 
@@ -112,18 +112,19 @@ impl Control {
         // question more careful, and is none of its own.
         let confined = matches!(wanted.ask, CellAsk::CallTool { confined: true, .. });
         let known = Known {
-            stopped: self.is_stopped(),
+            stopped: self.control.stops().is_stopped(),
             plan_pending: wanted.plan_pending,
             untrusted: matches!(wanted.flow, Flow::Ask { .. }) && !confined,
         };
         let request = Request::cell(cell, &wanted.ask, &cell.place, known);
-        let verdict = self.policies().engine().decide(&request);
+        let verdict = self.control.policies().engine().decide(&request);
         // Most is simply allowed, and needs no look at what people have granted.
         let mut decision = gate::decide(&wanted.effect, &[], &verdict, &wanted.flow);
         let mut grants = Vec::new();
         if let Decision::Ask(_) = decision {
             let asker = &wanted.effect.asker;
-            grants = self.store().live_grants(asker.user, asker.workspace, asker.task).await?;
+            grants =
+                self.control.store().live_grants(asker.user, asker.workspace, asker.task).await?;
             let known: Vec<Grant> = grants.iter().filter_map(as_policy).collect();
             decision = gate::decide(&wanted.effect, &known, &verdict, &wanted.flow);
         }
@@ -206,9 +207,9 @@ impl Control {
 
     /// Stores a question and tells it, if it is a new one.
     pub(super) async fn ask_people(&self, new: NewApproval) -> Result<Approval, ControlError> {
-        let asked = self.store().ask(new).await?;
+        let asked = self.control.store().ask(new).await?;
         if let Some(told) = asked.told {
-            self.hub().say_stored(told);
+            self.control.hub().say_stored(told);
         }
         Ok(asked.approval)
     }

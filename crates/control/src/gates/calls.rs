@@ -16,8 +16,8 @@ use super::asking::{Then, pass_entry, said_no};
 use super::content::Live;
 use super::outward::asker;
 use super::{Judged, Wanted};
-use crate::control::Control;
 use crate::error::ControlError;
+use crate::gates::Gates;
 
 /// Arguments up to this length are whole in the audit trail; of longer ones it has what proves them.
 const NOTED_BYTES: usize = 16 << 10;
@@ -51,7 +51,7 @@ struct Rating {
     risk: Rated,
 }
 
-impl Control {
+impl Gates {
     /// Decides about one call of a task's ledger.
     pub(crate) async fn gate_call(
         &self,
@@ -61,11 +61,11 @@ impl Control {
         let mut looks = 0;
         let originals = originals_of(call);
         loop {
-            if self.is_stopped() {
+            if self.control.stops().is_stopped() {
                 return Ok(CallGate::Stopped);
             }
             let (task, wanted) = {
-                let mut guard = self.live(id).await?;
+                let mut guard = self.control.provenance().live(id).await?;
                 let live = guard.get()?;
                 (live.task.clone(), wanted_by(live, call))
             };

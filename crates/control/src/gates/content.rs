@@ -22,7 +22,7 @@ use cloister_store::tasks::Task;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::{MAX_CHATS, lock};
-use crate::control::Control;
+use crate::control::part;
 use crate::error::ControlError;
 use crate::ports::{CameIn, ContentPart, ContentSource, NotRecorded, Principal};
 
@@ -78,17 +78,22 @@ pub(super) fn labels(marks: &[String]) -> Labels {
     marks.iter().map(read).collect()
 }
 
-impl Control {
+part! {
+    /// Where the content of tasks and chats came from.
+    pub(crate) struct Provenance;
+}
+
+impl Provenance {
     /// What is known of a task, with what its chat's files say by now.
     pub(super) async fn live(&self, id: TaskId) -> Result<LiveGuard, ControlError> {
         let slot = {
-            let mut tasks = lock(&self.inner.gates.tasks);
+            let mut tasks = lock(&self.control.inner.gates.tasks);
             match tasks.get(&id) {
                 Some(slot) => Arc::clone(slot),
                 None => {
                     let slot = Arc::new(Mutex::new(None));
                     // What is asked after the end of an attempt is not worth keeping.
-                    if self.inner.running().contains_key(&id) {
+                    if self.control.inner.running().contains_key(&id) {
                         tasks.insert(id, Arc::clone(&slot));
                     }
                     slot
@@ -109,8 +114,8 @@ impl Control {
     }
 
     async fn load(&self, id: TaskId) -> Result<Live, ControlError> {
-        let task = self.store().task(id).await?;
-        let content = self.store().task_content(id).await?;
+        let task = self.control.store().task(id).await?;
+        let content = self.control.store().task_content(id).await?;
         let mut seen = Seen::default();
         for link in &content.links {
             seen.link(link);
@@ -121,10 +126,10 @@ impl Control {
         let plans = self.approved_plans(&task).await?;
         let mut asked = self.own_words(&task).await?;
         plans.iter().for_each(|plan| asked.add(plan));
-        let plan_pending = task.plan_first && !self.store().has_allowed_plan(id).await?;
+        let plan_pending = task.plan_first && !self.control.store().has_allowed_plan(id).await?;
         let context = TaskContext::resume(task.person, labels(&content.marks), asked, seen);
-        let top = self.store().top_task(id).await?;
-        let known = self.store().hosts_found(id).await?.into_iter();
+        let top = self.control.store().top_task(id).await?;
+        let known = self.control.store().hosts_found(id).await?.into_iter();
         let found = known.filter_map(|FoundHost { host, addresses, shown }| {
             Some((host.parse().ok()?, Found { addresses, shown }))
         });
@@ -137,12 +142,16 @@ impl Control {
         let mut plans = Vec::new();
         let mut next = Some(task.id);
         while let Some(id) = next {
-            let asked = self.store().approvals_of(id).await?;
+            let asked = self.control.store().approvals_of(id).await?;
             let approved = asked.into_iter().filter(|approval| {
                 approval.kind == ApprovalKind::Plan && approval.state == ApprovalState::Allowed
             });
             plans.extend(approved.map(|approval| approval.text));
-            next = if id == task.id { task.parent } else { self.store().task(id).await?.parent };
+            next = if id == task.id {
+                task.parent
+            } else {
+                self.control.store().task(id).await?.parent
+            };
         }
         Ok(plans)
     }
@@ -166,8 +175,8 @@ impl Control {
         person: UserId,
         up_to: i64,
     ) -> Result<Vec<String>, ControlError> {
-        let name = self.store().user_by_id(person).await?.name;
-        let store = self.store();
+        let name = self.control.store().user_by_id(person).await?.name;
+        let store = self.control.store();
         let words = store.own_words(workspace, chat, up_to, name.as_str(), OWN_MESSAGES).await?;
         // A command is for the control plane, and asks the agent for nothing.
         Ok(words.into_iter().filter(|text| crate::commands::parse(text).is_none()).collect())
@@ -175,15 +184,15 @@ impl Control {
 
     /// The labels of everything that a task of this chat can read there.
     async fn files_of(&self, workspace: WorkspaceId, chat: ChatId) -> Result<Labels, ControlError> {
-        if let Some(known) = lock(&self.inner.gates.chats).get(&(workspace, chat)) {
+        if let Some(known) = lock(&self.control.inner.gates.chats).get(&(workspace, chat)) {
             return Ok(known.clone());
         }
-        let before = self.inner.gates.marked.load(Ordering::SeqCst);
-        let content = self.store().chat_content(workspace, chat).await?;
+        let before = self.control.inner.gates.marked.load(Ordering::SeqCst);
+        let content = self.control.store().chat_content(workspace, chat).await?;
         let files = labels(&content.files);
-        let mut chats = lock(&self.inner.gates.chats);
+        let mut chats = lock(&self.control.inner.gates.chats);
         // A mark that came meanwhile found nothing here to be added to.
-        if self.inner.gates.marked.load(Ordering::SeqCst) == before {
+        if self.control.inner.gates.marked.load(Ordering::SeqCst) == before {
             if chats.len() >= MAX_CHATS {
                 chats.clear();
             }
@@ -198,7 +207,7 @@ impl Control {
         row: &InboxItem,
         person: UserId,
     ) -> Result<TaskContext, ControlError> {
-        let content = self.store().chat_content(row.workspace, row.chat).await?;
+        let content = self.control.store().chat_content(row.workspace, row.chat).await?;
         let words: Labels = self.heard_in(row).await?.into_iter().collect();
         let all = words.join(&labels(&content.files)).join(&labels(&content.history));
         let mut asked = Asked::default();
@@ -213,7 +222,7 @@ impl Control {
     /// on whom the turn works for.
     pub(crate) async fn heard_in(&self, row: &InboxItem) -> Result<Vec<Mark>, ControlError> {
         let mut marks = self.words_of(row).await?;
-        for from in self.store().authors_in(row.workspace, row.chat).await? {
+        for from in self.control.store().authors_in(row.workspace, row.chat).await? {
             let mark = self.author(&from).await?;
             if !marks.contains(&mark) {
                 marks.push(mark);
@@ -233,7 +242,7 @@ impl Control {
     /// The person of this name, if there still is one.
     async fn user_named(&self, name: &str) -> Result<Option<UserId>, ControlError> {
         let Ok(name) = name.parse() else { return Ok(None) };
-        match self.store().user(&name).await {
+        match self.control.store().user(&name).await {
             Ok(user) => Ok(Some(user.id)),
             Err(StoreError::NotFound { .. }) => Ok(None),
             Err(error) => Err(error.into()),
@@ -259,14 +268,14 @@ impl Control {
         let author = match &row.cause {
             Cause::Message { from, .. } => self.user_named(from).await?,
             Cause::TasksEnded { reports } => match reports.first() {
-                Some(report) => Some(self.store().task(report.task).await?.person),
+                Some(report) => Some(self.control.store().task(report.task).await?.person),
                 None => None,
             },
             Cause::Clear => None,
         };
         match author {
             Some(person) => Ok(person),
-            None => Ok(self.store().user_of(row.workspace).await?.id),
+            None => Ok(self.control.store().user_of(row.workspace).await?.id),
         }
     }
 
@@ -309,7 +318,7 @@ impl Control {
             return Ok(());
         }
         let marks = labels(&new.marks);
-        self.store().record_content(task, new).await?;
+        self.control.store().record_content(task, new).await?;
         self.chat_files_marked(live.task.workspace, live.task.chat, &marks);
         take_in(&mut live.context, &content.source, &text);
         Ok(())
@@ -330,7 +339,7 @@ impl Control {
         let addresses: Vec<IpAddr> =
             addresses.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
         let found = FoundHost { host: host.to_string(), addresses: addresses.clone(), shown };
-        self.store().host_found(live.task.id, &found).await?;
+        self.control.store().host_found(live.task.id, &found).await?;
         live.found.insert(host.clone(), Found { addresses, shown });
         Ok(())
     }
@@ -341,7 +350,7 @@ impl Control {
         let lost = async {
             let mut guard = self.live(task).await?;
             guard.get()?.found.remove(&host);
-            self.store().host_lost(task, host.as_str()).await?;
+            self.control.store().host_lost(task, host.as_str()).await?;
             Ok::<_, ControlError>(())
         };
         if let Err(error) = lost.await {
@@ -358,14 +367,14 @@ impl Control {
         entry: Entry,
     ) -> Result<(), ControlError> {
         let mark = Mark::file(name);
-        self.store().mark_chat_files(workspace, chat, &mark_text(&mark), entry).await?;
+        self.control.store().mark_chat_files(workspace, chat, &mark_text(&mark), entry).await?;
         self.chat_files_marked(workspace, chat, &Labels::of(mark));
         Ok(())
     }
 
     fn chat_files_marked(&self, workspace: WorkspaceId, chat: ChatId, marks: &Labels) {
-        let mut chats = lock(&self.inner.gates.chats);
-        self.inner.gates.marked.fetch_add(1, Ordering::SeqCst);
+        let mut chats = lock(&self.control.inner.gates.chats);
+        self.control.inner.gates.marked.fetch_add(1, Ordering::SeqCst);
         if let Some(files) = chats.get_mut(&(workspace, chat)) {
             files.absorb(marks);
         }
@@ -381,9 +390,9 @@ impl Control {
         if marks.is_empty() {
             return Ok(());
         }
-        self.store().mark_workspace(workspace, &marks).await?;
-        let mut chats = lock(&self.inner.gates.chats);
-        self.inner.gates.marked.fetch_add(1, Ordering::SeqCst);
+        self.control.store().mark_workspace(workspace, &marks).await?;
+        let mut chats = lock(&self.control.inner.gates.chats);
+        self.control.inner.gates.marked.fetch_add(1, Ordering::SeqCst);
         chats.retain(|(of, _), _| *of != workspace);
         Ok(())
     }

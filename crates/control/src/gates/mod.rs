@@ -69,17 +69,25 @@ use tokio::sync::watch;
 
 pub(crate) use asking::{Judged, Wanted};
 pub(crate) use calls::CallGate;
+pub(crate) use content::Provenance;
 pub(crate) use content::mark_text;
 pub(crate) use plans::NewPlan;
 pub(crate) use proposals::{Proposed, Proposing};
 
 use content::Live;
 
+use crate::control::part;
+
 /// The marks of so many chats are kept at hand; beyond that they are read again.
 const MAX_CHATS: usize = 4096;
 
+part! {
+    /// The gates: what asks people, and what may happen unasked.
+    pub struct Gates;
+}
+
 /// What the gates hold in memory. All of it can be read again from the store.
-pub(crate) struct Gates {
+pub(crate) struct GateState {
     tasks: Mutex<HashMap<TaskId, Arc<tokio::sync::Mutex<Option<Live>>>>>,
     /// The labels of the files of chats.
     chats: Mutex<HashMap<(WorkspaceId, ChatId), Labels>>,
@@ -91,7 +99,7 @@ pub(crate) struct Gates {
     answers: watch::Sender<u64>,
 }
 
-impl Default for Gates {
+impl Default for GateState {
     fn default() -> Self {
         Self {
             tasks: Mutex::default(),
@@ -107,7 +115,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Gates {
+impl GateState {
     /// An attempt at a task is over; the next one reads again what is recorded.
     pub(crate) fn forget(&self, task: TaskId) {
         lock(&self.tasks).remove(&task);

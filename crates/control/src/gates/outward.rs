@@ -23,8 +23,8 @@ use tokio::time::{Instant, timeout_at};
 use super::asking::{Then, pass_entry, said_no};
 use super::content::Live;
 use super::{Judged, Wanted};
-use crate::control::Control;
 use crate::error::ControlError;
+use crate::gates::Gates;
 use crate::ports::{Clearance, Gated, Outward, Principal};
 
 /// How often one request is looked at again because something changed meanwhile.
@@ -41,7 +41,7 @@ enum Look {
     Again,
 }
 
-impl Control {
+impl Gates {
     /// Decides about one request, and holds it while people are asked.
     pub(crate) async fn gate_outward(&self, who: Principal, outward: Outward) -> Gated {
         let refused = |reason: &str| Gated::Refused { reason: reason.to_owned(), approval: None };
@@ -58,11 +58,11 @@ impl Control {
     }
 
     async fn decide_outward(&self, id: TaskId, outward: &Outward) -> Result<Gated, ControlError> {
-        let hold = Duration::from_secs(self.inner.parts.gates.hold_s);
+        let hold = Duration::from_secs(self.control.inner.parts.gates.hold_s);
         let deadline = Instant::now() + hold;
         for _ in 0..MAX_LOOKS {
             // Before the look, so that no answer is missed between it and the wait.
-            let mut answers = self.inner.gates.answers.subscribe();
+            let mut answers = self.control.inner.gates.answers.subscribe();
             let asked = match self.look(id, outward).await? {
                 Look::Go(clearance) => return Ok(Gated::Go(*clearance)),
                 Look::Where => return Ok(Gated::LookUp),
@@ -75,7 +75,7 @@ impl Control {
             }
             while self.any_pending(&asked).await? {
                 if timeout_at(deadline, answers.changed()).await.is_err() {
-                    self.inner.gates.note_unanswered(id);
+                    self.control.inner.gates.note_unanswered(id);
                     return Ok(not_answered(&asked));
                 }
             }
@@ -86,10 +86,10 @@ impl Control {
 
     async fn look(&self, id: TaskId, outward: &Outward) -> Result<Look, ControlError> {
         let prepared = {
-            let mut guard = self.live(id).await?;
+            let mut guard = self.control.provenance().live(id).await?;
             let live = guard.get()?;
             if let Some(addresses) = &outward.addresses {
-                self.keep_found(live, &outward.to.host, addresses).await?;
+                self.control.provenance().keep_found(live, &outward.to.host, addresses).await?;
             }
             match Prepared::of(live, outward) {
                 Ok(prepared) => prepared,
@@ -106,7 +106,7 @@ impl Control {
                 Judged::Denied { reason } => {
                     let entry = Entry::of_cell(prepared.task.workspace, "gate.deny", id);
                     let detail = format!("{}: {reason}", wanted.effect.title());
-                    self.store().audit(entry.with(detail)).await?;
+                    self.control.store().audit(entry.with(detail)).await?;
                     return Ok(Look::Denied(reason));
                 }
                 Judged::Asked(approval) => seen.asked.push(*approval),
@@ -133,7 +133,7 @@ impl Control {
         let host = &outward.to.host;
         let mut all = prepared.secrets();
         if prepared.bits > 0 {
-            let used = self.store().chosen_bits(prepared.top, host.as_str()).await?;
+            let used = self.control.store().chosen_bits(prepared.top, host.as_str()).await?;
             if used.saturating_add(prepared.bits) > FREE_BITS {
                 all.push(prepared.choosing(used));
             }
@@ -147,15 +147,15 @@ impl Control {
         let Prepared { top, request, bits, found, host, asks, .. } = prepared;
         let place = host.as_str();
         let counted = seen.choosing.is_none() && bits > 0;
-        if counted && !self.store().choose(top, place, bits, FREE_BITS).await? {
+        if counted && !self.control.store().choose(top, place, bits, FREE_BITS).await? {
             return Ok(Look::Again);
         }
-        if let Err(GrantEnded) = self.store().pass(seen.passing).await? {
+        if let Err(GrantEnded) = self.control.store().pass(seen.passing).await? {
             return Ok(Look::Again);
         }
         if let Some(Choosing::Once) = seen.choosing {
-            self.store().choose_anew(top, place).await?;
-            self.store().choose(top, place, bits.min(FREE_BITS), FREE_BITS).await?;
+            self.control.store().choose_anew(top, place).await?;
+            self.control.store().choose(top, place, bits.min(FREE_BITS), FREE_BITS).await?;
         }
         let addresses = found.filter(|_| asks || seen.by_grant).map(|(addresses, _)| addresses);
         Ok(Look::Go(Box::new(Clearance::new(request, addresses))))
@@ -163,7 +163,7 @@ impl Control {
 
     async fn any_pending(&self, asked: &[Approval]) -> Result<bool, ControlError> {
         for approval in asked {
-            if self.store().approval(approval.id).await?.state == ApprovalState::Pending {
+            if self.control.store().approval(approval.id).await?.state == ApprovalState::Pending {
                 return Ok(true);
             }
         }

@@ -7,8 +7,8 @@ use cloister_store::approvals::{Approval, ApprovalKind, NewApproval};
 use cloister_store::tasks::Task;
 use sha2::{Digest, Sha256};
 
-use crate::control::Control;
 use crate::error::ControlError;
+use crate::gates::Gates;
 
 /// A plan that a task proposes.
 pub(crate) struct NewPlan<'a> {
@@ -16,7 +16,7 @@ pub(crate) struct NewPlan<'a> {
     pub(crate) text: &'a str,
 }
 
-impl Control {
+impl Gates {
     /// Puts a plan to people and lets its task wait. The same plan again is the same question.
     pub(crate) async fn ask_for_plan(&self, plan: NewPlan<'_>) -> Result<Approval, ControlError> {
         let NewPlan { task, text } = plan;

@@ -16,10 +16,10 @@ use sha2::{Digest as _, Sha256};
 
 use super::asking::{Then, pass_entry, said_no};
 use super::{Judged, Wanted};
-use crate::control::Control;
+use crate::config::{VersionedChange, unified};
 use crate::error::ControlError;
 use crate::files::{FileError, RelPath};
-use crate::history::{VersionedChange, unified};
+use crate::gates::Gates;
 
 /// The longest text of one such file.
 const MAX_TEXT_BYTES: usize = 64 << 10;
@@ -67,7 +67,7 @@ struct Proposer {
     plan_pending: bool,
 }
 
-impl Control {
+impl Gates {
     /// A task proposes.
     pub(crate) async fn propose_from_task(
         &self,
@@ -75,7 +75,7 @@ impl Control {
         proposing: &Proposing<'_>,
     ) -> Result<Proposed, ControlError> {
         let (context, plan_pending) = {
-            let mut guard = self.live(task.id).await?;
+            let mut guard = self.control.provenance().live(task.id).await?;
             let live = guard.get()?;
             (live.context.clone(), live.plan_pending)
         };
@@ -96,11 +96,11 @@ impl Control {
         row: &InboxItem,
         proposing: &Proposing<'_>,
     ) -> Result<Proposed, ControlError> {
-        let person = self.person_of(row).await?;
+        let person = self.control.provenance().person_of(row).await?;
         let part = cloister_policy::engine::Part::Coordinator;
         let proposer = Proposer {
             cell: self.cell(part, person, row.workspace, row.chat).await?,
-            context: self.chat_context(row, person).await?,
+            context: self.control.provenance().chat_context(row, person).await?,
             person,
             workspace: row.workspace,
             task: None,
@@ -146,11 +146,12 @@ impl Control {
             },
             Judged::Pass(passed) => {
                 let entry = pass_entry(proposer.workspace, proposer.task, &wanted.effect, &passed);
-                if let Err(GrantEnded) = self.store().pass(passed.into_passing(vec![entry])).await?
+                if let Err(GrantEnded) =
+                    self.control.store().pass(passed.into_passing(vec![entry])).await?
                 {
                     return Ok(Proposed::Refused(GrantEnded.to_string()));
                 }
-                let author = self.store().user_by_id(proposer.person).await?.name;
+                let author = self.control.store().user_by_id(proposer.person).await?.name;
                 let path = kept.path.clone();
                 self.write_kept(proposer.workspace, kept, author.to_string()).await?;
                 Ok(Proposed::Kept { path })
@@ -164,7 +165,7 @@ impl Control {
         if approval.applied_at.is_some() {
             return Ok(());
         }
-        if let Some(linked) = self.link_if_allowed(approval).await {
+        if let Some(linked) = self.control.people().link_if_allowed(approval).await {
             return linked;
         }
         let unreadable =
@@ -175,7 +176,7 @@ impl Control {
         let now = self.current_text(approval.workspace, &path)?;
         let done = now.as_deref() == Some(kept.text.as_str());
         if !done && now.as_deref().map(sha256_hex) != kept.before {
-            self.store().proposal_applied(approval.id).await?;
+            self.control.store().proposal_applied(approval.id).await?;
             let message = format!("{}: {} has changed since it was asked", approval.id, kept.path);
             let fix = "it was left as it is; let the agent propose the change again";
             return Err(ControlError::with_fix(ErrorCode::Conflict, message, fix));
@@ -184,12 +185,12 @@ impl Control {
             let by: Vec<&str> = approval.answers.iter().map(|given| given.by.as_str()).collect();
             self.write_kept(approval.workspace, kept, by.join(" and ")).await?;
         }
-        Ok(self.store().proposal_applied(approval.id).await?)
+        Ok(self.control.store().proposal_applied(approval.id).await?)
     }
 
     /// Writes what was allowed just before a stop.
     pub(crate) async fn apply_allowed_proposals(&self) -> Result<(), ControlError> {
-        for approval in self.store().unapplied_proposals().await? {
+        for approval in self.control.store().unapplied_proposals().await? {
             if let Err(error) = self.apply_proposal(&approval).await {
                 tracing::warn!(approval = %approval.id, error = error.chain(), "an allowed change could not be made");
             }
@@ -205,8 +206,11 @@ impl Control {
     ) -> Result<(), ControlError> {
         let Kept { path, text, why, before: _, origin } = kept;
         // Whoever reads the file from now on reads what it came from.
-        self.workspace_marked(workspace, &origin).await?;
-        self.write_versioned(VersionedChange { workspace, path, text, author, why }).await
+        self.control.provenance().workspace_marked(workspace, &origin).await?;
+        self.control
+            .config()
+            .write_versioned(VersionedChange { workspace, path, text, author, why })
+            .await
     }
 
     fn current_text(
@@ -215,7 +219,7 @@ impl Control {
         path: &RelPath,
     ) -> Result<Option<String>, ControlError> {
         let failed = "the workspace could not be opened";
-        let tree = self.layout().tree(workspace).map_err(ControlError::io(failed))?;
+        let tree = self.control.layout().tree(workspace).map_err(ControlError::io(failed))?;
         let file = match tree.read(path) {
             Ok(file) => file,
             Err(FileError::NotFound { .. }) => return Ok(None),

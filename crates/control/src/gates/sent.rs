@@ -6,11 +6,11 @@ use cloister_store::audit::Entry;
 use cloister_store::grants::Passing;
 use cloister_store::tasks::Task;
 
-use crate::control::Control;
 use crate::error::ControlError;
 use crate::files::{FileError, RelPath};
+use crate::gates::Gates;
 
-impl Control {
+impl Gates {
     /// Deletes files of a task's chat that are named from its folder (`incoming/…`), and says what
     /// came of it, with what is recorded of that.
     pub(crate) async fn delete_sent(
@@ -18,7 +18,7 @@ impl Control {
         task: &Task,
         files: Vec<String>,
     ) -> Result<(Outcome, Passing), ControlError> {
-        let (layout, workspace, chat) = (self.layout().clone(), task.workspace, task.chat);
+        let (layout, workspace, chat) = (self.control.layout().clone(), task.workspace, task.chat);
         let failed = "what a person sent could not be deleted";
         let work = move || {
             let tree = layout.tree(workspace).map_err(ControlError::io(failed))?;

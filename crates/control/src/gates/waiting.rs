@@ -8,22 +8,22 @@ use cloister_protocol::{UserId, WorkspaceId};
 use cloister_store::approvals::Approval;
 
 use super::answering::who_answers;
-use crate::control::Control;
 use crate::error::ControlError;
+use crate::gates::Gates;
 
 /// As much of everybody's as one person is shown at once.
 const MOST: u32 = 500;
 
-impl Control {
+impl Gates {
     /// Every question that this person may answer and has not, oldest first: those of their own
     /// agent, and those of others as far as the policies let them.
     pub async fn approvals_for(&self, user: UserId) -> Result<Vec<Approval>, ControlError> {
-        let person = self.person(user).await?;
-        let own = self.store().user_by_id(user).await?.workspace;
+        let person = self.control.people().person(user).await?;
+        let own = self.control.store().user_by_id(user).await?.workspace;
         let pending = if answers_for_others(&person, own) {
-            self.store().pending_everywhere(MOST).await?
+            self.control.store().pending_everywhere(MOST).await?
         } else {
-            self.store().pending_approvals(own).await?
+            self.control.store().pending_approvals(own).await?
         };
         let mut waiting = Vec::new();
         let mut places = HashMap::new();
@@ -34,10 +34,12 @@ impl Control {
             let chat = (approval.workspace, approval.chat);
             let place = match places.entry(chat) {
                 Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(unknown) => unknown.insert(self.place_of_chat(chat.0, chat.1).await?),
+                Entry::Vacant(unknown) => {
+                    unknown.insert(self.control.people().place_of_chat(chat.0, chat.1).await?)
+                }
             };
             let request = who_answers(&person, place, &approval);
-            if self.policies().engine().decide(&request).outcome == Outcome::Allow {
+            if self.control.policies().engine().decide(&request).outcome == Outcome::Allow {
                 waiting.push(approval);
             }
         }

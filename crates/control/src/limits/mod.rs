@@ -12,7 +12,6 @@ use std::time::Duration;
 use cloister_protocol::WorkspaceId;
 use tokio::time::Instant;
 
-use crate::control::Control;
 use crate::error::ControlError;
 use crate::options::LimitOptions;
 pub(crate) use bucket::{Buckets, Rate};
@@ -120,7 +119,7 @@ impl Limiter {
         Ok(permit)
     }
 
-    fn socket(&self, workspace: WorkspaceId) -> Result<Permit, TooMuch> {
+    pub(crate) fn socket(&self, workspace: WorkspaceId) -> Result<Permit, TooMuch> {
         self.connects.take(workspace, Instant::now()).map_err(|retry_after| TooMuch {
             reason: "connect_rate",
             message: "you open connections faster than they are taken",
@@ -132,20 +131,6 @@ impl Limiter {
             reason: "sockets",
             message: "too many connections are open already",
             retry_after: LOOK_AGAIN,
-        })
-    }
-}
-
-impl Control {
-    /// Whether one more connection of this person may be opened; the permit is held while it is.
-    pub fn enter_socket(
-        &self,
-        surface: &'static str,
-        workspace: WorkspaceId,
-    ) -> Result<Permit, ControlError> {
-        self.inner.limiter.socket(workspace).map_err(|too_much| {
-            self.metrics().refused(surface, too_much.reason);
-            too_much.into()
         })
     }
 }

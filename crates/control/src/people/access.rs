@@ -3,7 +3,7 @@
 
 use tokio::sync::watch;
 
-use crate::control::Control;
+use crate::people::People;
 
 #[derive(Debug)]
 pub(crate) struct Access(watch::Sender<u64>);
@@ -34,9 +34,9 @@ impl AccessChanges {
     }
 }
 
-impl Control {
+impl People {
     pub(crate) fn access(&self) -> &Access {
-        &self.inner.access
+        &self.control.inner.access
     }
 
     /// Somebody's access may have changed by something that is not control's own doing.

@@ -9,8 +9,8 @@ use cloister_store::users::{AccountKind, User};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::control::Control;
 use crate::error::ControlError;
+use crate::people::People;
 
 /// Who links an account to somebody.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +41,7 @@ struct ToLink {
     by: String,
 }
 
-impl Control {
+impl People {
     /// Asks a person whether an account is theirs.
     pub(super) async fn ask_to_link(
         &self,
@@ -68,7 +68,7 @@ impl Control {
         );
         let new = NewApproval {
             workspace: user.workspace,
-            chat: self.store().last_chat(user.workspace).await?,
+            chat: self.control.store().last_chat(user.workspace).await?,
             task: None,
             user: user.id,
             kind: ApprovalKind::Proposal,
@@ -88,9 +88,9 @@ impl Control {
             raise: None,
             park: false,
         };
-        let asked = self.store().ask(new).await?;
+        let asked = self.control.store().ask(new).await?;
         if let Some(told) = asked.told {
-            self.hub().say_stored(told);
+            self.control.hub().say_stored(told);
         }
         Ok(asked.approval.id)
     }
@@ -105,29 +105,29 @@ impl Control {
     }
 
     async fn link_allowed(&self, approval: &Approval, to_link: ToLink) -> Result<(), ControlError> {
-        let user = self.store().user_of(approval.workspace).await?;
+        let user = self.control.store().user_of(approval.workspace).await?;
         let ToLink { link_surface, link_id, link_name, by } = to_link;
         let account = super::account(&link_surface, &link_id, &link_name)?;
         let said: Vec<&str> = approval.answers.iter().map(|given| given.by.as_str()).collect();
         let by = format!("{by}, allowed by {}", said.join(" and "));
         let linked = self.link_identity(&user, &account, &by).await;
-        self.store().proposal_applied(approval.id).await?;
+        self.control.store().proposal_applied(approval.id).await?;
         linked
     }
 
     /// Tells a person who has accounts elsewhere that a browser was logged in as them.
     pub async fn tell_of_login(&self, user: &User) -> Result<(), ControlError> {
-        if self.store().identities_of(user.id).await?.is_empty() {
+        if self.control.store().identities_of(user.id).await?.is_empty() {
             return Ok(());
         }
-        let chat = self.store().last_chat(user.workspace).await?;
+        let chat = self.control.store().last_chat(user.workspace).await?;
         let text = format!(
             "A browser was logged in as you, by a login link. If that was not you, tell whoever runs this: \
              `cloister user logout {}` ends it.",
             user.name
         );
-        let key = format!("login-{}", self.store().clock.now_ms());
-        self.tell_once(user.workspace, chat, &key, text).await
+        let key = format!("login-{}", self.control.store().clock.now_ms());
+        self.control.notices().tell_once(user.workspace, chat, &key, text).await
     }
 
     /// Tells a person that somebody else changed who they are. Once per what happened and day.
@@ -140,14 +140,14 @@ impl Control {
         if by.user == user.id {
             return Ok(());
         }
-        let chat = self.store().last_chat(user.workspace).await?;
+        let chat = self.control.store().last_chat(user.workspace).await?;
         let text = format!(
             "{} {what}. If you did not want this, tell whoever runs this: `cloister user show {}` lists your accounts, \
              and `cloister user unlink` and `cloister user logout` end them.",
             by.name, user.name
         );
-        let key = format!("identity-{}-{}", self.store().clock.now_ms(), hex_digest(what));
-        self.tell_once(user.workspace, chat, &key, text).await
+        let key = format!("identity-{}-{}", self.control.store().clock.now_ms(), hex_digest(what));
+        self.control.notices().tell_once(user.workspace, chat, &key, text).await
     }
 
     /// Tells a person that somebody else took something of theirs away.
@@ -160,10 +160,10 @@ impl Control {
         if by.user == user.id || user.kind == AccountKind::Community {
             return Ok(());
         }
-        let chat = self.store().last_chat(user.workspace).await?;
+        let chat = self.control.store().last_chat(user.workspace).await?;
         let text = format!("{} {what}. If you did not want this, tell whoever runs this.", by.name);
-        let key = format!("loss-{}-{}", self.store().clock.now_ms(), hex_digest(what));
-        self.tell_once(user.workspace, chat, &key, text).await
+        let key = format!("loss-{}-{}", self.control.store().clock.now_ms(), hex_digest(what));
+        self.control.notices().tell_once(user.workspace, chat, &key, text).await
     }
 }
 

@@ -7,8 +7,8 @@ use crate::test_world::{World, quietly};
 
 /// A question to a person, and the account it is about.
 async fn asked(world: &World, user: &User, by: Linker<'_>) -> Approval {
-    let code = world.control.begin_pairing("discord", "666", "Ada").await.unwrap();
-    let linked = world.control.answer_pairing(&code, user, None, by).await.unwrap();
+    let code = world.control.people().begin_pairing("discord", "666", "Ada").await.unwrap();
+    let linked = world.control.people().answer_pairing(&code, user, None, by).await.unwrap();
     let Linking::Asked(id) = linked else { panic!("{linked:?}") };
     world.control.store().approval(id).await.unwrap()
 }
@@ -20,7 +20,7 @@ async fn an_account_is_linked_when_its_person_says_so() {
     let world = World::new().await;
     let (ada, bob) = (world.ada.clone(), world.bob.clone());
     let admin = Assignment { role: Role::Admin, scope: Scope::Platform };
-    world.control.give_role(&bob, &admin, quietly(&bob)).await.unwrap();
+    world.control.people().give_role(&bob, &admin, quietly(&bob)).await.unwrap();
     let by = Linker { user: bob.id, name: "bob", sure: false };
     let known = world.control.store().identities_of(ada.id).await.unwrap();
     assert!(!known.is_empty(), "ada is here");
@@ -32,7 +32,11 @@ async fn an_account_is_linked_when_its_person_says_so() {
         let digest = Some(question.digest.clone());
         let give = async |user: UserId, answer| {
             let digest = digest.as_deref();
-            world.control.answer_approval(user, ada.workspace, question.id, answer, digest).await
+            world
+                .control
+                .gates()
+                .answer_approval(user, ada.workspace, question.id, answer, digest)
+                .await
         };
         assert!(give(bob.id, Answer::Allow).await.is_err(), "the admin answers for her");
         assert_eq!(store.identities_of(ada.id).await.unwrap(), known);
@@ -53,9 +57,9 @@ async fn what_was_allowed_before_a_stop_is_linked_after_it() {
     let by = Linker { user: world.bob.id, name: "bob", sure: false };
     let question = asked(&world, &ada, by).await;
     assert_eq!(question.state, ApprovalState::Pending);
-    world.control.apply_allowed_proposals().await.unwrap();
+    world.control.gates().apply_allowed_proposals().await.unwrap();
     assert!(world.control.store().identity("discord", "666").await.unwrap().is_none());
-    let given = world.control.answer_approval(
+    let given = world.control.gates().answer_approval(
         ada.id,
         ada.workspace,
         question.id,
@@ -63,7 +67,7 @@ async fn what_was_allowed_before_a_stop_is_linked_after_it() {
         Some(&question.digest),
     );
     given.await.unwrap();
-    world.control.apply_allowed_proposals().await.unwrap();
+    world.control.gates().apply_allowed_proposals().await.unwrap();
     assert!(world.control.store().identity("discord", "666").await.unwrap().is_some());
 }
 
@@ -79,13 +83,13 @@ async fn an_overlord_links_and_the_person_is_told() {
     };
     let new = account("discord", "777", "Ada").unwrap();
     let by = Linker { user: world.bob.id, name: "the operator", sure: true };
-    let code = world.control.begin_pairing("discord", "777", "Ada").await.unwrap();
-    let linked = world.control.answer_pairing(&code, &ada, None, by).await.unwrap();
+    let code = world.control.people().begin_pairing("discord", "777", "Ada").await.unwrap();
+    let linked = world.control.people().answer_pairing(&code, &ada, None, by).await.unwrap();
     assert!(matches!(linked, Linking::Linked(account) if account == new));
     assert_eq!(told().await, 1);
     let own = Linker { user: ada.id, name: "ada", sure: true };
-    let code = world.control.begin_pairing("discord", "778", "Ada").await.unwrap();
-    world.control.answer_pairing(&code, &ada, None, own).await.unwrap();
+    let code = world.control.people().begin_pairing("discord", "778", "Ada").await.unwrap();
+    world.control.people().answer_pairing(&code, &ada, None, own).await.unwrap();
     assert_eq!(told().await, 1);
 }
 
@@ -102,14 +106,14 @@ async fn people_are_told_who_reads_what_they_write() {
     let mut model = cloister_store::models::Model::demo();
     model.name = "spy".to_owned();
     model.base_url = "https://spy.example:8443/v1".to_owned();
-    let before = world.control.readers().await.unwrap();
+    let before = world.control.people().readers().await.unwrap();
     store.add_model(&model).await.unwrap();
-    world.control.tell_of_readers(world.bob.id, &before).await.unwrap();
+    world.control.people().tell_of_readers(world.bob.id, &before).await.unwrap();
     assert_eq!(told(&world.ada).await, 0, "no chain has it");
     for level in cloister_protocol::Level::ALL {
-        let before = world.control.readers().await.unwrap();
+        let before = world.control.people().readers().await.unwrap();
         store.set_chain(level, &["spy".to_owned()]).await.unwrap();
-        world.control.tell_of_readers(world.bob.id, &before).await.unwrap();
+        world.control.people().tell_of_readers(world.bob.id, &before).await.unwrap();
     }
     assert_eq!((told(&world.ada).await, told(&world.bob).await), (1, 0));
 }

@@ -9,6 +9,7 @@ mod contexts;
 mod linking;
 mod naming;
 mod pairing;
+mod readers;
 mod roles;
 mod route;
 
@@ -20,7 +21,7 @@ use cloister_store::StoreError;
 use cloister_store::identities::Account;
 use cloister_store::users::{AccountKind, User};
 
-use crate::control::Control;
+use crate::control::part;
 use crate::error::ControlError;
 
 pub(crate) use access::Access;
@@ -35,10 +36,20 @@ const MAX_SURFACE_CHARS: usize = 32;
 const MAX_ACCOUNT_CHARS: usize = 255;
 const MAX_DISPLAY_CHARS: usize = 80;
 
-impl Control {
+part! {
+    /// The contexts: where a conversation leads, and what is allowed there.
+    pub struct Contexts;
+}
+
+part! {
+    /// The people: who someone is, what they may do and which accounts are theirs.
+    pub struct People;
+}
+
+impl People {
     /// A user with every role they hold. A role that can't be read is held by nobody.
     pub async fn person(&self, user: UserId) -> Result<Person, ControlError> {
-        let held = self.store().roles_of(user).await?;
+        let held = self.control.store().roles_of(user).await?;
         let roles = held.into_iter().filter_map(|held| {
             let text = format!("{}@{}", held.role, held.scope);
             let assignment: Result<Assignment, _> = text.parse();
@@ -52,7 +63,7 @@ impl Control {
 
     /// Where a workspace is, and whose.
     pub async fn place(&self, workspace: WorkspaceId) -> Result<Place, ControlError> {
-        let account = self.store().user_of(workspace).await?;
+        let account = self.control.store().user_of(workspace).await?;
         Ok(Place::workspace(workspace, ownership(&account)))
     }
 
@@ -63,16 +74,16 @@ impl Control {
         chat: ChatId,
     ) -> Result<Place, ControlError> {
         let place = self.place(workspace).await?;
-        let context = self.store().context_of_chat(workspace, chat).await?;
+        let context = self.control.store().context_of_chat(workspace, chat).await?;
         Ok(Place { context, chat: Some(chat), ..place })
     }
 
     /// A workspace by its id or by the name of whose it is.
     pub async fn find_workspace(&self, text: &str) -> Result<Option<User>, ControlError> {
         let found = if let Ok(id) = text.parse::<WorkspaceId>() {
-            self.store().user_of(id).await
+            self.control.store().user_of(id).await
         } else if let Ok(name) = text.parse::<UserName>() {
-            self.store().user(&name).await
+            self.control.store().user(&name).await
         } else {
             return Ok(None);
         };
@@ -115,13 +126,13 @@ impl Control {
         workspace: WorkspaceId,
         chat: ChatId,
     ) -> Result<(), ControlError> {
-        let user = self.store().user(from).await?.id;
+        let user = self.control.store().user(from).await?.id;
         self.require_in_chat(user, ChatCall::SendMessage, workspace, chat).await
     }
 
     /// Refuses what the policies do not allow, with their reason.
     pub fn require(&self, request: &Request) -> Result<(), ControlError> {
-        let verdict = self.policies().engine().decide(request);
+        let verdict = self.control.policies().engine().decide(request);
         let reason = match verdict.outcome {
             Outcome::Allow => return Ok(()),
             Outcome::Ask { reason, .. } | Outcome::Deny { reason } => reason,
@@ -132,14 +143,15 @@ impl Control {
 
     /// Makes the account and workspace of a community. Someone must be there to run it.
     pub async fn add_community(&self, name: &UserName, by: &str) -> Result<User, ControlError> {
-        if self.store().users().await?.is_empty() {
+        if self.control.store().users().await?.is_empty() {
             let message = "a community needs somebody who runs it";
             let fix = "`cloister user add NAME` adds a user first";
             return Err(ControlError::with_fix(ErrorCode::Conflict, message, fix));
         }
-        let limits = self.users().limits();
-        let account = self.store().add_account(name, AccountKind::Community, limits, by).await?;
-        self.store().ensure_first_chat(account.workspace).await?;
+        let limits = self.control.users().limits();
+        let account =
+            self.control.store().add_account(name, AccountKind::Community, limits, by).await?;
+        self.control.store().ensure_first_chat(account.workspace).await?;
         Ok(account)
     }
 
@@ -151,7 +163,7 @@ impl Control {
         by: &str,
     ) -> Result<(), ControlError> {
         require_person(user)?;
-        self.store().link_identity(account, user.id, by).await?;
+        self.control.store().link_identity(account, user.id, by).await?;
         self.access().changed();
         Ok(())
     }
@@ -164,22 +176,22 @@ impl Control {
         by: &str,
     ) -> Result<(), ControlError> {
         let Account { surface, external_id, .. } = account;
-        self.store().unlink_identity(user.id, surface, external_id, by).await?;
+        self.control.store().unlink_identity(user.id, surface, external_id, by).await?;
         self.access().changed();
-        self.chats_changed();
+        self.control.surfaces().chats_changed();
         Ok(())
     }
 
     /// Ends a session, and the sockets it holds open.
     pub async fn end_session(&self, hash: &str) -> Result<(), ControlError> {
-        self.store().end_session(hash).await?;
+        self.control.store().end_session(hash).await?;
         self.access().changed();
         Ok(())
     }
 
     /// Ends every session of a user, and voids their login links.
     pub async fn end_sessions(&self, user: UserId, by: &str) -> Result<u64, ControlError> {
-        let ended = self.store().end_sessions(user, by).await?;
+        let ended = self.control.store().end_sessions(user, by).await?;
         self.access().changed();
         Ok(ended)
     }

@@ -5,10 +5,10 @@ use cloister_policy::engine::ChatCall;
 use cloister_protocol::{ErrorCode, UserId};
 use cloister_store::conversations::{Conversation, ConversationKind};
 
-use crate::control::Control;
 use crate::error::ControlError;
+use crate::people::People;
 
-impl Control {
+impl People {
     /// The name that somebody gave a conversation on its surface becomes that of its chat, as with `/rename`: who
     /// did it, by the account that the surface vouches for (`by`), must be allowed that, and what is a person's own
     /// is named by that person alone. A name of nobody knows whom is not taken. Refused, the chat keeps its title,
@@ -33,15 +33,15 @@ impl Control {
             Ok(user) => user,
             Err(refused) => {
                 if refused.code() == ErrorCode::Forbidden {
-                    self.store().named_by_others(conversation.id, &title).await?;
-                    self.chats_changed();
+                    self.control.store().named_by_others(conversation.id, &title).await?;
+                    self.control.surfaces().chats_changed();
                 }
                 return Err(refused);
             }
         };
-        let name = self.store().user_by_id(user).await?.name;
-        self.store().rename_from(conversation.id, &title, name.as_str()).await?;
-        self.chats_changed();
+        let name = self.control.store().user_by_id(user).await?.name;
+        self.control.store().rename_from(conversation.id, &title, name.as_str()).await?;
+        self.control.surfaces().chats_changed();
         Ok(())
     }
 
@@ -51,8 +51,8 @@ impl Control {
         conversation: &Conversation,
         account: &str,
     ) -> Result<UserId, ControlError> {
-        let surface = self.store().surface_of(conversation.id).await?.unwrap_or_default();
-        let identity = self.store().identity(&surface, account).await?;
+        let surface = self.control.store().surface_of(conversation.id).await?.unwrap_or_default();
+        let identity = self.control.store().identity(&surface, account).await?;
         let theirs = |user| match conversation.kind {
             ConversationKind::Shared => true,
             ConversationKind::Room | ConversationKind::Lobby => conversation.user == Some(user),

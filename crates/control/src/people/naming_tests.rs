@@ -14,7 +14,7 @@ impl World {
     }
 
     async fn refused(&self, of: &Conversation, by: Option<&str>) {
-        let refused = self.control.rename_chat_from(of, "Owned", by).await.unwrap_err();
+        let refused = self.control.people().rename_chat_from(of, "Owned", by).await.unwrap_err();
         assert_eq!(refused.code(), ErrorCode::Forbidden, "{by:?}");
     }
 }
@@ -27,16 +27,16 @@ async fn a_topic_of_ones_own_is_named_by_its_person_alone() {
     telegram.lobby().await;
     let topic = telegram.speaker(ADA_THERE, OWN).await.conversation;
     let by = Some(ADA_THERE);
-    world.control.rename_chat_from(&topic, " Taxes\n2026 ", by).await.unwrap();
-    world.control.rename_chat_from(&topic, "", by).await.unwrap();
+    world.control.people().rename_chat_from(&topic, " Taxes\n2026 ", by).await.unwrap();
+    world.control.people().rename_chat_from(&topic, "", by).await.unwrap();
     assert_eq!(world.title(&topic).await, "Taxes2026", "one line, and no name is no name");
     let overlord = crate::account("telegram", "1003", "").unwrap();
-    world.control.link_identity(&world.root, &overlord, "root").await.unwrap();
+    world.control.people().link_identity(&world.root, &overlord, "root").await.unwrap();
     for other in [None, Some(BOB_THERE), Some("1003"), Some("666")] {
         world.refused(&topic, other).await;
     }
     let account = crate::account("telegram", ADA_THERE, "").unwrap();
-    world.control.unlink_identity(&world.ada, &account, "root").await.unwrap();
+    world.control.people().unlink_identity(&world.ada, &account, "root").await.unwrap();
     world.refused(&topic, by).await;
     assert_eq!(world.title(&topic).await, "Taxes2026");
     let entries = world.store().audit_tail(50).await.unwrap();
@@ -64,6 +64,6 @@ async fn a_communitys_chat_is_named_by_who_may_rename_it() {
         assert_eq!(world.title(&topic).await, "Reading list");
         assert_eq!(shown().await, "Owned", "the mender puts the title back");
     }
-    world.control.rename_chat_from(&topic, "Read", Some(ADA_THERE)).await.unwrap();
+    world.control.people().rename_chat_from(&topic, "Read", Some(ADA_THERE)).await.unwrap();
     assert_eq!((world.title(&topic).await, shown().await), ("Read".to_owned(), "Read".to_owned()));
 }

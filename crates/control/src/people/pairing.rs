@@ -15,9 +15,9 @@ use tokio::time::Instant;
 
 use super::linking::{Linker, Linking};
 use super::roles::{Change, Giver};
-use crate::control::Control;
 use crate::error::ControlError;
 use crate::limits::{Buckets, Rate};
+use crate::people::People;
 
 /// 32 letters and digits that nobody mistakes for one another.
 const ALPHABET: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
@@ -44,7 +44,7 @@ impl Default for Pairings {
     }
 }
 
-impl Control {
+impl People {
     /// A code for an account on a surface, to be entered by who may link it to a user.
     pub async fn begin_pairing(
         &self,
@@ -57,7 +57,7 @@ impl Control {
         let now = Instant::now();
         let busy =
             |wait| ControlError::busy("codes are asked for faster than they are given", wait);
-        let pairings = &self.inner.pairings;
+        let pairings = &self.control.inner.pairings;
         pairings.asked_by.take(key.clone(), now).map_err(busy)?;
         pairings.asked.take((), now).map_err(|wait| {
             pairings.asked_by.give_back(&key);
@@ -65,16 +65,16 @@ impl Control {
         })?;
         let code = new_code().map_err(ControlError::io("no code could be made"))?;
         let life = i64::try_from(LIFE.as_millis()).unwrap_or(i64::MAX);
-        let expires_at = self.store().clock.now_ms().saturating_add(life);
-        self.store().add_pairing(&code_hash(&code), &account, expires_at).await?;
-        self.tell_hubs_of_pairing(&account).await;
+        let expires_at = self.control.store().clock.now_ms().saturating_add(life);
+        self.control.store().add_pairing(&code_hash(&code), &account, expires_at).await?;
+        self.control.admin_hubs().tell_hubs_of_pairing(&account).await;
         Ok(spelled(&code))
     }
 
     /// Whose code this is, for who is to decide about it.
     pub async fn pairing(&self, typed: &str, by: (UserId, &str)) -> Result<Pairing, ControlError> {
         let code = self.guess(typed, by.0)?;
-        match self.store().pairing(&code_hash(&code)).await? {
+        match self.control.store().pairing(&code_hash(&code)).await? {
             Some(pairing) => {
                 self.right(by.0);
                 Ok(pairing)
@@ -106,7 +106,7 @@ impl Control {
             concerned: &concerned,
         });
         let hash = code_hash(&code);
-        match self.store().redeem_pairing(&hash, user.id, role, (by.name, by.sure)).await? {
+        match self.control.store().redeem_pairing(&hash, user.id, role, (by.name, by.sure)).await? {
             Redeemed::Linked { pairing, newcomer, told } => {
                 self.right(by.user);
                 self.access().changed();
@@ -126,7 +126,7 @@ impl Control {
             Redeemed::MustAsk(pairing) => {
                 self.right(by.user);
                 let asked = self.ask_to_link(user, &pairing.account, by.name).await?;
-                self.store().drop_pairing(&hash).await?;
+                self.control.store().drop_pairing(&hash).await?;
                 Ok(Linking::Asked(asked))
             }
             Redeemed::Wrong => Err(self.wrong(by.name).await),
@@ -149,7 +149,7 @@ impl Control {
     /// Every code that is entered counts as wrong until it turns out right.
     fn guess(&self, typed: &str, by: UserId) -> Result<String, ControlError> {
         let now = Instant::now();
-        let pairings = &self.inner.pairings;
+        let pairings = &self.control.inner.pairings;
         let busy = |wait| ControlError::busy("wrong codes were entered too often", wait);
         pairings.wrong_by.take(by, now).map_err(busy)?;
         pairings.wrong.take((), now).map_err(|wait| {
@@ -162,15 +162,15 @@ impl Control {
     }
 
     fn right(&self, by: UserId) {
-        self.inner.pairings.wrong_by.give_back(&by);
-        self.inner.pairings.wrong.give_back(&());
+        self.control.inner.pairings.wrong_by.give_back(&by);
+        self.control.inner.pairings.wrong.give_back(&());
     }
 
     /// One answer for every code that is no good, whatever the reason. What was typed is not recorded:
     /// it may be a code with a slip in it.
     async fn wrong(&self, by: &str) -> ControlError {
         let entry = Entry::new(by, "pairing.wrong", "code");
-        if let Err(error) = self.store().audit(entry).await {
+        if let Err(error) = self.control.store().audit(entry).await {
             tracing::error!(
                 error = with_causes(&error),
                 "a wrong pairing code could not be recorded"

@@ -8,8 +8,8 @@ use cloister_store::outbox::OutboxItem;
 use cloister_store::roles::{Concerned, TakenRole};
 use cloister_store::users::{AccountKind, User};
 
-use crate::control::Control;
 use crate::error::ControlError;
+use crate::people::People;
 
 /// Who gives or takes a role.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +28,7 @@ pub(super) enum Change {
     Take,
 }
 
-impl Control {
+impl People {
     /// Whose private workspace a scope is, or is in. The policies ask for it wherever a role is given.
     pub async fn owner_of(&self, scope: &Scope) -> Result<Option<UserId>, ControlError> {
         match scope.workspace() {
@@ -47,7 +47,8 @@ impl Control {
         super::require_person(user)?;
         let concerned = self.concerned(Change::Give, user, assignment, by).await?;
         let (role, scope) = (assignment.role.as_str(), assignment.scope.to_string());
-        let given = self.store().give_role(user.id, (role, &scope), by.name, &concerned).await?;
+        let given =
+            self.control.store().give_role(user.id, (role, &scope), by.name, &concerned).await?;
         self.access().changed();
         let new = given.is_some();
         self.tell_concerned(given.unwrap_or_default());
@@ -63,7 +64,7 @@ impl Control {
     ) -> Result<(), ControlError> {
         let concerned = self.concerned(Change::Take, user, assignment, by).await?;
         let (role, scope) = (assignment.role.as_str(), assignment.scope.to_string());
-        match self.store().take_role(user.id, (role, &scope), by.name, &concerned).await? {
+        match self.control.store().take_role(user.id, (role, &scope), by.name, &concerned).await? {
             TakenRole::Taken(told) => {
                 self.access().changed();
                 self.tell_concerned(told);
@@ -94,24 +95,24 @@ impl Control {
     ) -> Result<Vec<Concerned>, ControlError> {
         let mut concerned = Vec::new();
         let is_person = user.kind == AccountKind::Person;
-        if is_person && user.id != by.user && !self.store().is_newcomer(user.id).await? {
+        if is_person && user.id != by.user && !self.control.store().is_newcomer(user.id).await? {
             concerned.push(self.concern(user, to_holder(change, user, assignment, by)).await?);
         }
         let owner = self.owner_of(&assignment.scope).await?;
         if let Some(owner) = owner.filter(|owner| *owner != by.user && *owner != user.id) {
-            let owner = self.store().user_by_id(owner).await?;
+            let owner = self.control.store().user_by_id(owner).await?;
             concerned.push(self.concern(&owner, to_owner(change, user, assignment, by)).await?);
         }
         Ok(concerned)
     }
 
     async fn concern(&self, user: &User, text: String) -> Result<Concerned, ControlError> {
-        let chat = (user.workspace, self.store().last_chat(user.workspace).await?);
+        let chat = (user.workspace, self.control.store().last_chat(user.workspace).await?);
         Ok(Concerned { user: user.id, chat, text })
     }
 
     pub(super) fn tell_concerned(&self, told: Vec<OutboxItem>) {
-        told.into_iter().for_each(|item| self.hub().say_stored(item));
+        told.into_iter().for_each(|item| self.control.hub().say_stored(item));
     }
 }
 

@@ -23,8 +23,8 @@ async fn whom_a_role_concerns_is_told_of_it() {
     let by = |user: &User| Giver { user: user.id, name: "x", shown: "the operator" };
     let root = by(&world.root);
     let viewer = at(&ada, "viewer");
-    assert!(world.control.give_role(&bob, &viewer, root).await.unwrap());
-    assert!(!world.control.give_role(&bob, &viewer, root).await.unwrap(), "he has it");
+    assert!(world.control.people().give_role(&bob, &viewer, root).await.unwrap());
+    assert!(!world.control.people().give_role(&bob, &viewer, root).await.unwrap(), "he has it");
     let (to_ada, to_bob) = (told(&world, &ada).await, told(&world, &bob).await);
     assert_eq!((to_ada.len(), to_bob.len()), (1, 1), "{to_ada:?} {to_bob:?}");
     let undo = format!("cloister role take bob viewer --scope workspace:{}", ada.workspace);
@@ -33,14 +33,19 @@ async fn whom_a_role_concerns_is_told_of_it() {
     assert!(to_bob[0].contains("the operator gave you the role viewer in"), "{to_bob:?}");
 
     // The owner takes it: she knows.
-    world.control.take_role(&bob, &viewer, by(&ada)).await.unwrap();
+    world.control.people().take_role(&bob, &viewer, by(&ada)).await.unwrap();
     assert_eq!((told(&world, &ada).await.len(), told(&world, &bob).await.len()), (1, 2));
     // Her own membership, taken by somebody else: she is told once.
-    world.control.take_role(&ada, &at(&ada, "member"), root).await.unwrap();
+    world.control.people().take_role(&ada, &at(&ada, "member"), root).await.unwrap();
     let to_ada = told(&world, &ada).await;
     assert!(to_ada.len() == 2 && to_ada[1].contains("took the role member in"), "{to_ada:?}");
     // Elsewhere it is a matter of his alone.
-    world.control.give_role(&bob, &"operator@platform".parse().unwrap(), root).await.unwrap();
+    world
+        .control
+        .people()
+        .give_role(&bob, &"operator@platform".parse().unwrap(), root)
+        .await
+        .unwrap();
     let to_bob = told(&world, &bob).await;
     assert!(to_bob[2].contains("gave you the role operator on the platform"), "{to_bob:?}");
     assert_eq!(told(&world, &ada).await.len(), 2);
@@ -55,10 +60,10 @@ async fn a_role_that_comes_with_an_account_is_told_of_to_the_owner() {
     let new = "new".parse().unwrap();
     let new = world.store().add_user(&new, world.ada.limits).await.unwrap();
     world.store().ensure_first_chat(new.workspace).await.unwrap();
-    let code = world.control.begin_pairing("discord", "4711", "New").await.unwrap();
+    let code = world.control.people().begin_pairing("discord", "4711", "New").await.unwrap();
     let by = crate::Linker { user: world.root.id, name: "the operator", sure: true };
     let viewer = at(&ada, "viewer");
-    world.control.answer_pairing(&code, &new, Some(&viewer), by).await.unwrap();
+    world.control.people().answer_pairing(&code, &new, Some(&viewer), by).await.unwrap();
     assert_eq!((told(&world, &ada).await.len(), told(&world, &new).await.len()), (1, 0));
     assert_eq!(world.store().last_chat(new.workspace).await.unwrap(), ChatId::from_number(1));
 }

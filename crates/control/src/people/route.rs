@@ -12,8 +12,8 @@ use cloister_store::contexts::{self, Context};
 use cloister_store::conversations::{Conversation, ConversationKind, NewConversation};
 use cloister_store::lobbies::Thread;
 
-use crate::control::Control;
 use crate::error::ControlError;
+use crate::people::Contexts;
 
 /// The first chat of every workspace.
 const FIRST_CHAT: u32 = 1;
@@ -94,7 +94,7 @@ const OTHERS_READ_ALONG: &str = "Others read along in this conversation, and wha
                                  alone. Write to me where the two of us are by ourselves.";
 const NOT_YOURS: &str = "This conversation is somebody else's. Write to me directly.";
 
-impl Control {
+impl Contexts {
     /// Where a message of this account, heard there, goes.
     pub async fn route(
         &self,
@@ -102,14 +102,16 @@ impl Control {
         external_id: &str,
         heard: Heard<'_>,
     ) -> Result<Route, ControlError> {
-        let Some(identity) = self.store().identity(surface, external_id).await? else {
-            return Ok(Route::Refused { text: self.refusal(surface, external_id).await? });
+        let Some(identity) = self.control.store().identity(surface, external_id).await? else {
+            return Ok(Route::Refused {
+                text: self.control.surfaces().refusal(surface, external_id).await?,
+            });
         };
         Ok(match self.leads(identity.user, (surface, heard), None).await? {
             Leads::To(routed) | Leads::Beside(routed) => Route::To(routed),
-            Leads::Nowhere(words) => {
-                Route::Refused { text: self.not_here(surface, heard.connectable(), words) }
-            }
+            Leads::Nowhere(words) => Route::Refused {
+                text: self.control.surfaces().not_here(surface, heard.connectable(), words),
+            },
         })
     }
 
@@ -122,10 +124,12 @@ impl Control {
         sender: &str,
         heard: Heard<'_>,
     ) -> Result<Located, ControlError> {
-        let Some(identity) = self.store().identity(surface, sender).await? else {
-            return Ok(Located::Stranger { tell: self.refusal(surface, sender).await? });
+        let Some(identity) = self.control.store().identity(surface, sender).await? else {
+            return Ok(Located::Stranger {
+                tell: self.control.surfaces().refusal(surface, sender).await?,
+            });
         };
-        let known = self.store().conversation(connector, heard.id()).await?;
+        let known = self.control.store().conversation(connector, heard.id()).await?;
         let mut leads = self.leads(identity.user, (surface, heard), known.as_ref()).await?;
         if !self.is_their_own(connector, identity.user, heard).await? {
             leads = Leads::Nowhere(NOT_YOURS);
@@ -140,18 +144,20 @@ impl Control {
             }
             Leads::Nowhere(words) => {
                 return Ok(Located::NotHere {
-                    tell: self.not_here(surface, heard.connectable(), words),
+                    tell: self.control.surfaces().not_here(surface, heard.connectable(), words),
                 });
             }
         };
         let made = before != Some(conversation.id) && conversation.user.is_some();
-        if made && self.store().identity(surface, sender).await?.map(|it| it.user) != Some(user) {
+        if made
+            && self.control.store().identity(surface, sender).await?.map(|it| it.user) != Some(user)
+        {
             // Unlinked in this moment: what was forgotten with the account must not come back.
-            self.store().forget_conversation(conversation.id).await?;
+            self.control.store().forget_conversation(conversation.id).await?;
             return Ok(Located::Stranger { tell: None });
         }
         let (workspace, chat) = (conversation.workspace, conversation.chat);
-        let name = self.store().user_by_id(user).await?.name;
+        let name = self.control.store().user_by_id(user).await?.name;
         Ok(Located::To(Box::new(Speaker { user, name, workspace, chat, conversation })))
     }
 
@@ -163,7 +169,7 @@ impl Control {
         heard: Heard<'_>,
     ) -> Result<bool, ControlError> {
         let Heard::OwnThread { of, .. } = heard else { return Ok(true) };
-        let around = self.store().conversation(connector, of).await?;
+        let around = self.control.store().conversation(connector, of).await?;
         Ok(around.is_none_or(|around| around.user == Some(user)))
     }
 
@@ -176,7 +182,7 @@ impl Control {
     ) -> Result<Leads, ControlError> {
         let id = heard.id().to_owned();
         let there = contexts::Conversation { surface: surface.to_owned(), id };
-        if let Some(context) = self.store().context_of(&there).await?
+        if let Some(context) = self.control.store().context_of(&there).await?
             && self.takes(user, &context, heard, known).await?
         {
             return self.leads_to_context(user, context, heard).await;
@@ -216,7 +222,7 @@ impl Control {
         if heard.is_shared() || known == Some(ConversationKind::Shared) {
             return Ok(true);
         }
-        Ok(match self.place(context.workspace).await?.ownership {
+        Ok(match self.control.people().place(context.workspace).await?.ownership {
             Ownership::Community => false,
             Ownership::Private { owner } => owner == user || known.is_none(),
         })
@@ -231,7 +237,7 @@ impl Control {
         heard: Heard<'_>,
     ) -> Result<Leads, ControlError> {
         let around = contexts::Conversation { surface: surface.to_owned(), id: of.to_owned() };
-        let Some(context) = self.store().context_of(&around).await? else {
+        let Some(context) = self.control.store().context_of(&around).await? else {
             return Ok(Leads::Nowhere(NOT_CONNECTED));
         };
         let (workspace, name) = (context.workspace, context.name.clone());
@@ -240,7 +246,8 @@ impl Control {
             nowhere => return Ok(nowhere),
         };
         if let Some(known) = known.filter(|known| known.workspace == workspace)
-            && self.store().context_of_chat(workspace, known.chat).await?.as_ref() == Some(&name)
+            && self.control.store().context_of_chat(workspace, known.chat).await?.as_ref()
+                == Some(&name)
         {
             return self.leads_to_chat(user, (workspace, known.chat), Some(name), heard).await;
         }
@@ -267,7 +274,7 @@ impl Control {
         context: Option<String>,
         heard: Heard<'_>,
     ) -> Result<Leads, ControlError> {
-        let place = self.place_of_chat(workspace, chat).await?;
+        let place = self.control.people().place_of_chat(workspace, chat).await?;
         if let Ownership::Private { owner } = place.ownership {
             // What is a person's own is never told where others read along, and to nobody else, whatever
             // they may do elsewhere.
@@ -278,9 +285,9 @@ impl Control {
                 return Ok(Leads::Nowhere(OTHERS_READ_ALONG));
             }
         }
-        let person = self.person(user).await?;
+        let person = self.control.people().person(user).await?;
         let request = Request::chat(&person, ChatCall::SendMessage, &place, chat);
-        if self.require(&request).is_err() {
+        if self.control.people().require(&request).is_err() {
             return Ok(Leads::Nowhere(NOT_A_MEMBER));
         }
         Ok(Leads::To(Routed { user, workspace, chat, context }))
@@ -288,11 +295,11 @@ impl Control {
 
     /// Into the person's own workspace.
     async fn leads_home(&self, user: UserId, heard: Heard<'_>) -> Result<Leads, ControlError> {
-        let workspace = self.store().user_by_id(user).await?.workspace;
+        let workspace = self.control.store().user_by_id(user).await?.workspace;
         let chat = ChatId::from_number(FIRST_CHAT);
         let leads = self.leads_to_chat(user, (workspace, chat), None, heard).await?;
         if matches!(leads, Leads::To(_)) {
-            self.store().ensure_first_chat(workspace).await?;
+            self.control.store().ensure_first_chat(workspace).await?;
         }
         Ok(leads)
     }
@@ -310,10 +317,10 @@ impl Control {
             Some(known) if (known.workspace, known.chat) == (routed.workspace, routed.chat) => {
                 return Ok(known);
             }
-            Some(known) => self.store().forget_conversation(known.id).await?,
+            Some(known) => self.control.store().forget_conversation(known.id).await?,
             None => {}
         }
-        let (kind, user) = match self.place(routed.workspace).await?.ownership {
+        let (kind, user) = match self.control.people().place(routed.workspace).await?.ownership {
             Ownership::Private { owner } => (ConversationKind::Lobby, Some(owner)),
             Ownership::Community => (ConversationKind::Shared, None),
         };
@@ -324,7 +331,7 @@ impl Control {
             kind,
             user,
         };
-        Ok(self.store().put_conversation(&new).await?)
+        Ok(self.control.store().put_conversation(&new).await?)
     }
 
     /// The conversation of a thread, with a chat of its own in the same place as another.
@@ -336,7 +343,7 @@ impl Control {
         beside: &Routed,
     ) -> Result<Conversation, ControlError> {
         if let Some(known) = known {
-            self.store().forget_conversation(known.id).await?;
+            self.control.store().forget_conversation(known.id).await?;
         }
         let (Heard::Thread { id, title, .. } | Heard::OwnThread { id, title, .. }) = heard else {
             return self.put_in_place(connector, heard, None, beside).await;
@@ -344,10 +351,14 @@ impl Control {
         let title = crate::commands::title(title);
         let thread = Thread { connector, external_id: id, title: &title };
         let made = match &beside.context {
-            Some(context) => self.store().put_thread(thread, (beside.workspace, context)).await?,
-            None => self.store().put_own_thread(thread, (beside.user, beside.workspace)).await?,
+            Some(context) => {
+                self.control.store().put_thread(thread, (beside.workspace, context)).await?
+            }
+            None => {
+                self.control.store().put_own_thread(thread, (beside.user, beside.workspace)).await?
+            }
         };
-        self.chats_changed();
+        self.control.surfaces().chats_changed();
         Ok(made)
     }
 
@@ -358,7 +369,7 @@ impl Control {
         (workspace, context): (WorkspaceId, &str),
         conversation: &contexts::Conversation,
     ) -> Result<(), ControlError> {
-        let store = self.store();
+        let store = self.control.store();
         for thread in store.threads_of(&conversation.surface, (workspace, context)).await? {
             store.forget_conversation(thread).await?;
         }

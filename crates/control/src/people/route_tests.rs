@@ -37,7 +37,7 @@ async fn a_private_room_hears_its_owner_alone() {
     let world = World::new().await;
     world.room_of(&world.ada, C1, "!ada").await;
     let overlord = crate::account("matrix", "@root:example.org", "").unwrap();
-    world.control.link_identity(&world.root, &overlord, "root").await.unwrap();
+    world.control.people().link_identity(&world.root, &overlord, "root").await.unwrap();
     for other in [BOB, "@root:example.org", "@eve:example.org"] {
         let located = world.locate(other, Heard::Direct("!ada")).await;
         assert!(nowhere(&located), "{other}: {located:?}");
@@ -85,7 +85,7 @@ async fn a_room_that_is_disconnected_is_forgotten() {
     world.club_room("general", CLUB).await;
     world.role(&world.ada, "member").await;
     let before = world.speaker(ADA, Heard::Shared(CLUB)).await;
-    world.control.remove_context(world.club.workspace, "general", "root").await.unwrap();
+    world.control.contexts().remove_context(world.club.workspace, "general", "root").await.unwrap();
     let known = world.store().conversation(world.connector.id, CLUB).await.unwrap();
     assert_eq!(known, None);
     assert!(nowhere(&world.locate(ADA, Heard::Shared(CLUB)).await));
@@ -138,7 +138,12 @@ async fn what_is_said_to_the_agent_alone_stays_its_persons() {
         new: true,
         ..Default::default()
     };
-    world.control.change_context(world.bob.workspace, "trap", trap, "bob").await.unwrap();
+    world
+        .control
+        .contexts()
+        .change_context(world.bob.workspace, "trap", trap, "bob")
+        .await
+        .unwrap();
     at_home("!known").await;
     // Once others are there, it is the community's.
     let shared = world.speaker(ADA, Heard::Shared("!alone")).await;
@@ -180,7 +185,7 @@ async fn an_unlinked_account_is_a_stranger_in_its_own_room() {
     world.room_of(&world.ada, C1, "!ada").await;
     world.speaker(ADA, Heard::Direct("!ada")).await;
     let account = crate::account("matrix", ADA, "").unwrap();
-    world.control.unlink_identity(&world.ada, &account, "root").await.unwrap();
+    world.control.people().unlink_identity(&world.ada, &account, "root").await.unwrap();
     let located = world.locate(ADA, Heard::Direct("!ada")).await;
     assert!(matches!(located, Located::Stranger { .. }), "{located:?}");
 }
@@ -196,8 +201,8 @@ async fn an_account_that_changes_hands_leads_to_whose_it_is_now() {
     let topic = telegram.speaker(ADA_THERE, own).await.conversation;
     world.stored((hers.workspace, C1), &world.ada, "hi", Some(&hers)).await;
     let account = crate::account("telegram", ADA_THERE, "").unwrap();
-    world.control.unlink_identity(&world.ada, &account, "root").await.unwrap();
-    world.control.link_identity(&world.bob, &account, "root").await.unwrap();
+    world.control.people().unlink_identity(&world.ada, &account, "root").await.unwrap();
+    world.control.people().link_identity(&world.bob, &account, "root").await.unwrap();
     for heard in [Heard::Direct(ADA_THERE), own] {
         let his = telegram.speaker(ADA_THERE, heard).await;
         assert_eq!((his.user, his.workspace), (world.bob.id, world.bob.workspace));
@@ -272,7 +277,7 @@ mod threads {
         world.role(&world.ada, "member").await;
         let before = telegram.speaker(ADA_THERE, IN_GROUP).await;
         let club = world.club.workspace;
-        world.control.remove_context(club, "group", "root").await.unwrap();
+        world.control.contexts().remove_context(club, "group", "root").await.unwrap();
         let known = world.store().conversation(telegram.connector.id, TOPIC).await.unwrap();
         assert_eq!(known, None);
         assert!(nowhere(&telegram.locate(ADA_THERE, IN_GROUP).await));
@@ -296,7 +301,7 @@ mod threads {
             ..Default::default()
         };
         let club = world.club.workspace;
-        world.control.change_context(club, "reading", change, "root").await.unwrap();
+        world.control.contexts().change_context(club, "reading", change, "root").await.unwrap();
         let topic = telegram.speaker(ADA_THERE, IN_GROUP).await;
         let context = world.store().context_of_chat(club, topic.chat).await.unwrap();
         assert_eq!(context.as_deref(), Some("reading"));

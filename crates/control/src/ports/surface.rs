@@ -14,8 +14,8 @@ use futures_util::future::BoxFuture;
 
 use super::webhook::{Webhook, WebhookAnswer};
 use crate::error::ControlError;
+use crate::inbox::Download;
 use crate::surfaces::Button;
-use crate::uploads::Download;
 
 /// One bot account that is connected. Control hands it what is to be told, conversation by conversation and
 /// in order; it never has to queue.

@@ -21,7 +21,7 @@ use cloister_store::outbox::OutboxItem;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::control::Control;
+use crate::control::part;
 use crate::error::ControlError;
 use crate::limits::{Buckets, Rate};
 
@@ -52,9 +52,14 @@ impl Default for Pace {
     }
 }
 
-impl Control {
+part! {
+    /// The admin hubs.
+    pub(crate) struct AdminHubs;
+}
+
+impl AdminHubs {
     fn hub_pace(&self) -> &Pace {
-        &self.inner.surfaces.hubs
+        &self.control.inner.surfaces.hubs
     }
 
     /// `/admin-channel`: makes this conversation the admin hub of its connector, or ends that.
@@ -64,11 +69,15 @@ impl Control {
         conversation: Option<&Conversation>,
         typed: &str,
     ) -> Result<String, ControlError> {
-        let person = self.person(by).await?;
-        self.require(&Request::platform(&person, PlatformCall::ManageConnectors))?;
+        let person = self.control.people().person(by).await?;
+        self.control
+            .people()
+            .require(&Request::platform(&person, PlatformCall::ManageConnectors))?;
         let shared = conversation.filter(|found| found.kind == ConversationKind::Shared);
         let context = match shared {
-            Some(found) => self.store().context_of_chat(found.workspace, found.chat).await?,
+            Some(found) => {
+                self.control.store().context_of_chat(found.workspace, found.chat).await?
+            }
             None => None,
         };
         let (Some(here), Some(context)) = (shared, context) else {
@@ -77,7 +86,7 @@ impl Control {
             let fix = "`cloister context add` connects one; write it there";
             return Err(ControlError::with_fix(ErrorCode::BadRequest, message, fix));
         };
-        let name = self.store().user_by_id(by).await?.name;
+        let name = self.control.store().user_by_id(by).await?.name;
         match typed.trim().to_ascii_lowercase().as_str() {
             "enable" => self.enable_hub(here, &context, name.as_str()).await,
             "disable" => self.disable_hub(here, name.as_str()).await,
@@ -103,7 +112,7 @@ impl Control {
         context: &str,
         by: &str,
     ) -> Result<String, ControlError> {
-        if !self.store().set_admin_hub(here.connector, Some(here), by).await? {
+        if !self.control.store().set_admin_hub(here.connector, Some(here), by).await? {
             return Ok("This is the admin hub already.".to_owned());
         }
         if let Some(hub) = self.hub_of(here.connector).await? {
@@ -124,7 +133,7 @@ impl Control {
         if !is_this {
             return Ok("This is not the admin hub.".to_owned());
         }
-        self.store().set_admin_hub(here.connector, None, by).await?;
+        self.control.store().set_admin_hub(here.connector, None, by).await?;
         Ok("This is no admin hub any more: nothing is told or shown here.".to_owned())
     }
 
@@ -133,16 +142,16 @@ impl Control {
         &self,
         connector: ConnectorId,
     ) -> Result<Option<AdminHub>, ControlError> {
-        let hubs = self.store().admin_hubs().await?;
+        let hubs = self.control.store().admin_hubs().await?;
         Ok(hubs.into_iter().find(|hub| hub.connector == connector))
     }
 
     /// The hubs that are still a context, and where something can be sent.
     async fn open_hubs(&self) -> Result<Vec<AdminHub>, ControlError> {
         let mut open = Vec::new();
-        for hub in self.store().admin_hubs().await? {
+        for hub in self.control.store().admin_hubs().await? {
             let place = &hub.conversation;
-            let context = self.store().context_of_chat(place.workspace, place.chat).await?;
+            let context = self.control.store().context_of_chat(place.workspace, place.chat).await?;
             if place.broken.is_none() && context.is_some() {
                 open.push(hub);
             }
@@ -152,7 +161,7 @@ impl Control {
 
     /// Works until everything stops: shows hubs what staff say, and tells them which connectors do not work.
     pub(crate) async fn keep_admin_hubs(&self) {
-        let stop = self.stop_token();
+        let stop = self.control.surfaces().stop_token();
         let mut unwell = HashMap::new();
         loop {
             let pause = match self.look_after_hubs(&mut unwell).await {
@@ -204,7 +213,8 @@ impl Control {
                 code(&account.display_name),
                 code(&account.external_id)
             );
-            let key = format!("pairing-{}-{}", account.external_id, self.store().clock.now_ms());
+            let key =
+                format!("pairing-{}-{}", account.external_id, self.control.store().clock.now_ms());
             self.tell_hubs(&hubs, &key, &text).await
         };
         let told: Result<(), ControlError> = told.await;
@@ -232,7 +242,7 @@ impl Control {
         text: &str,
     ) -> Result<(), ControlError> {
         for hub in hubs {
-            let told = self.store().tell_hub(hub, key, text).await?;
+            let told = self.control.store().tell_hub(hub, key, text).await?;
             self.say_all(told);
         }
         Ok(())
@@ -240,7 +250,7 @@ impl Control {
 
     fn say_all(&self, told: impl IntoIterator<Item = OutboxItem>) {
         for item in told {
-            self.hub().say_stored(item);
+            self.control.hub().say_stored(item);
         }
     }
 }

@@ -17,7 +17,7 @@ impl World {
     /// The club's room, with root in it.
     async fn hub_room(&self) -> Conversation {
         let account = crate::account("matrix", ROOT, "").unwrap();
-        self.control.link_identity(&self.root, &account, "root").await.unwrap();
+        self.control.people().link_identity(&self.root, &account, "root").await.unwrap();
         self.club_room("operators", CLUB).await;
         self.role(&self.root, "member").await;
         self.speaker(ROOT, Heard::Shared(CLUB)).await.conversation
@@ -26,7 +26,7 @@ impl World {
     /// The same, as the admin hub.
     async fn hub_made(&self) -> Conversation {
         let room = self.hub_room().await;
-        self.control.admin_channel(self.root.id, Some(&room), "enable").await.unwrap();
+        self.control.admin_hubs().admin_channel(self.root.id, Some(&room), "enable").await.unwrap();
         room
     }
 
@@ -79,7 +79,7 @@ impl World {
     }
 
     async fn look(&self) {
-        self.control.look_after_hubs(&mut HashMap::new()).await.unwrap();
+        self.control.admin_hubs().look_after_hubs(&mut HashMap::new()).await.unwrap();
     }
 
     /// The notices that wait to be told in a conversation.
@@ -102,10 +102,15 @@ async fn a_hub_is_made_by_who_may_manage_connectors_alone() {
         world.role(&world.ada, role).await;
     }
     let operator = "operator@platform".parse().unwrap();
-    world.control.give_role(&world.bob, &operator, quietly(&world.bob)).await.unwrap();
+    world.control.people().give_role(&world.bob, &operator, quietly(&world.bob)).await.unwrap();
     for user in [world.ada.id, world.bob.id] {
         for typed in ["enable", "disable", ""] {
-            let refused = world.control.admin_channel(user, Some(&room), typed).await.unwrap_err();
+            let refused = world
+                .control
+                .admin_hubs()
+                .admin_channel(user, Some(&room), typed)
+                .await
+                .unwrap_err();
             assert_eq!(refused.code(), ErrorCode::Forbidden, "{user} {typed}");
         }
     }
@@ -113,11 +118,13 @@ async fn a_hub_is_made_by_who_may_manage_connectors_alone() {
 
     let alone = world.alone(ROOT).await;
     for nowhere in [None, Some(&alone)] {
-        let refused = world.control.admin_channel(world.root.id, nowhere, "enable").await;
+        let refused =
+            world.control.admin_hubs().admin_channel(world.root.id, nowhere, "enable").await;
         assert_eq!(refused.unwrap_err().code(), ErrorCode::BadRequest);
     }
     let root = world.root.id;
-    let command = |typed: &'static str| world.control.admin_channel(root, Some(&room), typed);
+    let command =
+        |typed: &'static str| world.control.admin_hubs().admin_channel(root, Some(&room), typed);
     assert!(command("").await.unwrap().contains("not the admin hub"));
     assert!(command("on").await.is_err());
     assert!(command("enable").await.unwrap().contains("admin hub of this account now"));
@@ -125,7 +132,7 @@ async fn a_hub_is_made_by_who_may_manage_connectors_alone() {
     let hubs = world.store().admin_hubs().await.unwrap();
     assert_eq!(hubs.len(), 1);
     assert_eq!(hubs[0].conversation.id, room.id);
-    let view = world.control.connector_view(&world.connector, Vec::new()).await.unwrap();
+    let view = world.control.surfaces().connector_view(&world.connector, Vec::new()).await.unwrap();
     assert!(view.facts.contains(&("admin hub".to_owned(), CLUB.to_owned())), "{view:?}");
     assert!(command("disable").await.unwrap().contains("no admin hub any more"));
     assert!(command("disable").await.unwrap().contains("not the admin hub"));
@@ -175,7 +182,7 @@ async fn staff_are_told_once_and_then_mirrored() {
 
     // Who is staff no more is by themselves again.
     let held = format!("operator@workspace:{}", world.club.workspace).parse().unwrap();
-    world.control.take_role(&world.bob, &held, quietly(&world.bob)).await.unwrap();
+    world.control.people().take_role(&world.bob, &held, quietly(&world.bob)).await.unwrap();
     world.exchange(&world.bob, &bob, "a private word", "yes").await;
     world.look().await;
     assert_eq!(world.shown_in(&hub).await.len(), 2);
@@ -189,9 +196,9 @@ async fn who_is_not_staff_is_never_mirrored() {
     world.role(&world.ada, "member").await;
     world.role(&world.ada, "viewer").await;
     let elsewhere = format!("admin@workspace:{}", world.bob.workspace).parse().unwrap();
-    world.control.give_role(&world.bob, &elsewhere, quietly(&world.bob)).await.unwrap();
+    world.control.people().give_role(&world.bob, &elsewhere, quietly(&world.bob)).await.unwrap();
     let inner = format!("admin@context:{}/operators", world.club.workspace).parse().unwrap();
-    world.control.give_role(&world.bob, &inner, quietly(&world.bob)).await.unwrap();
+    world.control.people().give_role(&world.bob, &inner, quietly(&world.bob)).await.unwrap();
     let hub = world.hub_made().await;
     let (ada, bob) = (world.alone(ADA).await, world.alone(BOB).await);
     let shared = world.speaker(ADA, Heard::Shared(CLUB)).await.conversation;
@@ -225,7 +232,7 @@ async fn secrets_codes_and_commands_are_not_shown() {
             value: value.to_owned().into(),
             by: "root".into(),
         };
-        world.control.set_secret(new).await.unwrap();
+        world.control.secrets().set_secret(new).await.unwrap();
     }
     world.exchange(&world.ada, &ada, "use sk-of-ada-1234 there", "I did").await;
     world.exchange(&world.ada, &ada, "what is it?", "it is syt_platform_token, I think").await;
@@ -317,13 +324,13 @@ async fn a_connector_that_stops_working_is_told() {
         last_heard_at: None,
         reconciled: None,
     };
-    world.control.report_health(id, health(ConnectorState::Connected));
+    world.control.surfaces().report_health(id, health(ConnectorState::Connected));
     world.look().await;
     assert!(world.shown_in(&hub).await.is_empty());
-    world.control.report_health(id, health(ConnectorState::Retrying));
+    world.control.surfaces().report_health(id, health(ConnectorState::Retrying));
     world.look().await;
     assert!(world.shown_in(&hub).await.is_empty(), "a moment is not told");
-    world.control.report_health(id, health(ConnectorState::LoggedOut));
+    world.control.surfaces().report_health(id, health(ConnectorState::LoggedOut));
     world.look().await;
     world.look().await;
     let told = world.shown_in(&hub).await;
@@ -332,10 +339,10 @@ async fn a_connector_that_stops_working_is_told() {
     assert!(told[0].contains("cloister matrix status"), "{told:?}");
 
     let world = world.restarted(SurfaceOptions::default()).await;
-    world.control.report_health(id, health(ConnectorState::LoggedOut));
+    world.control.surfaces().report_health(id, health(ConnectorState::LoggedOut));
     world.look().await;
     assert_eq!(world.shown_in(&hub).await.len(), 1);
-    world.control.report_health(id, health(ConnectorState::Connected));
+    world.control.surfaces().report_health(id, health(ConnectorState::Connected));
     world.look().await;
     let told = world.shown_in(&hub).await;
     assert!(told.len() == 2 && told[1].contains("works again"), "{told:?}");
@@ -347,16 +354,17 @@ async fn a_pairing_code_is_told_of_and_never_told() {
     let world = World::new().await;
     let hub = world.hub_made().await;
     let name = "Eve`\n**boss**";
-    let code = world.control.begin_pairing("matrix", "@eve:example.org", name).await.unwrap();
+    let code =
+        world.control.people().begin_pairing("matrix", "@eve:example.org", name).await.unwrap();
     let told = world.shown_in(&hub).await;
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(told[0].contains("`@eve:example.org`") && !told[0].contains(&code), "{told:?}");
     assert!(told[0].starts_with("`Eve'**boss**`"), "a name is shown as it is: {told:?}");
-    world.control.begin_pairing("telegram", "12", "x").await.unwrap();
+    world.control.people().begin_pairing("telegram", "12", "x").await.unwrap();
     assert_eq!(world.shown_in(&hub).await.len(), 1, "another surface has its own hub");
     for number in 0..20 {
         let who = format!("@eve{number}:example.org");
-        world.control.begin_pairing("matrix", &who, "x").await.unwrap();
+        world.control.people().begin_pairing("matrix", &who, "x").await.unwrap();
     }
     assert_eq!(world.shown_in(&hub).await.len(), 5, "a flood is not told in full");
 }
@@ -366,13 +374,13 @@ async fn a_pairing_code_is_told_of_and_never_told() {
 async fn an_emergency_stop_is_told() {
     let world = World::new().await;
     let hub = world.hub_made().await;
-    world.control.stop_all("root", "it smells").await.unwrap();
-    world.control.stop_all("root", "it smells").await.unwrap();
+    world.control.stops().stop_all("root", "it smells").await.unwrap();
+    world.control.stops().stop_all("root", "it smells").await.unwrap();
     let told = world.shown_in(&hub).await;
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(told[0].contains("stopped by root") && told[0].contains("it smells"), "{told:?}");
-    world.control.release_all("root").await.unwrap();
-    world.control.release_all("root").await.unwrap();
+    world.control.stops().release_all("root").await.unwrap();
+    world.control.stops().release_all("root").await.unwrap();
     let told = world.shown_in(&hub).await;
     assert!(told.len() == 2 && told[1].contains("released by root"), "{told:?}");
 }
@@ -384,12 +392,17 @@ async fn a_hub_ends_with_its_context() {
     world.role(&world.ada, "admin").await;
     let ada = world.alone(ADA).await;
     let hub = world.hub_made().await;
-    world.control.remove_context(world.club.workspace, "operators", "root").await.unwrap();
+    world
+        .control
+        .contexts()
+        .remove_context(world.club.workspace, "operators", "root")
+        .await
+        .unwrap();
     world.exchange(&world.ada, &ada, "who listens?", "nobody").await;
     world.look().await;
-    world.control.stop_all("root", "").await.unwrap();
+    world.control.stops().stop_all("root", "").await.unwrap();
     assert!(world.shown_in(&hub).await.is_empty());
-    assert!(world.control.open_hubs().await.unwrap().is_empty());
+    assert!(world.control.admin_hubs().open_hubs().await.unwrap().is_empty());
 }
 
 #[test]

@@ -5,8 +5,8 @@ use cloister_protocol::{AgentFrame, Answer, ErrorCode};
 use cloister_store::approvals::Approval;
 use cloister_store::conversations::ConversationId;
 
-use crate::control::Control;
 use crate::error::ControlError;
+use crate::surfaces::Surfaces;
 
 /// A reaction to, or a button on, a message of ours.
 #[derive(Clone, Copy, Debug)]
@@ -20,20 +20,22 @@ pub struct Pressed<'a> {
     pub answer: Answer,
 }
 
-impl Control {
+impl Surfaces {
     /// Answers the question that a message of ours asks, as the person whose account pressed it; none if the
     /// message asks nothing. Who may not answer it is refused.
     pub async fn press(&self, pressed: Pressed<'_>) -> Result<Option<Approval>, ControlError> {
-        let told = self.store().told_by(pressed.conversation, pressed.message).await?;
+        let told = self.control.store().told_by(pressed.conversation, pressed.message).await?;
         let Some((workspace, AgentFrame::Ask(ask))) = told.map(|row| (row.workspace, row.frame))
         else {
             return Ok(None);
         };
-        let Some(identity) = self.store().identity(pressed.surface, pressed.by).await? else {
+        let Some(identity) = self.control.store().identity(pressed.surface, pressed.by).await?
+        else {
             return Err(ControlError::refused(ErrorCode::Forbidden, "you are not known here"));
         };
         // In a person's own conversation nobody presses for them, whatever they may do elsewhere.
-        if let Ownership::Private { owner } = self.place(workspace).await?.ownership
+        if let Ownership::Private { owner } =
+            self.control.people().place(workspace).await?.ownership
             && owner != identity.user
         {
             let message = "what is asked here is asked of somebody else";
@@ -42,7 +44,11 @@ impl Control {
         let digest = Some(ask.digest.as_str()).filter(|digest| !digest.is_empty());
         let by = identity.user;
         // A touch is easily made, and by more than the person: it never stands for longer than it says.
-        self.take_answer(by, workspace, ask.approval, pressed.answer, digest).await.map(Some)
+        self.control
+            .gates()
+            .take_answer(by, workspace, ask.approval, pressed.answer, digest)
+            .await
+            .map(Some)
     }
 }
 

@@ -26,7 +26,10 @@ impl World {
     ) -> Result<Option<Approval>, ControlError> {
         let conversation = conversation.id;
         let answer = Answer::Allow;
-        self.control.press(Pressed { surface: "matrix", by, conversation, message, answer }).await
+        self.control
+            .surfaces()
+            .press(Pressed { surface: "matrix", by, conversation, message, answer })
+            .await
     }
 
     /// The conversation, after somebody wrote there: what is asked in its chat is told there.
@@ -45,7 +48,7 @@ impl World {
                 origin: None,
             }),
         };
-        self.control.receive(message).await.unwrap();
+        self.control.inbox().receive(message).await.unwrap();
         speaker.conversation
     }
 }
@@ -70,7 +73,7 @@ async fn a_reaction_answers_the_question_it_is_on() {
 async fn a_reaction_of_who_may_not_answer_changes_nothing() {
     let world = World::new().await;
     let overlord = crate::account("matrix", "@root:example.org", "").unwrap();
-    world.control.link_identity(&world.root, &overlord, "root").await.unwrap();
+    world.control.people().link_identity(&world.root, &overlord, "root").await.unwrap();
     let own = world.active(ADA, Heard::Direct("!dm")).await;
     let private = world.asked(world.ada.workspace, C1, world.ada.id, "outward").await;
     world.posted(&own, private).await;

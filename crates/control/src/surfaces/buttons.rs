@@ -17,9 +17,9 @@ use cloister_store::conversations::{Conversation, ConversationKind};
 use cloister_store::inbox::HeardIn;
 use serde::{Deserialize, Serialize};
 
-use crate::control::Control;
 use crate::error::ControlError;
-use crate::intake::IncomingMessage;
+use crate::inbox::IncomingMessage;
+use crate::surfaces::Surfaces;
 
 /// How many characters a token has; each is one of 64.
 const TOKEN_CHARS: usize = 22;
@@ -65,7 +65,7 @@ enum Kept {
     Command(String),
 }
 
-impl Control {
+impl Surfaces {
     /// Makes a token for each press, in order. What a person may press is shown to them in a conversation of
     /// theirs, so it is for them alone; where others read along, it is for whoever the policies let.
     pub async fn mint_buttons(
@@ -87,7 +87,7 @@ impl Control {
             })?;
             let lives = i64::try_from(lives.as_millis()).unwrap_or(i64::MAX);
             let token = new_token().map_err(ControlError::io("no button could be made"))?;
-            let until = self.store().clock.now_ms().saturating_add(lives);
+            let until = self.control.store().clock.now_ms().saturating_add(lives);
             kept.push((button_hash(&token), json, until));
             tokens.push(token);
         }
@@ -96,7 +96,7 @@ impl Control {
         }
         let user = self.presser_of(conversation).await?;
         let new = NewButtons { conversation: conversation.id, user, buttons: &kept };
-        self.store().keep_buttons(&new).await?;
+        self.control.store().keep_buttons(&new).await?;
         Ok(tokens)
     }
 
@@ -105,7 +105,7 @@ impl Control {
         &self,
         conversation: &Conversation,
     ) -> Result<Option<UserId>, ControlError> {
-        Ok(match self.place(conversation.workspace).await?.ownership {
+        Ok(match self.control.people().place(conversation.workspace).await?.ownership {
             Ownership::Private { owner } => Some(owner),
             Ownership::Community => conversation.user,
         })
@@ -119,7 +119,7 @@ impl Control {
         match press {
             Press::Command(command) => Ok((Kept::Command(command.clone()), COMMAND_LIVES)),
             Press::Answer { approval, answer } => {
-                let asked = self.store().approval(*approval).await?;
+                let asked = self.control.store().approval(*approval).await?;
                 let here = asked.workspace == conversation.workspace;
                 let shared = conversation.kind == ConversationKind::Shared;
                 // Where others read along, only what is asked there is answered there.
@@ -139,7 +139,8 @@ impl Control {
         &self,
         pressed: PressedButton<'_>,
     ) -> Result<ButtonDone, ControlError> {
-        let Some(identity) = self.store().identity(pressed.surface, pressed.by).await? else {
+        let Some(identity) = self.control.store().identity(pressed.surface, pressed.by).await?
+        else {
             return Err(ControlError::refused(ErrorCode::Forbidden, "you are not known here"));
         };
         let hash = button_hash(pressed.token);
@@ -150,7 +151,7 @@ impl Control {
             let message = "this button was pressed before";
             return Err(ControlError::with_fix(ErrorCode::Conflict, message, fix));
         }
-        if button.expires_at <= self.store().clock.now_ms() {
+        if button.expires_at <= self.control.store().clock.now_ms() {
             return Err(expired());
         }
         let kept: Kept = serde_json::from_str(&button.press).map_err(|error| ControlError::Io {
@@ -175,7 +176,7 @@ impl Control {
         let waits =
             matches!(&done, ButtonDone::Answered(asked) if asked.state == ApprovalState::Pending);
         if !waits {
-            self.store().use_button(&hash).await?;
+            self.control.store().use_button(&hash).await?;
         }
         Ok(done)
     }
@@ -186,10 +187,11 @@ impl Control {
         pressed: &PressedButton<'_>,
         hash: &str,
     ) -> Result<(Conversation, KeptButton), ControlError> {
-        let known = self.store().conversation(pressed.connector, pressed.conversation).await?;
+        let known =
+            self.control.store().conversation(pressed.connector, pressed.conversation).await?;
         let Some(conversation) = known else { return Err(unknown()) };
-        let surface = self.store().surface_of(conversation.id).await?;
-        let button = self.store().button(hash).await?;
+        let surface = self.control.store().surface_of(conversation.id).await?;
+        let button = self.control.store().button(hash).await?;
         match button {
             Some(button)
                 if button.conversation == conversation.id
@@ -207,7 +209,7 @@ impl Control {
         conversation: &Conversation,
         button: &KeptButton,
     ) -> Result<(), ControlError> {
-        let owner = match self.place(conversation.workspace).await?.ownership {
+        let owner = match self.control.people().place(conversation.workspace).await?.ownership {
             Ownership::Private { owner } => Some(owner),
             Ownership::Community => None,
         };
@@ -227,8 +229,9 @@ impl Control {
     ) -> Result<ButtonDone, ControlError> {
         let digest = Some(digest).filter(|digest| !digest.is_empty());
         let workspace = conversation.workspace;
-        let answered = self.answer_approval(user, workspace, approval, answer, digest).await?;
-        self.store().was_active(conversation.id).await?;
+        let answered =
+            self.control.gates().answer_approval(user, workspace, approval, answer, digest).await?;
+        self.control.store().was_active(conversation.id).await?;
         Ok(ButtonDone::Answered(Box::new(answered)))
     }
 
@@ -246,12 +249,12 @@ impl Control {
             workspace: conversation.workspace,
             chat: conversation.chat,
             id: format!("button-{id}").parse()?,
-            from: self.store().user_by_id(user).await?.name,
+            from: self.control.store().user_by_id(user).await?.name,
             text: text.clone(),
             attachments: Vec::new(),
             heard_in: Some(HeardIn { conversation: conversation.id, origin: None }),
         };
-        self.receive(message).await?;
+        self.control.inbox().receive(message).await?;
         Ok(ButtonDone::Command { text })
     }
 }

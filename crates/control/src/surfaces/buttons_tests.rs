@@ -53,7 +53,7 @@ async fn a_button_answers_a_question_once() {
     let lobby = telegram.lobby().await;
     let approval = telegram.asked(&lobby).await;
     let presses = [Answer::Allow, Answer::Deny].map(|answer| Press::Answer { approval, answer });
-    let tokens = world.control.mint_buttons(&lobby, &presses).await.unwrap();
+    let tokens = world.control.surfaces().mint_buttons(&lobby, &presses).await.unwrap();
     let [allow, deny] = tokens.as_slice() else { panic!("{tokens:?}") };
     let done = telegram.press(ADA_THERE, ADA_THERE, allow).await.unwrap();
     let ButtonDone::Answered(answered) = done else { panic!("{done:?}") };
@@ -108,7 +108,7 @@ async fn nobody_presses_what_is_for_somebody_else() {
     let world = World::new().await;
     let telegram = Telegram::new(&world).await;
     let overlord = crate::account("telegram", "1", "").unwrap();
-    world.control.link_identity(&world.root, &overlord, "root").await.unwrap();
+    world.control.people().link_identity(&world.root, &overlord, "root").await.unwrap();
     let lobby = telegram.lobby().await;
     let approval = telegram.asked(&lobby).await;
     let answer = telegram.mint(&lobby, Press::Answer { approval, answer: Answer::Allow }).await;
@@ -148,7 +148,7 @@ async fn a_token_is_good_in_its_conversation_alone() {
         token: &token,
         below: Below::Shown,
     };
-    assert_eq!(code(world.control.press_button(by_matrix).await), ErrorCode::NotFound);
+    assert_eq!(code(world.control.surfaces().press_button(by_matrix).await), ErrorCode::NotFound);
     assert_eq!(telegram.handed_over("/status").await, 0);
     telegram.press(ADA_THERE, ADA_THERE, &token).await.unwrap();
 }
@@ -204,7 +204,10 @@ async fn in_a_group_the_policies_say_who_may_press() {
     // What is asked in a private chat gets no button where others read along.
     let private = world.asked(world.ada.workspace, C1, world.ada.id, "middle").await;
     let press = [Press::Answer { approval: private, answer: Answer::Allow }];
-    assert_eq!(code(world.control.mint_buttons(&group, &press).await), ErrorCode::NotFound);
+    assert_eq!(
+        code(world.control.surfaces().mint_buttons(&group, &press).await),
+        ErrorCode::NotFound
+    );
 }
 
 /// E63: what two people must allow is allowed by two, with the same button; who pressed it once counts once.
@@ -237,7 +240,7 @@ async fn an_unlinked_account_presses_nothing() {
     let lobby = telegram.lobby().await;
     let token = telegram.mint(&lobby, command("/status")).await;
     let account = crate::account("telegram", ADA_THERE, "").unwrap();
-    world.control.unlink_identity(&world.ada, &account, "root").await.unwrap();
+    world.control.people().unlink_identity(&world.ada, &account, "root").await.unwrap();
     assert_eq!(code(telegram.press(ADA_THERE, ADA_THERE, &token).await), ErrorCode::Forbidden);
     assert_eq!(telegram.handed_over("/status").await, 0);
 }
@@ -248,10 +251,16 @@ async fn a_message_has_a_bounded_number_of_buttons() {
     let telegram = Telegram::new(&world).await;
     let lobby = telegram.lobby().await;
     let many = vec![HELP; MOST_BUTTONS + 1];
-    assert_eq!(code(world.control.mint_buttons(&lobby, &many).await), ErrorCode::BadRequest);
+    assert_eq!(
+        code(world.control.surfaces().mint_buttons(&lobby, &many).await),
+        ErrorCode::BadRequest
+    );
     let most = vec![HELP; MOST_BUTTONS];
-    assert_eq!(world.control.mint_buttons(&lobby, &most).await.unwrap().len(), MOST_BUTTONS);
-    assert!(world.control.mint_buttons(&lobby, &[]).await.unwrap().is_empty());
+    assert_eq!(
+        world.control.surfaces().mint_buttons(&lobby, &most).await.unwrap().len(),
+        MOST_BUTTONS
+    );
+    assert!(world.control.surfaces().mint_buttons(&lobby, &[]).await.unwrap().is_empty());
 }
 
 /// A press whose message was stored before everything was killed is taken as the same one.
@@ -263,8 +272,12 @@ async fn a_press_that_was_interrupted_has_one_effect() {
     let token = telegram.mint(&lobby, command("/new Taxes")).await;
     let hash = button_hash(&token);
     let handed = (&lobby, hash.as_str());
-    let first =
-        world.control.press_command(world.ada.id, "telegram", handed, "/new Taxes".to_owned());
+    let first = world.control.surfaces().press_command(
+        world.ada.id,
+        "telegram",
+        handed,
+        "/new Taxes".to_owned(),
+    );
     first.await.unwrap();
     // Killed here: the button is not used up. The lobby shows the new chat by now.
     telegram.press(ADA_THERE, ADA_THERE, &token).await.unwrap();

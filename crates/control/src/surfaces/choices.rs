@@ -9,8 +9,8 @@ use cloister_store::contexts;
 use cloister_store::conversations::ConversationKind;
 
 use super::words::short;
-use crate::control::Control;
 use crate::error::ControlError;
+use crate::surfaces::Surfaces;
 
 /// The most that is offered at once.
 const MOST_CHOICES: usize = 25;
@@ -48,7 +48,7 @@ enum Whose {
     Chat(Option<ChatId>),
 }
 
-impl Control {
+impl Surfaces {
     /// What the person behind an account may choose from where they type, if the label or the value has what they
     /// typed: by themselves from what is their own, where others read along from what is there, as the commands
     /// take it. Nobody's account chooses from nothing, nor does anybody where nothing is connected.
@@ -59,7 +59,7 @@ impl Control {
         kind: ChoiceKind,
         typed: &str,
     ) -> Result<Vec<Choice>, ControlError> {
-        let Some(identity) = self.store().identity(by_surface, by).await? else {
+        let Some(identity) = self.control.store().identity(by_surface, by).await? else {
             return Ok(Vec::new());
         };
         let Some(offer) = self.offer(by_surface, identity.user, typed_in).await? else {
@@ -70,7 +70,7 @@ impl Control {
             ChoiceKind::Tasks => WorkspaceCall::ListTasks,
             ChoiceKind::Approvals => WorkspaceCall::ListApprovals,
         };
-        self.require(&Request::workspace(&offer.person, call, &offer.place))?;
+        self.control.people().require(&Request::workspace(&offer.person, call, &offer.place))?;
         let all = match kind {
             ChoiceKind::Chats => self.chat_choices(&offer).await?,
             ChoiceKind::ToArchive => self.archive_choices(&offer).await?,
@@ -89,14 +89,15 @@ impl Control {
         user: UserId,
         typed_in: TypedIn<'_>,
     ) -> Result<Option<Offer>, ControlError> {
-        let person = self.person(user).await?;
-        let known = self.store().conversation(typed_in.connector, typed_in.conversation).await?;
+        let person = self.control.people().person(user).await?;
+        let known =
+            self.control.store().conversation(typed_in.connector, typed_in.conversation).await?;
         if typed_in.private {
             if known.is_some_and(|known| known.user != Some(user)) {
                 return Ok(None);
             }
-            let workspace = self.store().user_by_id(user).await?.workspace;
-            let place = self.place(workspace).await?;
+            let workspace = self.control.store().user_by_id(user).await?.workspace;
+            let place = self.control.people().place(workspace).await?;
             return Ok(Some(Offer { workspace, person, place, from: Whose::Own }));
         }
         let shown = match known {
@@ -114,10 +115,12 @@ impl Control {
             },
         };
         let Some((workspace, chat, from)) = shown else { return Ok(None) };
-        let place = self.place_of_chat(workspace, chat).await?;
+        let place = self.control.people().place_of_chat(workspace, chat).await?;
         let reads = Request::chat(&person, ChatCall::Read, &place, chat);
         // What is a person's own is never offered where others read along, nor is what they may not read.
-        if matches!(place.ownership, Ownership::Private { .. }) || self.require(&reads).is_err() {
+        if matches!(place.ownership, Ownership::Private { .. })
+            || self.control.people().require(&reads).is_err()
+        {
             return Ok(None);
         }
         Ok(Some(Offer { workspace, person, place, from }))
@@ -130,12 +133,12 @@ impl Control {
         id: &str,
     ) -> Result<Option<(WorkspaceId, ChatId)>, ControlError> {
         let there = contexts::Conversation { surface: surface.to_owned(), id: id.to_owned() };
-        let context = self.store().context_of(&there).await?;
+        let context = self.control.store().context_of(&there).await?;
         Ok(context.and_then(|context| Some((context.workspace, context.chat?))))
     }
 
     async fn chat_choices(&self, offer: &Offer) -> Result<Vec<Choice>, ControlError> {
-        let chats = self.store().chats(offer.workspace).await?;
+        let chats = self.control.store().chats(offer.workspace).await?;
         let open = chats.iter().rev().filter(|chat| !chat.archived && offer.has(chat.id));
         Ok(open.map(|chat| choice(chat.id, &chat.title)).collect())
     }
@@ -145,10 +148,10 @@ impl Control {
     async fn archive_choices(&self, offer: &Offer) -> Result<Vec<Choice>, ControlError> {
         let call = WorkspaceCall::ChangeSettings;
         let administers = Request::workspace(&offer.person, call, &offer.place);
-        if offer.from != Whose::Own && self.require(&administers).is_err() {
+        if offer.from != Whose::Own && self.control.people().require(&administers).is_err() {
             return Ok(Vec::new());
         }
-        let mut chats = self.store().chats(offer.workspace).await?;
+        let mut chats = self.control.store().chats(offer.workspace).await?;
         chats.reverse();
         chats.sort_by_key(|chat| chat.archived);
         let mut offered = Vec::new();
@@ -164,14 +167,14 @@ impl Control {
 
     /// Whether a chat is in the same context, and may be changed by who chooses.
     async fn is_beside(&self, offer: &Offer, chat: ChatId) -> Result<bool, ControlError> {
-        let place = self.place_of_chat(offer.workspace, chat).await?;
+        let place = self.control.people().place_of_chat(offer.workspace, chat).await?;
         let changes = Request::chat(&offer.person, ChatCall::Change, &place, chat);
-        Ok(place.context == offer.place.context && self.require(&changes).is_ok())
+        Ok(place.context == offer.place.context && self.control.people().require(&changes).is_ok())
     }
 
     /// Those that are open first, the newest of each first.
     async fn task_choices(&self, offer: &Offer) -> Result<Vec<Choice>, ControlError> {
-        let mut tasks = self.store().tasks(offer.workspace, TASKS_LOOKED_AT).await?;
+        let mut tasks = self.control.store().tasks(offer.workspace, TASKS_LOOKED_AT).await?;
         tasks.retain(|task| offer.has(task.chat));
         tasks.sort_by_key(|task| (task.state.is_final(), std::cmp::Reverse(task.id.number())));
         let named = tasks.iter().map(|task| {
@@ -185,7 +188,7 @@ impl Control {
     }
 
     async fn approval_choices(&self, offer: &Offer) -> Result<Vec<Choice>, ControlError> {
-        let pending = self.store().pending_approvals(offer.workspace).await?;
+        let pending = self.control.store().pending_approvals(offer.workspace).await?;
         let here = pending.iter().filter(|asked| offer.has(asked.chat));
         Ok(here.map(|asked| choice(asked.id, &asked.title)).collect())
     }

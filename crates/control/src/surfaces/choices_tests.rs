@@ -19,12 +19,12 @@ async fn people_choose_from_what_is_theirs() {
     let (ada, bob) = (&world.ada, &world.bob);
     world.store().new_chat(ada.workspace, "Taxes", None).await.unwrap();
     let away = world.store().new_chat(ada.workspace, "Old", None).await.unwrap().id;
-    world.control.archive_chat(ada.workspace, away, true).await.unwrap();
+    world.control.chats().archive_chat(ada.workspace, away, true).await.unwrap();
     let hers = world.asked(ada.workspace, C1, ada.id, "middle").await;
     let his = world.asked(bob.workspace, C1, bob.id, "middle").await;
     let offered = async |by: &str, kind, typed: &str| {
         let alone = alone(&telegram, by);
-        world.control.choices(("telegram", by), alone, kind, typed).await.unwrap()
+        world.control.surfaces().choices(("telegram", by), alone, kind, typed).await.unwrap()
     };
     let chats = offered(ADA_THERE, ChoiceKind::Chats, "").await;
     assert_eq!(values(&chats), ["C2", "C1"]);
@@ -55,7 +55,7 @@ async fn no_more_is_offered_than_a_surface_takes() {
     }
     let alone = alone(&telegram, ADA_THERE);
     let by = ("telegram", ADA_THERE);
-    let chats = world.control.choices(by, alone, ChoiceKind::Chats, "").await.unwrap();
+    let chats = world.control.surfaces().choices(by, alone, ChoiceKind::Chats, "").await.unwrap();
     assert_eq!(chats.len(), MOST_CHOICES);
     assert!(chats.iter().all(|choice| choice.label.chars().count() <= 100));
     assert_eq!(chats[0].value, "C41", "the newest first");
@@ -72,7 +72,12 @@ async fn where_others_read_along_what_is_there_is_offered() {
     world.store().new_chat(world.ada.workspace, "Private", None).await.unwrap();
     let offered = async |by: &str, conversation: &str, kind| {
         let there = TypedIn { connector, conversation, thread_of: None, private: false };
-        world.control.choices(("telegram", by), there, kind, "").await.unwrap_or_default()
+        world
+            .control
+            .surfaces()
+            .choices(("telegram", by), there, kind, "")
+            .await
+            .unwrap_or_default()
     };
     let all = [ChoiceKind::Chats, ChoiceKind::Tasks, ChoiceKind::Approvals];
     for kind in all {
@@ -126,7 +131,12 @@ async fn in_a_new_thread_what_its_commands_take_is_offered() {
     let connector = telegram.connector.id;
     let offered = async |by: &str, thread_of: Option<&'static str>, kind| {
         let there = TypedIn { connector, conversation: "-100200/9", thread_of, private: false };
-        world.control.choices(("telegram", by), there, kind, "").await.unwrap_or_default()
+        world
+            .control
+            .surfaces()
+            .choices(("telegram", by), there, kind, "")
+            .await
+            .unwrap_or_default()
     };
     let around = Some(GROUP);
     let to_archive = offered(BOB_THERE, around, ChoiceKind::ToArchive).await;
@@ -149,7 +159,8 @@ async fn in_somebody_elses_conversation_nothing_is_offered() {
     for private in [true, false] {
         let hers = TypedIn { connector, conversation: ADA_THERE, thread_of: None, private };
         let by = ("telegram", BOB_THERE);
-        let chats = world.control.choices(by, hers, ChoiceKind::Chats, "").await.unwrap();
+        let chats =
+            world.control.surfaces().choices(by, hers, ChoiceKind::Chats, "").await.unwrap();
         assert!(chats.is_empty(), "{chats:?}");
     }
 }

@@ -28,7 +28,7 @@ pub(crate) async fn keep(
         value,
         by: by.to_owned(),
     };
-    control.set_secret(new).await?;
+    control.secrets().set_secret(new).await?;
     Ok(())
 }
 

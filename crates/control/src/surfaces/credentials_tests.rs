@@ -16,7 +16,7 @@ async fn what_a_connector_logs_in_with_is_sealed() {
     assert!(!format!("{opened:?}").contains("a-token"));
     assert!(open(control, "discord", id).await.unwrap().is_none(), "another surface's is another");
 
-    let listed = control.secrets(Owner::Platform).await.unwrap();
+    let listed = control.secrets().list(Owner::Platform).await.unwrap();
     let names: Vec<&str> = listed.iter().map(|secret| secret.name.as_str()).collect();
     assert_eq!(names, [format!("telegram-{id}")]);
     assert!(!format!("{listed:?}").contains("a-token"));

@@ -6,14 +6,14 @@ use cloister_protocol::admin::{ConnectorState, ConnectorView, ReconcileReport};
 use cloister_store::connectors::{Connector, ConnectorId};
 
 use super::Health;
-use crate::control::Control;
 use crate::error::ControlError;
+use crate::surfaces::Surfaces;
 
 /// How long an answer about a new connector waits for it to be connected.
 const FIRST_LOOK: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-impl Control {
+impl Surfaces {
     /// Keeps what the last comparison with a connector's server found.
     pub fn note_reconciled(&self, id: ConnectorId, report: ReconcileReport) {
         if let Some(health) = self.health_of(id) {
@@ -40,9 +40,9 @@ impl Control {
         mut facts: Vec<(String, String)>,
     ) -> Result<ConnectorView, ControlError> {
         let health = self.health_of(connector.id);
-        let known = self.store().conversations(connector.id).await?;
+        let known = self.control.store().conversations(connector.id).await?;
         let state = health.as_ref().map_or(ConnectorState::Starting, |health| health.state);
-        if let Some(hub) = self.hub_of(connector.id).await? {
+        if let Some(hub) = self.control.admin_hubs().hub_of(connector.id).await? {
             let place = hub.conversation.external_id.unwrap_or_default();
             facts.push(("admin hub".to_owned(), place));
         }
@@ -54,7 +54,7 @@ impl Control {
             problem: health.as_ref().and_then(|health| health.problem.clone()),
             last_heard_at: health.as_ref().and_then(|health| health.last_heard_at),
             conversations: known.iter().filter(|c| c.external_id.is_some()).count() as u64,
-            waiting: self.store().waiting_to_be_told(connector.id).await?,
+            waiting: self.control.store().waiting_to_be_told(connector.id).await?,
             facts,
             reconciled: health.and_then(|health| health.reconciled),
         })

@@ -24,6 +24,7 @@ use cloister_store::connectors::ConnectorId;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+pub(crate) use admin_hub::AdminHubs;
 pub use answering::Pressed;
 pub use buttons::{Below, Button, ButtonDone, MOST_BUTTONS, Press, PressedButton};
 pub use choices::{Choice, ChoiceKind, TypedIn};
@@ -31,7 +32,7 @@ pub(crate) use desk::SurfaceDesk;
 pub use program::{ConnectorOptions, ConnectorProgram};
 pub use remote::RemoteHost;
 
-use crate::control::Control;
+use crate::control::part;
 use crate::courier;
 use crate::ports::Surface;
 
@@ -46,7 +47,12 @@ pub struct Health {
     pub reconciled: Option<ReconcileReport>,
 }
 
-pub(crate) struct Surfaces {
+part! {
+    /// The surfaces: what a connector may ask, and how connectors are doing.
+    pub struct Surfaces;
+}
+
+pub(crate) struct SurfaceState {
     health: Mutex<HashMap<ConnectorId, Health>>,
     /// Held by the courier of a connector.
     couriers: Mutex<HashMap<ConnectorId, Arc<tokio::sync::Mutex<()>>>>,
@@ -56,7 +62,7 @@ pub(crate) struct Surfaces {
     programs: Mutex<Vec<Weak<ConnectorProgram>>>,
 }
 
-impl Default for Surfaces {
+impl Default for SurfaceState {
     fn default() -> Self {
         Self {
             health: Mutex::default(),
@@ -69,7 +75,7 @@ impl Default for Surfaces {
     }
 }
 
-impl Surfaces {
+impl SurfaceState {
     fn health(&self) -> MutexGuard<'_, HashMap<ConnectorId, Health>> {
         self.health.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -110,44 +116,44 @@ impl ChatChanges {
     }
 }
 
-impl Control {
+impl Surfaces {
     /// From now on the connector is handed what is to be told in its conversations, beginning with what was
     /// left over.
     pub fn attach(&self, surface: Arc<dyn Surface>) -> Attachment {
-        let stop = self.inner.stop.child_token();
-        let work = courier::carry(self.clone(), surface, stop.clone());
-        self.inner.crew.go("courier", work);
+        let stop = self.control.inner.stop.child_token();
+        let work = courier::carry(self.control.clone(), surface, stop.clone());
+        self.control.inner.crew.go("courier", work);
         Attachment { _stop: stop.drop_guard() }
     }
 
     /// Rooms may have to be made, renamed or put away.
     pub fn chats_changed(&self) {
-        self.inner.surfaces.chats.send_modify(|count| *count = count.wrapping_add(1));
+        self.control.inner.surfaces.chats.send_modify(|count| *count = count.wrapping_add(1));
     }
 
     pub fn chat_changes(&self) -> ChatChanges {
-        ChatChanges(self.inner.surfaces.chats.subscribe())
+        ChatChanges(self.control.inner.surfaces.chats.subscribe())
     }
 
     pub fn report_health(&self, connector: ConnectorId, health: Health) {
-        self.inner.surfaces.health().insert(connector, health);
+        self.control.inner.surfaces.health().insert(connector, health);
     }
 
     pub fn forget_health(&self, connector: ConnectorId) {
-        self.inner.surfaces.health().remove(&connector);
+        self.control.inner.surfaces.health().remove(&connector);
     }
 
     pub fn health_of(&self, connector: ConnectorId) -> Option<Health> {
-        self.inner.surfaces.health().get(&connector).cloned()
+        self.control.inner.surfaces.health().get(&connector).cloned()
     }
 
     /// Lets something go on beside everything else, until the control plane stops; dropped then, wherever it is.
     pub fn work_beside(&self, name: &'static str, work: impl Future<Output = ()> + Send + 'static) {
-        self.inner.crew.go_until_stop(name, work);
+        self.control.inner.crew.go_until_stop(name, work);
     }
 
     /// Stops when the control plane does.
     pub fn stop_token(&self) -> CancellationToken {
-        self.inner.stop.child_token()
+        self.control.inner.stop.child_token()
     }
 }

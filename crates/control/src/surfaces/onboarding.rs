@@ -7,10 +7,10 @@ use cloister_protocol::UserId;
 use tokio::time::Instant;
 
 use crate::commands;
-use crate::control::Control;
 use crate::error::ControlError;
 use crate::limits::{Buckets, Rate};
 use crate::people::account;
+use crate::surfaces::Surfaces;
 
 /// What was said lately, in memory. What must outlive a restart is in the database.
 #[derive(Debug)]
@@ -36,9 +36,9 @@ impl Default for Telling {
     }
 }
 
-impl Control {
+impl Surfaces {
     fn telling(&self) -> &Telling {
-        &self.inner.surfaces.telling
+        &self.control.inner.surfaces.telling
     }
 
     /// What to say to an account that is nobody's, unless it was told.
@@ -53,10 +53,10 @@ impl Control {
         if strangers.take(stranger.surface.clone(), Instant::now()).is_err() {
             return Ok(None);
         }
-        let options = &self.inner.parts.surfaces;
+        let options = &self.control.inner.parts.surfaces;
         let every = i64::try_from(options.refusal_every_s.saturating_mul(1000)).unwrap_or(i64::MAX);
         let who = (stranger.surface.as_str(), stranger.external_id.as_str());
-        let told = self.store().tell_stranger(who, every).await?;
+        let told = self.control.store().tell_stranger(who, every).await?;
         if !told {
             strangers.give_back(&stranger.surface);
         }
@@ -74,7 +74,7 @@ impl Control {
             telling.again.give_back(&who);
             return None;
         }
-        Some(self.inner.parts.surfaces.refusal.clone())
+        Some(self.control.inner.parts.surfaces.refusal.clone())
     }
 
     /// What a stranger was to be told could not be said: it is said when they come again.
@@ -83,7 +83,7 @@ impl Control {
         surface: &str,
         external_id: &str,
     ) -> Result<(), ControlError> {
-        Ok(self.store().forget_stranger(surface, external_id).await?)
+        Ok(self.control.store().forget_stranger(surface, external_id).await?)
     }
 
     /// What to say where somebody known may not speak, unless it was said lately.
@@ -110,7 +110,7 @@ impl Control {
         external_id: &str,
         display_name: &str,
     ) -> Option<String> {
-        match self.begin_pairing(surface, external_id, display_name).await {
+        match self.control.people().begin_pairing(surface, external_id, display_name).await {
             Ok(code) => Some(format!(
                 "Your code is **{code}**. Give it to whoever runs this: they enter it with \
                  `cloister pair {code}`, and see which account it is for. It is good once, for ten minutes."
@@ -127,9 +127,9 @@ impl Control {
 
     /// Who the agent is and how to begin, for who has just arrived on a surface.
     pub async fn welcome(&self, user: UserId, surface: &str) -> Result<String, ControlError> {
-        let user = self.store().user_by_id(user).await?;
+        let user = self.control.store().user_by_id(user).await?;
         let p = commands::prefix(surface);
-        let agent = self.agent_name(user.workspace);
+        let agent = self.control.config().agent_name(user.workspace);
         let agent =
             agent.map_or_else(|| "your agent".to_owned(), |name| format!("{name}, your agent"));
         Ok(format!(

@@ -5,12 +5,12 @@ use crate::test_world::World;
 #[tokio::test]
 async fn a_welcome_names_the_commands_as_they_are_typed_there() {
     let world = World::new().await;
-    let matrix = world.control.welcome(world.ada.id, "matrix").await.unwrap();
+    let matrix = world.control.surfaces().welcome(world.ada.id, "matrix").await.unwrap();
     assert!(matrix.starts_with("Hello ada."), "{matrix}");
     for command in ["!new", "!chats", "!yes", "!no", "!cancel", "!clear", "!help", "!settings"] {
         assert!(matrix.contains(&format!("`{command}")), "{command} in {matrix}");
     }
-    let web = world.control.welcome(world.ada.id, "web").await.unwrap();
+    let web = world.control.surfaces().welcome(world.ada.id, "web").await.unwrap();
     assert!(web.contains("`/new") && !web.contains("`!"), "{web}");
 }
 
@@ -26,7 +26,8 @@ async fn who_asks_for_codes_again_and_again_is_answered_a_few_times() {
     }
     let mut answers = Vec::new();
     for _ in 0..20 {
-        let words = world.control.pairing_words("matrix", "@eve:example.org", "Eve").await;
+        let words =
+            world.control.surfaces().pairing_words("matrix", "@eve:example.org", "Eve").await;
         answers.extend(words);
     }
     assert_eq!(answers.len(), 4, "three codes, and once that it is too often: {answers:?}");
@@ -38,7 +39,7 @@ async fn who_asks_for_codes_again_and_again_is_answered_a_few_times() {
 #[tokio::test]
 async fn who_begins_anew_is_told_again_a_few_times() {
     let world = World::new().await;
-    let told = |who: &str| world.control.refusal_again("matrix", who);
+    let told = |who: &str| world.control.surfaces().refusal_again("matrix", who);
     let again = (0..20).filter(|_| told("@eve:example.org").is_some()).count();
     assert_eq!(again, 3);
     assert!(told("@bob:example.org").is_some_and(|words| words.contains("pair")));
@@ -47,9 +48,12 @@ async fn who_begins_anew_is_told_again_a_few_times() {
 #[tokio::test]
 async fn a_flood_is_answered_once_in_a_while() {
     let world = World::new().await;
-    let said = (0..50).filter(|_| world.control.once_a_while("busy 1")).count();
+    let said = (0..50).filter(|_| world.control.surfaces().once_a_while("busy 1")).count();
     assert_eq!(said, 1);
-    assert!(world.control.once_a_while("busy 2"), "another conversation is told on its own");
+    assert!(
+        world.control.surfaces().once_a_while("busy 2"),
+        "another conversation is told on its own"
+    );
 }
 
 /// X9: who is not connected is told which conversation to connect; an id that a shell could take for more is not.

@@ -203,7 +203,7 @@ impl ConnectorProgram {
 
     /// Starts it whenever it is to run and does not.
     async fn watch(self: Arc<Self>) {
-        let stop = self.control.stop_token();
+        let stop = self.control.surfaces().stop_token();
         let mut pause = FIRST_PAUSE;
         let mut wanted = self.wanted.subscribe();
         loop {
@@ -240,7 +240,7 @@ impl ConnectorProgram {
     async fn report(&self, why: &str) {
         let accounts = self.control.store().connectors(self.of.surface).await;
         for account in accounts.unwrap_or_default() {
-            let was = self.control.health_of(account.id);
+            let was = self.control.surfaces().health_of(account.id);
             let health = Health {
                 surface: self.of.surface,
                 state: ConnectorState::Retrying,
@@ -248,7 +248,7 @@ impl ConnectorProgram {
                 last_heard_at: was.as_ref().and_then(|was| was.last_heard_at),
                 reconciled: was.and_then(|was| was.reconciled),
             };
-            self.control.report_health(account.id, health);
+            self.control.surfaces().report_health(account.id, health);
         }
     }
 
@@ -309,7 +309,8 @@ impl ConnectorProgram {
             cwd: STATE_PATH.into(),
             limits: limits(),
         };
-        let sandbox = self.control.launch_sandbox(spec).await.map_err(|error| error.to_string())?;
+        let sandbox =
+            self.control.cells().launch_sandbox(spec).await.map_err(|error| error.to_string())?;
         Ok((sandbox, listener))
     }
 }

@@ -232,7 +232,7 @@ impl RemoteHost {
         if let Some(bytes) = self.program.memory() {
             facts.push(("memory".to_owned(), format!("{} MiB", bytes >> 20)));
         }
-        self.control.connector_view(connector, facts).await
+        self.control.surfaces().connector_view(connector, facts).await
     }
 }
 
@@ -252,7 +252,7 @@ impl SurfaceHost for RemoteHost {
     ) -> BoxFuture<'a, Result<AddedConnector, ControlError>> {
         async move {
             let added = self.ordered(Add { new, by: by.to_owned() }, ERRAND_TIME).await?;
-            self.control.first_look(added.connector.id).await;
+            self.control.surfaces().first_look(added.connector.id).await;
             let view = self.view(&added.connector).await?;
             Ok(AddedConnector { view, recovery_key: added.recovery_key })
         }

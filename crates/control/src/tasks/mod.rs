@@ -3,8 +3,11 @@
 //! A task that waits (for a person or for sub-tasks) has no sandbox: it is launched again from its
 //! ledger when what it waits for has come.
 
+mod budgets;
+mod reach;
 mod requests;
 mod runner;
+mod sending;
 
 use std::sync::Arc;
 
@@ -16,10 +19,12 @@ use cloister_store::tasks::{Ending, NewTask, Task};
 use tokio_util::sync::CancellationToken;
 
 use crate::cells::Poke;
-use crate::control::Control;
+use crate::control::part;
 use crate::error::ControlError;
 use crate::ports::Sandbox;
-use crate::reach::ReachedTask;
+
+pub(crate) use reach::{ReachedTask, turn_row};
+pub(crate) use sending::{FileToSend, random_name};
 
 /// A task that has an executor.
 pub(crate) struct Running {
@@ -31,20 +36,25 @@ pub(crate) struct Running {
     pub(crate) sandbox: Option<Arc<dyn Sandbox>>,
 }
 
-impl Control {
+part! {
+    /// The tasks: the queue, their executors, who may reach them and what they may spend.
+    pub struct Tasks;
+}
+
+impl Tasks {
     /// Starts queued tasks as long as there is room for executors.
     pub(crate) async fn schedule_tasks(&self) {
         let mut day = String::new();
         loop {
             self.begin_day(&mut day).await;
-            while self.inner.running().len() < self.inner.parts.cells.executors
-                && !self.closing()
-                && !self.is_stopped()
+            while self.control.inner.running().len() < self.control.inner.parts.cells.executors
+                && !self.control.closing()
+                && !self.control.stops().is_stopped()
             {
-                match self.store().start_next().await {
-                    Ok(Some(task)) if self.inner.running().contains_key(&task.id) => {
+                match self.control.store().start_next().await {
+                    Ok(Some(task)) if self.control.inner.running().contains_key(&task.id) => {
                         // Its last attempt is still being cleared away; that end signals.
-                        if let Err(error) = self.store().unstart(task.id).await {
+                        if let Err(error) = self.control.store().unstart(task.id).await {
                             tracing::error!(
                                 error = with_causes(&error),
                                 "a task could not be put back"
@@ -62,8 +72,8 @@ impl Control {
                 }
             }
             tokio::select! {
-                () = self.inner.stop.cancelled() => return,
-                () = self.inner.task_signal.notified() => {}
+                () = self.control.inner.stop.cancelled() => return,
+                () = self.control.inner.task_signal.notified() => {}
                 // A look without a reason, in case a signal was missed.
                 () = tokio::time::sleep(std::time::Duration::from_secs(5)) => {}
             }
@@ -71,19 +81,19 @@ impl Control {
     }
 
     fn run_task(&self, task: Task) {
-        let cancel = self.inner.stop.child_token();
+        let cancel = self.control.inner.stop.child_token();
         let running = Running {
             workspace: task.workspace,
             cancel: cancel.clone(),
             parked: CancellationToken::new(),
             sandbox: None,
         };
-        self.inner.running().insert(task.id, running);
-        let control = self.clone();
-        self.inner.crew.go("task", async move {
+        self.control.inner.running().insert(task.id, running);
+        let control = self.control.clone();
+        self.control.inner.crew.go("task", async move {
             let id = task.id;
             // A stop looks at what runs after it is in force: this one is seen by it, or sees it.
-            if control.is_stopped() {
+            if control.stops().is_stopped() {
                 if let Err(error) = control.store().unstart(id).await {
                     tracing::error!(error = with_causes(&error), "a task could not be put back");
                 }
@@ -103,7 +113,7 @@ impl Control {
         by: &str,
     ) -> Result<Vec<TaskId>, ControlError> {
         let (id, workspace) = (reached.task().id, reached.task().workspace);
-        let open = self.store().open_tasks(workspace).await?;
+        let open = self.control.store().open_tasks(workspace).await?;
         let meant = |task: &&Task| task.id == id || descends_from(task, id, &open);
         let cancelled = self.cancel_each(open.iter().filter(meant), by).await?;
         if cancelled.is_empty() {
@@ -120,7 +130,7 @@ impl Control {
         chat: Option<ChatId>,
         by: &str,
     ) -> Result<Vec<TaskId>, ControlError> {
-        let open = self.store().open_tasks(workspace).await?;
+        let open = self.control.store().open_tasks(workspace).await?;
         let meant = |task: &&Task| chat.is_none_or(|chat| task.chat == chat);
         self.cancel_each(open.iter().filter(meant), by).await
     }
@@ -180,21 +190,21 @@ impl Control {
             request: old.request,
             files: old.files,
             plan_first: old.plan_first,
-            budget: self.store().user_of(old.workspace).await?.limits.task_budget,
+            budget: self.control.store().user_of(old.workspace).await?.limits.task_budget,
             hosts: old.hosts,
             secrets: old.secrets,
-            marks: self.store().task_content(id).await?.marks,
+            marks: self.control.store().task_content(id).await?.marks,
         };
         let entry = Entry::new(by, "task.retry", id).of_workspace(old.workspace);
-        self.store().audit(entry).await?;
-        self.new_task(again, &format!("retry {id}"), key).await
+        self.control.store().audit(entry).await?;
+        self.control.cells().new_task(again, &format!("retry {id}"), key).await
     }
 
     /// Ends a task once: stores it, stops its executor, tells whoever looks and wakes who waits.
     pub(crate) async fn end_task(&self, id: TaskId, ending: Ending) -> Result<bool, ControlError> {
-        let ended = self.store().end_task(id, ending).await?;
+        let ended = self.control.store().end_task(id, ending).await?;
         let sandbox = {
-            let running = self.inner.running();
+            let running = self.control.inner.running();
             let found = running.get(&id);
             if let Some(running) = found {
                 running.cancel.cancel();
@@ -205,8 +215,8 @@ impl Control {
             sandbox.kill().await;
         }
         let Some(ended) = ended else { return Ok(false) };
-        self.inner.gates.forget_chat(ended.task.workspace, ended.task.chat);
-        self.metrics().task_ended(ended.task.state.as_str());
+        self.control.inner.gates.forget_chat(ended.task.workspace, ended.task.chat);
+        self.control.metrics().task_ended(ended.task.state.as_str());
         let ms = ended.task.ended_at.map(|at| at.saturating_sub(ended.task.created_at));
         tracing::info!(
             workspace = %ended.task.workspace,
@@ -219,9 +229,9 @@ impl Control {
         );
         self.tell_task(&ended.task, &ended.task.result);
         if ended.woke.is_some() {
-            self.poke((ended.task.workspace, ended.task.chat), Poke::Inbox);
+            self.control.cells().poke((ended.task.workspace, ended.task.chat), Poke::Inbox);
         }
-        self.inner.task_signal.notify_one();
+        self.control.inner.task_signal.notify_one();
         Ok(true)
     }
 
@@ -233,7 +243,7 @@ impl Control {
             state: task.state,
             note: note.chars().take(500).collect(),
         };
-        self.hub().say(task.workspace, task.chat, AgentFrame::Update(update), None);
+        self.control.hub().say(task.workspace, task.chat, AgentFrame::Update(update), None);
     }
 }
 

@@ -8,7 +8,7 @@ use cloister_store::tasks::{NewTask, Task};
 use crate::control::Control;
 use crate::error::ControlError;
 use crate::gates::{NewPlan, Proposed, Proposing};
-use crate::sending::FileToSend;
+use crate::tasks::FileToSend;
 
 /// How deep sub-tasks may nest, and how many one task may have.
 const MAX_DEPTH: u32 = 2;
@@ -48,7 +48,7 @@ async fn try_answer(
     request: &Request,
     plan_pending: bool,
 ) -> Result<Answered, ControlError> {
-    control.admit_of_task(task, request).await?;
+    control.cells().admit_of_task(task, request).await?;
     match &request.ask {
         Asked::Delegate { title, instructions, .. } => {
             refuse_before_plan(plan_pending)?;
@@ -64,13 +64,13 @@ async fn try_answer(
                 name: name.clone(),
                 request: (scope(task), request.id.to_string()),
             };
-            Ok(Answered::Now(Reply::Sent { file: control.send_file(file).await? }))
+            Ok(Answered::Now(Reply::Sent { file: control.tasks().send_file(file).await? }))
         }
         Asked::ProposePlan { plan } => propose_plan(control, task, plan).await,
         Asked::Propose { what, path, text, why } => {
             refuse_before_plan(plan_pending)?;
             let proposing = Proposing { what: *what, path, text, why };
-            match control.propose_from_task(task, &proposing).await? {
+            match control.gates().propose_from_task(task, &proposing).await? {
                 Proposed::Kept { path } => Ok(Answered::Now(Reply::Kept { path })),
                 Proposed::Asked(_) => Ok(Answered::Later),
                 Proposed::Refused(reason) => Err(ControlError::refused(ErrorCode::Refused, reason)),
@@ -137,7 +137,7 @@ async fn sub_task(
         // Its parent's come along by themselves.
         marks: Vec::new(),
     };
-    let child = control.new_task(child, &scope(task), request.id.as_str()).await?;
+    let child = control.cells().new_task(child, &scope(task), request.id.as_str()).await?;
     if child.state.is_final() {
         return Ok(Answered::Now(Reply::Tasks { tasks: vec![child.report()] }));
     }
@@ -160,7 +160,7 @@ async fn propose_plan(
             "a plan has 1 byte to 32 KiB of text",
         ));
     }
-    let approval = control.ask_for_plan(NewPlan { task, text: plan }).await?;
+    let approval = control.gates().ask_for_plan(NewPlan { task, text: plan }).await?;
     match approval.state {
         ApprovalState::Pending => Ok(Answered::Later),
         ApprovalState::Allowed => Ok(Answered::Now(Reply::Answered { answer: Answer::Allow })),

@@ -73,7 +73,7 @@ struct Attempt<'a> {
 }
 
 pub(super) async fn run(control: &Control, task: Task, cancel: CancellationToken) {
-    match control.end_if_stopped(&task).await {
+    match control.gates().end_if_stopped(&task).await {
         Ok(false) => {}
         Ok(true) => return,
         Err(error) => {
@@ -85,7 +85,7 @@ pub(super) async fn run(control: &Control, task: Task, cancel: CancellationToken
             if let Some(running) = control.inner.running().get_mut(&task.id) {
                 running.sandbox = Some(Arc::clone(&attempt.sandbox));
             }
-            control.tell_task(&task, "");
+            control.tasks().tell_task(&task, "");
             let parked =
                 control.inner.running().get(&task.id).map(|running| running.parked.clone());
             let parked = parked.unwrap_or_default();
@@ -106,10 +106,10 @@ pub(super) async fn run(control: &Control, task: Task, cancel: CancellationToken
             Over::Died(error.body().message)
         }
     };
-    control.clear_door(&sandbox_name(&task));
+    control.cells().clear_door(&sandbox_name(&task));
     let over = match over {
         // It died of the stop.
-        Over::Died(_) if control.is_stopped() => Over::Stopped,
+        Over::Died(_) if control.stops().is_stopped() => Over::Stopped,
         over => over,
     };
     if let Err(error) = settle(control, &task, over).await {
@@ -128,10 +128,10 @@ async fn settle(control: &Control, task: &Task, over: Over) -> Result<(), Contro
             }
             let state = if finish.ok { TaskState::Done } else { TaskState::Failed };
             let ending = Ending { state, result: finish.result, not_shown, known_to_person: false };
-            control.end_task(task.id, ending).await?;
+            control.tasks().end_task(task.id, ending).await?;
         }
         Over::Refused(reason) => {
-            control.end_task(task.id, failed(control, task, reason).await?).await?;
+            control.tasks().end_task(task.id, failed(control, task, reason).await?).await?;
         }
         Over::Died(reason) => {
             let now = control.store().task(task.id).await?;
@@ -140,7 +140,7 @@ async fn settle(control: &Control, task: &Task, over: Over) -> Result<(), Contro
                     "the executor ended {} times without getting on: {reason}",
                     now.attempts
                 );
-                control.end_task(task.id, failed(control, task, result).await?).await?;
+                control.tasks().end_task(task.id, failed(control, task, result).await?).await?;
             } else {
                 tracing::warn!(workspace = %task.workspace, task = %task.id, attempts = now.attempts, reason, "an executor ended early; again");
                 control.store().requeue(task.id).await?;
@@ -148,12 +148,14 @@ async fn settle(control: &Control, task: &Task, over: Over) -> Result<(), Contro
         }
         Over::Parked => {
             // Whatever it waits for may have come between the question and here.
-            control.tell_task(&control.store().task(task.id).await?, "");
+            control.tasks().tell_task(&control.store().task(task.id).await?, "");
         }
         // It was not its own doing: the attempt does not count.
-        Over::Stopped if control.is_stopped() => {
+        Over::Stopped if control.stops().is_stopped() => {
             control.store().unstart(task.id).await?;
-            control.tell_task(&control.store().task(task.id).await?, "everything is stopped");
+            control
+                .tasks()
+                .tell_task(&control.store().task(task.id).await?, "everything is stopped");
         }
         Over::Stopped | Over::Again => control.store().requeue(task.id).await?,
     }
@@ -176,8 +178,8 @@ fn sandbox_name(task: &Task) -> String {
 async fn launch<'a>(control: &'a Control, task: &'a Task) -> Result<Attempt<'a>, ControlError> {
     let user = control.store().user_of(task.workspace).await?;
     let plan_pending = task.plan_first && !control.store().has_allowed_plan(task.id).await?;
-    control.prepare_workspace(task.workspace, vec![task.chat]).await?;
-    let room = control.room(task.workspace).await?;
+    control.cells().prepare_workspace(task.workspace, vec![task.chat]).await?;
+    let room = control.cells().room(task.workspace).await?;
     let name = sandbox_name(task);
     let who = Principal {
         user: user.id,
@@ -190,7 +192,7 @@ async fn launch<'a>(control: &'a Control, task: &'a Task) -> Result<Attempt<'a>,
         reads_only: plan_pending,
         secrets: task.secrets.clone(),
     };
-    let Doorway { socket, connections, door } = control.open_door(&name, who, egress)?;
+    let Doorway { socket, connections, door } = control.cells().open_door(&name, who, egress)?;
     let layout = control.layout();
     // Whatever the agent believes: without an approved plan there is nothing it could change.
     let access = if plan_pending { Access::ReadOnly } else { Access::ReadWrite };
@@ -208,7 +210,7 @@ async fn launch<'a>(control: &'a Control, task: &'a Task) -> Result<Attempt<'a>,
         cwd: CHAT_PATH.into(),
         limits: control.inner.parts.cells.executor_limits(room),
     };
-    let sandbox: Arc<dyn Sandbox> = Arc::from(control.launch_sandbox(spec).await?);
+    let sandbox: Arc<dyn Sandbox> = Arc::from(control.cells().launch_sandbox(spec).await?);
     if room == 0 {
         sandbox.set_writable(false).await;
     }
@@ -276,7 +278,7 @@ impl Attempt<'_> {
                 }
             };
             let Some(frame) = frame else { return Ok(None) };
-            if self.control.is_stopped() {
+            if self.control.stops().is_stopped() {
                 // Nothing is judged, let alone done: it is taken up where its ledger ends.
                 return Ok(Some(Over::Stopped));
             }
@@ -346,7 +348,7 @@ impl Attempt<'_> {
             may_delegate: requests::may_delegate(task),
             max_steps: self.control.work().max_steps,
             ledger: self.ledger.clone(),
-            notes: self.control.notes_for(task).await?,
+            notes: self.control.gates().notes_for(task).await?,
         })
     }
 
@@ -374,7 +376,7 @@ impl Attempt<'_> {
             return Ok(Some(over));
         }
         if asked && !self.warned {
-            self.warned = self.control.warn_of_task_budget(self.task).await?;
+            self.warned = self.control.tasks().warn_of_task_budget(self.task).await?;
         }
         if ran && self.control.inner.gates.take_unanswered(self.task.id) {
             // Something that this call wanted waits for a person, and so does the task from here on.
@@ -430,7 +432,7 @@ impl Attempt<'_> {
             self.control.metrics().loop_stopped("calls");
             return Ok(Err(Over::Refused(found.to_string())));
         }
-        match self.control.gate_call(self.task.id, &known).await? {
+        match self.control.gates().gate_call(self.task.id, &known).await? {
             CallGate::Run(passing) => Ok(Ok(passing)),
             CallGate::Wait => Ok(Err(Over::Parked)),
             CallGate::Stopped => Ok(Err(Over::Stopped)),
@@ -458,7 +460,7 @@ impl Attempt<'_> {
         if let Some(over) = self.append(seq, Step::Call { call: call.clone() }, passing).await? {
             return Ok(Err(over));
         }
-        let (outcome, passing) = self.control.delete_sent(self.task, files).await?;
+        let (outcome, passing) = self.control.gates().delete_sent(self.task, files).await?;
         let result = Step::Result { call, outcome };
         let over = self.append(seq.saturating_add(1), result, passing).await?;
         Ok(Err(over.unwrap_or(Over::Again)))

@@ -87,7 +87,7 @@ async fn tail(
     let mut chains = vec![Owner::Platform];
     if !query.platform {
         for user in admin.control.store().users().await? {
-            let place = admin.control.place(user.workspace).await?;
+            let place = admin.control.people().place(user.workspace).await?;
             let request = Request::workspace(asker.person(), WorkspaceCall::ReadAudit, &place);
             if asker.may(&request) {
                 chains.push(Owner::User(user.id));
@@ -125,7 +125,7 @@ async fn show(
         }
         Owner::User(id) => {
             let user = admin.control.store().user_by_id(id).await?;
-            let place = admin.control.place(user.workspace).await?;
+            let place = admin.control.people().place(user.workspace).await?;
             let request = Request::workspace(asker.person(), WorkspaceCall::ReadAudit, &place);
             asker.require_of_user(&request, user.name.as_str(), &place).await?;
         }
@@ -153,12 +153,12 @@ async fn export(
     Query(FirstEntry { from }): Query<FirstEntry>,
 ) -> Answer<AuditExportPart> {
     let chain = chain(&admin, &whose).await?;
-    let part = admin.control.export_audit(chain, from.max(1)).await?;
+    let part = admin.control.audit().export_audit(chain, from.max(1)).await?;
     json(AuditExportPart { lines: part.lines, next: part.next })
 }
 
 async fn verify(Extract(admin): Extract<Admin>) -> Answer<AuditReport> {
-    json(report(admin.control.verify_audit(None).await?))
+    json(report(admin.control.audit().verify_audit(None).await?))
 }
 
 /// What was found, as it is told.
@@ -196,7 +196,9 @@ async fn redact(
     }
     let chain = chain(&admin, &whose).await?;
     let (control, by) = (&admin.control, asker.user().to_string());
-    let entries =
-        control.redact_audit(chain, &asked.entries, asked.names, &by, asked.why.trim()).await?;
+    let entries = control
+        .audit()
+        .redact_audit(chain, &asked.entries, asked.names, &by, asked.why.trim())
+        .await?;
     json(AuditRedacted { entries })
 }

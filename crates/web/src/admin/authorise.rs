@@ -134,7 +134,7 @@ impl Guard {
         };
         match admin.control.store().user_by_id(user).await {
             Ok(known) if known.kind == AccountKind::Person => {
-                let person = admin.control.person(user).await?;
+                let person = admin.control.people().person(user).await?;
                 let name = known.name.to_string();
                 Ok(Asker { admin, call, person, name, local: false })
             }
@@ -153,7 +153,7 @@ impl Guard {
         if let Some(name) = param(params, "user") {
             return match control.store().user(&name.parse()?).await {
                 Ok(user) => {
-                    let place = control.place(user.workspace).await?;
+                    let place = control.people().place(user.workspace).await?;
                     self.in_chat(params, Target { what: "user", name: name.to_owned(), place })
                         .await
                         .map(Some)
@@ -166,7 +166,7 @@ impl Guard {
             let id: TaskId = name.parse()?;
             return match control.store().task(id).await {
                 Ok(task) => {
-                    let place = control.place_of_chat(task.workspace, task.chat).await?;
+                    let place = control.people().place_of_chat(task.workspace, task.chat).await?;
                     Ok(Some(Target { what: "task", name: id.to_string(), place }))
                 }
                 Err(StoreError::NotFound { .. }) => Err(missing("task", id)),
@@ -174,9 +174,9 @@ impl Guard {
             };
         }
         if let Some(name) = param(params, "workspace") {
-            return match control.find_workspace(name).await? {
+            return match control.people().find_workspace(name).await? {
                 Some(account) => {
-                    let place = control.place(account.workspace).await?;
+                    let place = control.people().place(account.workspace).await?;
                     Ok(Some(Target { what: "workspace", name: name.to_owned(), place }))
                 }
                 None => Err(missing("workspace", name)),
@@ -188,7 +188,7 @@ impl Guard {
     async fn in_chat(&self, params: &RawPathParams, target: Target) -> Result<Target, NoTarget> {
         let Some(chat) = param(params, "chat") else { return Ok(target) };
         let (workspace, chat): (_, ChatId) = (target.place.workspace, chat.parse()?);
-        let place = self.admin.control.place_of_chat(workspace, chat).await?;
+        let place = self.admin.control.people().place_of_chat(workspace, chat).await?;
         Ok(Target { place, ..target })
     }
 
@@ -356,7 +356,7 @@ impl Asker {
         let Some(guest) = place.owner() else { return Ok(false) };
         let control = &self.admin.control;
         let home = control.store().user_by_id(self.person.user).await?.workspace;
-        let held = control.person(guest).await?.roles;
+        let held = control.people().person(guest).await?.roles;
         Ok(held.iter().any(|held| held.scope.workspace() == Some(home)))
     }
 

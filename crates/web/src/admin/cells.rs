@@ -18,13 +18,13 @@ pub(super) fn routes() -> Vec<Route> {
 
 async fn show(Extract(admin): Extract<Admin>, Path(name): Path<String>) -> Answer<CellView> {
     let user = super::user(&admin, &name).await?;
-    let pss_bytes = admin.control.cell_memory(user.workspace).await;
+    let pss_bytes = admin.control.cells().cell_memory(user.workspace).await;
     json(CellView { live: pss_bytes.is_some(), pss_bytes })
 }
 
 /// Stops the cell; the next message launches it again.
 async fn stop(Extract(admin): Extract<Admin>, Path(name): Path<String>) -> Answer<CellView> {
     let user = super::user(&admin, &name).await?;
-    admin.control.stop_cell(user.workspace).await;
+    admin.control.cells().stop_cell(user.workspace).await;
     json(CellView { live: false, pss_bytes: None })
 }

@@ -49,7 +49,7 @@ async fn add(
     let user = super::user(&admin, &name).await?;
     admin.control.store().ensure_first_chat(user.workspace).await?;
     let title = change.title.as_deref().map(checked_title).transpose()?.unwrap_or_default();
-    json(view(admin.control.new_chat(user.workspace, &title, None).await?))
+    json(view(admin.control.chats().new_chat(user.workspace, &title, None).await?))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -90,13 +90,13 @@ async fn change(
     let control = &admin.control;
     let mut chat = control.store().chat(user.workspace, id).await?;
     if let Some(title) = change.title.as_deref() {
-        chat = control.rename_chat(user.workspace, id, &checked_title(title)?).await?;
+        chat = control.chats().rename_chat(user.workspace, id, &checked_title(title)?).await?;
     }
     if let Some(archived) = change.archived {
-        chat = control.archive_chat(user.workspace, id, archived).await?;
+        chat = control.chats().archive_chat(user.workspace, id, archived).await?;
     }
     if change.clear {
-        control.clear_chat_now(user.workspace, id).await?;
+        control.inbox().clear_chat_now(user.workspace, id).await?;
     }
     json(view(chat))
 }

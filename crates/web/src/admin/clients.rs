@@ -52,7 +52,7 @@ async fn end(
 ) -> Answer<ClientView> {
     let revoked = admin.remote.revoke(client.parse()?, asker.name()).await?;
     // Its sessions are over, and so is what was opened with them elsewhere.
-    admin.control.access_changed();
+    admin.control.people().access_changed();
     json(revoked)
 }
 

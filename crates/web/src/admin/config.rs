@@ -45,7 +45,8 @@ async fn logged(
     query: &ConfigQuery,
 ) -> Answer<Vec<ConfigChange>> {
     let count = query.count.unwrap_or(USUAL_COUNT).clamp(1, MOST);
-    let versions = admin.control.config_log(Some(scope), query.path.as_deref(), count).await?;
+    let versions =
+        admin.control.config().config_log(Some(scope), query.path.as_deref(), count).await?;
     json(versions.into_iter().map(change).collect())
 }
 
@@ -54,7 +55,7 @@ async fn differing(admin: &Admin, scope: ConfigScope, query: &ConfigQuery) -> An
         Failure::new(ErrorCode::BadRequest, "say from which version: ?from=VERSION")
     })?;
     let (path, to) = (query.path.as_deref(), query.to.as_deref());
-    let (from, to, text) = admin.control.config_diff(Some(scope), path, from, to).await?;
+    let (from, to, text) = admin.control.config().config_diff(Some(scope), path, from, to).await?;
     json(ConfigDiff { from, to, text })
 }
 
@@ -65,7 +66,7 @@ async fn put_back(
     by: &str,
 ) -> Answer<ConfigRolledBack> {
     let path = asked.path.as_deref();
-    let done = admin.control.config_rollback(scope, path, &asked.version, by).await?;
+    let done = admin.control.config().config_rollback(scope, path, &asked.version, by).await?;
     let RolledBack { version, paths } = done;
     let at_start = paths.iter().any(|path| path == "cloister.toml");
     let note = at_start.then(|| "cloister.toml takes effect at the next start".to_owned());

@@ -226,7 +226,7 @@ async fn an_owner_who_is_not_there_is_named() {
     let (world, noted) = world().await;
     world.add("root").await;
     let club = "book-club".parse().unwrap();
-    world.control().add_community(&club, "root").await.unwrap();
+    world.control().people().add_community(&club, "root").await.unwrap();
     for owner in ["nobody", "book-club", "no such name!"] {
         let mut new = bot("right");
         new["owner"] = json!(owner);

@@ -49,10 +49,10 @@ async fn change(
     let user = super::user(&admin, &name).await?;
     decide(&admin, &asker, &user, &change).await?;
     for rule in &change.allow {
-        admin.control.allow_egress(user.id, rule, asker.name()).await?;
+        admin.control.egress().allow_egress(user.id, rule, asker.name()).await?;
     }
     for rule in &change.forbid {
-        if !admin.control.forbid_egress(user.id, rule, asker.name()).await? {
+        if !admin.control.egress().forbid_egress(user.id, rule, asker.name()).await? {
             let message = format!("{rule} is not on the allowlist of {}", user.name);
             return Err(Failure::new(cloister_protocol::ErrorCode::NotFound, message)
                 .fix("`cloister egress list` shows what is"));
@@ -68,7 +68,7 @@ async fn decide(
     user: &User,
     change: &EgressChange,
 ) -> Result<(), Failure> {
-    let (person, place) = (asker.person(), admin.control.place(user.workspace).await?);
+    let (person, place) = (asker.person(), admin.control.people().place(user.workspace).await?);
     let settings = Request::workspace(person, WorkspaceCall::ChangeSettings, &place);
     let allowed = change.allow.iter().map(|rule| (rule, DomainCall::Allow));
     let forbidden = change.forbid.iter().map(|rule| (rule, DomainCall::Disallow));

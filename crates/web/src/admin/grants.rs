@@ -25,7 +25,7 @@ pub(super) fn routes() -> Vec<Route> {
 
 async fn list(Extract(admin): Extract<Admin>, Path(name): Path<String>) -> Answer<Vec<GrantView>> {
     let user = super::user(&admin, &name).await?;
-    json(admin.control.grants(user.workspace).await?)
+    json(admin.control.gates().grants(user.workspace).await?)
 }
 
 async fn show(
@@ -34,7 +34,7 @@ async fn show(
 ) -> Answer<GrantDetail> {
     let user = super::user(&admin, &name).await?;
     let id = number(&grant)?;
-    let grants = admin.control.grants(user.workspace).await?;
+    let grants = admin.control.gates().grants(user.workspace).await?;
     let grant = grants.into_iter().find(|grant| grant.id == id).ok_or_else(|| {
         Failure::new(ErrorCode::NotFound, format!("there is no grant G{id}"))
             .fix("`cloister grant list` shows those that are left")
@@ -50,9 +50,9 @@ async fn revoke(
 ) -> Answer<HashMap<&'static str, u32>> {
     let user = super::user(&admin, &name).await?;
     let id = number(&grant)?;
-    asker.noted(admin.control.revoke_grant(user.workspace, id, asker.user()).await).await?;
+    asker.noted(admin.control.gates().revoke_grant(user.workspace, id, asker.user()).await).await?;
     let what = format!("took back what you had allowed for good (G{id})");
-    admin.control.tell_of_loss(&user, &linker(&asker, &user), &what).await?;
+    admin.control.people().tell_of_loss(&user, &linker(&asker, &user), &what).await?;
     json(HashMap::from([("revoked", id)]))
 }
 

@@ -50,7 +50,7 @@ impl Scene {
 
     /// A pairing code of the attacker's own account.
     async fn code(&self, id: &str) -> String {
-        self.world.control().begin_pairing("matrix", id, "Ada").await.unwrap()
+        self.world.control().people().begin_pairing("matrix", id, "Ada").await.unwrap()
     }
 
     /// Every notice that somebody was told.
@@ -105,7 +105,8 @@ async fn a_hostile_admin_becomes_nobody() {
     let control = scene.world.control();
     let digest = scene.world.store().approval(question).await.unwrap().digest;
     let (ada, workspace) = (scene.ada.id, scene.ada.workspace);
-    let denied = control.answer_approval(ada, workspace, question, Answer::Deny, Some(&digest));
+    let denied =
+        control.gates().answer_approval(ada, workspace, question, Answer::Deny, Some(&digest));
     denied.await.unwrap();
     assert_eq!(scene.accounts(&scene.ada).await, 0);
     // The code is used up.

@@ -335,7 +335,7 @@ async fn an_admin_gets_no_way_in_as_an_overlord() {
     }
 
     let control = scene.world.control();
-    let code = control.begin_pairing("matrix", "@m:example.org", "root").await.unwrap();
+    let code = control.people().begin_pairing("matrix", "@m:example.org", "root").await.unwrap();
     let pair = json!({ "code": code, "user": "root" });
     let (status, _) = answer(&scene, "POST", "/admin/v1/pairings/link", pair).await;
     assert_eq!(status, StatusCode::FORBIDDEN);
@@ -367,7 +367,7 @@ async fn an_admin_gets_no_way_in_as_an_overlord() {
 async fn a_pairing_code_is_shown_then_used_once_and_guesses_are_slowed_down() {
     let scene = Scene::new(Who::Other(Some(Role::Admin))).await;
     let control = scene.world.control();
-    let code = control.begin_pairing("matrix", "@eve:example.org", "Eve").await.unwrap();
+    let code = control.people().begin_pairing("matrix", "@eve:example.org", "Eve").await.unwrap();
     let typed = code.to_lowercase().replace('-', " ");
     let (status, shown) =
         answer(&scene, "POST", "/admin/v1/pairings", json!({ "code": typed })).await;
@@ -379,7 +379,7 @@ async fn a_pairing_code_is_shown_then_used_once_and_guesses_are_slowed_down() {
     let (status, person) = answer(&scene, "POST", "/admin/v1/pairings/link", link.clone()).await;
     assert_eq!(status, StatusCode::OK, "{person}");
     assert_eq!(person["identities"][0]["id"], "@eve:example.org");
-    let bob = control.person(scene.target.user.id).await.unwrap();
+    let bob = control.people().person(scene.target.user.id).await.unwrap();
     assert!(bob.roles.iter().any(|held| held.role == Role::Operator), "the role applies at once");
     let (status, _) = answer(&scene, "POST", "/admin/v1/pairings/link", link).await;
     assert_eq!(status, StatusCode::NOT_FOUND);

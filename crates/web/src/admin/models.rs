@@ -35,14 +35,14 @@ pub(super) fn routes() -> Vec<Route> {
 async fn list(Extract(admin): Extract<Admin>) -> Answer<Vec<ModelView>> {
     let mut views = Vec::new();
     for model in admin.control.store().models().await? {
-        views.push(admin.control.model_view(model).await?);
+        views.push(admin.control.models().model_view(model).await?);
     }
     json(views)
 }
 
 async fn show(Extract(admin): Extract<Admin>, Path(name): Path<String>) -> Answer<ModelView> {
     let model = admin.control.store().model(&name).await?;
-    json(admin.control.model_view(model).await?)
+    json(admin.control.models().model_view(model).await?)
 }
 
 async fn add(
@@ -50,10 +50,10 @@ async fn add(
     asker: Asker,
     Body(new): Body<NewModel>,
 ) -> Answer<ModelView> {
-    let before = admin.control.readers().await?;
-    let connected = admin.control.connect_model(&*admin.upstream, new).await?;
-    admin.control.tell_of_readers(asker.user(), &before).await?;
-    json(admin.control.model_view(connected.model).await?)
+    let before = admin.control.people().readers().await?;
+    let connected = admin.control.models().connect_model(&*admin.upstream, new).await?;
+    admin.control.people().tell_of_readers(asker.user(), &before).await?;
+    json(admin.control.models().model_view(connected.model).await?)
 }
 
 /// Which models an endpoint has.
@@ -68,10 +68,10 @@ async fn remove(
     asker: Asker,
     Path(name): Path<String>,
 ) -> Answer<Removed> {
-    let before = admin.control.readers().await?;
+    let before = admin.control.people().readers().await?;
     admin.control.store().remove_model(&name).await?;
-    admin.control.forget_key(&name).await?;
-    admin.control.tell_of_readers(asker.user(), &before).await?;
+    admin.control.models().forget_key(&name).await?;
+    admin.control.people().tell_of_readers(asker.user(), &before).await?;
     json(Removed { removed: name })
 }
 
@@ -107,8 +107,8 @@ async fn use_chain(
     let level: Level = level.parse().map_err(|error: cloister_protocol::ParseLevelError| {
         Failure::new(ErrorCode::BadRequest, error.to_string())
     })?;
-    let before = admin.control.readers().await?;
+    let before = admin.control.people().readers().await?;
     admin.control.store().set_chain(level, &chain.models).await?;
-    admin.control.tell_of_readers(asker.user(), &before).await?;
+    admin.control.people().tell_of_readers(asker.user(), &before).await?;
     json(ChainView { level, models: chain.models })
 }

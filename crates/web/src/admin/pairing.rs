@@ -26,7 +26,7 @@ async fn show(
     asker: Asker,
     Body(PairingCode { code }): Body<PairingCode>,
 ) -> Answer<PairingView> {
-    let pairing = admin.control.pairing(&code, (asker.user(), asker.name())).await?;
+    let pairing = admin.control.people().pairing(&code, (asker.user(), asker.name())).await?;
     json(PairingView {
         surface: pairing.account.surface,
         id: pairing.account.external_id,
@@ -50,8 +50,12 @@ async fn link(
             Some(role)
         }
     };
-    let linked =
-        admin.control.answer_pairing(&answer.code, &user, role.as_ref(), linker(&asker, &user));
+    let linked = admin.control.people().answer_pairing(
+        &answer.code,
+        &user,
+        role.as_ref(),
+        linker(&asker, &user),
+    );
     let asked = match linked.await? {
         Linking::Linked(_) => None,
         Linking::Asked(approval) => Some(approval),

@@ -27,7 +27,7 @@ pub(super) fn routes() -> Vec<Route> {
 
 async fn identity(Extract(admin): Extract<Admin>, Path(name): Path<String>) -> Answer<Identity> {
     let user = super::user(&admin, &name).await?;
-    json(admin.control.identity(user.workspace)?)
+    json(admin.control.config().identity(user.workspace)?)
 }
 
 async fn write_identity(
@@ -37,7 +37,8 @@ async fn write_identity(
     Body(change): Body<IdentityChange>,
 ) -> Answer<Identity> {
     let user = super::user(&admin, &name).await?;
-    let written = admin.control.write_identity(user.workspace, &change, asker.name()).await?;
+    let written =
+        admin.control.config().write_identity(user.workspace, &change, asker.name()).await?;
     admin.control.store().close_start(user.id).await?;
     json(written)
 }
@@ -49,7 +50,7 @@ async fn invite(
 ) -> Answer<Invitation> {
     // A link for somebody who is there already lets its holder in as them.
     if let Ok(known) = admin.control.store().user(&new.name).await {
-        let place = admin.control.place(known.workspace).await?;
+        let place = admin.control.people().place(known.workspace).await?;
         let call = WorkspaceCall::OpenSessionFor;
         asker.require(&Request::workspace(asker.person(), call, &place)).await?;
     }
@@ -72,7 +73,7 @@ pub(crate) async fn tell_of_link(
         return Ok(());
     }
     let by = Linker { user, name, sure: true };
-    Ok(control.tell_of_identity(&known, &by, MADE_A_LINK).await?)
+    Ok(control.people().tell_of_identity(&known, &by, MADE_A_LINK).await?)
 }
 
 /// A link for a person, who is added with these limits if they are new.

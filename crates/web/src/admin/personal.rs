@@ -32,7 +32,7 @@ async fn inventory(
     Path(name): Path<String>,
 ) -> Answer<PersonalInventory> {
     let user = super::user(&admin, &name).await?;
-    json(admin.control.personal_inventory(&user).await?)
+    json(admin.control.personal_data().personal_inventory(&user).await?)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -66,7 +66,10 @@ async fn file(
 ) -> Answer<PersonalFilePart> {
     let user = super::user(&admin, &name).await?;
     let control = admin.control.clone();
-    let read = tokio::task::spawn_blocking(move || control.personal_file(&user, &path, from)).await;
+    let read = tokio::task::spawn_blocking(move || {
+        control.personal_data().personal_file(&user, &path, from)
+    })
+    .await;
     let read = read.map_err(|error| Failure::new(ErrorCode::Internal, error.to_string()))?;
     let (bytes, next) = read?;
     json(PersonalFilePart { base64: STANDARD.encode(bytes), next })
@@ -85,5 +88,5 @@ async fn erase(
     }
     let by = asker.user().to_string();
     let why = if asked.why.is_empty() { "asked for" } else { asked.why.as_str() };
-    json(admin.control.erase_person(&user, &by, why).await?)
+    json(admin.control.personal_data().erase_person(&user, &by, why).await?)
 }

@@ -42,12 +42,12 @@ fn checked(found: CheckedPolicies) -> PolicyChecked {
 
 async fn list(Extract(admin): Extract<Admin>) -> Answer<PoliciesView> {
     let control = &admin.control;
-    let since = control.policies_since();
+    let since = control.config().policies_since();
     json(PoliciesView {
         policies: control.policies().engine().policies().into_iter().map(view).collect(),
         directory: control.layout().policies().display().to_string(),
         since: since.map_or_else(|| "the start".to_owned(), time),
-        differs: control.policies_differ(),
+        differs: control.config().policies_differ(),
     })
 }
 
@@ -57,12 +57,13 @@ async fn apply(
     Body(given): Body<PolicyFiles>,
 ) -> Answer<PolicyChecked> {
     let why = given.why.as_deref();
-    let applied = admin.control.apply_policies(Some(given.files), asker.name(), why).await?;
+    let applied =
+        admin.control.config().apply_policies(Some(given.files), asker.name(), why).await?;
     json(checked(applied))
 }
 
 async fn reload(Extract(admin): Extract<Admin>, asker: Asker) -> Answer<PolicyChecked> {
-    json(checked(admin.control.apply_policies(None, asker.name(), None).await?))
+    json(checked(admin.control.config().apply_policies(None, asker.name(), None).await?))
 }
 
 /// The files that were given, or those of the policy directory.
@@ -71,7 +72,7 @@ async fn check(
     Body(given): Body<Option<PolicyFiles>>,
 ) -> Answer<PolicyChecked> {
     let files = given.map(|given| given.files);
-    json(checked(admin.control.check_policies(files.as_deref())?))
+    json(checked(admin.control.config().check_policies(files.as_deref())?))
 }
 
 /// The cases that were given, or the operator's own.
@@ -80,14 +81,14 @@ async fn test(
     Body(given): Body<Option<PolicyFiles>>,
 ) -> Answer<PolicyChecked> {
     let files = given.map(|given| given.files);
-    json(checked(admin.control.test_policies(files.as_deref())))
+    json(checked(admin.control.config().test_policies(files.as_deref())))
 }
 
 async fn explain(
     Extract(admin): Extract<Admin>,
     Body(question): Body<PolicyQuestion>,
 ) -> Answer<PolicyExplanation> {
-    let explanation = admin.control.explain_policy(&question).await?;
+    let explanation = admin.control.config().explain_policy(&question).await?;
     let text = explanation.to_string();
     let Explanation { request, verdict, decided, did_not_apply } = explanation;
     let (outcome, class, people, reason) = match verdict.outcome {

@@ -122,7 +122,7 @@ pub(super) async fn require_assign(
     assignment: &Assignment,
 ) -> Result<(), Failure> {
     let Assignment { role, scope } = assignment;
-    let owner = admin.control.owner_of(scope).await?;
+    let owner = admin.control.people().owner_of(scope).await?;
     let assigned = Assigned { owner, to_self: asker.user() == user.id };
     let request = Request::assign_role(asker.person(), *role, scope, assigned);
     let Err(refused) = asker.require(&request).await else { return Ok(()) };
@@ -138,7 +138,7 @@ pub(super) async fn require_assign(
 /// What the asker may know of somebody after a change: of a guest in their own workspace, what they hold there.
 async fn changed_view(admin: &Admin, asker: &Asker, user: &User) -> Result<PersonView, Failure> {
     let view = person_view(admin, user).await?;
-    if asker.sees(&admin.control.place(user.workspace).await?) {
+    if asker.sees(&admin.control.people().place(user.workspace).await?) {
         return Ok(view);
     }
     let home = admin.control.store().user_by_id(asker.user()).await?.workspace;
@@ -158,7 +158,7 @@ async fn give(
     let user = super::user(&admin, &name).await?;
     let assignment = assignment(&admin, &user, &change).await?;
     require_assign(&admin, &asker, &user, &assignment).await?;
-    admin.control.give_role(&user, &assignment, asker.giver()).await?;
+    admin.control.people().give_role(&user, &assignment, asker.giver()).await?;
     json(changed_view(&admin, &asker, &user).await?)
 }
 
@@ -171,7 +171,7 @@ async fn take(
     let user = super::user(&admin, &name).await?;
     let assignment = assignment(&admin, &user, &change).await?;
     require_assign(&admin, &asker, &user, &assignment).await?;
-    admin.control.take_role(&user, &assignment, asker.giver()).await?;
+    admin.control.people().take_role(&user, &assignment, asker.giver()).await?;
     json(changed_view(&admin, &asker, &user).await?)
 }
 
@@ -196,8 +196,8 @@ pub(super) async fn require_not_above(
         return Ok(());
     }
     let own = Scope::Workspace(user.workspace);
-    for held in admin.control.person(user.id).await?.roles {
-        let as_guest = admin.control.owner_of(&held.scope).await?.is_some();
+    for held in admin.control.people().person(user.id).await?.roles {
+        let as_guest = admin.control.people().owner_of(&held.scope).await?.is_some();
         if held.scope != own && !(as_guest && counted == Counted::ButAsGuest) {
             require_assign(admin, asker, user, &held).await?;
         }
@@ -216,9 +216,9 @@ async fn link(
     let display_name = named.display_name.as_deref().unwrap_or_default();
     let account = account(&named.surface, &named.id, display_name)?;
     let newcomer = admin.control.store().is_newcomer(user.id).await?;
-    admin.control.link_identity(&user, &account, asker.name()).await?;
+    admin.control.people().link_identity(&user, &account, asker.name()).await?;
     if !newcomer {
-        admin.control.tell_of_link(&user, &linker(&asker, &user), &account).await?;
+        admin.control.people().tell_of_link(&user, &linker(&asker, &user), &account).await?;
     }
     json(person_view(&admin, &user).await?)
 }
@@ -232,8 +232,8 @@ async fn unlink(
     let user = super::user(&admin, &name).await?;
     require_not_above(&admin, &asker, &user, Counted::ButAsGuest).await?;
     let account = account(&named.surface, &named.id, "")?;
-    admin.control.unlink_identity(&user, &account, asker.name()).await?;
+    admin.control.people().unlink_identity(&user, &account, asker.name()).await?;
     let what = format!("unlinked your account {} on {}", account.external_id, account.surface);
-    admin.control.tell_of_identity(&user, &linker(&asker, &user), &what).await?;
+    admin.control.people().tell_of_identity(&user, &linker(&asker, &user), &what).await?;
     json(person_view(&admin, &user).await?)
 }

@@ -97,7 +97,7 @@ async fn list(
     Path(Whose { user }): Path<Whose>,
 ) -> Answer<Vec<SecretView>> {
     let owner = owner(&admin, user.as_deref()).await?;
-    let secrets = admin.control.secrets(owner).await?;
+    let secrets = admin.control.secrets().list(owner).await?;
     json(secrets.into_iter().map(view).collect())
 }
 
@@ -114,7 +114,7 @@ async fn set(
         value: value(&new.value),
         by: asker.name().to_owned(),
     };
-    json(view(admin.control.set_secret(new).await?))
+    json(view(admin.control.secrets().set_secret(new).await?))
 }
 
 fn value(given: &cloister_protocol::admin::Key) -> SecretValue {
@@ -128,7 +128,11 @@ async fn bind(
     Body(said): Body<SecretBinding>,
 ) -> Answer<SecretView> {
     let owner = owner(&admin, user.as_deref()).await?;
-    let bound = admin.control.rebind_secret((owner, &secret), binding(said)?, asker.name()).await?;
+    let bound = admin
+        .control
+        .secrets()
+        .rebind_secret((owner, &secret), binding(said)?, asker.name())
+        .await?;
     json(view(bound))
 }
 
@@ -140,7 +144,8 @@ async fn rotate(
 ) -> Answer<SecretView> {
     let owner = owner(&admin, user.as_deref()).await?;
     let (new, grace) = (value(&rotation.value), rotation.grace_s);
-    let rotated = admin.control.rotate_secret((owner, &secret), new, grace, asker.name()).await?;
+    let rotated =
+        admin.control.secrets().rotate_secret((owner, &secret), new, grace, asker.name()).await?;
     json(view(rotated))
 }
 
@@ -150,18 +155,18 @@ async fn remove(
     Path(Which { user, secret }): Path<Which>,
 ) -> Answer<Vec<SecretView>> {
     let owner = owner(&admin, user.as_deref()).await?;
-    admin.control.remove_secret((owner, &secret), asker.name()).await?;
+    admin.control.secrets().remove_secret((owner, &secret), asker.name()).await?;
     if let Some(name) = &user {
         let user = super::user(&admin, name).await?;
         let what = format!("removed your secret {secret}");
-        admin.control.tell_of_loss(&user, &linker(&asker, &user), &what).await?;
+        admin.control.people().tell_of_loss(&user, &linker(&asker, &user), &what).await?;
     }
-    let secrets = admin.control.secrets(owner).await?;
+    let secrets = admin.control.secrets().list(owner).await?;
     json(secrets.into_iter().map(view).collect())
 }
 
 async fn rotate_master(Extract(admin): Extract<Admin>, asker: Asker) -> Answer<MasterRotated> {
-    let (done, next) = admin.control.rotate_master(asker.name()).await?;
+    let (done, next) = admin.control.secrets().rotate_master(asker.name()).await?;
     json(MasterRotated {
         from: done.from.to_string(),
         to: done.to.to_string(),

@@ -38,7 +38,7 @@ async fn stand_in(admin: &Admin, asker: &Asker, name: Option<&UserName>) -> Resu
         Failure::new(ErrorCode::BadRequest, "say for which user: {\"user\": \"name\"}")
     })?;
     let user = asker.find_user(name).await?;
-    let place = admin.control.place(user.workspace).await?;
+    let place = admin.control.people().place(user.workspace).await?;
     let request = Request::workspace(asker.person(), WorkspaceCall::OpenSessionFor, &place);
     asker.require_of_user(&request, name.as_str(), &place).await?;
     Ok(user)
@@ -63,7 +63,7 @@ async fn tell(admin: &Admin, asker: &Asker, user: &User, what: &str) -> Result<(
     if asker.is_local() || admin.control.store().is_newcomer(user.id).await? {
         return Ok(());
     }
-    Ok(admin.control.tell_of_identity(user, &linker(asker, user), what).await?)
+    Ok(admin.control.people().tell_of_identity(user, &linker(asker, user), what).await?)
 }
 
 /// What a machine opened from elsewhere ends when that machine is revoked.
@@ -109,8 +109,8 @@ async fn end(
     Path(name): Path<String>,
 ) -> Answer<Ended> {
     let user = super::user(&admin, &name).await?;
-    let ended = admin.control.end_sessions(user.id, asker.name()).await?;
+    let ended = admin.control.people().end_sessions(user.id, asker.name()).await?;
     let what = "ended all your sessions in browsers and terminals";
-    admin.control.tell_of_identity(&user, &linker(&asker, &user), what).await?;
+    admin.control.people().tell_of_identity(&user, &linker(&asker, &user), what).await?;
     json(Ended { ended })
 }

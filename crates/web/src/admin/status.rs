@@ -24,7 +24,7 @@ pub(crate) async fn status(control: &Control, url: &str) -> Result<StatusView, F
     let store = control.store();
     let backlog = store.backlog().await?;
     let now = store.clock.now_ms();
-    let lines = control.status_lines().await?;
+    let lines = control.status().status_lines().await?;
     let recent = control.metrics().recent_errors();
     Ok(StatusView {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -33,7 +33,7 @@ pub(crate) async fn status(control: &Control, url: &str) -> Result<StatusView, F
         unanswered: backlog.open,
         oldest_unanswered_s: backlog.oldest_at.map(|at| (now - at).max(0) / 1000),
         queued_tasks: store.queued_tasks().await?,
-        live_cells: control.live_cells(),
+        live_cells: control.cells().live_cells(),
         uptime_s: control.metrics().uptime().as_secs(),
         judgement: lines.iter().map(|line| line.judgement).max().unwrap_or(Judgement::Ok),
         lines,

@@ -30,7 +30,7 @@ fn view(stop: Stop) -> StopView {
 }
 
 async fn show(Extract(admin): Extract<Admin>) -> Answer<StopView> {
-    json(admin.control.emergency_stop().await?.map(view).unwrap_or_default())
+    json(admin.control.stops().emergency_stop().await?.map(view).unwrap_or_default())
 }
 
 async fn stop(
@@ -38,12 +38,12 @@ async fn stop(
     asker: Asker,
     Body(asked): Body<StopAll>,
 ) -> Answer<StopView> {
-    let done = admin.control.stop_all(asker.name(), &asked.reason).await?;
+    let done = admin.control.stops().stop_all(asker.name(), &asked.reason).await?;
     json(StopView { ended: done.ended, left: done.left, ..view(done.stop) })
 }
 
 /// Answers with what was stopped until now.
 async fn release(Extract(admin): Extract<Admin>, asker: Asker) -> Answer<StopView> {
-    let released = admin.control.release_all(asker.name()).await?;
+    let released = admin.control.stops().release_all(asker.name()).await?;
     json(StopView { stopped: false, ..released.map(view).unwrap_or_default() })
 }

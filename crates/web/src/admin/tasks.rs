@@ -92,14 +92,15 @@ async fn seen(admin: &Admin, asker: &Asker, named: Option<&str>) -> Result<Vec<U
     let call = WorkspaceCall::ListTasks;
     if let Some(name) = named {
         let user = asker.find_user(&name.parse()?).await?;
-        let place = admin.control.place(user.workspace).await?;
+        let place = admin.control.people().place(user.workspace).await?;
         asker.require_of_user(&Request::workspace(person, call, &place), name, &place).await?;
         return Ok(vec![user]);
     }
     let mut seen = Vec::new();
     let mut refused = None;
     for user in admin.control.store().users().await? {
-        let request = Request::workspace(person, call, &admin.control.place(user.workspace).await?);
+        let request =
+            Request::workspace(person, call, &admin.control.people().place(user.workspace).await?);
         if asker.may(&request) {
             seen.push(user);
         } else {
@@ -132,8 +133,9 @@ async fn cancel_one(
     asker: Asker,
     Path(id): Path<String>,
 ) -> Answer<Cancelled> {
-    let task = admin.control.task_for(asker.person(), ChatCall::CancelTask, id.parse()?).await?;
-    let cancelled = admin.control.cancel_task(&task, asker.shown()).await?;
+    let task =
+        admin.control.tasks().task_for(asker.person(), ChatCall::CancelTask, id.parse()?).await?;
+    let cancelled = admin.control.tasks().cancel_task(&task, asker.shown()).await?;
     json(Cancelled { cancelled })
 }
 
@@ -142,10 +144,11 @@ async fn retry(
     asker: Asker,
     Path(id): Path<String>,
 ) -> Answer<TaskView> {
-    let old = admin.control.task_for(asker.person(), ChatCall::RetryTask, id.parse()?).await?;
+    let old =
+        admin.control.tasks().task_for(asker.person(), ChatCall::RetryTask, id.parse()?).await?;
     // Each call is a wish of its own.
     let key = admin.control.store().clock.now().to_string();
-    let task = admin.control.retry_task(old, &key, asker.shown()).await?;
+    let task = admin.control.tasks().retry_task(old, &key, asker.shown()).await?;
     let user = admin.control.store().user_of(task.workspace).await?;
     json(view(&task, user.name))
 }
@@ -158,15 +161,15 @@ async fn cancel(
 ) -> Answer<Cancelled> {
     let user = super::user(&admin, &name).await?;
     let cancelled = match asked.task {
-        None => admin.control.cancel_tasks(user.workspace, None, asker.shown()).await?,
+        None => admin.control.tasks().cancel_tasks(user.workspace, None, asker.shown()).await?,
         Some(id) => {
             let call = ChatCall::CancelTask;
-            let task = admin.control.task_for(asker.person(), call, id).await?;
+            let task = admin.control.tasks().task_for(asker.person(), call, id).await?;
             if task.task().workspace != user.workspace {
                 let message = format!("there is no task {id} of {name}");
                 return Err(Failure::new(ErrorCode::NotFound, message));
             }
-            admin.control.cancel_task(&task, asker.shown()).await?
+            admin.control.tasks().cancel_task(&task, asker.shown()).await?
         }
     };
     json(Cancelled { cancelled })
@@ -210,7 +213,8 @@ async fn answer(
     let id: ApprovalId = approval.parse()?;
     let AnswerApproval { answer, digest } = asked;
     let (by, digest) = (asker.user(), digest.as_deref());
-    let answered = admin.control.answer_approval(by, user.workspace, id, answer, digest).await;
+    let answered =
+        admin.control.gates().answer_approval(by, user.workspace, id, answer, digest).await;
     asker.noted(answered).await?;
     json(HashMap::from([("answered", id)]))
 }

@@ -82,7 +82,7 @@ async fn change(
 ) -> Answer<UserView> {
     let user = super::user(&admin, &name).await?;
     if change.daily_usd.is_some() || change.task_usd.is_some() {
-        let place = admin.control.place(user.workspace).await?;
+        let place = admin.control.people().place(user.workspace).await?;
         let call = WorkspaceCall::ChangeBudget;
         asker.require(&Request::workspace(asker.person(), call, &place)).await?;
     }

@@ -48,7 +48,7 @@ async fn add(
     asker: Asker,
     Body(new): Body<NewWorkspace>,
 ) -> Answer<WorkspaceView> {
-    json(view(admin.control.add_community(&new.name, asker.name()).await?))
+    json(view(admin.control.people().add_community(&new.name, asker.name()).await?))
 }
 
 async fn show(Extract(admin): Extract<Admin>, Path(name): Path<String>) -> Answer<WorkspaceView> {
@@ -56,7 +56,7 @@ async fn show(Extract(admin): Extract<Admin>, Path(name): Path<String>) -> Answe
 }
 
 async fn workspace(admin: &Admin, name: &str) -> Result<User, Failure> {
-    let found = admin.control.find_workspace(name).await?;
+    let found = admin.control.people().find_workspace(name).await?;
     found.ok_or_else(|| StoreError::NotFound { what: "workspace", name: name.to_owned() }.into())
 }
 
@@ -73,7 +73,8 @@ fn limits(lists: ContextLists) -> ContextLimits {
 }
 
 async fn context_view(admin: &Admin, context: Context) -> Result<ContextView, Failure> {
-    let effective = admin.control.lists_of_context(context.workspace, &context.name).await?;
+    let effective =
+        admin.control.contexts().lists_of_context(context.workspace, &context.name).await?;
     let (surface, conversation) =
         context.conversation.map(|there| (there.surface, there.id)).unzip();
     Ok(ContextView {
@@ -120,7 +121,8 @@ async fn change_context(
     Body(change): Body<ContextChange>,
 ) -> Answer<ContextView> {
     let workspace = workspace(&admin, &name).await?.workspace;
-    let changed = admin.control.change_context(workspace, &context, change, asker.name()).await?;
+    let changed =
+        admin.control.contexts().change_context(workspace, &context, change, asker.name()).await?;
     json(context_view(&admin, changed).await?)
 }
 
@@ -135,6 +137,6 @@ async fn remove_context(
     Path((name, context)): Path<(String, String)>,
 ) -> Answer<Removed> {
     let workspace = workspace(&admin, &name).await?.workspace;
-    admin.control.remove_context(workspace, &context, asker.name()).await?;
+    admin.control.contexts().remove_context(workspace, &context, asker.name()).await?;
     json(Removed { removed: context })
 }

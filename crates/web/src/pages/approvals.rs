@@ -42,7 +42,8 @@ pub(super) async fn answer(
     let id: ApprovalId = id.parse()?;
     let asked = state.control.store().approval(id).await?;
     let (by, workspace) = (viewer.user.id, asked.workspace);
-    let answered = state.control.answer_approval(by, workspace, id, answer, Some(&digest)).await;
+    let answered =
+        state.control.gates().answer_approval(by, workspace, id, answer, Some(&digest)).await;
     match answered {
         Ok(approval) => {
             let in_chat = back == Back::Chat.as_str() && approval.workspace == viewer.workspace;
@@ -71,7 +72,7 @@ async fn list(
     viewer: &Viewer,
     problem: Option<&ErrorBody>,
 ) -> Result<Markup, Failure> {
-    let waiting = state.control.approvals_for(viewer.user.id).await?;
+    let waiting = state.control.gates().approvals_for(viewer.user.id).await?;
     let body = html! {
         h1 { "Approvals" }
         @if let Some(problem) = problem { (super::forms::problem(problem)) }

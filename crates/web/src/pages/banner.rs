@@ -56,7 +56,7 @@ async fn questions_elsewhere(state: &State, viewer: &Viewer, chat: ChatId) -> us
 
 /// The notice while the demo model answers; a person must not take a script for more than it is.
 pub(super) async fn scripted(state: &State, viewer: &Viewer) -> Option<Markup> {
-    match state.control.uses_demo_model().await {
+    match state.control.models().uses_demo_model().await {
         Ok(false) => None,
         Ok(true) => Some(html! {
             p {

@@ -71,7 +71,7 @@ pub(super) async fn show(
     tasks.retain(|task| task.chat == chat.id);
     let view = View {
         banner: super::banner::for_viewer(&state, &viewer, chat.id).await,
-        agent: state.control.agent_name(viewer.workspace),
+        agent: state.control.config().agent_name(viewer.workspace),
         chats: store.chats(viewer.workspace).await?,
         message_id: random_token()
             .map_err(cloister_control::ControlError::io("no message id could be made"))?,
@@ -155,7 +155,7 @@ pub(super) async fn say(
         attachments: Vec::new(),
         heard_in: None,
     };
-    state.control.receive(message).await?;
+    state.control.inbox().receive(message).await?;
     Ok(Redirect::to(&format!("/chats/{chat}#end")))
 }
 

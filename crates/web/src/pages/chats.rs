@@ -23,7 +23,7 @@ pub(super) async fn add(
     Form(Title { title }): Form<Title>,
 ) -> Result<Redirect, Failure> {
     let title = checked_title(&title)?;
-    let chat = state.control.new_chat(viewer.workspace, &title, None).await?;
+    let chat = state.control.chats().new_chat(viewer.workspace, &title, None).await?;
     Ok(Redirect::to(&format!("/chats/{}", chat.id)))
 }
 
@@ -35,7 +35,7 @@ pub(super) async fn rename(
 ) -> Result<Redirect, Failure> {
     let chat: ChatId = chat.parse()?;
     let title = checked_title(&title)?;
-    state.control.rename_chat(viewer.workspace, chat, &title).await?;
+    state.control.chats().rename_chat(viewer.workspace, chat, &title).await?;
     Ok(Redirect::to(&format!("/chats/{chat}")))
 }
 
@@ -51,11 +51,11 @@ pub(super) async fn archive(
     Form(Archive { archived }): Form<Archive>,
 ) -> Result<Redirect, Failure> {
     let chat: ChatId = chat.parse()?;
-    state.control.archive_chat(viewer.workspace, chat, archived).await?;
+    state.control.chats().archive_chat(viewer.workspace, chat, archived).await?;
     let store = state.control.store();
     // There is always one to go on in.
     if archived && store.chats(viewer.workspace).await?.iter().all(|chat| chat.archived) {
-        state.control.new_chat(viewer.workspace, "", None).await?;
+        state.control.chats().new_chat(viewer.workspace, "", None).await?;
     }
     Ok(Redirect::to(&if archived { "/".to_owned() } else { format!("/chats/{chat}") }))
 }

@@ -20,7 +20,7 @@ pub(super) async fn show(
     viewer: Viewer,
 ) -> Result<Markup, Failure> {
     let mut grants = Vec::new();
-    for grant in state.control.grants(viewer.workspace).await? {
+    for grant in state.control.gates().grants(viewer.workspace).await? {
         let approval = state.control.store().approval(grant.approval).await?;
         grants.push((grant, approval));
     }
@@ -44,7 +44,7 @@ pub(super) async fn revoke(
     Path(id): Path<String>,
 ) -> Result<Redirect, Failure> {
     let number = grant_number(&id)?;
-    state.control.revoke_grant(viewer.workspace, number, viewer.user.id).await?;
+    state.control.gates().revoke_grant(viewer.workspace, number, viewer.user.id).await?;
     Ok(Redirect::to("/grants"))
 }
 

@@ -149,10 +149,10 @@ pub(super) async fn accept(
     let user = store.user_of(owner.workspace).await?;
     store.ensure_first_chat(user.workspace).await?;
     store.begin_start_offer(user.id).await?;
-    state.control.tell_of_login(&user).await?;
+    state.control.people().tell_of_login(&user).await?;
     let (session, _) = auth::new_session_token(&state.control, &user, Some(COOKIE_TTL_S)).await?;
     if let Some(before) = before {
-        state.control.end_session(&before.session).await?;
+        state.control.people().end_session(&before.session).await?;
     }
     let mut response = Redirect::to("/").into_response();
     response.headers_mut().insert(header::SET_COOKIE, set_cookie(&state, &session));
@@ -165,7 +165,7 @@ pub(super) async fn logout(
     viewer: Option<Viewer>,
 ) -> Result<Response, Failure> {
     if let Some(viewer) = viewer {
-        state.control.end_session(&viewer.session).await?;
+        state.control.people().end_session(&viewer.session).await?;
     }
     let mut response = Redirect::to("/login").into_response();
     response.headers_mut().insert(header::SET_COOKIE, set_cookie(&state, ""));

@@ -70,10 +70,10 @@ pub(super) async fn connect(
     let key = filled.key.filter(|key| !key.expose().trim().is_empty());
     let mut shown =
         ShownModel { base_url: filled.base_url, model: filled.model, ..ShownModel::default() };
-    let before = state.control.readers().await?;
+    let before = state.control.people().readers().await?;
     match try_and_keep(&state, &shown, key.clone()).await {
         Ok(answer) => {
-            state.control.tell_of_readers(viewer.user.id, &before).await?;
+            state.control.people().tell_of_readers(viewer.user.id, &before).await?;
             shown.connected = Some(answer);
             Ok(form(&state, &viewer, &shown).await?.into_response())
         }
@@ -104,9 +104,9 @@ async fn try_and_keep(
         keep_key: true,
         untested: false,
     };
-    let connected = state.control.connect_model(&*state.upstream, new).await;
+    let connected = state.control.models().connect_model(&*state.upstream, new).await;
     let connected = connected.map_err(|error| error.body())?;
-    state.control.prefer_model(NAME).await.map_err(|error| error.body())?;
+    state.control.models().prefer_model(NAME).await.map_err(|error| error.body())?;
     Ok(connected.answer.unwrap_or_default())
 }
 
@@ -122,7 +122,7 @@ async fn offered(state: &State, base_url: &str, key: Option<&Key>) -> Vec<String
 async fn connected(state: &State) -> Result<Option<ModelView>, Failure> {
     let models = state.control.store().models().await?;
     match models.into_iter().find(|model| model.name == NAME) {
-        Some(model) => Ok(Some(state.control.model_view(model).await?)),
+        Some(model) => Ok(Some(state.control.models().model_view(model).await?)),
         None => Ok(None),
     }
 }

@@ -52,9 +52,9 @@ impl Viewer {
             return Ok(None);
         };
         let user = state.control.store().user_of(owner.workspace).await?;
-        let person = state.control.person(user.id).await?;
-        let place = state.control.place(user.workspace).await?;
-        let may = |request: Call| state.control.require(&request).is_ok();
+        let person = state.control.people().person(user.id).await?;
+        let place = state.control.people().place(user.workspace).await?;
+        let may = |request: Call| state.control.people().require(&request).is_ok();
         if !may(Call::workspace(&person, WorkspaceCall::ListChats, &place)) {
             return Ok(None);
         }

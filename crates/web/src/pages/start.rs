@@ -33,7 +33,7 @@ pub(super) async fn show(
     Extract(state): Extract<State>,
     viewer: Viewer,
 ) -> Result<Markup, Failure> {
-    let identity = state.control.identity(viewer.workspace)?;
+    let identity = state.control.config().identity(viewer.workspace)?;
     let daily = format!("{}", nano_to_usd(viewer.user.limits.daily_budget));
     Ok(form(&state, &viewer, &identity, &daily, None).await)
 }
@@ -54,7 +54,7 @@ pub(super) async fn save(
         Err(wrong) => Err(wrong),
         Ok(budget) => {
             let by = viewer.user.name.as_str();
-            match state.control.write_identity(viewer.workspace, &change, by).await {
+            match state.control.config().write_identity(viewer.workspace, &change, by).await {
                 Ok(_) => Ok(budget),
                 Err(error) => Err(error.body()),
             }
@@ -63,14 +63,14 @@ pub(super) async fn save(
     match saved {
         Ok(budget) => {
             if let Some(daily) = budget {
-                state.control.set_budget(&viewer.user.name, Some(daily), None).await?;
+                state.control.tasks().set_budget(&viewer.user.name, Some(daily), None).await?;
             }
             state.control.store().close_start(viewer.user.id).await?;
             Ok(Redirect::to("/").into_response())
         }
         Err(error) => {
             // What was typed is not lost; the next save is made knowing what is there now.
-            let now = state.control.identity(viewer.workspace)?;
+            let now = state.control.config().identity(viewer.workspace)?;
             let Filled { agent_name, manner, about, .. } = filled;
             let typed = Identity { agent_name, manner, about, seen: now.seen };
             let page = form(&state, &viewer, &typed, &daily, Some(&error)).await;

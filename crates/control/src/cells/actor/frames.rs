@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::{Actor, NOTE_AFTER};
 use crate::cells::{Owed, requests};
 use crate::error::ControlError;
-use crate::reach::turn_row;
+use crate::tasks::turn_row;
 
 impl Actor {
     pub(super) async fn take_frame(&mut self, frame: Uplink) -> Result<(), ControlError> {
@@ -100,7 +100,7 @@ impl Actor {
         let Some(owed) = self.turn_owed(id).await? else {
             return Ok(());
         };
-        self.control.finish_turn(&owed, end).await?;
+        self.control.cells().finish_turn(&owed, end).await?;
         if let Some(cell) = &mut self.cell {
             cell.sent.remove(&id);
         }
@@ -109,7 +109,7 @@ impl Actor {
         self.send(Downlink::Stored { turn }).await;
         let (workspace, chat) = (self.workspace, self.chat);
         self.later("looking at the budget", move |control| async move {
-            control.warn_of_budget(workspace, chat).await
+            control.tasks().warn_of_budget(workspace, chat).await
         });
         if self.behind || self.clearing {
             self.reconcile().await;

@@ -8,8 +8,8 @@ use cloister_store::admin_hub::{AdminHub, Trouble};
 use cloister_store::connectors::ConnectorId;
 use tokio::time::Instant;
 
-use crate::control::Control;
 use crate::error::ControlError;
+use crate::surfaces::AdminHubs;
 use crate::surfaces::{Health, words};
 
 /// Networks fail for moments; what lasts longer is told.
@@ -17,7 +17,7 @@ const LASTS: Duration = Duration::from_secs(120);
 /// How much of a reason is told, in characters.
 const MAX_PROBLEM: usize = 300;
 
-impl Control {
+impl AdminHubs {
     /// Tells hubs what has changed since they were last told.
     pub(super) async fn tell_troubles(
         &self,
@@ -25,14 +25,15 @@ impl Control {
         unwell: &mut HashMap<ConnectorId, Instant>,
     ) -> Result<(), ControlError> {
         let now = Instant::now();
-        for known in self.store().troubles().await? {
-            let Some(health) = self.health_of(known.connector) else { continue };
+        for known in self.control.store().troubles().await? {
+            let Some(health) = self.control.surfaces().health_of(known.connector) else { continue };
             let Some(trouble) = trouble_of(known.connector, &health, unwell, now) else { continue };
             if known.told.as_deref() == trouble {
                 continue;
             }
             let text = sentence(&known, &health, trouble);
-            let told = self.store().tell_trouble(known.connector, trouble, hubs, &text).await?;
+            let told =
+                self.control.store().tell_trouble(known.connector, trouble, hubs, &text).await?;
             self.say_all(told);
         }
         Ok(())

@@ -14,7 +14,7 @@ use cloister_protocol::surface::{AnyCall, FileToSend};
 
 use super::{Done, SurfaceDesk, answer, not_found};
 use crate::error::ControlError;
-use crate::uploads::{Download, Upload};
+use crate::inbox::{Download, Upload};
 
 /// How many files may be on their way in at once.
 const MOST_COMING: usize = 64;
@@ -83,7 +83,7 @@ impl SurfaceDesk {
                     return Err(ControlError::busy(message, FILES_AGAIN));
                 }
                 let place = (speaker.workspace, speaker.chat);
-                let upload = self.control.upload(speaker.user, place, &c.name).await?;
+                let upload = self.control.inbox().upload(speaker.user, place, &c.name).await?;
                 let file = self.files.number();
                 self.files.coming().insert(file, upload);
                 answer(&c, file)
@@ -108,7 +108,7 @@ impl SurfaceDesk {
             }
             AnyCall::DiscardFile(c) => {
                 self.may_see(c.workspace).await?;
-                self.control.discard_upload(c.workspace, &c.attachment);
+                self.control.inbox().discard_upload(c.workspace, &c.attachment);
                 answer(&c, ())
             }
             AnyCall::ReadFile(c) => {

@@ -11,7 +11,7 @@ use cloister_store::waiting::ToWait;
 
 use super::{Done, SurfaceDesk, answer, not_found};
 use crate::error::ControlError;
-use crate::intake::IncomingMessage;
+use crate::inbox::IncomingMessage;
 use crate::people::Heard;
 use crate::surfaces::words::short;
 
@@ -25,13 +25,18 @@ impl SurfaceDesk {
             AnyCall::Locate(c) => {
                 self.own(c.connector).await?;
                 let heard = borrowed(&c.heard);
-                let found = self.control.locate(c.connector, self.surface, &c.sender, heard).await;
+                let found = self
+                    .control
+                    .contexts()
+                    .locate(c.connector, self.surface, &c.sender, heard)
+                    .await;
                 answer(&c, found?)
             }
             AnyCall::Receive(c) => answer(&c, self.receive(&c.message).await?),
             AnyCall::StoredMessage(c) => {
                 let speaker = self.speaker(&c.speaker).await?;
-                let item = self.control.stored_message(self.surface, &speaker, &c.id).await?;
+                let item =
+                    self.control.inbox().stored_message(self.surface, &speaker, &c.id).await?;
                 let stored = match item {
                     Some(item) => Some(self.stored(item).await?),
                     None => None,
@@ -41,7 +46,8 @@ impl SurfaceDesk {
             AnyCall::StoredIn(c) => {
                 let here = self.own_conversation(c.conversation).await?;
                 let place = (here.workspace, here.chat);
-                let item = self.control.stored_in(self.surface, &here, place, &c.id).await?;
+                let item =
+                    self.control.inbox().stored_in(self.surface, &here, place, &c.id).await?;
                 let stored = match item {
                     Some(item) => Some(self.stored(item).await?),
                     None => None,
@@ -58,7 +64,7 @@ impl SurfaceDesk {
                     Some(heard) if self.known_conversation(heard).await?.is_some() => {}
                     _ => self.may_see(item.workspace).await?,
                 }
-                answer(&c, self.control.cancel_turn(&item)?)
+                answer(&c, self.control.tasks().cancel_turn(&item)?)
             }
             AnyCall::AnswerToldBy(c) => {
                 self.own_conversation(c.conversation).await?;
@@ -174,7 +180,7 @@ impl SurfaceDesk {
     async fn receive(&self, message: &Incoming) -> Result<Receipt, ControlError> {
         let speaker = self.speaker(&message.speaker).await?;
         let conversation = speaker.conversation.id;
-        let received = self.control.receive(IncomingMessage {
+        let received = self.control.inbox().receive(IncomingMessage {
             surface: self.surface,
             workspace: speaker.workspace,
             chat: speaker.chat,

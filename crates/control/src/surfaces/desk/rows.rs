@@ -34,7 +34,7 @@ impl SurfaceDesk {
                 self.own(c.connector).await?;
                 store.remove_connector(c.connector, &c.by).await?;
                 self.gone(c.connector);
-                self.control.forget_health(c.connector);
+                self.control.surfaces().forget_health(c.connector);
                 answer(&c, ())
             }
             AnyCall::SetPosition(c) => {
@@ -84,7 +84,7 @@ impl SurfaceDesk {
             }
             AnyCall::NoteReconciled(c) => {
                 self.own(c.connector).await?;
-                self.control.note_reconciled(c.connector, c.report.clone());
+                self.control.surfaces().note_reconciled(c.connector, c.report.clone());
                 answer(&c, ())
             }
             other => self.about_conversations(other).await,
@@ -109,13 +109,13 @@ impl SurfaceDesk {
             Arc::clone(&self.reach),
             Arc::downgrade(self),
         );
-        let attachment = self.control.attach(Arc::clone(&surface) as _);
+        let attachment = self.control.surfaces().attach(Arc::clone(&surface) as _);
         self.attached().insert(id, (surface, attachment));
     }
 
     fn report(&self, id: ConnectorId, health: Option<Reported>) {
-        let Some(health) = health else { return self.control.forget_health(id) };
-        let was = self.control.health_of(id);
+        let Some(health) = health else { return self.control.surfaces().forget_health(id) };
+        let was = self.control.surfaces().health_of(id);
         let (heard, reconciled) =
             was.map_or((None, None), |was| (was.last_heard_at, was.reconciled));
         let health = Health {
@@ -125,7 +125,7 @@ impl SurfaceDesk {
             last_heard_at: health.last_heard_at.or(heard),
             reconciled: health.reconciled.or(reconciled),
         };
-        self.control.report_health(id, health);
+        self.control.surfaces().report_health(id, health);
     }
 
     async fn about_conversations(&self, call: AnyCall) -> Result<Done, ControlError> {
@@ -225,7 +225,7 @@ impl SurfaceDesk {
         let store = self.control.store();
         match call {
             AnyCall::ChatsChanged(c) => {
-                self.control.chats_changed();
+                self.control.surfaces().chats_changed();
                 answer(&c, ())
             }
             AnyCall::Home(c) => {
@@ -277,7 +277,10 @@ impl SurfaceDesk {
             AnyCall::RenameChat(c) => {
                 let conversation = self.own_conversation(c.conversation).await?;
                 let by = c.by.as_deref();
-                answer(&c, self.control.rename_chat_from(&conversation, &c.title, by).await?)
+                answer(
+                    &c,
+                    self.control.people().rename_chat_from(&conversation, &c.title, by).await?,
+                )
             }
             other => self.about_chats(other).await,
         }

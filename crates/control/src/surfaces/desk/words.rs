@@ -13,7 +13,7 @@ impl SurfaceDesk {
         match call {
             AnyCall::MintButtons(c) => {
                 let conversation = self.own_conversation(c.conversation).await?;
-                answer(&c, control.mint_buttons(&conversation, &c.presses).await?)
+                answer(&c, control.surfaces().mint_buttons(&conversation, &c.presses).await?)
             }
             AnyCall::PressButton(c) => {
                 self.own(c.connector).await?;
@@ -25,7 +25,7 @@ impl SurfaceDesk {
                     token: &c.token,
                     below: c.below,
                 };
-                let done = match control.press_button(pressed).await? {
+                let done = match control.surfaces().press_button(pressed).await? {
                     ButtonDone::Answered(approval) => Outcome::Answered { state: approval.state },
                     ButtonDone::Command { text } => Outcome::Command { text },
                 };
@@ -50,7 +50,7 @@ impl SurfaceDesk {
                     message: &c.message,
                     answer: c.answer,
                 };
-                answer(&c, control.press(pressed).await?.is_some())
+                answer(&c, control.surfaces().press(pressed).await?.is_some())
             }
             AnyCall::Choices(c) => {
                 self.own(c.connector).await?;
@@ -61,21 +61,24 @@ impl SurfaceDesk {
                     private: c.private,
                 };
                 let who = (self.surface, c.by.as_str());
-                answer(&c, control.choices(who, typed_in, c.kind, &c.typed).await?)
+                answer(&c, control.surfaces().choices(who, typed_in, c.kind, &c.typed).await?)
             }
             AnyCall::OnceAWhile(c) => {
-                answer(&c, control.once_a_while(&format!("{} {}", self.surface, c.key)))
+                answer(&c, control.surfaces().once_a_while(&format!("{} {}", self.surface, c.key)))
             }
-            AnyCall::RefusalAgain(c) => answer(&c, control.refusal_again(self.surface, &c.account)),
+            AnyCall::RefusalAgain(c) => {
+                answer(&c, control.surfaces().refusal_again(self.surface, &c.account))
+            }
             AnyCall::TakeBackRefusal(c) => {
-                answer(&c, control.take_back_refusal(self.surface, &c.account).await?)
+                answer(&c, control.surfaces().take_back_refusal(self.surface, &c.account).await?)
             }
-            AnyCall::PairingWords(c) => {
-                answer(&c, control.pairing_words(self.surface, &c.account, &c.name).await)
-            }
+            AnyCall::PairingWords(c) => answer(
+                &c,
+                control.surfaces().pairing_words(self.surface, &c.account, &c.name).await,
+            ),
             AnyCall::Welcome(c) => {
                 self.own_person(c.user).await?;
-                answer(&c, control.welcome(c.user, self.surface).await?)
+                answer(&c, control.surfaces().welcome(c.user, self.surface).await?)
             }
             other => Ok(Done::NotMine(Box::new(other))),
         }

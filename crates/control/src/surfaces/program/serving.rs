@@ -141,7 +141,8 @@ impl ConnectorProgram {
 
     /// Lets it know what changes.
     async fn pass_news_on(&self, line: &ConnectorLine) {
-        let (mut chats, mut access) = (self.control.chat_changes(), self.control.access_changes());
+        let (mut chats, mut access) =
+            (self.control.surfaces().chat_changes(), self.control.people().access_changes());
         loop {
             tokio::select! {
                 () = chats.next() => line.tell(News::Chats).await,

@@ -15,9 +15,9 @@ use tokio::time::Instant;
 
 use crate::cells::Poke;
 use crate::commands;
-use crate::control::Control;
 use crate::error::ControlError;
 use crate::files::RelPath;
+use crate::inbox::Inbox;
 use crate::limits::{Knock, URGENT_HEADROOM};
 
 /// What a turn is taken to last when none has ended lately.
@@ -50,13 +50,13 @@ pub struct Receipt {
     pub duplicate: bool,
 }
 
-impl Control {
+impl Inbox {
     /// Stores a message and wakes the cell that answers it. What was stored before is never refused.
     pub async fn receive(&self, message: IncomingMessage) -> Result<Receipt, ControlError> {
         let began = Instant::now();
         let surface = message.surface;
-        if self.closing() {
-            self.metrics().refused(surface, "stopping");
+        if self.control.closing() {
+            self.control.metrics().refused(surface, "stopping");
             return Err(ControlError::with_fix(
                 ErrorCode::ShuttingDown,
                 "the control plane is stopping; the message was not taken",
@@ -67,16 +67,18 @@ impl Control {
         let workspace = message.workspace;
         let urgent = commands::is_urgent(&message.text);
         let external_id = self.known_as(&message).await?;
-        if let Err(too_much) = self.inner.limiter.message(Knock { surface, workspace, urgent }) {
-            return match self.store().stored_before(surface, &external_id).await? {
+        if let Err(too_much) =
+            self.control.inner.limiter.message(Knock { surface, workspace, urgent })
+        {
+            return match self.control.store().stored_before(surface, &external_id).await? {
                 Some(item) => self.again(surface, &item).await,
                 None => {
-                    self.metrics().refused(surface, too_much.reason);
+                    self.control.metrics().refused(surface, too_much.reason);
                     Err(too_much.into())
                 }
             };
         }
-        self.require_speaker(&message.from, workspace, message.chat).await?;
+        self.control.people().require_speaker(&message.from, workspace, message.chat).await?;
         let attachments = self.known_attachments(&message)?;
         let inbound = Inbound {
             source: surface.to_owned(),
@@ -93,7 +95,7 @@ impl Control {
         let on_surface = inbound.heard_in.is_some();
         let command = matches!(&inbound.cause, Cause::Message { text, .. } if commands::parse(text).is_some());
         let again = command.then(|| inbound.clone());
-        let mut taken = self.store().take_message(inbound, self.most_open(urgent)).await?;
+        let mut taken = self.control.store().take_message(inbound, self.most_open(urgent)).await?;
         if let (Taken::Archived, Some(command)) = (&taken, again) {
             taken = Taken::Stored(self.take_command(command).await?);
         }
@@ -108,12 +110,12 @@ impl Control {
             }
             not_taken => return Err(self.not_taken(surface, message.chat, &not_taken)),
         };
-        self.metrics().accepted(surface, began.elapsed());
-        self.turn_lobby_now(&item).await?;
+        self.control.metrics().accepted(surface, began.elapsed());
+        self.control.chats().turn_lobby_now(&item).await?;
         let trigger = item.trigger()?;
         let turn = TurnId::of_trigger(&trigger);
-        self.hub().taken(&item, trigger, turn.clone());
-        self.poke((workspace, item.chat), Poke::Stored(Box::new(item)));
+        self.control.hub().taken(&item, trigger, turn.clone());
+        self.control.cells().poke((workspace, item.chat), Poke::Stored(Box::new(item)));
         Ok(Receipt { turn, duplicate: false })
     }
 
@@ -123,16 +125,16 @@ impl Control {
             let entry = Entry::new(from, "message.in", command.chat)
                 .with(format!("a command by {} in an archived chat", command.source))
                 .of_workspace(command.workspace);
-            self.store().audit(entry).await?;
+            self.control.store().audit(entry).await?;
         }
-        Ok(self.store().accept(command).await?)
+        Ok(self.control.store().accept(command).await?)
     }
 
     /// What the inbox knows a message by. A lobby may show another chat when the same message comes again, so
     /// there it is known by the conversation.
     async fn known_as(&self, message: &IncomingMessage) -> Result<String, ControlError> {
         let lobby = match &message.heard_in {
-            Some(heard) => self.store().conversation_by_id(heard.conversation).await?,
+            Some(heard) => self.control.store().conversation_by_id(heard.conversation).await?,
             None => None,
         };
         let lobby = lobby.filter(|found| found.kind == ConversationKind::Lobby);
@@ -162,12 +164,12 @@ impl Control {
     ) -> Result<Option<InboxItem>, ControlError> {
         if conversation.kind == ConversationKind::Lobby {
             let key = known_in_lobby(conversation, id);
-            if let Some(item) = self.store().stored_before(surface, &key).await? {
+            if let Some(item) = self.control.store().stored_before(surface, &key).await? {
                 return Ok(Some(item));
             }
         }
         let key = known_in_chat(workspace, chat, id);
-        Ok(self.store().stored_before(surface, &key).await?)
+        Ok(self.control.store().stored_before(surface, &key).await?)
     }
 
     /// The receipt of a message that was stored before.
@@ -176,17 +178,17 @@ impl Control {
         surface: &'static str,
         item: &InboxItem,
     ) -> Result<Receipt, ControlError> {
-        self.metrics().duplicate(surface);
-        self.turn_lobby_now(item).await?;
-        self.poke((item.workspace, item.chat), Poke::Inbox);
+        self.control.metrics().duplicate(surface);
+        self.control.chats().turn_lobby_now(item).await?;
+        self.control.cells().poke((item.workspace, item.chat), Poke::Inbox);
         Ok(Receipt { turn: TurnId::of_trigger(&item.trigger()?), duplicate: true })
     }
 
     fn most_open(&self, urgent: bool) -> MostOpen {
         let more = if urgent { URGENT_HEADROOM } else { 0 };
         MostOpen {
-            in_workspace: self.work().max_unanswered.saturating_add(more),
-            in_all: self.inner.limiter.options().unanswered.saturating_add(more),
+            in_workspace: self.control.work().max_unanswered.saturating_add(more),
+            in_all: self.control.inner.limiter.options().unanswered.saturating_add(more),
         }
     }
 
@@ -202,17 +204,17 @@ impl Control {
             Taken::TooMany(waiting) => (
                 "unanswered",
                 format!("{waiting} messages wait for an answer already"),
-                waiting - self.work().max_unanswered,
+                waiting - self.control.work().max_unanswered,
             ),
             Taken::Full(waiting) => (
                 "queue_full",
                 format!("{waiting} messages of everybody wait for an answer already"),
-                waiting - self.inner.limiter.options().unanswered,
+                waiting - self.control.inner.limiter.options().unanswered,
             ),
         };
-        self.metrics().refused(surface, reason);
+        self.control.metrics().refused(surface, reason);
         // As long as turns have taken lately, for each that must be answered first.
-        let turn = self.metrics().recent_turn_median().unwrap_or(USUAL_TURN);
+        let turn = self.control.metrics().recent_turn_median().unwrap_or(USUAL_TURN);
         let turns = u32::try_from(over.clamp(0, 60) + 1).unwrap_or(1);
         ControlError::busy(message, turn.saturating_mul(turns).min(LONGEST_WAIT))
     }
@@ -224,7 +226,7 @@ impl Control {
         chat: ChatId,
         key: &str,
     ) -> Result<(), ControlError> {
-        self.store().chat(workspace, chat).await?;
+        self.control.store().chat(workspace, chat).await?;
         let inbound = Inbound {
             source: "clear".to_owned(),
             external_id: format!("{workspace}:{chat}:{key}"),
@@ -233,8 +235,8 @@ impl Control {
             cause: Cause::Clear,
             heard_in: None,
         };
-        self.store().accept(inbound).await?;
-        self.poke((workspace, chat), Poke::Inbox);
+        self.control.store().accept(inbound).await?;
+        self.control.cells().poke((workspace, chat), Poke::Inbox);
         Ok(())
     }
 
@@ -244,8 +246,7 @@ impl Control {
         workspace: WorkspaceId,
         chat: ChatId,
     ) -> Result<(), ControlError> {
-        let key =
-            crate::sending::random_name().map_err(ControlError::io("no key could be made"))?;
+        let key = crate::tasks::random_name().map_err(ControlError::io("no key could be made"))?;
         self.clear_chat(workspace, chat, &key).await
     }
 
@@ -260,6 +261,7 @@ impl Control {
             return Ok(known);
         }
         let tree = self
+            .control
             .layout()
             .tree(message.workspace)
             .map_err(ControlError::io("the workspace could not be opened"))?;
@@ -277,7 +279,7 @@ impl Control {
             known.push(Attachment {
                 path: path.as_str().to_owned(),
                 name: path.file_name().to_owned(),
-                mime: crate::uploads::mime_of(path.file_name()),
+                mime: crate::inbox::mime_of(path.file_name()),
                 size,
             });
         }

@@ -17,7 +17,7 @@ use cloister_store::audit::{AuditError, Erasure, Ranges, Redaction, Report, Seal
 use cloister_vault::Owner;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
-use crate::control::Control;
+use crate::control::part;
 use crate::error::ControlError;
 use crate::ports::CheckpointWitness;
 
@@ -86,10 +86,15 @@ impl Witness for StoreWitness<'_> {
     }
 }
 
-impl Control {
+part! {
+    /// The audit, kept.
+    pub struct Audit;
+}
+
+impl Audit {
     /// The folder of segments and checkpoints.
     pub fn audit_dir(&self) -> PathBuf {
-        self.layout().root().join("audit")
+        self.control.layout().root().join("audit")
     }
 
     /// Works with the one sealer, which is opened first if need be.
@@ -97,13 +102,13 @@ impl Control {
         &self,
         work: impl AsyncFnOnce(&mut Sealer) -> Result<T, AuditError>,
     ) -> Result<T, AuditError> {
-        let mut slot = self.inner.audit.sealer.lock().await;
+        let mut slot = self.control.inner.audit.sealer.lock().await;
         let mut sealer = match slot.take() {
             Some(sealer) => sealer,
             None => {
-                let options = self.inner.parts.audit.options.seal();
+                let options = self.control.inner.parts.audit.options.seal();
                 let (sealer, repairs) =
-                    Sealer::open(self.store().clone(), &self.audit_dir(), options).await?;
+                    Sealer::open(self.control.store().clone(), &self.audit_dir(), options).await?;
                 for repair in repairs {
                     tracing::warn!(what = repair.what, "the audit was put right after a stop");
                 }
@@ -120,22 +125,22 @@ impl Control {
 
     /// Keeps the audit until the stop.
     pub(crate) async fn keep_audit(&self) {
-        let mut ticks = interval(self.inner.parts.audit.options.checkpoint_every());
+        let mut ticks = interval(self.control.inner.parts.audit.options.checkpoint_every());
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
-                () = self.inner.stop.cancelled() => return,
+                () = self.control.inner.stop.cancelled() => return,
                 _ = ticks.tick() => {}
             }
             let mut troubles = Vec::new();
             if let Err(error) = self.redact_old().await {
                 troubles.push(ControlError::from(error).chain());
             }
-            if let Err(error) = self.store().drop_expired_secrets().await {
+            if let Err(error) = self.control.store().drop_expired_secrets().await {
                 troubles.push(ControlError::from(error).chain());
             }
             troubles.extend(self.seal_audit().await);
-            self.inner.audit.note(troubles);
+            self.control.inner.audit.note(troubles);
         }
     }
 
@@ -149,7 +154,7 @@ impl Control {
         if let Err(error) = sealed.await {
             troubles.push(ControlError::from(error).chain());
         }
-        let parts = &self.inner.parts.audit;
+        let parts = &self.control.inner.parts.audit;
         if let Some(path) = &parts.options.witness_file {
             troubles.extend(self.show_to(&FileWitness::new(path)).await);
         }
@@ -161,7 +166,7 @@ impl Control {
 
     async fn show_to(&self, witness: &impl Witness) -> Option<String> {
         let dir = self.audit_dir();
-        let showing = self.store().deliver_checkpoints(&dir, witness);
+        let showing = self.control.store().deliver_checkpoints(&dir, witness);
         match timeout(WITNESS_TIME, showing).await {
             Ok(Ok(_taken)) => None,
             Ok(Err(error)) => Some(ControlError::from(error).chain()),
@@ -172,7 +177,7 @@ impl Control {
     /// Signs what the stop itself recorded.
     pub async fn close_audit(&self, within: Duration) {
         match timeout(within, self.seal_audit()).await {
-            Ok(troubles) => self.inner.audit.note(troubles),
+            Ok(troubles) => self.control.inner.audit.note(troubles),
             Err(_late) => {
                 tracing::warn!("the newest audit entries are signed at the next start");
             }
@@ -180,8 +185,14 @@ impl Control {
     }
 
     async fn redact_old(&self) -> Result<(), AuditError> {
-        let before = self.inner.parts.audit.options.redact_before(self.store().clock.now_ms());
-        let Some(before) = before.filter(|_| self.inner.audit.redaction_is_due()) else {
+        let before = self
+            .control
+            .inner
+            .parts
+            .audit
+            .options
+            .redact_before(self.control.store().clock.now_ms());
+        let Some(before) = before.filter(|_| self.control.inner.audit.redaction_is_due()) else {
             return Ok(());
         };
         let why = "older than [audit] redact_after_days";
@@ -230,12 +241,12 @@ impl Control {
         if first <= 1 {
             self.with_sealer(async |sealer| sealer.checkpoint().await).await?;
         }
-        Ok(self.store().export_audit_part(&self.audit_dir(), chain, first).await?)
+        Ok(self.control.store().export_audit_part(&self.audit_dir(), chain, first).await?)
     }
 
     /// Verifies all of it, against what a witness kept too if its file is named.
     pub async fn verify_audit(&self, witness: Option<PathBuf>) -> Result<Report, ControlError> {
         let what = Verification { witness, ..Verification::of(&self.audit_dir()) };
-        Ok(self.store().verify_audit(&what).await?)
+        Ok(self.control.store().verify_audit(&what).await?)
     }
 }

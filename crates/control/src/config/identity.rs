@@ -11,10 +11,10 @@ use cloister_protocol::admin::{Identity, IdentityChange};
 use cloister_protocol::{ErrorCode, WorkspaceId};
 use cloister_store::tokens::token_hash;
 
-use crate::control::Control;
+use crate::config::Config;
+use crate::config::ConfigScope;
 use crate::error::ControlError;
 use crate::files::{FileError, RelPath, Tree, is_invisible};
-use crate::history::ConfigScope;
 
 const SOUL: &str = "SOUL.md";
 const USER: &str = "USER.md";
@@ -26,7 +26,7 @@ const NAME_BEFORE: &str = "Your name is ";
 const MAX_BYTES: usize = 8 << 10;
 const MAX_NAME_CHARS: usize = 40;
 
-impl Control {
+impl Config {
     /// What the two files say now.
     pub fn identity(&self, workspace: WorkspaceId) -> Result<Identity, ControlError> {
         let tree = self.workspace_tree(workspace)?;
@@ -90,7 +90,10 @@ impl Control {
     }
 
     fn workspace_tree(&self, workspace: WorkspaceId) -> Result<Tree, ControlError> {
-        self.layout().tree(workspace).map_err(ControlError::io("the workspace could not be opened"))
+        self.control
+            .layout()
+            .tree(workspace)
+            .map_err(ControlError::io("the workspace could not be opened"))
     }
 }
 

@@ -7,9 +7,9 @@ use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::{PolicyFile, PolicyProblem};
 
 use super::files::{check, read_dir, sources};
-use crate::control::Control;
+use crate::config::Config;
+use crate::config::ConfigScope;
 use crate::error::ControlError;
-use crate::history::ConfigScope;
 
 const FOLDER: &str = "policies/";
 
@@ -58,7 +58,7 @@ fn broken(errors: &PolicyErrors) -> ControlError {
     )
 }
 
-impl Control {
+impl Config {
     /// Whether files could be put in force. Without files: those of the policy directory.
     pub fn check_policies(
         &self,
@@ -66,7 +66,7 @@ impl Control {
     ) -> Result<CheckedPolicies, ControlError> {
         match files {
             Some(files) => Ok(check(files)),
-            None => match read_dir(&self.layout().policies()) {
+            None => match read_dir(&self.control.layout().policies()) {
                 Ok(files) => Ok(check(&files)),
                 Err(errors) => Ok(CheckedPolicies {
                     problems: errors.0.into_iter().map(super::files::policy_problem).collect(),
@@ -78,9 +78,9 @@ impl Control {
 
     /// Runs cases against what is in force. Without files: the operator's own cases.
     pub fn test_policies(&self, files: Option<&[PolicyFile]>) -> CheckedPolicies {
-        let (in_force, _) = self.policies().files();
+        let (in_force, _) = self.control.policies().files();
         let mut checked = CheckedPolicies::default();
-        checked.run_cases(&self.policies().engine(), files.unwrap_or(&in_force));
+        checked.run_cases(&self.control.policies().engine(), files.unwrap_or(&in_force));
         checked
     }
 
@@ -92,7 +92,7 @@ impl Control {
         author: &str,
         why: Option<&str>,
     ) -> Result<CheckedPolicies, ControlError> {
-        let on_disk = read_dir(&self.layout().policies());
+        let on_disk = read_dir(&self.control.layout().policies());
         let files = match (files, on_disk) {
             (Some(files), _) => files,
             (None, Ok(files)) => files,
@@ -112,19 +112,19 @@ impl Control {
         }
         let why = why.unwrap_or("Policies");
         checked.version = self.change_config(ConfigScope::Platform, contents, author, why).await?;
-        let now = self.store().clock.now_ms();
-        self.policies().replace(files, now).map_err(|errors| broken(&errors))?;
-        self.access_changed();
+        let now = self.control.store().clock.now_ms();
+        self.control.policies().replace(files, now).map_err(|errors| broken(&errors))?;
+        self.control.people().access_changed();
         Ok(checked)
     }
 
     fn policy_names(&self) -> Result<Vec<String>, ControlError> {
         let failed = "the policy directory could not be read";
-        let dir = self.layout().policies();
+        let dir = self.control.layout().policies();
         let mut names = Vec::new();
         for entry in std::fs::read_dir(dir).map_err(ControlError::io(failed))? {
             let name = entry.map_err(ControlError::io(failed))?.file_name();
-            let name = name.to_str().filter(|name| crate::history::is_policy_file(name));
+            let name = name.to_str().filter(|name| crate::config::is_policy_file(name));
             names.extend(name.map(str::to_owned));
         }
         Ok(names)
@@ -132,10 +132,11 @@ impl Control {
 
     /// Puts the files of the policy directory in force, after they were written.
     pub(crate) fn reload_policies(&self) -> Result<(), ControlError> {
-        let files = read_dir(&self.layout().policies()).map_err(|errors| broken(&errors))?;
-        let now = self.store().clock.now_ms();
-        self.policies().replace(files, now).map_err(|errors| broken(&errors))?;
-        self.access_changed();
+        let files =
+            read_dir(&self.control.layout().policies()).map_err(|errors| broken(&errors))?;
+        let now = self.control.store().clock.now_ms();
+        self.control.policies().replace(files, now).map_err(|errors| broken(&errors))?;
+        self.control.people().access_changed();
         Ok(())
     }
 
@@ -144,7 +145,7 @@ impl Control {
         &self,
         contents: &BTreeMap<String, Option<Vec<u8>>>,
     ) -> Result<(), ControlError> {
-        let now = read_dir(&self.layout().policies()).unwrap_or_default();
+        let now = read_dir(&self.control.layout().policies()).unwrap_or_default();
         let untouched = now
             .into_iter()
             .filter(|file| !contents.contains_key(&format!("{FOLDER}{}", file.name)));
@@ -160,8 +161,8 @@ impl Control {
 
     /// Why the policy directory is not what is in force; none if it is.
     pub fn policies_differ(&self) -> Option<String> {
-        let (in_force, _) = self.policies().files();
-        match read_dir(&self.layout().policies()) {
+        let (in_force, _) = self.control.policies().files();
+        match read_dir(&self.control.layout().policies()) {
             Ok(files) if files == *in_force => None,
             Ok(files) => Some(match cloister_policy::engine::Engine::check(&sources(&files)) {
                 Ok(()) => "the files were changed and are not in force yet".to_owned(),
@@ -173,6 +174,6 @@ impl Control {
 
     /// Since when these policies are in force; none: since the start.
     pub fn policies_since(&self) -> Option<i64> {
-        self.policies().files().1
+        self.control.policies().files().1
     }
 }

@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use cloister_protocol::{ChatId, WorkspaceId, with_causes};
 use cloister_store::outbox::OutboxItem;
 
-use crate::control::Control;
 use crate::error::ControlError;
+use crate::inbox::Inbox;
 
 /// Rows of the outbox that were shown, which the store does not know yet.
 #[derive(Debug, Default)]
@@ -19,12 +19,12 @@ impl Shown {
     }
 }
 
-impl Control {
+impl Inbox {
     /// A client was sent a row of the outbox. If that can't be noted, the next one is sent it again.
     pub fn note_shown(&self, row: i64) {
-        self.inner.shown.rows().insert(row);
-        let control = self.clone();
-        self.inner.crew.go("noting-deliveries", async move {
+        self.control.inner.shown.rows().insert(row);
+        let control = self.control.clone();
+        self.control.inner.crew.go("noting-deliveries", async move {
             if let Err(error) = control.store().mark_shown(row).await {
                 tracing::error!(error = with_causes(&error), "a delivery could not be noted");
             }
@@ -39,9 +39,9 @@ impl Control {
         chat: ChatId,
     ) -> Result<Vec<OutboxItem>, ControlError> {
         // Looked at before and after: what is noted meanwhile may have been read as it was.
-        let mut noted = self.inner.shown.rows().clone();
-        let mut rows = self.store().undelivered(workspace, chat).await?;
-        noted.extend(self.inner.shown.rows().iter());
+        let mut noted = self.control.inner.shown.rows().clone();
+        let mut rows = self.control.store().undelivered(workspace, chat).await?;
+        noted.extend(self.control.inner.shown.rows().iter());
         rows.retain(|row| !noted.contains(&row.id));
         Ok(rows)
     }

@@ -6,10 +6,10 @@ use cloister_protocol::{ChatId, SendFile, TaskId, TurnId, WorkspaceId};
 use cloister_store::audit::{Entry, Fingerprint};
 
 use crate::chat_file::ChatFile;
-use crate::control::Control;
 use crate::error::ControlError;
 use crate::files::safe_name;
-use crate::uploads::mime_of;
+use crate::inbox::mime_of;
+use crate::tasks::Tasks;
 
 /// A file that an agent wants the person to have.
 pub(crate) struct FileToSend {
@@ -23,16 +23,17 @@ pub(crate) struct FileToSend {
     pub(crate) request: (String, String),
 }
 
-impl Control {
+impl Tasks {
     pub(crate) async fn send_file(&self, wanted: FileToSend) -> Result<SendFile, ControlError> {
-        self.refuse_while_stopped()?;
+        self.control.stops().refuse_while_stopped()?;
         let (scope, request) = (wanted.request.0.as_str(), wanted.request.1.as_str());
-        if let Some(sent) = self.store().sent_before(scope, request).await? {
+        if let Some(sent) = self.control.store().sent_before(scope, request).await? {
             return Ok(sent);
         }
         match self.keep_artifact(&wanted).await {
             Ok((id, file, print)) => {
                 let told = self
+                    .control
                     .store()
                     .send_artifact(
                         &id,
@@ -42,12 +43,12 @@ impl Control {
                         (scope, request),
                     )
                     .await?;
-                self.hub().say_stored(told);
+                self.control.hub().say_stored(told);
                 Ok(file)
             }
             Err(error) => {
                 let entry = Entry::of_cell(wanted.chat.0, "file.refused", &wanted.path);
-                self.store().audit(entry.with(&error)).await?;
+                self.control.store().audit(entry.with(&error)).await?;
                 Err(error)
             }
         }
@@ -65,13 +66,14 @@ impl Control {
         };
         let path = file.path();
         let tree = self
+            .control
             .layout()
             .tree(wanted.chat.0)
             .map_err(ControlError::io("the workspace could not be opened"))?;
         let mut source = tree.read(path)?;
         let id = random_name().map_err(ControlError::io("no random name could be made"))?;
-        let target = self.layout().objects().join(&id);
-        let limit = self.work().max_upload_mb << 20;
+        let target = self.control.layout().objects().join(&id);
+        let limit = self.control.work().max_upload_mb << 20;
         let copied = tokio::task::spawn_blocking(move || copy_bounded(&mut source, &target, limit))
             .await
             .map_err(|join| ControlError::Io {

@@ -5,7 +5,7 @@
 
 use cloister_policy::Class;
 use cloister_policy::gate::{Reading, visible};
-use cloister_protocol::{AgentFrame, Answer, ChatId, TaskId, Update, UserName, WorkspaceId};
+use cloister_protocol::{Answer, ChatId, TaskId, UserName, WorkspaceId};
 use cloister_store::approvals::{Approval, ApprovalKind, ApprovalState, NewApproval};
 use cloister_store::raises::Raise;
 use cloister_store::tasks::Task;
@@ -13,23 +13,23 @@ use cloister_store::users::User;
 use cloister_store::{BudgetKind, Dollars, OverBudget};
 use sha2::{Digest, Sha256};
 
-use crate::control::Control;
 use crate::error::ControlError;
 use crate::options::nano_to_usd;
 use crate::ports::{More, Principal};
+use crate::tasks::Tasks;
 
 /// The share of a daily budget at which the person is warned.
 const WARN_PERCENT: i64 = 80;
 
-impl Control {
+impl Tasks {
     /// Tells the person, once a day, that the budget is nearly used up.
     pub(crate) async fn warn_of_budget(
         &self,
         workspace: WorkspaceId,
         chat: ChatId,
     ) -> Result<(), ControlError> {
-        let user = self.store().user_of(workspace).await?;
-        let state = self.store().budget_state(user.id).await?;
+        let user = self.control.store().user_of(workspace).await?;
+        let state = self.control.store().budget_state(user.id).await?;
         if state.spent == 0 || state.spent < state.limit / 100 * WARN_PERCENT {
             return Ok(());
         }
@@ -38,14 +38,14 @@ impl Control {
             self.budget_line(&user).await?,
             user.name
         );
-        let key = format!("budget-{}-{}", self.store().clock.today(), state.limit);
-        self.tell_once(workspace, chat, &key, text).await
+        let key = format!("budget-{}-{}", self.control.store().clock.today(), state.limit);
+        self.control.notices().tell_once(workspace, chat, &key, text).await
     }
 
     /// Tells whom a task works for, once for each limit, that it is nearly used up.
     pub(crate) async fn warn_of_task_budget(&self, task: &Task) -> Result<bool, ControlError> {
-        let owner = self.store().user_of(task.workspace).await?.id;
-        let state = self.store().task_budget_state(owner, task.id).await?;
+        let owner = self.control.store().user_of(task.workspace).await?.id;
+        let state = self.control.store().task_budget_state(owner, task.id).await?;
         if state.spent == 0 || state.spent < state.limit / 100 * WARN_PERCENT {
             return Ok(false);
         }
@@ -56,7 +56,7 @@ impl Control {
             Dollars(state.limit)
         );
         let key = format!("budget-{}-{}", task.id, state.limit);
-        self.tell_once(task.workspace, task.chat, &key, text).await?;
+        self.control.notices().tell_once(task.workspace, task.chat, &key, text).await?;
         Ok(true)
     }
 
@@ -78,7 +78,7 @@ impl Control {
     }
 
     fn parked_of(&self, task: TaskId) -> Option<tokio_util::sync::CancellationToken> {
-        self.inner.running().get(&task).map(|running| running.parked.clone())
+        self.control.inner.running().get(&task).map(|running| running.parked.clone())
     }
 
     async fn ask_for_more(
@@ -86,14 +86,14 @@ impl Control {
         who: Principal,
         over: &OverBudget,
     ) -> Result<Approval, ControlError> {
-        let owner = self.store().user_of(who.workspace).await?;
+        let owner = self.control.store().user_of(who.workspace).await?;
         let task = match who.task {
-            Some(task) => Some(self.store().task(task).await?),
+            Some(task) => Some(self.control.store().task(task).await?),
             None => None,
         };
         // As much again as one task may cost, and enough for the call that was refused.
         let by = owner.limits.task_budget.max(over.wanted);
-        let day = self.store().clock.today();
+        let day = self.control.store().clock.today();
         let (raise, asked) = match (over.kind, &task) {
             (BudgetKind::Task(limit), Some(task)) => {
                 (Raise::Task { task: task.id, by }, for_task(task, limit, over, by))
@@ -126,9 +126,9 @@ impl Control {
             raise: Some(raise),
             park: false,
         };
-        let asked = self.store().ask_for_more(new, task.map(|task| task.id)).await?;
+        let asked = self.control.store().ask_for_more(new, task.map(|task| task.id)).await?;
         if let Some(told) = asked.told {
-            self.hub().say_stored(told);
+            self.control.hub().say_stored(told);
             if !of_task && let Err(error) = self.tell_keepers(&owner, over, &asked.approval).await {
                 tracing::error!(
                     error = error.chain(),
@@ -154,10 +154,10 @@ impl Control {
             approval.id,
             owner.name
         );
-        for keeper in self.keepers().await? {
+        for keeper in self.control.notices().keepers().await? {
             if keeper.id != owner.id {
                 let key = format!("more-{}", approval.id);
-                self.tell_in_first_chat(&keeper, &key, text.clone()).await?;
+                self.control.notices().tell_in_first_chat(&keeper, &key, text.clone()).await?;
             }
         }
         Ok(())
@@ -165,11 +165,11 @@ impl Control {
 
     /// At the start, and when a day is over: who waited for more of it has the new one.
     pub(crate) async fn begin_day(&self, day: &mut String) {
-        let today = self.store().clock.today();
+        let today = self.control.store().clock.today();
         if *day == today {
             return;
         }
-        match self.store().end_past_days().await {
+        match self.control.store().end_past_days().await {
             Ok(_ended) => *day = today,
             Err(error) => {
                 let error = ControlError::from(error);
@@ -178,24 +178,9 @@ impl Control {
         }
     }
 
-    /// Tells a person something, once per key.
-    pub(crate) async fn tell_once(
-        &self,
-        workspace: WorkspaceId,
-        chat: ChatId,
-        key: &str,
-        text: String,
-    ) -> Result<(), ControlError> {
-        let frame = AgentFrame::Update(Update::Notice { text });
-        if let Some(item) = self.store().notify((workspace, chat), key, &frame).await? {
-            self.hub().say_stored(item);
-        }
-        Ok(())
-    }
-
     /// One line: what was spent today of what.
     pub(crate) async fn budget_line(&self, user: &User) -> Result<String, ControlError> {
-        let state = self.store().budget_state(user.id).await?;
+        let state = self.control.store().budget_state(user.id).await?;
         Ok(format!(
             "${:.4} of ${:.2} spent today, ${:.2} per task",
             nano_to_usd(state.spent),
@@ -211,10 +196,10 @@ impl Control {
         daily: Option<i64>,
         per_task: Option<i64>,
     ) -> Result<User, ControlError> {
-        let mut limits = self.store().user(name).await?.limits;
+        let mut limits = self.control.store().user(name).await?.limits;
         limits.daily_budget = daily.unwrap_or(limits.daily_budget);
         limits.task_budget = per_task.unwrap_or(limits.task_budget);
-        Ok(self.store().set_limits(name, limits).await?)
+        Ok(self.control.store().set_limits(name, limits).await?)
     }
 }
 

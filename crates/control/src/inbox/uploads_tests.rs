@@ -15,7 +15,8 @@ impl World {
 #[tokio::test]
 async fn a_file_that_was_interrupted_is_not_there() {
     let world = World::new().await;
-    let begin = || world.control.upload(world.ada.id, (world.ada.workspace, C1), "report.pdf");
+    let begin =
+        || world.control.inbox().upload(world.ada.id, (world.ada.workspace, C1), "report.pdf");
     let mut killed = begin().await.unwrap();
     killed.write(b"half of").unwrap();
     assert!(!world.incoming().contains(&"report.pdf".to_owned()), "{:?}", world.incoming());

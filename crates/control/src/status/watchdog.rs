@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cloister_store::Hold;
 
-use crate::control::Control;
+use crate::status::Status;
 
 /// Nothing of ours needs the database for that long at a stretch.
 const TOO_LONG: Duration = Duration::from_secs(5);
@@ -16,10 +16,10 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How many of those who hold something are named in one sentence.
 const MOST_NAMED: usize = 8;
 
-impl Control {
+impl Status {
     /// Who holds the database for too long, or waits for it; those who hold it first.
     pub(crate) fn held_too_long(&self) -> Vec<Hold> {
-        self.store().held_longer_than(TOO_LONG)
+        self.control.store().held_longer_than(TOO_LONG)
     }
 
     /// Says who holds it, once each, and when it is free again.
@@ -27,7 +27,7 @@ impl Control {
         let mut told = ToldHolders::default();
         loop {
             tokio::select! {
-                () = self.inner.stop.cancelled() => return,
+                () = self.control.inner.stop.cancelled() => return,
                 () = tokio::time::sleep(LOOK_EVERY) => {}
             }
             told.tell(&self.held_too_long());

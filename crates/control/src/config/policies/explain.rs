@@ -8,7 +8,7 @@ use cloister_protocol::admin::PolicyQuestion;
 use cloister_protocol::{ChatId, ErrorCode, WorkspaceId};
 use cloister_store::users::User;
 
-use crate::control::Control;
+use crate::config::Config;
 use crate::error::ControlError;
 
 fn bad(message: impl Into<String>) -> ControlError {
@@ -72,14 +72,14 @@ impl About {
     }
 }
 
-impl Control {
+impl Config {
     /// What would be decided, by the roles that the person holds and whose the workspace is.
     pub async fn explain_policy(
         &self,
         question: &PolicyQuestion,
     ) -> Result<Explanation, ControlError> {
         let request = self.described(question).await?;
-        Ok(self.policies().engine().explain(&request))
+        Ok(self.control.policies().engine().explain(&request))
     }
 
     async fn described(&self, question: &PolicyQuestion) -> Result<Request, ControlError> {
@@ -92,10 +92,17 @@ impl Control {
             }
         };
         let name = question.user.as_ref().ok_or_else(|| bad("say which user"))?;
-        let user = self.store().user(name).await?;
+        let user = self.control.store().user(name).await?;
         let about = question.about.as_deref().map(About::parse).transpose()?.unwrap_or_default();
         let roles = if question.roles.is_empty() {
-            self.person(user.id).await?.roles.iter().map(ToString::to_string).collect()
+            self.control
+                .people()
+                .person(user.id)
+                .await?
+                .roles
+                .iter()
+                .map(ToString::to_string)
+                .collect()
         } else {
             question.roles.clone()
         };
@@ -123,7 +130,7 @@ impl Control {
             own: question.own,
             risk: question.risk.as_deref().map(risk).transpose()?,
             confined: !question.unconfined,
-            stopped: question.stopped || self.is_stopped(),
+            stopped: question.stopped || self.control.stops().is_stopped(),
             plan_pending: question.plan_pending,
             untrusted: question.untrusted,
             not_in_context: question.not_in_context,
@@ -145,8 +152,8 @@ impl Control {
             return Ok(Place::workspace(workspace, Ownership::Community));
         }
         match about.chat {
-            Some(chat) => self.place_of_chat(workspace, chat).await,
-            None => self.place(workspace).await,
+            Some(chat) => self.control.people().place_of_chat(workspace, chat).await,
+            None => self.control.people().place(workspace).await,
         }
     }
 }

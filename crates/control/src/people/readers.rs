@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use cloister_protocol::{Level, UserId};
 use cloister_store::users::AccountKind;
 
-use crate::control::Control;
 use crate::error::ControlError;
+use crate::people::People;
 
 /// Each model that may be asked, and where it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,12 +26,12 @@ impl Readers {
     }
 }
 
-impl Control {
+impl People {
     /// Who reads what people write, now.
     pub async fn readers(&self) -> Result<Readers, ControlError> {
         let mut readers = BTreeSet::new();
         for level in Level::ALL {
-            for model in self.store().chain(level).await? {
+            for model in self.control.store().chain(level).await? {
                 readers.insert((model.model.clone(), host(&model.base_url).to_owned()));
             }
         }
@@ -49,14 +49,14 @@ impl Control {
             now.named(),
             before.named()
         );
-        let key = format!("readers-{}", self.store().clock.now_ms());
-        for user in self.store().users().await? {
+        let key = format!("readers-{}", self.control.store().clock.now_ms());
+        for user in self.control.store().users().await? {
             let told = user.kind == AccountKind::Community || user.id != by;
-            if !told || self.store().is_newcomer(user.id).await? {
+            if !told || self.control.store().is_newcomer(user.id).await? {
                 continue;
             }
-            let chat = self.store().last_chat(user.workspace).await?;
-            self.tell_once(user.workspace, chat, &key, text.clone()).await?;
+            let chat = self.control.store().last_chat(user.workspace).await?;
+            self.control.notices().tell_once(user.workspace, chat, &key, text.clone()).await?;
         }
         Ok(())
     }

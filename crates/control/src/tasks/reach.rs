@@ -12,8 +12,8 @@ use cloister_store::inbox::{InboxItem, InboxState, inbox_id};
 use cloister_store::tasks::Task;
 
 use crate::cells::Poke;
-use crate::control::Control;
 use crate::error::ControlError;
+use crate::tasks::Tasks;
 
 /// A task that the asker may act on.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ impl ReachedTask {
     }
 }
 
-impl Control {
+impl Tasks {
     /// A task, for a person who may do this where the task is.
     pub async fn task_for(
         &self,
@@ -38,8 +38,8 @@ impl Control {
         id: TaskId,
     ) -> Result<ReachedTask, ControlError> {
         let task = self.known_task(id).await?;
-        let place = self.place_of_chat(task.workspace, task.chat).await?;
-        self.require(&Request::chat(person, call, &place, task.chat))?;
+        let place = self.control.people().place_of_chat(task.workspace, task.chat).await?;
+        self.control.people().require(&Request::chat(person, call, &place, task.chat))?;
         Ok(ReachedTask(task))
     }
 
@@ -65,7 +65,7 @@ impl Control {
         chat: (WorkspaceId, ChatId),
         id: TaskId,
     ) -> Result<ReachedTask, ControlError> {
-        self.require_in_chat(by, call, chat.0, chat.1).await?;
+        self.control.people().require_in_chat(by, call, chat.0, chat.1).await?;
         let task = self.known_task(id).await?;
         if (task.workspace, task.chat) == chat { Ok(ReachedTask(task)) } else { Err(no_task(id)) }
     }
@@ -106,14 +106,14 @@ impl Control {
         if from.0 != to.0 {
             return Ok(Distance::OtherWorkspace);
         }
-        let store = self.store();
+        let store = self.control.store();
         let context = store.context_of_chat(from.0, from.1).await?;
         let same = store.context_of_chat(to.0, to.1).await? == context;
         Ok(if same { Distance::OtherChat } else { Distance::OtherContext })
     }
 
     async fn known_task(&self, id: TaskId) -> Result<Task, ControlError> {
-        match self.store().task(id).await {
+        match self.control.store().task(id).await {
             Ok(task) => Ok(task),
             Err(StoreError::NotFound { .. }) => Err(no_task(id)),
             Err(error) => Err(error.into()),
@@ -123,7 +123,7 @@ impl Control {
     /// Stops the answer to a message.
     pub fn cancel_turn(&self, row: &InboxItem) -> Result<(), ControlError> {
         let turn = TurnId::of_trigger(&row.trigger()?);
-        self.poke((row.workspace, row.chat), Poke::CancelTurn(turn));
+        self.control.cells().poke((row.workspace, row.chat), Poke::CancelTurn(turn));
         Ok(())
     }
 
@@ -134,7 +134,7 @@ impl Control {
         (workspace, chat): (WorkspaceId, ChatId),
         turn: &TurnId,
     ) -> Result<(), ControlError> {
-        self.require_in_chat(by, ChatCall::CancelTurn, workspace, chat).await?;
+        self.control.people().require_in_chat(by, ChatCall::CancelTurn, workspace, chat).await?;
         let row = self.row_of_turn(turn).await?;
         let row = row.filter(|row| (row.workspace, row.chat) == (workspace, chat));
         match row {
@@ -153,7 +153,7 @@ impl Control {
         turn: &TurnId,
     ) -> Result<Option<InboxItem>, ControlError> {
         match turn_row(turn) {
-            Some(id) => Ok(self.store().inbox_item(id).await?),
+            Some(id) => Ok(self.control.store().inbox_item(id).await?),
             None => Ok(None),
         }
     }

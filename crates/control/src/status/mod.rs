@@ -1,5 +1,10 @@
 //! What the operator should know: each line with a judgement and, when it is not ok, what to do.
 
+mod pulse;
+mod readiness;
+mod spikes;
+mod watchdog;
+
 use std::time::Duration;
 
 use cloister_protocol::Level;
@@ -9,10 +14,13 @@ use cloister_store::connectors::ConnectorLoad;
 use cloister_store::pulse::Pulse;
 use tokio::time::{Instant, timeout};
 
-use crate::control::Control;
+use crate::control::part;
 use crate::error::ControlError;
-use crate::readiness::LEAST_FREE;
 use crate::surfaces::Health;
+
+pub(crate) use pulse::LastPulse;
+pub use readiness::Readiness;
+pub(crate) use readiness::{LEAST_FREE, LastChecks};
 
 /// A message that waits this long, in seconds, deserves a look; or somebody.
 const OLD: i64 = 60;
@@ -28,7 +36,12 @@ const LITTLE_FREE: u64 = 16 << 30;
 /// Percent of a budget at which it is worth a look.
 const NEARLY: i64 = 80;
 
-impl Control {
+part! {
+    /// How everything is doing.
+    pub struct Status;
+}
+
+impl Status {
     /// Everything an operator looks at first. Bounded: a few seconds at worst.
     pub async fn status_lines(&self) -> Result<Vec<StatusLine>, ControlError> {
         let mut lines: Vec<StatusLine> = Vec::new();
@@ -69,7 +82,7 @@ impl Control {
         lines.push(line(
             "refusals",
             "Told to wait",
-            format!("{} since the start", self.metrics().refusals()),
+            format!("{} since the start", self.control.metrics().refusals()),
         ));
         lines.push(self.agents_line());
         lines.push(self.log_line());
@@ -78,29 +91,31 @@ impl Control {
 
     /// Agents that went wrong by themselves, since the start.
     fn agents_line(&self) -> StatusLine {
-        let (loops, spikes) = (self.metrics().loops_stopped(), self.metrics().token_spikes());
+        let (loops, spikes) =
+            (self.control.metrics().loops_stopped(), self.control.metrics().token_spikes());
         let value = format!("{loops} stopped in a loop, {spikes} token spikes since the start");
         let look = "the log says whose; `cloister task list` shows what they work on, `cloister budget set` limits them";
         line("agents", "Agents", value).judged(spikes > 0, false, look)
     }
 
     fn stop_line(&self) -> Option<StatusLine> {
-        let stopped = self.is_stopped();
-        let line = stopped.then(|| line("stop", "Emergency stop", self.stop_sentence()));
+        let stopped = self.control.stops().is_stopped();
+        let line =
+            stopped.then(|| line("stop", "Emergency stop", self.control.stops().stop_sentence()));
         line.map(|line| line.act("`cloister release` lets everything go on"))
     }
 
     /// Who fell over, and who is waited for by a stop.
     fn work_lines(&self) -> Vec<StatusLine> {
         let mut lines = Vec::new();
-        let fell = self.inner.crew.fell();
+        let fell = self.control.inner.crew.fell();
         if !fell.is_empty() {
             let value = format!("failed inside since the start: {}", fell.join(", "));
             let fix = "what is to go on was begun anew; the log has the place: report it";
             lines.push(line("work.failed", "Background work", value).judged(true, false, fix));
         }
-        if self.closing() {
-            let value = format!("waits for: {}", self.inner.crew.busy().join(", "));
+        if self.control.closing() {
+            let value = format!("waits for: {}", self.control.inner.crew.busy().join(", "));
             let fix = "asked once more, it stops at once";
             lines.push(line("work.stopping", "Stopping", value).judged(true, false, fix));
         }
@@ -108,13 +123,14 @@ impl Control {
     }
 
     fn policy_line(&self) -> Option<StatusLine> {
-        let differs = line("policies", "Policies", self.policies_differ()?);
+        let differs = line("policies", "Policies", self.control.config().policies_differ()?);
         let fix = "`cloister policy check` says what is wrong, `cloister policy apply` puts them in force";
         Some(differs.judged(true, false, fix))
     }
 
     fn message_lines(&self, pulse: &Pulse) -> [StatusLine; 3] {
-        let waited = pulse.oldest_at.map(|at| self.waited(at).as_secs()).unwrap_or(0);
+        let waited =
+            pulse.oldest_at.map(|at| self.control.cells().waited(at).as_secs()).unwrap_or(0);
         let waited = i64::try_from(waited).unwrap_or(i64::MAX);
         let oldest = match pulse.oldest_at {
             None => line("messages.oldest", "Oldest unanswered message", "none waits"),
@@ -123,7 +139,7 @@ impl Control {
         let look =
             "`cloister model test NAME` says whether the model answers; the log has the turn";
         let oldest = oldest.judged(waited >= OLD, waited >= VERY_OLD, look);
-        let most = self.inner.limiter.options().unanswered;
+        let most = self.control.inner.limiter.options().unanswered;
         let queue = line(
             "messages.queue",
             "Unanswered messages",
@@ -143,7 +159,7 @@ impl Control {
     }
 
     fn task_line(&self, pulse: &Pulse) -> StatusLine {
-        let (running, most) = (self.running_executors(), self.inner.parts.cells.executors);
+        let (running, most) = (self.running_executors(), self.control.inner.parts.cells.executors);
         let value = format!(
             "{} queued, {running} of at most {most} executors, {} waiting for somebody",
             pulse.queued_tasks, pulse.waiting_tasks
@@ -156,7 +172,7 @@ impl Control {
     }
 
     fn audit_line(&self) -> StatusLine {
-        match self.inner.audit.troubles().first() {
+        match self.control.inner.audit.troubles().first() {
             None => line("audit", "Audit", "kept, sealed and signed"),
             Some(trouble) => line("audit", "Audit", format!("not kept as it should be: {trouble}"))
                 .act("`cloister audit verify` says what holds; the log has the cause"),
@@ -172,7 +188,7 @@ impl Control {
 
     /// The programs of connectors that run, each with what it takes.
     fn program_lines(&self) -> Vec<StatusLine> {
-        let programs = self.inner.surfaces.programs().into_iter();
+        let programs = self.control.inner.surfaces.programs().into_iter();
         let running = programs.filter_map(|program| {
             let (surface, bytes) = (program.surface(), program.memory()?);
             let value = format!("runs in a sandbox of its own, {} MB", bytes >> 20);
@@ -185,7 +201,8 @@ impl Control {
         let ConnectorLoad { surface, account, conversations, waiting, .. } = load;
         let state = health.map_or(ConnectorState::Starting, |health| health.state);
         let mut value = format!("{}; {conversations} conversations", state.words());
-        let waited = load.oldest_waiting_at.map_or(0, |at| self.waited(at).as_secs());
+        let waited =
+            load.oldest_waiting_at.map_or(0, |at| self.control.cells().waited(at).as_secs());
         if *waiting > 0 {
             value.push_str(&format!(", {waiting} rows to be told, the oldest for {waited} s"));
         }
@@ -202,7 +219,7 @@ impl Control {
     }
 
     async fn approval_line(&self) -> Result<StatusLine, ControlError> {
-        let value = match self.store().count_pending_approvals().await? {
+        let value = match self.control.store().count_pending_approvals().await? {
             0 => "nobody is asked anything".to_owned(),
             1 => "1 question waits for somebody's answer".to_owned(),
             more => format!("{more} questions wait for somebody's answer"),
@@ -214,7 +231,7 @@ impl Control {
         let line_of = |value: String| {
             line("messages.acknowledgement", "Acknowledgement, p95 of ten minutes", value)
         };
-        match self.metrics().recent_acknowledgement_p95() {
+        match self.control.metrics().recent_acknowledgement_p95() {
             None => line_of("nothing came in".to_owned()),
             Some(p95) => line_of(format!("at most {} ms", p95.as_secs_f64() * 1e3)).judged(
                 p95 > SLOW,
@@ -225,12 +242,12 @@ impl Control {
     }
 
     async fn cell_line(&self) -> StatusLine {
-        let live = self.live_cells();
+        let live = self.control.cells().live_cells();
         let deadline = Instant::now() + MEASURE_TIME / 2;
         let (mut measured, mut memory) = (0_usize, 0_u64);
         for workspace in &live {
             let left = deadline.saturating_duration_since(Instant::now());
-            match timeout(left, self.cell_memory(*workspace)).await {
+            match timeout(left, self.control.cells().cell_memory(*workspace)).await {
                 Ok(Some(bytes)) => {
                     measured += 1;
                     memory = memory.saturating_add(bytes);
@@ -245,7 +262,7 @@ impl Control {
         };
         line("cells", "Cells", value).judged(
             false,
-            self.metrics().last_launch_failed(),
+            self.control.metrics().last_launch_failed(),
             "the last cell did not start: `cloister doctor` says what is missing",
         )
     }
@@ -272,9 +289,9 @@ impl Control {
     async fn workspaces_size(&self) -> Result<(u64, bool), ControlError> {
         let deadline = Instant::now() + MEASURE_TIME;
         let mut sum = 0_u64;
-        for user in self.store().users().await? {
+        for user in self.control.store().users().await? {
             let left = deadline.saturating_duration_since(Instant::now());
-            match timeout(left, self.measure(user.workspace)).await {
+            match timeout(left, self.control.cells().measure(user.workspace)).await {
                 Ok(bytes) => sum = sum.saturating_add(bytes?),
                 Err(_late) => return Ok((sum, false)),
             }
@@ -283,7 +300,7 @@ impl Control {
     }
 
     async fn spender_lines(&self) -> Result<Vec<StatusLine>, ControlError> {
-        let spenders = self.store().heaviest_spenders(SPENDERS).await?;
+        let spenders = self.control.store().heaviest_spenders(SPENDERS).await?;
         let lines = spenders.into_iter().map(|spend| {
             let name = spend.user.as_str();
             let value = format!("{} of {}", Dollars(spend.spent), Dollars(spend.limit));
@@ -302,7 +319,7 @@ impl Control {
         let mut names = Vec::new();
         let mut demo = false;
         for level in [Level::Coordinator, Level::Executor] {
-            let chain = self.store().chain(level).await?;
+            let chain = self.control.store().chain(level).await?;
             demo |= chain.iter().any(cloister_store::models::Model::is_demo);
             let chain: Vec<&str> = chain.iter().map(|model| model.name.as_str()).collect();
             names.push(format!("{}: {}", level.as_str(), chain.join(", ")));
@@ -316,13 +333,13 @@ impl Control {
     }
 
     fn egress_line(&self) -> StatusLine {
-        let (allowed, refused) = self.metrics().egress_decisions();
+        let (allowed, refused) = self.control.metrics().egress_decisions();
         line("egress", "Egress", format!("{allowed} allowed, {refused} refused since the start"))
     }
 
     fn log_line(&self) -> StatusLine {
-        let since = self.store().clock.now_ms().saturating_sub(15 * 60 * 1000);
-        let recent = self.metrics().recent_errors();
+        let since = self.control.store().clock.now_ms().saturating_sub(15 * 60 * 1000);
+        let recent = self.control.metrics().recent_errors();
         let errors = recent.iter().filter(|error| error.level == "error" && error.last_at >= since);
         let count = errors.count();
         let value = match count {

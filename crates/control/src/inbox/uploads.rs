@@ -8,6 +8,7 @@ use cloister_store::audit::{Entry, Fingerprint};
 use crate::control::Control;
 use crate::error::ControlError;
 use crate::files::{RelPath, Tree, Unnamed};
+use crate::inbox::Inbox;
 use crate::limits::Permit;
 
 /// A file that is being taken in. It has no name before it is whole: dropped unfinished or killed on the way,
@@ -42,7 +43,7 @@ pub(crate) fn mime_of(name: &str) -> String {
     mime_guess::from_path(name).first_raw().unwrap_or("application/octet-stream").to_owned()
 }
 
-impl Control {
+impl Inbox {
     /// Begins to take a file of a person's into a chat, under a safe and unique name.
     pub async fn upload(
         &self,
@@ -50,28 +51,32 @@ impl Control {
         (workspace, chat): (WorkspaceId, ChatId),
         name: &str,
     ) -> Result<Upload, ControlError> {
-        let permit = self.inner.limiter.upload(workspace).map_err(|too_much| {
-            self.metrics().refused("upload", too_much.reason);
+        let permit = self.control.inner.limiter.upload(workspace).map_err(|too_much| {
+            self.control.metrics().refused("upload", too_much.reason);
             ControlError::from(too_much)
         })?;
-        self.store().chat(workspace, chat).await?;
-        self.prepare_workspace(workspace, vec![chat]).await?;
+        self.control.store().chat(workspace, chat).await?;
+        self.control.cells().prepare_workspace(workspace, vec![chat]).await?;
         let tree = self
+            .control
             .layout()
             .tree(workspace)
             .map_err(ControlError::io("the workspace could not be opened"))?;
-        let room = self.room(workspace).await?;
+        let room = self.control.cells().room(workspace).await?;
         if room == 0 {
             return Err(over_quota());
         }
-        let by = self.store().user_by_id(by).await?.name.to_string();
+        let by = self.control.store().user_by_id(by).await?.name.to_string();
         let begins = Entry::new(&by, "file.upload", chat).with(format!("begins: {name}"));
-        self.file_comes_in(workspace, chat, name, begins.of_workspace(workspace)).await?;
+        self.control
+            .provenance()
+            .file_comes_in(workspace, chat, name, begins.of_workspace(workspace))
+            .await?;
         let dir = RelPath::parse(&format!("chats/{chat}/incoming"))?;
         let file = tree.create_unnamed(&dir)?;
-        let upload_limit = self.work().max_upload_mb << 20;
+        let upload_limit = self.control.work().max_upload_mb << 20;
         Ok(Upload {
-            control: self.clone(),
+            control: self.control.clone(),
             tree,
             workspace,
             by,
@@ -89,7 +94,7 @@ impl Control {
     pub fn discard_upload(&self, workspace: WorkspaceId, file: &Attachment) {
         let removed = RelPath::parse(&file.path).map_err(ControlError::from).and_then(|path| {
             let failed = "the workspace could not be opened";
-            let tree = self.layout().tree(workspace).map_err(ControlError::io(failed))?;
+            let tree = self.control.layout().tree(workspace).map_err(ControlError::io(failed))?;
             Ok(tree.remove(&path)?)
         });
         if let Err(error) = removed {
@@ -105,10 +110,10 @@ impl Control {
         id: &str,
     ) -> Result<Download, ControlError> {
         let download = self.artifact(workspace, id).await?;
-        let by = self.store().user_by_id(by).await?.name;
+        let by = self.control.store().user_by_id(by).await?.name;
         let detail = format!("{}: {} bytes", download.name, download.size);
         let entry = Entry::new(by, "file.download", id).with(detail);
-        self.store().audit(entry.of_workspace(workspace)).await?;
+        self.control.store().audit(entry.of_workspace(workspace)).await?;
         Ok(download)
     }
 
@@ -118,8 +123,8 @@ impl Control {
         workspace: WorkspaceId,
         id: &str,
     ) -> Result<Download, ControlError> {
-        let artifact = self.store().artifact(workspace, id).await?;
-        let file = std::fs::File::open(self.layout().objects().join(&artifact.id))
+        let artifact = self.control.store().artifact(workspace, id).await?;
+        let file = std::fs::File::open(self.control.layout().objects().join(&artifact.id))
             .map_err(ControlError::io("a sent file could not be opened"))?;
         Ok(Download {
             name: artifact.name,

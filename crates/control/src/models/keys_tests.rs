@@ -15,7 +15,7 @@ async fn plain_keys_are_sealed_and_removed() {
         std::fs::set_permissions(dir.join(name), std::fs::Permissions::from_mode(0o600)).unwrap();
     }
     std::fs::write(dir.join("README"), "two words").unwrap();
-    assert_eq!(world.control.seal_plain_keys().await.unwrap(), ["old.key"]);
+    assert_eq!(world.control.models().seal_plain_keys().await.unwrap(), ["old.key"]);
     let left: Vec<_> =
         std::fs::read_dir(&dir).unwrap().map(|one| one.unwrap().file_name()).collect();
     assert_eq!(left, ["README"]);
@@ -32,10 +32,10 @@ async fn plain_keys_are_sealed_and_removed() {
     assert!(!shows(&database) && !shows(&wal));
     // A file that comes later takes the place of what is there; a second start finds nothing to do.
     std::fs::write(dir.join("old.key"), "sk-newer").unwrap();
-    assert_eq!(world.control.seal_plain_keys().await.unwrap(), ["old.key"]);
+    assert_eq!(world.control.models().seal_plain_keys().await.unwrap(), ["old.key"]);
     assert_eq!(open().await.unwrap().value.expose(), b"sk-newer");
-    assert!(world.control.seal_plain_keys().await.unwrap().is_empty());
-    world.control.forget_key("old.key").await.unwrap();
+    assert!(world.control.models().seal_plain_keys().await.unwrap().is_empty());
+    world.control.models().forget_key("old.key").await.unwrap();
     assert!(open().await.is_err());
-    world.control.forget_key("old.key").await.unwrap();
+    world.control.models().forget_key("old.key").await.unwrap();
 }

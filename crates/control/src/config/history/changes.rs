@@ -9,6 +9,7 @@ use cloister_store::audit::Entry;
 
 use super::snapshot::{self, POLICIES, SETTINGS};
 use super::{Change, ConfigScope, Contents, History, Selection, Version};
+use crate::config::Config;
 use crate::control::Control;
 use crate::error::ControlError;
 use crate::files::{FileError, RelPath};
@@ -40,7 +41,7 @@ pub struct RolledBack {
     pub paths: Vec<String>,
 }
 
-impl Control {
+impl Config {
     /// Writes a file that steers the agent, as a version of its own.
     pub async fn write_versioned(&self, change: VersionedChange) -> Result<(), ControlError> {
         let VersionedChange { workspace, path, text, author, why } = change;
@@ -75,8 +76,8 @@ impl Control {
             ConfigScope::Platform => entry,
             ConfigScope::Workspace(workspace) => entry.of_workspace(workspace),
         };
-        self.store().audit(entry).await?;
-        let at = self.store().clock.now_ms() / 1000;
+        self.control.store().audit(entry).await?;
+        let at = self.control.store().clock.now_ms() / 1000;
         let change = Change { scope, files, author: author.to_owned(), why: why.to_owned(), at };
         self.with_history(move |control| {
             let put =
@@ -89,9 +90,9 @@ impl Control {
     /// Work on the history, which is files: beside everything else.
     async fn with_history<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Self) -> Result<T, ControlError> + Send + 'static,
+        work: impl FnOnce(&Control) -> Result<T, ControlError> + Send + 'static,
     ) -> Result<T, ControlError> {
-        let control = self.clone();
+        let control = self.control.clone();
         let done = tokio::task::spawn_blocking(move || work(&control)).await;
         done.unwrap_or_else(|join| {
             let what = "work on the history of the configuration was interrupted".to_owned();
@@ -101,11 +102,13 @@ impl Control {
 
     /// Takes up what was changed by hand since the last version, in the background.
     pub(crate) fn take_up_config(&self) {
-        let control = self.clone();
-        self.inner.crew.go("configuration", async move {
+        let control = self.control.clone();
+        self.control.inner.crew.go("configuration", async move {
             let at = control.store().clock.now_ms() / 1000;
-            let done =
-                control.with_history(move |control| control.inner.history.catch_up(at)).await;
+            let done = control
+                .config()
+                .with_history(move |control| control.inner.history.catch_up(at))
+                .await;
             if let Err(error) = done {
                 tracing::error!(error = error.chain(), "the configuration could not be versioned");
             }
@@ -148,7 +151,7 @@ impl Control {
         author: &str,
     ) -> Result<RolledBack, ControlError> {
         let path = path.map(|path| scope.full(path));
-        let at = self.store().clock.now_ms() / 1000;
+        let at = self.control.store().clock.now_ms() / 1000;
         let (named, back_to) = (path.clone(), version.to_owned());
         let contents = self
             .with_history(move |control| control.inner.history.contents(scope, named, &back_to, at))
@@ -174,7 +177,7 @@ impl Control {
         }
         let Some(settings) = contents.get(SETTINGS) else { return Ok(()) };
         let text = String::from_utf8_lossy(settings.as_deref().unwrap_or_default()).into_owned();
-        let check = self.inner.settings_check.get().copied();
+        let check = self.control.inner.settings_check.get().copied();
         check.map_or(Ok(()), |check| check(&text)).map_err(|wrong| {
             let message = format!("cloister.toml of that version is not right: {wrong}");
             ControlError::refused(ErrorCode::Conflict, message)
@@ -184,7 +187,7 @@ impl Control {
     /// How `cloister.toml` is checked before it is put back; said once.
     pub fn check_settings_with(&self, check: SettingsCheck) {
         // Said twice, the first one stands.
-        self.inner.settings_check.set(check).ok();
+        self.control.inner.settings_check.set(check).ok();
     }
 }
 

@@ -40,26 +40,28 @@ async fn a_cancel_acts_in_its_own_chat_alone() {
     let theirs = queued(&world, there, bob).await;
     let own = queued(&world, here, bob).await;
     let ada = queued(&world, (world.ada.workspace, C1), &world.ada).await;
-    let reach = |id| world.control.task_in_chat(bob.id, ChatCall::CancelTask, here, id);
+    let reach = |id| world.control.tasks().task_in_chat(bob.id, ChatCall::CancelTask, here, id);
     for id in [theirs, ada, TaskId::from_number(999)] {
         let refused = reach(id).await.unwrap_err();
         assert_eq!(refused.code(), ErrorCode::NotFound);
         assert_eq!(refused.body().message, format!("there is no task {id}"), "the same words");
     }
     let reached = reach(own).await.unwrap();
-    assert_eq!(world.control.cancel_task(&reached, "bob").await.unwrap(), [own]);
+    assert_eq!(world.control.tasks().cancel_task(&reached, "bob").await.unwrap(), [own]);
     let state = world.store().task(theirs).await.unwrap().state;
     assert_eq!(state, cloister_protocol::TaskState::Queued);
 
     let row = world.stored(there, bob, "hello", None).await;
     let turn = TurnId::of_trigger(&row.trigger().unwrap());
-    let refused = world.control.cancel_turn_in_chat(bob.id, here, &turn).await.unwrap_err();
+    let refused = world.control.tasks().cancel_turn_in_chat(bob.id, here, &turn).await.unwrap_err();
     assert_eq!(refused.code(), ErrorCode::NotFound);
-    world.control.cancel_turn_in_chat(bob.id, there, &turn).await.unwrap();
+    world.control.tasks().cancel_turn_in_chat(bob.id, there, &turn).await.unwrap();
     let nobodys = "t-m12345".parse().unwrap();
-    let missing = world.control.cancel_turn_in_chat(bob.id, here, &nobodys).await.unwrap_err();
+    let missing =
+        world.control.tasks().cancel_turn_in_chat(bob.id, here, &nobodys).await.unwrap_err();
     assert_eq!(missing.code(), ErrorCode::NotFound);
     // Who may do nothing there does nothing there.
-    let ada = world.control.cancel_turn_in_chat(world.ada.id, there, &turn).await.unwrap_err();
+    let ada =
+        world.control.tasks().cancel_turn_in_chat(world.ada.id, there, &turn).await.unwrap_err();
     assert_eq!(ada.code(), ErrorCode::Forbidden);
 }

@@ -10,8 +10,8 @@ use cloister_store::models::{KeyRef, key_secret};
 use cloister_store::secrets::{NewSecret, SecretError};
 use cloister_vault::{Owner, SecretValue, sync_dir};
 
-use crate::control::Control;
 use crate::error::ControlError;
+use crate::models::Models;
 use crate::surfaces::credentials::binding;
 
 /// The largest file that is a key.
@@ -19,7 +19,7 @@ const MOST_KEY_BYTES: u64 = 64 << 10;
 /// What a key is bound to that no model uses.
 const NOWHERE: &str = "";
 
-impl Control {
+impl Models {
     /// Seals the key of a model, in the place of what was there. It belongs to the server at `base_url`.
     pub(crate) async fn keep_key(
         &self,
@@ -44,13 +44,18 @@ impl Control {
             value: SecretValue::from(key.to_owned()),
             by: by.to_owned(),
         };
-        self.store().set_secret(self.keys(), new).await?;
+        self.control.store().set_secret(self.control.keys(), new).await?;
         Ok(())
     }
 
     /// Forgets the key of a model; that there is none is no error.
     pub async fn forget_key(&self, name: &str) -> Result<(), ControlError> {
-        match self.store().remove_secret(Owner::Platform, &key_secret(name)?, "operator").await {
+        match self
+            .control
+            .store()
+            .remove_secret(Owner::Platform, &key_secret(name)?, "operator")
+            .await
+        {
             Ok(()) | Err(SecretError::NoSecret { .. }) => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -59,7 +64,7 @@ impl Control {
     /// Seals every key that is a plain file: it is sealed, opened again and compared, and only then is the file
     /// overwritten and removed. Returns their names.
     pub async fn seal_plain_keys(&self) -> Result<Vec<String>, ControlError> {
-        let dir = self.layout().keys();
+        let dir = self.control.layout().keys();
         let failed = || ControlError::io("the directory of keys could not be read");
         let mut sealed = Vec::new();
         for entry in std::fs::read_dir(&dir).map_err(failed())? {
@@ -97,12 +102,15 @@ impl Control {
             return Ok(false);
         }
         let own = KeyRef::Sealed(name.to_owned());
-        let models = self.store().models().await?;
+        let models = self.control.store().models().await?;
         let address = models.iter().find(|model| model.key == own);
         let address = address.map_or(NOWHERE, |model| &model.base_url);
         self.seal_key(name, key, address, "the start, from a plain file").await?;
-        let opened =
-            self.store().open_secret(self.keys(), Owner::Platform, &key_secret(name)?).await?;
+        let opened = self
+            .control
+            .store()
+            .open_secret(self.control.keys(), Owner::Platform, &key_secret(name)?)
+            .await?;
         if opened.value.expose() == key.as_bytes() {
             return Ok(true);
         }

@@ -7,9 +7,9 @@ use serde::Serialize;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
-use crate::control::Control;
 use crate::ports::CheckStatus;
-use crate::watchdog;
+use crate::status::Status;
+use crate::status::watchdog;
 
 /// How long the database may take to begin a write or to read, and a trial cell to start.
 const PATIENCE: Duration = Duration::from_millis(900);
@@ -41,7 +41,7 @@ pub(crate) struct LastChecks {
 }
 
 impl LastChecks {
-    async fn read(&self, control: &Control) -> Vec<Ready> {
+    async fn read(&self, status: &Status) -> Vec<Ready> {
         let mut found = self.found.lock().await;
         if let Some((at, checks)) = &*found
             && at.elapsed() < FRESH
@@ -49,23 +49,23 @@ impl LastChecks {
             return checks.clone();
         }
         let (writes, reads, cells) =
-            tokio::join!(control.database_writes(), control.database_reads(), control.launches());
-        let checks = vec![writes, reads, control.disk_room(), cells];
+            tokio::join!(status.database_writes(), status.database_reads(), status.launches());
+        let checks = vec![writes, reads, status.disk_room(), cells];
         *found = Some((Instant::now(), checks.clone()));
         checks
     }
 }
 
-impl Control {
+impl Status {
     /// Looks at what a new message would need. Cheap, and never longer than two seconds.
     pub async fn readiness(&self) -> Readiness {
         let mut checks = vec![self.accepts(), self.nobody_holds_it()];
-        checks.extend(self.inner.last_checks.read(self).await);
+        checks.extend(self.control.inner.last_checks.read(self).await);
         Readiness { ready: checks.iter().all(|check| check.ok), checks }
     }
 
     fn accepts(&self) -> Ready {
-        match self.closing() {
+        match self.control.closing() {
             false => good("accepting", "messages are taken"),
             true => bad(
                 "accepting",
@@ -92,7 +92,7 @@ impl Control {
 
     async fn database_reads(&self) -> Ready {
         let id = "database_reads";
-        match timeout(PATIENCE, self.store().check_readable()).await {
+        match timeout(PATIENCE, self.control.store().check_readable()).await {
             Ok(Ok(())) => good(id, "can be read"),
             Ok(Err(error)) => {
                 tracing::error!(error = with_causes(&error), "the database can't be read");
@@ -109,7 +109,7 @@ impl Control {
 
     async fn database_writes(&self) -> Ready {
         let id = "database";
-        match timeout(PATIENCE, self.store().check_writable()).await {
+        match timeout(PATIENCE, self.control.store().check_writable()).await {
             Ok(Ok(())) => good(id, "takes writes"),
             Ok(Err(error)) => {
                 tracing::error!(error = with_causes(&error), "the database takes no writes");
@@ -139,10 +139,10 @@ impl Control {
     /// After a launch that failed a trial decides: else who is not ready would never be asked again.
     async fn launches(&self) -> Ready {
         let id = "cells";
-        if !self.metrics().last_launch_failed() {
+        if !self.control.metrics().last_launch_failed() {
             return good(id, "can be launched");
         }
-        let failed = match timeout(PATIENCE, self.backend().check()).await {
+        let failed = match timeout(PATIENCE, self.control.backend().check()).await {
             Ok(checks) => checks.into_iter().find(|check| check.status == CheckStatus::Failed),
             Err(_late) => {
                 let fix = "the machine is overloaded: look at `uptime`";

@@ -9,7 +9,7 @@ use cloister_protocol::admin::{PolicyFile, PolicyProblem};
 use serde::Deserialize;
 
 use super::changing::CheckedPolicies;
-use crate::history::is_policy_file;
+use crate::config::is_policy_file;
 
 /// The largest file, and the most of them.
 const MAX_BYTES: u64 = 1 << 20;

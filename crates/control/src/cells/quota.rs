@@ -10,14 +10,14 @@ use std::time::Duration;
 
 use cloister_protocol::{ChatId, WorkspaceId};
 
-use crate::control::Control;
+use crate::cells::Cells;
 use crate::error::ControlError;
 
 const WATCH_EVERY: Duration = Duration::from_millis(500);
 /// Measuring may take at most this share of the time: a large tree is measured less often.
 const MEASURE_SHARE: u32 = 10;
 
-impl Control {
+impl Cells {
     /// Makes the directories of a workspace and its chats, and gives them to the cell.
     pub(crate) async fn prepare_workspace(
         &self,
@@ -25,7 +25,7 @@ impl Control {
         chats: Vec<ChatId>,
     ) -> Result<(), ControlError> {
         let failed = "the workspace could not be prepared";
-        let control = self.clone();
+        let control = self.control.clone();
         let prepared = tokio::task::spawn_blocking(move || -> Result<(), ControlError> {
             let prepared = control.layout().prepare(workspace, &chats)?;
             for file in &prepared.given {
@@ -48,11 +48,11 @@ impl Control {
 
     /// What a workspace may still grow by; notes when that has become nothing.
     pub(crate) async fn room(&self, workspace: WorkspaceId) -> Result<u64, ControlError> {
-        let user = self.store().user_of(workspace).await?;
+        let user = self.control.store().user_of(workspace).await?;
         let used = self.measure(workspace).await?;
         let over = used >= user.limits.quota_bytes;
         if over != user.over_quota {
-            self.store().set_over_quota(workspace, over).await?;
+            self.control.store().set_over_quota(workspace, over).await?;
             self.tell_of_quota(workspace, over, used, user.limits.quota_bytes).await?;
             tracing::info!(%workspace, used, quota = user.limits.quota_bytes, over, "the quota changed sides");
         }
@@ -76,11 +76,14 @@ impl Control {
             used >> 20,
             quota >> 20
         );
-        let open = self.store().open_tasks(workspace).await?;
+        let open = self.control.store().open_tasks(workspace).await?;
         let chats: BTreeSet<ChatId> = open.iter().map(|task| task.chat).collect();
-        let key = format!("quota-{}", self.store().clock.now_ms());
+        let key = format!("quota-{}", self.control.store().clock.now_ms());
         for chat in chats {
-            self.tell_once(workspace, chat, &format!("{key}-{chat}"), text.clone()).await?;
+            self.control
+                .notices()
+                .tell_once(workspace, chat, &format!("{key}-{chat}"), text.clone())
+                .await?;
         }
         Ok(())
     }
@@ -88,7 +91,7 @@ impl Control {
     /// What a workspace takes on disk.
     pub async fn measure(&self, workspace: WorkspaceId) -> Result<u64, ControlError> {
         let failed = "the workspace could not be measured";
-        let tree = self.layout().tree(workspace).map_err(ControlError::io(failed))?;
+        let tree = self.control.layout().tree(workspace).map_err(ControlError::io(failed))?;
         match tokio::task::spawn_blocking(move || tree.usage()).await {
             Ok(usage) => Ok(usage.map_err(ControlError::io(failed))?.bytes),
             Err(join) => Err(ControlError::Io {
@@ -103,12 +106,12 @@ impl Control {
         let mut pause = WATCH_EVERY;
         loop {
             tokio::select! {
-                () = self.inner.stop.cancelled() => return,
+                () = self.control.inner.stop.cancelled() => return,
                 () = tokio::time::sleep(pause) => {}
             }
             let began = tokio::time::Instant::now();
             let workspaces: BTreeSet<WorkspaceId> =
-                self.inner.running().values().map(|running| running.workspace).collect();
+                self.control.inner.running().values().map(|running| running.workspace).collect();
             for workspace in workspaces {
                 match self.room(workspace).await {
                     Ok(room) => self.allow_writes(workspace, room > 0).await,
@@ -123,6 +126,7 @@ impl Control {
 
     async fn allow_writes(&self, workspace: WorkspaceId, writable: bool) {
         let sandboxes: Vec<_> = self
+            .control
             .inner
             .running()
             .values()

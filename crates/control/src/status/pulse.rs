@@ -9,8 +9,8 @@ use cloister_store::pulse::Pulse;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
-use crate::control::Control;
 use crate::metrics::{Connectors, Exposition, Gauges};
+use crate::status::Status;
 use crate::surfaces::Health;
 
 /// How long a reading is good for.
@@ -26,16 +26,16 @@ pub(crate) struct LastPulse {
     read: Mutex<Option<(Instant, Option<Pulse>)>>,
 }
 
-impl Control {
+impl Status {
     /// The numbers of the database, at most a second old; none if it did not answer in time.
     pub async fn pulse(&self) -> Option<Pulse> {
-        let mut last = self.inner.last_pulse.read.lock().await;
+        let mut last = self.control.inner.last_pulse.read.lock().await;
         if let Some((at, pulse)) = *last
             && at.elapsed() < FRESH
         {
             return pulse;
         }
-        let pulse = match timeout(PATIENCE, self.store().pulse()).await {
+        let pulse = match timeout(PATIENCE, self.control.store().pulse()).await {
             Ok(Ok(pulse)) => Some(pulse),
             Ok(Err(error)) => {
                 tracing::error!(
@@ -55,23 +55,23 @@ impl Control {
 
     /// Everything that is measured, as Prometheus reads it.
     pub async fn metrics_text(&self) -> String {
-        let now = self.store().clock.now_ms();
+        let now = self.control.store().clock.now_ms();
         let held = self.held_too_long();
         let waiting = held.iter().filter(|hold| hold.waits).count();
         let gauges = Gauges {
             held: (held.len() - waiting, waiting),
             pulse: self.pulse().await,
             now,
-            live_cells: self.live_cells().len(),
+            live_cells: self.control.cells().live_cells().len(),
             running_executors: self.running_executors(),
-            executor_limit: self.inner.parts.cells.executors,
+            executor_limit: self.control.inner.parts.cells.executors,
             disk: self.disk().ok(),
-            stopping: self.stopping(),
-            stopped: self.is_stopped(),
-            started_at: started_at(now, self.metrics().uptime()),
+            stopping: self.control.stopping(),
+            stopped: self.control.stops().is_stopped(),
+            started_at: started_at(now, self.control.metrics().uptime()),
         };
         let mut text = Exposition::default();
-        self.metrics().expose(&mut text);
+        self.control.metrics().expose(&mut text);
         gauges.expose(&mut text);
         if let Some(all) = self.connector_healths().await {
             Connectors { all, now }.expose(&mut text);
@@ -81,7 +81,7 @@ impl Control {
 
     /// Every connector, with how it is doing; none if the database did not answer in time.
     pub(crate) async fn connector_healths(&self) -> Option<Vec<(ConnectorLoad, Option<Health>)>> {
-        let loads = match timeout(PATIENCE, self.store().connector_loads()).await {
+        let loads = match timeout(PATIENCE, self.control.store().connector_loads()).await {
             Ok(Ok(loads)) => loads,
             Ok(Err(error)) => {
                 tracing::error!(
@@ -93,7 +93,7 @@ impl Control {
             Err(_late) => return None,
         };
         let with_health = |load: ConnectorLoad| {
-            let health = self.health_of(load.connector);
+            let health = self.control.surfaces().health_of(load.connector);
             (load, health)
         };
         Some(loads.into_iter().map(with_health).collect())
@@ -117,12 +117,12 @@ impl Control {
 
     /// Executors that run now.
     pub fn running_executors(&self) -> usize {
-        self.inner.running().len()
+        self.control.inner.running().len()
     }
 
     /// Free and whole bytes of the filesystem that the data is on.
     pub(crate) fn disk(&self) -> std::io::Result<(u64, u64)> {
-        let stat = rustix::fs::statvfs(self.layout().root())?;
+        let stat = rustix::fs::statvfs(self.control.layout().root())?;
         Ok((
             stat.f_bavail.saturating_mul(stat.f_frsize),
             stat.f_blocks.saturating_mul(stat.f_frsize),

@@ -1,12 +1,14 @@
 //! Connecting models: what was said is checked, the model is tried, and only then are its key and its
 //! address kept.
 
+mod keys;
+
 use cloister_protocol::admin::{Key, ModelView, NewModel};
 use cloister_protocol::{ErrorBody, ErrorCode, Level};
 use cloister_store::StoreError;
 use cloister_store::models::{DEMO, KeyRef, Model};
 
-use crate::control::Control;
+use crate::control::part;
 use crate::error::ControlError;
 use crate::options::{nano_to_usd, usd_to_nano};
 use crate::ports::Upstream;
@@ -22,7 +24,12 @@ pub struct Connected {
     pub answer: Option<String>,
 }
 
-impl Control {
+part! {
+    /// The models and their keys.
+    pub struct Models;
+}
+
+impl Models {
     /// Connects a model. When it can't be used nothing is kept, and the error says what is wrong.
     pub async fn connect_model(
         &self,
@@ -31,7 +38,8 @@ impl Control {
     ) -> Result<Connected, ControlError> {
         let base_url = base_url(&new.base_url)?;
         check(&new)?;
-        let there = self.store().models().await?.into_iter().find(|model| model.name == new.name);
+        let there =
+            self.control.store().models().await?.into_iter().find(|model| model.name == new.name);
         if there.is_some() && !new.replace {
             let there = StoreError::Exists { what: "model", name: new.name };
             return Err(ControlError::with_fix(
@@ -79,9 +87,9 @@ impl Control {
             self.keep_key(&model.name, key, &model.base_url).await?;
         }
         if replace {
-            self.store().replace_model(model).await?;
+            self.control.store().replace_model(model).await?;
         } else {
-            self.store().add_model(model).await?;
+            self.control.store().add_model(model).await?;
         }
         if model.key != KeyRef::Sealed(model.name.clone()) {
             self.forget_key(&model.name).await?;
@@ -93,11 +101,11 @@ impl Control {
     /// does not: a model that fails must not turn into a script unnoticed.
     pub async fn prefer_model(&self, name: &str) -> Result<(), ControlError> {
         for level in Level::ALL {
-            let chain = self.store().chain(level).await?;
+            let chain = self.control.store().chain(level).await?;
             let others = chain.into_iter().map(|model| model.name);
             let others = others.filter(|other| other != name && other != DEMO);
             let chain: Vec<String> = std::iter::once(name.to_owned()).chain(others).collect();
-            self.store().set_chain(level, &chain).await?;
+            self.control.store().set_chain(level, &chain).await?;
         }
         Ok(())
     }
@@ -105,7 +113,7 @@ impl Control {
     /// Whether the scripted demo model may answer people.
     pub async fn uses_demo_model(&self) -> Result<bool, ControlError> {
         for level in Level::ALL {
-            if self.store().chain(level).await?.iter().any(Model::is_demo) {
+            if self.control.store().chain(level).await?.iter().any(Model::is_demo) {
                 return Ok(true);
             }
         }
@@ -116,7 +124,7 @@ impl Control {
     pub async fn model_view(&self, model: Model) -> Result<ModelView, ControlError> {
         let mut levels = Vec::new();
         for level in Level::ALL {
-            let chain = self.store().chain(level).await?;
+            let chain = self.control.store().chain(level).await?;
             if chain.iter().any(|other| other.name == model.name) {
                 levels.push(level.to_string());
             }

@@ -1,0 +1,36 @@
+//! The inbox: what people say and hand over, stored before it is acknowledged, and what they were shown of it.
+
+mod intake;
+mod shown;
+mod uploads;
+
+use cloister_protocol::WorkspaceId;
+
+use crate::control::part;
+use crate::error::ControlError;
+use crate::limits::Permit;
+
+pub(crate) use intake::client_id;
+pub use intake::{IncomingMessage, Receipt};
+pub(crate) use shown::Shown;
+pub use uploads::Upload;
+pub(crate) use uploads::{Download, mime_of};
+
+part! {
+    /// The way in.
+    pub struct Inbox;
+}
+
+impl Inbox {
+    /// Whether one more connection of this person may be opened; the permit is held while it is.
+    pub fn enter_socket(
+        &self,
+        surface: &'static str,
+        workspace: WorkspaceId,
+    ) -> Result<Permit, ControlError> {
+        self.control.inner.limiter.socket(workspace).map_err(|too_much| {
+            self.control.metrics().refused(surface, too_much.reason);
+            too_much.into()
+        })
+    }
+}
