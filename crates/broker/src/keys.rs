@@ -66,7 +66,7 @@ impl KeyRing {
     async fn open(&self, name: &str) -> Result<String, KeyError> {
         let missing = || KeyError::Missing { name: name.to_owned() };
         let secret = key_secret(name).map_err(|_unfit| missing())?;
-        match self.store.open_secret(&self.keys, Owner::Platform, &secret).await {
+        match self.store.secrets().open_secret(&self.keys, Owner::Platform, &secret).await {
             Ok(opened) => Ok(String::from_utf8_lossy(opened.value.expose()).into_owned()),
             Err(SecretError::NoSecret { .. }) if self.dir.join(name).exists() => {
                 Err(KeyError::Plain { name: name.to_owned() })

@@ -9,8 +9,8 @@ async fn ring_with(value: &str) -> (tempfile::TempDir, KeyRing) {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
     let master = dir.path().join("master.key");
-    store.create_master(&master).await.unwrap();
-    let keys = store.unlock(&MasterPlace::file(&master)).await.unwrap();
+    store.secrets().create_master(&master).await.unwrap();
+    let keys = store.secrets().unlock(&MasterPlace::file(&master)).await.unwrap();
     let form = Form::Header { name: "authorization".to_owned(), template: "Bearer {}".to_owned() };
     let new = NewSecret {
         owner: Owner::Platform,
@@ -19,7 +19,7 @@ async fn ring_with(value: &str) -> (tempfile::TempDir, KeyRing) {
         value: value.to_owned().into(),
         by: "test".to_owned(),
     };
-    store.set_secret(&keys, new).await.unwrap();
+    store.secrets().set_secret(&keys, new).await.unwrap();
     let ring = KeyRing::new(store, keys, dir.path().to_owned());
     (dir, ring)
 }

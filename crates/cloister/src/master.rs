@@ -31,9 +31,9 @@ pub(crate) async fn unlock(
     })?;
     let locked = |error: SecretError| locked(&error, &place);
     if let MasterSource::File(path) = &place.current {
-        store.create_master(path).await.map_err(locked)?;
+        store.secrets().create_master(path).await.map_err(locked)?;
     }
-    store.unlock(&place).await.map_err(locked)
+    store.secrets().unlock(&place).await.map_err(locked)
 }
 
 /// What the settings say now: they may have been changed since the start.

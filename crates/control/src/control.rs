@@ -165,9 +165,9 @@ impl Control {
         self.layout().clear_run().map_err(ControlError::io(failed))?;
         self.gates().apply_allowed_proposals().await?;
         self.stops().load_stop().await?;
-        let requeued = self.store().requeue_running().await?;
-        let settled = self.store().settle_leftovers().await?;
-        let waiting = self.store().chats_with_unanswered().await?;
+        let requeued = self.store().tasks().requeue_running().await?;
+        let settled = self.store().tasks().settle_leftovers().await?;
+        let waiting = self.store().inbox().chats_with_unanswered().await?;
         if requeued > 0 || !waiting.is_empty() {
             tracing::info!(requeued, settled, chats = waiting.len(), "taking up open work");
         }
@@ -208,7 +208,7 @@ impl Control {
         if tokio::time::timeout(within, self.all_answered()).await.is_ok() {
             return;
         }
-        let late = self.store().chats_with_unanswered().await.unwrap_or_default();
+        let late = self.store().inbox().chats_with_unanswered().await.unwrap_or_default();
         let late: Vec<String> =
             late.iter().map(|(workspace, chat)| format!("{workspace} {chat}")).collect();
         tracing::warn!(
@@ -220,7 +220,7 @@ impl Control {
 
     async fn all_answered(&self) {
         loop {
-            match self.store().backlog().await {
+            match self.store().inbox().backlog().await {
                 Ok(backlog) if backlog.open == 0 => return,
                 Ok(_) => {}
                 Err(error) => tracing::warn!(

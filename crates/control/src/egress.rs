@@ -34,7 +34,7 @@ impl EgressRules {
         refused: RefusedEgress,
     ) -> Result<(), ControlError> {
         let Some(task) = who.task else { return Ok(()) };
-        let task = self.control.store().task(task).await?;
+        let task = self.control.store().tasks().task(task).await?;
         let key = format!("egress-{}-{}", task.id, refused.host);
         let frame = AgentFrame::Update(Update::Blocked {
             task: Some(task.id),
@@ -42,7 +42,8 @@ impl EgressRules {
             reason: refused.reason,
             allow: refused.rule.map(|rule| format!("/allow {rule}")),
         });
-        let told = self.control.store().notify((task.workspace, task.chat), &key, &frame).await?;
+        let told =
+            self.control.store().outbox().notify((task.workspace, task.chat), &key, &frame).await?;
         if let Some(told) = told {
             self.control.hub().say_stored(told);
         }
@@ -57,14 +58,14 @@ impl EgressRules {
         by: &str,
     ) -> Result<(Rule, bool), ControlError> {
         let rule = checked_rule(rule)?;
-        if self.control.store().egress_rules(user).await?.len() >= MAX_RULES {
+        if self.control.store().egress().egress_rules(user).await?.len() >= MAX_RULES {
             return Err(ControlError::with_fix(
                 ErrorCode::Conflict,
                 format!("there are {MAX_RULES} rules already"),
                 "remove some: /network lists them, /forbid removes one",
             ));
         }
-        let new = self.control.store().allow_egress(user, &rule.to_string(), by).await?;
+        let new = self.control.store().egress().allow_egress(user, &rule.to_string(), by).await?;
         Ok((rule, new))
     }
 
@@ -76,11 +77,11 @@ impl EgressRules {
         by: &str,
     ) -> Result<bool, ControlError> {
         // A rule that can't be read (any more) must still be removable, as it stands.
-        if self.control.store().forbid_egress(user, rule.trim(), by).await? {
+        if self.control.store().egress().forbid_egress(user, rule.trim(), by).await? {
             return Ok(true);
         }
         let rule = checked_rule(rule)?;
-        Ok(self.control.store().forbid_egress(user, &rule.to_string(), by).await?)
+        Ok(self.control.store().egress().forbid_egress(user, &rule.to_string(), by).await?)
     }
 
     pub(crate) async fn allow_host(
@@ -89,7 +90,7 @@ impl EgressRules {
         rule: &str,
         by: &str,
     ) -> Result<String, ControlError> {
-        let user = self.control.store().user_of(workspace).await?;
+        let user = self.control.store().users().user_of(workspace).await?;
         let (rule, new) = self.allow_egress(user.id, rule, by).await?;
         Ok(if new {
             format!(
@@ -107,7 +108,7 @@ impl EgressRules {
         rule: &str,
         by: &str,
     ) -> Result<String, ControlError> {
-        let user = self.control.store().user_of(workspace).await?;
+        let user = self.control.store().users().user_of(workspace).await?;
         if self.forbid_egress(user.id, rule, by).await? {
             return Ok(format!("{} is no longer allowed.", rule.trim()));
         }
@@ -119,8 +120,8 @@ impl EgressRules {
     }
 
     pub(crate) async fn network(&self, workspace: WorkspaceId) -> Result<String, ControlError> {
-        let user = self.control.store().user_of(workspace).await?;
-        let rules = self.control.store().egress_rule_list(user.id).await?;
+        let user = self.control.store().users().user_of(workspace).await?;
+        let rules = self.control.store().egress().egress_rule_list(user.id).await?;
         if rules.is_empty() {
             return Ok(
                 "Your agent's tasks reach nothing outside. /allow HOST lets them reach a host, \

@@ -24,7 +24,9 @@ impl Notices {
         text: String,
     ) -> Result<(), ControlError> {
         let frame = AgentFrame::Update(Update::Notice { text });
-        if let Some(item) = self.control.store().notify((workspace, chat), key, &frame).await? {
+        if let Some(item) =
+            self.control.store().outbox().notify((workspace, chat), key, &frame).await?
+        {
             self.control.hub().say_stored(item);
         }
         Ok(())
@@ -34,10 +36,10 @@ impl Notices {
     pub(crate) async fn keepers(&self) -> Result<Vec<User>, ControlError> {
         let mut ids: Vec<UserId> = Vec::new();
         let mut keepers = Vec::new();
-        for (name, held) in self.control.store().all_roles().await? {
+        for (name, held) in self.control.store().users().all_roles().await? {
             let everywhere = KEEPERS.contains(&held.role.as_str()) && held.scope == "platform";
             if everywhere {
-                let user = self.control.store().user(&name).await?;
+                let user = self.control.store().users().user(&name).await?;
                 if !ids.contains(&user.id) {
                     ids.push(user.id);
                     keepers.push(user);
@@ -53,7 +55,7 @@ impl Notices {
         key: &str,
         text: String,
     ) -> Result<(), ControlError> {
-        self.control.store().ensure_first_chat(user.workspace).await?;
+        self.control.store().chats().ensure_first_chat(user.workspace).await?;
         self.tell_once(user.workspace, ChatId::from_number(1), key, text).await
     }
 }

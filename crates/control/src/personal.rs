@@ -31,7 +31,7 @@ part! {
 impl PersonalData {
     /// What there is of a person.
     pub async fn personal_inventory(&self, user: &User) -> Result<PersonalInventory, ControlError> {
-        let records = self.control.store().personal_kinds().await?;
+        let records = self.control.store().platform().personal_kinds().await?;
         let failed = "the workspace could not be listed";
         let tree = self.control.layout().tree(user.workspace).map_err(ControlError::io(failed))?;
         let found = tokio::task::spawn_blocking(move || tree.inventory())
@@ -74,17 +74,17 @@ impl PersonalData {
             why: why.to_owned(),
         };
         // Nothing new begins.
-        self.control.store().end_sessions(user.id, by).await?;
+        self.control.store().users().end_sessions(user.id, by).await?;
         self.control.tasks().cancel_tasks(user.workspace, None, "an erasure").await?;
         self.control.cells().stop_cell(user.workspace).await;
-        let objects = self.control.store().personal_objects(user.id).await?;
+        let objects = self.control.store().platform().personal_objects(user.id).await?;
         for object in &objects {
             remove(|| std::fs::remove_file(self.control.layout().objects().join(object)))?;
         }
         self.remove_workspace(user).await?;
         self.forget_versions(user).await?;
         let mut audit_entries = self.control.audit().erase_audit(&erasure).await?;
-        let records = self.control.store().erase_records(user.id, by).await?;
+        let records = self.control.store().platform().erase_records(user.id, by).await?;
         // What the erasure itself recorded.
         audit_entries += self.control.audit().erase_audit(&erasure).await?;
         Ok(Erased { user: user.id.to_string(), records, audit_entries })
@@ -93,7 +93,7 @@ impl PersonalData {
     /// What the person is called in entries of the platform's chain.
     async fn names_of(&self, user: &User) -> Result<Vec<String>, ControlError> {
         let mut names = vec![user.name.to_string()];
-        for identity in self.control.store().identities_of(user.id).await? {
+        for identity in self.control.store().users().identities_of(user.id).await? {
             let account = identity.account;
             names.push(format!("{} {}", account.surface, account.external_id));
             names.extend([account.external_id, account.display_name]);

@@ -26,12 +26,12 @@ part! {
 impl Secrets {
     /// Names and bindings of an owner's secrets, never values.
     pub async fn list(&self, owner: Owner) -> Result<Vec<SecretInfo>, ControlError> {
-        Ok(self.control.store().secrets(owner).await?)
+        Ok(self.control.store().secrets().of(owner).await?)
     }
 
     /// Sets a secret; what it was before is gone.
     pub async fn set_secret(&self, new: NewSecret) -> Result<SecretInfo, ControlError> {
-        let there = self.control.store().secrets(new.owner).await?;
+        let there = self.control.store().secrets().of(new.owner).await?;
         if there.len() >= MOST_SECRETS && there.iter().all(|secret| secret.name != new.name) {
             let message = format!("{} has {MOST_SECRETS} secrets already", new.owner);
             return Err(ControlError::with_fix(
@@ -40,7 +40,7 @@ impl Secrets {
                 "`cloister secret rm NAME` removes one",
             ));
         }
-        Ok(self.control.store().set_secret(self.control.keys(), new).await?)
+        Ok(self.control.store().secrets().set_secret(self.control.keys(), new).await?)
     }
 
     /// Gives a secret a new value; the old one is still known for the time of grace.
@@ -59,6 +59,7 @@ impl Secrets {
         Ok(self
             .control
             .store()
+            .secrets()
             .rotate_secret(self.control.keys(), whose, value, grace_ms, by)
             .await?)
     }
@@ -70,7 +71,12 @@ impl Secrets {
         binding: Binding,
         by: &str,
     ) -> Result<SecretInfo, ControlError> {
-        Ok(self.control.store().rebind_secret(self.control.keys(), whose, binding, by).await?)
+        Ok(self
+            .control
+            .store()
+            .secrets()
+            .rebind_secret(self.control.keys(), whose, binding, by)
+            .await?)
     }
 
     pub async fn remove_secret(
@@ -78,7 +84,7 @@ impl Secrets {
         (owner, name): (Owner, &SecretName),
         by: &str,
     ) -> Result<(), ControlError> {
-        Ok(self.control.store().remove_secret(owner, name, by).await?)
+        Ok(self.control.store().secrets().remove_secret(owner, name, by).await?)
     }
 
     /// Replaces the master key while all goes on: by the one that the settings name, or by a new one in the
@@ -91,14 +97,22 @@ impl Secrets {
         let (place, named) = (self.control.inner.parts.master)()?;
         match (&place.current, &place.incoming) {
             (MasterSource::File(path), _) if !named => {
-                let done =
-                    self.control.store().rotate_master_file(self.control.keys(), path, by).await?;
+                let done = self
+                    .control
+                    .store()
+                    .secrets()
+                    .rotate_master_file(self.control.keys(), path, by)
+                    .await?;
                 Ok((done, None))
             }
             (_, Some(next)) if named => {
                 let key = self.load_master(next.clone()).await?;
-                let done =
-                    self.control.store().rotate_master_to(self.control.keys(), key, by).await?;
+                let done = self
+                    .control
+                    .store()
+                    .secrets()
+                    .rotate_master_to(self.control.keys(), key, by)
+                    .await?;
                 self.control.keys().drop_others();
                 let next = "in cloister.toml, under [secrets], give next_file or next_command the name \
                             master_file or master_command, in the place of the one that is there";

@@ -64,11 +64,11 @@ impl Stops {
 
     /// The stop that is in force.
     pub async fn emergency_stop(&self) -> Result<Option<Stop>, ControlError> {
-        Ok(self.control.store().open_stop().await?)
+        Ok(self.control.store().platform().open_stop().await?)
     }
 
     pub(crate) async fn load_stop(&self) -> Result<(), ControlError> {
-        let stop = self.control.store().open_stop().await?;
+        let stop = self.control.store().platform().open_stop().await?;
         if let Some(stop) = &stop {
             tracing::warn!(by = stop.stopped_by, reason = stop.reason, "everything is stopped");
         }
@@ -81,7 +81,7 @@ impl Stops {
         self.control.inner.stopped.in_force.store(true, Ordering::SeqCst);
         let ended = self.end_executors().await;
         let reason: String = reason.trim().chars().take(MAX_REASON).collect();
-        let stopped = self.control.store().stop_all(by, &reason).await?;
+        let stopped = self.control.store().platform().stop_all(by, &reason).await?;
         let (stop, is_new) = match stopped {
             Stopped::Now(stop) => (stop, true),
             Stopped::Before(stop) => (stop, false),
@@ -127,7 +127,7 @@ impl Stops {
 
     /// Lets everything go on; what was stopped, if something was.
     pub async fn release_all(&self, by: &str) -> Result<Option<Stop>, ControlError> {
-        let released = self.control.store().release_all(by).await?;
+        let released = self.control.store().platform().release_all(by).await?;
         self.control.inner.stopped.set(None);
         if released.is_some() {
             tracing::warn!(by, "everything goes on");
@@ -136,7 +136,7 @@ impl Stops {
             let text = format!("Everything goes on: released by {by}.");
             self.control.admin_hubs().tell_all_hubs(&format!("release-{}", stop.id), &text).await;
         }
-        for chat in self.control.store().chats_with_unanswered().await? {
+        for chat in self.control.store().inbox().chats_with_unanswered().await? {
             self.control.cells().poke(chat, Poke::Inbox);
         }
         self.control.inner.task_signal.notify_one();

@@ -41,7 +41,7 @@ impl<'a> Telegram<'a> {
             settings: serde_json::json!({}),
             by: "root".into(),
         };
-        world.store().put_connector(&new).await.unwrap()
+        world.store().conversations().put_connector(&new).await.unwrap()
     }
 
     /// Makes the group a context of the club.
@@ -107,7 +107,8 @@ impl<'a> Telegram<'a> {
             self.hears(ADA_THERE, Heard::Direct(ADA_THERE), (id, text)).await.unwrap();
         let workspace = self.world.ada.workspace;
         for _ in 0..400 {
-            let rows = self.world.store().outbox_of_turn(workspace, &receipt.turn).await.unwrap();
+            let rows =
+                self.world.store().outbox().outbox_of_turn(workspace, &receipt.turn).await.unwrap();
             let end = rows.into_iter().find_map(|row| match row.frame {
                 AgentFrame::End(end) => Some(end.text),
                 _ => None,

@@ -128,7 +128,7 @@ impl World {
             settings: serde_json::json!({}),
             by: "root".into(),
         };
-        let connector = store.put_connector(&new).await.unwrap();
+        let connector = store.conversations().put_connector(&new).await.unwrap();
         Self { dir, control, root, ada, bob, club, connector }
     }
 
@@ -184,7 +184,7 @@ impl World {
             kind: ConversationKind::Room,
             user: Some(user.id),
         };
-        self.store().put_conversation(&new).await.unwrap()
+        self.store().conversations().put_conversation(&new).await.unwrap()
     }
 
     /// A message as it was stored; none: on the web.
@@ -210,7 +210,7 @@ impl World {
             heard_in: conversation
                 .map(|conversation| HeardIn { conversation: conversation.id, origin: None }),
         };
-        self.store().accept(inbound).await.unwrap().item
+        self.store().inbox().accept(inbound).await.unwrap().item
     }
 
     /// A question that waits in a chat, for what somebody's task wants.
@@ -251,7 +251,7 @@ impl World {
         };
         static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let key = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed).to_string();
-        let task = self.store().delegate(task, "test", &key).await.unwrap().id;
+        let task = self.store().tasks().delegate(task, "test", &key).await.unwrap().id;
         let question = NewApproval {
             workspace,
             chat,
@@ -274,14 +274,14 @@ impl World {
             raise: None,
             park: false,
         };
-        self.store().ask(question).await.unwrap().approval.id
+        self.store().approvals().ask(question).await.unwrap().approval.id
     }
 }
 
 async fn add(control: &Control, name: &str) -> User {
     let limits = control.users().limits();
-    let user = control.store().add_user(&name.parse().unwrap(), limits).await.unwrap();
-    control.store().ensure_first_chat(user.workspace).await.unwrap();
+    let user = control.store().users().add_user(&name.parse().unwrap(), limits).await.unwrap();
+    control.store().chats().ensure_first_chat(user.workspace).await.unwrap();
     user
 }
 
@@ -298,9 +298,9 @@ async fn open(
     let store = Store::open_with(&layout.database(), StoreOptions { readers: 1 }).await.unwrap();
     let master = dir.path().join("master.key");
     if new {
-        store.create_master(&master).await.unwrap();
+        store.secrets().create_master(&master).await.unwrap();
     }
-    let keys = store.unlock(&MasterPlace::file(&master)).await.unwrap();
+    let keys = store.secrets().unlock(&MasterPlace::file(&master)).await.unwrap();
     Control::new(Parts {
         store,
         layout,

@@ -9,9 +9,10 @@ use cloister_protocol::{AgentFrame, ChatId, Update, UserId};
 
 use crate::connectors::ConnectorId;
 use crate::conversations::{Conversation, ConversationId, ConversationKind};
-use crate::db::{Store, Tx};
+use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt};
 use crate::inbox::InboxItem;
+use crate::outbox::Outbox;
 use crate::outbox::OutboxItem;
 use crate::{audit, forgetting};
 
@@ -91,20 +92,24 @@ const PUSH: &str = "\
     SELECT ?1, ?2, ?3, coalesce(max(seq) + 1, 0), ?4, ?5, ?6 \
     FROM outbox WHERE workspace_id = ?1 AND turn = ?3 RETURNING id";
 
-impl Store {
+impl Outbox {
     /// Every admin hub whose conversation is still there.
     pub async fn admin_hubs(&self) -> Result<Vec<AdminHub>, StoreError> {
         let rows: Vec<(i64, String, String, i64, i64)> = sqlx::query_as(
             "SELECT id, surface, account, admin_hub, mirrored_to FROM connectors \
              WHERE admin_hub IS NOT NULL ORDER BY id",
         )
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("list admin hubs")?;
         let mut hubs = Vec::new();
         for (id, surface, account, hub, mirrored_to) in rows {
             let connector = ConnectorId::from_number(id);
-            let there = self.conversation_by_id(ConversationId::from_number(hub)).await?;
+            let there = self
+                .store
+                .conversations()
+                .conversation_by_id(ConversationId::from_number(hub))
+                .await?;
             let is_hub = |found: &Conversation| {
                 found.connector == connector && found.kind == ConversationKind::Shared
             };
@@ -124,7 +129,7 @@ impl Store {
         by: &str,
     ) -> Result<bool, StoreError> {
         let id = hub.map(|hub| hub.id.number());
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         let before: Option<Option<i64>> =
             sqlx::query_scalar("SELECT admin_hub FROM connectors WHERE id = ?")
                 .bind(connector.number())
@@ -155,7 +160,7 @@ impl Store {
         let what = if hub.is_some() { "admin_hub.enable" } else { "admin_hub.disable" };
         let place = hub.and_then(|hub| hub.external_id.as_deref()).unwrap_or_default();
         let entry = audit::Entry::new(by, what, connector).with(place);
-        audit::record(&mut tx, self.clock.now_ms(), entry).await?;
+        audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         tx.commit().await.tried("keep an admin hub")?;
         Ok(true)
     }
@@ -168,7 +173,7 @@ impl Store {
         most: u32,
     ) -> Result<(Vec<Exchange>, i64), StoreError> {
         let newest: Option<i64> = sqlx::query_scalar("SELECT max(id) FROM outbox")
-            .fetch_one(self.reader())
+            .fetch_one(self.store.reader())
             .await
             .tried("find the newest row")?;
         let newest = newest.unwrap_or(0).max(hub.mirrored_to);
@@ -180,7 +185,7 @@ impl Store {
             .bind(hub.mirrored_to)
             .bind(newest)
             .bind(most)
-            .fetch_all(self.reader())
+            .fetch_all(self.store.reader())
             .await
             .tried("list what was said")?;
         let all = rows.len() < usize::try_from(most).unwrap_or(usize::MAX);
@@ -197,11 +202,11 @@ impl Store {
     pub async fn began_with(&self, reported: i64) -> Result<Option<InboxItem>, StoreError> {
         let id: Option<i64> = sqlx::query_scalar(BEGAN_WITH)
             .bind(reported)
-            .fetch_optional(self.reader())
+            .fetch_optional(self.store.reader())
             .await
             .tried("find what a task began with")?;
         match id {
-            Some(id) => self.inbox_item(id).await,
+            Some(id) => self.store.inbox().inbox_item(id).await,
             None => Ok(None),
         }
     }
@@ -213,8 +218,8 @@ impl Store {
         up_to: i64,
         shown: &[Mirrored],
     ) -> Result<Vec<OutboxItem>, StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
         let moved = sqlx::query(
             "UPDATE connectors SET mirrored_to = ?2 WHERE id = ?1 AND mirrored_to < ?2 AND admin_hub = ?3",
         )
@@ -253,7 +258,7 @@ impl Store {
         sqlx::query_scalar("SELECT told_at FROM mirror_told WHERE conversation = ? AND user_id = ?")
             .bind(hub.conversation.id.number())
             .bind(user.number())
-            .fetch_optional(self.reader())
+            .fetch_optional(self.store.reader())
             .await
             .tried("find who knows of an admin hub")
     }
@@ -266,8 +271,8 @@ impl Store {
         where_they_are: &Conversation,
         text: &str,
     ) -> Result<Option<OutboxItem>, StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
         let new = sqlx::query(
             "INSERT INTO mirror_told (conversation, user_id, told_at) VALUES (?, ?, ?) \
              ON CONFLICT DO NOTHING",
@@ -295,7 +300,7 @@ impl Store {
         text: &str,
     ) -> Result<Option<OutboxItem>, StoreError> {
         let turn = format!("hub-{key}");
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         let known: bool = sqlx::query_scalar(
             "SELECT EXISTS (SELECT 1 FROM outbox WHERE workspace_id = ? AND turn = ? AND conversation = ?)",
         )
@@ -308,7 +313,7 @@ impl Store {
         if known {
             return Ok(None);
         }
-        let item = push(&mut tx, &hub.conversation, &turn, text, self.clock.now_ms()).await?;
+        let item = push(&mut tx, &hub.conversation, &turn, text, self.store.clock.now_ms()).await?;
         tx.commit().await.tried("tell an admin hub")?;
         Ok(Some(item))
     }
@@ -317,7 +322,7 @@ impl Store {
     pub async fn troubles(&self) -> Result<Vec<Trouble>, StoreError> {
         let rows: Vec<(i64, String, String, Option<String>)> =
             sqlx::query_as("SELECT id, surface, account, trouble_told FROM connectors ORDER BY id")
-                .fetch_all(self.reader())
+                .fetch_all(self.store.reader())
                 .await
                 .tried("list what operators know")?;
         let trouble = |(id, surface, account, told)| Trouble {
@@ -337,8 +342,8 @@ impl Store {
         hubs: &[AdminHub],
         text: &str,
     ) -> Result<Vec<OutboxItem>, StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
         let changed = sqlx::query(
             "UPDATE connectors SET trouble_told = ?2 WHERE id = ?1 AND trouble_told IS NOT ?2",
         )

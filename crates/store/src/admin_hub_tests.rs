@@ -3,6 +3,7 @@ use cloister_protocol::{End, TurnId, Usage, WorkspaceId};
 use super::*;
 use crate::connectors::NewConnector;
 use crate::conversations::NewConversation;
+use crate::db::Store;
 use crate::inbox::{HeardIn, Inbound};
 use crate::users::{AccountKind, User, UserLimits};
 
@@ -32,18 +33,19 @@ async fn conversation(
         kind,
         user,
     };
-    store.put_conversation(&new).await.unwrap()
+    store.conversations().put_conversation(&new).await.unwrap()
 }
 
 async fn world() -> World {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
-    store.add_user(&"root".parse().unwrap(), LIMITS).await.unwrap();
-    let ada = store.add_user(&"ada".parse().unwrap(), LIMITS).await.unwrap();
+    store.users().add_user(&"root".parse().unwrap(), LIMITS).await.unwrap();
+    let ada = store.users().add_user(&"ada".parse().unwrap(), LIMITS).await.unwrap();
     let name = "club".parse().unwrap();
-    let club = store.add_account(&name, AccountKind::Community, LIMITS, "root").await.unwrap();
+    let club =
+        store.users().add_account(&name, AccountKind::Community, LIMITS, "root").await.unwrap();
     for workspace in [ada.workspace, club.workspace] {
-        store.ensure_first_chat(workspace).await.unwrap();
+        store.chats().ensure_first_chat(workspace).await.unwrap();
     }
     let new = NewConnector {
         surface: "telegram".into(),
@@ -52,11 +54,11 @@ async fn world() -> World {
         settings: serde_json::json!({}),
         by: "root".into(),
     };
-    let connector = store.put_connector(&new).await.unwrap().id;
+    let connector = store.conversations().put_connector(&new).await.unwrap().id;
     let alone = conversation(&store, connector, ada.workspace, Some(ada.id)).await;
     let room = conversation(&store, connector, club.workspace, None).await;
-    assert!(store.set_admin_hub(connector, Some(&room), "root").await.unwrap());
-    let hub = store.admin_hubs().await.unwrap().remove(0);
+    assert!(store.outbox().set_admin_hub(connector, Some(&room), "root").await.unwrap());
+    let hub = store.outbox().admin_hubs().await.unwrap().remove(0);
     World { _dir: dir, store, ada, hub, alone }
 }
 
@@ -74,7 +76,7 @@ impl World {
             },
             heard_in: Some(HeardIn { conversation: self.alone.id, origin: None }),
         };
-        let row = self.store.accept(inbound).await.unwrap().item;
+        let row = self.store.inbox().accept(inbound).await.unwrap().item;
         let turn = TurnId::of_trigger(&row.trigger().unwrap());
         let end = AgentFrame::End(End {
             turn: turn.clone(),
@@ -84,11 +86,11 @@ impl World {
             error: None,
         });
         let chat = (self.ada.workspace, C1);
-        self.store.end_turn(row.id, chat, &turn, Some(&end)).await.unwrap();
+        self.store.outbox().end_turn(row.id, chat, &turn, Some(&end)).await.unwrap();
     }
 
     async fn hub_now(&self) -> AdminHub {
-        self.store.admin_hubs().await.unwrap().remove(0)
+        self.store.outbox().admin_hubs().await.unwrap().remove(0)
     }
 }
 
@@ -98,11 +100,11 @@ async fn an_exchange_is_shown_once() {
     let world = world().await;
     world.exchange("one").await;
     world.exchange("two").await;
-    let (found, up_to) = world.store.exchanges(&world.hub, 10).await.unwrap();
+    let (found, up_to) = world.store.outbox().exchanges(&world.hub, 10).await.unwrap();
     let said: Vec<&str> = found.iter().map(|exchange| exchange.answer.as_str()).collect();
     assert_eq!(said, ["the answer to one", "the answer to two"]);
     assert!(found.iter().all(|exchange| exchange.user == world.ada.id));
-    let (first, first_up_to) = world.store.exchanges(&world.hub, 1).await.unwrap();
+    let (first, first_up_to) = world.store.outbox().exchanges(&world.hub, 1).await.unwrap();
     assert_eq!((first.len(), first_up_to), (1, found[0].row), "the rest is for later");
 
     let shown: Vec<Mirrored> = found
@@ -113,17 +115,20 @@ async fn an_exchange_is_shown_once() {
             text: exchange.answer.clone(),
         })
         .collect();
-    assert_eq!(world.store.mirror(&world.hub, up_to, &shown).await.unwrap().len(), 2);
-    assert!(world.store.mirror(&world.hub, up_to, &shown).await.unwrap().is_empty(), "twice");
-    let (left, _) = world.store.exchanges(&world.hub_now().await, 10).await.unwrap();
+    assert_eq!(world.store.outbox().mirror(&world.hub, up_to, &shown).await.unwrap().len(), 2);
+    assert!(
+        world.store.outbox().mirror(&world.hub, up_to, &shown).await.unwrap().is_empty(),
+        "twice"
+    );
+    let (left, _) = world.store.outbox().exchanges(&world.hub_now().await, 10).await.unwrap();
     assert!(left.is_empty(), "{left:?}");
-    assert_eq!(world.store.to_tell(world.hub.conversation.id).await.unwrap().len(), 2);
+    assert_eq!(world.store.outbox().to_tell(world.hub.conversation.id).await.unwrap().len(), 2);
 
-    world.store.set_admin_hub(world.hub.connector, None, "root").await.unwrap();
+    world.store.outbox().set_admin_hub(world.hub.connector, None, "root").await.unwrap();
     world.exchange("three").await;
-    let (late, up_to) = world.store.exchanges(&world.hub, 10).await.unwrap();
+    let (late, up_to) = world.store.outbox().exchanges(&world.hub, 10).await.unwrap();
     let shown = [Mirrored { user: world.ada.id, row: late[0].row, text: "three".into() }];
-    let told = world.store.mirror(&world.hub, up_to, &shown).await.unwrap();
+    let told = world.store.outbox().mirror(&world.hub, up_to, &shown).await.unwrap();
     assert!(told.is_empty(), "it is no hub any more");
 }
 
@@ -133,19 +138,23 @@ async fn mirrored_words_go_with_whose_they_are() {
     let world = world().await;
     world.exchange("my own words").await;
     let text = "you are mirrored";
-    let told = world.store.tell_of_mirror(&world.hub, world.ada.id, &world.alone, text).await;
+    let told =
+        world.store.outbox().tell_of_mirror(&world.hub, world.ada.id, &world.alone, text).await;
     assert!(told.unwrap().is_some());
-    let again = world.store.tell_of_mirror(&world.hub, world.ada.id, &world.alone, text).await;
+    let again =
+        world.store.outbox().tell_of_mirror(&world.hub, world.ada.id, &world.alone, text).await;
     assert!(again.unwrap().is_none(), "once");
-    let (found, up_to) = world.store.exchanges(&world.hub, 10).await.unwrap();
+    let (found, up_to) = world.store.outbox().exchanges(&world.hub, 10).await.unwrap();
     let shown = [Mirrored { user: world.ada.id, row: found[0].row, text: "my own words".into() }];
-    world.store.mirror(&world.hub, up_to, &shown).await.unwrap();
-    world.store.tell_hub(&world.hub, "stop-1", "stopped").await.unwrap().unwrap();
-    assert!(world.store.tell_hub(&world.hub, "stop-1", "stopped").await.unwrap().is_none());
-    assert_eq!(world.store.to_tell(world.hub.conversation.id).await.unwrap().len(), 2);
+    world.store.outbox().mirror(&world.hub, up_to, &shown).await.unwrap();
+    world.store.outbox().tell_hub(&world.hub, "stop-1", "stopped").await.unwrap().unwrap();
+    assert!(
+        world.store.outbox().tell_hub(&world.hub, "stop-1", "stopped").await.unwrap().is_none()
+    );
+    assert_eq!(world.store.outbox().to_tell(world.hub.conversation.id).await.unwrap().len(), 2);
 
-    world.store.erase_records(world.ada.id, "root").await.unwrap();
-    let left = world.store.to_tell(world.hub.conversation.id).await.unwrap();
+    world.store.platform().erase_records(world.ada.id, "root").await.unwrap();
+    let left = world.store.outbox().to_tell(world.hub.conversation.id).await.unwrap();
     assert_eq!(left.len(), 1);
     assert!(!format!("{left:?}").contains("my own words"), "{left:?}");
 }
@@ -154,11 +163,11 @@ async fn mirrored_words_go_with_whose_they_are() {
 #[tokio::test]
 async fn a_hub_that_is_gone_is_none() {
     let world = world().await;
-    world.store.tell_of_mirror(&world.hub, world.ada.id, &world.alone, "x").await.unwrap();
-    world.store.forget_conversation(world.hub.conversation.id).await.unwrap();
-    assert!(world.store.admin_hubs().await.unwrap().is_empty());
-    world.store.remove_connector(world.hub.connector, "root").await.unwrap();
-    assert!(world.store.troubles().await.unwrap().is_empty());
+    world.store.outbox().tell_of_mirror(&world.hub, world.ada.id, &world.alone, "x").await.unwrap();
+    world.store.conversations().forget_conversation(world.hub.conversation.id).await.unwrap();
+    assert!(world.store.outbox().admin_hubs().await.unwrap().is_empty());
+    world.store.conversations().remove_connector(world.hub.connector, "root").await.unwrap();
+    assert!(world.store.outbox().troubles().await.unwrap().is_empty());
 }
 
 /// I3: what waits to be shown in a hub is told nowhere once it is none any more: not there, not in another hub, and
@@ -170,21 +179,22 @@ async fn what_waits_for_a_hub_ends_with_it() {
         let place = world.hub.conversation.clone();
         let (hub, chat) = (place.id, (place.workspace, place.chat));
         world.exchange("my own words").await;
-        let (found, up_to) = world.store.exchanges(&world.hub, 10).await.unwrap();
+        let (found, up_to) = world.store.outbox().exchanges(&world.hub, 10).await.unwrap();
         let shown = [Mirrored { user: world.ada.id, row: found[0].row, text: "words".into() }];
-        world.store.mirror(&world.hub, up_to, &shown).await.unwrap();
-        let told = world.store.tell_hub(&world.hub, "stop-1", "stopped").await.unwrap().unwrap();
-        assert!(world.store.is_to_tell(hub, told.id).await.unwrap());
+        world.store.outbox().mirror(&world.hub, up_to, &shown).await.unwrap();
+        let told =
+            world.store.outbox().tell_hub(&world.hub, "stop-1", "stopped").await.unwrap().unwrap();
+        assert!(world.store.outbox().is_to_tell(hub, told.id).await.unwrap());
         if forgotten {
-            world.store.forget_conversation(hub).await.unwrap();
+            world.store.conversations().forget_conversation(hub).await.unwrap();
         } else {
-            world.store.set_admin_hub(place.connector, None, "root").await.unwrap();
+            world.store.outbox().set_admin_hub(place.connector, None, "root").await.unwrap();
         }
-        assert!(!world.store.is_to_tell(hub, told.id).await.unwrap());
-        assert!(world.store.to_tell(hub).await.unwrap().is_empty());
-        let web = world.store.undelivered(chat.0, chat.1).await.unwrap();
+        assert!(!world.store.outbox().is_to_tell(hub, told.id).await.unwrap());
+        assert!(world.store.outbox().to_tell(hub).await.unwrap().is_empty());
+        let web = world.store.outbox().undelivered(chat.0, chat.1).await.unwrap();
         assert!(web.is_empty(), "{web:?}");
-        let own = world.store.to_tell(world.alone.id).await.unwrap();
+        let own = world.store.outbox().to_tell(world.alone.id).await.unwrap();
         assert_eq!(own.len(), 1, "what the person is told stays");
     }
 }

@@ -5,8 +5,9 @@ use cloister_protocol::{Answer, ApprovalId, TaskId, UserId, WorkspaceId};
 
 use crate::approvals::{self, Approval, ApprovalKind, ApprovalState};
 use crate::audit;
-use crate::db::{Store, Tx};
+use crate::db::Tx;
 use crate::error::{StoreError, Tried};
+use crate::inbox::Inbox;
 use crate::raises;
 
 /// One person's answer to what they saw.
@@ -58,15 +59,15 @@ pub enum Answered {
     Refused(AnswerRefused),
 }
 
-impl Store {
+impl Inbox {
     /// Takes an answer. `settle` says what the answers of so many people come to.
     pub async fn answer(
         &self,
         given: &Given,
         settle: impl Fn(u8, &[(UserId, Answer)]) -> Standing + Send,
     ) -> Result<Answered, StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
         let pending = match look(&mut tx, given).await? {
             Ok(pending) => pending,
             Err(refused) => {

@@ -7,7 +7,7 @@ pub use cloister_protocol::surface::ApprovalState;
 use cloister_protocol::{AgentFrame, Answer, ApprovalId, Ask, ChatId, TaskId, UserId, WorkspaceId};
 
 use crate::audit;
-use crate::db::{Store, Tx};
+use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt, not_found};
 use crate::outbox::{self, OutboxItem};
 use crate::raises::Raise;
@@ -261,12 +261,17 @@ pub(crate) async fn refuse_flood(tx: &mut Tx, new: &NewApproval) -> Result<(), S
     Ok(())
 }
 
-impl Store {
+table! {
+    /// Questions, grants, and what is known of content.
+    pub struct Approvals;
+}
+
+impl Approvals {
     /// Asks people, unless the same was asked before and still says something: it waits, it was
     /// denied, or it was allowed and that has not been used up.
     pub async fn ask(&self, new: NewApproval) -> Result<Asked, StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
         let known = known(&mut tx, &new).await?;
         let (approval, told) = match known {
             Some(approval) => (approval, None),
@@ -296,7 +301,7 @@ impl Store {
         let row: Option<Row> =
             sqlx::query_as(sqlx::AssertSqlSafe(format!("{SELECT} WHERE id = ?")))
                 .bind(id.number())
-                .fetch_optional(self.reader())
+                .fetch_optional(self.store.reader())
                 .await
                 .tried("find an approval")?;
         row.ok_or_else(|| not_found("approval", id))?.into_approval()
@@ -307,7 +312,7 @@ impl Store {
         let rows: Vec<Row> =
             sqlx::query_as(sqlx::AssertSqlSafe(format!("{SELECT} WHERE task_id = ? ORDER BY id")))
                 .bind(task.number())
-                .fetch_all(self.reader())
+                .fetch_all(self.store.reader())
                 .await
                 .tried("list the approvals of a task")?;
         rows.into_iter().map(Row::into_approval).collect()
@@ -320,7 +325,7 @@ impl Store {
              AND state = 'allowed')",
         )
         .bind(task.number())
-        .fetch_one(self.reader())
+        .fetch_one(self.store.reader())
         .await
         .tried("look for an approval")
     }
@@ -333,7 +338,7 @@ impl Store {
             "{SELECT} WHERE workspace_id = ? AND state = 'pending' ORDER BY id"
         )))
         .bind(workspace.number())
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("list approvals")?;
         rows.into_iter().map(Row::into_approval).collect()
@@ -345,7 +350,7 @@ impl Store {
             "{SELECT} WHERE state = 'pending' ORDER BY id LIMIT ?"
         )))
         .bind(most)
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("list what waits everywhere")?;
         rows.into_iter().map(Row::into_approval).collect()
@@ -354,14 +359,14 @@ impl Store {
     /// How many questions wait for people.
     pub async fn count_pending_approvals(&self) -> Result<i64, StoreError> {
         sqlx::query_scalar("SELECT count(*) FROM approvals WHERE state = 'pending'")
-            .fetch_one(self.reader())
+            .fetch_one(self.store.reader())
             .await
             .tried("count what waits for people")
     }
 
     /// Lets a task wait if something that it asked is unanswered; whether it does.
     pub async fn park(&self, task: TaskId) -> Result<bool, StoreError> {
-        let mut tx = self.begin_one().await?;
+        let mut tx = self.store.begin_one().await?;
         let done = sqlx::query(
             "UPDATE tasks SET state = 'waiting', attempts = 0 WHERE id = ?1 AND state = 'running' \
              AND EXISTS (SELECT 1 FROM approvals WHERE task_id = ?1 AND state = 'pending')",
@@ -379,7 +384,7 @@ impl Store {
         let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(format!(
             "{SELECT} WHERE kind = 'proposal' AND state = 'allowed' AND applied_at IS NULL ORDER BY id"
         )))
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("list allowed proposals")?;
         rows.into_iter().map(Row::into_approval).collect()
@@ -387,9 +392,9 @@ impl Store {
 
     /// An allowed proposal is dealt with.
     pub async fn proposal_applied(&self, id: ApprovalId) -> Result<(), StoreError> {
-        let mut tx = self.begin_one().await?;
+        let mut tx = self.store.begin_one().await?;
         sqlx::query("UPDATE approvals SET applied_at = ? WHERE id = ? AND applied_at IS NULL")
-            .bind(self.clock.now_ms())
+            .bind(self.store.clock.now_ms())
             .bind(id.number())
             .execute(&mut *tx)
             .await

@@ -2,8 +2,8 @@
 
 use cloister_protocol::{AgentFrame, ChatId, SendFile, WorkspaceId};
 
-use crate::db::Store;
 use crate::error::{StoreError, Tried, not_found};
+use crate::outbox::Outbox;
 use crate::outbox::{self, OutboxItem};
 use crate::{audit, requests};
 
@@ -17,14 +17,14 @@ pub struct Artifact {
 
 from_row!(Artifact { id, name, mime, size });
 
-impl Store {
+impl Outbox {
     /// The answer to a file request that was carried out before.
     pub async fn sent_before(
         &self,
         scope: &str,
         request: &str,
     ) -> Result<Option<SendFile>, StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         requests::answered(&mut tx, scope, request).await
     }
 
@@ -37,8 +37,8 @@ impl Store {
         (file, print): (&SendFile, &audit::Fingerprint),
         request: (&str, &str),
     ) -> Result<OutboxItem, StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
         sqlx::query(
             "INSERT INTO artifacts (id, workspace_id, name, mime, size, created_at) VALUES (?, ?, ?, ?, ?, ?)",
         )
@@ -67,7 +67,7 @@ impl Store {
         )
         .bind(id)
         .bind(workspace.number())
-        .fetch_optional(self.reader())
+        .fetch_optional(self.store.reader())
         .await
         .tried("find an artifact")?;
         row.ok_or_else(|| not_found("file", id))

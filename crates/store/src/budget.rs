@@ -10,9 +10,10 @@ use std::fmt;
 use cloister_protocol::{TaskId, Usage, UserId};
 
 use crate::audit;
-use crate::db::{Store, Tx};
+use crate::db::Tx;
 use crate::error::{StoreError, Tried, not_found};
 use crate::readers::Reader;
+use crate::tasks::Tasks;
 use cloister_protocol::Level;
 
 /// An amount of money as people read it.
@@ -167,7 +168,7 @@ const RESERVE: &str = "\
 /// How often a reservation is tried again that was refused and would fit a moment later.
 const RESERVE_ROUNDS: u32 = 4;
 
-impl Store {
+impl Tasks {
     /// Holds `amount` for one call and records the call, or says which limit it would pass.
     pub async fn reserve(
         &self,
@@ -177,9 +178,9 @@ impl Store {
         let NewCall { user, task, level, model, entry } = call;
         let (user, task) = (*user, *task);
         let amount = amount.max(0);
-        let day = self.clock.today();
+        let day = self.store.clock.today();
         for _ in 0..RESERVE_ROUNDS {
-            let mut tx = self.begin_turn().await?;
+            let mut tx = self.store.begin_turn().await?;
             let ids: Vec<i64> = sqlx::query_scalar(RESERVE)
                 .bind(user.number())
                 .bind(task.map(TaskId::number))
@@ -187,12 +188,12 @@ impl Store {
                 .bind(level.as_str())
                 .bind(*model)
                 .bind(amount)
-                .bind(self.clock.now_ms())
+                .bind(self.store.clock.now_ms())
                 .fetch_all(&mut *tx)
                 .await
                 .tried("reserve the cost of a call")?;
             if !ids.is_empty() {
-                audit::record(&mut tx, self.clock.now_ms(), entry.clone()).await?;
+                audit::record(&mut tx, self.store.clock.now_ms(), entry.clone()).await?;
             }
             tx.commit().await.tried("reserve the cost of a call")?;
             if let Some(&id) = ids.first() {
@@ -214,12 +215,12 @@ impl Store {
         day: &str,
         amount: i64,
     ) -> Result<Option<OverBudget>, StoreError> {
-        let state = day_state(self.reader(), user, day).await?;
+        let state = day_state(self.store.reader(), user, day).await?;
         if let Some(over) = state.refuse(BudgetKind::Day, amount) {
             return Ok(Some(over));
         }
         let Some(task) = task else { return Ok(None) };
-        let states = task_states(self.reader(), user, task).await?;
+        let states = task_states(self.store.reader(), user, task).await?;
         let refuse =
             |(id, state): &(TaskId, BudgetState)| state.refuse(BudgetKind::Task(*id), amount);
         Ok(states.iter().find_map(refuse))
@@ -231,7 +232,7 @@ impl Store {
         reservation: Reservation,
         settlement: Settlement,
     ) -> Result<(), StoreError> {
-        let mut tx = self.begin_turn().await?;
+        let mut tx = self.store.begin_turn().await?;
         if let Some(held) = take(&mut tx, reservation.id).await? {
             book(&mut tx, &held, settlement).await?;
         }
@@ -241,7 +242,7 @@ impl Store {
 
     /// Gives a reservation back: its call never reached a provider.
     pub async fn release(&self, reservation: Reservation) -> Result<(), StoreError> {
-        let mut tx = self.begin_turn().await?;
+        let mut tx = self.store.begin_turn().await?;
         sqlx::query("DELETE FROM reservations WHERE id = ?")
             .bind(reservation.id)
             .execute(&mut *tx)
@@ -253,7 +254,7 @@ impl Store {
     /// Settles, at their full amount, the reservations that a killed control plane left behind.
     /// For the start, before the first call. Returns how many there were.
     pub async fn settle_leftovers(&self) -> Result<usize, StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         let ids: Vec<i64> = sqlx::query_scalar("SELECT id FROM reservations ORDER BY id")
             .fetch_all(&mut *tx)
             .await
@@ -270,7 +271,7 @@ impl Store {
 
     /// Where a user stands today.
     pub async fn budget_state(&self, user: UserId) -> Result<BudgetState, StoreError> {
-        day_state(self.reader(), user, &self.clock.today()).await
+        day_state(self.store.reader(), user, &self.store.clock.today()).await
     }
 
     /// Where a task stands; what its sub-tasks spend is in it.
@@ -279,7 +280,7 @@ impl Store {
         user: UserId,
         task: TaskId,
     ) -> Result<BudgetState, StoreError> {
-        let states = task_states(self.reader(), user, task).await?;
+        let states = task_states(self.store.reader(), user, task).await?;
         let own = states.into_iter().find(|(id, _)| *id == task);
         own.map(|(_, state)| state).ok_or_else(|| not_found("task", task))
     }
@@ -297,7 +298,7 @@ impl Store {
         )
         .bind(user.map(UserId::number))
         .bind(since.unwrap_or(""))
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("read the usage")?;
         Ok(rows.into_iter().map(UsageDbRow::into_usage).collect())

@@ -2,6 +2,7 @@ use cloister_protocol::UserName;
 
 use super::*;
 use crate::audit::Entry;
+use crate::db::Store;
 use crate::users::UserLimits;
 
 const DAY_LIMIT: i64 = 1_000_000;
@@ -22,7 +23,7 @@ async fn setup() -> Setup {
         task_budget: DAY_LIMIT / 2,
     };
     let name: UserName = "ada".parse().unwrap();
-    let user = store.add_user(&name, limits).await.unwrap().id;
+    let user = store.users().add_user(&name, limits).await.unwrap().id;
     Setup { _dir: dir, store, user }
 }
 
@@ -30,16 +31,16 @@ impl Setup {
     async fn reserve(&self, task: Option<TaskId>, amount: i64) -> Result<Reservation, OverBudget> {
         let entry = Entry::new("cell w1", "model.call", "T1").of(self.user);
         let call = NewCall { user: self.user, task, level: Level::Executor, model: "fast", entry };
-        self.store.reserve(&call, amount).await.unwrap()
+        self.store.tasks().reserve(&call, amount).await.unwrap()
     }
 
     async fn settle(&self, reservation: Reservation, cost: i64) {
         let usage = Usage { prompt_tokens: 7, completion_tokens: 3 };
-        self.store.settle(reservation, Settlement { usage, cost }).await.unwrap();
+        self.store.tasks().settle(reservation, Settlement { usage, cost }).await.unwrap();
     }
 
     async fn state(&self) -> BudgetState {
-        self.store.budget_state(self.user).await.unwrap()
+        self.store.tasks().budget_state(self.user).await.unwrap()
     }
 
     async fn task(&self, parent: Option<TaskId>, budget: i64) -> TaskId {
@@ -124,9 +125,9 @@ async fn a_refusal_says_what_is_left() {
 async fn a_released_reservation_costs_nothing() {
     let setup = setup().await;
     let held = setup.reserve(None, DAY_LIMIT).await.unwrap();
-    setup.store.release(held).await.unwrap();
+    setup.store.tasks().release(held).await.unwrap();
     assert_eq!(setup.state().await, BudgetState { limit: DAY_LIMIT, spent: 0, reserved: 0 });
-    assert!(setup.store.usage(Some(setup.user), None).await.unwrap().is_empty());
+    assert!(setup.store.tasks().usage(Some(setup.user), None).await.unwrap().is_empty());
 }
 
 #[tokio::test]
@@ -146,9 +147,9 @@ async fn a_sub_task_spends_from_the_budget_of_the_tasks_above_it() {
     let over = setup.reserve(Some(child), 31_000).await.unwrap_err();
     assert_eq!(over.kind, BudgetKind::Task(child));
 
-    let above = setup.store.task_budget_state(setup.user, parent).await.unwrap();
+    let above = setup.store.tasks().task_budget_state(setup.user, parent).await.unwrap();
     assert_eq!(above, BudgetState { limit: 100_000, spent: 50_000, reserved: 30_000 });
-    setup.store.release(held).await.unwrap();
+    setup.store.tasks().release(held).await.unwrap();
     let _fits = setup.reserve(Some(child), 25_000).await.unwrap();
 }
 
@@ -157,11 +158,11 @@ async fn what_a_killed_control_plane_held_is_settled_in_full() {
     let setup = setup().await;
     let task = setup.task(None, 100_000).await;
     let _lost = setup.reserve(Some(task), 40_000).await.unwrap();
-    assert_eq!(setup.store.settle_leftovers().await.unwrap(), 1);
+    assert_eq!(setup.store.tasks().settle_leftovers().await.unwrap(), 1);
     assert_eq!(setup.state().await, BudgetState { limit: DAY_LIMIT, spent: 40_000, reserved: 0 });
-    let state = setup.store.task_budget_state(setup.user, task).await.unwrap();
+    let state = setup.store.tasks().task_budget_state(setup.user, task).await.unwrap();
     assert_eq!(state.spent, 40_000);
-    assert_eq!(setup.store.settle_leftovers().await.unwrap(), 0);
+    assert_eq!(setup.store.tasks().settle_leftovers().await.unwrap(), 0);
 }
 
 #[tokio::test]
@@ -171,7 +172,7 @@ async fn usage_is_counted_per_user_day_level_and_model() {
         let held = setup.reserve(None, 100).await.unwrap();
         setup.settle(held, cost).await;
     }
-    let rows = setup.store.usage(Some(setup.user), None).await.unwrap();
+    let rows = setup.store.tasks().usage(Some(setup.user), None).await.unwrap();
     let expected = UsageRow {
         user: setup.user,
         day: setup.store.clock.today(),
@@ -182,7 +183,7 @@ async fn usage_is_counted_per_user_day_level_and_model() {
         cost: 30,
     };
     assert_eq!(rows, vec![expected]);
-    assert!(setup.store.usage(None, Some("9999-01-01")).await.unwrap().is_empty());
+    assert!(setup.store.tasks().usage(None, Some("9999-01-01")).await.unwrap().is_empty());
 }
 
 #[test]

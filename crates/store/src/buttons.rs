@@ -6,8 +6,8 @@ use cloister_protocol::UserId;
 use sha2::{Digest, Sha256};
 
 use crate::conversations::ConversationId;
-use crate::db::Store;
 use crate::error::{StoreError, Tried};
+use crate::inbox::Inbox;
 
 /// How long a button that expired is still known as such, in milliseconds.
 const REMEMBERED_MS: i64 = 7 * 24 * 60 * 60 * 1000;
@@ -65,12 +65,12 @@ impl From<Row> for KeptButton {
     }
 }
 
-impl Store {
+impl Inbox {
     /// Keeps buttons that are about to be shown; old ones give way.
     pub async fn keep_buttons(&self, new: &NewButtons<'_>) -> Result<(), StoreError> {
         let what = "keep buttons";
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
         sqlx::query(
             "DELETE FROM buttons WHERE expires_at <= ?1 OR hash IN (SELECT hash FROM buttons \
              WHERE conversation = ?2 ORDER BY created_at DESC LIMIT -1 OFFSET ?3)",
@@ -105,7 +105,7 @@ impl Store {
             "SELECT conversation, user_id, press, expires_at, used_at FROM buttons WHERE hash = ?",
         )
         .bind(hash)
-        .fetch_optional(self.reader())
+        .fetch_optional(self.store.reader())
         .await
         .tried("look up a button")?;
         Ok(row.map(KeptButton::from))
@@ -113,8 +113,8 @@ impl Store {
 
     /// Uses a button up; false if it was used before or has expired.
     pub async fn use_button(&self, hash: &str) -> Result<bool, StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin_one().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin_one().await?;
         let used = sqlx::query(
             "UPDATE buttons SET used_at = ?1 WHERE hash = ?2 AND used_at IS NULL AND expires_at > ?1",
         )

@@ -1,6 +1,7 @@
 use super::*;
 use crate::connectors::{ConnectorId, NewConnector};
 use crate::conversations::{Conversation, ConversationKind, NewConversation};
+use crate::db::Store;
 use crate::users::{User, UserLimits};
 
 struct World {
@@ -16,8 +17,8 @@ impl World {
         let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
         let limits =
             UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
-        let ada = store.add_user(&"ada".parse().unwrap(), limits).await.unwrap();
-        store.ensure_first_chat(ada.workspace).await.unwrap();
+        let ada = store.users().add_user(&"ada".parse().unwrap(), limits).await.unwrap();
+        store.chats().ensure_first_chat(ada.workspace).await.unwrap();
         let bot = NewConnector {
             surface: "telegram".into(),
             account: "7".into(),
@@ -25,7 +26,7 @@ impl World {
             settings: serde_json::json!({}),
             by: "ada".into(),
         };
-        let connector = store.put_connector(&bot).await.unwrap().id;
+        let connector = store.conversations().put_connector(&bot).await.unwrap().id;
         Self { _dir: dir, store, ada, connector }
     }
 
@@ -37,7 +38,7 @@ impl World {
             kind: ConversationKind::Lobby,
             user: Some(self.ada.id),
         };
-        self.store.put_conversation(&new).await.unwrap()
+        self.store.conversations().put_conversation(&new).await.unwrap()
     }
 
     async fn keeps(&self, place: &Conversation, token: &str, expires_in: i64) -> String {
@@ -46,7 +47,7 @@ impl World {
         let buttons = [(hash.clone(), format!("press {token}"), until)];
         let user = Some(self.ada.id);
         let new = NewButtons { conversation: place.id, user, buttons: &buttons };
-        self.store.keep_buttons(&new).await.unwrap();
+        self.store.inbox().keep_buttons(&new).await.unwrap();
         hash
     }
 }
@@ -57,18 +58,22 @@ async fn a_button_is_used_once() {
     let world = World::new().await;
     let place = world.place("1").await;
     let hash = world.keeps(&place, "token", 60_000).await;
-    let kept = world.store.button(&hash).await.unwrap().unwrap();
+    let kept = world.store.inbox().button(&hash).await.unwrap().unwrap();
     assert_eq!((kept.conversation, kept.user), (place.id, Some(world.ada.id)));
     assert_eq!((kept.press.as_str(), kept.used_at), ("press token", None));
-    assert_eq!(world.store.button("token").await.unwrap(), None, "the token itself is not kept");
+    assert_eq!(
+        world.store.inbox().button("token").await.unwrap(),
+        None,
+        "the token itself is not kept"
+    );
     let mut presses = tokio::task::JoinSet::new();
     for _ in 0..20 {
         let (store, hash) = (world.store.clone(), hash.clone());
-        presses.spawn(async move { store.use_button(&hash).await.unwrap() });
+        presses.spawn(async move { store.inbox().use_button(&hash).await.unwrap() });
     }
     let used = presses.join_all().await.into_iter().filter(|used| *used).count();
     assert_eq!(used, 1);
-    assert!(world.store.button(&hash).await.unwrap().unwrap().used_at.is_some());
+    assert!(world.store.inbox().button(&hash).await.unwrap().unwrap().used_at.is_some());
 }
 
 /// X5: what has expired is not used, is known as expired for a while, and is then forgotten.
@@ -78,10 +83,10 @@ async fn an_expired_button_is_not_used_and_goes_away() {
     let place = world.place("1").await;
     let expired = world.keeps(&place, "expired", -1).await;
     let old = world.keeps(&place, "old", -REMEMBERED_MS - 1).await;
-    assert!(!world.store.use_button(&expired).await.unwrap());
+    assert!(!world.store.inbox().use_button(&expired).await.unwrap());
     world.keeps(&place, "new", 60_000).await;
-    assert!(world.store.button(&expired).await.unwrap().is_some());
-    assert_eq!(world.store.button(&old).await.unwrap(), None);
+    assert!(world.store.inbox().button(&expired).await.unwrap().is_some());
+    assert_eq!(world.store.inbox().button(&old).await.unwrap(), None);
 }
 
 /// X11: however many are made, a conversation keeps a bounded number, and the newest of them; with the
@@ -96,7 +101,7 @@ async fn a_conversation_keeps_a_bounded_number() {
         let buttons: Vec<_> =
             (0..32).map(|n| (button_hash(&format!("{batch} {n}")), String::new(), until)).collect();
         let new = NewButtons { conversation: place.id, user: None, buttons: &buttons };
-        world.store.keep_buttons(&new).await.unwrap();
+        world.store.inbox().keep_buttons(&new).await.unwrap();
     }
     let count = async || -> i64 {
         let query = "SELECT count(*) FROM buttons WHERE conversation = ?";
@@ -104,8 +109,8 @@ async fn a_conversation_keeps_a_bounded_number() {
         query.fetch_one(world.store.reader()).await.unwrap()
     };
     assert!(count().await <= MOST_KEPT + 32, "{}", count().await);
-    assert!(world.store.button(&button_hash("69 31")).await.unwrap().is_some());
-    assert!(world.store.button(&elsewhere).await.unwrap().is_some());
-    world.store.forget_conversation(place.id).await.unwrap();
+    assert!(world.store.inbox().button(&button_hash("69 31")).await.unwrap().is_some());
+    assert!(world.store.inbox().button(&elsewhere).await.unwrap().is_some());
+    world.store.conversations().forget_conversation(place.id).await.unwrap();
     assert_eq!(count().await, 0);
 }

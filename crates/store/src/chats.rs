@@ -3,7 +3,7 @@
 pub use cloister_protocol::surface::Chat;
 use cloister_protocol::{ChatId, WorkspaceId};
 
-use crate::db::{Store, Tx};
+use crate::db::Tx;
 use crate::error::{StoreError, Tried, not_found};
 use crate::{audit, conversations, requests};
 
@@ -27,7 +27,12 @@ impl From<Row> for Chat {
     }
 }
 
-impl Store {
+table! {
+    /// Chats, their contexts, and where they are shown.
+    pub struct Chats;
+}
+
+impl Chats {
     /// Makes a chat. With a `key`, the same key again answers with the chat made before.
     pub async fn new_chat(
         &self,
@@ -35,9 +40,9 @@ impl Store {
         title: &str,
         key: Option<&str>,
     ) -> Result<Chat, StoreError> {
-        let now = self.clock.now_ms();
+        let now = self.store.clock.now_ms();
         let scope = format!("new-chat {workspace}");
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         if let Some(key) = key
             && let Some(number) = requests::answered::<u32>(&mut tx, &scope, key).await?
         {
@@ -56,8 +61,8 @@ impl Store {
 
     /// The first chat of a workspace exists from its first use.
     pub async fn ensure_first_chat(&self, workspace: WorkspaceId) -> Result<(), StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
         let next: u32 = sqlx::query_scalar("SELECT next_chat FROM workspaces WHERE id = ?")
             .bind(workspace.number())
             .fetch_one(&mut *tx)
@@ -75,18 +80,18 @@ impl Store {
         )
         .bind(workspace.number())
         .bind(chat.number())
-        .fetch_optional(self.reader())
+        .fetch_optional(self.store.reader())
         .await
         .tried("find a chat")?;
         row.map(Chat::from).ok_or_else(|| not_found("chat", chat))
     }
 
-    pub async fn chats(&self, workspace: WorkspaceId) -> Result<Vec<Chat>, StoreError> {
+    pub async fn of(&self, workspace: WorkspaceId) -> Result<Vec<Chat>, StoreError> {
         let rows: Vec<Row> = sqlx::query_as(
             "SELECT number, title, archived_at, created_at FROM chats WHERE workspace_id = ? ORDER BY number",
         )
         .bind(workspace.number())
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("list chats")?;
         Ok(rows.into_iter().map(Chat::from).collect())
@@ -98,7 +103,7 @@ impl Store {
         chat: ChatId,
         title: &str,
     ) -> Result<Chat, StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         sqlx::query("UPDATE chats SET title = ? WHERE workspace_id = ? AND number = ?")
             .bind(title)
             .bind(workspace.number())
@@ -107,7 +112,7 @@ impl Store {
             .await
             .tried("rename a chat")?;
         let entry = audit::Entry::new("a person", "chat.rename", chat).of_workspace(workspace);
-        audit::record(&mut tx, self.clock.now_ms(), entry).await?;
+        audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         tx.commit().await.tried("rename a chat")?;
         self.chat(workspace, chat).await
     }
@@ -118,8 +123,8 @@ impl Store {
         chat: ChatId,
         archived: bool,
     ) -> Result<Chat, StoreError> {
-        let at = archived.then(|| self.clock.now_ms());
-        let mut tx = self.begin().await?;
+        let at = archived.then(|| self.store.clock.now_ms());
+        let mut tx = self.store.begin().await?;
         sqlx::query("UPDATE chats SET archived_at = ? WHERE workspace_id = ? AND number = ?")
             .bind(at)
             .bind(workspace.number())
@@ -129,7 +134,7 @@ impl Store {
             .tried("archive a chat")?;
         let action = if archived { "chat.archive" } else { "chat.reopen" };
         let entry = audit::Entry::new("a person", action, chat).of_workspace(workspace);
-        audit::record(&mut tx, self.clock.now_ms(), entry).await?;
+        audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         tx.commit().await.tried("archive a chat")?;
         self.chat(workspace, chat).await
     }
@@ -142,8 +147,8 @@ impl Store {
         chat: ChatId,
         title: &str,
     ) -> Result<bool, StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
         let moved = sqlx::query("UPDATE workspaces SET next_chat = max(next_chat, ?) WHERE id = ?")
             .bind(chat.number().saturating_add(1))
             .bind(workspace.number())

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use cloister_protocol::TaskId;
 
-use crate::db::Store;
+use crate::approvals::Approvals;
 use crate::error::{StoreError, Tried, corrupt};
 
 /// Where a host was found for a task.
@@ -19,7 +19,7 @@ pub struct FoundHost {
     pub shown: bool,
 }
 
-impl Store {
+impl Approvals {
     /// The task at the top, above this one.
     pub async fn top_task(&self, task: TaskId) -> Result<TaskId, StoreError> {
         let number: u32 = sqlx::query_scalar(
@@ -28,7 +28,7 @@ impl Store {
              SELECT id FROM above WHERE parent IS NULL",
         )
         .bind(task.number())
-        .fetch_one(self.reader())
+        .fetch_one(self.store.reader())
         .await
         .tried("find the task above")?;
         Ok(TaskId::from_number(number))
@@ -40,7 +40,7 @@ impl Store {
             sqlx::query_scalar("SELECT bits FROM task_choices WHERE task_id = ? AND host = ?")
                 .bind(task.number())
                 .bind(host)
-                .fetch_optional(self.reader())
+                .fetch_optional(self.store.reader())
                 .await
                 .tried("read what a task chose")?;
         Ok(bits.and_then(|bits| u32::try_from(bits).ok()).unwrap_or_default())
@@ -57,7 +57,7 @@ impl Store {
         if bits > limit {
             return Ok(false);
         }
-        let mut tx = self.begin_one().await?;
+        let mut tx = self.store.begin_one().await?;
         let done = sqlx::query(
             "INSERT INTO task_choices (task_id, host, bits) VALUES (?1, ?2, ?3) \
              ON CONFLICT (task_id, host) DO UPDATE SET bits = task_choices.bits + excluded.bits \
@@ -76,7 +76,7 @@ impl Store {
 
     /// A person has let the task choose as much again.
     pub async fn choose_anew(&self, task: TaskId, host: &str) -> Result<(), StoreError> {
-        let mut tx = self.begin_one().await?;
+        let mut tx = self.store.begin_one().await?;
         sqlx::query("DELETE FROM task_choices WHERE task_id = ? AND host = ?")
             .bind(task.number())
             .bind(host)
@@ -91,7 +91,7 @@ impl Store {
             "SELECT host, addresses, shown FROM task_addresses WHERE task_id = ? ORDER BY host",
         )
         .bind(task.number())
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("read where hosts were found")?;
         rows.into_iter()
@@ -107,7 +107,7 @@ impl Store {
     pub async fn host_found(&self, task: TaskId, found: &FoundHost) -> Result<(), StoreError> {
         let addresses =
             serde_json::to_string(&found.addresses).map_err(|error| corrupt("addresses", error))?;
-        let mut tx = self.begin_one().await?;
+        let mut tx = self.store.begin_one().await?;
         sqlx::query(
             "INSERT INTO task_addresses (task_id, host, addresses, shown) VALUES (?, ?, ?, ?) \
              ON CONFLICT (task_id, host) DO UPDATE SET addresses = excluded.addresses, shown = excluded.shown",
@@ -124,7 +124,7 @@ impl Store {
 
     /// The host is not there any more.
     pub async fn host_lost(&self, task: TaskId, host: &str) -> Result<(), StoreError> {
-        let mut tx = self.begin_one().await?;
+        let mut tx = self.store.begin_one().await?;
         sqlx::query("DELETE FROM task_addresses WHERE task_id = ? AND host = ?")
             .bind(task.number())
             .bind(host)

@@ -12,3 +12,15 @@ macro_rules! from_row {
         }
     };
 }
+
+/// Defines the handle of some tables: the database, seen as them.
+macro_rules! table {
+    ($(#[$doc:meta])* pub struct $name:ident;) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, ref_cast::RefCast)]
+        #[repr(transparent)]
+        pub struct $name {
+            pub(crate) store: $crate::db::Store,
+        }
+    };
+}

@@ -3,7 +3,7 @@
 pub use cloister_protocol::surface::{Connector, ConnectorId};
 
 use crate::audit;
-use crate::db::Store;
+use crate::conversations::Conversations;
 use crate::error::{StoreError, Tried, corrupt, not_found};
 
 /// A connector to be added.
@@ -69,11 +69,11 @@ impl Row {
 
 const SELECT: &str = "SELECT id, surface, account, address, settings, position, added_by, created_at FROM connectors";
 
-impl Store {
+impl Conversations {
     /// Adds a connector; one that is there already gets the new address and settings.
     pub async fn put_connector(&self, new: &NewConnector) -> Result<Connector, StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
         sqlx::query(
             "INSERT INTO connectors (surface, account, address, settings, added_by, created_at) \
              VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (surface, account) DO UPDATE \
@@ -100,7 +100,7 @@ impl Store {
         sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM connectors WHERE id = ? AND surface = ?)")
             .bind(id.number())
             .bind(surface)
-            .fetch_one(self.reader())
+            .fetch_one(self.store.reader())
             .await
             .tried("look whose connector it is")
     }
@@ -109,7 +109,7 @@ impl Store {
         let query = format!("{SELECT} WHERE surface = ? ORDER BY id");
         let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(query))
             .bind(surface)
-            .fetch_all(self.reader())
+            .fetch_all(self.store.reader())
             .await
             .tried("list connectors")?;
         rows.into_iter().map(Row::into_connector).collect()
@@ -120,7 +120,7 @@ impl Store {
         let row: Option<Row> = sqlx::query_as(sqlx::AssertSqlSafe(query))
             .bind(surface)
             .bind(account)
-            .fetch_optional(self.reader())
+            .fetch_optional(self.store.reader())
             .await
             .tried("find a connector")?;
         row.ok_or_else(|| not_found("connector", account))?.into_connector()
@@ -129,7 +129,7 @@ impl Store {
     /// What every connector has to do.
     pub async fn connector_loads(&self) -> Result<Vec<ConnectorLoad>, StoreError> {
         let rows: Vec<(i64, String, String, i64, i64, Option<i64>)> = sqlx::query_as(LOADS)
-            .fetch_all(self.reader())
+            .fetch_all(self.store.reader())
             .await
             .tried("read what connectors have to do")?;
         let load = |(id, surface, account, conversations, waiting, oldest_waiting_at)| {
@@ -141,7 +141,7 @@ impl Store {
 
     /// Removes a connector and what is known of its conversations. The chats stay.
     pub async fn remove_connector(&self, id: ConnectorId, by: &str) -> Result<(), StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         for forget in [
             "UPDATE chats SET last_conversation = NULL WHERE last_conversation IN \
              (SELECT id FROM conversations WHERE connector_id = ?)",
@@ -167,13 +167,13 @@ impl Store {
                 .tried("remove a connector")?;
         let (surface, account) = gone.ok_or_else(|| not_found("connector", id))?;
         let entry = audit::Entry::new(by, "connector.rm", format!("{surface} {account}"));
-        audit::record(&mut tx, self.clock.now_ms(), entry).await?;
+        audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         tx.commit().await.tried("remove a connector")
     }
 
     /// Moves a connector's position; everything before it must be stored by now.
     pub async fn set_position(&self, id: ConnectorId, position: &str) -> Result<(), StoreError> {
-        let mut tx = self.begin_one().await?;
+        let mut tx = self.store.begin_one().await?;
         sqlx::query("UPDATE connectors SET position = ? WHERE id = ?")
             .bind(position)
             .bind(id.number())
@@ -189,7 +189,7 @@ impl Store {
         surface: &str,
         external_id: &str,
     ) -> Result<(), StoreError> {
-        let mut tx = self.begin_one().await?;
+        let mut tx = self.store.begin_one().await?;
         sqlx::query("DELETE FROM strangers WHERE surface = ? AND external_id = ?")
             .bind(surface)
             .bind(external_id)
@@ -205,23 +205,23 @@ impl Store {
         (surface, external_id): (&str, &str),
         every_ms: i64,
     ) -> Result<bool, StoreError> {
-        let now = self.clock.now_ms();
+        let now = self.store.clock.now_ms();
         // Most of what a stranger writes finds that they were told: that costs no write.
         let told_at: Option<i64> = sqlx::query_scalar(
             "SELECT told_at FROM strangers WHERE surface = ? AND external_id = ?",
         )
         .bind(surface)
         .bind(external_id)
-        .fetch_optional(self.reader())
+        .fetch_optional(self.store.reader())
         .await
         .tried("look for a stranger")?;
         // A time that is still to come was told by a clock that went back since.
         if told_at.is_some_and(|at| at > now.saturating_sub(every_ms) && at <= now) {
             return Ok(false);
         }
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         // One after the other from here on: what another has just told is not told in a time to come.
-        let now = self.clock.now_ms();
+        let now = self.store.clock.now_ms();
         // Who was told longer ago would be told again: nothing is lost with them.
         sqlx::query("DELETE FROM strangers WHERE told_at < ?1 - ?2")
             .bind(now)

@@ -3,6 +3,7 @@ use cloister_protocol::{AgentFrame, ChatId, Update, UserId, WorkspaceId};
 
 use super::*;
 use crate::conversations::{Conversation, ConversationKind, NewConversation};
+use crate::db::Store;
 use crate::inbox::{HeardIn, Inbound, MostOpen};
 use crate::users::UserLimits;
 
@@ -20,8 +21,8 @@ async fn world() -> World {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
     let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
-    let ada = store.add_user(&"ada".parse().unwrap(), limits).await.unwrap();
-    store.ensure_first_chat(ada.workspace).await.unwrap();
+    let ada = store.users().add_user(&"ada".parse().unwrap(), limits).await.unwrap();
+    store.chats().ensure_first_chat(ada.workspace).await.unwrap();
     World { _dir: dir, store, workspace: ada.workspace, user: ada.id }
 }
 
@@ -44,7 +45,7 @@ impl World {
             kind: ConversationKind::Room,
             user: Some(self.user),
         };
-        self.store.put_conversation(&new).await.unwrap()
+        self.store.conversations().put_conversation(&new).await.unwrap()
     }
 
     async fn heard(&self, room: &Conversation, id: &str) -> i64 {
@@ -59,7 +60,7 @@ impl World {
             heard_in: Some(HeardIn { conversation: room.id, origin: Some("$thread".into()) }),
         };
         let most = MostOpen { in_workspace: 100, in_all: 100 };
-        match self.store.take_message(inbound, most).await.unwrap() {
+        match self.store.inbox().take_message(inbound, most).await.unwrap() {
             crate::inbox::Taken::Stored(accepted) => accepted.item.id,
             refused => panic!("{refused:?}"),
         }
@@ -67,23 +68,23 @@ impl World {
 
     async fn notice(&self, key: &str) {
         let frame = AgentFrame::Update(Update::Notice { text: key.into() });
-        self.store.notify((self.workspace, C1), key, &frame).await.unwrap().unwrap();
+        self.store.outbox().notify((self.workspace, C1), key, &frame).await.unwrap().unwrap();
     }
 }
 
 #[tokio::test]
 async fn an_account_is_added_once_and_keeps_its_position() {
     let world = world().await;
-    let first = world.store.put_connector(&bot("@a:b")).await.unwrap();
-    world.store.set_position(first.id, "s42").await.unwrap();
+    let first = world.store.conversations().put_connector(&bot("@a:b")).await.unwrap();
+    world.store.conversations().set_position(first.id, "s42").await.unwrap();
     let moved = NewConnector { address: "https://moved".into(), ..bot("@a:b") };
-    let again = world.store.put_connector(&moved).await.unwrap();
+    let again = world.store.conversations().put_connector(&moved).await.unwrap();
     assert_eq!((again.id, again.address.as_str()), (first.id, "https://moved"));
     assert_eq!(again.position.as_deref(), Some("s42"));
-    world.store.put_connector(&bot("@other:b")).await.unwrap();
-    assert_eq!(world.store.connectors("matrix").await.unwrap().len(), 2);
-    assert!(world.store.connectors("telegram").await.unwrap().is_empty());
-    assert!(world.store.connector("matrix", "@nobody:b").await.is_err());
+    world.store.conversations().put_connector(&bot("@other:b")).await.unwrap();
+    assert_eq!(world.store.conversations().connectors("matrix").await.unwrap().len(), 2);
+    assert!(world.store.conversations().connectors("telegram").await.unwrap().is_empty());
+    assert!(world.store.conversations().connector("matrix", "@nobody:b").await.is_err());
 }
 
 /// X1: what was still to be told by an account that is removed is told on the web, and what is answered later
@@ -92,8 +93,8 @@ async fn an_account_is_added_once_and_keeps_its_position() {
 async fn what_a_removed_account_was_to_tell_is_told_on_the_web() {
     let world = world().await;
     let (gone, stays) = (
-        world.store.put_connector(&bot("@gone:b")).await.unwrap().id,
-        world.store.put_connector(&bot("@stays:b")).await.unwrap().id,
+        world.store.conversations().put_connector(&bot("@gone:b")).await.unwrap().id,
+        world.store.conversations().put_connector(&bot("@stays:b")).await.unwrap().id,
     );
     let other = world.room(stays, "!stays").await;
     let room = world.room(gone, "!gone").await;
@@ -101,39 +102,44 @@ async fn what_a_removed_account_was_to_tell_is_told_on_the_web() {
     world.notice("for the other").await;
     let open = world.heard(&room, "2").await;
     world.notice("for the room").await;
-    world.store.set_home(gone, world.user, Some("!space")).await.unwrap();
-    world.store.begin_post(room.id, "key", None).await.unwrap();
-    assert_eq!(world.store.to_tell(room.id).await.unwrap().len(), 1);
+    world.store.chats().set_home(gone, world.user, Some("!space")).await.unwrap();
+    world.store.outbox().begin_post(room.id, "key", None).await.unwrap();
+    assert_eq!(world.store.outbox().to_tell(room.id).await.unwrap().len(), 1);
 
-    world.store.remove_connector(gone, "ada").await.unwrap();
-    let on_web = world.store.undelivered(world.workspace, C1).await.unwrap();
+    world.store.conversations().remove_connector(gone, "ada").await.unwrap();
+    let on_web = world.store.outbox().undelivered(world.workspace, C1).await.unwrap();
     let [told] = on_web.as_slice() else { panic!("{on_web:?}") };
     assert!(
         matches!(&told.frame, AgentFrame::Update(Update::Notice { text }) if text == "for the room")
     );
     assert_eq!(
-        world.store.to_tell(other.id).await.unwrap().len(),
+        world.store.outbox().to_tell(other.id).await.unwrap().len(),
         1,
         "another account's stays its"
     );
-    assert_eq!(world.store.home(gone, world.user).await.unwrap(), None);
-    assert!(world.store.conversations(gone).await.unwrap().is_empty());
-    assert!(world.store.remove_connector(gone, "ada").await.is_err(), "it is gone");
-    assert_eq!(world.store.chat(world.workspace, C1).await.unwrap().id, C1, "the chat stays");
+    assert_eq!(world.store.chats().home(gone, world.user).await.unwrap(), None);
+    assert!(world.store.conversations().of(gone).await.unwrap().is_empty());
+    assert!(world.store.conversations().remove_connector(gone, "ada").await.is_err(), "it is gone");
+    assert_eq!(
+        world.store.chats().chat(world.workspace, C1).await.unwrap().id,
+        C1,
+        "the chat stays"
+    );
 
     // The message that was heard there and is answered only now.
     let turn = crate::inbox::trigger_id(open).map(|id| cloister_protocol::TurnId::of_trigger(&id));
     let turn = turn.unwrap();
     let frame = AgentFrame::Update(Update::Notice { text: "answer".into() });
-    let ended = world.store.end_turn(open, (world.workspace, C1), &turn, Some(&frame)).await;
+    let ended =
+        world.store.outbox().end_turn(open, (world.workspace, C1), &turn, Some(&frame)).await;
     assert_eq!(ended.unwrap().told.unwrap().conversation, None);
-    assert_eq!(world.store.undelivered(world.workspace, C1).await.unwrap().len(), 2);
+    assert_eq!(world.store.outbox().undelivered(world.workspace, C1).await.unwrap().len(), 2);
     // What answers nothing goes to what is left.
     world.notice("later").await;
-    assert_eq!(world.store.to_tell(other.id).await.unwrap().len(), 2);
-    world.store.remove_connector(stays, "ada").await.unwrap();
+    assert_eq!(world.store.outbox().to_tell(other.id).await.unwrap().len(), 2);
+    world.store.conversations().remove_connector(stays, "ada").await.unwrap();
     world.notice("last").await;
-    assert_eq!(world.store.undelivered(world.workspace, C1).await.unwrap().len(), 5);
+    assert_eq!(world.store.outbox().undelivered(world.workspace, C1).await.unwrap().len(), 5);
 }
 
 /// X9: a stranger is told once in a time, also after a restart, which forgets nothing of it.
@@ -141,14 +147,16 @@ async fn what_a_removed_account_was_to_tell_is_told_on_the_web() {
 async fn a_stranger_is_told_once_in_a_time() {
     let world = world().await;
     let eve = ("matrix", "@eve:b");
-    assert!(world.store.tell_stranger(eve, DAY).await.unwrap());
-    assert!(!world.store.tell_stranger(eve, DAY).await.unwrap());
-    assert!(world.store.tell_stranger(("telegram", "@eve:b"), DAY).await.unwrap());
-    assert!(world.store.tell_stranger(("matrix", "@mallory:b"), DAY).await.unwrap());
-    assert!(world.store.tell_stranger(eve, -1).await.unwrap(), "the time is over");
+    assert!(world.store.conversations().tell_stranger(eve, DAY).await.unwrap());
+    assert!(!world.store.conversations().tell_stranger(eve, DAY).await.unwrap());
+    assert!(world.store.conversations().tell_stranger(("telegram", "@eve:b"), DAY).await.unwrap());
+    assert!(
+        world.store.conversations().tell_stranger(("matrix", "@mallory:b"), DAY).await.unwrap()
+    );
+    assert!(world.store.conversations().tell_stranger(eve, -1).await.unwrap(), "the time is over");
     let (a, b) = tokio::join!(
-        world.store.tell_stranger(("matrix", "@new:b"), DAY),
-        world.store.tell_stranger(("matrix", "@new:b"), DAY)
+        world.store.conversations().tell_stranger(("matrix", "@new:b"), DAY),
+        world.store.conversations().tell_stranger(("matrix", "@new:b"), DAY)
     );
     assert_eq!(u8::from(a.unwrap()) + u8::from(b.unwrap()), 1, "two messages at once, one answer");
 }
@@ -158,14 +166,14 @@ async fn a_stranger_is_told_once_in_a_time() {
 async fn the_load_of_an_account_is_what_waits_where_it_can_be_told() {
     let world = world().await;
     let (busy, idle) = (
-        world.store.put_connector(&bot("@busy:b")).await.unwrap().id,
-        world.store.put_connector(&bot("@idle:b")).await.unwrap().id,
+        world.store.conversations().put_connector(&bot("@busy:b")).await.unwrap().id,
+        world.store.conversations().put_connector(&bot("@idle:b")).await.unwrap().id,
     );
     let room = world.room(busy, "!room").await;
     world.heard(&room, "1").await;
     world.notice("one").await;
     world.notice("two").await;
-    let loads = world.store.connector_loads().await.unwrap();
+    let loads = world.store.conversations().connector_loads().await.unwrap();
     let [first, second] = loads.as_slice() else { panic!("{loads:?}") };
     assert_eq!((first.connector, first.account.as_str()), (busy, "@busy:b"));
     assert_eq!((first.conversations, first.waiting), (1, 2));
@@ -173,7 +181,7 @@ async fn the_load_of_an_account_is_what_waits_where_it_can_be_told() {
     assert_eq!((second.connector, second.conversations, second.waiting), (idle, 0, 0));
     assert_eq!(second.oldest_waiting_at, None);
 
-    world.store.set_broken(room.id, Some("everybody left")).await.unwrap();
-    let loads = world.store.connector_loads().await.unwrap();
+    world.store.conversations().set_broken(room.id, Some("everybody left")).await.unwrap();
+    let loads = world.store.conversations().connector_loads().await.unwrap();
     assert_eq!((loads[0].waiting, loads[0].oldest_waiting_at), (0, None));
 }

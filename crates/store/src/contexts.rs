@@ -4,7 +4,8 @@ use cloister_protocol::{ChatId, WorkspaceId};
 
 use crate::audit;
 use crate::chats;
-use crate::db::{Store, Tx};
+use crate::chats::Chats;
+use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt, not_found};
 
 /// The context around all others of a workspace; it exists without a row.
@@ -101,19 +102,19 @@ fn to_json(names: Option<&Vec<String>>) -> Result<Option<String>, StoreError> {
         .transpose()
 }
 
-impl Store {
+impl Chats {
     pub async fn contexts(&self, workspace: WorkspaceId) -> Result<Vec<Context>, StoreError> {
         let read = async {
             let query =
                 format!("SELECT {COLUMNS} FROM contexts WHERE workspace_id = ? ORDER BY name");
             let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(query))
                 .bind(workspace.number())
-                .fetch_all(self.reader())
+                .fetch_all(self.store.reader())
                 .await
                 .tried("list contexts")?;
             rows.into_iter().map(Row::into_context).collect()
         };
-        self.memory.contexts.or_read(workspace, read).await
+        self.store.memory.contexts.or_read(workspace, read).await
     }
 
     /// The context that a conversation is.
@@ -126,7 +127,7 @@ impl Store {
         let row: Option<Row> = sqlx::query_as(sqlx::AssertSqlSafe(query))
             .bind(&conversation.surface)
             .bind(&conversation.id)
-            .fetch_optional(self.reader())
+            .fetch_optional(self.store.reader())
             .await
             .tried("find the context of a conversation")?;
         row.map(Row::into_context).transpose()
@@ -144,18 +145,18 @@ impl Store {
             )
             .bind(workspace.number())
             .bind(chat.number())
-            .fetch_optional(self.reader())
+            .fetch_optional(self.store.reader())
             .await
             .tried("find the context of a chat")?;
             Ok(found.flatten())
         };
-        self.memory.contexts_of_chats.or_read((workspace, chat), read).await
+        self.store.memory.contexts_of_chats.or_read((workspace, chat), read).await
     }
 
     /// Puts a context in place, new or changed. One with a conversation has a chat of its own.
     pub async fn put_context(&self, context: &Context, by: &str) -> Result<Context, StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
         let there = chat_of(&mut tx, context).await?;
         let chat = match (there, &context.conversation) {
             (Some(chat), _) => Some(chat),
@@ -189,8 +190,8 @@ impl Store {
         name: &str,
         by: &str,
     ) -> Result<(), StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
         let removed = sqlx::query("DELETE FROM contexts WHERE workspace_id = ? AND name = ?")
             .bind(workspace.number())
             .bind(name)

@@ -8,7 +8,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{FromRow, Row as _};
 
 use crate::connectors::ConnectorId;
-use crate::db::{Store, Tx};
+use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt};
 use crate::inbox::HeardIn;
 
@@ -75,7 +75,12 @@ impl Row {
 const COLUMNS: &str = "c.id, c.connector_id, c.external_id, c.workspace_id, c.chat, c.kind, c.user_id, \
      c.shown_title, c.shown_archived, c.broken";
 
-impl Store {
+table! {
+    /// Conversations on surfaces, and the connectors they are of.
+    pub struct Conversations;
+}
+
+impl Conversations {
     /// Whether a conversation on a surface shows a chat of a workspace.
     pub async fn is_shown_on(
         &self,
@@ -88,7 +93,7 @@ impl Store {
         )
         .bind(surface)
         .bind(workspace.number())
-        .fetch_one(self.reader())
+        .fetch_one(self.store.reader())
         .await
         .tried("look where a workspace is shown")
     }
@@ -99,8 +104,8 @@ impl Store {
         &self,
         new: &NewConversation,
     ) -> Result<Conversation, StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
         let there = existing(&mut tx, new).await?;
         let id = match there {
             Some(id) => {
@@ -134,7 +139,7 @@ impl Store {
         user: UserId,
         workspace: WorkspaceId,
     ) -> Result<(), StoreError> {
-        let mut tx = self.begin_one().await?;
+        let mut tx = self.store.begin_one().await?;
         sqlx::query(
             "INSERT INTO conversations (connector_id, workspace_id, chat, kind, user_id, last_active_at, \
                                         created_at) \
@@ -146,7 +151,7 @@ impl Store {
         .bind(connector.number())
         .bind(user.number())
         .bind(workspace.number())
-        .bind(self.clock.now_ms())
+        .bind(self.store.clock.now_ms())
         .execute(&mut *tx)
         .await
         .tried("want rooms")?;
@@ -164,7 +169,7 @@ impl Store {
         let row: Option<Row> = sqlx::query_as(sqlx::AssertSqlSafe(query))
             .bind(connector.number())
             .bind(external_id)
-            .fetch_optional(self.reader())
+            .fetch_optional(self.store.reader())
             .await
             .tried("find a conversation")?;
         row.map(Row::into_conversation).transpose()
@@ -177,7 +182,7 @@ impl Store {
         let query = format!("SELECT {COLUMNS} FROM conversations c WHERE id = ?");
         let row: Option<Row> = sqlx::query_as(sqlx::AssertSqlSafe(query))
             .bind(id.number())
-            .fetch_optional(self.reader())
+            .fetch_optional(self.store.reader())
             .await
             .tried("find a conversation")?;
         row.map(Row::into_conversation).transpose()
@@ -197,21 +202,18 @@ impl Store {
             .bind(connector.number())
             .bind(workspace.number())
             .bind(chat.number())
-            .fetch_optional(self.reader())
+            .fetch_optional(self.store.reader())
             .await
             .tried("find the room of a chat")?;
         row.map(Row::into_conversation).transpose()
     }
 
-    pub async fn conversations(
-        &self,
-        connector: ConnectorId,
-    ) -> Result<Vec<Conversation>, StoreError> {
+    pub async fn of(&self, connector: ConnectorId) -> Result<Vec<Conversation>, StoreError> {
         let query =
             format!("SELECT {COLUMNS} FROM conversations c WHERE connector_id = ? ORDER BY id");
         let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(query))
             .bind(connector.number())
-            .fetch_all(self.reader())
+            .fetch_all(self.store.reader())
             .await
             .tried("list conversations")?;
         rows.into_iter().map(Row::into_conversation).collect()
@@ -230,7 +232,7 @@ impl Store {
              WHERE c.connector_id = ? AND c.external_id IS NOT NULL GROUP BY c.id ORDER BY c.id",
         )
         .bind(connector.number())
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("find when conversations were last heard")
     }
@@ -251,7 +253,7 @@ impl Store {
         );
         let rows: Vec<MendRow> = sqlx::query_as(sqlx::AssertSqlSafe(query))
             .bind(connector.number())
-            .fetch_all(self.reader())
+            .fetch_all(self.store.reader())
             .await
             .tried("list conversations to mend")?;
         let mend = |found: MendRow| {
@@ -268,7 +270,7 @@ impl Store {
         title: &str,
         archived: bool,
     ) -> Result<(), StoreError> {
-        let mut tx = self.begin_one().await?;
+        let mut tx = self.store.begin_one().await?;
         sqlx::query("UPDATE conversations SET shown_title = ?, shown_archived = ? WHERE id = ?")
             .bind(title)
             .bind(archived)
@@ -285,7 +287,7 @@ impl Store {
         id: ConversationId,
         why: Option<&str>,
     ) -> Result<(), StoreError> {
-        let mut tx = self.begin_one().await?;
+        let mut tx = self.store.begin_one().await?;
         sqlx::query("UPDATE conversations SET broken = ? WHERE id = ?")
             .bind(why)
             .bind(id.number())

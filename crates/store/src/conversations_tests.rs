@@ -3,6 +3,7 @@ use cloister_protocol::{AgentFrame, TurnId, Update};
 
 use super::*;
 use crate::connectors::NewConnector;
+use crate::db::Store;
 use crate::inbox::Inbound;
 use crate::users::UserLimits;
 
@@ -20,8 +21,8 @@ async fn world() -> World {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
     let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
-    let ada = store.add_user(&"ada".parse().unwrap(), limits).await.unwrap();
-    store.ensure_first_chat(ada.workspace).await.unwrap();
+    let ada = store.users().add_user(&"ada".parse().unwrap(), limits).await.unwrap();
+    store.chats().ensure_first_chat(ada.workspace).await.unwrap();
     let bot = NewConnector {
         surface: "matrix".into(),
         account: "@bot:a".into(),
@@ -29,7 +30,7 @@ async fn world() -> World {
         settings: serde_json::json!({}),
         by: "ada".into(),
     };
-    let connector = store.put_connector(&bot).await.unwrap().id;
+    let connector = store.conversations().put_connector(&bot).await.unwrap().id;
     World { _dir: dir, store, workspace: ada.workspace, user: ada.id, connector }
 }
 
@@ -45,11 +46,11 @@ impl World {
     }
 
     async fn put(&self, kind: ConversationKind, id: Option<&str>) -> Conversation {
-        self.store.put_conversation(&self.conversation(kind, id)).await.unwrap()
+        self.store.conversations().put_conversation(&self.conversation(kind, id)).await.unwrap()
     }
 
     async fn to_mend(&self) -> Vec<(Option<String>, String, bool)> {
-        let mend = self.store.conversations_to_mend(self.connector).await.unwrap();
+        let mend = self.store.conversations().conversations_to_mend(self.connector).await.unwrap();
         mend.into_iter().map(|m| (m.conversation.external_id, m.title, m.archived)).collect()
     }
 }
@@ -63,11 +64,11 @@ async fn rooms_that_race_are_one_row() {
     let mut puts = tokio::task::JoinSet::new();
     for n in 0..20 {
         let (store, new) = (world.store.clone(), if n % 2 == 0 { &wanted } else { &made }.clone());
-        puts.spawn(async move { store.put_conversation(&new).await.unwrap().id });
+        puts.spawn(async move { store.conversations().put_conversation(&new).await.unwrap().id });
     }
     let ids = puts.join_all().await;
     assert!(ids.windows(2).all(|pair| pair.first() == pair.last()), "{ids:?}");
-    let all = world.store.conversations(world.connector).await.unwrap();
+    let all = world.store.conversations().of(world.connector).await.unwrap();
     let [one] = all.as_slice() else { panic!("{all:?}") };
     assert_eq!(one.external_id.as_deref(), Some("!a"), "what was wanted is what was made");
     let another = world.put(ConversationKind::Room, Some("!b")).await;
@@ -82,8 +83,9 @@ async fn a_conversation_shows_one_chat() {
     assert_eq!((again.id, again.kind), (lobby.id, ConversationKind::Lobby));
     let room = world.put(ConversationKind::Room, Some("!room")).await;
     assert_ne!(room.id, lobby.id, "a chat has a lobby and a room");
-    world.store.set_broken(room.id, Some("left")).await.unwrap();
-    let found = world.store.conversation(world.connector, "!room").await.unwrap().unwrap();
+    world.store.conversations().set_broken(room.id, Some("left")).await.unwrap();
+    let found =
+        world.store.conversations().conversation(world.connector, "!room").await.unwrap().unwrap();
     assert_eq!(found.broken.as_deref(), Some("left"));
     let mended = world.put(ConversationKind::Room, Some("!room")).await;
     assert_eq!((mended.id, mended.broken), (room.id, None), "what is put in place works again");
@@ -96,18 +98,18 @@ async fn what_is_not_shown_as_it_is_is_to_be_mended() {
     let workspace = world.workspace;
     let room = world.put(ConversationKind::Room, None).await;
     assert_eq!(world.to_mend().await, [(None, String::new(), false)], "to be made");
-    world.store.archive_chat(workspace, C1, true).await.unwrap();
+    world.store.chats().archive_chat(workspace, C1, true).await.unwrap();
     assert!(world.to_mend().await.is_empty(), "a room of an archived chat is not made");
-    world.store.archive_chat(workspace, C1, false).await.unwrap();
+    world.store.chats().archive_chat(workspace, C1, false).await.unwrap();
     world.put(ConversationKind::Room, Some("!a")).await;
-    world.store.set_shown(room.id, "", false).await.unwrap();
+    world.store.conversations().set_shown(room.id, "", false).await.unwrap();
     assert!(world.to_mend().await.is_empty(), "shown as it is");
-    world.store.rename_chat(workspace, C1, "Taxes").await.unwrap();
+    world.store.chats().rename_chat(workspace, C1, "Taxes").await.unwrap();
     assert_eq!(world.to_mend().await, [(Some("!a".into()), "Taxes".into(), false)]);
-    world.store.archive_chat(workspace, C1, true).await.unwrap();
-    world.store.set_shown(room.id, "Taxes", false).await.unwrap();
+    world.store.chats().archive_chat(workspace, C1, true).await.unwrap();
+    world.store.conversations().set_shown(room.id, "Taxes", false).await.unwrap();
     assert_eq!(world.to_mend().await, [(Some("!a".into()), "Taxes".into(), true)]);
-    world.store.set_broken(room.id, Some("left")).await.unwrap();
+    world.store.conversations().set_broken(room.id, Some("left")).await.unwrap();
     assert!(world.to_mend().await.is_empty(), "nothing can be done there");
     world.put(ConversationKind::Lobby, Some("!dm")).await;
     assert!(world.to_mend().await.is_empty(), "a person's own conversation is left as it is");
@@ -130,13 +132,13 @@ async fn a_forgotten_conversation_tells_on_the_web() {
         heard_in: Some(HeardIn { conversation: lobby.id, origin: None }),
     };
     let most = crate::inbox::MostOpen { in_workspace: 9, in_all: 9 };
-    world.store.take_message(inbound, most).await.unwrap();
+    world.store.inbox().take_message(inbound, most).await.unwrap();
     let frame = AgentFrame::Update(Update::Notice { text: "x".into() });
-    world.store.notify((world.workspace, C1), "x", &frame).await.unwrap().unwrap();
-    assert_eq!(world.store.to_tell(lobby.id).await.unwrap().len(), 1);
-    world.store.forget_conversation(lobby.id).await.unwrap();
-    assert_eq!(world.store.undelivered(world.workspace, C1).await.unwrap().len(), 1);
-    let owed = world.store.unanswered(world.workspace).await.unwrap();
+    world.store.outbox().notify((world.workspace, C1), "x", &frame).await.unwrap().unwrap();
+    assert_eq!(world.store.outbox().to_tell(lobby.id).await.unwrap().len(), 1);
+    world.store.conversations().forget_conversation(lobby.id).await.unwrap();
+    assert_eq!(world.store.outbox().undelivered(world.workspace, C1).await.unwrap().len(), 1);
+    let owed = world.store.inbox().unanswered(world.workspace).await.unwrap();
     assert_eq!(owed.first().unwrap().conversation, None, "it is answered on the web");
 }
 
@@ -144,13 +146,13 @@ async fn a_forgotten_conversation_tells_on_the_web() {
 async fn a_home_is_kept_until_it_is_replaced() {
     let world = world().await;
     let (connector, user) = (world.connector, world.user);
-    assert_eq!(world.store.home(connector, user).await.unwrap(), None);
+    assert_eq!(world.store.chats().home(connector, user).await.unwrap(), None);
     for home in ["!one", "!two"] {
-        world.store.set_home(connector, user, Some(home)).await.unwrap();
-        assert_eq!(world.store.homes(connector).await.unwrap(), [(user, home.to_owned())]);
+        world.store.chats().set_home(connector, user, Some(home)).await.unwrap();
+        assert_eq!(world.store.chats().homes(connector).await.unwrap(), [(user, home.to_owned())]);
     }
-    world.store.set_home(connector, user, None).await.unwrap();
-    assert!(world.store.homes(connector).await.unwrap().is_empty());
+    world.store.chats().set_home(connector, user, None).await.unwrap();
+    assert!(world.store.chats().homes(connector).await.unwrap().is_empty());
 }
 
 /// X2: who comes to a surface finds a room for each of their chats, and each new chat gets one in every home.
@@ -158,21 +160,21 @@ async fn a_home_is_kept_until_it_is_replaced() {
 async fn every_chat_of_a_person_is_wanted_as_a_room_once() {
     let world = world().await;
     let (store, workspace) = (&world.store, world.workspace);
-    store.new_chat(workspace, "before", None).await.unwrap();
-    let archived = store.new_chat(workspace, "put away", None).await.unwrap();
-    store.archive_chat(workspace, archived.id, true).await.unwrap();
+    store.chats().new_chat(workspace, "before", None).await.unwrap();
+    let archived = store.chats().new_chat(workspace, "put away", None).await.unwrap();
+    store.chats().archive_chat(workspace, archived.id, true).await.unwrap();
     assert!(world.to_mend().await.is_empty(), "nobody came yet");
 
     for _ in 0..2 {
-        store.want_rooms(world.connector, world.user, workspace).await.unwrap();
+        store.conversations().want_rooms(world.connector, world.user, workspace).await.unwrap();
     }
     let title = |titles: &[&str]| titles.iter().map(|t| (None, (*t).to_owned(), false)).collect();
     let expected: Vec<_> = title(&["", "before"]);
     assert_eq!(world.to_mend().await, expected);
 
-    store.set_home(world.connector, world.user, Some("!space")).await.unwrap();
+    store.chats().set_home(world.connector, world.user, Some("!space")).await.unwrap();
     for _ in 0..2 {
-        store.new_chat(workspace, "after", Some("once")).await.unwrap();
+        store.chats().new_chat(workspace, "after", Some("once")).await.unwrap();
     }
     let expected: Vec<_> = title(&["", "before", "after"]);
     assert_eq!(world.to_mend().await, expected);
@@ -198,8 +200,8 @@ async fn an_answer_finds_its_way_when_its_conversation_was_forgotten() {
             },
             heard_in: Some(HeardIn { conversation: room.id, origin: None }),
         };
-        let item = store.accept(inbound).await.unwrap().item;
-        store.forget_conversations(world.connector, "ada").await.unwrap();
+        let item = store.inbox().accept(inbound).await.unwrap().item;
+        store.conversations().forget_conversations(world.connector, "ada").await.unwrap();
         let again = if found_again {
             Some(world.put(ConversationKind::Room, Some("!a")).await.id)
         } else {
@@ -207,10 +209,11 @@ async fn an_answer_finds_its_way_when_its_conversation_was_forgotten() {
         };
         let turn = TurnId::of_trigger(&item.trigger().unwrap());
         let frame = AgentFrame::Update(Update::Notice { text: "done".to_owned() });
-        let ended = store.end_turn(item.id, (workspace, C1), &turn, Some(&frame)).await.unwrap();
+        let ended =
+            store.outbox().end_turn(item.id, (workspace, C1), &turn, Some(&frame)).await.unwrap();
         assert_eq!(ended.told.unwrap().conversation, again);
         if let Some(room) = again {
-            store.forget_conversation(room).await.unwrap();
+            store.conversations().forget_conversation(room).await.unwrap();
         }
     }
 }

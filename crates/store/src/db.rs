@@ -10,20 +10,34 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ref_cast::RefCast;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use sqlx::ConnectOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 
+use crate::approvals::Approvals;
 use crate::audit;
+use crate::audit::AuditLog;
+use crate::chats::Chats;
 use crate::clock::Clock;
+use crate::conversations::Conversations;
+use crate::egress::EgressRules;
 use crate::error::{StoreError, Tried};
 use crate::holds::Holds;
+use crate::inbox::Inbox;
 use crate::memory::{AskedOften, Changes};
 use crate::migrations;
+use crate::models::Models;
+use crate::outbox::Outbox;
+use crate::pki::Clients;
+use crate::pulse::Platform;
 use crate::readers::{Reader, Readers};
+use crate::secrets::Secrets;
+use crate::tasks::Tasks;
 pub(crate) use crate::tx::Tx;
 use crate::tx::WriteTx;
+use crate::users::Users;
 use crate::writer::Writer;
 
 /// How many reads run at the same time, unless it is said otherwise.
@@ -170,4 +184,59 @@ async fn readers(
     holds: &Arc<Holds>,
 ) -> Result<Arc<Readers>, sqlx::Error> {
     Ok(Arc::new(Readers::open(options, count, Arc::clone(holds)).await?))
+}
+
+/// The tables, by what they are about.
+impl Store {
+    pub fn users(&self) -> &Users {
+        Users::ref_cast(self)
+    }
+
+    pub fn clients(&self) -> &Clients {
+        Clients::ref_cast(self)
+    }
+
+    pub fn chats(&self) -> &Chats {
+        Chats::ref_cast(self)
+    }
+
+    pub fn conversations(&self) -> &Conversations {
+        Conversations::ref_cast(self)
+    }
+
+    pub fn inbox(&self) -> &Inbox {
+        Inbox::ref_cast(self)
+    }
+
+    pub fn outbox(&self) -> &Outbox {
+        Outbox::ref_cast(self)
+    }
+
+    pub fn tasks(&self) -> &Tasks {
+        Tasks::ref_cast(self)
+    }
+
+    pub fn approvals(&self) -> &Approvals {
+        Approvals::ref_cast(self)
+    }
+
+    pub fn models(&self) -> &Models {
+        Models::ref_cast(self)
+    }
+
+    pub fn egress(&self) -> &EgressRules {
+        EgressRules::ref_cast(self)
+    }
+
+    pub fn secrets(&self) -> &Secrets {
+        Secrets::ref_cast(self)
+    }
+
+    pub fn audit(&self) -> &AuditLog {
+        AuditLog::ref_cast(self)
+    }
+
+    pub fn platform(&self) -> &Platform {
+        Platform::ref_cast(self)
+    }
 }

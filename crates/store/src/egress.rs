@@ -6,7 +6,6 @@ use sqlx::query::Query;
 use sqlx::sqlite::SqliteArguments;
 
 use crate::audit;
-use crate::db::Store;
 use crate::error::{StoreError, Tried};
 
 #[derive(Clone, Debug, serde::Serialize)]
@@ -37,12 +36,17 @@ pub struct EgressUsage {
 
 from_row!(EgressUsage { day, host, requests, bytes_out, bytes_in });
 
-impl Store {
+table! {
+    /// Where agents may go, and what went there.
+    pub struct EgressRules;
+}
+
+impl EgressRules {
     /// The rules of a user, as text; policy reads them.
     pub async fn egress_rules(&self, user: UserId) -> Result<Vec<String>, StoreError> {
         sqlx::query_scalar("SELECT rule FROM egress_rules WHERE user_id = ?")
             .bind(user.number())
-            .fetch_all(self.reader())
+            .fetch_all(self.store.reader())
             .await
             .tried("read the egress rules of a user")
     }
@@ -52,7 +56,7 @@ impl Store {
             "SELECT rule, added_by, added_at FROM egress_rules WHERE user_id = ? ORDER BY rule",
         )
         .bind(user.number())
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("list the egress rules of a user")
     }
@@ -68,7 +72,7 @@ impl Store {
             "INSERT INTO egress_rules (user_id, rule, added_by, added_at) VALUES (?, ?, ?, ?) \
              ON CONFLICT DO NOTHING",
         );
-        let add = add.bind(user.number()).bind(rule).bind(by).bind(self.clock.now_ms());
+        let add = add.bind(user.number()).bind(rule).bind(by).bind(self.store.clock.now_ms());
         let entry = audit::Entry::new(by, "egress.allow", user).with(rule).of(user);
         self.change_egress(add, entry).await
     }
@@ -91,11 +95,11 @@ impl Store {
         change: Query<'_, Sqlite, SqliteArguments>,
         entry: audit::Entry,
     ) -> Result<bool, StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         let changed = change.execute(&mut *tx).await.tried("change an egress rule")?;
         let is_change = changed.rows_affected() == 1;
         if is_change {
-            audit::record(&mut tx, self.clock.now_ms(), entry).await?;
+            audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         }
         tx.commit().await.tried("change an egress rule")?;
         Ok(is_change)
@@ -108,7 +112,7 @@ impl Store {
         host: &str,
         traffic: Traffic,
     ) -> Result<(), StoreError> {
-        let mut tx = self.begin_one().await?;
+        let mut tx = self.store.begin_one().await?;
         sqlx::query(
             "INSERT INTO egress_usage (user_id, day, host, requests, bytes_out, bytes_in) \
              VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (user_id, day, host) DO UPDATE SET \
@@ -116,7 +120,7 @@ impl Store {
              bytes_in = bytes_in + excluded.bytes_in",
         )
         .bind(user.number())
-        .bind(self.clock.today())
+        .bind(self.store.clock.today())
         .bind(host)
         .bind(traffic.requests)
         .bind(traffic.bytes_out)
@@ -134,8 +138,8 @@ impl Store {
              COALESCE(SUM(bytes_in), 0) FROM egress_usage WHERE user_id = ? AND day = ?",
         )
         .bind(user.number())
-        .bind(self.clock.today())
-        .fetch_one(self.reader())
+        .bind(self.store.clock.today())
+        .fetch_one(self.store.reader())
         .await
         .tried("read a user's egress")?;
         Ok(Traffic { requests, bytes_out, bytes_in })
@@ -153,7 +157,7 @@ impl Store {
         )
         .bind(user.number())
         .bind(rows)
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("list a user's egress")
     }

@@ -6,7 +6,8 @@ use cloister_protocol::UserId;
 use crate::audit;
 use crate::connectors::ConnectorId;
 use crate::conversations::ConversationId;
-use crate::db::{Store, Tx};
+use crate::conversations::Conversations;
+use crate::db::Tx;
 use crate::error::{StoreError, Tried};
 
 /// Where the connector itself sees who reads in a room, and tells nothing while somebody does whom it is not for.
@@ -31,10 +32,10 @@ const HOMES_OF_ACCOUNT: &str = "\
       AND external_id NOT IN (SELECT external_id FROM identities \
                               WHERE user_id = ?1 AND surface = ?2 AND external_id <> ?3)";
 
-impl Store {
+impl Conversations {
     /// Forgets a conversation. The chat stays.
     pub async fn forget_conversation(&self, id: ConversationId) -> Result<(), StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         forget(&mut tx, id.number()).await?;
         tx.commit().await.tried("forget a conversation")
     }
@@ -45,7 +46,7 @@ impl Store {
         connector: ConnectorId,
         by: &str,
     ) -> Result<(), StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         for forget in [
             "UPDATE chats SET last_conversation = NULL WHERE last_conversation IN \
              (SELECT id FROM conversations WHERE connector_id = ?)",
@@ -62,7 +63,7 @@ impl Store {
             done.tried("forget the conversations of a connector")?;
         }
         let entry = audit::Entry::new(by, "connector.reset", connector);
-        audit::record(&mut tx, self.clock.now_ms(), entry).await?;
+        audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         tx.commit().await.tried("forget the conversations of a connector")
     }
 }

@@ -3,6 +3,7 @@ use cloister_protocol::{AgentFrame, ChatId, Update};
 use super::*;
 use crate::connectors::NewConnector;
 use crate::conversations::{Conversation, ConversationKind, NewConversation};
+use crate::db::Store;
 use crate::identities::Account;
 use crate::users::{User, UserLimits};
 
@@ -18,8 +19,8 @@ async fn world() -> World {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
     let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
-    let ada = store.add_user(&"ada".parse().unwrap(), limits).await.unwrap();
-    store.ensure_first_chat(ada.workspace).await.unwrap();
+    let ada = store.users().add_user(&"ada".parse().unwrap(), limits).await.unwrap();
+    store.chats().ensure_first_chat(ada.workspace).await.unwrap();
     World { _dir: dir, store, ada }
 }
 
@@ -32,7 +33,7 @@ impl World {
             settings: serde_json::json!({}),
             by: "root".into(),
         };
-        self.store.put_connector(&new).await.unwrap().id
+        self.store.conversations().put_connector(&new).await.unwrap().id
     }
 
     async fn linked(&self, surface: &str, id: &str) {
@@ -41,7 +42,7 @@ impl World {
             external_id: id.into(),
             display_name: String::new(),
         };
-        self.store.link_identity(&account, self.ada.id, "root").await.unwrap();
+        self.store.users().link_identity(&account, self.ada.id, "root").await.unwrap();
     }
 
     async fn place(
@@ -52,7 +53,7 @@ impl World {
     ) -> Conversation {
         let chat = match kind {
             ConversationKind::Room => {
-                self.store.new_chat(self.ada.workspace, "x", None).await.unwrap().id
+                self.store.chats().new_chat(self.ada.workspace, "x", None).await.unwrap().id
             }
             ConversationKind::Lobby | ConversationKind::Shared => C1,
         };
@@ -63,15 +64,15 @@ impl World {
             kind,
             user: Some(self.ada.id),
         };
-        self.store.put_conversation(&new).await.unwrap()
+        self.store.conversations().put_conversation(&new).await.unwrap()
     }
 
     async fn there(&self, place: &Conversation) -> bool {
-        self.store.conversation_by_id(place.id).await.unwrap().is_some()
+        self.store.conversations().conversation_by_id(place.id).await.unwrap().is_some()
     }
 
     async fn unlink(&self, surface: &str, id: &str) {
-        self.store.unlink_identity(self.ada.id, surface, id, "root").await.unwrap();
+        self.store.users().unlink_identity(self.ada.id, surface, id, "root").await.unwrap();
     }
 }
 
@@ -82,26 +83,26 @@ async fn an_unlinked_account_is_told_nothing_more() {
     let world = world().await;
     let telegram = world.connector("telegram").await;
     world.linked("telegram", "1001").await;
-    world.store.set_home(telegram, world.ada.id, Some("1001")).await.unwrap();
+    world.store.chats().set_home(telegram, world.ada.id, Some("1001")).await.unwrap();
     let lobby = world.place(telegram, Some("1001"), ConversationKind::Lobby).await;
     let topic = world.place(telegram, Some("1001/5"), ConversationKind::Room).await;
     let wanted = world.place(telegram, None, ConversationKind::Room).await;
-    world.store.was_active(lobby.id).await.unwrap();
+    world.store.chats().was_active(lobby.id).await.unwrap();
     let chat = (world.ada.workspace, C1);
     let frame = AgentFrame::Update(Update::Notice { text: "private".into() });
-    let waits = world.store.notify(chat, "one", &frame).await.unwrap().unwrap();
+    let waits = world.store.outbox().notify(chat, "one", &frame).await.unwrap().unwrap();
     assert_eq!(waits.conversation, Some(lobby.id));
 
     world.unlink("telegram", "1001").await;
     for gone in [&lobby, &topic, &wanted] {
         assert!(!world.there(gone).await, "{gone:?}");
     }
-    assert_eq!(world.store.home(telegram, world.ada.id).await.unwrap(), None);
-    assert!(world.store.conversations_to_tell(telegram).await.unwrap().is_empty());
-    assert!(world.store.conversations_to_mend(telegram).await.unwrap().is_empty());
-    let later = world.store.notify(chat, "two", &frame).await.unwrap().unwrap();
+    assert_eq!(world.store.chats().home(telegram, world.ada.id).await.unwrap(), None);
+    assert!(world.store.outbox().conversations_to_tell(telegram).await.unwrap().is_empty());
+    assert!(world.store.conversations().conversations_to_mend(telegram).await.unwrap().is_empty());
+    let later = world.store.outbox().notify(chat, "two", &frame).await.unwrap().unwrap();
     assert_eq!(later.conversation, None);
-    let web = world.store.undelivered(chat.0, chat.1).await.unwrap();
+    let web = world.store.outbox().undelivered(chat.0, chat.1).await.unwrap();
     let ids: Vec<i64> = web.iter().map(|row| row.id).collect();
     assert_eq!(ids, [waits.id, later.id], "nothing is lost");
 }
@@ -123,7 +124,7 @@ async fn other_accounts_keep_what_is_theirs() {
     ] {
         world.linked(surface, id).await;
     }
-    world.store.set_home(telegram, world.ada.id, Some("100")).await.unwrap();
+    world.store.chats().set_home(telegram, world.ada.id, Some("100")).await.unwrap();
     let lost = world.place(telegram, Some("1001"), ConversationKind::Lobby).await;
     let other = world.place(telegram, Some("100"), ConversationKind::Lobby).await;
     let topic = world.place(telegram, Some("100/5"), ConversationKind::Room).await;
@@ -135,7 +136,7 @@ async fn other_accounts_keep_what_is_theirs() {
     for kept in [&other, &topic, &wanted, &dm, &room] {
         assert!(world.there(kept).await, "{kept:?}");
     }
-    assert!(world.store.home(telegram, world.ada.id).await.unwrap().is_some());
+    assert!(world.store.chats().home(telegram, world.ada.id).await.unwrap().is_some());
     world.unlink("discord", "5").await;
     assert!(!world.there(&dm).await, "it may be with either account");
     world.unlink("matrix", "@a:x").await;

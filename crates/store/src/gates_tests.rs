@@ -29,8 +29,8 @@ struct Setup {
 async fn user(store: &Store, name: &str) -> (UserId, WorkspaceId) {
     let limits = UserLimits { quota_bytes: 1, max_executors: 9, daily_budget: 1, task_budget: 1 };
     let name: UserName = name.parse().unwrap();
-    let user = store.add_user(&name, limits).await.unwrap();
-    store.ensure_first_chat(user.workspace).await.unwrap();
+    let user = store.users().add_user(&name, limits).await.unwrap();
+    store.chats().ensure_first_chat(user.workspace).await.unwrap();
     (user.id, user.workspace)
 }
 
@@ -59,9 +59,9 @@ impl Setup {
             secrets: None,
             marks: marks.iter().map(|mark| (*mark).to_owned()).collect(),
         };
-        self.store.delegate(new, "test", name).await.unwrap();
+        self.store.tasks().delegate(new, "test", name).await.unwrap();
         loop {
-            let started = self.store.start_next().await.unwrap().unwrap();
+            let started = self.store.tasks().start_next().await.unwrap().unwrap();
             if started.title == name {
                 return started;
             }
@@ -94,7 +94,7 @@ impl Setup {
     }
 
     async fn ask(&self, task: &Task, digest: &str) -> Approval {
-        self.store.ask(self.question(task, digest)).await.unwrap().approval
+        self.store.approvals().ask(self.question(task, digest)).await.unwrap().approval
     }
 
     fn given(&self, id: ApprovalId, answer: Answer) -> Given {
@@ -103,7 +103,7 @@ impl Setup {
     }
 
     async fn answer(&self, id: ApprovalId, answer: Answer) -> Answered {
-        self.store.answer(&self.given(id, answer), settle).await.unwrap()
+        self.store.inbox().answer(&self.given(id, answer), settle).await.unwrap()
     }
 
     async fn end(&self, task: &Task) {
@@ -113,15 +113,15 @@ impl Setup {
             not_shown: Vec::new(),
             known_to_person: true,
         };
-        self.store.end_task(task.id, ending).await.unwrap().unwrap();
+        self.store.tasks().end_task(task.id, ending).await.unwrap().unwrap();
     }
 
     async fn marks(&self, task: &Task) -> Vec<String> {
-        self.store.task_content(task.id).await.unwrap().marks
+        self.store.approvals().task_content(task.id).await.unwrap().marks
     }
 
     async fn state(&self, task: &Task) -> TaskState {
-        self.store.task(task.id).await.unwrap().state
+        self.store.tasks().task(task.id).await.unwrap().state
     }
 }
 
@@ -151,10 +151,10 @@ fn content(mark: &str) -> NewContent {
 async fn a_question_is_asked_once_while_it_says_something() {
     let setup = setup().await;
     let task = setup.task("work", None, &[]).await;
-    let first = setup.store.ask(setup.question(&task, "d1")).await.unwrap();
+    let first = setup.store.approvals().ask(setup.question(&task, "d1")).await.unwrap();
     assert!(first.told.is_some());
     assert_eq!(setup.state(&task).await, TaskState::Waiting);
-    let again = setup.store.ask(setup.question(&task, "d1")).await.unwrap();
+    let again = setup.store.approvals().ask(setup.question(&task, "d1")).await.unwrap();
     assert!(again.told.is_none());
     assert_eq!(again.approval.id, first.approval.id);
     assert_ne!(setup.ask(&task, "d2").await.id, first.approval.id, "one byte more is another one");
@@ -164,15 +164,23 @@ async fn a_question_is_asked_once_while_it_says_something() {
     assert_eq!(setup.state(&task).await, TaskState::Queued);
     let unused = setup.ask(&task, "d1").await;
     assert_eq!((unused.id, unused.state), (id, ApprovalState::Allowed));
-    let [grant] =
-        &setup.store.live_grants(setup.user, setup.workspace, Some(task.id)).await.unwrap()[..]
+    let [grant] = &setup
+        .store
+        .approvals()
+        .live_grants(setup.user, setup.workspace, Some(task.id))
+        .await
+        .unwrap()[..]
     else {
         panic!("one grant")
     };
     assert_eq!(grant.reach, Reach::Once);
     let passing = Passing { entries: Vec::new(), used_up: vec![grant.id] };
-    assert_eq!(setup.store.pass(passing.clone()).await.unwrap(), Ok(()));
-    assert_eq!(setup.store.pass(passing).await.unwrap(), Err(GrantEnded), "it was for once");
+    assert_eq!(setup.store.approvals().pass(passing.clone()).await.unwrap(), Ok(()));
+    assert_eq!(
+        setup.store.approvals().pass(passing).await.unwrap(),
+        Err(GrantEnded),
+        "it was for once"
+    );
     assert_ne!(setup.ask(&task, "d1").await.id, id, "used up, it has to be asked again");
 
     let no = setup.ask(&task, "d3").await;
@@ -195,11 +203,14 @@ async fn an_answer_that_does_not_fit_is_refused_and_noted() {
         ..setup.given(approval.id, Answer::Allow)
     };
     assert_eq!(
-        refused(&setup.store.answer(&foreign, settle).await.unwrap()),
+        refused(&setup.store.inbox().answer(&foreign, settle).await.unwrap()),
         AnswerRefused::Unknown
     );
     let stale = Given { digest: Some("d0".to_owned()), ..setup.given(approval.id, Answer::Allow) };
-    assert_eq!(refused(&setup.store.answer(&stale, settle).await.unwrap()), AnswerRefused::Changed);
+    assert_eq!(
+        refused(&setup.store.inbox().answer(&stale, settle).await.unwrap()),
+        AnswerRefused::Changed
+    );
     let missing = ApprovalId::from_number(99);
     assert_eq!(refused(&setup.answer(missing, Answer::Allow).await), AnswerRefused::Unknown);
     assert_eq!(setup.state(&task).await, TaskState::Waiting);
@@ -207,17 +218,17 @@ async fn an_answer_that_does_not_fit_is_refused_and_noted() {
     assert_eq!(refused(&setup.answer(approval.id, Answer::Allow).await), AnswerRefused::Closed);
     let narrow =
         NewApproval { offered: vec![Answer::Allow, Answer::Deny], ..setup.question(&task, "d2") };
-    let narrow = setup.store.ask(narrow).await.unwrap().approval;
+    let narrow = setup.store.approvals().ask(narrow).await.unwrap().approval;
     assert_eq!(
         refused(&setup.answer(narrow.id, Answer::AllowAlways).await),
         AnswerRefused::NotOffered
     );
     setup.end(&task).await;
     assert_eq!(refused(&setup.answer(narrow.id, Answer::Allow).await), AnswerRefused::Void);
-    let trail = setup.store.audit_tail(100).await.unwrap();
+    let trail = setup.store.audit().audit_tail(100).await.unwrap();
     let noted = trail.iter().filter(|row| row.action == "approval.refused");
     assert_eq!(noted.count(), 6);
-    assert!(setup.store.grants(setup.workspace).await.unwrap().is_empty());
+    assert!(setup.store.approvals().grants(setup.workspace).await.unwrap().is_empty());
 }
 
 /// G1: where two people are demanded, one person is one.
@@ -227,7 +238,7 @@ async fn two_people_are_two_people() {
     let (bob, _) = user(&setup.store, "bob").await;
     let task = setup.task("work", None, &[]).await;
     let asked = NewApproval { people: 2, ..setup.question(&task, "d1") };
-    let id = setup.store.ask(asked).await.unwrap().approval.id;
+    let id = setup.store.approvals().ask(asked).await.unwrap().approval.id;
     let Answered::Taken { approval, standing } = setup.answer(id, Answer::Allow).await else {
         panic!("refused")
     };
@@ -238,7 +249,8 @@ async fn two_people_are_two_people() {
     assert_eq!(refused(&setup.answer(id, Answer::Allow).await), AnswerRefused::SamePerson);
     assert_eq!(setup.state(&task).await, TaskState::Waiting);
     let second = Given { user: bob, by: "bob".to_owned(), ..setup.given(id, Answer::Allow) };
-    let Answered::Taken { approval, .. } = setup.store.answer(&second, settle).await.unwrap()
+    let Answered::Taken { approval, .. } =
+        setup.store.inbox().answer(&second, settle).await.unwrap()
     else {
         panic!("refused")
     };
@@ -255,14 +267,15 @@ async fn a_question_outlives_the_control_plane() {
     let id = setup.ask(&task, "d1").await.id;
     setup.store.close().await.unwrap();
     let store = Store::open(&setup.dir.path().join("cloister.db")).await.unwrap();
-    store.requeue_running().await.unwrap();
-    assert_eq!(store.task(task.id).await.unwrap().state, TaskState::Waiting);
-    let [waiting] = &store.pending_approvals(setup.workspace).await.unwrap()[..] else {
+    store.tasks().requeue_running().await.unwrap();
+    assert_eq!(store.tasks().task(task.id).await.unwrap().state, TaskState::Waiting);
+    let [waiting] = &store.approvals().pending_approvals(setup.workspace).await.unwrap()[..] else {
         panic!("one waits")
     };
     assert_eq!((waiting.id, waiting.sources.as_slice()), (id, &["a page".to_owned()][..]));
-    store.answer(&setup.given(id, Answer::AllowForTask), settle).await.unwrap();
-    let grants = store.live_grants(setup.user, setup.workspace, Some(task.id)).await.unwrap();
+    store.inbox().answer(&setup.given(id, Answer::AllowForTask), settle).await.unwrap();
+    let grants =
+        store.approvals().live_grants(setup.user, setup.workspace, Some(task.id)).await.unwrap();
     assert_eq!(grants.iter().map(|grant| grant.reach).collect::<Vec<_>>(), [Reach::Task]);
 }
 
@@ -275,17 +288,18 @@ async fn what_was_granted_for_a_task_ends_with_it_and_always_until_revoked() {
         setup.answer(id, answer).await;
     }
     let other = setup.task("other", None, &[]).await;
-    let elsewhere = setup.store.live_grants(setup.user, setup.workspace, Some(other.id)).await;
+    let elsewhere =
+        setup.store.approvals().live_grants(setup.user, setup.workspace, Some(other.id)).await;
     assert_eq!(elsewhere.unwrap().len(), 1, "a task's own grant helps no other task");
     setup.end(&task).await;
-    let left = setup.store.grants(setup.workspace).await.unwrap();
+    let left = setup.store.approvals().grants(setup.workspace).await.unwrap();
     let [always] = &left[..] else { panic!("{left:?}") };
     assert_eq!((always.reach, always.given_by.as_str()), (Reach::Always, "ada"));
     let (_, foreign) = user(&setup.store, "bob").await;
-    assert!(setup.store.revoke_grant(foreign, always.id, "bob").await.is_err());
-    setup.store.revoke_grant(setup.workspace, always.id, "ada").await.unwrap();
-    assert!(setup.store.revoke_grant(setup.workspace, always.id, "ada").await.is_err());
-    assert!(setup.store.grants(setup.workspace).await.unwrap().is_empty());
+    assert!(setup.store.approvals().revoke_grant(foreign, always.id, "bob").await.is_err());
+    setup.store.approvals().revoke_grant(setup.workspace, always.id, "ada").await.unwrap();
+    assert!(setup.store.approvals().revoke_grant(setup.workspace, always.id, "ada").await.is_err());
+    assert!(setup.store.approvals().grants(setup.workspace).await.unwrap().is_empty());
 }
 
 /// T4: the record of a call is in the transaction of its step, and what it uses up is used once.
@@ -295,25 +309,25 @@ async fn a_step_passes_with_its_record_or_not_at_all() {
     let task = setup.task("work", None, &[]).await;
     let id = setup.ask(&task, "d1").await.id;
     setup.answer(id, Answer::Allow).await;
-    let grant = setup.store.grants(setup.workspace).await.unwrap()[0].id;
+    let grant = setup.store.approvals().grants(setup.workspace).await.unwrap()[0].id;
     let calls = vec![Call { id: "c".into(), name: "bash".into(), arguments: "{}".into() }];
     let answer = Step::Answer { text: String::new(), calls };
     let store = &setup.store;
-    store.append_step(task.id, 0, &answer, Passing::default()).await.unwrap();
+    store.tasks().append_step(task.id, 0, &answer, Passing::default()).await.unwrap();
     let call = Step::Call { call: "c".to_owned() };
     let passing = || Passing {
         entries: vec![Entry::of_cell(setup.workspace, "tool.call", task.id).with("bash")],
         used_up: vec![grant],
     };
-    let stored = store.append_step(task.id, 1, &call, passing()).await.unwrap();
+    let stored = store.tasks().append_step(task.id, 1, &call, passing()).await.unwrap();
     assert_eq!(stored, Journaled::Stored);
-    let again = store.append_step(task.id, 1, &call, passing()).await.unwrap();
+    let again = store.tasks().append_step(task.id, 1, &call, passing()).await.unwrap();
     assert_eq!(again, Journaled::Stored, "the same step again is the same step");
     let second = Step::Call { call: "d".to_owned() };
-    let ended = store.append_step(task.id, 2, &second, passing()).await.unwrap();
+    let ended = store.tasks().append_step(task.id, 2, &second, passing()).await.unwrap();
     assert_eq!(ended, Journaled::GrantEnded);
-    assert_eq!(store.steps(task.id).await.unwrap().len(), 2);
-    let trail = store.audit_tail(100).await.unwrap();
+    assert_eq!(store.tasks().steps(task.id).await.unwrap().len(), 2);
+    let trail = store.audit().audit_tail(100).await.unwrap();
     assert_eq!(trail.iter().filter(|row| row.action == "tool.call").count(), 1);
 }
 
@@ -325,28 +339,37 @@ async fn marks_spread_and_stay() {
     let (web, own) = ("\"web\"", "\"own\"");
     let reader = setup.task("reader", None, &[own]).await;
     let beside = setup.task("beside", None, &[own]).await;
-    setup.store.record_content(reader.id, content(web)).await.unwrap();
-    let chat = setup.store.chat_content(setup.workspace, CHAT).await.unwrap();
+    setup.store.approvals().record_content(reader.id, content(web)).await.unwrap();
+    let chat = setup.store.approvals().chat_content(setup.workspace, CHAT).await.unwrap();
     // Whose words led to a task counts too: they are foreign to everybody else.
     assert_eq!(chat.files, [own, web], "the file may be there before the task ends");
     assert_eq!(setup.marks(&beside).await, [own]);
     let child = setup.task("child", Some(reader.id), &[]).await;
     assert_eq!(setup.marks(&child).await, [own, web]);
     let tool = "\"tool\"";
-    setup.store.record_content(child.id, content(tool)).await.unwrap();
+    setup.store.approvals().record_content(child.id, content(tool)).await.unwrap();
     setup.end(&child).await;
     assert!(setup.marks(&reader).await.contains(&tool.to_owned()));
     setup.end(&reader).await;
-    setup.store.history_cleared(setup.workspace, CHAT).await.unwrap();
+    setup.store.approvals().history_cleared(setup.workspace, CHAT).await.unwrap();
     let after = setup.task("after", None, &[own]).await;
     assert_eq!(setup.marks(&after).await, [own, tool, web]);
-    let chat = setup.store.chat_content(setup.workspace, CHAT).await.unwrap();
+    let chat = setup.store.approvals().chat_content(setup.workspace, CHAT).await.unwrap();
     assert!(chat.history.is_empty());
     assert!(chat.files.len() >= 2);
     // What everybody reads marks everybody.
-    setup.store.mark_workspace(setup.workspace, &["\"memory\"".to_owned()]).await.unwrap();
-    let elsewhere =
-        setup.store.chat_content(setup.workspace, ChatId::from_number(7)).await.unwrap();
+    setup
+        .store
+        .approvals()
+        .mark_workspace(setup.workspace, &["\"memory\"".to_owned()])
+        .await
+        .unwrap();
+    let elsewhere = setup
+        .store
+        .approvals()
+        .chat_content(setup.workspace, ChatId::from_number(7))
+        .await
+        .unwrap();
     assert_eq!(elsewhere.files, ["\"memory\""]);
 }
 
@@ -359,13 +382,13 @@ async fn links_and_hosts_are_those_of_the_task_and_of_the_tasks_above_it() {
         hosts: vec!["a.test".to_owned()],
         ..NewContent::default()
     };
-    setup.store.record_content(parent.id, seen.clone()).await.unwrap();
-    setup.store.record_content(parent.id, seen).await.unwrap();
+    setup.store.approvals().record_content(parent.id, seen.clone()).await.unwrap();
+    setup.store.approvals().record_content(parent.id, seen).await.unwrap();
     let child = setup.task("child", Some(parent.id), &[]).await;
     let other = setup.task("other", None, &[]).await;
-    let known = setup.store.task_content(child.id).await.unwrap();
+    let known = setup.store.approvals().task_content(child.id).await.unwrap();
     assert_eq!((known.links.len(), known.hosts.as_slice()), (1, &["a.test".to_owned()][..]));
-    let known = setup.store.task_content(other.id).await.unwrap();
+    let known = setup.store.approvals().task_content(other.id).await.unwrap();
     assert!(known.links.is_empty() && known.hosts.is_empty());
 }
 
@@ -376,18 +399,18 @@ async fn choices_add_up_for_a_task_and_those_below_it() {
     let top = setup.task("top", None, &[]).await;
     let below = setup.task("below", Some(top.id), &[]).await;
     let store = &setup.store;
-    assert_eq!(store.top_task(below.id).await.unwrap(), top.id);
-    assert_eq!(store.top_task(top.id).await.unwrap(), top.id);
-    assert!(store.choose(top.id, "a.test", 40, 64).await.unwrap());
-    assert!(!store.choose(top.id, "a.test", 25, 64).await.unwrap());
-    assert!(store.choose(top.id, "a.test", 24, 64).await.unwrap());
-    assert!(!store.choose(top.id, "b.test", 65, 64).await.unwrap());
-    assert!(store.choose(top.id, "b.test", 1, 64).await.unwrap());
+    assert_eq!(store.approvals().top_task(below.id).await.unwrap(), top.id);
+    assert_eq!(store.approvals().top_task(top.id).await.unwrap(), top.id);
+    assert!(store.approvals().choose(top.id, "a.test", 40, 64).await.unwrap());
+    assert!(!store.approvals().choose(top.id, "a.test", 25, 64).await.unwrap());
+    assert!(store.approvals().choose(top.id, "a.test", 24, 64).await.unwrap());
+    assert!(!store.approvals().choose(top.id, "b.test", 65, 64).await.unwrap());
+    assert!(store.approvals().choose(top.id, "b.test", 1, 64).await.unwrap());
     let again = Store::open(&setup.dir.path().join("cloister.db")).await.unwrap();
-    assert_eq!(again.chosen_bits(top.id, "a.test").await.unwrap(), 64);
-    again.choose_anew(top.id, "a.test").await.unwrap();
-    assert_eq!(again.chosen_bits(top.id, "a.test").await.unwrap(), 0);
-    assert_eq!(again.chosen_bits(top.id, "b.test").await.unwrap(), 1);
+    assert_eq!(again.approvals().chosen_bits(top.id, "a.test").await.unwrap(), 64);
+    again.approvals().choose_anew(top.id, "a.test").await.unwrap();
+    assert_eq!(again.approvals().chosen_bits(top.id, "a.test").await.unwrap(), 0);
+    assert_eq!(again.approvals().chosen_bits(top.id, "b.test").await.unwrap(), 1);
 }
 
 /// E61: where a host was found is kept with the task, until nobody answers there.
@@ -400,10 +423,10 @@ async fn where_a_host_was_found_is_kept() {
         addresses: vec!["192.0.2.1".parse().unwrap(), "2001:db8::1".parse().unwrap()],
         shown: true,
     };
-    setup.store.host_found(task.id, &found).await.unwrap();
-    assert_eq!(setup.store.hosts_found(task.id).await.unwrap(), [found]);
-    setup.store.host_lost(task.id, "a.test").await.unwrap();
-    assert_eq!(setup.store.hosts_found(task.id).await.unwrap(), []);
+    setup.store.approvals().host_found(task.id, &found).await.unwrap();
+    assert_eq!(setup.store.approvals().hosts_found(task.id).await.unwrap(), [found]);
+    setup.store.approvals().host_lost(task.id, "a.test").await.unwrap();
+    assert_eq!(setup.store.approvals().hosts_found(task.id).await.unwrap(), []);
 }
 
 /// M3: one limit is one question, whoever runs into it; the answer raises it in its own transaction, and whoever
@@ -422,38 +445,43 @@ async fn more_is_asked_for_once_and_raised_with_the_answer() {
         ..setup.question(&child, digest)
     };
     let of_task = || for_more(Some(child.id), "task", Raise::Task { task: child.id, by: 5 });
-    let asked = setup.store.ask_for_more(of_task(), Some(child.id)).await.unwrap();
+    let asked = setup.store.tasks().ask_for_more(of_task(), Some(child.id)).await.unwrap();
     assert!(asked.told.is_some());
     assert_eq!(setup.state(&child).await, TaskState::Waiting);
-    let again = setup.store.ask_for_more(of_task(), Some(child.id)).await.unwrap();
+    let again = setup.store.tasks().ask_for_more(of_task(), Some(child.id)).await.unwrap();
     assert_eq!((again.approval.id, again.told.is_none()), (asked.approval.id, true));
     setup.answer(asked.approval.id, Answer::Allow).await;
     assert_eq!(setup.state(&child).await, TaskState::Queued);
-    let budget = |task: TaskId| setup.store.task_budget_state(setup.user, task);
+    let budget = |task: TaskId| setup.store.tasks().task_budget_state(setup.user, task);
     assert_eq!(budget(child.id).await.unwrap().limit, 6);
     assert_eq!(budget(parent.id).await.unwrap().limit, 6, "what is spent below is spent above");
     assert_eq!(budget(other.id).await.unwrap().limit, 1);
-    assert!(setup.store.grants(setup.workspace).await.unwrap().is_empty(), "it is no grant");
+    assert!(
+        setup.store.approvals().grants(setup.workspace).await.unwrap().is_empty(),
+        "it is no grant"
+    );
 
     let today = setup.store.clock.today();
     let of_day =
         |digest: &str, day: &str| for_more(None, digest, Raise::Day { day: day.to_owned(), by: 7 });
-    let asked = setup.store.ask_for_more(of_day("d1", &today), Some(other.id)).await.unwrap();
-    let turn = setup.store.ask_for_more(of_day("d1", &today), None).await.unwrap();
+    let asked =
+        setup.store.tasks().ask_for_more(of_day("d1", &today), Some(other.id)).await.unwrap();
+    let turn = setup.store.tasks().ask_for_more(of_day("d1", &today), None).await.unwrap();
     assert_eq!((turn.approval.id, turn.told.is_none()), (asked.approval.id, true));
     setup.answer(asked.approval.id, Answer::Deny).await;
     assert_eq!(setup.state(&other).await, TaskState::Queued);
-    let refused = setup.store.ask_for_more(of_day("d1", &today), Some(other.id)).await.unwrap();
+    let refused =
+        setup.store.tasks().ask_for_more(of_day("d1", &today), Some(other.id)).await.unwrap();
     assert_eq!(refused.approval.state, ApprovalState::Denied);
-    let asked = setup.store.ask_for_more(of_day("d2", &today), None).await.unwrap();
+    let asked = setup.store.tasks().ask_for_more(of_day("d2", &today), None).await.unwrap();
     setup.answer(asked.approval.id, Answer::Allow).await;
-    assert_eq!(setup.store.budget_state(setup.user).await.unwrap().limit, 8);
-    let raised = setup.store.audit_tail(100).await.unwrap();
+    assert_eq!(setup.store.tasks().budget_state(setup.user).await.unwrap().limit, 8);
+    let raised = setup.store.audit().audit_tail(100).await.unwrap();
     let raised = raised.iter().filter(|row| row.action == "budget.raise" && row.actor == "ada");
     assert_eq!(raised.count(), 2);
 
-    let old = setup.store.ask_for_more(of_day("d3", "2000-01-01"), None).await.unwrap();
-    assert_eq!(setup.store.end_past_days().await.unwrap(), 1);
-    let ended = setup.store.approval(old.approval.id).await.unwrap();
+    let old = setup.store.tasks().ask_for_more(of_day("d3", "2000-01-01"), None).await.unwrap();
+    assert_eq!(setup.store.tasks().end_past_days().await.unwrap(), 1);
+    let ended = setup.store.approvals().approval(old.approval.id).await.unwrap();
     assert_eq!(ended.state, ApprovalState::Void);
 }

@@ -5,8 +5,9 @@
 
 use cloister_protocol::{ApprovalId, TaskId, UserId, WorkspaceId};
 
+use crate::approvals::Approvals;
 use crate::audit;
-use crate::db::{Store, Tx};
+use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt, not_found};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +108,7 @@ pub struct Passing {
 #[error("a grant has ended meanwhile")]
 pub struct GrantEnded;
 
-impl Store {
+impl Approvals {
     /// The grants that are left for one task of a user, or for their coordinator.
     pub async fn live_grants(
         &self,
@@ -121,7 +122,7 @@ impl Store {
         .bind(workspace.number())
         .bind(user.number())
         .bind(task.map(TaskId::number))
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("look for grants")?;
         rows.into_iter().map(Row::into_grant).collect()
@@ -133,7 +134,7 @@ impl Store {
             "{SELECT} AND workspace_id = ? ORDER BY id"
         )))
         .bind(workspace.number())
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("list grants")?;
         rows.into_iter().map(Row::into_grant).collect()
@@ -146,8 +147,8 @@ impl Store {
         id: u32,
         by: &str,
     ) -> Result<(), StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
         let done = sqlx::query(
             "UPDATE grants SET ended_at = ?, ended_by = ? \
              WHERE id = ? AND workspace_id = ? AND ended_at IS NULL",
@@ -173,8 +174,8 @@ impl Store {
         if passing.entries.is_empty() && passing.used_up.is_empty() {
             return Ok(Ok(()));
         }
-        let mut tx = self.begin().await?;
-        match pass_in(&mut tx, passing, self.clock.now_ms()).await? {
+        let mut tx = self.store.begin().await?;
+        match pass_in(&mut tx, passing, self.store.clock.now_ms()).await? {
             Ok(()) => {
                 tx.commit().await.tried("record an effect")?;
                 Ok(Ok(()))

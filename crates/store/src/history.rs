@@ -3,8 +3,8 @@
 use cloister_protocol::link::Cause;
 use cloister_protocol::{ChatId, WorkspaceId};
 
-use crate::db::Store;
 use crate::error::{StoreError, Tried};
+use crate::inbox::Inbox;
 use crate::inbox::{self, InboxItem};
 use crate::outbox::{self, OutboxItem};
 
@@ -36,7 +36,7 @@ pub struct HistoryPage {
     pub older: Option<Cursor>,
 }
 
-impl Store {
+impl Inbox {
     /// The newest `count` entries of a chat before `cursor`.
     pub async fn history(
         &self,
@@ -55,7 +55,7 @@ impl Store {
         .bind(chat.number())
         .bind(cursor.inbox)
         .bind(limit)
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("read what was said in a chat")?;
         let told = sqlx::query_as(sqlx::AssertSqlSafe(format!(
@@ -66,7 +66,7 @@ impl Store {
         .bind(chat.number())
         .bind(cursor.outbox)
         .bind(limit)
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("read what was told in a chat")?;
         let said: Result<Vec<_>, _> = said.into_iter().map(inbox::Row::into_item).collect();
@@ -96,7 +96,7 @@ impl Store {
         )
         .bind(workspace.number())
         .bind(chat.number())
-        .fetch_one(self.reader())
+        .fetch_one(self.store.reader())
         .await
         .tried("find the newest row of a chat")
     }

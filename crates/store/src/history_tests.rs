@@ -1,6 +1,7 @@
 use cloister_protocol::{AgentFrame, Update};
 
 use super::*;
+use crate::db::Store;
 use crate::inbox::Inbound;
 use crate::users::UserLimits;
 
@@ -8,19 +9,20 @@ async fn chat_of(lines: usize) -> (tempfile::TempDir, Store, WorkspaceId, ChatId
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("db")).await.unwrap();
     let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
-    let user = store.add_user(&"alice".parse().unwrap(), limits).await.unwrap();
-    let chat = store.new_chat(user.workspace, "", None).await.unwrap().id;
+    let user = store.users().add_user(&"alice".parse().unwrap(), limits).await.unwrap();
+    let chat = store.chats().new_chat(user.workspace, "", None).await.unwrap().id;
     for n in 0..lines {
         let cause =
             Cause::Message { from: "alice".into(), text: n.to_string(), attachments: vec![] };
         let external_id = format!("{}:{chat}:m{n}", user.workspace);
         let (source, workspace) = ("socket".to_owned(), user.workspace);
         store
+            .inbox()
             .accept(Inbound { source, external_id, workspace, chat, cause, heard_in: None })
             .await
             .unwrap();
         let frame = AgentFrame::Update(Update::Notice { text: n.to_string() });
-        store.notify((user.workspace, chat), &n.to_string(), &frame).await.unwrap();
+        store.outbox().notify((user.workspace, chat), &n.to_string(), &frame).await.unwrap();
     }
     (dir, store, user.workspace, chat)
 }
@@ -45,7 +47,7 @@ async fn pages_show_everything_once_whatever_their_size() {
         let mut cursor = Some(Cursor::NEWEST);
         let mut seen = Vec::new();
         while let Some(at) = cursor {
-            let page = store.history(workspace, chat, at, size).await.unwrap();
+            let page = store.inbox().history(workspace, chat, at, size).await.unwrap();
             let mut texts = texts(&page);
             texts.extend(seen);
             seen = texts;
@@ -61,9 +63,9 @@ async fn pages_show_everything_once_whatever_their_size() {
 #[tokio::test]
 async fn a_message_is_found_in_its_own_chat_only() {
     let (_dir, store, workspace, chat) = chat_of(1).await;
-    let other = store.new_chat(workspace, "", None).await.unwrap().id;
-    assert!(store.said(workspace, chat, 1).await.unwrap().is_some());
-    assert!(store.said(workspace, other, 1).await.unwrap().is_none());
-    assert!(store.last_told(workspace, chat).await.unwrap() > 0);
-    assert_eq!(store.last_told(workspace, other).await.unwrap(), 0);
+    let other = store.chats().new_chat(workspace, "", None).await.unwrap().id;
+    assert!(store.inbox().said(workspace, chat, 1).await.unwrap().is_some());
+    assert!(store.inbox().said(workspace, other, 1).await.unwrap().is_none());
+    assert!(store.inbox().last_told(workspace, chat).await.unwrap() > 0);
+    assert_eq!(store.inbox().last_told(workspace, other).await.unwrap(), 0);
 }

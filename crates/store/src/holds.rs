@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::db::Store;
+use crate::pulse::Platform;
 
 /// How many may wait for a reader, or for the writer, at the same time.
 pub(crate) const MOST_WAITING: usize = 4_096;
@@ -182,10 +182,10 @@ impl Drop for Ticket {
     }
 }
 
-impl Store {
+impl Platform {
     /// Who has held a connection, or waited for one, for longer than this. It does not touch the database.
     pub fn held_longer_than(&self, limit: Duration) -> Vec<Hold> {
-        self.holds().longer_than(limit)
+        self.store.holds().longer_than(limit)
     }
 }
 

@@ -2,9 +2,10 @@
 
 use cloister_protocol::{ChatId, UserId, WorkspaceId};
 
+use crate::chats::Chats;
 use crate::connectors::ConnectorId;
 use crate::conversations::{self, ConversationKind, NewConversation};
-use crate::db::{Store, Tx};
+use crate::db::Tx;
 use crate::error::{StoreError, Tried};
 
 /// A room that was wanted and never made, with the home that it was to be in.
@@ -18,7 +19,7 @@ struct Unmade {
 
 from_row!(Unmade { id, workspace_id, chat, user_id, home });
 
-impl Store {
+impl Chats {
     /// What keeps a person's conversations together there.
     pub async fn home(
         &self,
@@ -28,7 +29,7 @@ impl Store {
         sqlx::query_scalar("SELECT external_id FROM homes WHERE connector_id = ? AND user_id = ?")
             .bind(connector.number())
             .bind(user.number())
-            .fetch_optional(self.reader())
+            .fetch_optional(self.store.reader())
             .await
             .tried("find a home")
     }
@@ -38,7 +39,7 @@ impl Store {
             "SELECT user_id, external_id FROM homes WHERE connector_id = ? ORDER BY user_id",
         )
         .bind(connector.number())
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("list homes")?;
         Ok(rows.into_iter().map(|(user, id)| (UserId::from_number(user), id)).collect())
@@ -51,8 +52,8 @@ impl Store {
         user: UserId,
         external_id: Option<&str>,
     ) -> Result<(), StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin_one().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin_one().await?;
         let query = match external_id {
             Some(id) => sqlx::query(
                 "INSERT INTO homes (connector_id, user_id, external_id, created_at) VALUES (?, ?, ?, ?) \
@@ -79,7 +80,7 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let what = "give rooms up";
         let user = user.map(UserId::number);
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         let unmade: Vec<Unmade> = sqlx::query_as(
             "SELECT c.id, c.workspace_id, c.chat, c.user_id, homes.external_id AS home \
              FROM conversations c \
@@ -94,7 +95,9 @@ impl Store {
         .tried(what)?;
         let mut changed = false;
         for room in unmade {
-            if let Some(lobby) = lobby_of(&mut tx, connector, &room, self.clock.now_ms()).await? {
+            if let Some(lobby) =
+                lobby_of(&mut tx, connector, &room, self.store.clock.now_ms()).await?
+            {
                 turn_over(&mut tx, room.id, lobby).await?;
                 changed = true;
             }

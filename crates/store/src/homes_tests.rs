@@ -3,6 +3,7 @@ use cloister_protocol::{ChatId, WorkspaceId};
 use super::*;
 use crate::connectors::NewConnector;
 use crate::conversations::Conversation;
+use crate::db::Store;
 use crate::users::UserLimits;
 
 struct World {
@@ -19,8 +20,8 @@ async fn world() -> World {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
     let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
-    let ada = store.add_user(&"ada".parse().unwrap(), limits).await.unwrap();
-    store.ensure_first_chat(ada.workspace).await.unwrap();
+    let ada = store.users().add_user(&"ada".parse().unwrap(), limits).await.unwrap();
+    store.chats().ensure_first_chat(ada.workspace).await.unwrap();
     let bot = NewConnector {
         surface: "telegram".into(),
         account: "@bot".into(),
@@ -28,8 +29,8 @@ async fn world() -> World {
         settings: serde_json::json!({}),
         by: "ada".into(),
     };
-    let connector = store.put_connector(&bot).await.unwrap().id;
-    store.set_home(connector, ada.id, Some(HOME)).await.unwrap();
+    let connector = store.conversations().put_connector(&bot).await.unwrap().id;
+    store.chats().set_home(connector, ada.id, Some(HOME)).await.unwrap();
     World { _dir: dir, store, connector, user: ada.id, workspace: ada.workspace }
 }
 
@@ -42,7 +43,7 @@ impl World {
             kind,
             user: Some(self.user),
         };
-        self.store.put_conversation(&new).await.unwrap().id.number()
+        self.store.conversations().put_conversation(&new).await.unwrap().id.number()
     }
 
     /// A message that was heard in a conversation, an answer that waits there and one that was given.
@@ -69,7 +70,7 @@ impl World {
     }
 
     async fn all(&self) -> Vec<Conversation> {
-        self.store.conversations(self.connector).await.unwrap()
+        self.store.conversations().of(self.connector).await.unwrap()
     }
 }
 
@@ -81,8 +82,8 @@ async fn what_waits_for_a_room_is_told_in_the_lobby() {
     let made = world.conversation(Some("42/7"), 1, ConversationKind::Room).await;
     let unmade = world.conversation(None, 2, ConversationKind::Room).await;
     world.heard_in(unmade).await;
-    assert!(world.store.give_up_rooms(world.connector, Some(world.user)).await.unwrap());
-    assert_eq!(world.store.home(world.connector, world.user).await.unwrap(), None);
+    assert!(world.store.chats().give_up_rooms(world.connector, Some(world.user)).await.unwrap());
+    assert_eq!(world.store.chats().home(world.connector, world.user).await.unwrap(), None);
     let left: Vec<_> = world.all().await.into_iter().map(|left| left.id.number()).collect();
     assert_eq!(left, [lobby, made], "what is there stays");
     assert_eq!(world.numbers("SELECT conversation FROM inbox").await, [Some(lobby)]);
@@ -91,7 +92,7 @@ async fn what_waits_for_a_room_is_told_in_the_lobby() {
     assert_eq!(world.numbers("SELECT last_conversation FROM chats").await, [Some(lobby)]);
     let last = world.numbers("SELECT last_conversation FROM workspaces WHERE user_id IS NOT NULL");
     assert_eq!(last.await, [Some(lobby)]);
-    let again = world.store.give_up_rooms(world.connector, None).await.unwrap();
+    let again = world.store.chats().give_up_rooms(world.connector, None).await.unwrap();
     assert!(!again, "the same again changes nothing");
 }
 
@@ -101,12 +102,12 @@ async fn a_lobby_is_made_where_the_home_is() {
     let world = world().await;
     let unmade = world.conversation(None, 1, ConversationKind::Room).await;
     world.heard_in(unmade).await;
-    assert!(world.store.give_up_rooms(world.connector, None).await.unwrap());
+    assert!(world.store.chats().give_up_rooms(world.connector, None).await.unwrap());
     let all = world.all().await;
     let [lobby] = all.as_slice() else { panic!("one is left: {all:?}") };
     assert_eq!((lobby.kind, lobby.external_id.as_deref()), (ConversationKind::Lobby, Some(HOME)));
     assert_eq!((lobby.user, lobby.chat.number()), (Some(world.user), 1));
-    let waiting = world.store.conversations_to_tell(world.connector).await.unwrap();
+    let waiting = world.store.outbox().conversations_to_tell(world.connector).await.unwrap();
     assert_eq!(waiting, [lobby.id]);
 }
 
@@ -116,9 +117,9 @@ async fn others_keep_their_rooms() {
     let world = world().await;
     world.conversation(None, 1, ConversationKind::Room).await;
     let somebody = UserId::from_number(999);
-    assert!(!world.store.give_up_rooms(world.connector, Some(somebody)).await.unwrap());
+    assert!(!world.store.chats().give_up_rooms(world.connector, Some(somebody)).await.unwrap());
     let elsewhere = ConnectorId::from_number(999);
-    assert!(!world.store.give_up_rooms(elsewhere, None).await.unwrap());
-    assert_eq!(world.store.homes(world.connector).await.unwrap().len(), 1);
+    assert!(!world.store.chats().give_up_rooms(elsewhere, None).await.unwrap());
+    assert_eq!(world.store.chats().homes(world.connector).await.unwrap().len(), 1);
     assert_eq!(world.all().await.len(), 1);
 }

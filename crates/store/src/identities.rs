@@ -2,8 +2,9 @@
 
 use cloister_protocol::UserId;
 
-use crate::db::{Store, Tx};
+use crate::db::Tx;
 use crate::error::{StoreError, Tried, not_found};
+use crate::users::Users;
 use crate::{audit, forgetting};
 
 /// An account on a surface. The display name is what someone calls themselves there, and says nothing
@@ -85,7 +86,7 @@ pub(crate) async fn link(
     audit::record(tx, now, entry.with(display_name).of(user)).await
 }
 
-impl Store {
+impl Users {
     /// Whose account this is, if it is known.
     pub async fn identity(
         &self,
@@ -96,7 +97,7 @@ impl Store {
         let row: Option<Row> = sqlx::query_as(sqlx::AssertSqlSafe(query))
             .bind(surface)
             .bind(external_id)
-            .fetch_optional(self.reader())
+            .fetch_optional(self.store.reader())
             .await
             .tried("look up an identity")?;
         Ok(row.map(Identity::from))
@@ -106,7 +107,7 @@ impl Store {
         let query = format!("{SELECT} WHERE user_id = ? ORDER BY surface, external_id");
         let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(query))
             .bind(user.number())
-            .fetch_all(self.reader())
+            .fetch_all(self.store.reader())
             .await
             .tried("list identities")?;
         Ok(rows.into_iter().map(Identity::from).collect())
@@ -118,8 +119,8 @@ impl Store {
         user: UserId,
         by: &str,
     ) -> Result<(), StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
         link(&mut tx, account, user, (by, now)).await?;
         tx.commit().await.tried("link an identity")
     }
@@ -133,8 +134,8 @@ impl Store {
         external_id: &str,
         by: &str,
     ) -> Result<(), StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
         let unlinked = sqlx::query(
             "DELETE FROM identities WHERE surface = ? AND external_id = ? AND user_id = ?",
         )

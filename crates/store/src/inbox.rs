@@ -6,7 +6,7 @@ use cloister_protocol::{ChatId, MessageId, WorkspaceId};
 
 use crate::audit;
 use crate::conversations::ConversationId;
-use crate::db::{Store, Tx};
+use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt};
 
 /// Something to be stored.
@@ -150,11 +150,16 @@ pub struct Backlog {
 
 from_row!(Backlog { open, oldest_at });
 
-impl Store {
+table! {
+    /// What came in, and what it became.
+    pub struct Inbox;
+}
+
+impl Inbox {
     /// Stores an inbound item; a duplicate is found, not stored.
     pub async fn accept(&self, inbound: Inbound) -> Result<Accepted, StoreError> {
-        let mut tx = self.begin().await?;
-        let accepted = accept_in(&mut tx, inbound, self.clock.now_ms()).await?;
+        let mut tx = self.store.begin().await?;
+        let accepted = accept_in(&mut tx, inbound, self.store.clock.now_ms()).await?;
         tx.commit().await.tried("store a message")?;
         Ok(accepted)
     }
@@ -165,10 +170,10 @@ impl Store {
         inbound: Inbound,
         most: MostOpen,
     ) -> Result<Taken, StoreError> {
-        let now = self.clock.now_ms();
+        let now = self.store.clock.now_ms();
         let cause = serde_json::to_string(&inbound.cause).map_err(|e| corrupt("inbox cause", e))?;
         // All rows are fetched: only a statement that has run to its end is committed.
-        let mut tx = self.begin_turn().await?;
+        let mut tx = self.store.begin_turn().await?;
         let ids: Vec<i64> = sqlx::query_scalar(TAKE)
             .bind(&inbound.source)
             .bind(&inbound.external_id)
@@ -206,7 +211,7 @@ impl Store {
         )))
         .bind(source)
         .bind(external_id)
-        .fetch_optional(self.reader())
+        .fetch_optional(self.store.reader())
         .await
         .tried("find a duplicate message")?;
         row.map(Row::into_item).transpose()
@@ -216,7 +221,7 @@ impl Store {
         if let Some(item) = self.stored_before(&inbound.source, &inbound.external_id).await? {
             return Ok(Taken::Stored(Accepted { item, duplicate: true }));
         }
-        if self.chat(inbound.workspace, inbound.chat).await?.archived {
+        if self.store.chats().chat(inbound.workspace, inbound.chat).await?.archived {
             return Ok(Taken::Archived);
         }
         let own = self.open_in(inbound.workspace).await?;
@@ -229,7 +234,7 @@ impl Store {
 
     /// The agent has it in its journal.
     pub async fn mark_journaled(&self, id: i64) -> Result<(), StoreError> {
-        let mut tx = self.begin_turn().await?;
+        let mut tx = self.store.begin_turn().await?;
         sqlx::query("UPDATE inbox SET state = 'journaled' WHERE id = ? AND state = 'accepted'")
             .bind(id)
             .execute(&mut *tx)
@@ -244,7 +249,7 @@ impl Store {
             "{SELECT} WHERE workspace_id = ? AND state <> 'answered' ORDER BY id LIMIT 1000"
         )))
         .bind(workspace.number())
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("list unanswered messages")?;
         rows.into_iter().map(Row::into_item).collect()
@@ -261,7 +266,7 @@ impl Store {
         )))
         .bind(workspace.number())
         .bind(chat.number())
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("list unanswered messages of a chat")?;
         rows.into_iter().map(Row::into_item).collect()
@@ -273,7 +278,7 @@ impl Store {
             "SELECT workspace_id, chat FROM inbox WHERE state <> 'answered' \
              GROUP BY workspace_id, chat ORDER BY min(id)",
         )
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("list chats with unanswered messages")?;
         let chat =
@@ -285,7 +290,7 @@ impl Store {
         let row: Option<Row> =
             sqlx::query_as(sqlx::AssertSqlSafe(format!("{SELECT} WHERE id = ?")))
                 .bind(id)
-                .fetch_optional(self.reader())
+                .fetch_optional(self.store.reader())
                 .await
                 .tried("find a message")?;
         row.map(Row::into_item).transpose()
@@ -296,7 +301,7 @@ impl Store {
             "SELECT count(*) FROM inbox WHERE workspace_id = ? AND state <> 'answered'",
         )
         .bind(workspace.number())
-        .fetch_one(self.reader())
+        .fetch_one(self.store.reader())
         .await
         .tried("count open messages")
     }
@@ -305,7 +310,7 @@ impl Store {
         sqlx::query_as(
             "SELECT count(*) AS open, min(received_at) AS oldest_at FROM inbox WHERE state <> 'answered'",
         )
-        .fetch_one(self.reader())
+        .fetch_one(self.store.reader())
         .await
         .tried("count unanswered messages")
     }

@@ -1,6 +1,7 @@
 use cloister_protocol::{TurnId, UserName};
 
 use super::*;
+use crate::db::Store;
 use crate::users::UserLimits;
 
 const MOST_OPEN: MostOpen = MostOpen { in_workspace: 2, in_all: 3 };
@@ -16,8 +17,8 @@ async fn setup() -> Setup {
     let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
     let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
     let name: UserName = "ada".parse().unwrap();
-    let workspace = store.add_user(&name, limits).await.unwrap().workspace;
-    store.ensure_first_chat(workspace).await.unwrap();
+    let workspace = store.users().add_user(&name, limits).await.unwrap().workspace;
+    store.chats().ensure_first_chat(workspace).await.unwrap();
     Setup { _dir: dir, store, workspace }
 }
 
@@ -35,7 +36,7 @@ impl Setup {
             },
             heard_in: None,
         };
-        self.store.take_message(inbound, MOST_OPEN).await
+        self.store.inbox().take_message(inbound, MOST_OPEN).await
     }
 
     /// The row of a message that must have been taken, and whether it was there before.
@@ -53,7 +54,7 @@ async fn the_same_message_is_stored_once_even_when_no_more_are_taken() {
     let (first, _) = setup.stored("a").await;
     setup.stored("b").await;
     assert_eq!(setup.stored("a").await, (first, true));
-    assert_eq!(setup.store.open_in(setup.workspace).await.unwrap(), 2);
+    assert_eq!(setup.store.inbox().open_in(setup.workspace).await.unwrap(), 2);
 }
 
 #[tokio::test]
@@ -64,7 +65,7 @@ async fn a_message_too_many_waits_outside_until_one_is_answered() {
     assert!(matches!(setup.take(1, "c").await.unwrap(), Taken::TooMany(2)));
     let turn = TurnId::of_trigger(&trigger_id(first).unwrap());
     let chat = (setup.workspace, ChatId::from_number(1));
-    setup.store.end_turn(first, chat, &turn, None).await.unwrap();
+    setup.store.outbox().end_turn(first, chat, &turn, None).await.unwrap();
     assert!(!setup.stored("c").await.1);
 }
 
@@ -74,7 +75,7 @@ async fn a_chat_that_is_archived_or_unknown_takes_nothing() {
     let unknown = setup.take(7, "a").await.unwrap_err();
     assert!(matches!(unknown, StoreError::NotFound { what: "chat", .. }), "{unknown:?}");
     let chat = ChatId::from_number(1);
-    setup.store.archive_chat(setup.workspace, chat, true).await.unwrap();
+    setup.store.chats().archive_chat(setup.workspace, chat, true).await.unwrap();
     assert!(matches!(setup.take(1, "a").await.unwrap(), Taken::Archived));
-    assert_eq!(setup.store.open_in(setup.workspace).await.unwrap(), 0);
+    assert_eq!(setup.store.inbox().open_in(setup.workspace).await.unwrap(), 0);
 }

@@ -4,9 +4,9 @@ use cloister_protocol::link::{CallStatus, Step};
 use cloister_protocol::{TaskId, WorkspaceId};
 
 use crate::audit::{self, Fingerprint};
-use crate::db::Store;
 use crate::error::{StoreError, Tried, corrupt, not_found};
 use crate::grants::{self, GrantEnded, Passing};
+use crate::tasks::Tasks;
 
 /// What became of a step that was to be journaled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ fn shown_by(seq: u32, step: &Step) -> Option<String> {
     Some(format!("{call} {status}: {shown}; whole in step {seq}"))
 }
 
-impl Store {
+impl Tasks {
     /// Appends a step, with what passes by it. What a result shows to the model is in the audit trail
     /// with it. The same step at the same place again is stored already, and passes nothing more.
     pub async fn append_step(
@@ -42,7 +42,7 @@ impl Store {
         passing: Passing,
     ) -> Result<Journaled, StoreError> {
         let json = serde_json::to_string(step).map_err(|e| corrupt("step", e))?;
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         let found: Option<(u32, u32)> = sqlx::query_as(
             "SELECT workspace_id, coalesce((SELECT max(seq) + 1 FROM task_steps WHERE task_id = ?1), 0) \
              FROM tasks WHERE id = ?1",
@@ -67,17 +67,19 @@ impl Store {
             .bind(task.number())
             .bind(seq)
             .bind(json)
-            .bind(self.clock.now_ms())
+            .bind(self.store.clock.now_ms())
             .execute(&mut *tx)
             .await
             .tried("journal a step")?;
-        if let Err(GrantEnded) = grants::pass_in(&mut tx, passing, self.clock.now_ms()).await? {
+        if let Err(GrantEnded) =
+            grants::pass_in(&mut tx, passing, self.store.clock.now_ms()).await?
+        {
             return Ok(Journaled::GrantEnded);
         }
         if let Some(detail) = shown_by(seq, step) {
             let workspace = WorkspaceId::from_number(workspace);
             let entry = audit::Entry::of_cell(workspace, "tool.result", task).with(detail);
-            audit::record(&mut tx, self.clock.now_ms(), entry).await?;
+            audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         }
         sqlx::query("UPDATE tasks SET attempts = 0 WHERE id = ? AND attempts > 0")
             .bind(task.number())
@@ -92,7 +94,7 @@ impl Store {
         let rows: Vec<String> =
             sqlx::query_scalar("SELECT step FROM task_steps WHERE task_id = ? ORDER BY seq")
                 .bind(task.number())
-                .fetch_all(self.reader())
+                .fetch_all(self.store.reader())
                 .await
                 .tried("read a ledger")?;
         rows.iter().map(|json| serde_json::from_str(json).map_err(|e| corrupt("step", e))).collect()

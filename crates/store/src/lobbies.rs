@@ -3,10 +3,11 @@
 
 use cloister_protocol::{ChatId, UserId, WorkspaceId};
 
+use crate::chats::Chats;
 use crate::chats::{self, Chat};
 use crate::connectors::ConnectorId;
 use crate::conversations::{self, Conversation, ConversationId, ConversationKind, NewConversation};
-use crate::db::{Store, Tx};
+use crate::db::Tx;
 use crate::error::{StoreError, Tried, not_found};
 use crate::{audit, contexts, requests};
 
@@ -18,7 +19,7 @@ pub struct Thread<'a> {
     pub title: &'a str,
 }
 
-impl Store {
+impl Chats {
     /// Turns a lobby to another chat of its workspace, once per key.
     pub async fn show_in_lobby(
         &self,
@@ -28,12 +29,12 @@ impl Store {
     ) -> Result<(), StoreError> {
         let what = "turn a lobby to a chat";
         let scope = format!("lobby {}", lobby.number());
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         if requests::answered::<u32>(&mut tx, &scope, key).await?.is_some() {
             return tx.commit().await.tried(what);
         }
         turn_lobby(&mut tx, lobby, chat.number()).await?;
-        requests::remember(&mut tx, &scope, key, &chat.number(), self.clock.now_ms()).await?;
+        requests::remember(&mut tx, &scope, key, &chat.number(), self.store.clock.now_ms()).await?;
         tx.commit().await.tried(what)
     }
 
@@ -47,10 +48,10 @@ impl Store {
         lobby: ConversationId,
     ) -> Result<Chat, StoreError> {
         let what = "make a chat in a lobby";
-        let now = self.clock.now_ms();
+        let now = self.store.clock.now_ms();
         // The same scope as anywhere else: a message opens one chat.
         let scope = format!("new-chat {workspace}");
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         if let Some(number) = requests::answered::<u32>(&mut tx, &scope, key).await? {
             tx.commit().await.tried(what)?;
             return self.chat(workspace, ChatId::from_number(number)).await;
@@ -69,8 +70,8 @@ impl Store {
         thread: Thread<'_>,
         (workspace, context): (WorkspaceId, &str),
     ) -> Result<Conversation, StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
         if let Some(known) = known(&mut tx, thread).await? {
             tx.commit().await.tried("find a thread")?;
             return self.there(known).await;
@@ -90,8 +91,8 @@ impl Store {
         thread: Thread<'_>,
         (user, workspace): (UserId, WorkspaceId),
     ) -> Result<Conversation, StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
         if let Some(known) = known(&mut tx, thread).await? {
             tx.commit().await.tried("find a topic")?;
             return self.there(known).await;
@@ -105,7 +106,8 @@ impl Store {
     }
 
     async fn there(&self, id: i64) -> Result<Conversation, StoreError> {
-        let found = self.conversation_by_id(ConversationId::from_number(id)).await?;
+        let found =
+            self.store.conversations().conversation_by_id(ConversationId::from_number(id)).await?;
         found.ok_or_else(|| not_found("conversation", id))
     }
 
@@ -119,7 +121,7 @@ impl Store {
         by: &str,
     ) -> Result<bool, StoreError> {
         let what = "name a chat as its conversation";
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         let there: Option<(u32, u32, bool)> = sqlx::query_as(
             "SELECT c.workspace_id, c.chat, \
                c.kind = 'room' AND coalesce(c.shown_title, chats.title) <> chats.title \
@@ -155,7 +157,7 @@ impl Store {
             let chat = ChatId::from_number(chat);
             let entry = audit::Entry::new(by, "chat.rename", chat)
                 .of_workspace(WorkspaceId::from_number(workspace));
-            audit::record(&mut tx, self.clock.now_ms(), entry).await?;
+            audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         }
         tx.commit().await.tried(what)?;
         Ok(true)
@@ -164,7 +166,7 @@ impl Store {
     /// Somebody named a conversation who may not name its chat: the surface shows that now, and is to be mended.
     pub async fn named_by_others(&self, id: ConversationId, title: &str) -> Result<(), StoreError> {
         let what = "keep what a conversation was named";
-        let mut tx = self.begin_one().await?;
+        let mut tx = self.store.begin_one().await?;
         sqlx::query(
             "UPDATE conversations SET shown_title = ? WHERE id = ? AND shown_title IS NOT NULL",
         )
@@ -180,9 +182,9 @@ impl Store {
     /// from now on.
     pub async fn was_active(&self, id: ConversationId) -> Result<(), StoreError> {
         let what = "keep where a person was last active";
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         sqlx::query("UPDATE conversations SET last_active_at = ? WHERE id = ?")
-            .bind(self.clock.now_ms())
+            .bind(self.store.clock.now_ms())
             .bind(id.number())
             .execute(&mut *tx)
             .await
@@ -213,7 +215,7 @@ impl Store {
         .bind(surface)
         .bind(workspace.number())
         .bind(context)
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("list the threads of a context")?;
         Ok(ids.into_iter().map(ConversationId::from_number).collect())

@@ -4,6 +4,7 @@ use cloister_protocol::link::Cause;
 
 use super::*;
 use crate::connectors::NewConnector;
+use crate::db::Store;
 use crate::inbox::{HeardIn, Inbound, MostOpen, Taken};
 use crate::users::{User, UserLimits};
 
@@ -25,10 +26,10 @@ impl World {
         let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
         let limits =
             UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
-        let ada = store.add_user(&"ada".parse().unwrap(), limits).await.unwrap();
-        let bob = store.add_user(&"bob".parse().unwrap(), limits).await.unwrap();
+        let ada = store.users().add_user(&"ada".parse().unwrap(), limits).await.unwrap();
+        let bob = store.users().add_user(&"bob".parse().unwrap(), limits).await.unwrap();
         for user in [&ada, &bob] {
-            store.ensure_first_chat(user.workspace).await.unwrap();
+            store.chats().ensure_first_chat(user.workspace).await.unwrap();
         }
         let (matrix, telegram) =
             (connector(&store, "matrix").await, connector(&store, "telegram").await);
@@ -49,7 +50,7 @@ impl World {
             kind,
             user: Some(self.ada.id),
         };
-        self.store.put_conversation(&new).await.unwrap()
+        self.store.conversations().put_conversation(&new).await.unwrap()
     }
 
     async fn lobby(&self) -> Conversation {
@@ -57,7 +58,7 @@ impl World {
     }
 
     async fn shows(&self, place: &Conversation) -> ChatId {
-        self.store.conversation_by_id(place.id).await.unwrap().unwrap().chat
+        self.store.conversations().conversation_by_id(place.id).await.unwrap().unwrap().chat
     }
 
     /// Ada writes; none: on the web.
@@ -75,14 +76,15 @@ impl World {
             heard_in: place.map(|place| HeardIn { conversation: place.id, origin: None }),
         };
         let most = MostOpen { in_workspace: 100, in_all: 100 };
-        let taken = self.store.take_message(inbound, most).await.unwrap();
+        let taken = self.store.inbox().take_message(inbound, most).await.unwrap();
         assert!(matches!(taken, Taken::Stored(_)));
     }
 
     /// Where something of a chat is told that answers nothing.
     async fn told_in(&self, chat: ChatId, key: &str) -> Option<ConversationId> {
         let frame = AgentFrame::Update(Update::Notice { text: key.to_owned() });
-        let told = self.store.notify((self.ada.workspace, chat), key, &frame).await.unwrap();
+        let told =
+            self.store.outbox().notify((self.ada.workspace, chat), key, &frame).await.unwrap();
         told.unwrap().conversation
     }
 }
@@ -95,7 +97,7 @@ async fn connector(store: &Store, surface: &str) -> ConnectorId {
         settings: serde_json::json!({}),
         by: "ada".to_owned(),
     };
-    store.put_connector(&bot).await.unwrap().id
+    store.conversations().put_connector(&bot).await.unwrap().id
 }
 
 /// X5: a lobby is turned once per message, so that a message that is looked at again turns it no more.
@@ -103,16 +105,16 @@ async fn connector(store: &Store, surface: &str) -> ConnectorId {
 async fn a_lobby_is_turned_once_per_message() {
     let world = World::new().await;
     let lobby = world.lobby().await;
-    let made = world.store.new_chat_in_lobby(world.ada.workspace, "Taxes", "m1", lobby.id);
+    let made = world.store.chats().new_chat_in_lobby(world.ada.workspace, "Taxes", "m1", lobby.id);
     assert_eq!(made.await.unwrap().id, C2);
     assert_eq!(world.shows(&lobby).await, C2);
-    world.store.show_in_lobby(lobby.id, C1, "m2").await.unwrap();
+    world.store.chats().show_in_lobby(lobby.id, C1, "m2").await.unwrap();
     assert_eq!(world.shows(&lobby).await, C1);
-    let again = world.store.new_chat_in_lobby(world.ada.workspace, "Taxes", "m1", lobby.id);
+    let again = world.store.chats().new_chat_in_lobby(world.ada.workspace, "Taxes", "m1", lobby.id);
     assert_eq!(again.await.unwrap().id, C2, "the same message opens one chat");
     assert_eq!(world.shows(&lobby).await, C1, "and turns the lobby once");
-    world.store.show_in_lobby(lobby.id, C2, "m3").await.unwrap();
-    world.store.show_in_lobby(lobby.id, C1, "m2").await.unwrap();
+    world.store.chats().show_in_lobby(lobby.id, C2, "m3").await.unwrap();
+    world.store.chats().show_in_lobby(lobby.id, C1, "m2").await.unwrap();
     assert_eq!(world.shows(&lobby).await, C2);
 }
 
@@ -121,31 +123,33 @@ async fn a_lobby_is_turned_once_per_message() {
 async fn a_lobby_never_shows_what_is_not_its_persons() {
     let world = World::new().await;
     let lobby = world.lobby().await;
-    let other = world.store.new_chat(world.bob.workspace, "Bob's", None).await.unwrap().id;
+    let other = world.store.chats().new_chat(world.bob.workspace, "Bob's", None).await.unwrap().id;
     assert_eq!(other, C2, "bob has one of that number, ada has not");
-    assert!(world.store.show_in_lobby(lobby.id, other, "m1").await.is_err());
+    assert!(world.store.chats().show_in_lobby(lobby.id, other, "m1").await.is_err());
     assert_eq!(world.shows(&lobby).await, C1);
-    let found = world.store.conversation_by_id(lobby.id).await.unwrap().unwrap();
+    let found = world.store.conversations().conversation_by_id(lobby.id).await.unwrap().unwrap();
     assert_eq!(found.workspace, world.ada.workspace);
     let room = world.place(world.telegram, "1001/5", C1, ConversationKind::Room).await;
-    world.store.new_chat(world.ada.workspace, "Taxes", None).await.unwrap();
-    assert!(world.store.show_in_lobby(room.id, C2, "m2").await.is_err(), "a room stays");
+    world.store.chats().new_chat(world.ada.workspace, "Taxes", None).await.unwrap();
+    assert!(world.store.chats().show_in_lobby(room.id, C2, "m2").await.is_err(), "a room stays");
 }
 
 /// X5: a topic that a person opens is one chat, however often it is heard, and is shown wherever they have a home.
 #[tokio::test]
 async fn a_topic_is_one_chat_and_is_wanted_in_other_homes() {
     let world = World::new().await;
-    world.store.set_home(world.telegram, world.ada.id, Some("1001")).await.unwrap();
-    world.store.set_home(world.matrix, world.ada.id, Some("!space")).await.unwrap();
+    world.store.chats().set_home(world.telegram, world.ada.id, Some("1001")).await.unwrap();
+    world.store.chats().set_home(world.matrix, world.ada.id, Some("!space")).await.unwrap();
     let topic = Thread { connector: world.telegram, external_id: "1001/9", title: "Taxes" };
     let who = (world.ada.id, world.ada.workspace);
-    let first = world.store.put_own_thread(topic, who).await.unwrap();
-    let again = world.store.put_own_thread(topic, who).await.unwrap();
+    let first = world.store.chats().put_own_thread(topic, who).await.unwrap();
+    let again = world.store.chats().put_own_thread(topic, who).await.unwrap();
     assert_eq!((again.id, first.chat, first.kind), (first.id, C2, ConversationKind::Room));
     assert_eq!(first.shown_title.as_deref(), Some("Taxes"));
-    assert!(world.store.conversations_to_mend(world.telegram).await.unwrap().is_empty());
-    let wanted = world.store.conversations_to_mend(world.matrix).await.unwrap();
+    assert!(
+        world.store.conversations().conversations_to_mend(world.telegram).await.unwrap().is_empty()
+    );
+    let wanted = world.store.conversations().conversations_to_mend(world.matrix).await.unwrap();
     let wanted: Vec<_> =
         wanted.iter().map(|mend| (mend.title.as_str(), &mend.conversation)).collect();
     let [("Taxes", room)] = wanted.as_slice() else { panic!("{wanted:?}") };
@@ -158,16 +162,25 @@ async fn a_name_follows_from_the_surface() {
     let world = World::new().await;
     let topic = Thread { connector: world.telegram, external_id: "1001/9", title: "Taxes" };
     let who = (world.ada.id, world.ada.workspace);
-    let topic = world.store.put_own_thread(topic, who).await.unwrap();
+    let topic = world.store.chats().put_own_thread(topic, who).await.unwrap();
     let room = world.place(world.matrix, "!taxes", C2, ConversationKind::Room).await;
-    world.store.set_shown(room.id, "Taxes", false).await.unwrap();
-    world.store.rename_from(topic.id, "Taxes 2026", "ada").await.unwrap();
-    let chat = world.store.chat(world.ada.workspace, C2).await.unwrap();
+    world.store.conversations().set_shown(room.id, "Taxes", false).await.unwrap();
+    world.store.chats().rename_from(topic.id, "Taxes 2026", "ada").await.unwrap();
+    let chat = world.store.chats().chat(world.ada.workspace, C2).await.unwrap();
     assert_eq!(chat.title, "Taxes 2026");
-    assert!(world.store.conversations_to_mend(world.telegram).await.unwrap().is_empty());
-    let elsewhere = world.store.conversations_to_mend(world.matrix).await.unwrap();
+    assert!(
+        world.store.conversations().conversations_to_mend(world.telegram).await.unwrap().is_empty()
+    );
+    let elsewhere = world.store.conversations().conversations_to_mend(world.matrix).await.unwrap();
     assert_eq!(elsewhere.first().unwrap().title, "Taxes 2026");
-    assert!(world.store.rename_from(ConversationId::from_number(999), "x", "ada").await.is_err());
+    assert!(
+        world
+            .store
+            .chats()
+            .rename_from(ConversationId::from_number(999), "x", "ada")
+            .await
+            .is_err()
+    );
 }
 
 /// Issue 13, point 22: a title that was given here and is not shown yet is newer than a name that comes from the
@@ -177,15 +190,15 @@ async fn a_name_from_the_surface_does_not_take_a_newer_title_back() {
     let world = World::new().await;
     let (workspace, who) = (world.ada.workspace, (world.ada.id, world.ada.workspace));
     let topic = Thread { connector: world.telegram, external_id: "1001/9", title: "Taxes" };
-    let topic = world.store.put_own_thread(topic, who).await.unwrap();
-    world.store.rename_chat(workspace, C2, "Newer").await.unwrap();
-    assert!(!world.store.rename_from(topic.id, "Older", "ada").await.unwrap());
-    assert_eq!(world.store.chat(workspace, C2).await.unwrap().title, "Newer");
-    let mend = world.store.conversations_to_mend(world.telegram).await.unwrap();
+    let topic = world.store.chats().put_own_thread(topic, who).await.unwrap();
+    world.store.chats().rename_chat(workspace, C2, "Newer").await.unwrap();
+    assert!(!world.store.chats().rename_from(topic.id, "Older", "ada").await.unwrap());
+    assert_eq!(world.store.chats().chat(workspace, C2).await.unwrap().title, "Newer");
+    let mend = world.store.conversations().conversations_to_mend(world.telegram).await.unwrap();
     assert_eq!(mend.first().map(|mend| mend.title.as_str()), Some("Newer"), "it shows “Older” now");
-    world.store.set_shown(topic.id, "Newer", false).await.unwrap();
-    assert!(world.store.rename_from(topic.id, "Newest", "ada").await.unwrap());
-    assert_eq!(world.store.chat(workspace, C2).await.unwrap().title, "Newest");
+    world.store.conversations().set_shown(topic.id, "Newer", false).await.unwrap();
+    assert!(world.store.chats().rename_from(topic.id, "Newest", "ada").await.unwrap());
+    assert_eq!(world.store.chats().chat(workspace, C2).await.unwrap().title, "Newest");
 }
 
 /// W7: what ends in the background is told on the surface where its person was last active in any chat: in the
@@ -193,7 +206,7 @@ async fn a_name_from_the_surface_does_not_take_a_newer_title_back() {
 #[tokio::test]
 async fn a_push_goes_where_the_person_was_last_active() {
     let world = World::new().await;
-    world.store.new_chat(world.ada.workspace, "Taxes", None).await.unwrap();
+    world.store.chats().new_chat(world.ada.workspace, "Taxes", None).await.unwrap();
     let first = world.place(world.matrix, "!one", C1, ConversationKind::Room).await;
     let second = world.place(world.matrix, "!two", C2, ConversationKind::Room).await;
     let lobby = world.lobby().await;
@@ -206,7 +219,7 @@ async fn a_push_goes_where_the_person_was_last_active() {
     assert_eq!(world.told_in(C2, "e").await, Some(lobby.id), "what the lobby does not show, too");
     world.writes(C2, Some(&second), "3").await;
     assert_eq!(world.told_in(C1, "f").await, Some(first.id), "back on Matrix");
-    world.store.was_active(lobby.id).await.unwrap();
+    world.store.chats().was_active(lobby.id).await.unwrap();
     assert_eq!(world.told_in(C1, "g").await, Some(lobby.id), "a press counts");
     world.writes(C1, None, "4").await;
     assert_eq!(world.told_in(C1, "h").await, None, "on the web, in this chat");
@@ -228,14 +241,14 @@ async fn a_push_goes_nowhere_that_is_gone() {
         let told = world.told_in(C1, &first).await;
         assert_eq!(told, Some(lobby.id), "a repetition moves nothing");
     }
-    world.store.set_broken(lobby.id, Some("blocked")).await.unwrap();
+    world.store.conversations().set_broken(lobby.id, Some("blocked")).await.unwrap();
     assert_eq!(world.told_in(C1, "b").await, Some(room.id), "what is left");
     world.writes(C1, Some(&room), "3").await;
     assert_eq!(world.told_in(C1, "c").await, Some(room.id));
-    world.store.forget_conversation(room.id).await.unwrap();
+    world.store.conversations().forget_conversation(room.id).await.unwrap();
     assert_eq!(world.told_in(C1, "d").await, Some(lobby.id), "it waits until she is back");
-    let on_web = world.store.undelivered(world.ada.workspace, C1).await.unwrap();
+    let on_web = world.store.outbox().undelivered(world.ada.workspace, C1).await.unwrap();
     assert!(on_web.iter().any(|row| row.turn == "notice-d"), "and the web shows it meanwhile");
-    world.store.forget_conversation(lobby.id).await.unwrap();
+    world.store.conversations().forget_conversation(lobby.id).await.unwrap();
     assert_eq!(world.told_in(C1, "e").await, None);
 }

@@ -22,10 +22,10 @@ impl World {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
         let name: UserName = "ada".parse().unwrap();
-        let user = store.add_user(&name, LIMITS).await.unwrap();
-        store.ensure_first_chat(user.workspace).await.unwrap();
+        let user = store.users().add_user(&name, LIMITS).await.unwrap();
+        store.chats().ensure_first_chat(user.workspace).await.unwrap();
         let until = store.clock.now_ms() + 60_000;
-        store.add_token(TokenKind::Session, HASH, user.id, until).await.unwrap();
+        store.users().add_token(TokenKind::Session, HASH, user.id, until).await.unwrap();
         Self { store, user, _dir: dir }
     }
 
@@ -48,7 +48,7 @@ impl World {
             heard_in: None,
         };
         let most = MostOpen { in_workspace: 1_000, in_all: 1_000 };
-        let taken = self.store.take_message(inbound, most).await.unwrap();
+        let taken = self.store.inbox().take_message(inbound, most).await.unwrap();
         assert!(matches!(taken, Taken::Stored(_)), "{taken:?}");
     }
 }
@@ -60,11 +60,16 @@ async fn turns_leave_what_is_remembered() {
     let before = world.changes();
     for number in 0..3 {
         world.say(number).await;
-        world.store.mark_journaled(1).await.unwrap();
+        world.store.inbox().mark_journaled(1).await.unwrap();
     }
     assert_eq!(world.changes(), before);
-    world.store.ensure_first_chat(world.user.workspace).await.unwrap();
-    world.store.give_role(world.user.id, ("member", "platform"), "test", &[]).await.unwrap();
+    world.store.chats().ensure_first_chat(world.user.workspace).await.unwrap();
+    world
+        .store
+        .users()
+        .give_role(world.user.id, ("member", "platform"), "test", &[])
+        .await
+        .unwrap();
     assert!(world.changes() > before);
 }
 
@@ -75,14 +80,14 @@ async fn a_change_counts_as_soon_as_it_is_stored() {
     let (store, user) = (&world.store, world.user.id);
     for round in 0..50 {
         let role = |held: &HeldRole| held.scope == "platform" && held.role == "auditor";
-        assert!(!store.roles_of(user).await.unwrap().iter().any(role), "round {round}");
-        store.give_role(user, ("auditor", "platform"), "test", &[]).await.unwrap();
-        assert!(store.roles_of(user).await.unwrap().iter().any(role), "round {round}");
-        store.take_role(user, ("auditor", "platform"), "test", &[]).await.unwrap();
+        assert!(!store.users().roles_of(user).await.unwrap().iter().any(role), "round {round}");
+        store.users().give_role(user, ("auditor", "platform"), "test", &[]).await.unwrap();
+        assert!(store.users().roles_of(user).await.unwrap().iter().any(role), "round {round}");
+        store.users().take_role(user, ("auditor", "platform"), "test", &[]).await.unwrap();
     }
-    assert!(store.session_owner(HASH).await.unwrap().is_some());
-    store.end_sessions(user, "test").await.unwrap();
-    assert!(store.session_owner(HASH).await.unwrap().is_none());
+    assert!(store.users().session_owner(HASH).await.unwrap().is_some());
+    store.users().end_sessions(user, "test").await.unwrap();
+    assert!(store.users().session_owner(HASH).await.unwrap().is_none());
 }
 
 /// Nothing is written when a session expires, and it has expired all the same.
@@ -90,10 +95,10 @@ async fn a_change_counts_as_soon_as_it_is_stored() {
 async fn what_expires_is_not_remembered_beyond_its_end() {
     let world = World::new().await;
     let until = world.store.clock.now_ms() + 300;
-    world.store.add_token(TokenKind::Session, "short", world.user.id, until).await.unwrap();
-    assert!(world.store.session_owner("short").await.unwrap().is_some());
+    world.store.users().add_token(TokenKind::Session, "short", world.user.id, until).await.unwrap();
+    assert!(world.store.users().session_owner("short").await.unwrap().is_some());
     tokio::time::sleep(std::time::Duration::from_millis(400)).await;
-    assert!(world.store.session_owner("short").await.unwrap().is_none());
+    assert!(world.store.users().session_owner("short").await.unwrap().is_none());
 }
 
 /// An answer that was on its way while something changed is not kept.

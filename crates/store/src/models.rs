@@ -11,7 +11,7 @@ use cloister_vault::SecretName;
 use sha2::{Digest, Sha256};
 
 use crate::audit;
-use crate::db::{Store, Tx};
+use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt, not_found};
 
 /// The name of the built-in model.
@@ -147,14 +147,19 @@ impl Row {
     }
 }
 
-impl Store {
+table! {
+    /// Models and the order in which they are asked.
+    pub struct Models;
+}
+
+impl Models {
     /// Adds a model; its name must be free.
     pub async fn add_model(&self, model: &Model) -> Result<(), StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         if model.is_demo() || exists(&mut tx, &model.name).await? {
             return Err(StoreError::Exists { what: "model", name: model.name.clone() });
         }
-        write(&mut tx, self.clock.now_ms(), model, "model.add").await?;
+        write(&mut tx, self.store.clock.now_ms(), model, "model.add").await?;
         tx.commit().await.tried("add a model")?;
         Ok(())
     }
@@ -164,15 +169,15 @@ impl Store {
         if model.is_demo() {
             return Err(StoreError::Exists { what: "model", name: model.name.clone() });
         }
-        let mut tx = self.begin().await?;
-        write(&mut tx, self.clock.now_ms(), model, "model.replace").await?;
+        let mut tx = self.store.begin().await?;
+        write(&mut tx, self.store.clock.now_ms(), model, "model.replace").await?;
         tx.commit().await.tried("replace a model")?;
         Ok(())
     }
 
     /// Removes a model, also from the chains it is in.
     pub async fn remove_model(&self, name: &str) -> Result<(), StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         let removed = sqlx::query("DELETE FROM models WHERE name = ?")
             .bind(name)
             .execute(&mut *tx)
@@ -187,18 +192,18 @@ impl Store {
             .await
             .tried("take a model out of its chains")?;
         let entry = audit::Entry::new("operator", "model.remove", name);
-        audit::record(&mut tx, self.clock.now_ms(), entry).await?;
+        audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         tx.commit().await.tried("remove a model")?;
         Ok(())
     }
 
     /// Every model, the built-in one last.
-    pub async fn models(&self) -> Result<Vec<Model>, StoreError> {
+    pub async fn all(&self) -> Result<Vec<Model>, StoreError> {
         let rows: Vec<Row> = sqlx::query_as(
             "SELECT name, base_url, model, key_ref, prompt_price, completion_price, \
              max_output_tokens FROM models ORDER BY name",
         )
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("list models")?;
         let built_in = std::iter::once(Ok(Model::demo()));
@@ -214,7 +219,7 @@ impl Store {
              max_output_tokens FROM models WHERE name = ?",
         )
         .bind(name)
-        .fetch_optional(self.reader())
+        .fetch_optional(self.store.reader())
         .await
         .tried("find a model")?;
         row.ok_or_else(|| not_found("model", name))?.into_model()
@@ -223,7 +228,7 @@ impl Store {
     /// Sets which models serve a level, in the order in which they are tried. An empty chain is the
     /// default one.
     pub async fn set_chain(&self, level: Level, names: &[String]) -> Result<(), StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         sqlx::query("DELETE FROM model_chains WHERE level = ?")
             .bind(level.as_str())
             .execute(&mut *tx)
@@ -245,7 +250,7 @@ impl Store {
                 .tried("set the chain of a level")?;
         }
         let entry = audit::Entry::new("operator", "model.use", level).with(names.join(","));
-        audit::record(&mut tx, self.clock.now_ms(), entry).await?;
+        audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         tx.commit().await.tried("set the chain of a level")?;
         Ok(())
     }
@@ -253,7 +258,7 @@ impl Store {
     /// The models that serve a level, in the order in which they are tried; never empty. Remembered
     /// until a model or a chain changes: every model call asks.
     pub async fn chain(&self, level: Level) -> Result<Vec<Model>, StoreError> {
-        self.memory.chains.or_read(level, self.read_chain(level)).await
+        self.store.memory.chains.or_read(level, self.read_chain(level)).await
     }
 
     async fn read_chain(&self, level: Level) -> Result<Vec<Model>, StoreError> {
@@ -264,7 +269,7 @@ impl Store {
              WHERE c.level = ? ORDER BY c.position",
         )
         .bind(level.as_str())
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("read the chain of a level")?;
         if rows.is_empty() {

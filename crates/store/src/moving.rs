@@ -3,10 +3,11 @@
 use crate::audit;
 use crate::connectors::Connector;
 use crate::conversations::ConversationId;
-use crate::db::{Store, Tx};
+use crate::conversations::Conversations;
+use crate::db::Tx;
 use crate::error::{StoreError, Tried};
 
-impl Store {
+impl Conversations {
     /// A conversation has another id from now on: the context that it is, what is known of it and of its
     /// threads, and what waits in them, follow. Says whether anything known did; the same again changes nothing.
     /// What is another context already stays that: then only what waits follows, and is heard there.
@@ -16,7 +17,7 @@ impl Store {
         from: &str,
         to: &str,
     ) -> Result<bool, StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         let contexts: i64 = sqlx::query_scalar(
             "SELECT count(*) FROM contexts WHERE surface = ? AND conversation IN (?, ?)",
         )
@@ -36,7 +37,7 @@ impl Store {
         if moved {
             let subject = format!("{} {from}", connector.surface);
             let entry = audit::Entry::new("control", "conversation.moved", subject).with(to);
-            audit::record(&mut tx, self.clock.now_ms(), entry).await?;
+            audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         }
         tx.commit().await.tried("move a conversation")?;
         Ok(moved)
@@ -100,11 +101,11 @@ async fn move_waiting(
     moved.tried("move what waits in a conversation").map(drop)
 }
 
-impl Store {
+impl Conversations {
     /// A room that was made for its chat is no more: another one is to be made. What is still to be told waits
     /// for it; what was posted is gone.
     pub async fn make_anew(&self, id: ConversationId) -> Result<(), StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         for anew in [
             "DELETE FROM posts WHERE conversation = ?",
             "UPDATE conversations SET external_id = NULL, broken = NULL, shown_title = NULL, \

@@ -18,7 +18,7 @@ async fn world() -> World {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
     let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
-    let ada = store.add_user(&"ada".parse().unwrap(), limits).await.unwrap();
+    let ada = store.users().add_user(&"ada".parse().unwrap(), limits).await.unwrap();
     let bot = NewConnector {
         surface: "telegram".into(),
         account: "@bot".into(),
@@ -26,7 +26,7 @@ async fn world() -> World {
         settings: serde_json::json!({}),
         by: "ada".into(),
     };
-    let connector = store.put_connector(&bot).await.unwrap();
+    let connector = store.conversations().put_connector(&bot).await.unwrap();
     let context = Context {
         workspace: ada.workspace,
         name: "guild".into(),
@@ -37,7 +37,7 @@ async fn world() -> World {
         chat: None,
         created_at: 0,
     };
-    let chat = store.put_context(&context, "ada").await.unwrap().chat.unwrap();
+    let chat = store.chats().put_context(&context, "ada").await.unwrap().chat.unwrap();
     for id in ["-5", "-5/7", "-55"] {
         let new = NewConversation {
             connector: connector.id,
@@ -46,7 +46,7 @@ async fn world() -> World {
             kind: ConversationKind::Shared,
             user: None,
         };
-        store.put_conversation(&new).await.unwrap();
+        store.conversations().put_conversation(&new).await.unwrap();
     }
     World { _dir: dir, store, connector, chat: (ada.workspace, chat) }
 }
@@ -57,12 +57,12 @@ async fn world() -> World {
 async fn what_a_group_is_follows_it_to_its_new_number() {
     let world = world().await;
     let (store, connector) = (&world.store, &world.connector);
-    assert!(store.conversation_moved(connector, "-5", "-1005").await.unwrap());
-    assert!(!store.conversation_moved(connector, "-5", "-1005").await.unwrap());
+    assert!(store.conversations().conversation_moved(connector, "-5", "-1005").await.unwrap());
+    assert!(!store.conversations().conversation_moved(connector, "-5", "-1005").await.unwrap());
     let there = contexts::Conversation { surface: "telegram".into(), id: "-1005".into() };
-    let context = store.context_of(&there).await.unwrap().unwrap();
+    let context = store.chats().context_of(&there).await.unwrap().unwrap();
     assert_eq!((context.workspace, context.chat), (world.chat.0, Some(world.chat.1)));
-    let known = store.conversations(connector.id).await.unwrap();
+    let known = store.conversations().of(connector.id).await.unwrap();
     let ids: Vec<_> = known.into_iter().filter_map(|known| known.external_id).collect();
     assert_eq!(ids, ["-1005", "-1005/7", "-55"]);
 }
@@ -71,15 +71,15 @@ impl World {
     async fn waits(&self, place: &str, event: &str) {
         let (connector, why) = (self.connector.id, WhyWaiting::NoFile);
         let waits = ToWait { connector, place, event, why, sealed: Some("{}") };
-        assert!(self.store.let_wait(waits).await.unwrap());
+        assert!(self.store.inbox().let_wait(waits).await.unwrap());
     }
 
     async fn places(&self) -> Vec<String> {
-        self.store.waiting_places(self.connector.id).await.unwrap()
+        self.store.inbox().waiting_places(self.connector.id).await.unwrap()
     }
 
     async fn known(&self) -> Vec<String> {
-        let known = self.store.conversations(self.connector.id).await.unwrap();
+        let known = self.store.conversations().of(self.connector.id).await.unwrap();
         known.into_iter().filter_map(|known| known.external_id).collect()
     }
 }
@@ -91,9 +91,10 @@ async fn what_waits_follows_as_well() {
     for (place, event) in [("-5", "-5-1"), ("-5/7", "-5-2"), ("-55", "-55-1")] {
         world.waits(place, event).await;
     }
-    world.store.conversation_moved(&world.connector, "-5", "-1005").await.unwrap();
+    world.store.conversations().conversation_moved(&world.connector, "-5", "-1005").await.unwrap();
     assert_eq!(world.places().await, ["-1005", "-1005/7", "-55"]);
-    let row = world.store.first_waiting(world.connector.id, "-1005", 9).await.unwrap().remove(0);
+    let row =
+        world.store.inbox().first_waiting(world.connector.id, "-1005", 9).await.unwrap().remove(0);
     assert_eq!(row.event, "-5-1", "under the name that it had");
 }
 
@@ -102,13 +103,20 @@ async fn what_waits_follows_as_well() {
 async fn a_number_that_is_another_context_is_not_taken_over() {
     let world = world().await;
     let there = contexts::Conversation { surface: "telegram".into(), id: "-5".into() };
-    let mut other = world.store.context_of(&there).await.unwrap().unwrap();
+    let mut other = world.store.chats().context_of(&there).await.unwrap().unwrap();
     other.name = "other".into();
     other.conversation = Some(contexts::Conversation { id: "-1005".into(), ..there });
     other.chat = None;
-    world.store.put_context(&other, "ada").await.unwrap();
+    world.store.chats().put_context(&other, "ada").await.unwrap();
     world.waits("-5", "-5-1").await;
-    assert!(!world.store.conversation_moved(&world.connector, "-5", "-1005").await.unwrap());
+    assert!(
+        !world
+            .store
+            .conversations()
+            .conversation_moved(&world.connector, "-5", "-1005")
+            .await
+            .unwrap()
+    );
     assert_eq!(world.known().await, ["-5", "-5/7", "-55"]);
     assert_eq!(world.places().await, ["-1005"], "it is heard where the people are");
 }
@@ -125,11 +133,11 @@ async fn a_room_that_is_lost_is_made_anew() {
         kind: ConversationKind::Room,
         user: None,
     };
-    let room = store.put_conversation(&new).await.unwrap();
-    store.set_shown(room.id, "guild", false).await.unwrap();
-    store.set_broken(room.id, Some("the topic was deleted")).await.unwrap();
-    store.make_anew(room.id).await.unwrap();
-    let to_mend = store.conversations_to_mend(connector.id).await.unwrap();
+    let room = store.conversations().put_conversation(&new).await.unwrap();
+    store.conversations().set_shown(room.id, "guild", false).await.unwrap();
+    store.conversations().set_broken(room.id, Some("the topic was deleted")).await.unwrap();
+    store.conversations().make_anew(room.id).await.unwrap();
+    let to_mend = store.conversations().conversations_to_mend(connector.id).await.unwrap();
     let [wanted] = to_mend.as_slice() else { panic!("one is wanted: {to_mend:?}") };
     assert_eq!(
         (wanted.conversation.id, wanted.conversation.external_id.as_deref()),

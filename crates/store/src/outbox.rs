@@ -4,7 +4,7 @@ use cloister_protocol::{AgentFrame, ChatId, TurnId, WorkspaceId};
 
 use crate::audit;
 use crate::conversations::{ConversationId, last_place};
-use crate::db::{Store, Tx};
+use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt};
 use crate::{inbox, tasks};
 
@@ -115,7 +115,12 @@ pub struct TranscriptLine {
     pub text: String,
 }
 
-impl Store {
+table! {
+    /// What is to be told, and where it was.
+    pub struct Outbox;
+}
+
+impl Outbox {
     /// Stores the end of the turn that an inbox row started, and marks the row as answered. Done
     /// before, it does nothing.
     pub async fn end_turn(
@@ -125,10 +130,10 @@ impl Store {
         turn: &TurnId,
         frame: Option<&AgentFrame>,
     ) -> Result<TurnEnded, StoreError> {
-        let now = self.clock.now_ms();
+        let now = self.store.clock.now_ms();
         let json = frame.map(serde_json::to_string).transpose();
         let json = json.map_err(|e| corrupt("outbox frame", e))?;
-        let mut tx = self.begin_turn().await?;
+        let mut tx = self.store.begin_turn().await?;
         // The numbers are the row of what is told, if there is one, and whether the turn has tasks.
         let numbers: Vec<(i64, Option<i64>)> = sqlx::query_as(END_TURN)
             .bind(now)
@@ -175,7 +180,7 @@ impl Store {
         frame: &AgentFrame,
     ) -> Result<Option<OutboxItem>, StoreError> {
         let turn = format!("notice-{key}");
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         let known: bool = sqlx::query_scalar(
             "SELECT EXISTS (SELECT 1 FROM outbox WHERE workspace_id = ? AND turn = ?)",
         )
@@ -187,7 +192,7 @@ impl Store {
         if known {
             return Ok(None);
         }
-        let item = push(&mut tx, chat, &turn, frame, self.clock.now_ms()).await?;
+        let item = push(&mut tx, chat, &turn, frame, self.store.clock.now_ms()).await?;
         tx.commit().await.tried("store a notice")?;
         Ok(Some(item))
     }
@@ -206,7 +211,7 @@ impl Store {
         )))
         .bind(workspace.number())
         .bind(chat.number())
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("list what is to be sent")?;
         rows.into_iter().map(Row::into_item).collect()
@@ -225,7 +230,7 @@ impl Store {
         .bind(workspace.number())
         .bind(chat.number())
         .bind(after)
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("list what was said")?;
         rows.into_iter().map(Row::into_item).collect()
@@ -242,18 +247,18 @@ impl Store {
         )))
         .bind(workspace.number())
         .bind(turn.as_str())
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("list what a turn said")?;
         rows.into_iter().map(Row::into_item).collect()
     }
 
     pub async fn mark_delivered(&self, ids: &[i64]) -> Result<(), StoreError> {
-        let now = self.clock.now_ms();
+        let now = self.store.clock.now_ms();
         let mut tx = match ids {
             [] => return Ok(()),
-            [_] => self.begin_one().await?,
-            _ => self.begin().await?,
+            [_] => self.store.begin_one().await?,
+            _ => self.store.begin().await?,
         };
         for id in ids {
             sqlx::query("UPDATE outbox SET delivered_at = ? WHERE id = ? AND delivered_at IS NULL")
@@ -269,13 +274,13 @@ impl Store {
     /// A client of the web or the terminal was sent a row. What is to be told in a conversation is delivered there,
     /// whoever else has seen it, unless nothing can be sent there now.
     pub async fn mark_shown(&self, id: i64) -> Result<(), StoreError> {
-        let mut tx = self.begin_turn().await?;
+        let mut tx = self.store.begin_turn().await?;
         sqlx::query(
             "UPDATE outbox SET delivered_at = ? WHERE id = ? AND delivered_at IS NULL \
              AND (conversation IS NULL OR conversation IN \
                   (SELECT id FROM conversations WHERE broken IS NOT NULL))",
         )
-        .bind(self.clock.now_ms())
+        .bind(self.store.clock.now_ms())
         .bind(id)
         .execute(&mut *tx)
         .await
@@ -306,7 +311,7 @@ impl Store {
         .bind(workspace.number())
         .bind(chat.number())
         .bind(count)
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("read a transcript")?;
         Ok(rows.into_iter().map(|(at, from, text)| TranscriptLine { at, from, text }).collect())

@@ -6,11 +6,11 @@ use cloister_protocol::UserId;
 use sha2::{Digest, Sha256};
 
 use crate::audit;
-use crate::db::Store;
 use crate::error::{StoreError, Tried};
 use crate::identities::{self, Account};
 use crate::outbox::OutboxItem;
 use crate::roles::Concerned;
+use crate::users::Users;
 use crate::{persons, roles};
 
 /// Codes of one account that are good at the same time; the oldest gives way.
@@ -71,15 +71,15 @@ impl From<Row> for Pairing {
     }
 }
 
-impl Store {
+impl Users {
     pub async fn add_pairing(
         &self,
         hash: &str,
         account: &Account,
         expires_at: i64,
     ) -> Result<(), StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
         sqlx::query(
             "DELETE FROM pairing_codes WHERE expires_at <= ?1 OR hash IN (SELECT hash FROM pairing_codes \
              WHERE surface = ?2 AND external_id = ?3 ORDER BY created_at DESC LIMIT -1 OFFSET ?4)",
@@ -114,8 +114,8 @@ impl Store {
              WHERE hash = ? AND expires_at > ?",
         )
         .bind(hash)
-        .bind(self.clock.now_ms())
-        .fetch_optional(self.reader())
+        .bind(self.store.clock.now_ms())
+        .fetch_optional(self.store.reader())
         .await
         .tried("look up a pairing code")?;
         Ok(row.map(Pairing::from))
@@ -131,8 +131,8 @@ impl Store {
         role: Option<WithRole<'_>>,
         (by, sure): (&str, bool),
     ) -> Result<Redeemed, StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
         let newcomer = persons::is_newcomer(&mut tx, user).await?;
         let row: Option<Row> = sqlx::query_as(
             "DELETE FROM pairing_codes WHERE hash = ? AND expires_at > ? \
@@ -169,7 +169,7 @@ impl Store {
 
     /// Uses a code up without linking anything.
     pub async fn drop_pairing(&self, hash: &str) -> Result<(), StoreError> {
-        let mut tx = self.begin_one().await?;
+        let mut tx = self.store.begin_one().await?;
         sqlx::query("DELETE FROM pairing_codes WHERE hash = ?")
             .bind(hash)
             .execute(&mut *tx)

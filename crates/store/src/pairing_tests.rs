@@ -1,4 +1,5 @@
 use super::*;
+use crate::db::Store;
 use crate::users::UserLimits;
 
 const LATER: i64 = i64::MAX;
@@ -9,7 +10,7 @@ async fn world() -> (tempfile::TempDir, Store, UserId, UserId) {
     let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
     let mut users = Vec::new();
     for name in ["ada", "bob"] {
-        users.push(store.add_user(&name.parse().unwrap(), limits).await.unwrap().id);
+        users.push(store.users().add_user(&name.parse().unwrap(), limits).await.unwrap().id);
     }
     (dir, store, users[0], users[1])
 }
@@ -26,52 +27,61 @@ fn account(external_id: &str) -> Account {
 async fn a_code_links_once_and_gives_its_role() {
     let (_dir, store, ada, bob) = world().await;
     let hash = code_hash("ABCD2345");
-    store.add_pairing(&hash, &account("@x:example.org"), LATER).await.unwrap();
-    assert!(store.pairing(&code_hash("ABCD2346")).await.unwrap().is_none());
-    assert_eq!(store.pairing(&hash).await.unwrap().unwrap().account, account("@x:example.org"));
+    store.users().add_pairing(&hash, &account("@x:example.org"), LATER).await.unwrap();
+    assert!(store.users().pairing(&code_hash("ABCD2346")).await.unwrap().is_none());
+    assert_eq!(
+        store.users().pairing(&hash).await.unwrap().unwrap().account,
+        account("@x:example.org")
+    );
 
     let role = Some(WithRole { role: "viewer", scope: "workspace:w1", concerned: &[] });
-    let redeemed = store.redeem_pairing(&hash, bob, role, ("ada", true)).await.unwrap();
+    let redeemed = store.users().redeem_pairing(&hash, bob, role, ("ada", true)).await.unwrap();
     let Redeemed::Linked { pairing, newcomer: true, .. } = redeemed else { panic!("{redeemed:?}") };
     assert_eq!(pairing.account, account("@x:example.org"));
-    let linked = store.identity("matrix", "@x:example.org").await.unwrap().unwrap();
+    let linked = store.users().identity("matrix", "@x:example.org").await.unwrap().unwrap();
     assert_eq!((linked.user, linked.linked_by.as_str()), (bob, "ada"));
-    let roles = store.roles_of(bob).await.unwrap();
+    let roles = store.users().roles_of(bob).await.unwrap();
     assert!(roles.iter().any(|held| held.role == "viewer" && held.scope == "workspace:w1"));
 
-    let again = store.redeem_pairing(&hash, ada, None, ("ada", true)).await.unwrap();
+    let again = store.users().redeem_pairing(&hash, ada, None, ("ada", true)).await.unwrap();
     assert!(matches!(again, Redeemed::Wrong), "{again:?}");
-    assert_eq!(store.identity("matrix", "@x:example.org").await.unwrap().unwrap().user, bob);
+    assert_eq!(
+        store.users().identity("matrix", "@x:example.org").await.unwrap().unwrap().user,
+        bob
+    );
 }
 
 #[tokio::test]
 async fn an_account_of_one_person_is_not_linked_to_another() {
     let (_dir, store, ada, bob) = world().await;
-    store.link_identity(&account("@x:example.org"), ada, "ada").await.unwrap();
+    store.users().link_identity(&account("@x:example.org"), ada, "ada").await.unwrap();
     let hash = code_hash("ABCD2345");
-    store.add_pairing(&hash, &account("@x:example.org"), LATER).await.unwrap();
-    let stolen = store.redeem_pairing(&hash, bob, None, ("ada", true)).await;
+    store.users().add_pairing(&hash, &account("@x:example.org"), LATER).await.unwrap();
+    let stolen = store.users().redeem_pairing(&hash, bob, None, ("ada", true)).await;
     assert!(matches!(stolen, Err(StoreError::Exists { .. })), "{stolen:?}");
-    assert_eq!(store.identity("matrix", "@x:example.org").await.unwrap().unwrap().user, ada);
-    assert!(store.unlink_identity(bob, "matrix", "@x:example.org", "ada").await.is_err());
-    store.unlink_identity(ada, "matrix", "@x:example.org", "ada").await.unwrap();
-    assert!(store.identity("matrix", "@x:example.org").await.unwrap().is_none());
+    assert_eq!(
+        store.users().identity("matrix", "@x:example.org").await.unwrap().unwrap().user,
+        ada
+    );
+    assert!(store.users().unlink_identity(bob, "matrix", "@x:example.org", "ada").await.is_err());
+    store.users().unlink_identity(ada, "matrix", "@x:example.org", "ada").await.unwrap();
+    assert!(store.users().identity("matrix", "@x:example.org").await.unwrap().is_none());
 }
 
 #[tokio::test]
 async fn expired_codes_and_those_beyond_the_newest_three_are_no_good() {
     let (_dir, store, _ada, bob) = world().await;
-    store.add_pairing("expired", &account("@x:example.org"), 1).await.unwrap();
-    assert!(store.pairing("expired").await.unwrap().is_none());
-    let late = store.redeem_pairing("expired", bob, None, ("ada", true)).await.unwrap();
+    store.users().add_pairing("expired", &account("@x:example.org"), 1).await.unwrap();
+    assert!(store.users().pairing("expired").await.unwrap().is_none());
+    let late = store.users().redeem_pairing("expired", bob, None, ("ada", true)).await.unwrap();
     assert!(matches!(late, Redeemed::Wrong), "{late:?}");
     for hash in ["a", "b", "c", "d"] {
-        store.add_pairing(hash, &account("@x:example.org"), LATER).await.unwrap();
+        store.users().add_pairing(hash, &account("@x:example.org"), LATER).await.unwrap();
     }
-    store.add_pairing("other", &account("@y:example.org"), LATER).await.unwrap();
+    store.users().add_pairing("other", &account("@y:example.org"), LATER).await.unwrap();
     let mut live = Vec::new();
     for hash in ["a", "b", "c", "d", "other"] {
-        if store.pairing(hash).await.unwrap().is_some() {
+        if store.users().pairing(hash).await.unwrap().is_some() {
             live.push(hash);
         }
     }
@@ -85,21 +95,22 @@ async fn expired_codes_and_those_beyond_the_newest_three_are_no_good() {
 async fn only_a_newcomer_is_linked_unasked() {
     let (_dir, store, ada, bob) = world().await;
     for (code, id) in [("first", "@x:example.org"), ("second", "@evil:example.org")] {
-        store.add_pairing(code, &account(id), LATER).await.unwrap();
+        store.users().add_pairing(code, &account(id), LATER).await.unwrap();
     }
-    let first = store.redeem_pairing("first", bob, None, ("ada", false)).await.unwrap();
+    let first = store.users().redeem_pairing("first", bob, None, ("ada", false)).await.unwrap();
     assert!(matches!(first, Redeemed::Linked { newcomer: true, .. }), "{first:?}");
     for _ in 0..2 {
-        let second = store.redeem_pairing("second", bob, None, ("ada", false)).await.unwrap();
+        let second =
+            store.users().redeem_pairing("second", bob, None, ("ada", false)).await.unwrap();
         assert!(matches!(second, Redeemed::MustAsk(_)), "{second:?}");
     }
-    assert!(store.identity("matrix", "@evil:example.org").await.unwrap().is_none());
+    assert!(store.users().identity("matrix", "@evil:example.org").await.unwrap().is_none());
     // A session is enough to be somebody.
     let kind = crate::tokens::TokenKind::Session;
-    assert!(store.is_newcomer(ada).await.unwrap());
-    store.add_token(kind, "hash", ada, LATER).await.unwrap();
-    let third = store.redeem_pairing("second", ada, None, ("bob", false)).await.unwrap();
+    assert!(store.users().is_newcomer(ada).await.unwrap());
+    store.users().add_token(kind, "hash", ada, LATER).await.unwrap();
+    let third = store.users().redeem_pairing("second", ada, None, ("bob", false)).await.unwrap();
     assert!(matches!(third, Redeemed::MustAsk(_)), "{third:?}");
-    store.drop_pairing("second").await.unwrap();
-    assert!(store.pairing("second").await.unwrap().is_none());
+    store.users().drop_pairing("second").await.unwrap();
+    assert!(store.users().pairing("second").await.unwrap().is_none());
 }

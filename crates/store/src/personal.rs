@@ -7,8 +7,9 @@ use cloister_protocol::UserId;
 use cloister_vault::Owner;
 
 use crate::audit;
-use crate::db::{Store, Tx};
+use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt, not_found};
+use crate::pulse::Platform;
 
 /// Records handed out at once.
 const PAGE: u64 = 500;
@@ -104,14 +105,14 @@ impl Table {
     }
 }
 
-impl Store {
+impl Platform {
     async fn personal_tables(&self) -> Result<Vec<Table>, StoreError> {
         let rows: Vec<(String, String)> = sqlx::query_as(
             "SELECT m.name, c.name FROM sqlite_master m JOIN pragma_table_info(m.name) c \
              WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' \
              AND m.name NOT LIKE '\\_sqlx%' ESCAPE '\\' ORDER BY m.name, c.cid",
         )
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("list the tables")?;
         let mut tables: Vec<(String, Vec<String>)> = Vec::new();
@@ -151,7 +152,7 @@ impl Store {
             .bind(Owner::User(user).to_string())
             .bind(i64::try_from(PAGE).unwrap_or(i64::MAX))
             .bind(i64::try_from(from).unwrap_or(i64::MAX))
-            .fetch_all(self.reader())
+            .fetch_all(self.store.reader())
             .await
             .tried("read someone's records")?;
         let next = (rows.len() as u64 == PAGE).then(|| from.saturating_add(PAGE));
@@ -165,7 +166,7 @@ impl Store {
             "SELECT id FROM artifacts WHERE workspace_id IN (SELECT id FROM workspaces WHERE user_id = ?)",
         )
         .bind(user.number())
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("list what was sent to someone")
     }
@@ -174,14 +175,14 @@ impl Store {
     /// to nobody else.
     pub async fn erase_records(&self, user: UserId, by: &str) -> Result<u64, StoreError> {
         let tables = self.personal_tables().await?;
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         sqlx::query("PRAGMA secure_delete = ON")
             .execute(&mut *tx)
             .await
             .tried("overwrite what is deleted")?;
         let erased = delete_all(&mut tx, user, tables).await?;
         let entry = audit::Entry::new(by, "user.erase", user).with(format!("{erased} records"));
-        audit::record(&mut tx, self.clock.now_ms(), entry).await?;
+        audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         tx.commit().await.tried("erase someone's records")?;
         Ok(erased)
     }

@@ -4,10 +4,10 @@ use cloister_protocol::link::Cause;
 use cloister_protocol::{ChatId, UserName};
 use cloister_vault::{Binding, Form, Keyring, Owner};
 
-use super::*;
 use crate::audit::{Erasure, SealOptions, Sealer, Verification};
 use crate::connectors::NewConnector;
 use crate::conversations::{ConversationKind, NewConversation};
+use crate::db::Store;
 use crate::identities::Account;
 use crate::inbox::{Inbound, MostOpen};
 use crate::secrets::{MasterPlace, NewSecret};
@@ -34,8 +34,8 @@ async fn store_with(dir: &Path, names: &[&str]) -> (Store, Vec<User>) {
     let mut users = Vec::new();
     for name in names {
         let name: UserName = name.parse().unwrap();
-        let user = store.add_user(&name, limits).await.unwrap();
-        store.ensure_first_chat(user.workspace).await.unwrap();
+        let user = store.users().add_user(&name, limits).await.unwrap();
+        store.chats().ensure_first_chat(user.workspace).await.unwrap();
         users.push(user);
     }
     (store, users)
@@ -55,11 +55,11 @@ async fn live(store: &Store, keys: &Keyring, user: &User, words: &str) {
         },
         heard_in: None,
     };
-    store.take_message(inbound, MostOpen { in_workspace: 9, in_all: 9 }).await.unwrap();
-    store.rename_chat(user.workspace, ChatId::from_number(1), words).await.unwrap();
+    store.inbox().take_message(inbound, MostOpen { in_workspace: 9, in_all: 9 }).await.unwrap();
+    store.chats().rename_chat(user.workspace, ChatId::from_number(1), words).await.unwrap();
     let hash = format!("hash of {words}");
-    store.add_token(TokenKind::Session, &hash, user.id, i64::MAX).await.unwrap();
-    store.allow_egress(user.id, "example.org", words).await.unwrap();
+    store.users().add_token(TokenKind::Session, &hash, user.id, i64::MAX).await.unwrap();
+    store.egress().allow_egress(user.id, "example.org", words).await.unwrap();
     let form = Form::Query { name: "key".to_owned() };
     let binding = Binding::new(vec!["example.org".parse().unwrap()], form).unwrap();
     let new = NewSecret {
@@ -69,7 +69,7 @@ async fn live(store: &Store, keys: &Keyring, user: &User, words: &str) {
         value: words.to_owned().into(),
         by: words.to_owned(),
     };
-    store.set_secret(keys, new).await.unwrap();
+    store.secrets().set_secret(keys, new).await.unwrap();
     converse(store, user, words).await;
 }
 
@@ -82,14 +82,14 @@ async fn converse(store: &Store, user: &User, words: &str) {
         settings: serde_json::json!({}),
         by: "test".to_owned(),
     };
-    let connector = store.put_connector(&bot).await.unwrap().id;
+    let connector = store.conversations().put_connector(&bot).await.unwrap().id;
     let account = Account {
         surface: bot.surface,
         external_id: words.to_owned(),
         display_name: words.to_owned(),
     };
-    assert!(store.tell_stranger(("matrix", words), 1).await.unwrap());
-    store.link_identity(&account, user.id, "test").await.unwrap();
+    assert!(store.conversations().tell_stranger(("matrix", words), 1).await.unwrap());
+    store.users().link_identity(&account, user.id, "test").await.unwrap();
     let room = NewConversation {
         connector,
         external_id: Some(words.to_owned()),
@@ -97,13 +97,13 @@ async fn converse(store: &Store, user: &User, words: &str) {
         kind: ConversationKind::Room,
         user: Some(user.id),
     };
-    let room = store.put_conversation(&room).await.unwrap();
-    store.set_home(connector, user.id, Some(words)).await.unwrap();
-    store.begin_post(room.id, words, None).await.unwrap();
-    store.set_encrypted("matrix", words).await.unwrap();
+    let room = store.conversations().put_conversation(&room).await.unwrap();
+    store.chats().set_home(connector, user.id, Some(words)).await.unwrap();
+    store.outbox().begin_post(room.id, words, None).await.unwrap();
+    store.conversations().set_encrypted("matrix", words).await.unwrap();
     let waits =
         ToWait { connector, place: words, event: words, why: WhyWaiting::NoKey, sealed: None };
-    store.let_wait(waits).await.unwrap();
+    store.inbox().let_wait(waits).await.unwrap();
 }
 
 /// O8: whoever adds a table is told here when its rows are nobody's.
@@ -111,7 +111,7 @@ async fn converse(store: &Store, user: &User, words: &str) {
 async fn every_table_is_someones_or_the_platforms() {
     let dir = tempfile::tempdir().unwrap();
     let (store, _) = store_with(dir.path(), &[]).await;
-    let kinds = store.personal_kinds().await.unwrap();
+    let kinds = store.platform().personal_kinds().await.unwrap();
     let all: Vec<String> = sqlx::query_scalar(
         "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' \
          AND name NOT LIKE '_sqlx%' AND name NOT LIKE 'audit_%' ORDER BY name",
@@ -129,13 +129,14 @@ async fn records_of_one_person_are_theirs_alone_and_hold_no_keys() {
     let dir = tempfile::tempdir().unwrap();
     let (store, users) = store_with(dir.path(), &["ada", "grace"]).await;
     let master = dir.path().join("master.key");
-    store.create_master(&master).await.unwrap();
-    let keys = store.unlock(&MasterPlace::file(&master)).await.unwrap();
+    store.secrets().create_master(&master).await.unwrap();
+    let keys = store.secrets().unlock(&MasterPlace::file(&master)).await.unwrap();
     live(&store, &keys, &users[0], "words of ada").await;
     live(&store, &keys, &users[1], CANARY).await;
     let mut all = String::new();
-    for kind in store.personal_kinds().await.unwrap() {
-        let (records, next) = store.personal_records(users[1].id, &kind, 0).await.unwrap();
+    for kind in store.platform().personal_kinds().await.unwrap() {
+        let (records, next) =
+            store.platform().personal_records(users[1].id, &kind, 0).await.unwrap();
         assert_eq!(next, None);
         all.push_str(&serde_json::to_string(&records).unwrap());
     }
@@ -152,8 +153,8 @@ async fn an_erased_person_leaves_no_trace_but_a_whole_chain() {
     let dir = tempfile::tempdir().unwrap();
     let (store, users) = store_with(dir.path(), &["ada", "grace"]).await;
     let master = dir.path().join("master.key");
-    store.create_master(&master).await.unwrap();
-    let keys = store.unlock(&MasterPlace::file(&master)).await.unwrap();
+    store.secrets().create_master(&master).await.unwrap();
+    let keys = store.secrets().unlock(&MasterPlace::file(&master)).await.unwrap();
     let (ada, grace) = (&users[0], &users[1]);
     live(&store, &keys, ada, "words of ada").await;
     live(&store, &keys, grace, CANARY).await;
@@ -167,17 +168,17 @@ async fn an_erased_person_leaves_no_trace_but_a_whole_chain() {
     let (by, why) = ("u1".to_owned(), "asked for it".to_owned());
     let erasure = Erasure { user: grace.id, names, by, why };
     sealer.erase(&erasure).await.unwrap();
-    assert!(store.erase_records(grace.id, "u1").await.unwrap() >= 7);
+    assert!(store.platform().erase_records(grace.id, "u1").await.unwrap() >= 7);
     sealer.erase(&erasure).await.unwrap();
     sealer.checkpoint().await.unwrap();
 
-    let report = store.verify_audit(&Verification::of(&audit)).await.unwrap();
+    let report = store.audit().verify_audit(&Verification::of(&audit)).await.unwrap();
     assert!(report.is_whole(), "{:#?}", report.findings);
-    assert!(store.user(&"grace".parse().unwrap()).await.is_err());
-    assert_eq!(store.secrets(Owner::User(grace.id)).await.unwrap(), []);
-    assert_eq!(store.secrets(Owner::User(ada.id)).await.unwrap().len(), 1);
+    assert!(store.users().user(&"grace".parse().unwrap()).await.is_err());
+    assert_eq!(store.secrets().of(Owner::User(grace.id)).await.unwrap(), []);
+    assert_eq!(store.secrets().of(Owner::User(ada.id)).await.unwrap().len(), 1);
     let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
-    let again = store.add_user(&"grace".parse().unwrap(), limits).await.unwrap();
+    let again = store.users().add_user(&"grace".parse().unwrap(), limits).await.unwrap();
     assert_ne!(again.id, grace.id);
     drop(sealer);
     store.close().await.unwrap();

@@ -2,8 +2,9 @@
 
 use cloister_protocol::{ChatId, UserId, WorkspaceId};
 
-use crate::db::{Store, Tx};
+use crate::db::Tx;
 use crate::error::{StoreError, Tried};
+use crate::users::Users;
 
 const NEWCOMER: &str = "SELECT NOT (EXISTS (SELECT 1 FROM identities WHERE user_id = ?1) \
        OR EXISTS (SELECT 1 FROM tokens WHERE user_id = ?1 AND (kind = 'session' OR used_at IS NOT NULL)) \
@@ -20,12 +21,12 @@ pub(crate) async fn is_newcomer(tx: &mut Tx, user: UserId) -> Result<bool, Store
         .tried("see whether a person was here before")
 }
 
-impl Store {
+impl Users {
     /// Whether nobody was ever here as this person.
     pub async fn is_newcomer(&self, user: UserId) -> Result<bool, StoreError> {
         sqlx::query_scalar(NEWCOMER)
             .bind(user.number())
-            .fetch_one(self.reader())
+            .fetch_one(self.store.reader())
             .await
             .tried("see whether a person was here before")
     }
@@ -38,7 +39,7 @@ impl Store {
                WHERE i.workspace_id = c.workspace_id AND i.chat = c.number), 0) DESC, c.number LIMIT 1",
         )
         .bind(workspace.number())
-        .fetch_optional(self.reader())
+        .fetch_optional(self.store.reader())
         .await
         .tried("find the chat that was used last")?;
         Ok(ChatId::from_number(number.unwrap_or(1)))

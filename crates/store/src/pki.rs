@@ -4,7 +4,6 @@ use cloister_protocol::{ClientId, UserId, UserName};
 use subtle::ConstantTimeEq;
 
 use crate::audit::{self, Entry};
-use crate::db::Store;
 use crate::error::{StoreError, Tried, corrupt, not_found};
 
 /// Wrong secrets after which an invitation is worth nothing.
@@ -84,7 +83,12 @@ impl TryFrom<ClientRow> for Client {
 const CLIENTS: &str = "SELECT c.id, c.user_id, u.name AS user_name, c.name, c.enrolled_at, \
      c.renewed_at, c.expires_at, c.root, c.revoked_at FROM clients c JOIN users u ON u.id = c.user_id";
 
-impl Store {
+table! {
+    /// Clients that hold a certificate of ours.
+    pub struct Clients;
+}
+
+impl Clients {
     /// Keeps an invitation for one machine of a user; its number.
     pub async fn invite_client(
         &self,
@@ -93,8 +97,8 @@ impl Store {
         expires_at: i64,
         by: &str,
     ) -> Result<u32, StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
         sqlx::query("DELETE FROM client_invitations WHERE expires_at < ?")
             .bind(now)
             .execute(&mut *tx)
@@ -125,8 +129,8 @@ impl Store {
         name: &str,
         issue: Issue,
     ) -> Result<Option<Client>, StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
         let kept: Option<(u32, String)> = sqlx::query_as(
             "SELECT user_id, secret_hash FROM client_invitations \
              WHERE id = ? AND used_at IS NULL AND expires_at > ? AND wrong_tries < ?",
@@ -176,8 +180,8 @@ impl Store {
 
     /// Notes that a client gets its next certificate; refused when it is revoked.
     pub async fn renew_client(&self, id: ClientId, issue: Issue) -> Result<Client, StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
         let renewed = sqlx::query(
             "UPDATE clients SET renewed_at = ?, expires_at = ?, root = ? \
              WHERE id = ? AND revoked_at IS NULL",
@@ -199,8 +203,8 @@ impl Store {
 
     /// Ends a client and every session it opened.
     pub async fn revoke_client(&self, id: ClientId, by: &str) -> Result<Client, StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
         let revoked =
             sqlx::query("UPDATE clients SET revoked_at = COALESCE(revoked_at, ?) WHERE id = ?")
                 .bind(now)
@@ -223,7 +227,7 @@ impl Store {
 
     /// Notes which client opened a session, so that it ends with the client.
     pub async fn bind_session(&self, hash: &str, client: ClientId) -> Result<(), StoreError> {
-        let mut tx = self.begin_one().await?;
+        let mut tx = self.store.begin_one().await?;
         sqlx::query("UPDATE tokens SET client_id = ? WHERE hash = ?")
             .bind(client.number())
             .bind(hash)
@@ -237,17 +241,17 @@ impl Store {
         let query = format!("{CLIENTS} WHERE c.id = ?");
         let row: Option<ClientRow> = sqlx::query_as(sqlx::AssertSqlSafe(query))
             .bind(id.number())
-            .fetch_optional(self.reader())
+            .fetch_optional(self.store.reader())
             .await
             .tried("look up a client")?;
         row.ok_or_else(|| not_found("client", id))?.try_into()
     }
 
     /// Every client there ever was, oldest first.
-    pub async fn clients(&self) -> Result<Vec<Client>, StoreError> {
+    pub async fn all(&self) -> Result<Vec<Client>, StoreError> {
         let query = format!("{CLIENTS} ORDER BY c.id");
         let rows: Vec<ClientRow> = sqlx::query_as(sqlx::AssertSqlSafe(query))
-            .fetch_all(self.reader())
+            .fetch_all(self.store.reader())
             .await
             .tried("list clients")?;
         rows.into_iter().map(Client::try_from).collect()
@@ -258,8 +262,8 @@ impl Store {
         let rows: Vec<(u32, u32)> = sqlx::query_as(
             "SELECT id, user_id FROM clients WHERE revoked_at IS NULL AND expires_at > ?",
         )
-        .bind(self.clock.now_ms())
-        .fetch_all(self.reader())
+        .bind(self.store.clock.now_ms())
+        .fetch_all(self.store.reader())
         .await
         .tried("list the clients that may connect")?;
         let live = |(id, user)| LiveClient {

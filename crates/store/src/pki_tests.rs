@@ -1,4 +1,5 @@
 use super::*;
+use crate::db::Store;
 
 const HOUR: i64 = 3_600_000;
 
@@ -11,7 +12,7 @@ async fn store() -> (tempfile::TempDir, Store, UserId) {
         daily_budget: 1,
         task_budget: 1,
     };
-    let user = store.add_user(&"ada".parse().unwrap(), limits).await.unwrap();
+    let user = store.users().add_user(&"ada".parse().unwrap(), limits).await.unwrap();
     (dir, store, user.id)
 }
 
@@ -23,15 +24,19 @@ fn issue(store: &Store) -> Issue {
 async fn an_invitation_works_once_and_only_with_its_secret() {
     let (_dir, store, user) = store().await;
     let expires = store.clock.now_ms() + HOUR;
-    let invitation = store.invite_client(user, "right", expires, "operator").await.unwrap();
-    let wrong = store.enrol_client(invitation, "wrong", "laptop", issue(&store)).await.unwrap();
+    let invitation =
+        store.clients().invite_client(user, "right", expires, "operator").await.unwrap();
+    let wrong =
+        store.clients().enrol_client(invitation, "wrong", "laptop", issue(&store)).await.unwrap();
     assert!(wrong.is_none());
-    let client = store.enrol_client(invitation, "right", "laptop", issue(&store)).await.unwrap();
+    let client =
+        store.clients().enrol_client(invitation, "right", "laptop", issue(&store)).await.unwrap();
     let client = client.unwrap();
     assert_eq!((client.user, client.name.as_str()), (user, "laptop"));
-    let again = store.enrol_client(invitation, "right", "laptop", issue(&store)).await.unwrap();
+    let again =
+        store.clients().enrol_client(invitation, "right", "laptop", issue(&store)).await.unwrap();
     assert!(again.is_none());
-    let refused = store.audit_tail(10).await.unwrap();
+    let refused = store.audit().audit_tail(10).await.unwrap();
     assert_eq!(refused.iter().filter(|row| row.action == "client.enroll_refused").count(), 2);
 }
 
@@ -39,27 +44,34 @@ async fn an_invitation_works_once_and_only_with_its_secret() {
 async fn an_invitation_ends_with_its_time_and_with_too_many_guesses() {
     let (_dir, store, user) = store().await;
     let now = store.clock.now_ms();
-    let late = store.invite_client(user, "right", now - 1, "operator").await.unwrap();
-    assert!(store.enrol_client(late, "right", "x", issue(&store)).await.unwrap().is_none());
-    let guessed = store.invite_client(user, "right", now + HOUR, "operator").await.unwrap();
+    let late = store.clients().invite_client(user, "right", now - 1, "operator").await.unwrap();
+    assert!(
+        store.clients().enrol_client(late, "right", "x", issue(&store)).await.unwrap().is_none()
+    );
+    let guessed =
+        store.clients().invite_client(user, "right", now + HOUR, "operator").await.unwrap();
     for _ in 0..MAX_WRONG {
-        store.enrol_client(guessed, "wrong", "x", issue(&store)).await.unwrap();
+        store.clients().enrol_client(guessed, "wrong", "x", issue(&store)).await.unwrap();
     }
-    assert!(store.enrol_client(guessed, "right", "x", issue(&store)).await.unwrap().is_none());
+    assert!(
+        store.clients().enrol_client(guessed, "right", "x", issue(&store)).await.unwrap().is_none()
+    );
 }
 
 #[tokio::test]
 async fn a_revoked_client_is_neither_live_nor_renewed_and_its_sessions_end() {
     let (_dir, store, user) = store().await;
     let expires = store.clock.now_ms() + HOUR;
-    let invitation = store.invite_client(user, "right", expires, "operator").await.unwrap();
-    let client = store.enrol_client(invitation, "right", "laptop", issue(&store)).await.unwrap();
+    let invitation =
+        store.clients().invite_client(user, "right", expires, "operator").await.unwrap();
+    let client =
+        store.clients().enrol_client(invitation, "right", "laptop", issue(&store)).await.unwrap();
     let id = client.unwrap().id;
-    store.add_token(crate::tokens::TokenKind::Session, "s", user, expires).await.unwrap();
-    store.bind_session("s", id).await.unwrap();
-    assert_eq!(store.live_clients().await.unwrap(), [LiveClient { id, user }]);
-    store.revoke_client(id, "operator").await.unwrap();
-    assert_eq!(store.live_clients().await.unwrap(), []);
-    assert!(store.renew_client(id, issue(&store)).await.is_err());
-    assert!(store.session_owner("s").await.unwrap().is_none());
+    store.users().add_token(crate::tokens::TokenKind::Session, "s", user, expires).await.unwrap();
+    store.clients().bind_session("s", id).await.unwrap();
+    assert_eq!(store.clients().live_clients().await.unwrap(), [LiveClient { id, user }]);
+    store.clients().revoke_client(id, "operator").await.unwrap();
+    assert_eq!(store.clients().live_clients().await.unwrap(), []);
+    assert!(store.clients().renew_client(id, issue(&store)).await.is_err());
+    assert!(store.users().session_owner("s").await.unwrap().is_none());
 }

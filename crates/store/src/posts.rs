@@ -7,8 +7,8 @@ use cloister_protocol::ApprovalId;
 
 use crate::connectors::ConnectorId;
 use crate::conversations::ConversationId;
-use crate::db::Store;
 use crate::error::{StoreError, Tried};
+use crate::outbox::Outbox;
 use crate::outbox::{self, OutboxItem};
 
 /// A message on a surface, as far as it is known.
@@ -47,7 +47,7 @@ const TO_SETTLE: &str = "\
                       AND s.key = 'o' || o.id || '/q/settled' AND s.external_id IS NOT NULL) \
     ORDER BY a.id";
 
-impl Store {
+impl Outbox {
     /// Conversations of a connector that something is to be told in, who waits longest first.
     pub async fn conversations_to_tell(
         &self,
@@ -60,7 +60,7 @@ impl Store {
              GROUP BY o.conversation ORDER BY min(o.id)",
         )
         .bind(connector.number())
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("list conversations with something to tell")?;
         Ok(ids.into_iter().map(ConversationId::from_number).collect())
@@ -73,7 +73,7 @@ impl Store {
              WHERE c.connector_id = ? AND o.delivered_at IS NULL AND o.conversation IS NOT NULL",
         )
         .bind(connector.number())
-        .fetch_one(self.reader())
+        .fetch_one(self.store.reader())
         .await
         .tried("count what is to be told")?;
         Ok(waiting.unsigned_abs())
@@ -89,7 +89,7 @@ impl Store {
             outbox::SELECT
         )))
         .bind(conversation.number())
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("list what is to be told")?;
         rows.into_iter().map(outbox::Row::into_item).collect()
@@ -107,7 +107,7 @@ impl Store {
         )
         .bind(row)
         .bind(conversation.number())
-        .fetch_one(self.reader())
+        .fetch_one(self.store.reader())
         .await
         .tried("find whether a row is to be told")
     }
@@ -121,7 +121,7 @@ impl Store {
         let found: Option<(Option<i64>, Option<String>)> =
             sqlx::query_as("SELECT conversation, origin FROM inbox WHERE id = ?")
                 .bind(inbox_id)
-                .fetch_optional(self.reader())
+                .fetch_optional(self.store.reader())
                 .await
                 .tried("find where a message was written")?;
         Ok(found.map(|(id, origin)| (id.map(ConversationId::from_number), origin)))
@@ -134,7 +134,7 @@ impl Store {
         key: &str,
         outbox_id: Option<i64>,
     ) -> Result<Option<Post>, StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         let before: Option<Post> = sqlx::query_as(
             "SELECT key, outbox_id, external_id FROM posts WHERE conversation = ? AND key = ?",
         )
@@ -150,7 +150,7 @@ impl Store {
         .bind(conversation.number())
         .bind(key)
         .bind(outbox_id)
-        .bind(self.clock.now_ms())
+        .bind(self.store.clock.now_ms())
         .execute(&mut *tx)
         .await
         .tried("write a post down")?;
@@ -165,7 +165,7 @@ impl Store {
         key: &str,
         external_id: &str,
     ) -> Result<(), StoreError> {
-        let mut tx = self.begin_one().await?;
+        let mut tx = self.store.begin_one().await?;
         sqlx::query("UPDATE posts SET external_id = ? WHERE conversation = ? AND key = ?")
             .bind(external_id)
             .bind(conversation.number())
@@ -186,7 +186,7 @@ impl Store {
         )
         .bind(conversation.number())
         .bind(key)
-        .fetch_optional(self.reader())
+        .fetch_optional(self.store.reader())
         .await
         .tried("find a post")
     }
@@ -203,7 +203,7 @@ impl Store {
         )
         .bind(conversation.number())
         .bind(key)
-        .fetch_optional(self.reader())
+        .fetch_optional(self.store.reader())
         .await
         .tried("find since when a post is in doubt")
     }
@@ -219,7 +219,7 @@ impl Store {
         )
         .bind(conversation.number())
         .bind(external_id)
-        .fetch_one(self.reader())
+        .fetch_one(self.store.reader())
         .await
         .tried("find a post")
     }
@@ -230,7 +230,7 @@ impl Store {
         conversation: ConversationId,
         key: &str,
     ) -> Result<(), StoreError> {
-        let mut tx = self.begin_one().await?;
+        let mut tx = self.store.begin_one().await?;
         sqlx::query("DELETE FROM posts WHERE conversation = ? AND key = ? AND external_id IS NULL")
             .bind(conversation.number())
             .bind(key)
@@ -248,7 +248,7 @@ impl Store {
         let rows: Vec<(i64, u32)> = sqlx::query_as(TO_SETTLE)
             .bind(connector.number())
             .bind(QUESTIONS_LOOKED_AT)
-            .fetch_all(self.reader())
+            .fetch_all(self.store.reader())
             .await
             .tried("list questions that were settled")?;
         let ids = |(conversation, approval)| {
@@ -268,7 +268,7 @@ impl Store {
              WHERE i.state <> 'answered' AND c.connector_id = ? AND c.broken IS NULL ORDER BY i.id",
         )
         .bind(connector.number())
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("list messages without an answer")?;
         Ok(rows.into_iter().map(|(id, row)| (ConversationId::from_number(id), row)).collect())
@@ -287,7 +287,7 @@ impl Store {
         )))
         .bind(conversation.number())
         .bind(external_id)
-        .fetch_optional(self.reader())
+        .fetch_optional(self.store.reader())
         .await
         .tried("find what a message tells")?;
         row.map(outbox::Row::into_item).transpose()

@@ -6,6 +6,7 @@ use crate::answers::{Given, Standing};
 use crate::approvals::{ApprovalKind, NewApproval};
 use crate::connectors::NewConnector;
 use crate::conversations::{Conversation, ConversationKind, NewConversation};
+use crate::db::Store;
 use crate::inbox::{HeardIn, Inbound, MostOpen, Taken};
 use crate::users::{User, UserLimits};
 
@@ -25,8 +26,8 @@ impl World {
         let limits =
             UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
         let name: UserName = "ada".parse().unwrap();
-        let ada = store.add_user(&name, limits).await.unwrap();
-        store.ensure_first_chat(ada.workspace).await.unwrap();
+        let ada = store.users().add_user(&name, limits).await.unwrap();
+        store.chats().ensure_first_chat(ada.workspace).await.unwrap();
         let connector = connector(&store, "@bot:example.org").await;
         Self { _dir: dir, store, ada, connector }
     }
@@ -39,7 +40,7 @@ impl World {
             kind,
             user: None,
         };
-        self.store.put_conversation(&new).await.unwrap()
+        self.store.conversations().put_conversation(&new).await.unwrap()
     }
 
     async fn writes(&self, place: &Conversation, id: &str) -> i64 {
@@ -56,7 +57,7 @@ impl World {
             heard_in: Some(HeardIn { conversation: place.id, origin: Some("$1".to_owned()) }),
         };
         let most = MostOpen { in_workspace: 100, in_all: 100 };
-        match self.store.take_message(inbound, most).await.unwrap() {
+        match self.store.inbox().take_message(inbound, most).await.unwrap() {
             Taken::Stored(accepted) => accepted.item.id,
             refused => panic!("{refused:?}"),
         }
@@ -72,11 +73,11 @@ impl World {
             error: None,
         });
         let chat = (self.ada.workspace, C1);
-        self.store.end_turn(row, chat, &turn, Some(&frame)).await.unwrap();
+        self.store.outbox().end_turn(row, chat, &turn, Some(&frame)).await.unwrap();
     }
 
     async fn to_tell(&self) -> Vec<i64> {
-        let places = self.store.conversations_to_tell(self.connector).await.unwrap();
+        let places = self.store.outbox().conversations_to_tell(self.connector).await.unwrap();
         places.into_iter().map(ConversationId::number).collect()
     }
 }
@@ -89,7 +90,7 @@ async fn connector(store: &Store, account: &str) -> ConnectorId {
         settings: serde_json::json!({}),
         by: "root".to_owned(),
     };
-    store.put_connector(&new).await.unwrap().id
+    store.conversations().put_connector(&new).await.unwrap().id
 }
 
 /// X1: what was begun is known to have been, until it is known to be there or not to be.
@@ -98,19 +99,19 @@ async fn a_post_is_known_from_before_it_is_sent() {
     let world = World::new().await;
     let place = world.place(Some("!a"), ConversationKind::Lobby).await;
     let (store, here) = (&world.store, place.id);
-    assert_eq!(store.begin_post(here, "k", None).await.unwrap(), None);
+    assert_eq!(store.outbox().begin_post(here, "k", None).await.unwrap(), None);
     let unknown = Post { key: "k".to_owned(), outbox_id: None, external_id: None };
-    assert_eq!(store.begin_post(here, "k", Some(7)).await.unwrap(), Some(unknown.clone()));
+    assert_eq!(store.outbox().begin_post(here, "k", Some(7)).await.unwrap(), Some(unknown.clone()));
     let of_row = Post { outbox_id: Some(7), ..unknown };
-    assert_eq!(store.begin_post(here, "k", Some(8)).await.unwrap(), Some(of_row.clone()));
-    store.finish_post(here, "k", "$event").await.unwrap();
+    assert_eq!(store.outbox().begin_post(here, "k", Some(8)).await.unwrap(), Some(of_row.clone()));
+    store.outbox().finish_post(here, "k", "$event").await.unwrap();
     let there = Post { external_id: Some("$event".to_owned()), ..of_row };
     // What is there is not forgotten.
-    store.forget_post(here, "k").await.unwrap();
-    assert_eq!(store.post(here, "k").await.unwrap(), Some(there));
-    store.begin_post(here, "other", None).await.unwrap();
-    store.forget_post(here, "other").await.unwrap();
-    assert_eq!(store.post(here, "other").await.unwrap(), None);
+    store.outbox().forget_post(here, "k").await.unwrap();
+    assert_eq!(store.outbox().post(here, "k").await.unwrap(), Some(there));
+    store.outbox().begin_post(here, "other", None).await.unwrap();
+    store.outbox().forget_post(here, "other").await.unwrap();
+    assert_eq!(store.outbox().post(here, "other").await.unwrap(), None);
 }
 
 #[tokio::test]
@@ -123,16 +124,16 @@ async fn only_conversations_that_can_be_told_something_are_listed() {
         let row = world.writes(place, id).await;
         world.ends(row).await;
     }
-    world.store.set_broken(gone.id, Some("left")).await.unwrap();
+    world.store.conversations().set_broken(gone.id, Some("left")).await.unwrap();
     assert_eq!(world.to_tell().await, [open.id.number()]);
-    world.store.set_broken(gone.id, None).await.unwrap();
+    world.store.conversations().set_broken(gone.id, None).await.unwrap();
     assert_eq!(world.to_tell().await, [open.id.number(), gone.id.number()]);
-    let rows = world.store.to_tell(open.id).await.unwrap();
+    let rows = world.store.outbox().to_tell(open.id).await.unwrap();
     assert_eq!(rows.len(), 1);
-    world.store.mark_delivered(&[rows[0].id]).await.unwrap();
+    world.store.outbox().mark_delivered(&[rows[0].id]).await.unwrap();
     assert_eq!(world.to_tell().await, [gone.id.number()]);
     let other = connector(&world.store, "@other:example.org").await;
-    assert!(world.store.conversations_to_tell(other).await.unwrap().is_empty());
+    assert!(world.store.outbox().conversations_to_tell(other).await.unwrap().is_empty());
 }
 
 #[tokio::test]
@@ -141,9 +142,9 @@ async fn what_waits_for_an_answer_is_found_where_it_was_written() {
     let place = world.place(Some("!a"), ConversationKind::Lobby).await;
     let (first, second) = (world.writes(&place, "a").await, world.writes(&place, "b").await);
     world.ends(first).await;
-    let awaited = world.store.awaited_answers(world.connector).await.unwrap();
+    let awaited = world.store.outbox().awaited_answers(world.connector).await.unwrap();
     assert_eq!(awaited, [(place.id, second)]);
-    let origin = world.store.origin_of_turn(second).await.unwrap();
+    let origin = world.store.outbox().origin_of_turn(second).await.unwrap();
     assert_eq!(origin, Some((Some(place.id), Some("$1".to_owned()))));
 }
 
@@ -175,10 +176,11 @@ async fn questions_that_were_settled_are_found_until_their_message_says_so() {
         raise: None,
         park: false,
     };
-    let asked = world.store.ask(question).await.unwrap();
+    let asked = world.store.approvals().ask(question).await.unwrap();
     let row = asked.told.unwrap();
     assert_eq!(row.conversation, Some(place.id));
-    let to_settle = async || world.store.questions_to_settle(world.connector).await.unwrap();
+    let to_settle =
+        async || world.store.outbox().questions_to_settle(world.connector).await.unwrap();
     let given = Given {
         workspace: world.ada.workspace,
         id: asked.approval.id,
@@ -187,16 +189,16 @@ async fn questions_that_were_settled_are_found_until_their_message_says_so() {
         answer: Answer::Allow,
         digest: None,
     };
-    world.store.answer(&given, |_, _| Standing::Allowed(Answer::Allow)).await.unwrap();
+    world.store.inbox().answer(&given, |_, _| Standing::Allowed(Answer::Allow)).await.unwrap();
     assert!(to_settle().await.is_empty(), "it was not posted");
     let key = question_key(row.id);
-    world.store.begin_post(place.id, &key, Some(row.id)).await.unwrap();
-    world.store.finish_post(place.id, &key, "$question").await.unwrap();
+    world.store.outbox().begin_post(place.id, &key, Some(row.id)).await.unwrap();
+    world.store.outbox().finish_post(place.id, &key, "$question").await.unwrap();
     assert_eq!(to_settle().await, [(place.id, asked.approval.id)]);
-    let told = world.store.told_by(place.id, "$question").await.unwrap();
+    let told = world.store.outbox().told_by(place.id, "$question").await.unwrap();
     assert_eq!(told.map(|told| told.id), Some(row.id));
-    world.store.begin_post(place.id, &settled_key(&key), Some(row.id)).await.unwrap();
+    world.store.outbox().begin_post(place.id, &settled_key(&key), Some(row.id)).await.unwrap();
     assert_eq!(to_settle().await.len(), 1, "the edit may not have got there");
-    world.store.finish_post(place.id, &settled_key(&key), "$question").await.unwrap();
+    world.store.outbox().finish_post(place.id, &settled_key(&key), "$question").await.unwrap();
     assert!(to_settle().await.is_empty());
 }

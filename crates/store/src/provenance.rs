@@ -6,8 +6,9 @@
 
 use cloister_protocol::{ChatId, TaskId, WorkspaceId};
 
+use crate::approvals::Approvals;
 use crate::audit;
-use crate::db::{Store, Tx};
+use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt};
 
 /// More of them are not told apart: policy counts so many as "and more".
@@ -45,7 +46,7 @@ pub struct ChatContent {
 const WITH_PARENTS: &str = "WITH RECURSIVE above (id) AS (SELECT ?1 UNION ALL \
      SELECT t.parent_id FROM tasks t JOIN above a ON t.id = a.id WHERE t.parent_id IS NOT NULL)";
 
-impl Store {
+impl Approvals {
     /// Records content before a task gets it. What the task has read may be in the files of its chat
     /// from then on.
     pub async fn record_content(
@@ -53,9 +54,9 @@ impl Store {
         task: TaskId,
         content: NewContent,
     ) -> Result<(), StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         for entry in content.entries {
-            audit::record(&mut tx, self.clock.now_ms(), entry).await?;
+            audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         }
         for mark in &content.marks {
             add_task_mark(&mut tx, task, mark).await?;
@@ -99,7 +100,7 @@ impl Store {
     pub async fn task_content(&self, task: TaskId) -> Result<TaskContent, StoreError> {
         let marks = sqlx::query_scalar("SELECT mark FROM task_marks WHERE task_id = ?")
             .bind(task.number())
-            .fetch_all(self.reader())
+            .fetch_all(self.store.reader())
             .await
             .tried("read the marks of a task")?;
         let of_parents = |table: &str, column: &str| {
@@ -109,12 +110,12 @@ impl Store {
         };
         let links = sqlx::query_scalar(of_parents("task_links", "link"))
             .bind(task.number())
-            .fetch_all(self.reader())
+            .fetch_all(self.store.reader())
             .await
             .tried("read the links of a task")?;
         let hosts = sqlx::query_scalar(of_parents("task_hosts", "host"))
             .bind(task.number())
-            .fetch_all(self.reader())
+            .fetch_all(self.store.reader())
             .await
             .tried("read the hosts of a task")?;
         Ok(TaskContent { marks, links, hosts })
@@ -130,7 +131,7 @@ impl Store {
         )
         .bind(workspace.number())
         .bind(chat.number())
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("read the marks of a chat")?;
         let mut content = ChatContent::default();
@@ -151,8 +152,8 @@ impl Store {
         mark: &str,
         entry: audit::Entry,
     ) -> Result<(), StoreError> {
-        let mut tx = self.begin().await?;
-        audit::record(&mut tx, self.clock.now_ms(), entry).await?;
+        let mut tx = self.store.begin().await?;
+        audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         sqlx::query(
             "INSERT OR IGNORE INTO chat_marks (workspace_id, chat, part, mark) SELECT ?1, ?2, 'files', ?3 \
              WHERE (SELECT count(*) FROM chat_marks WHERE workspace_id = ?1 AND chat = ?2 \
@@ -175,7 +176,7 @@ impl Store {
         workspace: WorkspaceId,
         marks: &[String],
     ) -> Result<(), StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         for mark in marks {
             sqlx::query(
                 "INSERT OR IGNORE INTO chat_marks (workspace_id, chat, part, mark) VALUES (?, 0, 'files', ?)",
@@ -196,7 +197,7 @@ impl Store {
         chat: ChatId,
         tasks: &[TaskId],
     ) -> Result<(), StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         for task in tasks {
             add_to_history(&mut tx, workspace, chat, *task).await?;
         }
@@ -209,7 +210,7 @@ impl Store {
         workspace: WorkspaceId,
         chat: ChatId,
     ) -> Result<(), StoreError> {
-        let mut tx = self.begin_one().await?;
+        let mut tx = self.store.begin_one().await?;
         sqlx::query(
             "DELETE FROM chat_marks WHERE workspace_id = ? AND chat = ? AND part = 'history'",
         )
@@ -235,7 +236,7 @@ impl Store {
         )
         .bind(workspace.number())
         .bind(chat.number())
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("list who has written in a chat")
     }
@@ -261,7 +262,7 @@ impl Store {
         .bind(up_to)
         .bind(from)
         .bind(count)
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("read what a person wrote")
     }

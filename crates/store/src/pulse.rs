@@ -2,7 +2,6 @@
 
 use cloister_protocol::UserName;
 
-use crate::db::Store;
 use crate::error::{StoreError, Tried, corrupt};
 
 /// How many of the newest answered messages are looked at for one whose answer is missing.
@@ -73,12 +72,17 @@ pub struct Spend {
     pub limit: i64,
 }
 
-impl Store {
+table! {
+    /// The whole platform: how it does, whether it is stopped, what it knows of one person.
+    pub struct Platform;
+}
+
+impl Platform {
     pub async fn pulse(&self) -> Result<Pulse, StoreError> {
         sqlx::query_as(PULSE)
-            .bind(self.clock.today())
+            .bind(self.store.clock.today())
             .bind(LOOKED_AT)
-            .fetch_one(self.reader())
+            .fetch_one(self.store.reader())
             .await
             .tried("read how things are going")
     }
@@ -91,9 +95,9 @@ impl Store {
              HAVING sum(g.cost) > 0 \
              ORDER BY CAST(sum(g.cost) AS REAL) / max(u.daily_budget, 1) DESC, u.id LIMIT ?",
         )
-        .bind(self.clock.today())
+        .bind(self.store.clock.today())
         .bind(count)
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("list who spent most")?;
         let spend = |(user, spent, limit): (String, i64, i64)| {
@@ -105,7 +109,7 @@ impl Store {
     /// Whether the database can be read now.
     pub async fn check_readable(&self) -> Result<(), StoreError> {
         let _users: bool = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM users)")
-            .fetch_one(self.reader())
+            .fetch_one(self.store.reader())
             .await
             .tried("be read")?;
         Ok(())
@@ -113,7 +117,7 @@ impl Store {
 
     /// Whether the database takes writes now: begins one, and leaves it.
     pub async fn check_writable(&self) -> Result<(), StoreError> {
-        let tx = self.begin().await?;
+        let tx = self.store.begin().await?;
         tx.rollback().await.tried("leave a write")
     }
 }

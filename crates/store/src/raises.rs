@@ -9,8 +9,9 @@ use cloister_protocol::{TaskId, UserId};
 use crate::approvals::{self, Approval, ApprovalState, Asked, NewApproval};
 use crate::audit;
 use crate::budget::Dollars;
-use crate::db::{Store, Tx};
+use crate::db::Tx;
 use crate::error::{StoreError, Tried};
+use crate::tasks::Tasks;
 
 /// What a yes raises. In nano-dollars.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -22,15 +23,15 @@ pub enum Raise {
     Day { day: String, by: i64 },
 }
 
-impl Store {
+impl Tasks {
     /// Asks for more, unless that limit was asked about; a task that ran into it waits for the answer.
     pub async fn ask_for_more(
         &self,
         new: NewApproval,
         waits: Option<TaskId>,
     ) -> Result<Asked, StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
         let (approval, told) = match known(&mut tx, &new).await? {
             Some(approval) => (approval, None),
             None => {
@@ -63,18 +64,18 @@ impl Store {
 
     /// Questions about days that are over: they are void, and whoever waited has a new day. How many.
     pub async fn end_past_days(&self) -> Result<u64, StoreError> {
-        let today = self.clock.today();
+        let today = self.store.clock.today();
         let past: bool = sqlx::query_scalar(
             "SELECT EXISTS (SELECT 1 FROM approvals WHERE state = 'pending' AND raise_day < ?)",
         )
         .bind(&today)
-        .fetch_one(self.reader())
+        .fetch_one(self.store.reader())
         .await
         .tried("look for questions of past days")?;
         if !past {
             return Ok(0);
         }
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         sqlx::query(
             "UPDATE tasks SET state = 'queued' WHERE state = 'waiting' AND id IN \
              (SELECT w.task_id FROM approval_waits w JOIN approvals a ON a.id = w.approval_id \

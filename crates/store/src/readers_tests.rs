@@ -36,11 +36,11 @@ async fn begin_and_forget(asked: &mut Asked<'_>) {
 }
 
 fn read(store: &Store) -> Asked<'_> {
-    Box::pin(async { store.pulse().await.map(drop) })
+    Box::pin(async { store.platform().pulse().await.map(drop) })
 }
 
 fn write(store: &Store) -> Asked<'_> {
-    Box::pin(async { store.drop_expired_secrets().await.map(drop) })
+    Box::pin(async { store.secrets().drop_expired_secrets().await.map(drop) })
 }
 
 /// Issue 13, point 16: whoever asked first waits for something else, and everybody after them would wait for it.
@@ -69,7 +69,7 @@ async fn a_read_that_is_given_up_leaves_its_reader_to_others() {
     }
     read(&world.store).await.unwrap();
     // The next one waits behind them all.
-    assert!(world.store.held_longer_than(Duration::ZERO).is_empty());
+    assert!(world.store.platform().held_longer_than(Duration::ZERO).is_empty());
 }
 
 #[tokio::test]
@@ -96,21 +96,21 @@ async fn reading_waits_for_no_writer() {
 async fn whoever_holds_something_is_named() {
     let world = World::with_readers(2).await;
     let tx = world.store.begin().await.unwrap();
-    let held = world.store.held_longer_than(Duration::ZERO);
+    let held = world.store.platform().held_longer_than(Duration::ZERO);
     let [hold] = held.as_slice() else { panic!("{held:?}") };
     assert_eq!((hold.kind, hold.waits), (HoldKind::Writer, false));
     assert!(hold.place.starts_with("readers_tests.rs:"), "{hold}");
     assert!(hold.to_string().contains("holds the writer"), "{hold}");
     let mut second = write(&world.store);
     begin_and_forget(&mut second).await;
-    let held = world.store.held_longer_than(Duration::ZERO);
+    let held = world.store.platform().held_longer_than(Duration::ZERO);
     let waits: Vec<bool> = held.iter().map(|hold| hold.waits).collect();
     assert_eq!(waits, [false, true], "{held:?}");
     assert!(held.iter().any(|hold| hold.place.starts_with("secrets.rs:")), "{held:?}");
     let (first, second) = tokio::join!(tx.commit(), second);
     first.unwrap();
     second.unwrap();
-    assert!(world.store.held_longer_than(Duration::ZERO).is_empty());
+    assert!(world.store.platform().held_longer_than(Duration::ZERO).is_empty());
 }
 
 #[tokio::test]

@@ -3,9 +3,10 @@
 use cloister_protocol::{AgentFrame, ChatId, Update, UserId, UserName, WorkspaceId};
 
 use crate::audit;
-use crate::db::{Store, Tx};
+use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt};
 use crate::outbox::{self, OutboxItem};
+use crate::users::Users;
 
 /// A role that someone holds.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -80,18 +81,18 @@ pub(crate) async fn changed(
     Ok(told)
 }
 
-impl Store {
+impl Users {
     pub async fn roles_of(&self, user: UserId) -> Result<Vec<HeldRole>, StoreError> {
         let read = async {
             sqlx::query_as(
                 "SELECT role, scope, given_by, given_at FROM roles WHERE user_id = ? ORDER BY scope, role",
             )
             .bind(user.number())
-            .fetch_all(self.reader())
+            .fetch_all(self.store.reader())
             .await
             .tried("read a user's roles")
         };
-        self.memory.roles.or_read(user, read).await
+        self.store.memory.roles.or_read(user, read).await
     }
 
     /// Everyone's roles.
@@ -100,7 +101,7 @@ impl Store {
             "SELECT u.name, r.role, r.scope, r.given_by, r.given_at FROM roles r \
              JOIN users u ON u.id = r.user_id ORDER BY u.id, r.scope, r.role",
         )
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("read all roles")?;
         let held = rows.into_iter().map(|(name, role, scope, given_by, given_at)| {
@@ -118,8 +119,8 @@ impl Store {
         by: &str,
         concerned: &[Concerned],
     ) -> Result<Option<Vec<OutboxItem>>, StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
         if !insert(&mut tx, user, (role, scope), (by, now)).await? {
             return Ok(None);
         }
@@ -137,8 +138,8 @@ impl Store {
         by: &str,
         concerned: &[Concerned],
     ) -> Result<TakenRole, StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
         let taken = sqlx::query("DELETE FROM roles WHERE user_id = ? AND role = ? AND scope = ?")
             .bind(user.number())
             .bind(role)

@@ -1,4 +1,5 @@
 use super::*;
+use crate::db::Store;
 use crate::users::{AccountKind, User, UserLimits};
 
 const LIMITS: UserLimits =
@@ -11,11 +12,11 @@ async fn store() -> (tempfile::TempDir, Store) {
 }
 
 async fn add(store: &Store, name: &str) -> User {
-    store.add_user(&name.parse().unwrap(), LIMITS).await.unwrap()
+    store.users().add_user(&name.parse().unwrap(), LIMITS).await.unwrap()
 }
 
 async fn held(store: &Store, user: &User) -> Vec<String> {
-    let roles = store.roles_of(user.id).await.unwrap();
+    let roles = store.users().roles_of(user.id).await.unwrap();
     roles.into_iter().map(|held| format!("{}@{}", held.role, held.scope)).collect()
 }
 
@@ -33,11 +34,11 @@ async fn the_last_overlord_stays() {
     let (ada, bob) = (add(&store, "ada").await, add(&store, "bob").await);
     let take = |user: &User| {
         let (store, user) = (store.clone(), user.id);
-        async move { store.take_role(user, ("overlord", "platform"), "ada", &[]).await.unwrap() }
+        async move { store.users().take_role(user, ("overlord", "platform"), "ada", &[]).await.unwrap() }
     };
     assert!(matches!(take(&ada).await, TakenRole::LastOverlord));
     assert!(matches!(take(&bob).await, TakenRole::NotHeld));
-    let give = || store.give_role(bob.id, ("overlord", "platform"), "ada", &[]);
+    let give = || store.users().give_role(bob.id, ("overlord", "platform"), "ada", &[]);
     assert!(give().await.unwrap().is_some());
     assert!(give().await.unwrap().is_none());
     assert!(matches!(take(&ada).await, TakenRole::Taken(_)));
@@ -51,12 +52,13 @@ async fn nobody_logs_in_as_a_community() {
     let (_dir, store) = store().await;
     add(&store, "ada").await;
     let name = "book-club".parse().unwrap();
-    let club = store.add_account(&name, AccountKind::Community, LIMITS, "ada").await.unwrap();
+    let club =
+        store.users().add_account(&name, AccountKind::Community, LIMITS, "ada").await.unwrap();
     assert_eq!(club.kind, AccountKind::Community);
     for kind in [TokenKind::Session, TokenKind::Login] {
-        assert!(store.add_token(kind, "hash", club.id, i64::MAX).await.is_err());
+        assert!(store.users().add_token(kind, "hash", club.id, i64::MAX).await.is_err());
     }
-    assert!(store.session_owner("hash").await.unwrap().is_none());
+    assert!(store.users().session_owner("hash").await.unwrap().is_none());
 }
 
 /// Whose a workspace is, is told of a role in it and finds it in their own audit; once, for what did happen.
@@ -64,20 +66,21 @@ async fn nobody_logs_in_as_a_community() {
 async fn whom_a_role_concerns_is_told_with_the_change() {
     let (_dir, store) = store().await;
     let (ada, bob) = (add(&store, "ada").await, add(&store, "bob").await);
-    store.ensure_first_chat(ada.workspace).await.unwrap();
+    store.chats().ensure_first_chat(ada.workspace).await.unwrap();
     let chat = ChatId::from_number(1);
     let scope = format!("workspace:{}", ada.workspace);
     let concerned =
         [Concerned { user: ada.id, chat: (ada.workspace, chat), text: "bob sees".to_owned() }];
-    let give = || store.give_role(bob.id, ("viewer", &scope), "root", &concerned);
+    let give = || store.users().give_role(bob.id, ("viewer", &scope), "root", &concerned);
     assert_eq!(give().await.unwrap().map(|told| told.len()), Some(1));
     assert!(give().await.unwrap().is_none());
-    let taken = store.take_role(bob.id, ("viewer", &scope), "root", &concerned).await.unwrap();
+    let taken =
+        store.users().take_role(bob.id, ("viewer", &scope), "root", &concerned).await.unwrap();
     assert!(matches!(taken, TakenRole::Taken(told) if told.len() == 1));
-    let rows = store.outbox_after(ada.workspace, chat, 0).await.unwrap();
+    let rows = store.outbox().outbox_after(ada.workspace, chat, 0).await.unwrap();
     assert_eq!(rows.len(), 2);
     let entries =
-        store.audit_among(&[cloister_vault::Owner::User(ada.id)], None, 10).await.unwrap();
+        store.audit().audit_among(&[cloister_vault::Owner::User(ada.id)], None, 10).await.unwrap();
     let entries: Vec<_> = entries.iter().filter(|entry| entry.actor == "root").collect();
     let said = |action: &str| entries.iter().filter(|entry| entry.action == action).count();
     assert_eq!((said("role.give"), said("role.take")), (1, 1), "{entries:?}");

@@ -15,7 +15,7 @@ use sqlx::{FromRow, Row as _, SqliteExecutor};
 pub use unlock::{MasterPlace, RotationDone};
 
 use crate::audit;
-use crate::db::{Store, Tx};
+use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt};
 
 #[derive(Debug, thiserror::Error)]
@@ -136,7 +136,12 @@ enum Before {
     Gone,
 }
 
-impl Store {
+table! {
+    /// Secrets, sealed, and the master key.
+    pub struct Secrets;
+}
+
+impl Secrets {
     /// Sets a secret. What it was before is gone.
     pub async fn set_secret(
         &self,
@@ -156,7 +161,7 @@ impl Store {
         by: &str,
     ) -> Result<SecretInfo, SecretError> {
         let binding = self.newest(owner, name).await?.info()?.binding;
-        let until = self.clock.now_ms().saturating_add(grace_ms);
+        let until = self.store.clock.now_ms().saturating_add(grace_ms);
         let new = NewSecret { owner, name: name.clone(), binding, value, by: by.to_owned() };
         self.put_secret(keys, new, Before::Until(until), "secret.rotate").await
     }
@@ -182,9 +187,9 @@ impl Store {
         action: &'static str,
     ) -> Result<SecretInfo, SecretError> {
         new.binding.check_value(&new.value)?;
-        let now = self.clock.now_ms();
+        let now = self.store.clock.now_ms();
         let NewSecret { owner, name, binding, value, by } = new;
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         let key = ensure_data_key(&mut tx, keys, owner, now).await?;
         let version = next_version(&mut tx, owner, &name, now).await?;
         let context = SecretContext { owner, name: &name, version, binding: &binding };
@@ -213,20 +218,20 @@ impl Store {
     }
 
     /// Names and bindings of an owner's secrets, never values; versions in grace included.
-    pub async fn secrets(&self, owner: Owner) -> Result<Vec<SecretInfo>, StoreError> {
+    pub async fn of(&self, owner: Owner) -> Result<Vec<SecretInfo>, StoreError> {
         let read = async {
             let query =
                 format!("SELECT {SHOWN} FROM secrets WHERE owner = ? ORDER BY name, version DESC");
             let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(query))
                 .bind(owner.to_string())
-                .fetch_all(self.reader())
+                .fetch_all(self.store.reader())
                 .await
                 .tried("list secrets")?;
             rows.iter().map(Row::info).collect()
         };
-        let mut secrets = self.memory.secrets.or_read(owner, read).await?;
+        let mut secrets = self.store.memory.secrets.or_read(owner, read).await?;
         // Nothing is written when one expires.
-        let now = self.clock.now_ms();
+        let now = self.store.clock.now_ms();
         secrets.retain(|secret| secret.expires_at.is_none_or(|until| until > now));
         Ok(secrets)
     }
@@ -258,8 +263,8 @@ impl Store {
         );
         let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(query))
             .bind(owner.to_string())
-            .bind(self.clock.now_ms())
-            .fetch_all(self.reader())
+            .bind(self.store.clock.now_ms())
+            .fetch_all(self.store.reader())
             .await
             .tried("open secrets")?;
         rows.iter().map(|row| row.open(&key)).collect()
@@ -272,12 +277,12 @@ impl Store {
         name: &SecretName,
         by: &str,
     ) -> Result<(), SecretError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         if retire(&mut tx, owner, name, Before::Gone).await? == 0 {
             return Err(SecretError::NoSecret { owner, name: name.clone() });
         }
         let entry = audit::Entry::new(by, "secret.remove", name).in_chain(owner);
-        audit::record(&mut tx, self.clock.now_ms(), entry).await?;
+        audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         tx.commit().await.tried("remove a secret")?;
         Ok(())
     }
@@ -285,7 +290,7 @@ impl Store {
     /// Removes all secrets of an owner and the key they are sealed under: no copy of them opens again once
     /// the master key is replaced.
     pub async fn remove_all_secrets(&self, owner: Owner, by: &str) -> Result<u64, SecretError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         let mut removed = 0;
         for query in [
             "DELETE FROM secrets WHERE owner = ?",
@@ -296,16 +301,16 @@ impl Store {
             removed += done.tried("remove secrets")?.rows_affected();
         }
         let entry = audit::Entry::new(by, "secret.remove_all", owner).in_chain(owner);
-        audit::record(&mut tx, self.clock.now_ms(), entry).await?;
+        audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         tx.commit().await.tried("remove secrets")?;
         Ok(removed)
     }
 
     /// Forgets versions whose grace is over.
     pub async fn drop_expired_secrets(&self) -> Result<u64, StoreError> {
-        let mut tx = self.begin_one().await?;
+        let mut tx = self.store.begin_one().await?;
         let dropped = sqlx::query("DELETE FROM secrets WHERE expires_at <= ?")
-            .bind(self.clock.now_ms())
+            .bind(self.store.clock.now_ms())
             .execute(&mut *tx)
             .await
             .tried("forget old versions of secrets")?
@@ -317,7 +322,7 @@ impl Store {
     async fn data_key(&self, keys: &Keyring, owner: Owner) -> Result<Option<DataKey>, SecretError> {
         let mut again = true;
         loop {
-            let sealed = sealed_data_key(self.reader(), owner).await?;
+            let sealed = sealed_data_key(self.store.reader(), owner).await?;
             let Some(sealed) = sealed else { return Ok(None) };
             match keys.open_data_key(owner, &sealed) {
                 // The master key was replaced since the row was read.
@@ -335,7 +340,7 @@ impl Store {
         let row: Option<Row> = sqlx::query_as(sqlx::AssertSqlSafe(query))
             .bind(owner.to_string())
             .bind(name.as_str())
-            .fetch_optional(self.reader())
+            .fetch_optional(self.store.reader())
             .await
             .tried("find a secret")?;
         row.ok_or_else(|| SecretError::NoSecret { owner, name: name.clone() })

@@ -8,6 +8,7 @@ use sqlx::ConnectOptions;
 use tokio::task::JoinSet;
 
 use super::*;
+use crate::db::Store;
 
 const CANARY: &str = "canary-91c2-s3cret-value";
 
@@ -45,8 +46,8 @@ impl World {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
         let path = dir.path().join("master.key");
-        assert!(store.create_master(&path).await.unwrap());
-        let keys = store.unlock(&MasterPlace::file(&path)).await.unwrap();
+        assert!(store.secrets().create_master(&path).await.unwrap());
+        let keys = store.secrets().unlock(&MasterPlace::file(&path)).await.unwrap();
         Self { dir, store, keys }
     }
 
@@ -55,16 +56,16 @@ impl World {
     }
 
     async fn set(&self, owner: Owner, called: &str, value: &str) -> SecretInfo {
-        self.store.set_secret(&self.keys, secret(owner, called, value)).await.unwrap()
+        self.store.secrets().set_secret(&self.keys, secret(owner, called, value)).await.unwrap()
     }
 
     async fn open(&self, owner: Owner, called: &str) -> Result<String, SecretError> {
-        let opened = self.store.open_secret(&self.keys, owner, &name(called)).await?;
+        let opened = self.store.secrets().open_secret(&self.keys, owner, &name(called)).await?;
         Ok(String::from_utf8(opened.value.expose().to_vec()).unwrap())
     }
 
     async fn unlock(&self) -> Result<Keyring, SecretError> {
-        self.store.unlock(&MasterPlace::file(&self.master())).await
+        self.store.secrets().unlock(&MasterPlace::file(&self.master())).await
     }
 
     async fn tamper(&self, sql: &'static str) {
@@ -92,7 +93,7 @@ async fn a_secret_is_set_listed_opened_and_removed() {
     let info = world.set(ada(), "github", CANARY).await;
     assert_eq!(info.version, 2);
     assert_eq!(world.open(ada(), "github").await.unwrap(), CANARY);
-    let listed = world.store.secrets(ada()).await.unwrap();
+    let listed = world.store.secrets().of(ada()).await.unwrap();
     assert_eq!(listed, [info]);
     assert!(!serde_json::to_string(&listed).unwrap().contains(CANARY));
     assert!(matches!(
@@ -100,15 +101,15 @@ async fn a_secret_is_set_listed_opened_and_removed() {
         Err(SecretError::NoSecret { .. })
     ));
 
-    world.store.remove_secret(ada(), &name("github"), "u1").await.unwrap();
+    world.store.secrets().remove_secret(ada(), &name("github"), "u1").await.unwrap();
     assert!(matches!(world.open(ada(), "github").await, Err(SecretError::NoSecret { .. })));
-    assert!(world.store.remove_secret(ada(), &name("github"), "u1").await.is_err());
+    assert!(world.store.secrets().remove_secret(ada(), &name("github"), "u1").await.is_err());
     assert_eq!(world.set(ada(), "github", "three").await.version, 3, "no version is used twice");
-    let actions = world.store.audit_of(ada(), None, 10).await.unwrap();
+    let actions = world.store.audit().audit_of(ada(), None, 10).await.unwrap();
     let actions: Vec<&str> = actions.iter().map(|row| row.action.as_str()).collect();
     assert_eq!(actions, ["secret.set", "secret.remove", "secret.set", "secret.set"]);
-    world.store.remove_all_secrets(ada(), "operator").await.unwrap();
-    assert!(world.store.secrets(ada()).await.unwrap().is_empty());
+    world.store.secrets().remove_all_secrets(ada(), "operator").await.unwrap();
+    assert!(world.store.secrets().of(ada()).await.unwrap().is_empty());
 }
 
 #[tokio::test]
@@ -117,19 +118,24 @@ async fn a_value_is_in_no_file_no_print_and_no_error() {
     world.set(ada(), "github", CANARY).await;
     let anew = "canary-91c2-another-one";
     let id = (ada(), &name("github"));
-    world.store.rotate_secret(&world.keys, id, anew.to_owned().into(), 60_000, "u1").await.unwrap();
-    let opened = world.store.open_secrets(&world.keys, ada()).await.unwrap();
+    world
+        .store
+        .secrets()
+        .rotate_secret(&world.keys, id, anew.to_owned().into(), 60_000, "u1")
+        .await
+        .unwrap();
+    let opened = world.store.secrets().open_secrets(&world.keys, ada()).await.unwrap();
     assert_eq!(opened.len(), 2, "the one in grace must be masked too");
     let mut shown = format!("{opened:?} {:?} {:?}", world.keys, world.store);
     let bad = SecretValue::new(format!("{CANARY}\r\n").into_bytes());
     let refused = NewSecret { value: bad, ..secret(ada(), "x", "") };
     shown += &format!("{refused:?}");
-    let refused = world.store.set_secret(&world.keys, refused).await.unwrap_err();
+    let refused = world.store.secrets().set_secret(&world.keys, refused).await.unwrap_err();
     shown += &format!("{refused:?} {refused}");
     world.tamper("UPDATE secrets SET sealed = x'0102'").await;
     let broken = world.open(ada(), "github").await.unwrap_err();
     shown += &format!("{broken:?} {broken}");
-    shown += &serde_json::to_string(&world.store.audit_tail(100).await.unwrap()).unwrap();
+    shown += &serde_json::to_string(&world.store.audit().audit_tail(100).await.unwrap()).unwrap();
     assert!(!shown.contains("canary"), "{shown}");
     // The database, its write-ahead log and its index, while it is open and after it is closed.
     assert_eq!(holds(world.dir.path(), b"canary-91c2"), Vec::<PathBuf>::new());
@@ -168,18 +174,19 @@ async fn an_old_value_opens_until_its_grace_is_over() {
     world.set(ada(), "github", "old").await;
     let id = (ada(), &name("github"));
     let new = || SecretValue::from("new".to_owned());
-    world.store.rotate_secret(&world.keys, id, new(), 60_000, "u1").await.unwrap();
+    world.store.secrets().rotate_secret(&world.keys, id, new(), 60_000, "u1").await.unwrap();
     assert_eq!(world.open(ada(), "github").await.unwrap(), "new");
-    assert_eq!(world.store.open_secrets(&world.keys, ada()).await.unwrap().len(), 2);
-    assert_eq!(world.store.drop_expired_secrets().await.unwrap(), 0);
+    assert_eq!(world.store.secrets().open_secrets(&world.keys, ada()).await.unwrap().len(), 2);
+    assert_eq!(world.store.secrets().drop_expired_secrets().await.unwrap(), 0);
     world.tamper("UPDATE secrets SET expires_at = 1 WHERE expires_at IS NOT NULL").await;
-    assert_eq!(world.store.open_secrets(&world.keys, ada()).await.unwrap().len(), 1);
-    assert_eq!(world.store.drop_expired_secrets().await.unwrap(), 1);
+    assert_eq!(world.store.secrets().open_secrets(&world.keys, ada()).await.unwrap().len(), 1);
+    assert_eq!(world.store.secrets().drop_expired_secrets().await.unwrap(), 1);
     let none = (ada(), &name("none"));
-    let refused = world.store.rotate_secret(&world.keys, none, new(), 0, "u1").await;
+    let refused = world.store.secrets().rotate_secret(&world.keys, none, new(), 0, "u1").await;
     assert!(matches!(refused, Err(SecretError::NoSecret { .. })));
     let bound = world
         .store
+        .secrets()
         .rebind_secret(&world.keys, id, bound_to("git.example.org"), "u1")
         .await
         .unwrap();
@@ -195,7 +202,10 @@ async fn without_the_right_master_key_nothing_starts() {
     std::fs::rename(world.master(), &kept).unwrap();
     let missing = world.unlock().await.unwrap_err();
     assert!(missing.to_string().contains("there is no master key at"), "{missing}");
-    assert!(!world.store.create_master(&world.master()).await.unwrap(), "no second key is made");
+    assert!(
+        !world.store.secrets().create_master(&world.master()).await.unwrap(),
+        "no second key is made"
+    );
     assert!(!world.master().exists());
 
     MasterKey::create(&world.master()).unwrap();
@@ -233,7 +243,8 @@ async fn the_master_key_is_replaced_while_secrets_are_read_and_set() {
     }
     let path = world.master();
     for _ in 0..2 {
-        let done = world.store.rotate_master_file(&world.keys, &path, "operator").await.unwrap();
+        let done =
+            world.store.secrets().rotate_master_file(&world.keys, &path, "operator").await.unwrap();
         assert_ne!(done.from, done.to);
         assert!(done.data_keys >= 100);
     }
@@ -243,7 +254,7 @@ async fn the_master_key_is_replaced_while_secrets_are_read_and_set() {
     }
     let keys = world.unlock().await.unwrap();
     assert_eq!(keys.current(), world.keys.current());
-    assert!(!world.store.master_rotation_is_open().await.unwrap());
+    assert!(!world.store.secrets().master_rotation_is_open().await.unwrap());
 }
 
 #[tokio::test]
@@ -256,10 +267,10 @@ async fn a_replacement_cut_short_goes_on_from_there() {
     let beside = world.dir.path().join("master.key.incoming");
     let next = MasterKey::create(&beside).unwrap();
     world.keys.add(next.clone());
-    world.store.register(next.id(), "incoming").await.unwrap();
-    world.store.reseal_batch(&world.keys, next.id()).await.unwrap();
+    world.store.secrets().register(next.id(), "incoming").await.unwrap();
+    world.store.secrets().reseal_batch(&world.keys, next.id()).await.unwrap();
     world.keys = world.unlock().await.unwrap();
-    assert!(world.store.master_rotation_is_open().await.unwrap());
+    assert!(world.store.secrets().master_rotation_is_open().await.unwrap());
     assert_eq!(world.open(ada(), "a").await.unwrap(), CANARY);
     let last = Owner::User(UserId::from_number(100));
     assert_eq!(world.open(last, "a").await.unwrap(), CANARY);
@@ -269,7 +280,12 @@ async fn a_replacement_cut_short_goes_on_from_there() {
     std::fs::rename(world.dir.path().join("away"), &beside).unwrap();
 
     // Killed after the database has changed over, before the file has.
-    let done = world.store.rotate_master_to(&world.keys, next.clone(), "operator").await.unwrap();
+    let done = world
+        .store
+        .secrets()
+        .rotate_master_to(&world.keys, next.clone(), "operator")
+        .await
+        .unwrap();
     assert_eq!(done.data_keys, 36);
     world.keys = world.unlock().await.unwrap();
     assert_eq!(&world.keys.current(), next.id());
@@ -285,8 +301,8 @@ async fn a_key_may_come_from_a_command() {
     MasterKey::create(&path).unwrap();
     let command = vec!["cat".to_owned(), path.display().to_string()];
     let place = MasterPlace { current: MasterSource::Command(command), incoming: None };
-    let keys = store.unlock(&place).await.unwrap();
-    store.set_secret(&keys, secret(ada(), "a", CANARY)).await.unwrap();
-    let keys = store.unlock(&place).await.unwrap();
-    store.open_secret(&keys, ada(), &name("a")).await.unwrap();
+    let keys = store.secrets().unlock(&place).await.unwrap();
+    store.secrets().set_secret(&keys, secret(ada(), "a", CANARY)).await.unwrap();
+    let keys = store.secrets().unlock(&place).await.unwrap();
+    store.secrets().open_secret(&keys, ada(), &name("a")).await.unwrap();
 }

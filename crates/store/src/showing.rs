@@ -2,10 +2,10 @@
 
 use cloister_protocol::{ChatId, UserId, WorkspaceId};
 
+use crate::chats::Chats;
 use crate::chats::{self, Chat};
 use crate::connectors::ConnectorId;
 use crate::conversations::{ConversationId, ConversationKind, last_place};
-use crate::db::Store;
 use crate::error::{StoreError, Tried};
 use crate::requests;
 
@@ -31,7 +31,7 @@ pub struct SinceClear {
 /// Texts that begin like a command and are looked at, at most.
 const MAX_LOOKED_AT: i64 = 1000;
 
-impl Store {
+impl Chats {
     /// Makes a chat, and has a connector open a room for it. The same key again answers with the chat made
     /// before, and wants no second room.
     pub async fn new_chat_with_room(
@@ -41,10 +41,10 @@ impl Store {
         key: &str,
         (connector, user): (ConnectorId, UserId),
     ) -> Result<Chat, StoreError> {
-        let now = self.clock.now_ms();
+        let now = self.store.clock.now_ms();
         // The same scope as without a room: a message opens one chat, whatever became of its conversation.
         let scope = format!("new-chat {workspace}");
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         if let Some(number) = requests::answered::<u32>(&mut tx, &scope, key).await? {
             // What is answered may have been written a moment ago: from here on it can be read.
             tx.commit().await.tried("make a chat with a room")?;
@@ -78,7 +78,7 @@ impl Store {
              GROUP BY c.chat, connectors.surface ORDER BY c.chat, connectors.surface",
         )
         .bind(workspace.number())
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("list where chats are shown")?;
         let shown =
@@ -96,7 +96,7 @@ impl Store {
              JOIN connectors ON connectors.id = c.connector_id WHERE c.id = ?",
         )
         .bind(conversation.number())
-        .fetch_optional(self.reader())
+        .fetch_optional(self.store.reader())
         .await
         .tried("find the surface of a conversation")
     }
@@ -114,7 +114,7 @@ impl Store {
         ))
         .bind(workspace.number())
         .bind(chat.number())
-        .fetch_optional(self.reader())
+        .fetch_optional(self.store.reader())
         .await
         .tried("find where a person was last active")
     }
@@ -131,7 +131,7 @@ impl Store {
         )
         .bind(workspace.number())
         .bind(chat.number())
-        .fetch_optional(self.reader())
+        .fetch_optional(self.store.reader())
         .await
         .tried(failed)?;
         const SINCE: &str = "FROM inbox WHERE workspace_id = ?1 AND chat = ?2 AND id > ?3 \
@@ -143,7 +143,7 @@ impl Store {
             .bind(workspace.number())
             .bind(chat.number())
             .bind(after)
-            .fetch_one(self.reader())
+            .fetch_one(self.store.reader())
             .await
             .tried(failed)?;
         let like = format!("SELECT json_extract(cause, '$.text') {SINCE} GLOB '[/!]*' LIMIT ?4");
@@ -152,7 +152,7 @@ impl Store {
             .bind(chat.number())
             .bind(after)
             .bind(MAX_LOOKED_AT)
-            .fetch_all(self.reader())
+            .fetch_all(self.store.reader())
             .await
             .tried(failed)?;
         Ok(SinceClear { messages, like_commands, cleared_at: cleared.map(|(_, at)| at) })

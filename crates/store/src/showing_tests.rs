@@ -1,5 +1,6 @@
 use super::*;
 use crate::connectors::NewConnector;
+use crate::db::Store;
 use crate::users::UserLimits;
 
 /// X2: a chat and the wish for its room are one, and the same message makes them once.
@@ -8,8 +9,8 @@ async fn a_chat_with_a_room_is_made_once() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
     let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
-    let ada = store.add_user(&"ada".parse().unwrap(), limits).await.unwrap();
-    store.ensure_first_chat(ada.workspace).await.unwrap();
+    let ada = store.users().add_user(&"ada".parse().unwrap(), limits).await.unwrap();
+    store.chats().ensure_first_chat(ada.workspace).await.unwrap();
     let bot = NewConnector {
         surface: "matrix".into(),
         account: "@bot:a".into(),
@@ -17,24 +18,24 @@ async fn a_chat_with_a_room_is_made_once() {
         settings: serde_json::json!({}),
         by: "ada".into(),
     };
-    let connector = store.put_connector(&bot).await.unwrap().id;
+    let connector = store.conversations().put_connector(&bot).await.unwrap().id;
     let room = (connector, ada.id);
-    let make = || store.new_chat_with_room(ada.workspace, "Taxes", "7", room);
+    let make = || store.chats().new_chat_with_room(ada.workspace, "Taxes", "7", room);
     let (one, two) = tokio::join!(make(), make());
     let (one, two) = (one.unwrap(), two.unwrap());
     assert_eq!((one.id.number(), one.title.as_str()), (2, "Taxes"));
     assert_eq!(two.id, one.id);
     // The same message after its conversation is gone: still the same chat.
-    assert_eq!(store.new_chat(ada.workspace, "Taxes", Some("7")).await.unwrap().id, one.id);
-    let wanted = store.conversations_to_mend(connector).await.unwrap();
+    assert_eq!(store.chats().new_chat(ada.workspace, "Taxes", Some("7")).await.unwrap().id, one.id);
+    let wanted = store.conversations().conversations_to_mend(connector).await.unwrap();
     assert_eq!(wanted.len(), 1);
-    let shown = store.shown_chats(ada.workspace).await.unwrap();
+    let shown = store.chats().shown_chats(ada.workspace).await.unwrap();
     assert_eq!(shown, [Shown { chat: one.id, surface: "matrix".into(), made: false }]);
 
     // Without the account there is neither a room nor a chat.
-    store.remove_connector(connector, "ada").await.unwrap();
-    assert!(store.new_chat_with_room(ada.workspace, "", "8", room).await.is_err());
-    assert_eq!(store.chats(ada.workspace).await.unwrap().len(), 2, "no chat without its room");
-    let other = store.new_chat(ada.workspace, "", None).await.unwrap();
+    store.conversations().remove_connector(connector, "ada").await.unwrap();
+    assert!(store.chats().new_chat_with_room(ada.workspace, "", "8", room).await.is_err());
+    assert_eq!(store.chats().of(ada.workspace).await.unwrap().len(), 2, "no chat without its room");
+    let other = store.chats().new_chat(ada.workspace, "", None).await.unwrap();
     assert_eq!(other.id.number(), 3, "and no number is used up");
 }

@@ -1,8 +1,9 @@
 //! Emergency stops: who stopped everything, since when, and who let it go on.
 
 use crate::audit;
-use crate::db::{Store, Tx};
+use crate::db::Tx;
 use crate::error::{StoreError, Tried};
+use crate::pulse::Platform;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stop {
@@ -28,17 +29,17 @@ async fn open(tx: &mut Tx) -> Result<Option<Stop>, StoreError> {
     sqlx::query_as(OPEN).fetch_optional(tx).await.tried("look whether all is stopped")
 }
 
-impl Store {
+impl Platform {
     /// The stop that is in force.
     pub async fn open_stop(&self) -> Result<Option<Stop>, StoreError> {
-        let open = sqlx::query_as(OPEN).fetch_optional(self.reader()).await;
+        let open = sqlx::query_as(OPEN).fetch_optional(self.store.reader()).await;
         open.tried("look whether all is stopped")
     }
 
     /// Records that everything is stopped.
     pub async fn stop_all(&self, by: &str, reason: &str) -> Result<Stopped, StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
         if let Some(before) = open(&mut tx).await? {
             return Ok(Stopped::Before(before));
         }
@@ -60,8 +61,8 @@ impl Store {
 
     /// Records that everything may go on; none if nothing was stopped.
     pub async fn release_all(&self, by: &str) -> Result<Option<Stop>, StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
         let Some(stop) = open(&mut tx).await? else { return Ok(None) };
         sqlx::query("UPDATE stops SET released_by = ?, released_at = ? WHERE id = ?")
             .bind(by)

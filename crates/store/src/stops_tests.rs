@@ -1,4 +1,5 @@
 use super::*;
+use crate::db::Store;
 
 async fn store() -> (tempfile::TempDir, Store) {
     let dir = tempfile::tempdir().unwrap();
@@ -9,20 +10,20 @@ async fn store() -> (tempfile::TempDir, Store) {
 #[tokio::test]
 async fn a_stop_holds_over_restarts_until_it_is_released_once() {
     let (dir, store) = store().await;
-    assert_eq!(store.open_stop().await.unwrap(), None);
-    let Stopped::Now(stop) = store.stop_all("anna", "odd traffic").await.unwrap() else {
+    assert_eq!(store.platform().open_stop().await.unwrap(), None);
+    let Stopped::Now(stop) = store.platform().stop_all("anna", "odd traffic").await.unwrap() else {
         panic!("nothing was stopped before");
     };
     // Asked again, by somebody else: the first one stands.
-    assert_eq!(store.stop_all("ben", "").await.unwrap(), Stopped::Before(stop.clone()));
+    assert_eq!(store.platform().stop_all("ben", "").await.unwrap(), Stopped::Before(stop.clone()));
     store.close().await.unwrap();
 
     let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
-    assert_eq!(store.open_stop().await.unwrap(), Some(stop.clone()));
-    assert_eq!(store.release_all("anna").await.unwrap(), Some(stop));
-    assert_eq!(store.release_all("anna").await.unwrap(), None);
-    assert_eq!(store.open_stop().await.unwrap(), None);
-    let audited: Vec<_> = store.audit_tail(10).await.unwrap();
+    assert_eq!(store.platform().open_stop().await.unwrap(), Some(stop.clone()));
+    assert_eq!(store.platform().release_all("anna").await.unwrap(), Some(stop));
+    assert_eq!(store.platform().release_all("anna").await.unwrap(), None);
+    assert_eq!(store.platform().open_stop().await.unwrap(), None);
+    let audited: Vec<_> = store.audit().audit_tail(10).await.unwrap();
     let audited: Vec<_> =
         audited.iter().map(|row| (row.actor.as_str(), row.action.as_str())).collect();
     assert_eq!(audited, [("anna", "platform.release"), ("anna", "platform.stop")]);

@@ -4,7 +4,7 @@ use cloister_protocol::link::{Cause, TaskReport};
 use cloister_protocol::{Attachment, ChatId, TaskId, TaskState, UserId, WorkspaceId};
 
 use crate::conversations;
-use crate::db::{Store, Tx};
+use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt, not_found};
 use crate::inbox::{self, Inbound, InboxItem};
 use crate::{audit, grants, provenance, requests};
@@ -191,7 +191,12 @@ pub struct TaskEnded {
     pub woke: Option<InboxItem>,
 }
 
-impl Store {
+table! {
+    /// Tasks, their ledgers and what they cost.
+    pub struct Tasks;
+}
+
+impl Tasks {
     /// Makes a task. The same request again answers with the task made before.
     pub async fn delegate(
         &self,
@@ -199,8 +204,8 @@ impl Store {
         scope: &str,
         request: &str,
     ) -> Result<Task, StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
         if let Some(id) = requests::answered::<TaskId>(&mut tx, scope, request).await? {
             drop(tx);
             return self.task(id).await;
@@ -248,7 +253,7 @@ impl Store {
         scope: &str,
         request: &str,
     ) -> Result<Option<Task>, StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         let made = requests::answered::<TaskId>(&mut tx, scope, request).await?;
         drop(tx);
         match made {
@@ -260,19 +265,19 @@ impl Store {
     pub async fn task(&self, id: TaskId) -> Result<Task, StoreError> {
         let row: Option<Row> = sqlx::query_as(select("WHERE id = ?"))
             .bind(id.number())
-            .fetch_optional(self.reader())
+            .fetch_optional(self.store.reader())
             .await
             .tried("find a task")?;
         row.ok_or_else(|| not_found("task", id))?.into_task()
     }
 
     /// The newest tasks of a workspace, newest first.
-    pub async fn tasks(&self, workspace: WorkspaceId, count: u32) -> Result<Vec<Task>, StoreError> {
+    pub async fn list(&self, workspace: WorkspaceId, count: u32) -> Result<Vec<Task>, StoreError> {
         let rows: Vec<Row> =
             sqlx::query_as(select("WHERE workspace_id = ? ORDER BY id DESC LIMIT ?"))
                 .bind(workspace.number())
                 .bind(count)
-                .fetch_all(self.reader())
+                .fetch_all(self.store.reader())
                 .await
                 .tried("list tasks")?;
         rows.into_iter().map(Row::into_task).collect()
@@ -292,7 +297,7 @@ impl Store {
         .bind(workspace.number())
         .bind(context.unwrap_or_default())
         .bind(count)
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("list the tasks of a context")?;
         rows.into_iter().map(Row::into_task).collect()
@@ -304,7 +309,7 @@ impl Store {
             "WHERE workspace_id = ? AND state IN ('queued', 'running', 'waiting') ORDER BY id",
         ))
         .bind(workspace.number())
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("list open tasks")?;
         rows.into_iter().map(Row::into_task).collect()
@@ -313,7 +318,7 @@ impl Store {
     pub async fn children(&self, parent: TaskId) -> Result<Vec<Task>, StoreError> {
         let rows: Vec<Row> = sqlx::query_as(select("WHERE parent_id = ? ORDER BY id"))
             .bind(parent.number())
-            .fetch_all(self.reader())
+            .fetch_all(self.store.reader())
             .await
             .tried("list sub-tasks")?;
         rows.into_iter().map(Row::into_task).collect()
@@ -322,7 +327,7 @@ impl Store {
     /// How many tasks are queued, over all users.
     pub async fn queued_tasks(&self) -> Result<i64, StoreError> {
         sqlx::query_scalar("SELECT count(*) FROM tasks WHERE state = 'queued'")
-            .fetch_one(self.reader())
+            .fetch_one(self.store.reader())
             .await
             .tried("count queued tasks")
     }
@@ -330,8 +335,8 @@ impl Store {
     /// Takes the next task to run: of the users below their limit, the one with the fewest running
     /// and, among those, the one who has waited longest since a task of theirs was started.
     pub async fn start_next(&self) -> Result<Option<Task>, StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
         let row: Option<Row> = sqlx::query_as(sqlx::AssertSqlSafe(format!(
             "UPDATE tasks SET state = 'running', attempts = attempts + 1, started_at = ? WHERE id = ( \
                SELECT t.id FROM tasks t \
@@ -359,7 +364,7 @@ impl Store {
 
     /// Puts back a task that was taken too early, as if it had not been.
     pub async fn unstart(&self, id: TaskId) -> Result<(), StoreError> {
-        let mut tx = self.begin_one().await?;
+        let mut tx = self.store.begin_one().await?;
         sqlx::query(
             "UPDATE tasks SET state = 'queued', attempts = max(attempts - 1, 0) \
              WHERE id = ? AND state = 'running'",
@@ -373,7 +378,7 @@ impl Store {
 
     /// Back to the queue: its executor is gone, or what it waited for has come.
     pub async fn requeue(&self, id: TaskId) -> Result<(), StoreError> {
-        let mut tx = self.begin_one().await?;
+        let mut tx = self.store.begin_one().await?;
         sqlx::query(
             "UPDATE tasks SET state = 'queued' WHERE id = ? AND state IN ('running', 'waiting')",
         )
@@ -387,7 +392,7 @@ impl Store {
     /// After a restart no executor runs: what was running is queued again, and that attempt does
     /// not count against the task.
     pub async fn requeue_running(&self) -> Result<u64, StoreError> {
-        let mut tx = self.begin_one().await?;
+        let mut tx = self.store.begin_one().await?;
         let done = sqlx::query(
             "UPDATE tasks SET state = 'queued', attempts = max(attempts - 1, 0) WHERE state = 'running'",
         )
@@ -400,7 +405,7 @@ impl Store {
 
     /// The task waits for its sub-tasks; not if they have all ended meanwhile.
     pub async fn wait_for_children(&self, id: TaskId) -> Result<bool, StoreError> {
-        let mut tx = self.begin_one().await?;
+        let mut tx = self.store.begin_one().await?;
         let done = sqlx::query(
             "UPDATE tasks SET state = 'waiting', attempts = 0 WHERE id = ?1 AND state = 'running' AND EXISTS \
              (SELECT 1 FROM tasks c WHERE c.parent_id = ?1 AND c.state IN ('queued', 'running', 'waiting'))",
@@ -420,8 +425,8 @@ impl Store {
         id: TaskId,
         ending: Ending,
     ) -> Result<Option<TaskEnded>, StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
         let row: Option<Row> = sqlx::query_as(sqlx::AssertSqlSafe(format!(
             "UPDATE tasks SET state = ?, result = ?, not_shown = ?, ended_at = ?, reported = ? \
              WHERE id = ? AND state IN ('queued', 'running', 'waiting') RETURNING {COLUMNS}"

@@ -4,8 +4,8 @@ use cloister_protocol::{UserId, WorkspaceId};
 use sha2::{Digest, Sha256};
 
 use crate::audit;
-use crate::db::Store;
 use crate::error::{StoreError, Tried, not_found};
+use crate::users::Users;
 
 /// The hash under which a token is kept.
 pub fn token_hash(token: &str) -> String {
@@ -37,7 +37,7 @@ pub struct TokenOwner {
     pub expires_at: i64,
 }
 
-impl Store {
+impl Users {
     pub async fn add_token(
         &self,
         kind: TokenKind,
@@ -45,8 +45,8 @@ impl Store {
         user: UserId,
         expires_at: i64,
     ) -> Result<(), StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
         sqlx::query("DELETE FROM tokens WHERE expires_at < ?")
             .bind(now)
             .execute(&mut *tx)
@@ -85,14 +85,14 @@ impl Store {
                  WHERE t.hash = ? AND t.kind = 'session'",
             )
             .bind(hash)
-            .fetch_optional(self.reader())
+            .fetch_optional(self.store.reader())
             .await
             .tried("look up a token")?;
             Ok(row.map(owner))
         };
-        let owner = self.memory.sessions.or_read(hash.to_owned(), read).await?;
+        let owner = self.store.memory.sessions.or_read(hash.to_owned(), read).await?;
         // Nothing is written when one expires.
-        Ok(owner.filter(|owner| owner.expires_at > self.clock.now_ms()))
+        Ok(owner.filter(|owner| owner.expires_at > self.store.clock.now_ms()))
     }
 
     /// Whom a login token that can still be used is for; it stays usable.
@@ -102,8 +102,8 @@ impl Store {
              WHERE t.hash = ? AND t.kind = 'login' AND t.expires_at > ? AND t.used_at IS NULL",
         )
         .bind(hash)
-        .bind(self.clock.now_ms())
-        .fetch_optional(self.reader())
+        .bind(self.store.clock.now_ms())
+        .fetch_optional(self.store.reader())
         .await
         .tried("look at a login token")?;
         Ok(row.map(owner))
@@ -111,21 +111,21 @@ impl Store {
 
     /// Ends every session of a user and voids their login links; says how many.
     pub async fn end_sessions(&self, user: UserId, by: &str) -> Result<u64, StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         let ended = sqlx::query("DELETE FROM tokens WHERE user_id = ?")
             .bind(user.number())
             .execute(&mut *tx)
             .await
             .tried("end a user's sessions")?;
         let entry = audit::Entry::new(by, "session.end_all", user).of(user);
-        audit::record(&mut tx, self.clock.now_ms(), entry).await?;
+        audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         tx.commit().await.tried("end a user's sessions")?;
         Ok(ended.rows_affected())
     }
 
     /// Ends a session now.
     pub async fn end_session(&self, hash: &str) -> Result<(), StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         let whose: Option<u32> = sqlx::query_scalar(
             "DELETE FROM tokens WHERE hash = ? AND kind = 'session' RETURNING user_id",
         )
@@ -135,15 +135,15 @@ impl Store {
         .tried("end a session")?;
         if let Some(user) = whose.map(UserId::from_number) {
             let entry = audit::Entry::new(user, "session.end", user).of(user);
-            audit::record(&mut tx, self.clock.now_ms(), entry).await?;
+            audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         }
         tx.commit().await.tried("end a session")
     }
 
     /// Uses up a login token.
     pub async fn redeem_login(&self, hash: &str) -> Result<Option<TokenOwner>, StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
         let row: Option<(u32, u32, i64)> = sqlx::query_as(
             "SELECT t.user_id, w.id, t.expires_at FROM tokens t JOIN workspaces w ON w.user_id = t.user_id \
              WHERE t.hash = ? AND t.kind = 'login' AND t.expires_at > ? AND t.used_at IS NULL",

@@ -2,24 +2,24 @@
 //! which events were refused for who wrote them.
 
 use crate::connectors::ConnectorId;
-use crate::db::Store;
+use crate::conversations::Conversations;
 use crate::error::{StoreError, Tried};
 
 /// How many refused events of a connector are remembered; a server does not tell older ones again.
 const MOST_REFUSED: i64 = 10_000;
 
-impl Store {
+impl Conversations {
     /// From now on a place is encrypted, whatever its server says later.
     pub async fn set_encrypted(&self, surface: &str, place: &str) -> Result<(), StoreError> {
         let what = "remember that a place is encrypted";
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         sqlx::query(
             "INSERT INTO encrypted_places (surface, place, since) VALUES (?, ?, ?) \
              ON CONFLICT DO NOTHING",
         )
         .bind(surface)
         .bind(place)
-        .bind(self.clock.now_ms())
+        .bind(self.store.clock.now_ms())
         .execute(&mut *tx)
         .await
         .tried(what)?;
@@ -33,7 +33,7 @@ impl Store {
         )
         .bind(surface)
         .bind(place)
-        .fetch_one(self.reader())
+        .fetch_one(self.store.reader())
         .await
         .tried("see whether a place is encrypted")
     }
@@ -45,7 +45,7 @@ impl Store {
         event: &str,
     ) -> Result<(), StoreError> {
         let what = "remember that an event was refused";
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         sqlx::query(
             "INSERT INTO refused_events (connector_id, event) VALUES (?, ?) ON CONFLICT DO NOTHING",
         )
@@ -77,7 +77,7 @@ impl Store {
         )
         .bind(connector.number())
         .bind(event)
-        .fetch_one(self.reader())
+        .fetch_one(self.store.reader())
         .await
         .tried("see whether an event was refused")
     }

@@ -1,10 +1,11 @@
 use super::*;
 use crate::connectors::NewConnector;
+use crate::db::Store;
 
 async fn setup() -> (tempfile::TempDir, Store, ConnectorId) {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
-    let connector = store.put_connector(&bot()).await.unwrap().id;
+    let connector = store.conversations().put_connector(&bot()).await.unwrap().id;
     (dir, store, connector)
 }
 
@@ -22,26 +23,26 @@ fn bot() -> NewConnector {
 #[tokio::test]
 async fn an_encrypted_place_stays_one() {
     let (_dir, store, connector) = setup().await;
-    assert!(!store.was_encrypted("matrix", "!a:test").await.unwrap());
+    assert!(!store.conversations().was_encrypted("matrix", "!a:test").await.unwrap());
     for _ in 0..2 {
-        store.set_encrypted("matrix", "!a:test").await.unwrap();
+        store.conversations().set_encrypted("matrix", "!a:test").await.unwrap();
     }
-    store.forget_conversations(connector, "root").await.unwrap();
-    assert!(store.was_encrypted("matrix", "!a:test").await.unwrap());
-    assert!(!store.was_encrypted("matrix", "!b:test").await.unwrap());
-    assert!(!store.was_encrypted("other", "!a:test").await.unwrap());
+    store.conversations().forget_conversations(connector, "root").await.unwrap();
+    assert!(store.conversations().was_encrypted("matrix", "!a:test").await.unwrap());
+    assert!(!store.conversations().was_encrypted("matrix", "!b:test").await.unwrap());
+    assert!(!store.conversations().was_encrypted("other", "!a:test").await.unwrap());
 }
 
 /// E81: what was refused is refused when it comes again, and the memory of it does not grow for ever.
 #[tokio::test]
 async fn refused_events_stay_refused() {
     let (_dir, store, connector) = setup().await;
-    assert!(!store.was_refused(connector, "$1").await.unwrap());
+    assert!(!store.conversations().was_refused(connector, "$1").await.unwrap());
     for _ in 0..2 {
-        store.refuse_event(connector, "$1").await.unwrap();
+        store.conversations().refuse_event(connector, "$1").await.unwrap();
     }
-    assert!(store.was_refused(connector, "$1").await.unwrap());
-    assert!(!store.was_refused(connector, "$2").await.unwrap());
+    assert!(store.conversations().was_refused(connector, "$1").await.unwrap());
+    assert!(!store.conversations().was_refused(connector, "$2").await.unwrap());
     let mut tx = store.begin().await.unwrap();
     sqlx::query(
         "WITH RECURSIVE n (i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 10050) \
@@ -52,8 +53,11 @@ async fn refused_events_stay_refused() {
     .await
     .unwrap();
     tx.commit().await.unwrap();
-    store.refuse_event(connector, "$last").await.unwrap();
-    assert!(store.was_refused(connector, "$last").await.unwrap());
-    assert!(store.was_refused(connector, "x10050").await.unwrap());
-    assert!(!store.was_refused(connector, "$1").await.unwrap(), "the oldest are forgotten");
+    store.conversations().refuse_event(connector, "$last").await.unwrap();
+    assert!(store.conversations().was_refused(connector, "$last").await.unwrap());
+    assert!(store.conversations().was_refused(connector, "x10050").await.unwrap());
+    assert!(
+        !store.conversations().was_refused(connector, "$1").await.unwrap(),
+        "the oldest are forgotten"
+    );
 }

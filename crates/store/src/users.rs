@@ -3,7 +3,6 @@
 use cloister_protocol::{UserId, UserName, WorkspaceId};
 
 use crate::audit;
-use crate::db::Store;
 use crate::error::{StoreError, Tried, corrupt, not_found};
 use crate::roles;
 
@@ -101,7 +100,12 @@ impl Row {
     }
 }
 
-impl Store {
+table! {
+    /// People, their accounts, roles and sessions.
+    pub struct Users;
+}
+
+impl Users {
     /// Makes a user and their workspace, of which they are a member. The first user of all rules.
     pub async fn add_user(&self, name: &UserName, limits: UserLimits) -> Result<User, StoreError> {
         self.add_account(name, AccountKind::Person, limits, "operator").await
@@ -115,8 +119,8 @@ impl Store {
         limits: UserLimits,
         by: &str,
     ) -> Result<User, StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
         let id: Option<u32> = sqlx::query_scalar(
             "INSERT INTO users (name, kind, created_at, quota_bytes, max_executors, daily_budget, \
              task_budget) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING RETURNING id",
@@ -156,9 +160,9 @@ impl Store {
         self.user(name).await
     }
 
-    pub async fn users(&self) -> Result<Vec<User>, StoreError> {
+    pub async fn all(&self) -> Result<Vec<User>, StoreError> {
         let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(format!("{SELECT} ORDER BY u.id")))
-            .fetch_all(self.reader())
+            .fetch_all(self.store.reader())
             .await
             .tried("list users")?;
         rows.into_iter().map(Row::into_user).collect()
@@ -169,19 +173,19 @@ impl Store {
             let row: Option<Row> =
                 sqlx::query_as(sqlx::AssertSqlSafe(format!("{SELECT} WHERE u.name = ?")))
                     .bind(name.as_str())
-                    .fetch_optional(self.reader())
+                    .fetch_optional(self.store.reader())
                     .await
                     .tried("find a user")?;
             row.ok_or_else(|| not_found("user", name))?.into_user()
         };
-        self.memory.users.or_read(name.clone(), read).await
+        self.store.memory.users.or_read(name.clone(), read).await
     }
 
     pub async fn user_by_id(&self, id: UserId) -> Result<User, StoreError> {
         let row: Option<Row> =
             sqlx::query_as(sqlx::AssertSqlSafe(format!("{SELECT} WHERE u.id = ?")))
                 .bind(id.number())
-                .fetch_optional(self.reader())
+                .fetch_optional(self.store.reader())
                 .await
                 .tried("find a user")?;
         row.ok_or_else(|| not_found("user", id))?.into_user()
@@ -193,12 +197,12 @@ impl Store {
             let row: Option<Row> =
                 sqlx::query_as(sqlx::AssertSqlSafe(format!("{SELECT} WHERE w.id = ?")))
                     .bind(workspace.number())
-                    .fetch_optional(self.reader())
+                    .fetch_optional(self.store.reader())
                     .await
                     .tried("find the user of a workspace")?;
             row.ok_or_else(|| not_found("workspace", workspace))?.into_user()
         };
-        self.memory.owners.or_read(workspace, read).await
+        self.store.memory.owners.or_read(workspace, read).await
     }
 
     /// Replaces a user's limits.
@@ -207,8 +211,8 @@ impl Store {
         name: &UserName,
         limits: UserLimits,
     ) -> Result<User, StoreError> {
-        let now = self.clock.now_ms();
-        let mut tx = self.begin().await?;
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
         let changed = sqlx::query(
             "UPDATE users SET quota_bytes = ?, max_executors = ?, daily_budget = ?, task_budget = ? \
              WHERE name = ?",
@@ -238,7 +242,7 @@ impl Store {
     /// Whether the guided start is to be offered: for a while from the first login on, unless it was used or
     /// skipped before. Looking changes nothing.
     pub async fn offers_start(&self, user: UserId) -> Result<bool, StoreError> {
-        let now = self.clock.now_ms();
+        let now = self.store.clock.now_ms();
         let at = self.start_offered_at(user).await?;
         Ok(at.is_none_or(|at| now.saturating_sub(at) < START_OFFER_MS))
     }
@@ -247,7 +251,7 @@ impl Store {
     pub async fn begin_start_offer(&self, user: UserId) -> Result<(), StoreError> {
         match self.start_offered_at(user).await? {
             Some(_) => Ok(()),
-            None => self.note_start(user, self.clock.now_ms()).await,
+            None => self.note_start(user, self.store.clock.now_ms()).await,
         }
     }
 
@@ -255,7 +259,7 @@ impl Store {
         let read = "SELECT start_offered_at FROM users WHERE id = ?";
         let offered_at: Option<Option<i64>> = sqlx::query_scalar(read)
             .bind(user.number())
-            .fetch_optional(self.reader())
+            .fetch_optional(self.store.reader())
             .await
             .tried("see whether the guided start was offered")?;
         offered_at.ok_or_else(|| not_found("user", user))
@@ -267,7 +271,7 @@ impl Store {
     }
 
     async fn note_start(&self, user: UserId, at: i64) -> Result<(), StoreError> {
-        let mut tx = self.begin_one().await?;
+        let mut tx = self.store.begin_one().await?;
         sqlx::query("UPDATE users SET start_offered_at = ? WHERE id = ?")
             .bind(at)
             .bind(user.number())
@@ -283,7 +287,7 @@ impl Store {
         workspace: WorkspaceId,
         over: bool,
     ) -> Result<(), StoreError> {
-        let mut tx = self.begin_one().await?;
+        let mut tx = self.store.begin_one().await?;
         sqlx::query("UPDATE workspaces SET over_quota = ? WHERE id = ?")
             .bind(over)
             .bind(workspace.number())

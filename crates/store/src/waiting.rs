@@ -6,8 +6,8 @@
 pub use cloister_protocol::surface::{WaitingEvent, WhyWaiting};
 
 use crate::connectors::ConnectorId;
-use crate::db::Store;
 use crate::error::{StoreError, Tried, corrupt};
+use crate::inbox::Inbox;
 
 /// How many events that can be read may wait in one room, and how many that can't be.
 pub const MOST_WAITING: i64 = 200;
@@ -51,10 +51,10 @@ impl Row {
     }
 }
 
-impl Store {
+impl Inbox {
     /// Keeps an event for later; false: too many wait there already. One that waits keeps its place.
     pub async fn let_wait(&self, event: ToWait<'_>) -> Result<bool, StoreError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         let kept = sqlx::query(
             "INSERT INTO waiting_events (connector_id, place, event, why, sealed, since) \
              SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE (SELECT count(*) FROM waiting_events \
@@ -67,7 +67,7 @@ impl Store {
         .bind(event.event)
         .bind(event.why.as_str())
         .bind(event.sealed)
-        .bind(self.clock.now_ms())
+        .bind(self.store.clock.now_ms())
         .bind(MOST_WAITING)
         .execute(&mut *tx)
         .await
@@ -87,7 +87,7 @@ impl Store {
         )
         .bind(connector.number())
         .bind(MOST_LISTED)
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("list events that wait")?;
         rows.into_iter().map(Row::into_event).collect()
@@ -101,7 +101,7 @@ impl Store {
         )
         .bind(connector.number())
         .bind(MOST_LISTED)
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("list where events wait")
     }
@@ -120,7 +120,7 @@ impl Store {
         .bind(connector.number())
         .bind(place)
         .bind(most)
-        .fetch_all(self.reader())
+        .fetch_all(self.store.reader())
         .await
         .tried("list events that wait")?;
         rows.into_iter().map(Row::into_event).collect()
@@ -134,7 +134,7 @@ impl Store {
         )
         .bind(connector.number())
         .bind(place)
-        .fetch_one(self.reader())
+        .fetch_one(self.store.reader())
         .await
         .tried("look for events that wait")
     }
@@ -150,7 +150,7 @@ impl Store {
         )
         .bind(id)
         .bind(connector.number())
-        .fetch_optional(self.reader())
+        .fetch_optional(self.store.reader())
         .await
         .tried("read an event that waits")?;
         Ok(sealed.flatten())
@@ -162,7 +162,7 @@ impl Store {
         connector: ConnectorId,
         id: i64,
     ) -> Result<(), StoreError> {
-        let mut tx = self.begin_one().await?;
+        let mut tx = self.store.begin_one().await?;
         sqlx::query("UPDATE waiting_events SET told = 1 WHERE id = ? AND connector_id = ?")
             .bind(id)
             .bind(connector.number())
@@ -179,7 +179,7 @@ impl Store {
         place: &str,
         event: &str,
     ) -> Result<bool, StoreError> {
-        let mut tx = self.begin_one().await?;
+        let mut tx = self.store.begin_one().await?;
         let gone = sqlx::query(
             "DELETE FROM waiting_events WHERE connector_id = ? AND place = ? AND event = ?",
         )

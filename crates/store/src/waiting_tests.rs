@@ -1,5 +1,6 @@
 use super::*;
 use crate::connectors::NewConnector;
+use crate::db::Store;
 
 const HERE: &str = "!here:test";
 const THERE: &str = "!there:test";
@@ -14,7 +15,7 @@ async fn setup() -> (tempfile::TempDir, Store, ConnectorId) {
         settings: serde_json::json!({}),
         by: "root".into(),
     };
-    let connector = store.put_connector(&new).await.unwrap().id;
+    let connector = store.conversations().put_connector(&new).await.unwrap().id;
     (dir, store, connector)
 }
 
@@ -27,18 +28,29 @@ fn wait<'a>(connector: ConnectorId, place: &'a str, event: &'a str, why: WhyWait
 async fn events_wait_in_order_and_once() {
     let (_dir, store, connector) = setup().await;
     for event in ["$1", "$2", "$1"] {
-        assert!(store.let_wait(wait(connector, HERE, event, WhyWaiting::Busy)).await.unwrap());
+        assert!(
+            store.inbox().let_wait(wait(connector, HERE, event, WhyWaiting::Busy)).await.unwrap()
+        );
     }
-    assert!(store.let_wait(wait(connector, THERE, "$3", WhyWaiting::NoKey)).await.unwrap());
-    let order: Vec<String> =
-        store.waiting_events(connector).await.unwrap().into_iter().map(|row| row.event).collect();
+    assert!(store.inbox().let_wait(wait(connector, THERE, "$3", WhyWaiting::NoKey)).await.unwrap());
+    let order: Vec<String> = store
+        .inbox()
+        .waiting_events(connector)
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|row| row.event)
+        .collect();
     assert_eq!(order, ["$1", "$2", "$3"]);
-    assert!(store.waits_in(connector, HERE).await.unwrap());
-    assert!(!store.waits_in(connector, THERE).await.unwrap(), "a missing key holds nothing up");
-    assert!(store.stop_waiting(connector, HERE, "$1").await.unwrap());
-    assert!(store.stop_waiting(connector, HERE, "$2").await.unwrap());
-    assert!(!store.stop_waiting(connector, HERE, "$2").await.unwrap());
-    assert!(!store.waits_in(connector, HERE).await.unwrap());
+    assert!(store.inbox().waits_in(connector, HERE).await.unwrap());
+    assert!(
+        !store.inbox().waits_in(connector, THERE).await.unwrap(),
+        "a missing key holds nothing up"
+    );
+    assert!(store.inbox().stop_waiting(connector, HERE, "$1").await.unwrap());
+    assert!(store.inbox().stop_waiting(connector, HERE, "$2").await.unwrap());
+    assert!(!store.inbox().stop_waiting(connector, HERE, "$2").await.unwrap());
+    assert!(!store.inbox().waits_in(connector, HERE).await.unwrap());
 }
 
 /// X11: one room's flood fills its own part alone.
@@ -47,12 +59,20 @@ async fn a_flood_of_one_room_is_bounded() {
     let (_dir, store, connector) = setup().await;
     for n in 0..MOST_WAITING {
         let event = format!("${n}");
-        assert!(store.let_wait(wait(connector, HERE, &event, WhyWaiting::Busy)).await.unwrap());
+        assert!(
+            store.inbox().let_wait(wait(connector, HERE, &event, WhyWaiting::Busy)).await.unwrap()
+        );
     }
-    assert!(!store.let_wait(wait(connector, HERE, "$more", WhyWaiting::Busy)).await.unwrap());
-    assert!(store.let_wait(wait(connector, HERE, "$0", WhyWaiting::NoFile)).await.unwrap());
-    assert!(store.let_wait(wait(connector, THERE, "$more", WhyWaiting::Busy)).await.unwrap());
-    assert!(store.let_wait(wait(connector, HERE, "$sealed", WhyWaiting::NoKey)).await.unwrap());
+    assert!(
+        !store.inbox().let_wait(wait(connector, HERE, "$more", WhyWaiting::Busy)).await.unwrap()
+    );
+    assert!(store.inbox().let_wait(wait(connector, HERE, "$0", WhyWaiting::NoFile)).await.unwrap());
+    assert!(
+        store.inbox().let_wait(wait(connector, THERE, "$more", WhyWaiting::Busy)).await.unwrap()
+    );
+    assert!(
+        store.inbox().let_wait(wait(connector, HERE, "$sealed", WhyWaiting::NoKey)).await.unwrap()
+    );
 }
 
 /// What waited for an account is forgotten with it.
@@ -63,13 +83,13 @@ async fn what_waits_goes_with_its_connector() {
         sealed: Some("{\"type\":\"m.room.encrypted\"}"),
         ..wait(connector, HERE, "$1", WhyWaiting::NoKey)
     };
-    store.let_wait(sealed).await.unwrap();
-    let row = store.waiting_events(connector).await.unwrap().remove(0);
+    store.inbox().let_wait(sealed).await.unwrap();
+    let row = store.inbox().waiting_events(connector).await.unwrap().remove(0);
     assert!(row.sealed.is_some() && !row.told);
-    store.told_that_it_waits(connector, row.id).await.unwrap();
-    assert!(store.waiting_events(connector).await.unwrap().remove(0).told);
-    store.remove_connector(connector, "root").await.unwrap();
-    assert!(store.waiting_events(connector).await.unwrap().is_empty());
+    store.inbox().told_that_it_waits(connector, row.id).await.unwrap();
+    assert!(store.inbox().waiting_events(connector).await.unwrap().remove(0).told);
+    store.conversations().remove_connector(connector, "root").await.unwrap();
+    assert!(store.inbox().waiting_events(connector).await.unwrap().is_empty());
 }
 
 /// X1: a conversation's waiting events are read in their order without reading everybody else's.
@@ -77,11 +97,15 @@ async fn what_waits_goes_with_its_connector() {
 async fn what_waits_is_read_place_by_place() {
     let (_dir, store, connector) = setup().await;
     for event in ["1", "2", "3"] {
-        assert!(store.let_wait(wait(connector, HERE, event, WhyWaiting::NoFile)).await.unwrap());
+        assert!(
+            store.inbox().let_wait(wait(connector, HERE, event, WhyWaiting::NoFile)).await.unwrap()
+        );
     }
-    assert!(store.let_wait(wait(connector, THERE, "4", WhyWaiting::Busy)).await.unwrap());
-    assert!(store.let_wait(wait(connector, "!sealed", "5", WhyWaiting::NoKey)).await.unwrap());
-    assert_eq!(store.waiting_places(connector).await.unwrap(), [HERE, THERE]);
-    let first = store.first_waiting(connector, HERE, 2).await.unwrap();
+    assert!(store.inbox().let_wait(wait(connector, THERE, "4", WhyWaiting::Busy)).await.unwrap());
+    assert!(
+        store.inbox().let_wait(wait(connector, "!sealed", "5", WhyWaiting::NoKey)).await.unwrap()
+    );
+    assert_eq!(store.inbox().waiting_places(connector).await.unwrap(), [HERE, THERE]);
+    let first = store.inbox().first_waiting(connector, HERE, 2).await.unwrap();
     assert_eq!(first.iter().map(|row| row.event.as_str()).collect::<Vec<_>>(), ["1", "2"]);
 }

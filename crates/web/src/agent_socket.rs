@@ -77,9 +77,9 @@ pub(crate) async fn open(
     // Listen first, then look: what is taken away meanwhile is not missed.
     let changes = state.control.people().access_changes();
     let (owner, session) = session_of(&state, &headers, query.token.as_deref(), workspace).await?;
-    let user = state.control.store().user_by_id(owner.user).await?;
-    state.control.store().ensure_first_chat(workspace).await?;
-    state.control.store().chat(workspace, chat).await?;
+    let user = state.control.store().users().user_by_id(owner.user).await?;
+    state.control.store().chats().ensure_first_chat(workspace).await?;
+    state.control.store().chats().chat(workspace, chat).await?;
     state.control.people().require_in_chat(owner.user, ChatCall::Read, workspace, chat).await?;
     let upgrade =
         upgrade.map_err(|rejection| Failure::new(ErrorCode::BadRequest, rejection.body_text()))?;
@@ -225,7 +225,7 @@ impl Client {
         if self.control.store().clock.now_ms() >= self.owner.expires_at {
             return true;
         }
-        if matches!(self.control.store().session_owner(&self.session).await, Ok(None)) {
+        if matches!(self.control.store().users().session_owner(&self.session).await, Ok(None)) {
             return true;
         }
         let reads = self.allowed(ChatCall::Read).await;
@@ -247,9 +247,11 @@ impl Client {
     ) -> Result<i64, Closed> {
         let store = self.control.store();
         let rows = match after {
-            Some(row) => {
-                store.outbox_after(self.workspace, self.chat, row).await.map_err(Into::into)
-            }
+            Some(row) => store
+                .outbox()
+                .outbox_after(self.workspace, self.chat, row)
+                .await
+                .map_err(Into::into),
             None => self.control.inbox().not_shown(self.workspace, self.chat).await,
         };
         let rows = rows.map_err(|error: ControlError| {
@@ -428,7 +430,8 @@ impl Client {
         self.send_frame(socket, &accepted).await?;
         if receipt.duplicate {
             // The client may have missed the answer on an earlier connection.
-            let rows = self.control.store().outbox_of_turn(self.workspace, &receipt.turn).await;
+            let rows =
+                self.control.store().outbox().outbox_of_turn(self.workspace, &receipt.turn).await;
             for OutboxItem { id, frame, created_at, .. } in rows.unwrap_or_default() {
                 let kept = Kept { row: id, at: created_at };
                 self.pass_on(socket, &frame, Some(kept)).await?;

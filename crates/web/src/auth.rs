@@ -83,7 +83,11 @@ pub async fn new_login_token(
     let token =
         random_token().map_err(cloister_control::ControlError::io("no token could be made"))?;
     let expires = expiry(control, LOGIN_TTL);
-    control.store().add_token(TokenKind::Login, &token_hash(&token), user.id, expires).await?;
+    control
+        .store()
+        .users()
+        .add_token(TokenKind::Login, &token_hash(&token), user.id, expires)
+        .await?;
     Ok((token, expires))
 }
 
@@ -97,7 +101,11 @@ pub(crate) async fn new_session_token(
     let token =
         random_token().map_err(cloister_control::ControlError::io("no token could be made"))?;
     let expires = expiry(control, ttl);
-    control.store().add_token(TokenKind::Session, &token_hash(&token), user.id, expires).await?;
+    control
+        .store()
+        .users()
+        .add_token(TokenKind::Session, &token_hash(&token), user.id, expires)
+        .await?;
     Ok((token, expires))
 }
 
@@ -158,7 +166,7 @@ async fn require_session(
         return Err(Failure::new(ErrorCode::Unauthorized, "no session token was sent")
             .fix("get one from POST /api/v1/sessions and send it as `Authorization: Bearer`"));
     };
-    let owner = control.store().session_owner(&token_hash(token)).await?;
+    let owner = control.store().users().session_owner(&token_hash(token)).await?;
     let Some(owner) = owner else {
         return Err(Failure::new(
             ErrorCode::Unauthorized,

@@ -26,7 +26,7 @@ pub(crate) async fn recognise(
     };
     let token = token_of(&state, &request);
     let owner = match token {
-        Some(hash) => state.control.store().session_owner(&hash).await.ok().flatten(),
+        Some(hash) => state.control.store().users().session_owner(&hash).await.ok().flatten(),
         None => None,
     };
     match owner {

@@ -135,13 +135,13 @@ async fn new_session(
         return Err(Failure::new(ErrorCode::Busy, message).fix(again));
     }
     if let Some(login) = &asked.login_token {
-        let owner = state.control.store().redeem_login(&token_hash(login)).await?;
+        let owner = state.control.store().users().redeem_login(&token_hash(login)).await?;
         let owner = owner.ok_or_else(|| {
             state.logins.failed(address);
             Failure::new(ErrorCode::Unauthorized, "the login token is wrong, used or expired")
                 .fix("`cloister login-url` makes a new one")
         })?;
-        let user = state.control.store().user_of(owner.workspace).await?;
+        let user = state.control.store().users().user_of(owner.workspace).await?;
         return json(session(&state.control, &user, asked.ttl_s).await?);
     }
     auth::require_operator(&state.operator, &headers)
@@ -157,7 +157,7 @@ pub(crate) async fn operator_session(
     let name = asked.user.ok_or_else(|| {
         Failure::new(ErrorCode::BadRequest, "say for which user: {\"user\": \"name\"}")
     })?;
-    let user = control.store().user(&name).await?;
+    let user = control.store().users().user(&name).await?;
     session(control, &user, asked.ttl_s).await
 }
 
@@ -166,7 +166,7 @@ async fn session(
     user: &cloister_store::users::User,
     ttl_s: Option<u64>,
 ) -> Result<Session, Failure> {
-    control.store().ensure_first_chat(user.workspace).await?;
+    control.store().chats().ensure_first_chat(user.workspace).await?;
     let (token, expires) = auth::new_session_token(control, user, ttl_s).await?;
     Ok(Session {
         token,

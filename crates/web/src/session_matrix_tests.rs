@@ -98,16 +98,27 @@ impl Sessions {
         };
         let place = (own.user.workspace, ChatId::from_number(1));
         let file = (&file, &Fingerprint::of(b"x"));
-        let sent = world.store().send_artifact(&artifact, place, "t-1", file, ("test", "1"));
+        let sent =
+            world.store().outbox().send_artifact(&artifact, place, "t-1", file, ("test", "1"));
         sent.await.unwrap();
         std::fs::write(world.control().layout().objects().join(&artifact), "x").unwrap();
         let (viewer, none) = (world.add("vera").await, world.add("nora").await);
         for Belongings { user, .. } in [&viewer, &none] {
             let scope = format!("workspace:{}", user.workspace);
-            world.store().take_role(user.id, ("member", &scope), "test", &[]).await.unwrap();
+            world
+                .store()
+                .users()
+                .take_role(user.id, ("member", &scope), "test", &[])
+                .await
+                .unwrap();
         }
         let scope = format!("workspace:{}", viewer.user.workspace);
-        world.store().give_role(viewer.user.id, ("viewer", &scope), "test", &[]).await.unwrap();
+        world
+            .store()
+            .users()
+            .give_role(viewer.user.id, ("viewer", &scope), "test", &[])
+            .await
+            .unwrap();
         Self { world, own, viewer, none, other, root, artifact }
     }
 
@@ -135,7 +146,12 @@ impl Sessions {
             "expired" => {
                 control.people().end_session(&token_hash(&token)).await.unwrap();
                 let (kind, past) = (TokenKind::Session, control.store().clock.now_ms() - 1);
-                control.store().add_token(kind, &token_hash(&token), user.id, past).await.unwrap();
+                control
+                    .store()
+                    .users()
+                    .add_token(kind, &token_hash(&token), user.id, past)
+                    .await
+                    .unwrap();
             }
             _ => {}
         }

@@ -120,8 +120,8 @@ impl World {
         let store =
             Store::open_with(&layout.database(), StoreOptions { readers: 1 }).await.unwrap();
         let master = dir.path().join("master.key");
-        store.create_master(&master).await.unwrap();
-        let keys = store.unlock(&MasterPlace::file(&master)).await.unwrap();
+        store.secrets().create_master(&master).await.unwrap();
+        let keys = store.secrets().unlock(&MasterPlace::file(&master)).await.unwrap();
         let remote =
             Remote::open(&dir.path().join("ca"), store.clone(), RemoteOptions::default()).unwrap();
         let control = Control::new(Parts {
@@ -180,10 +180,10 @@ impl World {
     /// A user with something of everything.
     pub(crate) async fn add(&self, name: &str) -> Belongings {
         let limits = self.control().users().limits();
-        let user = self.store().add_user(&name.parse().unwrap(), limits).await.unwrap();
-        self.store().ensure_first_chat(user.workspace).await.unwrap();
-        let task = self.store().delegate(task_of(&user), "test", name).await.unwrap().id;
-        let asked = self.store().ask(question_of(&user, task)).await.unwrap();
+        let user = self.store().users().add_user(&name.parse().unwrap(), limits).await.unwrap();
+        self.store().chats().ensure_first_chat(user.workspace).await.unwrap();
+        let task = self.store().tasks().delegate(task_of(&user), "test", name).await.unwrap().id;
+        let asked = self.store().approvals().ask(question_of(&user, task)).await.unwrap();
         Belongings { user, task, approval: asked.approval.id }
     }
 }

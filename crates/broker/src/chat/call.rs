@@ -110,6 +110,7 @@ impl Call<'_> {
         let deadline = Instant::now() + self.upstream.options().total;
         let chain = self
             .store
+            .models()
             .chain(self.level)
             .await
             .map_err(|e| Refusal::internal("read which models to use", &e))?;

@@ -69,6 +69,7 @@ impl Lease {
         for round in 0..FITTING_ROUNDS {
             let amount = prompt_cost.saturating_add(cost(max_tokens, model.completion_price));
             let answer = store
+                .tasks()
                 .reserve(&call, amount)
                 .await
                 .map_err(|e| Refusal::internal("reserve the cost of a model call", &e))?;
@@ -125,8 +126,8 @@ impl Lease {
             cost: usage.map_or(0, |usage| self.cost_of(usage)),
         };
         let result = match usage {
-            Some(_) => store.settle(self.reservation, settlement).await,
-            None => store.release(self.reservation).await,
+            Some(_) => store.tasks().settle(self.reservation, settlement).await,
+            None => store.tasks().release(self.reservation).await,
         };
         if let Err(error) = result {
             // The reservation stays held, and is settled in full at the next start.
@@ -175,7 +176,7 @@ fn fitting(over: &OverBudget, prompt_cost: i64, completion_price: i64) -> Option
 }
 
 async fn over_budget(store: &Store, who: Principal, over: &OverBudget) -> Refusal {
-    let name = match store.user_of(who.workspace).await {
+    let name = match store.users().user_of(who.workspace).await {
         Ok(user) => user.name.to_string(),
         Err(error) => {
             tracing::warn!(error = with_causes(&error), workspace = %who.workspace, "the name of a user was not found");

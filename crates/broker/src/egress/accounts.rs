@@ -58,7 +58,7 @@ impl Accounts {
             return Ok(Arc::clone(account));
         }
         let day = Clock.today();
-        let sent = self.store.egress_today(user).await?.bytes_out;
+        let sent = self.store.egress().egress_today(user).await?.bytes_out;
         let today = Today { day, sent: u64::try_from(sent).unwrap_or(0) };
         let account = TrafficAccount {
             limit: self.user_day_bytes,
@@ -85,7 +85,8 @@ impl Accounts {
             self.lock().iter().map(|(user, account)| (*user, Arc::clone(account))).collect();
         for (user, account) in accounts {
             for (host, traffic) in account.take_unwritten() {
-                let added = self.store.add_egress_usage(user, host.as_str(), traffic).await;
+                let added =
+                    self.store.egress().add_egress_usage(user, host.as_str(), traffic).await;
                 if let Err(error) = added {
                     tracing::error!(error = with_causes(&error), %user, "what went out could not be counted; it is tried again");
                     account.add(&host, traffic);

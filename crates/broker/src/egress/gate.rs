@@ -114,7 +114,7 @@ impl Gate {
     }
 
     async fn user_rules(&self, to: &Destination) -> Result<Arc<Allowlist>, Denied> {
-        let rules = self.store.egress_rules(self.who.user).await.map_err(|error| {
+        let rules = self.store.egress().egress_rules(self.who.user).await.map_err(|error| {
             tracing::error!(error = with_causes(&error), user = %self.who.user, "the rules of a user could not be read");
             Denied::new("internal", &to.authority(), "the rules could not be read")
         })?;
@@ -136,7 +136,7 @@ impl Gate {
             return Ok(());
         }
         let entry = Entry::of_cell(self.who.workspace, "egress.open", host).with(self.place());
-        self.store.audit(entry).await.map_err(|error| {
+        self.store.audit().record(entry).await.map_err(|error| {
             tracing::error!(
                 error = with_causes(&error),
                 "egress could not be audited and is refused"
@@ -220,7 +220,7 @@ impl Gate {
     pub(super) async fn intend(&self, name: &SecretName, host: &str) -> Result<(), Denied> {
         let detail = format!("{}: {host}", self.place());
         let entry = Entry::of_cell(self.who.workspace, "secret.use", name).with(detail);
-        self.store.audit(entry).await.map_err(|error| {
+        self.store.audit().record(entry).await.map_err(|error| {
             tracing::error!(
                 error = with_causes(&error),
                 "the use of a secret could not be audited and is refused"
@@ -247,7 +247,7 @@ impl Gate {
                 self.place(),
                 denied.reason
             ));
-            if let Err(error) = self.store.audit(entry).await {
+            if let Err(error) = self.store.audit().record(entry).await {
                 tracing::error!(error = with_causes(&error), "a refusal could not be audited");
             }
         }
@@ -271,7 +271,7 @@ impl Gate {
     pub(super) async fn close(&self) {
         let Some(summary) = self.refusals.summary() else { return };
         let entry = Entry::of_cell(self.who.workspace, "egress.closed", self.place()).with(summary);
-        if let Err(error) = self.store.audit(entry).await {
+        if let Err(error) = self.store.audit().record(entry).await {
             tracing::error!(
                 error = with_causes(&error),
                 "the refusals of a door could not be audited"

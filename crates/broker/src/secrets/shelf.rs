@@ -102,7 +102,7 @@ impl Shelf {
 
     /// Looks at what the user has now: a secret that was set, rotated or removed counts at once.
     pub(crate) async fn look(&self) -> Result<Now, ShelfError> {
-        let known = self.store.secrets(self.owner()).await?;
+        let known = self.store.secrets().of(self.owner()).await?;
         let mask = self.mask_of(&known).await?;
         let in_use = known.into_iter().filter(|info| info.expires_at.is_none());
         let ours = in_use.filter(|info| self.reach.includes(&info.name));
@@ -112,7 +112,7 @@ impl Shelf {
 
     /// Opens the value in use, for one request.
     pub(crate) async fn open(&self, name: &SecretName) -> Result<OpenSecret, SecretError> {
-        self.store.open_secret(&self.keys, self.owner(), name).await
+        self.store.secrets().open_secret(&self.keys, self.owner(), name).await
     }
 
     /// Masks a whole text, and notes what was in it.
@@ -138,7 +138,7 @@ impl Shelf {
                 continue;
             }
             let entry = Entry::of_cell(self.who.workspace, "secret.masked", &name).with(place);
-            if let Err(error) = self.store.audit(entry).await {
+            if let Err(error) = self.store.audit().record(entry).await {
                 tracing::error!(error = with_causes(&error), secret = %name, "that a secret was masked could not be audited");
             }
         }
@@ -172,7 +172,7 @@ impl Shelf {
                 return Ok(Arc::clone(&mask.1));
             }
         }
-        let opened = self.store.open_secrets(&self.keys, self.owner()).await?;
+        let opened = self.store.secrets().open_secrets(&self.keys, self.owner()).await?;
         let made = Arc::new(Mask::new(&opened)?);
         *self.mask.lock().unwrap_or_else(PoisonError::into_inner) = (versions, Arc::clone(&made));
         Ok(made)

@@ -96,7 +96,7 @@ impl SecretKey {
         match self {
             Self::Said(key) => Ok(key.clone()),
             Self::Kept { store, keys, name } => {
-                let opened = store.open_secret(keys, Owner::Platform, name).await;
+                let opened = store.secrets().open_secret(keys, Owner::Platform, name).await;
                 let opened = opened.map_err(|error| error.to_string())?;
                 let text = std::str::from_utf8(opened.value.expose());
                 text.map(str::to_owned)

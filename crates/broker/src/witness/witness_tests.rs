@@ -39,9 +39,9 @@ async fn built(options: AuditOptions) -> (Vec<Arc<dyn CheckpointWitness>>, tempf
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
     let master = dir.path().join("master.key");
-    store.create_master(&master).await.unwrap();
+    store.secrets().create_master(&master).await.unwrap();
     let place = cloister_store::secrets::MasterPlace::file(&master);
-    let keys = store.unlock(&place).await.unwrap();
+    let keys = store.secrets().unlock(&place).await.unwrap();
     let hosts = vec!["s3.example.org".parse().unwrap()];
     let form = cloister_vault::Form::Basic { user: "s3".to_owned() };
     let new = cloister_store::secrets::NewSecret {
@@ -51,7 +51,7 @@ async fn built(options: AuditOptions) -> (Vec<Arc<dyn CheckpointWitness>>, tempf
         value: "the secret half".to_owned().into(),
         by: "operator".to_owned(),
     };
-    store.set_secret(&keys, new).await.unwrap();
+    store.secrets().set_secret(&keys, new).await.unwrap();
     (witnesses(&options, &store, &keys).unwrap(), dir)
 }
 

@@ -128,7 +128,7 @@ async fn retries_are_paid_for_too() {
     let world = World::new().await;
     world.use_models(&[&server]).await;
     world.open().client.chat(&ask("hi")).await.body().await;
-    let usage = world.store.usage(None, None).await.unwrap();
+    let usage = world.store.tasks().usage(None, None).await.unwrap();
     assert_eq!(usage[0].calls, 2);
     assert!(usage[0].cost > 0);
 }

@@ -32,7 +32,7 @@ async fn a_model_that_stays_busy_gives_way_to_the_next() {
         assert_eq!(world.open().client.said("hi").await, "from the second");
         assert_eq!((first.request_count(), second.request_count()), (2, 1));
         world.settled().await;
-        let usage = world.store.usage(None, None).await.unwrap();
+        let usage = world.store.tasks().usage(None, None).await.unwrap();
         assert_eq!(usage.len(), 1, "a refused call costs nothing: {usage:?}");
     }
 }
@@ -88,7 +88,7 @@ async fn an_answer_that_is_cut_starts_anew_with_the_next_model() {
         assert_eq!(text_of(&events), "from the second");
         assert_eq!(events.iter().filter(|event| *event == "[DONE]").count(), 1);
         assert_eq!(second.request_count(), 1);
-        let usage = world.store.usage(None, None).await.unwrap();
+        let usage = world.store.tasks().usage(None, None).await.unwrap();
         let first_cost = usage.iter().find(|row| row.model == "first").unwrap().cost;
         assert!(first_cost > 0, "what the cut answer cost is counted");
     }

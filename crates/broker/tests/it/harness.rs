@@ -140,10 +140,10 @@ impl World {
             task_budget: daily_budget,
         };
         let name: UserName = "ada".parse().unwrap();
-        let user = store.add_user(&name, limits).await.unwrap();
+        let user = store.users().add_user(&name, limits).await.unwrap();
         let master = dir.path().join("master.key");
-        store.create_master(&master).await.unwrap();
-        let keys = store.unlock(&MasterPlace::file(&master)).await.unwrap();
+        store.secrets().create_master(&master).await.unwrap();
+        let keys = store.secrets().unlock(&MasterPlace::file(&master)).await.unwrap();
         let doors =
             DoorServer::with_network(options, store.clone(), keys.clone(), network).unwrap();
         Self { dir, store, user, keys, doors }
@@ -160,7 +160,7 @@ impl World {
             value: key.to_owned().into(),
             by: "test".to_owned(),
         };
-        self.store.set_secret(&self.keys, new).await.unwrap();
+        self.store.secrets().set_secret(&self.keys, new).await.unwrap();
     }
 
     /// Makes the servers the chain of both levels, named `first`, `second`, ….
@@ -173,7 +173,7 @@ impl World {
         let mut names = Vec::new();
         for (base_url, name) in bases.iter().zip(["first", "second", "third"]) {
             let model = model(name, base_url, KeyRef::None);
-            self.store.add_model(&model).await.unwrap();
+            self.store.models().add_model(&model).await.unwrap();
             names.push(name.to_owned());
         }
         self.use_chain(&names).await;
@@ -181,7 +181,7 @@ impl World {
 
     pub(crate) async fn use_chain(&self, names: &[String]) {
         for level in Level::ALL {
-            self.store.set_chain(level, names).await.unwrap();
+            self.store.models().set_chain(level, names).await.unwrap();
         }
     }
 
@@ -220,11 +220,11 @@ impl World {
             marks: Vec::new(),
         };
         let request = format!("{parent:?}");
-        self.store.delegate(new, "test", &request).await.unwrap().id
+        self.store.tasks().delegate(new, "test", &request).await.unwrap().id
     }
 
     pub(crate) async fn budget(&self) -> BudgetState {
-        self.store.budget_state(self.user.id).await.unwrap()
+        self.store.tasks().budget_state(self.user.id).await.unwrap()
     }
 
     /// Waits until calls that nobody waits for any more are settled.

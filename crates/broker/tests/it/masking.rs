@@ -20,12 +20,12 @@ async fn world(server: &ModelServer) -> World {
         value: SecretValue::from(VALUE.to_owned()),
         by: "test".to_owned(),
     };
-    world.store.set_secret(&world.keys, new).await.unwrap();
+    world.store.secrets().set_secret(&world.keys, new).await.unwrap();
     world
 }
 
 async fn masked(world: &World) -> Vec<(String, String)> {
-    let rows = world.store.audit_tail(100).await.unwrap();
+    let rows = world.store.audit().audit_tail(100).await.unwrap();
     let rows = rows.into_iter().filter(|row| row.action == "secret.masked");
     rows.map(|row| (row.subject, row.detail)).collect()
 }

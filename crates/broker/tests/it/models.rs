@@ -170,7 +170,7 @@ async fn the_demo_model_answers_when_no_model_was_added() {
     assert!(said.contains("not an AI"), "{said}");
     assert!(world.doors.gateway().drain(PATIENCE).await);
     assert_eq!(world.budget().await.spent, 0);
-    let usage = world.store.usage(Some(world.user.id), None).await.unwrap();
+    let usage = world.store.tasks().usage(Some(world.user.id), None).await.unwrap();
     assert_eq!((usage[0].model.as_str(), usage[0].calls), ("demo", 1));
 }
 
@@ -181,8 +181,8 @@ async fn the_level_follows_from_the_door() {
     let world = World::new().await;
     world.use_models(&[&coordinators, &executors]).await;
     use cloister_protocol::Level;
-    world.store.set_chain(Level::Coordinator, &["first".to_owned()]).await.unwrap();
-    world.store.set_chain(Level::Executor, &["second".to_owned()]).await.unwrap();
+    world.store.models().set_chain(Level::Coordinator, &["first".to_owned()]).await.unwrap();
+    world.store.models().set_chain(Level::Executor, &["second".to_owned()]).await.unwrap();
     let task = world.add_task(None, crate::harness::DOLLAR).await;
     let executor = world.open_at(world.dir.path().join("task.sock"), Some(task));
     executor.client.said("work").await;
@@ -190,7 +190,7 @@ async fn the_level_follows_from_the_door() {
     world.settled().await;
     assert_eq!(executors.requests()[0].last_user_text(), "work");
     assert_eq!(coordinators.requests()[0].last_user_text(), "talk");
-    assert!(world.store.task_budget_state(world.user.id, task).await.unwrap().spent > 0);
+    assert!(world.store.tasks().task_budget_state(world.user.id, task).await.unwrap().spent > 0);
 }
 
 #[tokio::test]
@@ -198,7 +198,7 @@ async fn a_probe_says_whether_a_model_answers() {
     let server = ModelServer::start().await.unwrap();
     let world = World::new().await;
     world.use_models(&[&server]).await;
-    let model = world.store.model("first").await.unwrap();
+    let model = world.store.models().model("first").await.unwrap();
     let gateway = world.doors.gateway();
     assert!(gateway.probe(&model, None).await.unwrap().usage.is_some());
     server.enqueue(Reply::status(401, r#"{"error":{"message":"no such key"}}"#));

@@ -183,7 +183,7 @@ async fn verify(
             let store = Store::open_to_read(&database).await?;
             let dir = context.data.join("audit");
             let what = Verification { witness, ..Verification::of(&dir) };
-            told(store.verify_audit(&what).await)?
+            told(store.audit().verify_audit(&what).await)?
         }
         (None, None) => context.client().await?.post("/admin/v1/audit/verify", &()).await?,
     };

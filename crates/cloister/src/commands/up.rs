@@ -204,15 +204,15 @@ async fn refuse_without_isolation(built: &Built) -> Result<(), CliError> {
 
 /// The first user, made if there is none.
 pub(super) async fn first_user(control: &Control, options: &UserOptions) -> Result<User, CliError> {
-    let user = match control.store().users().await?.into_iter().next() {
+    let user = match control.store().users().all().await?.into_iter().next() {
         Some(user) => user,
         None => {
             let name: UserName =
                 FIRST_USER.parse().map_err(cloister_control::ControlError::from)?;
-            control.store().add_user(&name, options.limits()).await?
+            control.store().users().add_user(&name, options.limits()).await?
         }
     };
-    control.store().ensure_first_chat(user.workspace).await?;
+    control.store().chats().ensure_first_chat(user.workspace).await?;
     Ok(user)
 }
 

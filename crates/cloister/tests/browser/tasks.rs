@@ -112,7 +112,7 @@ async fn a_blocked_host_is_allowed_with_one_click() {
         allow: Some("/allow example.com".to_owned()),
     });
     let place = ("w1".parse().unwrap(), "C1".parse().unwrap());
-    store.notify(place, "test", &blocked).await.unwrap();
+    store.outbox().notify(place, "test", &blocked).await.unwrap();
     page.reload().await.unwrap();
     connected(&page).await;
     page.wait_for_text(".blocked", "example.com was not reached: it is not on your list")

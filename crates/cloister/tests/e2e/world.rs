@@ -173,7 +173,7 @@ impl World {
     /// The newest entries of the audit trail.
     pub(crate) async fn audit(&self) -> Vec<AuditRow> {
         let store = Store::open(&self.stack.data().join("cloister.db")).await.unwrap();
-        let rows = store.audit_tail(1000).await.unwrap();
+        let rows = store.audit().audit_tail(1000).await.unwrap();
         store.close().await.unwrap();
         rows
     }

@@ -136,7 +136,7 @@ impl Audit {
             if let Err(error) = self.redact_old().await {
                 troubles.push(ControlError::from(error).chain());
             }
-            if let Err(error) = self.control.store().drop_expired_secrets().await {
+            if let Err(error) = self.control.store().secrets().drop_expired_secrets().await {
                 troubles.push(ControlError::from(error).chain());
             }
             troubles.extend(self.seal_audit().await);
@@ -166,7 +166,7 @@ impl Audit {
 
     async fn show_to(&self, witness: &impl Witness) -> Option<String> {
         let dir = self.audit_dir();
-        let showing = self.control.store().deliver_checkpoints(&dir, witness);
+        let showing = self.control.store().audit().deliver_checkpoints(&dir, witness);
         match timeout(WITNESS_TIME, showing).await {
             Ok(Ok(_taken)) => None,
             Ok(Err(error)) => Some(ControlError::from(error).chain()),
@@ -241,12 +241,12 @@ impl Audit {
         if first <= 1 {
             self.with_sealer(async |sealer| sealer.checkpoint().await).await?;
         }
-        Ok(self.control.store().export_audit_part(&self.audit_dir(), chain, first).await?)
+        Ok(self.control.store().audit().export_audit_part(&self.audit_dir(), chain, first).await?)
     }
 
     /// Verifies all of it, against what a witness kept too if its file is named.
     pub async fn verify_audit(&self, witness: Option<PathBuf>) -> Result<Report, ControlError> {
         let what = Verification { witness, ..Verification::of(&self.audit_dir()) };
-        Ok(self.control.store().verify_audit(&what).await?)
+        Ok(self.control.store().audit().verify_audit(&what).await?)
     }
 }

@@ -330,7 +330,7 @@ impl Actor {
         while let Some((_, id)) = self.journaled.pop_front_if(|(at, _)| *at <= now) {
             if self.cell.as_ref().is_some_and(|cell| cell.sent.contains_key(&id)) {
                 self.beside("marking a message as journaled", move |control| async move {
-                    Ok(control.store().mark_journaled(id).await?)
+                    Ok(control.store().inbox().mark_journaled(id).await?)
                 });
             }
         }
@@ -402,7 +402,7 @@ impl Actor {
     async fn try_reconcile(&mut self) -> Result<(), ControlError> {
         let mut owed = Vec::new();
         self.clearing = false;
-        for row in self.control.store().unanswered_in(self.workspace, self.chat).await? {
+        for row in self.control.store().inbox().unanswered_in(self.workspace, self.chat).await? {
             if self.cell.as_ref().is_some_and(|cell| cell.sent.contains_key(&row.id)) {
                 continue;
             }
@@ -506,7 +506,7 @@ impl Actor {
     async fn give_up(&mut self, code: ErrorCode, text: &str) {
         self.failed_launches = 0;
         let store = self.control.store();
-        let rows = store.unanswered_in(self.workspace, self.chat).await.unwrap_or_default();
+        let rows = store.inbox().unanswered_in(self.workspace, self.chat).await.unwrap_or_default();
         for row in rows {
             if let Err(error) = self.control.cells().fail_turn(&row, code, text).await {
                 tracing::error!(error = error.chain(), "a message could not be answered");

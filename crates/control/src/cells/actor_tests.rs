@@ -32,7 +32,7 @@ async fn end(agent: &mut FakeAgent, row: &InboxItem) {
 }
 
 async fn answered(world: &World, row: &InboxItem) {
-    while world.store().inbox_item(row.id).await.unwrap().unwrap().state
+    while world.store().inbox().inbox_item(row.id).await.unwrap().unwrap().state
         != cloister_store::inbox::InboxState::Answered
     {
         tokio::task::yield_now().await;
@@ -43,7 +43,8 @@ async fn answered(world: &World, row: &InboxItem) {
 #[tokio::test]
 async fn each_chat_has_a_coordinator_of_its_own_that_hears_of_no_other() {
     let (world, cells) = World::with_cells(CellOptions::default()).await;
-    let other = world.store().new_chat(world.ada.workspace, "other", None).await.unwrap().id;
+    let other =
+        world.store().chats().new_chat(world.ada.workspace, "other", None).await.unwrap().id;
     let (first, second) = (message(&world, C1, "one").await, message(&world, other, "two").await);
     let mut here = coordinator(&cells, C1).await;
     let mut there = coordinator(&cells, other).await;
@@ -53,7 +54,7 @@ async fn each_chat_has_a_coordinator_of_its_own_that_hears_of_no_other() {
     end(&mut here, &second).await;
     end(&mut here, &first).await;
     answered(&world, &first).await;
-    let open = world.store().unanswered_in(world.ada.workspace, other).await.unwrap();
+    let open = world.store().inbox().unanswered_in(world.ada.workspace, other).await.unwrap();
     assert_eq!(open.iter().map(|row| row.id).collect::<Vec<_>>(), [second.id]);
     assert_eq!(world.control.cells().live_cells(), [world.ada.workspace]);
     assert_eq!(world.control.cells().cell_memory(world.ada.workspace).await, Some(2), "of both");
@@ -69,7 +70,9 @@ async fn a_workspace_has_so_many_coordinators_and_all_are_answered() {
     let mut chats = vec![C1];
     for number in 0..3 {
         let title = number.to_string();
-        chats.push(world.store().new_chat(world.ada.workspace, &title, None).await.unwrap().id);
+        chats.push(
+            world.store().chats().new_chat(world.ada.workspace, &title, None).await.unwrap().id,
+        );
     }
     let mut rows = Vec::new();
     for chat in &chats {
@@ -107,7 +110,7 @@ async fn a_clear_ends_the_coordinator_and_removes_what_it_kept() {
     std::os::unix::fs::symlink("/etc/passwd", folder.join("deep/link")).unwrap();
     std::fs::write(folder.join("files/mine.txt"), "mine").unwrap();
     world.control.inbox().clear_chat(workspace, C1, "k").await.unwrap();
-    let clear = world.store().unanswered_in(workspace, C1).await.unwrap().pop().unwrap();
+    let clear = world.store().inbox().unanswered_in(workspace, C1).await.unwrap().pop().unwrap();
     assert!(matches!(clear.cause, Cause::Clear));
     // It waits for the turn before it; the coordinator's word for it is nothing.
     end(&mut agent, &clear).await;
@@ -117,7 +120,7 @@ async fn a_clear_ends_the_coordinator_and_removes_what_it_kept() {
     agent.say(Uplink::Request(Request { id, chat: None, turn, ask: Asked::ListTasks })).await;
     while !matches!(agent.hear().await, Some(Downlink::Reply { result: Reply::Tasks { .. }, .. })) {
     }
-    assert_eq!(world.store().unanswered_in(workspace, C1).await.unwrap().len(), 3);
+    assert_eq!(world.store().inbox().unanswered_in(workspace, C1).await.unwrap().len(), 3);
     assert!(folder.join("history.db").exists());
     let launched = cells.opened();
     end(&mut agent, &first).await;
@@ -133,7 +136,7 @@ async fn a_clear_ends_the_coordinator_and_removes_what_it_kept() {
         assert!(!folder.join(gone).exists(), "{gone}");
     }
     assert!(folder.join("files/mine.txt").exists());
-    assert_eq!(world.store().authors_in(workspace, C1).await.unwrap(), ["ada"]);
+    assert_eq!(world.store().approvals().authors_in(workspace, C1).await.unwrap(), ["ada"]);
 }
 
 /// A coordinator that took longer to connect than the TTL was stopped as idle, and the message that it was launched

@@ -47,12 +47,13 @@ impl Scene {
         world.club_room("reading", CLUB).await;
         let club = world.club.workspace;
         let chat_of = async |name: &str| {
-            let contexts = world.store().contexts(club).await.unwrap();
+            let contexts = world.store().chats().contexts(club).await.unwrap();
             contexts.into_iter().find(|context| context.name == name).unwrap().chat.unwrap()
         };
         let own = chat_of("reading").await;
         let thread = Thread { connector: world.connector.id, external_id: "$t", title: "thread" };
-        let beside = world.store().put_thread(thread, (club, "reading")).await.unwrap().chat;
+        let beside =
+            world.store().chats().put_thread(thread, (club, "reading")).await.unwrap().chat;
         let change = ContextChange {
             surface: Some("matrix".into()),
             conversation: Some("!board:example.org".into()),
@@ -137,7 +138,8 @@ impl Scene {
             marks: Vec::new(),
         };
         let key = self.number.to_string();
-        let task = self.world.store().delegate(task, "admission tests", &key).await.unwrap().id;
+        let task =
+            self.world.store().tasks().delegate(task, "admission tests", &key).await.unwrap().id;
         // Nobody asked over a link, so nobody told the scheduler: without a word it looks every few seconds.
         self.control().inner.task_signal.notify_one();
         task
@@ -154,9 +156,9 @@ impl Scene {
     async fn state(&self) -> String {
         let mut state = Vec::new();
         for Place { chat, .. } in &self.places {
-            let open = self.world.store().open_tasks(chat.0).await.unwrap();
+            let open = self.world.store().tasks().open_tasks(chat.0).await.unwrap();
             let open: Vec<TaskId> = open.iter().map(|task| task.id).collect();
-            let turns = self.world.store().unanswered_in(chat.0, chat.1).await.unwrap();
+            let turns = self.world.store().inbox().unanswered_in(chat.0, chat.1).await.unwrap();
             let turns: Vec<_> = turns.iter().map(|row| (row.id, row.state)).collect();
             state.push(format!("{chat:?} {open:?} {turns:?}"));
         }

@@ -71,7 +71,7 @@ impl Cell {
         slot: Slot,
     ) -> Result<Self, ControlError> {
         let (workspace, chat) = key;
-        let user = control.store().user_of(workspace).await?;
+        let user = control.store().users().user_of(workspace).await?;
         control.cells().prepare_workspace(workspace, vec![chat]).await?;
         let name = sandbox_name(key);
         let who = Principal { user: user.id, workspace, chat, task: None };

@@ -49,7 +49,8 @@ impl Cells {
         end.message = owed.message.clone();
         let frame = owed.told.then_some(AgentFrame::End(end));
         let chat = (owed.workspace, owed.chat);
-        let ended = self.control.store().end_turn(owed.row, chat, &turn, frame.as_ref()).await?;
+        let ended =
+            self.control.store().outbox().end_turn(owed.row, chat, &turn, frame.as_ref()).await?;
         if ended.told.is_some() || !owed.told {
             self.note_turn(owed, &turn, usage, error);
         }
@@ -71,7 +72,7 @@ impl Cells {
             tokio::task::spawn_blocking(move || layout.forget_journal(workspace, chat)).await;
         let removed = removed.unwrap_or_else(|join| Err(std::io::Error::other(join)));
         removed.map_err(ControlError::io(failed))?;
-        self.control.store().history_cleared(workspace, chat).await?;
+        self.control.store().approvals().history_cleared(workspace, chat).await?;
         let end = End {
             turn: TurnId::of_trigger(&row.trigger()?),
             message: None,

@@ -48,11 +48,11 @@ impl Cells {
 
     /// What a workspace may still grow by; notes when that has become nothing.
     pub(crate) async fn room(&self, workspace: WorkspaceId) -> Result<u64, ControlError> {
-        let user = self.control.store().user_of(workspace).await?;
+        let user = self.control.store().users().user_of(workspace).await?;
         let used = self.measure(workspace).await?;
         let over = used >= user.limits.quota_bytes;
         if over != user.over_quota {
-            self.control.store().set_over_quota(workspace, over).await?;
+            self.control.store().users().set_over_quota(workspace, over).await?;
             self.tell_of_quota(workspace, over, used, user.limits.quota_bytes).await?;
             tracing::info!(%workspace, used, quota = user.limits.quota_bytes, over, "the quota changed sides");
         }
@@ -76,7 +76,7 @@ impl Cells {
             used >> 20,
             quota >> 20
         );
-        let open = self.control.store().open_tasks(workspace).await?;
+        let open = self.control.store().tasks().open_tasks(workspace).await?;
         let chats: BTreeSet<ChatId> = open.iter().map(|task| task.chat).collect();
         let key = format!("quota-{}", self.control.store().clock.now_ms());
         for chat in chats {

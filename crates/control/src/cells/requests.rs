@@ -45,8 +45,9 @@ async fn try_answer(
         Asked::Delegate { .. } => delegate(control, admitted, request).await,
         Asked::ListTasks => {
             let store = control.store();
-            let context = store.context_of_chat(chat.0, chat.1).await?;
-            let tasks = store.tasks_in_context(chat.0, context.as_deref(), LISTED_TASKS).await?;
+            let context = store.chats().context_of_chat(chat.0, chat.1).await?;
+            let tasks =
+                store.tasks().tasks_in_context(chat.0, context.as_deref(), LISTED_TASKS).await?;
             tell_tasks(control, chat, &tasks).await
         }
         Asked::ShowTask { .. } => {
@@ -128,7 +129,7 @@ async fn delegate(
         request: words,
         files,
         plan_first,
-        budget: control.store().user_of(chat.0).await?.limits.task_budget,
+        budget: control.store().users().user_of(chat.0).await?.limits.task_budget,
         hosts: crate::egress::checked_hosts(hosts.as_deref())?,
         secrets: secrets.clone(),
         marks: marks.iter().map(mark_text).collect(),
@@ -144,7 +145,7 @@ async fn tell_tasks(
     tasks: &[Task],
 ) -> Result<Reply, ControlError> {
     let ids: Vec<TaskId> = tasks.iter().map(|task| task.id).collect();
-    control.store().told_in_chat(workspace, chat, &ids).await?;
+    control.store().approvals().told_in_chat(workspace, chat, &ids).await?;
     Ok(Reply::Tasks { tasks: tasks.iter().map(Task::report).collect() })
 }
 
@@ -169,10 +170,10 @@ impl Cells {
         }
         task.title = short_title(&task);
         // Asked again, it is not a new one that the limit could refuse.
-        if let Some(made) = self.control.store().delegated_before(scope, request).await? {
+        if let Some(made) = self.control.store().tasks().delegated_before(scope, request).await? {
             return Ok(made);
         }
-        let open = self.control.store().open_tasks(task.workspace).await?;
+        let open = self.control.store().tasks().open_tasks(task.workspace).await?;
         if open.len() >= self.control.work().max_open_tasks {
             return Err(ControlError::with_fix(
                 ErrorCode::Busy,
@@ -180,7 +181,7 @@ impl Cells {
                 "wait for some to end, or cancel some with /cancel",
             ));
         }
-        let task = self.control.store().delegate(task, scope, request).await?;
+        let task = self.control.store().tasks().delegate(task, scope, request).await?;
         // What it came from is in the chat's files from now on.
         self.control.inner.gates.forget_chat(task.workspace, task.chat);
         if task.state == TaskState::Queued {

@@ -39,10 +39,10 @@ impl Commands {
         row: &InboxItem,
         here: &Here,
     ) -> Result<String, ControlError> {
-        let chat = self.control.store().chat(row.workspace, row.chat).await?;
-        let owner = self.control.store().user_of(row.workspace).await?.name;
+        let chat = self.control.store().chats().chat(row.workspace, row.chat).await?;
+        let owner = self.control.store().users().user_of(row.workspace).await?.name;
         let lists = self.control.contexts().context_lists(row.workspace, row.chat).await?;
-        let since = self.control.store().since_clear(row.workspace, row.chat).await?;
+        let since = self.control.store().chats().since_clear(row.workspace, row.chat).await?;
         let talk = since.like_commands.iter().filter(|text| parse(text).is_none()).count();
         let messages = since.messages.saturating_add(i64::try_from(talk).unwrap_or(i64::MAX));
         let title =
@@ -79,18 +79,18 @@ impl Commands {
     ) -> Result<String, ControlError> {
         refuse_if_shared(here, "your settings are")?;
         let p = here.sign();
-        let user = self.control.store().user_by_id(here.by).await?;
+        let user = self.control.store().users().user_by_id(here.by).await?;
         let mut text = format!("You are {}.", user.name);
         let roles: Vec<String> = here.person.roles.iter().map(ToString::to_string).collect();
         let roles = if roles.is_empty() { "none".to_owned() } else { roles.join(", ") };
         line(&mut text, &format!("Roles: {roles}; whoever runs this gives them."));
         let budget = self.control.tasks().budget_line(&user).await?;
         line(&mut text, &format!("Budget: {budget} ({p}budget)."));
-        let rules = self.control.store().egress_rules(user.id).await?.len();
+        let rules = self.control.store().egress().egress_rules(user.id).await?.len();
         line(&mut text, &format!("Hosts allowed: {rules} ({p}network, {p}allow, {p}forbid)."));
         let grants = self.control.gates().grants(user.workspace).await?.len();
         line(&mut text, &format!("Allowed for longer than once: {grants} ({p}grants, {p}revoke)."));
-        let accounts = self.control.store().identities_of(user.id).await?;
+        let accounts = self.control.store().users().identities_of(user.id).await?;
         let accounts: Vec<String> = accounts
             .iter()
             .map(|identity| {
@@ -104,7 +104,7 @@ impl Commands {
                 "Linked accounts: {accounts}; write `pair` to me from another one to link it."
             ),
         );
-        let pushes = self.control.store().last_surface(row.workspace, row.chat).await?;
+        let pushes = self.control.store().chats().last_surface(row.workspace, row.chat).await?;
         let pushes = pushes.unwrap_or_else(|| "web and terminal".to_owned());
         line(
             &mut text,
@@ -130,8 +130,8 @@ impl Commands {
             );
         }
         refuse_if_shared(here, "codes are")?;
-        let name = self.control.store().user_by_id(here.by).await?.name;
-        let accounts = self.control.store().identities_of(here.by).await?;
+        let name = self.control.store().users().user_by_id(here.by).await?.name;
+        let accounts = self.control.store().users().identities_of(here.by).await?;
         let on_surface = accounts.iter().filter(|known| known.account.surface == here.surface);
         let accounts: Vec<_> = on_surface.map(|known| &known.account).collect();
         let [account] = accounts.as_slice() else {

@@ -44,7 +44,7 @@ impl Chats {
         title: &str,
         key: Option<&str>,
     ) -> Result<Chat, ControlError> {
-        let chat = self.control.store().new_chat(workspace, title, key).await?;
+        let chat = self.control.store().chats().new_chat(workspace, title, key).await?;
         self.control.surfaces().chats_changed();
         Ok(chat)
     }
@@ -56,7 +56,7 @@ impl Chats {
         chat: ChatId,
         title: &str,
     ) -> Result<Chat, ControlError> {
-        let chat = self.control.store().rename_chat(workspace, chat, title).await?;
+        let chat = self.control.store().chats().rename_chat(workspace, chat, title).await?;
         self.control.surfaces().chats_changed();
         Ok(chat)
     }
@@ -68,7 +68,7 @@ impl Chats {
         chat: ChatId,
         archived: bool,
     ) -> Result<Chat, ControlError> {
-        let chat = self.control.store().archive_chat(workspace, chat, archived).await?;
+        let chat = self.control.store().chats().archive_chat(workspace, chat, archived).await?;
         self.control.surfaces().chats_changed();
         Ok(chat)
     }
@@ -92,6 +92,7 @@ impl Chats {
                 let lobby = conversation.id;
                 self.control
                     .store()
+                    .chats()
                     .new_chat_in_lobby(row.workspace, &title(rest), &key, lobby)
                     .await?
             }
@@ -99,6 +100,7 @@ impl Chats {
                 let room = (conversation.connector, here.by);
                 self.control
                     .store()
+                    .chats()
                     .new_chat_with_room(row.workspace, &title(rest), &key, room)
                     .await?
             }
@@ -136,7 +138,7 @@ impl Chats {
         if here.is_shared() && id != row.chat {
             return Err(unknown());
         }
-        let chat = match self.control.store().chat(row.workspace, id).await {
+        let chat = match self.control.store().chats().chat(row.workspace, id).await {
             Ok(chat) => chat,
             Err(cloister_store::StoreError::NotFound { .. }) => return Err(unknown()),
             Err(error) => return Err(error.into()),
@@ -165,7 +167,7 @@ impl Chats {
             };
             return Ok(format!("{}{shown} {there}", named(&chat)));
         }
-        self.control.store().show_in_lobby(lobby.id, id, &row.id.to_string()).await?;
+        self.control.store().chats().show_in_lobby(lobby.id, id, &row.id.to_string()).await?;
         let sign = here.sign();
         let archived = if chat.archived {
             format!(" It is archived: {sign}archive undo opens it again.")
@@ -188,7 +190,12 @@ impl Chats {
         if here.is_shared() || chat.id == row.chat {
             return Ok(THERE.to_owned());
         }
-        let room = self.control.store().room_of_chat(connector, (row.workspace, chat.id)).await?;
+        let room = self
+            .control
+            .store()
+            .conversations()
+            .room_of_chat(connector, (row.workspace, chat.id))
+            .await?;
         let sign = here.sign();
         Ok(match room {
             _ if chat.archived => {
@@ -203,7 +210,11 @@ impl Chats {
                 ),
             },
             None => {
-                self.control.store().want_rooms(connector, here.by, row.workspace).await?;
+                self.control
+                    .store()
+                    .conversations()
+                    .want_rooms(connector, here.by, row.workspace)
+                    .await?;
                 self.control.surfaces().chats_changed();
                 "has no conversation yet: it is being opened.".to_owned()
             }
@@ -219,7 +230,7 @@ impl Chats {
         if here.is_shared() {
             return Ok(String::new());
         }
-        let shown = self.control.store().shown_chats(workspace).await?;
+        let shown = self.control.store().chats().shown_chats(workspace).await?;
         let on: Vec<String> = shown
             .into_iter()
             .filter(|shown| shown.chat == chat.id)
@@ -238,7 +249,8 @@ impl Chats {
         Ok(match conversation.kind {
             ConversationKind::Shared => Shows::Threads,
             ConversationKind::Room | ConversationKind::Lobby => {
-                let home = self.control.store().home(conversation.connector, here.by).await?;
+                let home =
+                    self.control.store().chats().home(conversation.connector, here.by).await?;
                 match (home, conversation.kind) {
                     (Some(_), _) => Shows::Topics,
                     (None, ConversationKind::Lobby) => Shows::One,
@@ -338,8 +350,8 @@ impl Chats {
         row: &InboxItem,
         here: &Here,
     ) -> Result<String, ControlError> {
-        let chats = self.control.store().chats(row.workspace).await?;
-        let shown = self.control.store().shown_chats(row.workspace).await?;
+        let chats = self.control.store().chats().of(row.workspace).await?;
+        let shown = self.control.store().chats().shown_chats(row.workspace).await?;
         let mut text = String::new();
         let one = self.shows_chats(here).await? == Shows::One;
         let listed = |chat: &&Chat| !chat.archived && (!here.is_shared() || chat.id == row.chat);

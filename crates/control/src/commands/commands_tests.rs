@@ -92,7 +92,7 @@ async fn club() -> World {
 
 impl World {
     async fn state(&self, id: ApprovalId) -> ApprovalState {
-        self.store().approval(id).await.unwrap().state
+        self.store().approvals().approval(id).await.unwrap().state
     }
 }
 
@@ -145,18 +145,20 @@ async fn a_new_chat_wants_a_room_once() {
     assert!(said.starts_with("C2 “Taxes 2026”:"), "{said}");
     changes.next().await;
     assert_eq!(ada.said_to(&row, "!new Taxes 2026").await.0, said, "the same row again");
-    let wanted = world.store().conversations_to_mend(world.connector.id).await.unwrap();
+    let wanted =
+        world.store().conversations().conversations_to_mend(world.connector.id).await.unwrap();
     let [wanted] = wanted.as_slice() else { panic!("{wanted:?}") };
     let Conversation { external_id, chat, kind, user, .. } = &wanted.conversation;
     assert_eq!((external_id, chat.number(), kind), (&None, 2, &ConversationKind::Room));
     assert_eq!((*user, wanted.title.as_str()), (Some(world.ada.id), "Taxes 2026"));
-    assert_eq!(world.store().chats(world.ada.workspace).await.unwrap().len(), 2);
+    assert_eq!(world.store().chats().of(world.ada.workspace).await.unwrap().len(), 2);
     let listed = ada.gets("!chats").await;
     assert_eq!(listed, "C1  [matrix] (here)\nC2 Taxes 2026 [matrix, being opened]");
 
     let web = Typing::on_web(&world, &world.ada);
     assert_eq!(web.gets("/new Garden").await, "C3 is open.");
-    let wanted = world.store().conversations_to_mend(world.connector.id).await.unwrap();
+    let wanted =
+        world.store().conversations().conversations_to_mend(world.connector.id).await.unwrap();
     assert_eq!(wanted.len(), 1, "the web wants no room");
 }
 
@@ -165,12 +167,13 @@ async fn a_new_chat_wants_a_room_once() {
 async fn a_room_is_to_show_what_its_chat_became() {
     let world = World::new().await;
     let room = world.room_of(&world.ada, C1, "!room").await;
-    world.store().set_shown(room.id, "", false).await.unwrap();
+    world.store().conversations().set_shown(room.id, "", false).await.unwrap();
     let ada = Typing::heard(&world, &world.ada, ADA, Heard::Direct("!room")).await;
     let mut changes = world.control.surfaces().chat_changes();
     assert_eq!(ada.gets("!rename Taxes").await, "C1 is now “Taxes”.");
     changes.next().await;
-    let mend = world.store().conversations_to_mend(world.connector.id).await.unwrap();
+    let mend =
+        world.store().conversations().conversations_to_mend(world.connector.id).await.unwrap();
     assert_eq!(mend.first().map(|mend| mend.title.as_str()), Some("Taxes"));
     assert!(ada.is_refused("!rename  ").await.contains("!rename TITLE"));
     let said = ada.gets("!archive").await;
@@ -178,9 +181,12 @@ async fn a_room_is_to_show_what_its_chat_became() {
     changes.next().await;
     world.control.chats().archive_chat(world.ada.workspace, C1, false).await.unwrap();
     changes.next().await;
-    let bobs = world.store().new_chat(world.bob.workspace, "", None).await.unwrap().id;
+    let bobs = world.store().chats().new_chat(world.bob.workspace, "", None).await.unwrap().id;
     ada.is_refused(&format!("!archive {bobs}")).await;
-    assert!(!world.store().chat(world.bob.workspace, bobs).await.unwrap().archived, "bob's C2");
+    assert!(
+        !world.store().chats().chat(world.bob.workspace, bobs).await.unwrap().archived,
+        "bob's C2"
+    );
 }
 
 /// X2: who has put their only chat away can still say so, and opens it or another.
@@ -209,7 +215,7 @@ async fn a_command_is_taken_in_an_archived_chat_and_talk_is_not() {
     assert!(refused.fix.unwrap().contains("/archive undo"));
     assert!(!say("b", "!archive undo").await.unwrap().duplicate);
     assert!(say("b", "!archive undo").await.unwrap().duplicate, "the same event again");
-    let rows = world.store().unanswered(speaker.workspace).await.unwrap();
+    let rows = world.store().inbox().unanswered(speaker.workspace).await.unwrap();
     assert!(rows.len() <= 1, "{rows:?}");
     let ada = Typing::heard(&world, &world.ada, ADA, Heard::Direct("!dm")).await;
     world.control.chats().archive_chat(world.ada.workspace, C1, true).await.unwrap();
@@ -231,14 +237,22 @@ async fn a_member_of_a_community_does_not_change_which_chats_it_has() {
         let said = member.is_refused(command).await;
         assert!(said.contains("only by who administers it"), "{said}");
     }
-    let chats = world.store().chats(world.club.workspace).await.unwrap();
+    let chats = world.store().chats().of(world.club.workspace).await.unwrap();
     assert!(chats.iter().all(|chat| !chat.archived), "{chats:?}");
-    assert!(world.store().conversations_to_mend(world.connector.id).await.unwrap().is_empty());
+    assert!(
+        world
+            .store()
+            .conversations()
+            .conversations_to_mend(world.connector.id)
+            .await
+            .unwrap()
+            .is_empty()
+    );
 
     // What a member may not do elsewhere is not done by a command either.
     member.is_refused("!allow evil.example.org").await;
     member.is_refused("!budget 1000").await;
-    let rules = world.store().egress_rules(world.club.id).await.unwrap();
+    let rules = world.store().egress().egress_rules(world.club.id).await.unwrap();
     assert!(rules.is_empty(), "{rules:?}");
     let admin = Typing::heard(&world, &world.bob, BOB, shared).await;
     admin.gets("!allow example.org").await;
@@ -251,7 +265,8 @@ async fn nothing_private_is_said_in_a_shared_conversation() {
     let world = club().await;
     world.role(&world.ada, "member").await;
     world.club_room("other", "!other").await;
-    let secret = world.store().new_chat(world.ada.workspace, "PRIVATE_CANARY", None).await.unwrap();
+    let secret =
+        world.store().chats().new_chat(world.ada.workspace, "PRIVATE_CANARY", None).await.unwrap();
     world.asked(world.ada.workspace, secret.id, world.ada.id, "middle").await;
     let ada = Typing::heard(&world, &world.ada, ADA, Heard::Shared(CLUB)).await;
     assert!(ada.is_refused("!settings").await.contains("for you alone"));
@@ -269,7 +284,7 @@ async fn nothing_private_is_said_in_a_shared_conversation() {
 #[tokio::test]
 async fn a_yes_answers_only_what_was_asked_of_them_there() {
     let world = World::new().await;
-    let other = world.store().new_chat(world.ada.workspace, "", None).await.unwrap().id;
+    let other = world.store().chats().new_chat(world.ada.workspace, "", None).await.unwrap().id;
     let elsewhere = world.asked(world.ada.workspace, other, world.ada.id, "outward").await;
     let bobs = world.asked(world.bob.workspace, C1, world.bob.id, "outward").await;
     let ada = Typing::direct(&world, &world.ada, ADA).await;
@@ -362,17 +377,17 @@ async fn a_task_is_cancelled_by_its_number_in_any_spelling() {
     let ada = Typing::direct(&world, &world.ada, ADA).await;
     for spelled in ["!cancel {}", "/cancel T{}", "!cancel t{}", "!cancel #{}"] {
         let question = world.asked(world.ada.workspace, C1, world.ada.id, "outward").await;
-        let task = world.store().approval(question).await.unwrap().task.unwrap();
+        let task = world.store().approvals().approval(question).await.unwrap().task.unwrap();
         let said = ada.gets(&spelled.replace("{}", task.to_string().trim_start_matches('T'))).await;
         assert_eq!(said, format!("Cancelled: {task}."));
     }
     let of_bob = world.asked(world.bob.workspace, C1, world.bob.id, "outward").await;
-    let of_bob = world.store().approval(of_bob).await.unwrap().task.unwrap();
+    let of_bob = world.store().approvals().approval(of_bob).await.unwrap().task.unwrap();
     for attack in ["!cancel {}", "!retry {}"] {
         let said = ada.is_refused(&attack.replace("{}", &of_bob.to_string())).await;
         assert!(said.contains("there is no task"), "{said}");
     }
-    assert_eq!(world.store().open_tasks(world.bob.workspace).await.unwrap().len(), 1);
+    assert_eq!(world.store().tasks().open_tasks(world.bob.workspace).await.unwrap().len(), 1);
     assert!(ada.gets("!tasks").await.contains("cancelled"));
 }
 
@@ -399,7 +414,7 @@ async fn context_says_where_one_is_and_how_much_is_there() {
 async fn a_clear_is_of_one_chat_alone() {
     let world = World::new().await;
     let workspace = world.ada.workspace;
-    let other = world.store().new_chat(workspace, "", None).await.unwrap().id;
+    let other = world.store().chats().new_chat(workspace, "", None).await.unwrap().id;
     let ada = Typing::direct(&world, &world.ada, ADA).await;
     for chat in [C1, other] {
         world.stored((workspace, chat), &world.ada, "remember this", None).await;
@@ -408,11 +423,11 @@ async fn a_clear_is_of_one_chat_alone() {
     for _ in 0..2 {
         ada.said_to(&row, "!clear").await;
     }
-    let cleared = world.store().since_clear(workspace, C1).await.unwrap();
+    let cleared = world.store().chats().since_clear(workspace, C1).await.unwrap();
     assert_eq!((cleared.messages, cleared.cleared_at.is_some()), (0, true));
-    let kept = world.store().since_clear(workspace, other).await.unwrap();
+    let kept = world.store().chats().since_clear(workspace, other).await.unwrap();
     assert_eq!((kept.messages, kept.cleared_at), (1, None));
-    let owed = world.store().unanswered(workspace).await.unwrap();
+    let owed = world.store().inbox().unanswered(workspace).await.unwrap();
     let clears =
         owed.iter().filter(|row| matches!(row.cause, cloister_protocol::link::Cause::Clear));
     let clears: Vec<ChatId> = clears.map(|row| row.chat).collect();
@@ -460,9 +475,9 @@ async fn a_command_is_answered_where_it_was_typed() {
     let row = ada.row("!nonsense").await;
     world.control.commands().run_command(&row, parse("!nonsense").unwrap()).await.unwrap();
     let conversation = ada.conversation.unwrap().id;
-    let told = world.store().to_tell(conversation).await.unwrap();
+    let told = world.store().outbox().to_tell(conversation).await.unwrap();
     let [told] = told.as_slice() else { panic!("{told:?}") };
     let AgentFrame::End(end) = &told.frame else { panic!("{told:?}") };
     assert!(end.text.contains("no such command"), "{}", end.text);
-    assert!(world.store().unanswered(world.ada.workspace).await.unwrap().is_empty());
+    assert!(world.store().inbox().unanswered(world.ada.workspace).await.unwrap().is_empty());
 }

@@ -48,7 +48,7 @@ async fn what_is_written_next_is_for_the_chat_that_is_shown() {
     assert_eq!(stored("m1").await.unwrap().chat, C1);
     assert_eq!(stored("m2").await.unwrap().chat, C2);
     assert!(stored("m3").await.is_none());
-    assert_eq!(world.store().chats(world.ada.workspace).await.unwrap().len(), 2);
+    assert_eq!(world.store().chats().of(world.ada.workspace).await.unwrap().len(), 2);
     assert_eq!(telegram.lobby().await.chat, C2);
 }
 
@@ -74,11 +74,11 @@ async fn with_topics_a_lobby_stays_as_it_is() {
     let world = World::new().await;
     let telegram = Telegram::new(&world).await;
     let (ada, connector) = (&world.ada, telegram.connector.id);
-    world.store().set_home(connector, ada.id, Some(ADA_THERE)).await.unwrap();
+    world.store().chats().set_home(connector, ada.id, Some(ADA_THERE)).await.unwrap();
     let said = telegram.answers("m1", "/new Taxes").await;
     assert_eq!(said, "C2 “Taxes”: a topic is being opened for it.");
     assert_eq!(telegram.lobby().await.chat, C1);
-    let wanted = world.store().conversations_to_mend(connector).await.unwrap();
+    let wanted = world.store().conversations().conversations_to_mend(connector).await.unwrap();
     assert_eq!(wanted.iter().map(|mend| mend.title.as_str()).collect::<Vec<_>>(), ["Taxes"]);
     let said = telegram.answers("m2", "/chats C2").await;
     assert!(said.contains("it is being opened") && !said.contains("write there"), "{said}");
@@ -90,13 +90,13 @@ async fn with_topics_a_lobby_stays_as_it_is() {
 async fn a_lobby_shows_nobody_elses_chat() {
     let world = World::new().await;
     let telegram = Telegram::new(&world).await;
-    world.store().new_chat(world.bob.workspace, "Bob's", None).await.unwrap();
+    world.store().chats().new_chat(world.bob.workspace, "Bob's", None).await.unwrap();
     let lobby = telegram.lobby().await;
     let said = telegram.answers("m1", "/chats C2").await;
     assert!(said.contains("there is no chat C2") && !said.contains("Bob"), "{said}");
     let said = telegram.answers("m2", "/chats").await;
     assert!(!said.contains("Bob"), "{said}");
-    assert!(world.store().show_in_lobby(lobby.id, C2, "x").await.is_err());
+    assert!(world.store().chats().show_in_lobby(lobby.id, C2, "x").await.is_err());
     let his = telegram.speaker(BOB_THERE, Heard::Direct(BOB_THERE)).await;
     assert_eq!((his.workspace, his.chat), (world.bob.workspace, C1));
     let now = telegram.lobby().await;

@@ -55,7 +55,8 @@ impl Commands {
             Verb::Settings => settings_buttons(&here),
             Verb::Status => {
                 let mut buttons = self.task_buttons(row, &here).await?;
-                let pending = self.control.store().pending_approvals(row.workspace).await?;
+                let pending =
+                    self.control.store().approvals().pending_approvals(row.workspace).await?;
                 if pending.iter().any(|asked| !here.is_shared() || asked.chat == row.chat) {
                     buttons.push(Button::command("What is asked", "/approvals"));
                 }
@@ -80,7 +81,7 @@ impl Commands {
         let mut buttons = Vec::new();
         if shows == Shows::One {
             let shown = here.conversation.as_ref().map(|conversation| conversation.chat);
-            let chats = self.control.store().chats(row.workspace).await?;
+            let chats = self.control.store().chats().of(row.workspace).await?;
             // The newest are those that people go to.
             let open = chats.iter().rev().filter(|chat| !chat.archived);
             let others = open.filter(|chat| Some(chat.id) != shown).take(MOST_CHATS);
@@ -100,7 +101,7 @@ impl Commands {
         row: &InboxItem,
         here: &Here,
     ) -> Result<Vec<Button>, ControlError> {
-        let mut open = self.control.store().open_tasks(row.workspace).await?;
+        let mut open = self.control.store().tasks().open_tasks(row.workspace).await?;
         open.retain(|task| task.parent.is_none() && (!here.is_shared() || task.chat == row.chat));
         let running = open.iter().filter(|task: &&Task| {
             matches!(task.state, TaskState::Running | TaskState::Queued | TaskState::Waiting)
@@ -118,7 +119,7 @@ impl Commands {
         row: &InboxItem,
         here: &Here,
     ) -> Result<Vec<Button>, ControlError> {
-        let mut pending = self.control.store().pending_approvals(row.workspace).await?;
+        let mut pending = self.control.store().approvals().pending_approvals(row.workspace).await?;
         pending.retain(|asked| !here.is_shared() || asked.chat == row.chat);
         let mut buttons = Vec::new();
         for asked in pending.iter().take(MOST_QUESTIONS) {

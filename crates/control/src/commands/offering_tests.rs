@@ -30,7 +30,7 @@ fn pair(label: &str, command: &str) -> (String, String) {
 async fn lists_have_buttons() {
     let world = World::new().await;
     let telegram = Telegram::new(&world).await;
-    world.store().new_chat(world.ada.workspace, "Taxes", None).await.unwrap();
+    world.store().chats().new_chat(world.ada.workspace, "Taxes", None).await.unwrap();
     let chats = offered(&telegram, "m1", "/chats").await;
     assert_eq!(chats, [pair("C2 · Taxes", "/chats C2"), pair("New chat", "/new")]);
     assert!(offered(&telegram, "m2", "/status").await.is_empty(), "nothing runs");
@@ -63,7 +63,7 @@ async fn a_group_is_offered_nothing_private() {
     telegram.club_group().await;
     world.role(&world.ada, "member").await;
     world.asked(world.ada.workspace, C1, world.ada.id, "middle").await;
-    world.store().new_chat(world.ada.workspace, "Taxes", None).await.unwrap();
+    world.store().chats().new_chat(world.ada.workspace, "Taxes", None).await.unwrap();
     for (id, text) in
         [("g1", "/chats"), ("g2", "/status"), ("g3", "/settings"), ("g4", "/approvals")]
     {
@@ -107,7 +107,7 @@ async fn a_task_is_started_and_shown() {
     let telegram = Telegram::new(&world).await;
     let said = telegram.answers("m1", "/task sort the photos\nby year").await;
     assert!(said.starts_with("T1 is started: sort the photos"), "{said}");
-    let task = world.store().tasks(world.ada.workspace, 9).await.unwrap();
+    let task = world.store().tasks().list(world.ada.workspace, 9).await.unwrap();
     let [task] = task.as_slice() else { panic!("{task:?}") };
     assert_eq!(task.instructions, "sort the photos\nby year");
     assert_eq!((task.person, task.chat), (world.ada.id, C1));
@@ -121,5 +121,5 @@ async fn a_task_is_started_and_shown() {
     world.asked(world.bob.workspace, C1, world.bob.id, "middle").await;
     let said = telegram.answers("m4", "/task T2").await;
     assert!(said.contains("there is no task T2"), "somebody else's: {said}");
-    assert_eq!(world.store().tasks(world.ada.workspace, 9).await.unwrap().len(), 1);
+    assert_eq!(world.store().tasks().list(world.ada.workspace, 9).await.unwrap().len(), 1);
 }

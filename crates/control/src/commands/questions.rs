@@ -70,7 +70,7 @@ impl Commands {
         row: &InboxItem,
         here: &Here,
     ) -> Result<ApprovalId, ControlError> {
-        let pending = self.control.store().pending_approvals(row.workspace).await?;
+        let pending = self.control.store().approvals().pending_approvals(row.workspace).await?;
         let in_chat = pending.iter().filter(|question| question.chat == row.chat);
         let (own, others): (Vec<_>, Vec<_>) =
             in_chat.partition(|question| question.user == here.by);
@@ -100,7 +100,7 @@ impl Commands {
         id: ApprovalId,
     ) -> Result<ApprovalId, ControlError> {
         if here.is_shared() {
-            let pending = self.control.store().pending_approvals(row.workspace).await?;
+            let pending = self.control.store().approvals().pending_approvals(row.workspace).await?;
             let asked_here = |question: &Approval| question.id == id && question.chat == row.chat;
             if !pending.iter().any(asked_here) {
                 let message = format!("{id} does not wait for an answer in this conversation");
@@ -116,7 +116,7 @@ impl Commands {
         row: &InboxItem,
         here: &Here,
     ) -> Result<String, ControlError> {
-        let mut pending = self.control.store().pending_approvals(row.workspace).await?;
+        let mut pending = self.control.store().approvals().pending_approvals(row.workspace).await?;
         if here.is_shared() {
             pending.retain(|question| question.chat == row.chat);
         }

@@ -83,11 +83,11 @@ impl Commands {
     pub(super) async fn here(&self, row: &InboxItem) -> Result<Here, ControlError> {
         let by = self.control.provenance().person_of(row).await?;
         let conversation = match row.conversation {
-            Some(id) => self.control.store().conversation_by_id(id).await?,
+            Some(id) => self.control.store().conversations().conversation_by_id(id).await?,
             None => None,
         };
         let surface = match &conversation {
-            Some(conversation) => self.control.store().surface_of(conversation.id).await?,
+            Some(conversation) => self.control.store().chats().surface_of(conversation.id).await?,
             None => None,
         };
         Ok(Here {
@@ -236,9 +236,10 @@ impl Commands {
     }
 
     async fn status(&self, row: &InboxItem, here: &Here) -> Result<String, ControlError> {
-        let user = self.control.store().user_of(row.workspace).await?;
-        let mut open = self.control.store().open_tasks(row.workspace).await?;
-        let mut questions = self.control.store().pending_approvals(row.workspace).await?;
+        let user = self.control.store().users().user_of(row.workspace).await?;
+        let mut open = self.control.store().tasks().open_tasks(row.workspace).await?;
+        let mut questions =
+            self.control.store().approvals().pending_approvals(row.workspace).await?;
         if here.is_shared() {
             open.retain(|task| task.chat == row.chat);
             questions.retain(|question| question.chat == row.chat);
@@ -277,7 +278,7 @@ impl Commands {
     /// The chats where something is being answered; commands answer themselves.
     async fn answering(&self, row: &InboxItem, here: &Here) -> Result<Vec<String>, ControlError> {
         let mut chats: Vec<String> = Vec::new();
-        for item in self.control.store().unanswered(row.workspace).await? {
+        for item in self.control.store().inbox().unanswered(row.workspace).await? {
             let answers = match &item.cause {
                 Cause::Message { text, .. } => parse(text).is_none(),
                 Cause::TasksEnded { .. } => true,
@@ -293,7 +294,7 @@ impl Commands {
     }
 
     async fn budget(&self, row: &InboxItem, rest: &str) -> Result<String, ControlError> {
-        let mut user = self.control.store().user_of(row.workspace).await?;
+        let mut user = self.control.store().users().user_of(row.workspace).await?;
         if !rest.is_empty() {
             // The first user runs this machine; the others ask them.
             if user.id.number() != 1 {

@@ -51,6 +51,6 @@ impl Commands {
         let user = self.control.provenance().person_of(row).await?;
         let person = self.control.people().person(user).await?;
         self.control.people().require(&Request::platform(&person, call))?;
-        Ok(self.control.store().user_by_id(user).await?.name.to_string())
+        Ok(self.control.store().users().user_by_id(user).await?.name.to_string())
     }
 }

@@ -65,7 +65,7 @@ impl Commands {
             request: text.to_owned(),
             files,
             plan_first: risky,
-            budget: self.control.store().user_of(row.workspace).await?.limits.task_budget,
+            budget: self.control.store().users().user_of(row.workspace).await?.limits.task_budget,
             hosts: None,
             secrets: None,
             marks: marks.iter().map(mark_text).collect(),
@@ -82,7 +82,7 @@ impl Commands {
         row: &InboxItem,
         here: &Here,
     ) -> Result<String, ControlError> {
-        let mut tasks = self.control.store().tasks(row.workspace, 20).await?;
+        let mut tasks = self.control.store().tasks().list(row.workspace, 20).await?;
         if here.is_shared() {
             tasks.retain(|task| task.chat == row.chat);
         }
@@ -123,7 +123,7 @@ impl Commands {
     /// Stops the answers that are being written in this chat; whether there were any.
     async fn cancel_turns_before(&self, row: &InboxItem) -> Result<bool, ControlError> {
         let mut stopped = false;
-        for earlier in self.control.store().unanswered(row.workspace).await? {
+        for earlier in self.control.store().inbox().unanswered(row.workspace).await? {
             let runs = earlier.state == InboxState::Journaled && earlier.chat == row.chat;
             if runs && earlier.id < row.id {
                 self.control.tasks().cancel_turn(&earlier)?;
@@ -142,7 +142,7 @@ impl Commands {
     ) -> Result<String, ControlError> {
         let old = self.task_here(row, here, rest, ChatCall::RetryTask).await?;
         let id = old.task().id;
-        let by = self.control.store().user_by_id(here.by).await?.name;
+        let by = self.control.store().users().user_by_id(here.by).await?.name;
         let task = self.control.tasks().retry_task(old, &row.id.to_string(), by.as_str()).await?;
         Ok(format!("{id} is tried again as {}.", task.id))
     }

@@ -85,7 +85,7 @@ impl World {
             kind: ConversationKind::Lobby,
             user: Some(self.ada.id),
         };
-        self.store().put_conversation(&new).await.unwrap()
+        self.store().conversations().put_conversation(&new).await.unwrap()
     }
 
     /// Ada writes something in a conversation; its inbox row.
@@ -105,7 +105,8 @@ impl World {
             heard_in: Some(HeardIn { conversation: place.id, origin: Some("$hello".to_owned()) }),
         };
         let most = MostOpen { in_workspace: 1_000_000, in_all: 1_000_000 };
-        let Taken::Stored(accepted) = self.store().take_message(inbound, most).await.unwrap()
+        let Taken::Stored(accepted) =
+            self.store().inbox().take_message(inbound, most).await.unwrap()
         else {
             panic!("the message was not taken");
         };
@@ -126,7 +127,7 @@ impl World {
             error: None,
         });
         let chat = (self.ada.workspace, C1);
-        let ended = self.store().end_turn(row, chat, &turn, Some(&frame)).await.unwrap();
+        let ended = self.store().outbox().end_turn(row, chat, &turn, Some(&frame)).await.unwrap();
         self.control.hub().say_stored(ended.told.unwrap());
     }
 
@@ -140,7 +141,8 @@ impl World {
         static NEXT: AtomicI64 = AtomicI64::new(0);
         let key = NEXT.fetch_add(1, Ordering::Relaxed).to_string();
         let frame = AgentFrame::Update(Update::Notice { text: text.to_owned() });
-        let told = self.store().notify((self.ada.workspace, C1), &key, &frame).await.unwrap();
+        let told =
+            self.store().outbox().notify((self.ada.workspace, C1), &key, &frame).await.unwrap();
         self.control.hub().say_stored(told.unwrap());
     }
 
@@ -156,7 +158,7 @@ impl World {
     /// Everything in a conversation is told.
     async fn told(&self, place: &Conversation) {
         until("everything is told", async || {
-            self.store().to_tell(place.id).await.unwrap().is_empty()
+            self.store().outbox().to_tell(place.id).await.unwrap().is_empty()
         })
         .await;
     }
@@ -177,7 +179,7 @@ impl World {
         let chat = (workspace, C1);
         let turn = turn(row);
         let file = (&file, &Fingerprint::of(b"content"));
-        let told = self.store().send_artifact(&id, chat, turn.as_str(), file, ("x", &id));
+        let told = self.store().outbox().send_artifact(&id, chat, turn.as_str(), file, ("x", &id));
         self.control.hub().say_stored(told.await.unwrap());
     }
 }
@@ -305,7 +307,7 @@ async fn a_question_that_was_settled_unheard_shows_it_after_a_restart() {
     let answered =
         world.control.gates().answer_approval(ada.id, ada.workspace, first, Answer::Allow, None);
     answered.await.unwrap();
-    let second = world.store().approval(second).await.unwrap();
+    let second = world.store().approvals().approval(second).await.unwrap();
     let task = world.control.tasks().task_asking(&second).await.unwrap().unwrap();
     world.control.tasks().cancel_task(&task, "ada").await.unwrap();
     let courier = world.carry(&fake, brisk());

@@ -75,7 +75,7 @@ async fn killed_again_and_again_at_arbitrary_moments_everything_is_told_once() {
         let place = world.place(&format!("!{round}")).await;
         let expected = world.fill(&place).await;
         let mut lives = 0;
-        while !world.store().to_tell(place.id).await.unwrap().is_empty() {
+        while !world.store().outbox().to_tell(place.id).await.unwrap().is_empty() {
             let courier = world.carry(&fake, brisk());
             let life = Duration::from_micros(700 * (1 + lives) + 130 * round);
             tokio::time::sleep(life).await;

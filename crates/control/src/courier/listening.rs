@@ -81,7 +81,7 @@ impl Courier {
 
     /// A question is settled: its message shows that, wherever it is.
     async fn answered(&mut self, id: ApprovalId) -> Result<(), StoreError> {
-        let approval = self.control.store().approval(id).await?;
+        let approval = self.control.store().approvals().approval(id).await?;
         let asked = asked_by(&self.control, &approval).await?;
         if let Some(place) = asked.and_then(|row| row.conversation)
             && self.is_ours(place).await?
@@ -100,7 +100,7 @@ impl Courier {
         if let Some(known) = self.turns.get(&row) {
             return Ok(known.map(|place| (row, place)));
         }
-        let origin = self.control.store().origin_of_turn(row).await?;
+        let origin = self.control.store().outbox().origin_of_turn(row).await?;
         let place = match origin.and_then(|(place, _)| place) {
             Some(place) if self.is_ours(place).await? => Some(place),
             Some(_) | None => None,
@@ -121,7 +121,7 @@ impl Courier {
         if let Some(known) = self.ours.get(&place) {
             return Ok(*known);
         }
-        let found = self.control.store().conversation_by_id(place).await?;
+        let found = self.control.store().conversations().conversation_by_id(place).await?;
         let ours = found.is_some_and(|found| found.connector == self.surface.connector());
         if self.ours.len() >= MOST_REMEMBERED {
             self.ours.clear();

@@ -30,7 +30,11 @@ async fn a_draft_is_shown_and_the_end_is_one_message() {
     assert_eq!(drafts()[1], "unfinished: The beginning goes on");
     assert!(fake.texts(place.id).is_empty(), "a draft is no message");
     let key = format!("t-m{row}/0");
-    assert_eq!(world.store().post(place.id, &key).await.unwrap(), None, "nothing is kept of it");
+    assert_eq!(
+        world.store().outbox().post(place.id, &key).await.unwrap(),
+        None,
+        "nothing is kept of it"
+    );
     world.ends(row, "The beginning goes on and ends.").await;
     world.told(&place).await;
     assert_eq!(fake.texts(place.id), ["The beginning goes on and ends."]);
@@ -126,7 +130,8 @@ impl World {
     /// Something of a chat that answers nothing.
     async fn notices_in(&self, chat: ChatId, key: &str, text: &str) {
         let frame = AgentFrame::Update(Update::Notice { text: text.to_owned() });
-        let told = self.store().notify((self.ada.workspace, chat), key, &frame).await.unwrap();
+        let told =
+            self.store().outbox().notify((self.ada.workspace, chat), key, &frame).await.unwrap();
         self.control.hub().say_stored(told.unwrap());
     }
 }
@@ -187,7 +192,7 @@ async fn buttons_are_below_the_last_part() {
     let lobby = telegram.lobby().await;
     for number in 0..12 {
         let title = format!("A chat with the number {number}");
-        world.store().new_chat(world.ada.workspace, &title, None).await.unwrap();
+        world.store().chats().new_chat(world.ada.workspace, &title, None).await.unwrap();
     }
     telegram.answers("m1", "/chats").await;
     world.told(&lobby).await;

@@ -196,10 +196,12 @@ impl Courier {
 
     async fn try_look_everywhere(&mut self) -> Result<(), StoreError> {
         let connector = self.surface.connector();
-        for conversation in self.control.store().conversations_to_tell(connector).await? {
+        for conversation in self.control.store().outbox().conversations_to_tell(connector).await? {
             self.put(conversation, Desk::look);
         }
-        for (conversation, approval) in self.control.store().questions_to_settle(connector).await? {
+        for (conversation, approval) in
+            self.control.store().outbox().questions_to_settle(connector).await?
+        {
             self.put(conversation, |desk| desk.settle(approval));
         }
         Ok(())
@@ -208,7 +210,7 @@ impl Courier {
     /// What people wait for since before the start is being worked on.
     async fn take_up_turns(&mut self) {
         let now = Instant::now();
-        match self.control.store().awaited_answers(self.surface.connector()).await {
+        match self.control.store().outbox().awaited_answers(self.surface.connector()).await {
             Ok(awaited) => {
                 for (conversation, row) in awaited {
                     self.put(conversation, |desk| desk.sign(row, now));

@@ -94,7 +94,7 @@ impl Worker {
         let conversation = self.conversation;
         let store = self.control.store();
         let posting = self.posting(telling, says).await?;
-        let before = store.begin_post(conversation, key, Some(telling.row.id)).await?;
+        let before = store.outbox().begin_post(conversation, key, Some(telling.row.id)).await?;
         if let Some(Post { external_id: Some(message), .. }) = before {
             return Ok(There { message, fresh: false });
         }
@@ -116,7 +116,7 @@ impl Worker {
             Some(_) => self.not_for_ever(key, sent)?,
             None => sent?,
         };
-        store.finish_post(conversation, key, &message).await?;
+        store.outbox().finish_post(conversation, key, &message).await?;
         self.sent.fetch_add(1, Ordering::Relaxed);
         Ok(There { message, fresh: before.is_none() })
     }
@@ -128,7 +128,7 @@ impl Worker {
         sent: &Result<String, Halt>,
     ) -> Result<(), StoreError> {
         if surely_not(sent) {
-            self.control.store().forget_post(self.conversation, key).await?;
+            self.control.store().outbox().forget_post(self.conversation, key).await?;
         }
         Ok(())
     }
@@ -139,7 +139,7 @@ impl Worker {
     async fn announce_repetition(&self, to: &Recipient, key: &str) -> Result<String, Halt> {
         let key = format!("{key}/again");
         let store = self.control.store();
-        let before = store.begin_post(self.conversation, &key, None).await?;
+        let before = store.outbox().begin_post(self.conversation, &key, None).await?;
         let said = match before.and_then(|post| post.external_id) {
             Some(said) => said,
             None => {
@@ -149,7 +149,7 @@ impl Worker {
             }
         };
         // Killed from here on, it may have been sent once more, and that is to be said then.
-        store.forget_post(self.conversation, &key).await?;
+        store.outbox().forget_post(self.conversation, &key).await?;
         Ok(said)
     }
 
@@ -174,8 +174,8 @@ impl Worker {
     async fn stays_announced(&self, key: &str, notice: &str) -> Result<(), StoreError> {
         let key = format!("{key}/again");
         let store = self.control.store();
-        store.begin_post(self.conversation, &key, None).await?;
-        store.finish_post(self.conversation, &key, notice).await
+        store.outbox().begin_post(self.conversation, &key, None).await?;
+        store.outbox().finish_post(self.conversation, &key, notice).await
     }
 
     /// What a part is for the surface. A file is opened each time it is tried.
@@ -299,10 +299,10 @@ impl Worker {
         place: &Conversation,
         why: &str,
     ) -> Result<(), StoreError> {
-        self.control.store().set_broken(self.conversation, Some(why)).await?;
+        self.control.store().conversations().set_broken(self.conversation, Some(why)).await?;
         let name = place.external_id.as_deref().unwrap_or_default();
         let entry = Entry::new(self.surface.name(), "conversation.broken", name);
-        self.control.store().audit(entry.with(why).of_workspace(place.workspace)).await?;
+        self.control.store().audit().record(entry.with(why).of_workspace(place.workspace)).await?;
         tracing::warn!(
             surface = self.surface.name(),
             connector = place.connector.number(),

@@ -23,12 +23,12 @@ pub(super) async fn asked_by(
     approval: &Approval,
 ) -> Result<Option<OutboxItem>, StoreError> {
     let Ok(turn) = format!("ask-{}", approval.id).parse::<TurnId>() else { return Ok(None) };
-    let rows = control.store().outbox_of_turn(approval.workspace, &turn).await?;
+    let rows = control.store().outbox().outbox_of_turn(approval.workspace, &turn).await?;
     Ok(rows.into_iter().next())
 }
 
 async fn known(control: &Control, id: ApprovalId) -> Result<Option<Approval>, StoreError> {
-    match control.store().approval(id).await {
+    match control.store().approvals().approval(id).await {
         Ok(approval) => Ok(Some(approval)),
         Err(StoreError::NotFound { .. }) => Ok(None),
         Err(error) => Err(error),
@@ -76,8 +76,8 @@ impl Worker {
         if was_settled && there.fresh {
             let key = settled_key(&part.key);
             let store = self.control.store();
-            store.begin_post(self.conversation, &key, Some(telling.row.id)).await?;
-            store.finish_post(self.conversation, &key, &there.message).await?;
+            store.outbox().begin_post(self.conversation, &key, Some(telling.row.id)).await?;
+            store.outbox().finish_post(self.conversation, &key, &there.message).await?;
         } else if self.is_settled(ask.approval).await? {
             self.desk.send_modify(|desk| desk.settle(ask.approval));
         }
@@ -104,10 +104,10 @@ impl Worker {
         let parts = self.with_lengths(parts).await?;
         let Some(Part { says: Says::Question(ask), .. }) = parts.last() else { return Ok(()) };
         let Some(posting) = settled(ask, &approval) else { return Ok(()) };
-        let asked = store.post(self.conversation, &question_key(row.id)).await?;
+        let asked = store.outbox().post(self.conversation, &question_key(row.id)).await?;
         let Some(message) = asked.and_then(|post| post.external_id) else { return Ok(()) };
         let key = settled_key(&question_key(row.id));
-        let before = store.begin_post(self.conversation, &key, Some(row.id)).await?;
+        let before = store.outbox().begin_post(self.conversation, &key, Some(row.id)).await?;
         if before.is_some_and(|edit| edit.external_id.is_some()) {
             return Ok(());
         }
@@ -119,6 +119,6 @@ impl Worker {
             }
             Err(halt) => return Err(halt),
         }
-        Ok(store.finish_post(self.conversation, &key, &message).await?)
+        Ok(store.outbox().finish_post(self.conversation, &key, &message).await?)
     }
 }

@@ -162,7 +162,7 @@ impl Worker {
 
     /// The message of a turn, and what the surface wanted to know again of it.
     async fn asked_by(&self, row: i64) -> Result<(InboxItem, Option<String>), Halt> {
-        let of = self.control.store().inbox_item(row).await?;
+        let of = self.control.store().inbox().inbox_item(row).await?;
         let of = of.ok_or_else(|| Halt::Refused("its message is gone".to_owned()))?;
         Ok((of, self.origin_of(row).await?))
     }
@@ -268,7 +268,7 @@ impl Worker {
         posting: &Posting,
     ) -> Result<(String, bool), Halt> {
         let store = self.control.store();
-        let before = store.begin_post(self.conversation, key, None).await?;
+        let before = store.outbox().begin_post(self.conversation, key, None).await?;
         match &before {
             Some(Post { outbox_id: Some(_), .. }) => {
                 return Err(Halt::Refused("its end is being told".to_owned()));
@@ -284,7 +284,7 @@ impl Worker {
             self.take_back(key, &sent).await?;
         }
         let message = sent?;
-        store.finish_post(self.conversation, key, &message).await?;
+        store.outbox().finish_post(self.conversation, key, &message).await?;
         Ok((message, before.is_none()))
     }
 }

@@ -19,7 +19,7 @@ impl Worker {
     /// Tells everything that is to be told here.
     pub(super) async fn tell_rows(&self, place: &Conversation) -> Result<(), Halt> {
         loop {
-            let rows = self.control.store().to_tell(self.conversation).await?;
+            let rows = self.control.store().outbox().to_tell(self.conversation).await?;
             if rows.is_empty() {
                 return Ok(());
             }
@@ -28,7 +28,7 @@ impl Worker {
                     return Err(Halt::Stopped);
                 }
                 // Those after the first may have waited for long.
-                if !self.control.store().is_to_tell(self.conversation, row.id).await? {
+                if !self.control.store().outbox().is_to_tell(self.conversation, row.id).await? {
                     continue;
                 }
                 self.tell_row(place, &row).await?;
@@ -58,7 +58,7 @@ impl Worker {
                 }
             }
         }
-        Ok(self.control.store().mark_delivered(&[row.id]).await?)
+        Ok(self.control.store().outbox().mark_delivered(&[row.id]).await?)
     }
 
     /// The messages of a row, as things are now.
@@ -88,7 +88,7 @@ impl Worker {
     async fn take_back_rest(&self, row: &OutboxItem, parts: &mut Vec<Part>) -> Result<(), Halt> {
         loop {
             let key = render::answer_key(&row.turn, parts.len());
-            if self.control.store().post(self.conversation, &key).await?.is_none() {
+            if self.control.store().outbox().post(self.conversation, &key).await?.is_none() {
                 return Ok(());
             }
             parts.push(match parts.len() {
@@ -103,7 +103,7 @@ impl Worker {
         let (AgentFrame::End(_), Some(turn)) = (&row.frame, turn_row(&row.turn)) else {
             return Ok(None);
         };
-        let message = self.control.store().inbox_item(turn).await?;
+        let message = self.control.store().inbox().inbox_item(turn).await?;
         let is_command = |item: &InboxItem| match &item.cause {
             Cause::Message { text, .. } => commands::parse(text).is_some(),
             Cause::TasksEnded { .. } | Cause::Clear => false,
@@ -134,7 +134,7 @@ impl Worker {
         if shown || place.kind != ConversationKind::Lobby {
             return Ok(None);
         }
-        Ok(match self.control.store().chat(workspace, chat).await {
+        Ok(match self.control.store().chats().chat(workspace, chat).await {
             Ok(found) => Some(Heading::of(chat, &found.title)),
             Err(StoreError::NotFound { .. }) => Some(Heading::of(chat, "")),
             Err(error) => return Err(error.into()),
@@ -157,13 +157,13 @@ impl Worker {
         let end_key = format!("{}/end", part.key);
         // That it was shown unfinished is kept under the key of the edit, before the post says of which row
         // it is: afterwards that could not be told from a post that never was unfinished.
-        let edit = match store.post(here, &part.key).await? {
+        let edit = match store.outbox().post(here, &part.key).await? {
             None => None,
             Some(shown) if shown.outbox_id.is_none() => {
-                store.begin_post(here, &end_key, Some(telling.row.id)).await?;
-                store.post(here, &end_key).await?
+                store.outbox().begin_post(here, &end_key, Some(telling.row.id)).await?;
+                store.outbox().post(here, &end_key).await?
             }
-            Some(_) => store.post(here, &end_key).await?,
+            Some(_) => store.outbox().post(here, &end_key).await?,
         };
         let Some(edit) = edit else {
             return self.post_once(telling, &part.key, &part.says).await.map(drop);
@@ -188,7 +188,7 @@ impl Worker {
             }
             Err(halt) => return Err(halt),
         };
-        Ok(store.finish_post(here, &end_key, &message).await?)
+        Ok(store.outbox().finish_post(here, &end_key, &message).await?)
     }
 
     /// Says that something can't be shown, in the place of what is left of a row.
@@ -234,7 +234,7 @@ impl Worker {
     }
 
     pub(super) async fn origin_of(&self, turn: i64) -> Result<Option<String>, Halt> {
-        let found = self.control.store().origin_of_turn(turn).await?;
+        let found = self.control.store().outbox().origin_of_turn(turn).await?;
         Ok(found.and_then(|(place, origin)| origin.filter(|_| place == Some(self.conversation))))
     }
 
@@ -243,7 +243,7 @@ impl Worker {
         task: Option<cloister_protocol::TaskId>,
     ) -> Result<Option<i64>, Halt> {
         let Some(task) = task else { return Ok(None) };
-        match self.control.store().task(task).await {
+        match self.control.store().tasks().task(task).await {
             Ok(task) => Ok(turn_row(&task.turn)),
             Err(StoreError::NotFound { .. }) => Ok(None),
             Err(error) => Err(error.into()),

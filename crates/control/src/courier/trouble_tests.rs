@@ -102,14 +102,15 @@ async fn a_conversation_that_is_gone_gets_what_it_is_owed_when_it_is_back() {
     world.answered(&place, "two").await;
     let courier = world.carry(&fake, brisk());
     until("it is known to be gone", async || {
-        let now = world.store().conversation_by_id(place.id).await.unwrap().unwrap();
+        let now =
+            world.store().conversations().conversation_by_id(place.id).await.unwrap().unwrap();
         now.broken.as_deref() == Some("she left")
     })
     .await;
     let calls = fake.seen().calls;
     tokio::time::sleep(brisk().look_every * 3).await;
     assert_eq!(fake.seen().calls, calls, "it is not tried any more");
-    let audited = world.store().audit_tail(10).await.unwrap();
+    let audited = world.store().audit().audit_tail(10).await.unwrap();
     assert!(audited.iter().any(|entry| entry.action == "conversation.broken"), "{audited:?}");
     fake.all_well();
     world.place("!gone").await;
@@ -158,13 +159,13 @@ async fn a_conversation_that_is_not_made_yet_is_told_when_it_is() {
         kind: ConversationKind::Room,
         user: Some(world.ada.id),
     };
-    let wanted = world.store().put_conversation(&new).await.unwrap();
+    let wanted = world.store().conversations().put_conversation(&new).await.unwrap();
     let courier = world.carry(&fake, brisk());
     world.answered(&wanted, "welcome").await;
     tokio::time::sleep(brisk().look_every * 2).await;
     assert_eq!(fake.seen().calls, 0);
     new.external_id = Some("!made".to_owned());
-    world.store().put_conversation(&new).await.unwrap();
+    world.store().conversations().put_conversation(&new).await.unwrap();
     world.told(&wanted).await;
     assert_eq!(fake.texts(wanted.id), ["welcome"]);
     courier.stopped().await;
@@ -181,19 +182,19 @@ async fn what_is_taken_back_is_not_told() {
         kind: ConversationKind::Shared,
         user: None,
     };
-    let place = world.store().put_conversation(&new).await.unwrap();
-    world.store().set_admin_hub(place.connector, Some(&place), "root").await.unwrap();
-    let hub = world.store().admin_hubs().await.unwrap().remove(0);
+    let place = world.store().conversations().put_conversation(&new).await.unwrap();
+    world.store().outbox().set_admin_hub(place.connector, Some(&place), "root").await.unwrap();
+    let hub = world.store().outbox().admin_hubs().await.unwrap().remove(0);
     for number in 0..10 {
         let key = format!("stop-{number}");
-        world.store().tell_hub(&hub, &key, "stopped").await.unwrap().unwrap();
+        world.store().outbox().tell_hub(&hub, &key, "stopped").await.unwrap().unwrap();
     }
     let fake = Arc::new(Fake::new(world.connector.id).slow(Duration::from_millis(200)));
     let courier = world.carry(&fake, brisk());
     until("the first is told", async || !fake.texts(place.id).is_empty()).await;
-    world.store().set_admin_hub(place.connector, None, "root").await.unwrap();
+    world.store().outbox().set_admin_hub(place.connector, None, "root").await.unwrap();
     until("nothing is to be told", async || {
-        world.store().to_tell(place.id).await.unwrap().is_empty()
+        world.store().outbox().to_tell(place.id).await.unwrap().is_empty()
     })
     .await;
     courier.stopped().await;

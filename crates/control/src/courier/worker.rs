@@ -216,7 +216,7 @@ impl Worker {
 
     /// The conversation, if something can be sent there.
     async fn place(&self) -> Option<Conversation> {
-        match self.control.store().conversation_by_id(self.conversation).await {
+        match self.control.store().conversations().conversation_by_id(self.conversation).await {
             Ok(place) => {
                 place.filter(|place| place.external_id.is_some() && place.broken.is_none())
             }

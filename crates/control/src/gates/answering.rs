@@ -28,7 +28,7 @@ impl Gates {
         answer: Answer,
         digest: Option<&str>,
     ) -> Result<Approval, ControlError> {
-        let answer = match self.control.store().approval(id).await {
+        let answer = match self.control.store().approvals().approval(id).await {
             Ok(approval) if approval.workspace == workspace => answer.plainly(&approval.offered),
             Ok(_) | Err(StoreError::NotFound { .. }) => answer,
             Err(error) => return Err(error.into()),
@@ -45,8 +45,8 @@ impl Gates {
         answer: Answer,
         digest: Option<&str>,
     ) -> Result<Approval, ControlError> {
-        let name = self.control.store().user_by_id(by).await?.name;
-        let known = match self.control.store().approval(id).await {
+        let name = self.control.store().users().user_by_id(by).await?.name;
+        let known = match self.control.store().approvals().approval(id).await {
             Ok(approval) if approval.workspace == workspace => Some(approval),
             Ok(_) | Err(StoreError::NotFound { .. }) => None,
             Err(error) => return Err(error.into()),
@@ -67,7 +67,7 @@ impl Gates {
             Tally::Allowed(narrowest) => Standing::Allowed(narrowest),
             Tally::Denied { stop: _ } => Standing::Denied,
         };
-        match self.control.store().answer(&given, settle).await? {
+        match self.control.store().inbox().answer(&given, settle).await? {
             Answered::Refused(refused) => Err(not_taken(id, refused)),
             Answered::Taken { approval, standing } => {
                 self.after_answer(&given, &approval, standing).await?;
@@ -92,7 +92,7 @@ impl Gates {
             Outcome::Ask { reason, .. } | Outcome::Deny { reason } => reason,
         };
         let entry = Entry::new(name, "approval.refused", approval.id).with(&reason);
-        self.control.store().audit(entry.of_workspace(approval.workspace)).await?;
+        self.control.store().audit().record(entry.of_workspace(approval.workspace)).await?;
         let message = format!("you may not answer {}: {reason}", approval.id);
         Err(ControlError::refused(ErrorCode::Forbidden, message))
     }
@@ -145,7 +145,7 @@ impl Gates {
 
     /// Ends a task that somebody wants stopped, if a crash came between the answer and its end.
     pub(crate) async fn end_if_stopped(&self, task: &Task) -> Result<bool, ControlError> {
-        let asked = self.control.store().approvals_of(task.id).await?;
+        let asked = self.control.store().approvals().approvals_of(task.id).await?;
         let Some(by) = asked.iter().find(|approval| approval.stops_the_task()) else {
             return Ok(false);
         };
@@ -159,7 +159,7 @@ impl Gates {
 
     /// What people have answered, for an executor that starts again.
     pub(crate) async fn notes_for(&self, task: &Task) -> Result<Vec<String>, ControlError> {
-        let asked = self.control.store().approvals_of(task.id).await?;
+        let asked = self.control.store().approvals().approvals_of(task.id).await?;
         // Calls that waited are made again by themselves, or have their refusal in the ledger.
         let requests: Vec<&Approval> = asked
             .iter()
@@ -169,8 +169,12 @@ impl Gates {
         if requests.is_empty() {
             return Ok(Vec::new());
         }
-        let grants =
-            self.control.store().live_grants(task.person, task.workspace, Some(task.id)).await?;
+        let grants = self
+            .control
+            .store()
+            .approvals()
+            .live_grants(task.person, task.workspace, Some(task.id))
+            .await?;
         let left = |id| grants.iter().any(|grant| grant.approval == id);
         let note = |approval: &&Approval| {
             let said = match approval.state {
@@ -188,7 +192,7 @@ impl Gates {
 
     /// What is remembered of people's answers in a workspace.
     pub async fn grants(&self, workspace: WorkspaceId) -> Result<Vec<GrantView>, ControlError> {
-        let grants = self.control.store().grants(workspace).await?;
+        let grants = self.control.store().approvals().grants(workspace).await?;
         Ok(grants.into_iter().map(grant_view).collect())
     }
 
@@ -199,8 +203,8 @@ impl Gates {
         id: u32,
         by: UserId,
     ) -> Result<(), ControlError> {
-        let name = self.control.store().user_by_id(by).await?.name;
-        Ok(self.control.store().revoke_grant(workspace, id, name.as_str()).await?)
+        let name = self.control.store().users().user_by_id(by).await?.name;
+        Ok(self.control.store().approvals().revoke_grant(workspace, id, name.as_str()).await?)
     }
 }
 

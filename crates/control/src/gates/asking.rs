@@ -123,8 +123,12 @@ impl Gates {
         let mut grants = Vec::new();
         if let Decision::Ask(_) = decision {
             let asker = &wanted.effect.asker;
-            grants =
-                self.control.store().live_grants(asker.user, asker.workspace, asker.task).await?;
+            grants = self
+                .control
+                .store()
+                .approvals()
+                .live_grants(asker.user, asker.workspace, asker.task)
+                .await?;
             let known: Vec<Grant> = grants.iter().filter_map(as_policy).collect();
             decision = gate::decide(&wanted.effect, &known, &verdict, &wanted.flow);
         }
@@ -207,7 +211,7 @@ impl Gates {
 
     /// Stores a question and tells it, if it is a new one.
     pub(super) async fn ask_people(&self, new: NewApproval) -> Result<Approval, ControlError> {
-        let asked = self.control.store().ask(new).await?;
+        let asked = self.control.store().approvals().ask(new).await?;
         if let Some(told) = asked.told {
             self.control.hub().say_stored(told);
         }

@@ -114,8 +114,8 @@ impl Provenance {
     }
 
     async fn load(&self, id: TaskId) -> Result<Live, ControlError> {
-        let task = self.control.store().task(id).await?;
-        let content = self.control.store().task_content(id).await?;
+        let task = self.control.store().tasks().task(id).await?;
+        let content = self.control.store().approvals().task_content(id).await?;
         let mut seen = Seen::default();
         for link in &content.links {
             seen.link(link);
@@ -126,10 +126,11 @@ impl Provenance {
         let plans = self.approved_plans(&task).await?;
         let mut asked = self.own_words(&task).await?;
         plans.iter().for_each(|plan| asked.add(plan));
-        let plan_pending = task.plan_first && !self.control.store().has_allowed_plan(id).await?;
+        let plan_pending =
+            task.plan_first && !self.control.store().approvals().has_allowed_plan(id).await?;
         let context = TaskContext::resume(task.person, labels(&content.marks), asked, seen);
-        let top = self.control.store().top_task(id).await?;
-        let known = self.control.store().hosts_found(id).await?.into_iter();
+        let top = self.control.store().approvals().top_task(id).await?;
+        let known = self.control.store().approvals().hosts_found(id).await?.into_iter();
         let found = known.filter_map(|FoundHost { host, addresses, shown }| {
             Some((host.parse().ok()?, Found { addresses, shown }))
         });
@@ -142,7 +143,7 @@ impl Provenance {
         let mut plans = Vec::new();
         let mut next = Some(task.id);
         while let Some(id) = next {
-            let asked = self.control.store().approvals_of(id).await?;
+            let asked = self.control.store().approvals().approvals_of(id).await?;
             let approved = asked.into_iter().filter(|approval| {
                 approval.kind == ApprovalKind::Plan && approval.state == ApprovalState::Allowed
             });
@@ -150,7 +151,7 @@ impl Provenance {
             next = if id == task.id {
                 task.parent
             } else {
-                self.control.store().task(id).await?.parent
+                self.control.store().tasks().task(id).await?.parent
             };
         }
         Ok(plans)
@@ -175,9 +176,12 @@ impl Provenance {
         person: UserId,
         up_to: i64,
     ) -> Result<Vec<String>, ControlError> {
-        let name = self.control.store().user_by_id(person).await?.name;
+        let name = self.control.store().users().user_by_id(person).await?.name;
         let store = self.control.store();
-        let words = store.own_words(workspace, chat, up_to, name.as_str(), OWN_MESSAGES).await?;
+        let words = store
+            .approvals()
+            .own_words(workspace, chat, up_to, name.as_str(), OWN_MESSAGES)
+            .await?;
         // A command is for the control plane, and asks the agent for nothing.
         Ok(words.into_iter().filter(|text| crate::commands::parse(text).is_none()).collect())
     }
@@ -188,7 +192,7 @@ impl Provenance {
             return Ok(known.clone());
         }
         let before = self.control.inner.gates.marked.load(Ordering::SeqCst);
-        let content = self.control.store().chat_content(workspace, chat).await?;
+        let content = self.control.store().approvals().chat_content(workspace, chat).await?;
         let files = labels(&content.files);
         let mut chats = lock(&self.control.inner.gates.chats);
         // A mark that came meanwhile found nothing here to be added to.
@@ -207,7 +211,8 @@ impl Provenance {
         row: &InboxItem,
         person: UserId,
     ) -> Result<TaskContext, ControlError> {
-        let content = self.control.store().chat_content(row.workspace, row.chat).await?;
+        let content =
+            self.control.store().approvals().chat_content(row.workspace, row.chat).await?;
         let words: Labels = self.heard_in(row).await?.into_iter().collect();
         let all = words.join(&labels(&content.files)).join(&labels(&content.history));
         let mut asked = Asked::default();
@@ -222,7 +227,7 @@ impl Provenance {
     /// on whom the turn works for.
     pub(crate) async fn heard_in(&self, row: &InboxItem) -> Result<Vec<Mark>, ControlError> {
         let mut marks = self.words_of(row).await?;
-        for from in self.control.store().authors_in(row.workspace, row.chat).await? {
+        for from in self.control.store().approvals().authors_in(row.workspace, row.chat).await? {
             let mark = self.author(&from).await?;
             if !marks.contains(&mark) {
                 marks.push(mark);
@@ -242,7 +247,7 @@ impl Provenance {
     /// The person of this name, if there still is one.
     async fn user_named(&self, name: &str) -> Result<Option<UserId>, ControlError> {
         let Ok(name) = name.parse() else { return Ok(None) };
-        match self.control.store().user(&name).await {
+        match self.control.store().users().user(&name).await {
             Ok(user) => Ok(Some(user.id)),
             Err(StoreError::NotFound { .. }) => Ok(None),
             Err(error) => Err(error.into()),
@@ -268,14 +273,14 @@ impl Provenance {
         let author = match &row.cause {
             Cause::Message { from, .. } => self.user_named(from).await?,
             Cause::TasksEnded { reports } => match reports.first() {
-                Some(report) => Some(self.control.store().task(report.task).await?.person),
+                Some(report) => Some(self.control.store().tasks().task(report.task).await?.person),
                 None => None,
             },
             Cause::Clear => None,
         };
         match author {
             Some(person) => Ok(person),
-            None => Ok(self.control.store().user_of(row.workspace).await?.id),
+            None => Ok(self.control.store().users().user_of(row.workspace).await?.id),
         }
     }
 
@@ -318,7 +323,7 @@ impl Provenance {
             return Ok(());
         }
         let marks = labels(&new.marks);
-        self.control.store().record_content(task, new).await?;
+        self.control.store().approvals().record_content(task, new).await?;
         self.chat_files_marked(live.task.workspace, live.task.chat, &marks);
         take_in(&mut live.context, &content.source, &text);
         Ok(())
@@ -339,7 +344,7 @@ impl Provenance {
         let addresses: Vec<IpAddr> =
             addresses.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
         let found = FoundHost { host: host.to_string(), addresses: addresses.clone(), shown };
-        self.control.store().host_found(live.task.id, &found).await?;
+        self.control.store().approvals().host_found(live.task.id, &found).await?;
         live.found.insert(host.clone(), Found { addresses, shown });
         Ok(())
     }
@@ -350,7 +355,7 @@ impl Provenance {
         let lost = async {
             let mut guard = self.live(task).await?;
             guard.get()?.found.remove(&host);
-            self.control.store().host_lost(task, host.as_str()).await?;
+            self.control.store().approvals().host_lost(task, host.as_str()).await?;
             Ok::<_, ControlError>(())
         };
         if let Err(error) = lost.await {
@@ -367,7 +372,11 @@ impl Provenance {
         entry: Entry,
     ) -> Result<(), ControlError> {
         let mark = Mark::file(name);
-        self.control.store().mark_chat_files(workspace, chat, &mark_text(&mark), entry).await?;
+        self.control
+            .store()
+            .approvals()
+            .mark_chat_files(workspace, chat, &mark_text(&mark), entry)
+            .await?;
         self.chat_files_marked(workspace, chat, &Labels::of(mark));
         Ok(())
     }
@@ -390,7 +399,7 @@ impl Provenance {
         if marks.is_empty() {
             return Ok(());
         }
-        self.control.store().mark_workspace(workspace, &marks).await?;
+        self.control.store().approvals().mark_workspace(workspace, &marks).await?;
         let mut chats = lock(&self.control.inner.gates.chats);
         self.control.inner.gates.marked.fetch_add(1, Ordering::SeqCst);
         chats.retain(|(of, _), _| *of != workspace);

@@ -106,7 +106,7 @@ impl Gates {
                 Judged::Denied { reason } => {
                     let entry = Entry::of_cell(prepared.task.workspace, "gate.deny", id);
                     let detail = format!("{}: {reason}", wanted.effect.title());
-                    self.control.store().audit(entry.with(detail)).await?;
+                    self.control.store().audit().record(entry.with(detail)).await?;
                     return Ok(Look::Denied(reason));
                 }
                 Judged::Asked(approval) => seen.asked.push(*approval),
@@ -133,7 +133,8 @@ impl Gates {
         let host = &outward.to.host;
         let mut all = prepared.secrets();
         if prepared.bits > 0 {
-            let used = self.control.store().chosen_bits(prepared.top, host.as_str()).await?;
+            let used =
+                self.control.store().approvals().chosen_bits(prepared.top, host.as_str()).await?;
             if used.saturating_add(prepared.bits) > FREE_BITS {
                 all.push(prepared.choosing(used));
             }
@@ -147,15 +148,19 @@ impl Gates {
         let Prepared { top, request, bits, found, host, asks, .. } = prepared;
         let place = host.as_str();
         let counted = seen.choosing.is_none() && bits > 0;
-        if counted && !self.control.store().choose(top, place, bits, FREE_BITS).await? {
+        if counted && !self.control.store().approvals().choose(top, place, bits, FREE_BITS).await? {
             return Ok(Look::Again);
         }
-        if let Err(GrantEnded) = self.control.store().pass(seen.passing).await? {
+        if let Err(GrantEnded) = self.control.store().approvals().pass(seen.passing).await? {
             return Ok(Look::Again);
         }
         if let Some(Choosing::Once) = seen.choosing {
-            self.control.store().choose_anew(top, place).await?;
-            self.control.store().choose(top, place, bits.min(FREE_BITS), FREE_BITS).await?;
+            self.control.store().approvals().choose_anew(top, place).await?;
+            self.control
+                .store()
+                .approvals()
+                .choose(top, place, bits.min(FREE_BITS), FREE_BITS)
+                .await?;
         }
         let addresses = found.filter(|_| asks || seen.by_grant).map(|(addresses, _)| addresses);
         Ok(Look::Go(Box::new(Clearance::new(request, addresses))))
@@ -163,7 +168,9 @@ impl Gates {
 
     async fn any_pending(&self, asked: &[Approval]) -> Result<bool, ControlError> {
         for approval in asked {
-            if self.control.store().approval(approval.id).await?.state == ApprovalState::Pending {
+            if self.control.store().approvals().approval(approval.id).await?.state
+                == ApprovalState::Pending
+            {
                 return Ok(true);
             }
         }

@@ -147,11 +147,11 @@ impl Gates {
             Judged::Pass(passed) => {
                 let entry = pass_entry(proposer.workspace, proposer.task, &wanted.effect, &passed);
                 if let Err(GrantEnded) =
-                    self.control.store().pass(passed.into_passing(vec![entry])).await?
+                    self.control.store().approvals().pass(passed.into_passing(vec![entry])).await?
                 {
                     return Ok(Proposed::Refused(GrantEnded.to_string()));
                 }
-                let author = self.control.store().user_by_id(proposer.person).await?.name;
+                let author = self.control.store().users().user_by_id(proposer.person).await?.name;
                 let path = kept.path.clone();
                 self.write_kept(proposer.workspace, kept, author.to_string()).await?;
                 Ok(Proposed::Kept { path })
@@ -176,7 +176,7 @@ impl Gates {
         let now = self.current_text(approval.workspace, &path)?;
         let done = now.as_deref() == Some(kept.text.as_str());
         if !done && now.as_deref().map(sha256_hex) != kept.before {
-            self.control.store().proposal_applied(approval.id).await?;
+            self.control.store().approvals().proposal_applied(approval.id).await?;
             let message = format!("{}: {} has changed since it was asked", approval.id, kept.path);
             let fix = "it was left as it is; let the agent propose the change again";
             return Err(ControlError::with_fix(ErrorCode::Conflict, message, fix));
@@ -185,12 +185,12 @@ impl Gates {
             let by: Vec<&str> = approval.answers.iter().map(|given| given.by.as_str()).collect();
             self.write_kept(approval.workspace, kept, by.join(" and ")).await?;
         }
-        Ok(self.control.store().proposal_applied(approval.id).await?)
+        Ok(self.control.store().approvals().proposal_applied(approval.id).await?)
     }
 
     /// Writes what was allowed just before a stop.
     pub(crate) async fn apply_allowed_proposals(&self) -> Result<(), ControlError> {
-        for approval in self.control.store().unapplied_proposals().await? {
+        for approval in self.control.store().approvals().unapplied_proposals().await? {
             if let Err(error) = self.apply_proposal(&approval).await {
                 tracing::warn!(approval = %approval.id, error = error.chain(), "an allowed change could not be made");
             }

@@ -19,11 +19,11 @@ impl Gates {
     /// agent, and those of others as far as the policies let them.
     pub async fn approvals_for(&self, user: UserId) -> Result<Vec<Approval>, ControlError> {
         let person = self.control.people().person(user).await?;
-        let own = self.control.store().user_by_id(user).await?.workspace;
+        let own = self.control.store().users().user_by_id(user).await?.workspace;
         let pending = if answers_for_others(&person, own) {
-            self.control.store().pending_everywhere(MOST).await?
+            self.control.store().approvals().pending_everywhere(MOST).await?
         } else {
-            self.control.store().pending_approvals(own).await?
+            self.control.store().approvals().pending_approvals(own).await?
         };
         let mut waiting = Vec::new();
         let mut places = HashMap::new();

@@ -70,7 +70,7 @@ impl Inbox {
         if let Err(too_much) =
             self.control.inner.limiter.message(Knock { surface, workspace, urgent })
         {
-            return match self.control.store().stored_before(surface, &external_id).await? {
+            return match self.control.store().inbox().stored_before(surface, &external_id).await? {
                 Some(item) => self.again(surface, &item).await,
                 None => {
                     self.control.metrics().refused(surface, too_much.reason);
@@ -95,7 +95,8 @@ impl Inbox {
         let on_surface = inbound.heard_in.is_some();
         let command = matches!(&inbound.cause, Cause::Message { text, .. } if commands::parse(text).is_some());
         let again = command.then(|| inbound.clone());
-        let mut taken = self.control.store().take_message(inbound, self.most_open(urgent)).await?;
+        let mut taken =
+            self.control.store().inbox().take_message(inbound, self.most_open(urgent)).await?;
         if let (Taken::Archived, Some(command)) = (&taken, again) {
             taken = Taken::Stored(self.take_command(command).await?);
         }
@@ -125,16 +126,18 @@ impl Inbox {
             let entry = Entry::new(from, "message.in", command.chat)
                 .with(format!("a command by {} in an archived chat", command.source))
                 .of_workspace(command.workspace);
-            self.control.store().audit(entry).await?;
+            self.control.store().audit().record(entry).await?;
         }
-        Ok(self.control.store().accept(command).await?)
+        Ok(self.control.store().inbox().accept(command).await?)
     }
 
     /// What the inbox knows a message by. A lobby may show another chat when the same message comes again, so
     /// there it is known by the conversation.
     async fn known_as(&self, message: &IncomingMessage) -> Result<String, ControlError> {
         let lobby = match &message.heard_in {
-            Some(heard) => self.control.store().conversation_by_id(heard.conversation).await?,
+            Some(heard) => {
+                self.control.store().conversations().conversation_by_id(heard.conversation).await?
+            }
             None => None,
         };
         let lobby = lobby.filter(|found| found.kind == ConversationKind::Lobby);
@@ -164,12 +167,12 @@ impl Inbox {
     ) -> Result<Option<InboxItem>, ControlError> {
         if conversation.kind == ConversationKind::Lobby {
             let key = known_in_lobby(conversation, id);
-            if let Some(item) = self.control.store().stored_before(surface, &key).await? {
+            if let Some(item) = self.control.store().inbox().stored_before(surface, &key).await? {
                 return Ok(Some(item));
             }
         }
         let key = known_in_chat(workspace, chat, id);
-        Ok(self.control.store().stored_before(surface, &key).await?)
+        Ok(self.control.store().inbox().stored_before(surface, &key).await?)
     }
 
     /// The receipt of a message that was stored before.
@@ -226,7 +229,7 @@ impl Inbox {
         chat: ChatId,
         key: &str,
     ) -> Result<(), ControlError> {
-        self.control.store().chat(workspace, chat).await?;
+        self.control.store().chats().chat(workspace, chat).await?;
         let inbound = Inbound {
             source: "clear".to_owned(),
             external_id: format!("{workspace}:{chat}:{key}"),
@@ -235,7 +238,7 @@ impl Inbox {
             cause: Cause::Clear,
             heard_in: None,
         };
-        self.control.store().accept(inbound).await?;
+        self.control.store().inbox().accept(inbound).await?;
         self.control.cells().poke((workspace, chat), Poke::Inbox);
         Ok(())
     }

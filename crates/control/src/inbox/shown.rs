@@ -25,7 +25,7 @@ impl Inbox {
         self.control.inner.shown.rows().insert(row);
         let control = self.control.clone();
         self.control.inner.crew.go("noting-deliveries", async move {
-            if let Err(error) = control.store().mark_shown(row).await {
+            if let Err(error) = control.store().outbox().mark_shown(row).await {
                 tracing::error!(error = with_causes(&error), "a delivery could not be noted");
             }
             control.inner.shown.rows().remove(&row);
@@ -40,7 +40,7 @@ impl Inbox {
     ) -> Result<Vec<OutboxItem>, ControlError> {
         // Looked at before and after: what is noted meanwhile may have been read as it was.
         let mut noted = self.control.inner.shown.rows().clone();
-        let mut rows = self.control.store().undelivered(workspace, chat).await?;
+        let mut rows = self.control.store().outbox().undelivered(workspace, chat).await?;
         noted.extend(self.control.inner.shown.rows().iter());
         rows.retain(|row| !noted.contains(&row.id));
         Ok(rows)

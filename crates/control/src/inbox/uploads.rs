@@ -55,7 +55,7 @@ impl Inbox {
             self.control.metrics().refused("upload", too_much.reason);
             ControlError::from(too_much)
         })?;
-        self.control.store().chat(workspace, chat).await?;
+        self.control.store().chats().chat(workspace, chat).await?;
         self.control.cells().prepare_workspace(workspace, vec![chat]).await?;
         let tree = self
             .control
@@ -66,7 +66,7 @@ impl Inbox {
         if room == 0 {
             return Err(over_quota());
         }
-        let by = self.control.store().user_by_id(by).await?.name.to_string();
+        let by = self.control.store().users().user_by_id(by).await?.name.to_string();
         let begins = Entry::new(&by, "file.upload", chat).with(format!("begins: {name}"));
         self.control
             .provenance()
@@ -110,10 +110,10 @@ impl Inbox {
         id: &str,
     ) -> Result<Download, ControlError> {
         let download = self.artifact(workspace, id).await?;
-        let by = self.control.store().user_by_id(by).await?.name;
+        let by = self.control.store().users().user_by_id(by).await?.name;
         let detail = format!("{}: {} bytes", download.name, download.size);
         let entry = Entry::new(by, "file.download", id).with(detail);
-        self.control.store().audit(entry.of_workspace(workspace)).await?;
+        self.control.store().audit().record(entry.of_workspace(workspace)).await?;
         Ok(download)
     }
 
@@ -123,7 +123,7 @@ impl Inbox {
         workspace: WorkspaceId,
         id: &str,
     ) -> Result<Download, ControlError> {
-        let artifact = self.control.store().artifact(workspace, id).await?;
+        let artifact = self.control.store().outbox().artifact(workspace, id).await?;
         let file = std::fs::File::open(self.control.layout().objects().join(&artifact.id))
             .map_err(ControlError::io("a sent file could not be opened"))?;
         Ok(Download {
@@ -160,7 +160,7 @@ impl Upload {
             .await
             .map_err(|join| ControlError::io(failed)(std::io::Error::other(join)))??;
         let Kept { control, tree, workspace, path, entry, attachment } = kept;
-        if let Err(error) = control.store().audit(entry.of_workspace(workspace)).await {
+        if let Err(error) = control.store().audit().record(entry.of_workspace(workspace)).await {
             if let Err(error) = tree.remove(&path) {
                 tracing::warn!(
                     error = with_causes(&error),

@@ -44,7 +44,7 @@ impl Models {
             value: SecretValue::from(key.to_owned()),
             by: by.to_owned(),
         };
-        self.control.store().set_secret(self.control.keys(), new).await?;
+        self.control.store().secrets().set_secret(self.control.keys(), new).await?;
         Ok(())
     }
 
@@ -53,6 +53,7 @@ impl Models {
         match self
             .control
             .store()
+            .secrets()
             .remove_secret(Owner::Platform, &key_secret(name)?, "operator")
             .await
         {
@@ -102,13 +103,14 @@ impl Models {
             return Ok(false);
         }
         let own = KeyRef::Sealed(name.to_owned());
-        let models = self.control.store().models().await?;
+        let models = self.control.store().models().all().await?;
         let address = models.iter().find(|model| model.key == own);
         let address = address.map_or(NOWHERE, |model| &model.base_url);
         self.seal_key(name, key, address, "the start, from a plain file").await?;
         let opened = self
             .control
             .store()
+            .secrets()
             .open_secret(self.control.keys(), Owner::Platform, &key_secret(name)?)
             .await?;
         if opened.value.expose() == key.as_bytes() {

@@ -22,7 +22,7 @@ async fn plain_keys_are_sealed_and_removed() {
     let open = async || {
         let name = key_secret("old.key").unwrap();
         let store = world.control.store();
-        store.open_secret(world.control.keys(), Owner::Platform, &name).await
+        store.secrets().open_secret(world.control.keys(), Owner::Platform, &name).await
     };
     assert_eq!(open().await.unwrap().value.expose(), KEY.as_bytes());
     let database = std::fs::read(world.control.layout().database()).unwrap();

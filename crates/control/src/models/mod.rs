@@ -38,8 +38,14 @@ impl Models {
     ) -> Result<Connected, ControlError> {
         let base_url = base_url(&new.base_url)?;
         check(&new)?;
-        let there =
-            self.control.store().models().await?.into_iter().find(|model| model.name == new.name);
+        let there = self
+            .control
+            .store()
+            .models()
+            .all()
+            .await?
+            .into_iter()
+            .find(|model| model.name == new.name);
         if there.is_some() && !new.replace {
             let there = StoreError::Exists { what: "model", name: new.name };
             return Err(ControlError::with_fix(
@@ -87,9 +93,9 @@ impl Models {
             self.keep_key(&model.name, key, &model.base_url).await?;
         }
         if replace {
-            self.control.store().replace_model(model).await?;
+            self.control.store().models().replace_model(model).await?;
         } else {
-            self.control.store().add_model(model).await?;
+            self.control.store().models().add_model(model).await?;
         }
         if model.key != KeyRef::Sealed(model.name.clone()) {
             self.forget_key(&model.name).await?;
@@ -101,11 +107,11 @@ impl Models {
     /// does not: a model that fails must not turn into a script unnoticed.
     pub async fn prefer_model(&self, name: &str) -> Result<(), ControlError> {
         for level in Level::ALL {
-            let chain = self.control.store().chain(level).await?;
+            let chain = self.control.store().models().chain(level).await?;
             let others = chain.into_iter().map(|model| model.name);
             let others = others.filter(|other| other != name && other != DEMO);
             let chain: Vec<String> = std::iter::once(name.to_owned()).chain(others).collect();
-            self.control.store().set_chain(level, &chain).await?;
+            self.control.store().models().set_chain(level, &chain).await?;
         }
         Ok(())
     }
@@ -113,7 +119,7 @@ impl Models {
     /// Whether the scripted demo model may answer people.
     pub async fn uses_demo_model(&self) -> Result<bool, ControlError> {
         for level in Level::ALL {
-            if self.control.store().chain(level).await?.iter().any(Model::is_demo) {
+            if self.control.store().models().chain(level).await?.iter().any(Model::is_demo) {
                 return Ok(true);
             }
         }
@@ -124,7 +130,7 @@ impl Models {
     pub async fn model_view(&self, model: Model) -> Result<ModelView, ControlError> {
         let mut levels = Vec::new();
         for level in Level::ALL {
-            let chain = self.control.store().chain(level).await?;
+            let chain = self.control.store().models().chain(level).await?;
             if chain.iter().any(|other| other.name == model.name) {
                 levels.push(level.to_string());
             }

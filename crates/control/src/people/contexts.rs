@@ -25,8 +25,8 @@ impl Contexts {
         workspace: WorkspaceId,
         chat: ChatId,
     ) -> Result<ContextLists, ControlError> {
-        let contexts = self.control.store().contexts(workspace).await?;
-        let inner = self.control.store().context_of_chat(workspace, chat).await?;
+        let contexts = self.control.store().chats().contexts(workspace).await?;
+        let inner = self.control.store().chats().context_of_chat(workspace, chat).await?;
         Ok(effective(&contexts, inner.as_deref().unwrap_or(OUTERMOST)))
     }
 
@@ -36,7 +36,7 @@ impl Contexts {
         workspace: WorkspaceId,
         name: &str,
     ) -> Result<ContextLists, ControlError> {
-        Ok(effective(&self.control.store().contexts(workspace).await?, name))
+        Ok(effective(&self.control.store().chats().contexts(workspace).await?, name))
     }
 
     /// What the agent is told in a chat beyond what it is always told: the prompts of its context and of
@@ -46,11 +46,11 @@ impl Contexts {
         workspace: WorkspaceId,
         chat: ChatId,
     ) -> Result<String, ControlError> {
-        let contexts = self.control.store().contexts(workspace).await?;
+        let contexts = self.control.store().chats().contexts(workspace).await?;
         if contexts.is_empty() {
             return Ok(String::new());
         }
-        let inner = self.control.store().context_of_chat(workspace, chat).await?;
+        let inner = self.control.store().chats().context_of_chat(workspace, chat).await?;
         let around = around(&contexts, inner.as_deref().unwrap_or(OUTERMOST)).unwrap_or_default();
         let prompts = around.iter().rev().map(|context| context.prompt.trim());
         let prompts: Vec<&str> = prompts.filter(|prompt| !prompt.is_empty()).collect();
@@ -76,7 +76,7 @@ impl Contexts {
         by: &str,
     ) -> Result<Context, ControlError> {
         check_name(name)?;
-        let contexts = self.control.store().contexts(workspace).await?;
+        let contexts = self.control.store().chats().contexts(workspace).await?;
         let before = contexts.iter().find(|context| context.name == name).cloned();
         if change.new && before.is_some() {
             let message = format!("there is a context {name} already");
@@ -100,7 +100,7 @@ impl Contexts {
             );
             return Err(ControlError::refused(ErrorCode::BadRequest, message));
         }
-        let put = self.control.store().put_context(&changed, by).await?;
+        let put = self.control.store().chats().put_context(&changed, by).await?;
         if let Some(was) = was.filter(|was| put.conversation.as_ref() != Some(was)) {
             self.disconnect((workspace, name), &was).await?;
         }
@@ -113,14 +113,14 @@ impl Contexts {
         name: &str,
         by: &str,
     ) -> Result<(), ControlError> {
-        let contexts = self.control.store().contexts(workspace).await?;
+        let contexts = self.control.store().chats().contexts(workspace).await?;
         if let Some(inner) = contexts.iter().find(|context| context.inherits == name) {
             let message = format!("the context {} is inside of {name}", inner.name);
             let fix = format!("remove {} first, or put it elsewhere with --inherits", inner.name);
             return Err(ControlError::with_fix(ErrorCode::Conflict, message, fix));
         }
         let removed = contexts.into_iter().find(|context| context.name == name);
-        self.control.store().remove_context(workspace, name, by).await?;
+        self.control.store().chats().remove_context(workspace, name, by).await?;
         if let Some(was) = removed.and_then(|context| context.conversation) {
             self.disconnect((workspace, name), &was).await?;
         }

@@ -68,7 +68,7 @@ impl People {
         );
         let new = NewApproval {
             workspace: user.workspace,
-            chat: self.control.store().last_chat(user.workspace).await?,
+            chat: self.control.store().users().last_chat(user.workspace).await?,
             task: None,
             user: user.id,
             kind: ApprovalKind::Proposal,
@@ -88,7 +88,7 @@ impl People {
             raise: None,
             park: false,
         };
-        let asked = self.control.store().ask(new).await?;
+        let asked = self.control.store().approvals().ask(new).await?;
         if let Some(told) = asked.told {
             self.control.hub().say_stored(told);
         }
@@ -105,22 +105,22 @@ impl People {
     }
 
     async fn link_allowed(&self, approval: &Approval, to_link: ToLink) -> Result<(), ControlError> {
-        let user = self.control.store().user_of(approval.workspace).await?;
+        let user = self.control.store().users().user_of(approval.workspace).await?;
         let ToLink { link_surface, link_id, link_name, by } = to_link;
         let account = super::account(&link_surface, &link_id, &link_name)?;
         let said: Vec<&str> = approval.answers.iter().map(|given| given.by.as_str()).collect();
         let by = format!("{by}, allowed by {}", said.join(" and "));
         let linked = self.link_identity(&user, &account, &by).await;
-        self.control.store().proposal_applied(approval.id).await?;
+        self.control.store().approvals().proposal_applied(approval.id).await?;
         linked
     }
 
     /// Tells a person who has accounts elsewhere that a browser was logged in as them.
     pub async fn tell_of_login(&self, user: &User) -> Result<(), ControlError> {
-        if self.control.store().identities_of(user.id).await?.is_empty() {
+        if self.control.store().users().identities_of(user.id).await?.is_empty() {
             return Ok(());
         }
-        let chat = self.control.store().last_chat(user.workspace).await?;
+        let chat = self.control.store().users().last_chat(user.workspace).await?;
         let text = format!(
             "A browser was logged in as you, by a login link. If that was not you, tell whoever runs this: \
              `cloister user logout {}` ends it.",
@@ -140,7 +140,7 @@ impl People {
         if by.user == user.id {
             return Ok(());
         }
-        let chat = self.control.store().last_chat(user.workspace).await?;
+        let chat = self.control.store().users().last_chat(user.workspace).await?;
         let text = format!(
             "{} {what}. If you did not want this, tell whoever runs this: `cloister user show {}` lists your accounts, \
              and `cloister user unlink` and `cloister user logout` end them.",
@@ -160,7 +160,7 @@ impl People {
         if by.user == user.id || user.kind == AccountKind::Community {
             return Ok(());
         }
-        let chat = self.control.store().last_chat(user.workspace).await?;
+        let chat = self.control.store().users().last_chat(user.workspace).await?;
         let text = format!("{} {what}. If you did not want this, tell whoever runs this.", by.name);
         let key = format!("loss-{}-{}", self.control.store().clock.now_ms(), hex_digest(what));
         self.control.notices().tell_once(user.workspace, chat, &key, text).await

@@ -10,7 +10,7 @@ async fn asked(world: &World, user: &User, by: Linker<'_>) -> Approval {
     let code = world.control.people().begin_pairing("discord", "666", "Ada").await.unwrap();
     let linked = world.control.people().answer_pairing(&code, user, None, by).await.unwrap();
     let Linking::Asked(id) = linked else { panic!("{linked:?}") };
-    world.control.store().approval(id).await.unwrap()
+    world.control.store().approvals().approval(id).await.unwrap()
 }
 
 /// Issue 13, point 10: an admin enters the code of an account of their own for somebody who is here. That person is
@@ -22,7 +22,7 @@ async fn an_account_is_linked_when_its_person_says_so() {
     let admin = Assignment { role: Role::Admin, scope: Scope::Platform };
     world.control.people().give_role(&bob, &admin, quietly(&bob)).await.unwrap();
     let by = Linker { user: bob.id, name: "bob", sure: false };
-    let known = world.control.store().identities_of(ada.id).await.unwrap();
+    let known = world.control.store().users().identities_of(ada.id).await.unwrap();
     assert!(!known.is_empty(), "ada is here");
     let store = world.control.store();
     for (answer, linked) in [(Answer::Deny, 0), (Answer::Allow, 1)] {
@@ -39,13 +39,13 @@ async fn an_account_is_linked_when_its_person_says_so() {
                 .await
         };
         assert!(give(bob.id, Answer::Allow).await.is_err(), "the admin answers for her");
-        assert_eq!(store.identities_of(ada.id).await.unwrap(), known);
+        assert_eq!(store.users().identities_of(ada.id).await.unwrap(), known);
         give(ada.id, answer).await.unwrap();
-        let now = store.identities_of(ada.id).await.unwrap();
+        let now = store.users().identities_of(ada.id).await.unwrap();
         assert_eq!(now.len(), known.len() + linked);
-        assert!(store.pending_approvals(ada.workspace).await.unwrap().is_empty());
+        assert!(store.approvals().pending_approvals(ada.workspace).await.unwrap().is_empty());
     }
-    let linked = store.identity("discord", "666").await.unwrap().unwrap();
+    let linked = store.users().identity("discord", "666").await.unwrap().unwrap();
     assert_eq!((linked.user, linked.linked_by.as_str()), (ada.id, "bob, allowed by ada"));
 }
 
@@ -58,7 +58,7 @@ async fn what_was_allowed_before_a_stop_is_linked_after_it() {
     let question = asked(&world, &ada, by).await;
     assert_eq!(question.state, ApprovalState::Pending);
     world.control.gates().apply_allowed_proposals().await.unwrap();
-    assert!(world.control.store().identity("discord", "666").await.unwrap().is_none());
+    assert!(world.control.store().users().identity("discord", "666").await.unwrap().is_none());
     let given = world.control.gates().answer_approval(
         ada.id,
         ada.workspace,
@@ -68,7 +68,7 @@ async fn what_was_allowed_before_a_stop_is_linked_after_it() {
     );
     given.await.unwrap();
     world.control.gates().apply_allowed_proposals().await.unwrap();
-    assert!(world.control.store().identity("discord", "666").await.unwrap().is_some());
+    assert!(world.control.store().users().identity("discord", "666").await.unwrap().is_some());
 }
 
 /// An overlord needs nobody's word, and the person is told where they were before; who links their own is not.
@@ -77,8 +77,9 @@ async fn an_overlord_links_and_the_person_is_told() {
     let world = World::new().await;
     let ada = world.ada.clone();
     let told = async || {
-        let chat = world.control.store().last_chat(ada.workspace).await.unwrap();
-        let rows = world.control.store().outbox_after(ada.workspace, chat, 0).await.unwrap();
+        let chat = world.control.store().users().last_chat(ada.workspace).await.unwrap();
+        let rows =
+            world.control.store().outbox().outbox_after(ada.workspace, chat, 0).await.unwrap();
         rows.iter().filter(|row| format!("{:?}", row.frame).contains("linked the account")).count()
     };
     let new = account("discord", "777", "Ada").unwrap();
@@ -99,20 +100,20 @@ async fn people_are_told_who_reads_what_they_write() {
     let world = World::new().await;
     let store = world.control.store();
     let told = async |user: &User| {
-        let chat = store.last_chat(user.workspace).await.unwrap();
-        let rows = store.outbox_after(user.workspace, chat, 0).await.unwrap();
+        let chat = store.users().last_chat(user.workspace).await.unwrap();
+        let rows = store.outbox().outbox_after(user.workspace, chat, 0).await.unwrap();
         rows.iter().filter(|row| format!("{:?}", row.frame).contains("spy.example:8443")).count()
     };
     let mut model = cloister_store::models::Model::demo();
     model.name = "spy".to_owned();
     model.base_url = "https://spy.example:8443/v1".to_owned();
     let before = world.control.people().readers().await.unwrap();
-    store.add_model(&model).await.unwrap();
+    store.models().add_model(&model).await.unwrap();
     world.control.people().tell_of_readers(world.bob.id, &before).await.unwrap();
     assert_eq!(told(&world.ada).await, 0, "no chain has it");
     for level in cloister_protocol::Level::ALL {
         let before = world.control.people().readers().await.unwrap();
-        store.set_chain(level, &["spy".to_owned()]).await.unwrap();
+        store.models().set_chain(level, &["spy".to_owned()]).await.unwrap();
         world.control.people().tell_of_readers(world.bob.id, &before).await.unwrap();
     }
     assert_eq!((told(&world.ada).await, told(&world.bob).await), (1, 0));

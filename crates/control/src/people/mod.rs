@@ -49,7 +49,7 @@ part! {
 impl People {
     /// A user with every role they hold. A role that can't be read is held by nobody.
     pub async fn person(&self, user: UserId) -> Result<Person, ControlError> {
-        let held = self.control.store().roles_of(user).await?;
+        let held = self.control.store().users().roles_of(user).await?;
         let roles = held.into_iter().filter_map(|held| {
             let text = format!("{}@{}", held.role, held.scope);
             let assignment: Result<Assignment, _> = text.parse();
@@ -63,7 +63,7 @@ impl People {
 
     /// Where a workspace is, and whose.
     pub async fn place(&self, workspace: WorkspaceId) -> Result<Place, ControlError> {
-        let account = self.control.store().user_of(workspace).await?;
+        let account = self.control.store().users().user_of(workspace).await?;
         Ok(Place::workspace(workspace, ownership(&account)))
     }
 
@@ -74,16 +74,16 @@ impl People {
         chat: ChatId,
     ) -> Result<Place, ControlError> {
         let place = self.place(workspace).await?;
-        let context = self.control.store().context_of_chat(workspace, chat).await?;
+        let context = self.control.store().chats().context_of_chat(workspace, chat).await?;
         Ok(Place { context, chat: Some(chat), ..place })
     }
 
     /// A workspace by its id or by the name of whose it is.
     pub async fn find_workspace(&self, text: &str) -> Result<Option<User>, ControlError> {
         let found = if let Ok(id) = text.parse::<WorkspaceId>() {
-            self.control.store().user_of(id).await
+            self.control.store().users().user_of(id).await
         } else if let Ok(name) = text.parse::<UserName>() {
-            self.control.store().user(&name).await
+            self.control.store().users().user(&name).await
         } else {
             return Ok(None);
         };
@@ -126,7 +126,7 @@ impl People {
         workspace: WorkspaceId,
         chat: ChatId,
     ) -> Result<(), ControlError> {
-        let user = self.control.store().user(from).await?.id;
+        let user = self.control.store().users().user(from).await?.id;
         self.require_in_chat(user, ChatCall::SendMessage, workspace, chat).await
     }
 
@@ -143,15 +143,19 @@ impl People {
 
     /// Makes the account and workspace of a community. Someone must be there to run it.
     pub async fn add_community(&self, name: &UserName, by: &str) -> Result<User, ControlError> {
-        if self.control.store().users().await?.is_empty() {
+        if self.control.store().users().all().await?.is_empty() {
             let message = "a community needs somebody who runs it";
             let fix = "`cloister user add NAME` adds a user first";
             return Err(ControlError::with_fix(ErrorCode::Conflict, message, fix));
         }
         let limits = self.control.users().limits();
-        let account =
-            self.control.store().add_account(name, AccountKind::Community, limits, by).await?;
-        self.control.store().ensure_first_chat(account.workspace).await?;
+        let account = self
+            .control
+            .store()
+            .users()
+            .add_account(name, AccountKind::Community, limits, by)
+            .await?;
+        self.control.store().chats().ensure_first_chat(account.workspace).await?;
         Ok(account)
     }
 
@@ -163,7 +167,7 @@ impl People {
         by: &str,
     ) -> Result<(), ControlError> {
         require_person(user)?;
-        self.control.store().link_identity(account, user.id, by).await?;
+        self.control.store().users().link_identity(account, user.id, by).await?;
         self.access().changed();
         Ok(())
     }
@@ -176,7 +180,7 @@ impl People {
         by: &str,
     ) -> Result<(), ControlError> {
         let Account { surface, external_id, .. } = account;
-        self.control.store().unlink_identity(user.id, surface, external_id, by).await?;
+        self.control.store().users().unlink_identity(user.id, surface, external_id, by).await?;
         self.access().changed();
         self.control.surfaces().chats_changed();
         Ok(())
@@ -184,14 +188,14 @@ impl People {
 
     /// Ends a session, and the sockets it holds open.
     pub async fn end_session(&self, hash: &str) -> Result<(), ControlError> {
-        self.control.store().end_session(hash).await?;
+        self.control.store().users().end_session(hash).await?;
         self.access().changed();
         Ok(())
     }
 
     /// Ends every session of a user, and voids their login links.
     pub async fn end_sessions(&self, user: UserId, by: &str) -> Result<u64, ControlError> {
-        let ended = self.control.store().end_sessions(user, by).await?;
+        let ended = self.control.store().users().end_sessions(user, by).await?;
         self.access().changed();
         Ok(ended)
     }

@@ -33,14 +33,14 @@ impl People {
             Ok(user) => user,
             Err(refused) => {
                 if refused.code() == ErrorCode::Forbidden {
-                    self.control.store().named_by_others(conversation.id, &title).await?;
+                    self.control.store().chats().named_by_others(conversation.id, &title).await?;
                     self.control.surfaces().chats_changed();
                 }
                 return Err(refused);
             }
         };
-        let name = self.control.store().user_by_id(user).await?.name;
-        self.control.store().rename_from(conversation.id, &title, name.as_str()).await?;
+        let name = self.control.store().users().user_by_id(user).await?.name;
+        self.control.store().chats().rename_from(conversation.id, &title, name.as_str()).await?;
         self.control.surfaces().chats_changed();
         Ok(())
     }
@@ -51,8 +51,9 @@ impl People {
         conversation: &Conversation,
         account: &str,
     ) -> Result<UserId, ControlError> {
-        let surface = self.control.store().surface_of(conversation.id).await?.unwrap_or_default();
-        let identity = self.control.store().identity(&surface, account).await?;
+        let surface =
+            self.control.store().chats().surface_of(conversation.id).await?.unwrap_or_default();
+        let identity = self.control.store().users().identity(&surface, account).await?;
         let theirs = |user| match conversation.kind {
             ConversationKind::Shared => true,
             ConversationKind::Room | ConversationKind::Lobby => conversation.user == Some(user),

@@ -10,7 +10,7 @@ const IN_GROUP: Heard<'_> = Heard::Thread { of: GROUP, id: "-100200/7", title: "
 
 impl World {
     async fn title(&self, of: &Conversation) -> String {
-        self.store().chat(of.workspace, of.chat).await.unwrap().title
+        self.store().chats().chat(of.workspace, of.chat).await.unwrap().title
     }
 
     async fn refused(&self, of: &Conversation, by: Option<&str>) {
@@ -39,7 +39,7 @@ async fn a_topic_of_ones_own_is_named_by_its_person_alone() {
     world.control.people().unlink_identity(&world.ada, &account, "root").await.unwrap();
     world.refused(&topic, by).await;
     assert_eq!(world.title(&topic).await, "Taxes2026");
-    let entries = world.store().audit_tail(50).await.unwrap();
+    let entries = world.store().audit().audit_tail(50).await.unwrap();
     let renamed: Vec<_> = entries.iter().filter(|entry| entry.action == "chat.rename").collect();
     assert!(renamed.len() == 1 && format!("{renamed:?}").contains("ada"), "{renamed:?}");
 }
@@ -55,7 +55,15 @@ async fn a_communitys_chat_is_named_by_who_may_rename_it() {
     let topic = telegram.speaker(ADA_THERE, IN_GROUP).await.conversation;
     world.role(&world.bob, "viewer").await;
     let shown = async || {
-        world.store().conversation_by_id(topic.id).await.unwrap().unwrap().shown_title.unwrap()
+        world
+            .store()
+            .conversations()
+            .conversation_by_id(topic.id)
+            .await
+            .unwrap()
+            .unwrap()
+            .shown_title
+            .unwrap()
     };
     world.refused(&topic, None).await;
     assert_eq!(shown().await, "Reading list", "nobody knows whom: it is left");

@@ -66,7 +66,7 @@ impl People {
         let code = new_code().map_err(ControlError::io("no code could be made"))?;
         let life = i64::try_from(LIFE.as_millis()).unwrap_or(i64::MAX);
         let expires_at = self.control.store().clock.now_ms().saturating_add(life);
-        self.control.store().add_pairing(&code_hash(&code), &account, expires_at).await?;
+        self.control.store().users().add_pairing(&code_hash(&code), &account, expires_at).await?;
         self.control.admin_hubs().tell_hubs_of_pairing(&account).await;
         Ok(spelled(&code))
     }
@@ -74,7 +74,7 @@ impl People {
     /// Whose code this is, for who is to decide about it.
     pub async fn pairing(&self, typed: &str, by: (UserId, &str)) -> Result<Pairing, ControlError> {
         let code = self.guess(typed, by.0)?;
-        match self.control.store().pairing(&code_hash(&code)).await? {
+        match self.control.store().users().pairing(&code_hash(&code)).await? {
             Some(pairing) => {
                 self.right(by.0);
                 Ok(pairing)
@@ -106,7 +106,13 @@ impl People {
             concerned: &concerned,
         });
         let hash = code_hash(&code);
-        match self.control.store().redeem_pairing(&hash, user.id, role, (by.name, by.sure)).await? {
+        match self
+            .control
+            .store()
+            .users()
+            .redeem_pairing(&hash, user.id, role, (by.name, by.sure))
+            .await?
+        {
             Redeemed::Linked { pairing, newcomer, told } => {
                 self.right(by.user);
                 self.access().changed();
@@ -126,7 +132,7 @@ impl People {
             Redeemed::MustAsk(pairing) => {
                 self.right(by.user);
                 let asked = self.ask_to_link(user, &pairing.account, by.name).await?;
-                self.control.store().drop_pairing(&hash).await?;
+                self.control.store().users().drop_pairing(&hash).await?;
                 Ok(Linking::Asked(asked))
             }
             Redeemed::Wrong => Err(self.wrong(by.name).await),
@@ -170,7 +176,7 @@ impl People {
     /// it may be a code with a slip in it.
     async fn wrong(&self, by: &str) -> ControlError {
         let entry = Entry::new(by, "pairing.wrong", "code");
-        if let Err(error) = self.control.store().audit(entry).await {
+        if let Err(error) = self.control.store().audit().record(entry).await {
             tracing::error!(
                 error = with_causes(&error),
                 "a wrong pairing code could not be recorded"

@@ -31,7 +31,7 @@ impl People {
     pub async fn readers(&self) -> Result<Readers, ControlError> {
         let mut readers = BTreeSet::new();
         for level in Level::ALL {
-            for model in self.control.store().chain(level).await? {
+            for model in self.control.store().models().chain(level).await? {
                 readers.insert((model.model.clone(), host(&model.base_url).to_owned()));
             }
         }
@@ -50,12 +50,12 @@ impl People {
             before.named()
         );
         let key = format!("readers-{}", self.control.store().clock.now_ms());
-        for user in self.control.store().users().await? {
+        for user in self.control.store().users().all().await? {
             let told = user.kind == AccountKind::Community || user.id != by;
-            if !told || self.control.store().is_newcomer(user.id).await? {
+            if !told || self.control.store().users().is_newcomer(user.id).await? {
                 continue;
             }
-            let chat = self.control.store().last_chat(user.workspace).await?;
+            let chat = self.control.store().users().last_chat(user.workspace).await?;
             self.control.notices().tell_once(user.workspace, chat, &key, text.clone()).await?;
         }
         Ok(())

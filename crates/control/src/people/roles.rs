@@ -47,8 +47,12 @@ impl People {
         super::require_person(user)?;
         let concerned = self.concerned(Change::Give, user, assignment, by).await?;
         let (role, scope) = (assignment.role.as_str(), assignment.scope.to_string());
-        let given =
-            self.control.store().give_role(user.id, (role, &scope), by.name, &concerned).await?;
+        let given = self
+            .control
+            .store()
+            .users()
+            .give_role(user.id, (role, &scope), by.name, &concerned)
+            .await?;
         self.access().changed();
         let new = given.is_some();
         self.tell_concerned(given.unwrap_or_default());
@@ -64,7 +68,13 @@ impl People {
     ) -> Result<(), ControlError> {
         let concerned = self.concerned(Change::Take, user, assignment, by).await?;
         let (role, scope) = (assignment.role.as_str(), assignment.scope.to_string());
-        match self.control.store().take_role(user.id, (role, &scope), by.name, &concerned).await? {
+        match self
+            .control
+            .store()
+            .users()
+            .take_role(user.id, (role, &scope), by.name, &concerned)
+            .await?
+        {
             TakenRole::Taken(told) => {
                 self.access().changed();
                 self.tell_concerned(told);
@@ -95,19 +105,22 @@ impl People {
     ) -> Result<Vec<Concerned>, ControlError> {
         let mut concerned = Vec::new();
         let is_person = user.kind == AccountKind::Person;
-        if is_person && user.id != by.user && !self.control.store().is_newcomer(user.id).await? {
+        if is_person
+            && user.id != by.user
+            && !self.control.store().users().is_newcomer(user.id).await?
+        {
             concerned.push(self.concern(user, to_holder(change, user, assignment, by)).await?);
         }
         let owner = self.owner_of(&assignment.scope).await?;
         if let Some(owner) = owner.filter(|owner| *owner != by.user && *owner != user.id) {
-            let owner = self.control.store().user_by_id(owner).await?;
+            let owner = self.control.store().users().user_by_id(owner).await?;
             concerned.push(self.concern(&owner, to_owner(change, user, assignment, by)).await?);
         }
         Ok(concerned)
     }
 
     async fn concern(&self, user: &User, text: String) -> Result<Concerned, ControlError> {
-        let chat = (user.workspace, self.control.store().last_chat(user.workspace).await?);
+        let chat = (user.workspace, self.control.store().users().last_chat(user.workspace).await?);
         Ok(Concerned { user: user.id, chat, text })
     }
 

@@ -5,8 +5,8 @@ use crate::test_world::World;
 
 /// Every notice of a role that somebody was told of.
 async fn told(world: &World, user: &User) -> Vec<String> {
-    let chat = world.store().last_chat(user.workspace).await.unwrap();
-    let rows = world.store().outbox_after(user.workspace, chat, 0).await.unwrap();
+    let chat = world.store().users().last_chat(user.workspace).await.unwrap();
+    let rows = world.store().outbox().outbox_after(user.workspace, chat, 0).await.unwrap();
     let frames = rows.iter().map(|row| format!("{:?}", row.frame));
     frames.filter(|frame| frame.contains("the role")).collect()
 }
@@ -58,12 +58,15 @@ async fn a_role_that_comes_with_an_account_is_told_of_to_the_owner() {
     let world = World::new().await;
     let ada = world.ada.clone();
     let new = "new".parse().unwrap();
-    let new = world.store().add_user(&new, world.ada.limits).await.unwrap();
-    world.store().ensure_first_chat(new.workspace).await.unwrap();
+    let new = world.store().users().add_user(&new, world.ada.limits).await.unwrap();
+    world.store().chats().ensure_first_chat(new.workspace).await.unwrap();
     let code = world.control.people().begin_pairing("discord", "4711", "New").await.unwrap();
     let by = crate::Linker { user: world.root.id, name: "the operator", sure: true };
     let viewer = at(&ada, "viewer");
     world.control.people().answer_pairing(&code, &new, Some(&viewer), by).await.unwrap();
     assert_eq!((told(&world, &ada).await.len(), told(&world, &new).await.len()), (1, 0));
-    assert_eq!(world.store().last_chat(new.workspace).await.unwrap(), ChatId::from_number(1));
+    assert_eq!(
+        world.store().users().last_chat(new.workspace).await.unwrap(),
+        ChatId::from_number(1)
+    );
 }

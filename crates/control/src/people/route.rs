@@ -102,7 +102,8 @@ impl Contexts {
         external_id: &str,
         heard: Heard<'_>,
     ) -> Result<Route, ControlError> {
-        let Some(identity) = self.control.store().identity(surface, external_id).await? else {
+        let Some(identity) = self.control.store().users().identity(surface, external_id).await?
+        else {
             return Ok(Route::Refused {
                 text: self.control.surfaces().refusal(surface, external_id).await?,
             });
@@ -124,12 +125,13 @@ impl Contexts {
         sender: &str,
         heard: Heard<'_>,
     ) -> Result<Located, ControlError> {
-        let Some(identity) = self.control.store().identity(surface, sender).await? else {
+        let Some(identity) = self.control.store().users().identity(surface, sender).await? else {
             return Ok(Located::Stranger {
                 tell: self.control.surfaces().refusal(surface, sender).await?,
             });
         };
-        let known = self.control.store().conversation(connector, heard.id()).await?;
+        let known =
+            self.control.store().conversations().conversation(connector, heard.id()).await?;
         let mut leads = self.leads(identity.user, (surface, heard), known.as_ref()).await?;
         if !self.is_their_own(connector, identity.user, heard).await? {
             leads = Leads::Nowhere(NOT_YOURS);
@@ -150,14 +152,15 @@ impl Contexts {
         };
         let made = before != Some(conversation.id) && conversation.user.is_some();
         if made
-            && self.control.store().identity(surface, sender).await?.map(|it| it.user) != Some(user)
+            && self.control.store().users().identity(surface, sender).await?.map(|it| it.user)
+                != Some(user)
         {
             // Unlinked in this moment: what was forgotten with the account must not come back.
-            self.control.store().forget_conversation(conversation.id).await?;
+            self.control.store().conversations().forget_conversation(conversation.id).await?;
             return Ok(Located::Stranger { tell: None });
         }
         let (workspace, chat) = (conversation.workspace, conversation.chat);
-        let name = self.control.store().user_by_id(user).await?.name;
+        let name = self.control.store().users().user_by_id(user).await?.name;
         Ok(Located::To(Box::new(Speaker { user, name, workspace, chat, conversation })))
     }
 
@@ -169,7 +172,7 @@ impl Contexts {
         heard: Heard<'_>,
     ) -> Result<bool, ControlError> {
         let Heard::OwnThread { of, .. } = heard else { return Ok(true) };
-        let around = self.control.store().conversation(connector, of).await?;
+        let around = self.control.store().conversations().conversation(connector, of).await?;
         Ok(around.is_none_or(|around| around.user == Some(user)))
     }
 
@@ -182,7 +185,7 @@ impl Contexts {
     ) -> Result<Leads, ControlError> {
         let id = heard.id().to_owned();
         let there = contexts::Conversation { surface: surface.to_owned(), id };
-        if let Some(context) = self.control.store().context_of(&there).await?
+        if let Some(context) = self.control.store().chats().context_of(&there).await?
             && self.takes(user, &context, heard, known).await?
         {
             return self.leads_to_context(user, context, heard).await;
@@ -237,7 +240,7 @@ impl Contexts {
         heard: Heard<'_>,
     ) -> Result<Leads, ControlError> {
         let around = contexts::Conversation { surface: surface.to_owned(), id: of.to_owned() };
-        let Some(context) = self.control.store().context_of(&around).await? else {
+        let Some(context) = self.control.store().chats().context_of(&around).await? else {
             return Ok(Leads::Nowhere(NOT_CONNECTED));
         };
         let (workspace, name) = (context.workspace, context.name.clone());
@@ -246,7 +249,7 @@ impl Contexts {
             nowhere => return Ok(nowhere),
         };
         if let Some(known) = known.filter(|known| known.workspace == workspace)
-            && self.control.store().context_of_chat(workspace, known.chat).await?.as_ref()
+            && self.control.store().chats().context_of_chat(workspace, known.chat).await?.as_ref()
                 == Some(&name)
         {
             return self.leads_to_chat(user, (workspace, known.chat), Some(name), heard).await;
@@ -295,11 +298,11 @@ impl Contexts {
 
     /// Into the person's own workspace.
     async fn leads_home(&self, user: UserId, heard: Heard<'_>) -> Result<Leads, ControlError> {
-        let workspace = self.control.store().user_by_id(user).await?.workspace;
+        let workspace = self.control.store().users().user_by_id(user).await?.workspace;
         let chat = ChatId::from_number(FIRST_CHAT);
         let leads = self.leads_to_chat(user, (workspace, chat), None, heard).await?;
         if matches!(leads, Leads::To(_)) {
-            self.control.store().ensure_first_chat(workspace).await?;
+            self.control.store().chats().ensure_first_chat(workspace).await?;
         }
         Ok(leads)
     }
@@ -317,7 +320,9 @@ impl Contexts {
             Some(known) if (known.workspace, known.chat) == (routed.workspace, routed.chat) => {
                 return Ok(known);
             }
-            Some(known) => self.control.store().forget_conversation(known.id).await?,
+            Some(known) => {
+                self.control.store().conversations().forget_conversation(known.id).await?
+            }
             None => {}
         }
         let (kind, user) = match self.control.people().place(routed.workspace).await?.ownership {
@@ -331,7 +336,7 @@ impl Contexts {
             kind,
             user,
         };
-        Ok(self.control.store().put_conversation(&new).await?)
+        Ok(self.control.store().conversations().put_conversation(&new).await?)
     }
 
     /// The conversation of a thread, with a chat of its own in the same place as another.
@@ -343,7 +348,7 @@ impl Contexts {
         beside: &Routed,
     ) -> Result<Conversation, ControlError> {
         if let Some(known) = known {
-            self.control.store().forget_conversation(known.id).await?;
+            self.control.store().conversations().forget_conversation(known.id).await?;
         }
         let (Heard::Thread { id, title, .. } | Heard::OwnThread { id, title, .. }) = heard else {
             return self.put_in_place(connector, heard, None, beside).await;
@@ -352,10 +357,14 @@ impl Contexts {
         let thread = Thread { connector, external_id: id, title: &title };
         let made = match &beside.context {
             Some(context) => {
-                self.control.store().put_thread(thread, (beside.workspace, context)).await?
+                self.control.store().chats().put_thread(thread, (beside.workspace, context)).await?
             }
             None => {
-                self.control.store().put_own_thread(thread, (beside.user, beside.workspace)).await?
+                self.control
+                    .store()
+                    .chats()
+                    .put_own_thread(thread, (beside.user, beside.workspace))
+                    .await?
             }
         };
         self.control.surfaces().chats_changed();
@@ -370,13 +379,13 @@ impl Contexts {
         conversation: &contexts::Conversation,
     ) -> Result<(), ControlError> {
         let store = self.control.store();
-        for thread in store.threads_of(&conversation.surface, (workspace, context)).await? {
-            store.forget_conversation(thread).await?;
+        for thread in store.chats().threads_of(&conversation.surface, (workspace, context)).await? {
+            store.conversations().forget_conversation(thread).await?;
         }
-        for connector in store.connectors(&conversation.surface).await? {
-            let known = store.conversation(connector.id, &conversation.id).await?;
+        for connector in store.conversations().connectors(&conversation.surface).await? {
+            let known = store.conversations().conversation(connector.id, &conversation.id).await?;
             if let Some(known) = known.filter(|known| known.kind == ConversationKind::Shared) {
-                store.forget_conversation(known.id).await?;
+                store.conversations().forget_conversation(known.id).await?;
             }
         }
         Ok(())

@@ -24,7 +24,7 @@ async fn a_first_contact_leads_home_and_is_remembered() {
 #[tokio::test]
 async fn a_room_leads_to_its_chat() {
     let world = World::new().await;
-    let chat = world.store().new_chat(world.ada.workspace, "Taxes", None).await.unwrap().id;
+    let chat = world.store().chats().new_chat(world.ada.workspace, "Taxes", None).await.unwrap().id;
     let room = world.room_of(&world.ada, chat, "!taxes").await;
     let speaker = world.speaker(ADA, Heard::Direct("!taxes")).await;
     assert_eq!((speaker.chat, speaker.conversation), (chat, room));
@@ -86,7 +86,7 @@ async fn a_room_that_is_disconnected_is_forgotten() {
     world.role(&world.ada, "member").await;
     let before = world.speaker(ADA, Heard::Shared(CLUB)).await;
     world.control.contexts().remove_context(world.club.workspace, "general", "root").await.unwrap();
-    let known = world.store().conversation(world.connector.id, CLUB).await.unwrap();
+    let known = world.store().conversations().conversation(world.connector.id, CLUB).await.unwrap();
     assert_eq!(known, None);
     assert!(nowhere(&world.locate(ADA, Heard::Shared(CLUB)).await));
 
@@ -107,15 +107,23 @@ async fn a_private_room_that_becomes_a_communitys_tells_nothing_private() {
     let row = world.stored((own.workspace, C1), &world.ada, "hi", Some(&own.conversation)).await;
     drop(row);
     let notice = (own.workspace, C1);
-    world.store().notify(notice, "one", &frame).await.unwrap();
+    world.store().outbox().notify(notice, "one", &frame).await.unwrap();
     world.club_room("general", CLUB).await;
     world.role(&world.ada, "member").await;
     let shared = world.speaker(ADA, Heard::Shared(CLUB)).await;
     assert_eq!(shared.workspace, world.club.workspace);
     assert_ne!(shared.conversation.id, own.conversation.id);
-    let told = world.store().to_tell(shared.conversation.id).await.unwrap();
+    let told = world.store().outbox().to_tell(shared.conversation.id).await.unwrap();
     assert!(told.is_empty(), "{told:?}");
-    assert!(world.store().conversation_by_id(own.conversation.id).await.unwrap().is_none());
+    assert!(
+        world
+            .store()
+            .conversations()
+            .conversation_by_id(own.conversation.id)
+            .await
+            .unwrap()
+            .is_none()
+    );
 }
 
 /// What somebody says to the agent alone is nobody else's: whoever connects it, to a community before a word was said
@@ -174,7 +182,7 @@ async fn strangers_are_told_once_and_not_all_of_them_at_once() {
         told += usize::from(matches!(located, Located::Stranger { tell: Some(_) }));
     }
     assert!((1..50).contains(&told), "{told} of 200 strangers were told");
-    let known = world.store().conversations(world.connector.id).await.unwrap();
+    let known = world.store().conversations().of(world.connector.id).await.unwrap();
     assert!(known.is_empty(), "a stranger leaves nothing behind: {known:?}");
 }
 
@@ -211,9 +219,11 @@ async fn an_account_that_changes_hands_leads_to_whose_it_is_now() {
     let frame = cloister_protocol::AgentFrame::Update(cloister_protocol::Update::Notice {
         text: "private".into(),
     });
-    let told = world.store().notify((hers.workspace, C1), "one", &frame).await.unwrap().unwrap();
+    let told =
+        world.store().outbox().notify((hers.workspace, C1), "one", &frame).await.unwrap().unwrap();
     assert_eq!(told.conversation, None, "Ada is told on the web");
-    let waiting = world.store().conversations_to_tell(telegram.connector.id).await.unwrap();
+    let waiting =
+        world.store().outbox().conversations_to_tell(telegram.connector.id).await.unwrap();
     assert!(waiting.is_empty(), "{waiting:?}");
 }
 
@@ -237,12 +247,13 @@ mod threads {
         assert_eq!(topic.workspace, world.club.workspace);
         assert_ne!(topic.chat, group.chat);
         assert_eq!(topic.conversation.kind, ConversationKind::Shared);
-        let context = world.store().context_of_chat(topic.workspace, topic.chat).await.unwrap();
+        let context =
+            world.store().chats().context_of_chat(topic.workspace, topic.chat).await.unwrap();
         assert_eq!(context.as_deref(), Some("group"));
-        let chat = world.store().chat(topic.workspace, topic.chat).await.unwrap();
+        let chat = world.store().chats().chat(topic.workspace, topic.chat).await.unwrap();
         assert_eq!(chat.title, "Reading list");
         assert_eq!(telegram.speaker(ADA_THERE, IN_GROUP).await, topic, "the same the next time");
-        let chats = world.store().chats(world.club.workspace).await.unwrap().len();
+        let chats = world.store().chats().of(world.club.workspace).await.unwrap().len();
         assert_eq!(chats, 3, "the first, the group's, the topic's");
     }
 
@@ -261,9 +272,9 @@ mod threads {
         let elsewhere = Heard::Thread { of: "-100999", id: "-100999/7", title: "x" };
         world.role(&world.ada, "member").await;
         assert!(nowhere(&telegram.locate(ADA_THERE, elsewhere).await), "another group");
-        let known = world.store().conversations(telegram.connector.id).await.unwrap();
+        let known = world.store().conversations().of(telegram.connector.id).await.unwrap();
         assert!(known.is_empty(), "{known:?}");
-        let chats = world.store().chats(world.club.workspace).await.unwrap().len();
+        let chats = world.store().chats().of(world.club.workspace).await.unwrap().len();
         assert_eq!(chats, 2);
     }
 
@@ -278,7 +289,8 @@ mod threads {
         let before = telegram.speaker(ADA_THERE, IN_GROUP).await;
         let club = world.club.workspace;
         world.control.contexts().remove_context(club, "group", "root").await.unwrap();
-        let known = world.store().conversation(telegram.connector.id, TOPIC).await.unwrap();
+        let known =
+            world.store().conversations().conversation(telegram.connector.id, TOPIC).await.unwrap();
         assert_eq!(known, None);
         assert!(nowhere(&telegram.locate(ADA_THERE, IN_GROUP).await));
         telegram.club_group().await;
@@ -303,7 +315,7 @@ mod threads {
         let club = world.club.workspace;
         world.control.contexts().change_context(club, "reading", change, "root").await.unwrap();
         let topic = telegram.speaker(ADA_THERE, IN_GROUP).await;
-        let context = world.store().context_of_chat(club, topic.chat).await.unwrap();
+        let context = world.store().chats().context_of_chat(club, topic.chat).await.unwrap();
         assert_eq!(context.as_deref(), Some("reading"));
     }
 
@@ -318,7 +330,7 @@ mod threads {
         assert_eq!(topic.conversation.kind, ConversationKind::Room);
         assert_eq!(topic.conversation.user, Some(world.ada.id));
         assert_eq!(telegram.speaker(ADA_THERE, OWN).await, topic);
-        let chat = world.store().chat(topic.workspace, topic.chat).await.unwrap();
+        let chat = world.store().chats().chat(topic.workspace, topic.chat).await.unwrap();
         assert_eq!(chat.title, "Taxes");
     }
 
@@ -337,8 +349,13 @@ mod threads {
             }
         }
         assert!(nowhere(&telegram.locate(ADA_THERE, shared).await), "others read along");
-        assert_eq!(world.store().chats(world.bob.workspace).await.unwrap().len(), 1);
-        let known = world.store().conversation(telegram.connector.id, "1001/6").await.unwrap();
+        assert_eq!(world.store().chats().of(world.bob.workspace).await.unwrap().len(), 1);
+        let known = world
+            .store()
+            .conversations()
+            .conversation(telegram.connector.id, "1001/6")
+            .await
+            .unwrap();
         assert_eq!(known, None);
     }
 }

@@ -219,7 +219,7 @@ impl Status {
     }
 
     async fn approval_line(&self) -> Result<StatusLine, ControlError> {
-        let value = match self.control.store().count_pending_approvals().await? {
+        let value = match self.control.store().approvals().count_pending_approvals().await? {
             0 => "nobody is asked anything".to_owned(),
             1 => "1 question waits for somebody's answer".to_owned(),
             more => format!("{more} questions wait for somebody's answer"),
@@ -289,7 +289,7 @@ impl Status {
     async fn workspaces_size(&self) -> Result<(u64, bool), ControlError> {
         let deadline = Instant::now() + MEASURE_TIME;
         let mut sum = 0_u64;
-        for user in self.control.store().users().await? {
+        for user in self.control.store().users().all().await? {
             let left = deadline.saturating_duration_since(Instant::now());
             match timeout(left, self.control.cells().measure(user.workspace)).await {
                 Ok(bytes) => sum = sum.saturating_add(bytes?),
@@ -300,7 +300,7 @@ impl Status {
     }
 
     async fn spender_lines(&self) -> Result<Vec<StatusLine>, ControlError> {
-        let spenders = self.control.store().heaviest_spenders(SPENDERS).await?;
+        let spenders = self.control.store().platform().heaviest_spenders(SPENDERS).await?;
         let lines = spenders.into_iter().map(|spend| {
             let name = spend.user.as_str();
             let value = format!("{} of {}", Dollars(spend.spent), Dollars(spend.limit));
@@ -319,7 +319,7 @@ impl Status {
         let mut names = Vec::new();
         let mut demo = false;
         for level in [Level::Coordinator, Level::Executor] {
-            let chain = self.control.store().chain(level).await?;
+            let chain = self.control.store().models().chain(level).await?;
             demo |= chain.iter().any(cloister_store::models::Model::is_demo);
             let chain: Vec<&str> = chain.iter().map(|model| model.name.as_str()).collect();
             names.push(format!("{}: {}", level.as_str(), chain.join(", ")));

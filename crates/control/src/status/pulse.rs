@@ -35,7 +35,7 @@ impl Status {
         {
             return pulse;
         }
-        let pulse = match timeout(PATIENCE, self.control.store().pulse()).await {
+        let pulse = match timeout(PATIENCE, self.control.store().platform().pulse()).await {
             Ok(Ok(pulse)) => Some(pulse),
             Ok(Err(error)) => {
                 tracing::error!(
@@ -81,17 +81,18 @@ impl Status {
 
     /// Every connector, with how it is doing; none if the database did not answer in time.
     pub(crate) async fn connector_healths(&self) -> Option<Vec<(ConnectorLoad, Option<Health>)>> {
-        let loads = match timeout(PATIENCE, self.control.store().connector_loads()).await {
-            Ok(Ok(loads)) => loads,
-            Ok(Err(error)) => {
-                tracing::error!(
-                    error = with_causes(&error),
-                    "the database could not be read for the connectors"
-                );
-                return None;
-            }
-            Err(_late) => return None,
-        };
+        let loads =
+            match timeout(PATIENCE, self.control.store().conversations().connector_loads()).await {
+                Ok(Ok(loads)) => loads,
+                Ok(Err(error)) => {
+                    tracing::error!(
+                        error = with_causes(&error),
+                        "the database could not be read for the connectors"
+                    );
+                    return None;
+                }
+                Err(_late) => return None,
+            };
         let with_health = |load: ConnectorLoad| {
             let health = self.control.surfaces().health_of(load.connector);
             (load, health)

@@ -92,7 +92,7 @@ impl Status {
 
     async fn database_reads(&self) -> Ready {
         let id = "database_reads";
-        match timeout(PATIENCE, self.control.store().check_readable()).await {
+        match timeout(PATIENCE, self.control.store().platform().check_readable()).await {
             Ok(Ok(())) => good(id, "can be read"),
             Ok(Err(error)) => {
                 tracing::error!(error = with_causes(&error), "the database can't be read");
@@ -109,7 +109,7 @@ impl Status {
 
     async fn database_writes(&self) -> Ready {
         let id = "database";
-        match timeout(PATIENCE, self.control.store().check_writable()).await {
+        match timeout(PATIENCE, self.control.store().platform().check_writable()).await {
             Ok(Ok(())) => good(id, "takes writes"),
             Ok(Err(error)) => {
                 tracing::error!(error = with_causes(&error), "the database takes no writes");

@@ -26,7 +26,7 @@ impl Status {
     }
 
     pub(crate) async fn tell_spike(&self, spike: TokenSpike) -> Result<(), ControlError> {
-        let user = self.control.store().user_by_id(spike.user).await?;
+        let user = self.control.store().users().user_by_id(spike.user).await?;
         tracing::warn!(user = %spike.user, tokens = spike.tokens, usual = spike.usual, "an agent uses far more tokens than usual");
         let much = much(&spike);
         // Once an hour: a key is told once.

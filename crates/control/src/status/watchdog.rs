@@ -19,7 +19,7 @@ const MOST_NAMED: usize = 8;
 impl Status {
     /// Who holds the database for too long, or waits for it; those who hold it first.
     pub(crate) fn held_too_long(&self) -> Vec<Hold> {
-        self.control.store().held_longer_than(TOO_LONG)
+        self.control.store().platform().held_longer_than(TOO_LONG)
     }
 
     /// Says who holds it, once each, and when it is free again.

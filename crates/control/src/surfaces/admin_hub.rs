@@ -76,7 +76,7 @@ impl AdminHubs {
         let shared = conversation.filter(|found| found.kind == ConversationKind::Shared);
         let context = match shared {
             Some(found) => {
-                self.control.store().context_of_chat(found.workspace, found.chat).await?
+                self.control.store().chats().context_of_chat(found.workspace, found.chat).await?
             }
             None => None,
         };
@@ -86,7 +86,7 @@ impl AdminHubs {
             let fix = "`cloister context add` connects one; write it there";
             return Err(ControlError::with_fix(ErrorCode::BadRequest, message, fix));
         };
-        let name = self.control.store().user_by_id(by).await?.name;
+        let name = self.control.store().users().user_by_id(by).await?.name;
         match typed.trim().to_ascii_lowercase().as_str() {
             "enable" => self.enable_hub(here, &context, name.as_str()).await,
             "disable" => self.disable_hub(here, name.as_str()).await,
@@ -112,7 +112,7 @@ impl AdminHubs {
         context: &str,
         by: &str,
     ) -> Result<String, ControlError> {
-        if !self.control.store().set_admin_hub(here.connector, Some(here), by).await? {
+        if !self.control.store().outbox().set_admin_hub(here.connector, Some(here), by).await? {
             return Ok("This is the admin hub already.".to_owned());
         }
         if let Some(hub) = self.hub_of(here.connector).await? {
@@ -133,7 +133,7 @@ impl AdminHubs {
         if !is_this {
             return Ok("This is not the admin hub.".to_owned());
         }
-        self.control.store().set_admin_hub(here.connector, None, by).await?;
+        self.control.store().outbox().set_admin_hub(here.connector, None, by).await?;
         Ok("This is no admin hub any more: nothing is told or shown here.".to_owned())
     }
 
@@ -142,16 +142,17 @@ impl AdminHubs {
         &self,
         connector: ConnectorId,
     ) -> Result<Option<AdminHub>, ControlError> {
-        let hubs = self.control.store().admin_hubs().await?;
+        let hubs = self.control.store().outbox().admin_hubs().await?;
         Ok(hubs.into_iter().find(|hub| hub.connector == connector))
     }
 
     /// The hubs that are still a context, and where something can be sent.
     async fn open_hubs(&self) -> Result<Vec<AdminHub>, ControlError> {
         let mut open = Vec::new();
-        for hub in self.control.store().admin_hubs().await? {
+        for hub in self.control.store().outbox().admin_hubs().await? {
             let place = &hub.conversation;
-            let context = self.control.store().context_of_chat(place.workspace, place.chat).await?;
+            let context =
+                self.control.store().chats().context_of_chat(place.workspace, place.chat).await?;
             if place.broken.is_none() && context.is_some() {
                 open.push(hub);
             }
@@ -242,7 +243,7 @@ impl AdminHubs {
         text: &str,
     ) -> Result<(), ControlError> {
         for hub in hubs {
-            let told = self.control.store().tell_hub(hub, key, text).await?;
+            let told = self.control.store().outbox().tell_hub(hub, key, text).await?;
             self.say_all(told);
         }
         Ok(())

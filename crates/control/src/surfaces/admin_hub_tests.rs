@@ -61,7 +61,7 @@ impl World {
             cause: Cause::TasksEnded { reports: Vec::new() },
             heard_in: Some(HeardIn { conversation: place.id, origin: None }),
         };
-        let row = self.store().accept(inbound).await.unwrap().item;
+        let row = self.store().inbox().accept(inbound).await.unwrap().item;
         self.answer_to(chat, &row, answer).await;
         row.id
     }
@@ -75,7 +75,13 @@ impl World {
             usage: Usage::default(),
             error: None,
         });
-        self.store().end_turn(row.id, chat, &turn, Some(&end)).await.unwrap().told.unwrap();
+        self.store()
+            .outbox()
+            .end_turn(row.id, chat, &turn, Some(&end))
+            .await
+            .unwrap()
+            .told
+            .unwrap();
     }
 
     async fn look(&self) {
@@ -84,7 +90,7 @@ impl World {
 
     /// The notices that wait to be told in a conversation.
     async fn shown_in(&self, place: &Conversation) -> Vec<String> {
-        let rows = self.store().to_tell(place.id).await.unwrap();
+        let rows = self.store().outbox().to_tell(place.id).await.unwrap();
         let notice = |row: OutboxItem| match row.frame {
             AgentFrame::Update(Update::Notice { text }) => Some(text),
             _ => None,
@@ -114,7 +120,7 @@ async fn a_hub_is_made_by_who_may_manage_connectors_alone() {
             assert_eq!(refused.code(), ErrorCode::Forbidden, "{user} {typed}");
         }
     }
-    assert!(world.store().admin_hubs().await.unwrap().is_empty());
+    assert!(world.store().outbox().admin_hubs().await.unwrap().is_empty());
 
     let alone = world.alone(ROOT).await;
     for nowhere in [None, Some(&alone)] {
@@ -129,15 +135,15 @@ async fn a_hub_is_made_by_who_may_manage_connectors_alone() {
     assert!(command("on").await.is_err());
     assert!(command("enable").await.unwrap().contains("admin hub of this account now"));
     assert!(command("Enable").await.unwrap().contains("already"));
-    let hubs = world.store().admin_hubs().await.unwrap();
+    let hubs = world.store().outbox().admin_hubs().await.unwrap();
     assert_eq!(hubs.len(), 1);
     assert_eq!(hubs[0].conversation.id, room.id);
     let view = world.control.surfaces().connector_view(&world.connector, Vec::new()).await.unwrap();
     assert!(view.facts.contains(&("admin hub".to_owned(), CLUB.to_owned())), "{view:?}");
     assert!(command("disable").await.unwrap().contains("no admin hub any more"));
     assert!(command("disable").await.unwrap().contains("not the admin hub"));
-    assert!(world.store().admin_hubs().await.unwrap().is_empty());
-    let entries = world.store().audit_tail(50).await.unwrap();
+    assert!(world.store().outbox().admin_hubs().await.unwrap().is_empty());
+    let entries = world.store().audit().audit_tail(50).await.unwrap();
     for action in ["admin_hub.enable", "admin_hub.disable"] {
         assert_eq!(entries.iter().filter(|entry| entry.action == action).count(), 1, "{action}");
     }
@@ -306,8 +312,8 @@ async fn what_is_too_fast_waits_and_is_not_lost() {
     for (number, text) in shown.iter().enumerate().skip(1) {
         assert!(text.contains(&format!("question {number}\n")), "{number}: {text}");
     }
-    let waiting = world.store().admin_hubs().await.unwrap().remove(0);
-    let (left, _) = world.store().exchanges(&waiting, 100).await.unwrap();
+    let waiting = world.store().outbox().admin_hubs().await.unwrap().remove(0);
+    let (left, _) = world.store().outbox().exchanges(&waiting, 100).await.unwrap();
     assert_eq!(left.len(), 40 - shown.len(), "the others wait");
 }
 

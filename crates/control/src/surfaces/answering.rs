@@ -24,12 +24,14 @@ impl Surfaces {
     /// Answers the question that a message of ours asks, as the person whose account pressed it; none if the
     /// message asks nothing. Who may not answer it is refused.
     pub async fn press(&self, pressed: Pressed<'_>) -> Result<Option<Approval>, ControlError> {
-        let told = self.control.store().told_by(pressed.conversation, pressed.message).await?;
+        let told =
+            self.control.store().outbox().told_by(pressed.conversation, pressed.message).await?;
         let Some((workspace, AgentFrame::Ask(ask))) = told.map(|row| (row.workspace, row.frame))
         else {
             return Ok(None);
         };
-        let Some(identity) = self.control.store().identity(pressed.surface, pressed.by).await?
+        let Some(identity) =
+            self.control.store().users().identity(pressed.surface, pressed.by).await?
         else {
             return Err(ControlError::refused(ErrorCode::Forbidden, "you are not known here"));
         };

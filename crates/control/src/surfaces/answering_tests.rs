@@ -11,11 +11,11 @@ const MESSAGE: &str = "$question";
 impl World {
     /// Writes down that a question was posted in a conversation, as its message.
     async fn posted(&self, conversation: &Conversation, question: ApprovalId) {
-        let rows = self.store().to_tell(conversation.id).await.unwrap();
+        let rows = self.store().outbox().to_tell(conversation.id).await.unwrap();
         let asks = |row: &&cloister_store::outbox::OutboxItem| matches!(&row.frame, AgentFrame::Ask(ask) if ask.approval == question);
         let row = rows.iter().find(asks).unwrap();
-        self.store().begin_post(conversation.id, "key", Some(row.id)).await.unwrap();
-        self.store().finish_post(conversation.id, "key", MESSAGE).await.unwrap();
+        self.store().outbox().begin_post(conversation.id, "key", Some(row.id)).await.unwrap();
+        self.store().outbox().finish_post(conversation.id, "key", MESSAGE).await.unwrap();
     }
 
     async fn presses(
@@ -92,7 +92,7 @@ async fn a_reaction_of_who_may_not_answer_changes_nothing() {
     // The same message in another conversation is another message.
     assert!(world.presses(ADA, &own, "$elsewhere").await.unwrap().is_none());
     for question in [private, middle] {
-        let state = world.store().approval(question).await.unwrap().state;
+        let state = world.store().approvals().approval(question).await.unwrap().state;
         assert_eq!(state, ApprovalState::Pending);
     }
     world.presses(ADA, &shared, MESSAGE).await.unwrap().unwrap();

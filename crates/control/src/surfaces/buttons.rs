@@ -96,7 +96,7 @@ impl Surfaces {
         }
         let user = self.presser_of(conversation).await?;
         let new = NewButtons { conversation: conversation.id, user, buttons: &kept };
-        self.control.store().keep_buttons(&new).await?;
+        self.control.store().inbox().keep_buttons(&new).await?;
         Ok(tokens)
     }
 
@@ -119,7 +119,7 @@ impl Surfaces {
         match press {
             Press::Command(command) => Ok((Kept::Command(command.clone()), COMMAND_LIVES)),
             Press::Answer { approval, answer } => {
-                let asked = self.control.store().approval(*approval).await?;
+                let asked = self.control.store().approvals().approval(*approval).await?;
                 let here = asked.workspace == conversation.workspace;
                 let shared = conversation.kind == ConversationKind::Shared;
                 // Where others read along, only what is asked there is answered there.
@@ -139,7 +139,8 @@ impl Surfaces {
         &self,
         pressed: PressedButton<'_>,
     ) -> Result<ButtonDone, ControlError> {
-        let Some(identity) = self.control.store().identity(pressed.surface, pressed.by).await?
+        let Some(identity) =
+            self.control.store().users().identity(pressed.surface, pressed.by).await?
         else {
             return Err(ControlError::refused(ErrorCode::Forbidden, "you are not known here"));
         };
@@ -176,7 +177,7 @@ impl Surfaces {
         let waits =
             matches!(&done, ButtonDone::Answered(asked) if asked.state == ApprovalState::Pending);
         if !waits {
-            self.control.store().use_button(&hash).await?;
+            self.control.store().inbox().use_button(&hash).await?;
         }
         Ok(done)
     }
@@ -187,11 +188,15 @@ impl Surfaces {
         pressed: &PressedButton<'_>,
         hash: &str,
     ) -> Result<(Conversation, KeptButton), ControlError> {
-        let known =
-            self.control.store().conversation(pressed.connector, pressed.conversation).await?;
+        let known = self
+            .control
+            .store()
+            .conversations()
+            .conversation(pressed.connector, pressed.conversation)
+            .await?;
         let Some(conversation) = known else { return Err(unknown()) };
-        let surface = self.control.store().surface_of(conversation.id).await?;
-        let button = self.control.store().button(hash).await?;
+        let surface = self.control.store().chats().surface_of(conversation.id).await?;
+        let button = self.control.store().inbox().button(hash).await?;
         match button {
             Some(button)
                 if button.conversation == conversation.id
@@ -231,7 +236,7 @@ impl Surfaces {
         let workspace = conversation.workspace;
         let answered =
             self.control.gates().answer_approval(user, workspace, approval, answer, digest).await?;
-        self.control.store().was_active(conversation.id).await?;
+        self.control.store().chats().was_active(conversation.id).await?;
         Ok(ButtonDone::Answered(Box::new(answered)))
     }
 
@@ -249,7 +254,7 @@ impl Surfaces {
             workspace: conversation.workspace,
             chat: conversation.chat,
             id: format!("button-{id}").parse()?,
-            from: self.control.store().user_by_id(user).await?.name,
+            from: self.control.store().users().user_by_id(user).await?.name,
             text: text.clone(),
             attachments: Vec::new(),
             heard_in: Some(HeardIn { conversation: conversation.id, origin: None }),

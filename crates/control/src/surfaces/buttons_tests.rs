@@ -20,12 +20,18 @@ impl Telegram<'_> {
     }
 
     async fn state(&self, approval: ApprovalId) -> ApprovalState {
-        self.world.store().approval(approval).await.unwrap().state
+        self.world.store().approvals().approval(approval).await.unwrap().state
     }
 
     /// What was handed over as messages with this text.
     async fn handed_over(&self, text: &str) -> usize {
-        let said = self.world.store().transcript(self.world.ada.workspace, C1, 100).await.unwrap();
+        let said = self
+            .world
+            .store()
+            .outbox()
+            .transcript(self.world.ada.workspace, C1, 100)
+            .await
+            .unwrap();
         said.iter().filter(|line| line.from == "ada" && line.text == text).count()
     }
 }
@@ -173,7 +179,7 @@ async fn a_guessed_or_old_token_does_nothing() {
     let buttons = [(button_hash(&old), press, world.store().clock.now_ms() - 1)];
     let user = Some(world.ada.id);
     let new = NewButtons { conversation: lobby.id, user, buttons: &buttons };
-    world.store().keep_buttons(&new).await.unwrap();
+    world.store().inbox().keep_buttons(&new).await.unwrap();
     let refused = telegram.press(ADA_THERE, ADA_THERE, &old).await.unwrap_err();
     assert!(refused.body().message.contains("too old"), "{refused}");
     assert_eq!(code(telegram.press(BOB_THERE, ADA_THERE, &old).await), ErrorCode::Forbidden);
@@ -281,9 +287,9 @@ async fn a_press_that_was_interrupted_has_one_effect() {
     first.await.unwrap();
     // Killed here: the button is not used up. The lobby shows the new chat by now.
     telegram.press(ADA_THERE, ADA_THERE, &token).await.unwrap();
-    let chats = world.store().chats(world.ada.workspace).await.unwrap();
+    let chats = world.store().chats().of(world.ada.workspace).await.unwrap();
     assert_eq!(chats.len(), 2, "{chats:?}");
-    let rows: Vec<InboxItem> = world.store().unanswered(world.ada.workspace).await.unwrap();
+    let rows: Vec<InboxItem> = world.store().inbox().unanswered(world.ada.workspace).await.unwrap();
     assert!(rows.len() <= 1, "{rows:?}");
     assert_eq!(telegram.lobby().await.chat, ChatId::from_number(2));
 }

@@ -59,7 +59,7 @@ impl Surfaces {
         kind: ChoiceKind,
         typed: &str,
     ) -> Result<Vec<Choice>, ControlError> {
-        let Some(identity) = self.control.store().identity(by_surface, by).await? else {
+        let Some(identity) = self.control.store().users().identity(by_surface, by).await? else {
             return Ok(Vec::new());
         };
         let Some(offer) = self.offer(by_surface, identity.user, typed_in).await? else {
@@ -90,13 +90,17 @@ impl Surfaces {
         typed_in: TypedIn<'_>,
     ) -> Result<Option<Offer>, ControlError> {
         let person = self.control.people().person(user).await?;
-        let known =
-            self.control.store().conversation(typed_in.connector, typed_in.conversation).await?;
+        let known = self
+            .control
+            .store()
+            .conversations()
+            .conversation(typed_in.connector, typed_in.conversation)
+            .await?;
         if typed_in.private {
             if known.is_some_and(|known| known.user != Some(user)) {
                 return Ok(None);
             }
-            let workspace = self.control.store().user_by_id(user).await?.workspace;
+            let workspace = self.control.store().users().user_by_id(user).await?.workspace;
             let place = self.control.people().place(workspace).await?;
             return Ok(Some(Offer { workspace, person, place, from: Whose::Own }));
         }
@@ -133,12 +137,12 @@ impl Surfaces {
         id: &str,
     ) -> Result<Option<(WorkspaceId, ChatId)>, ControlError> {
         let there = contexts::Conversation { surface: surface.to_owned(), id: id.to_owned() };
-        let context = self.control.store().context_of(&there).await?;
+        let context = self.control.store().chats().context_of(&there).await?;
         Ok(context.and_then(|context| Some((context.workspace, context.chat?))))
     }
 
     async fn chat_choices(&self, offer: &Offer) -> Result<Vec<Choice>, ControlError> {
-        let chats = self.control.store().chats(offer.workspace).await?;
+        let chats = self.control.store().chats().of(offer.workspace).await?;
         let open = chats.iter().rev().filter(|chat| !chat.archived && offer.has(chat.id));
         Ok(open.map(|chat| choice(chat.id, &chat.title)).collect())
     }
@@ -151,7 +155,7 @@ impl Surfaces {
         if offer.from != Whose::Own && self.control.people().require(&administers).is_err() {
             return Ok(Vec::new());
         }
-        let mut chats = self.control.store().chats(offer.workspace).await?;
+        let mut chats = self.control.store().chats().of(offer.workspace).await?;
         chats.reverse();
         chats.sort_by_key(|chat| chat.archived);
         let mut offered = Vec::new();
@@ -174,7 +178,7 @@ impl Surfaces {
 
     /// Those that are open first, the newest of each first.
     async fn task_choices(&self, offer: &Offer) -> Result<Vec<Choice>, ControlError> {
-        let mut tasks = self.control.store().tasks(offer.workspace, TASKS_LOOKED_AT).await?;
+        let mut tasks = self.control.store().tasks().list(offer.workspace, TASKS_LOOKED_AT).await?;
         tasks.retain(|task| offer.has(task.chat));
         tasks.sort_by_key(|task| (task.state.is_final(), std::cmp::Reverse(task.id.number())));
         let named = tasks.iter().map(|task| {
@@ -188,7 +192,7 @@ impl Surfaces {
     }
 
     async fn approval_choices(&self, offer: &Offer) -> Result<Vec<Choice>, ControlError> {
-        let pending = self.control.store().pending_approvals(offer.workspace).await?;
+        let pending = self.control.store().approvals().pending_approvals(offer.workspace).await?;
         let here = pending.iter().filter(|asked| offer.has(asked.chat));
         Ok(here.map(|asked| choice(asked.id, &asked.title)).collect())
     }

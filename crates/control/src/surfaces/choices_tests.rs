@@ -17,8 +17,8 @@ async fn people_choose_from_what_is_theirs() {
     let world = World::new().await;
     let telegram = Telegram::new(&world).await;
     let (ada, bob) = (&world.ada, &world.bob);
-    world.store().new_chat(ada.workspace, "Taxes", None).await.unwrap();
-    let away = world.store().new_chat(ada.workspace, "Old", None).await.unwrap().id;
+    world.store().chats().new_chat(ada.workspace, "Taxes", None).await.unwrap();
+    let away = world.store().chats().new_chat(ada.workspace, "Old", None).await.unwrap().id;
     world.control.chats().archive_chat(ada.workspace, away, true).await.unwrap();
     let hers = world.asked(ada.workspace, C1, ada.id, "middle").await;
     let his = world.asked(bob.workspace, C1, bob.id, "middle").await;
@@ -51,7 +51,7 @@ async fn no_more_is_offered_than_a_surface_takes() {
     let telegram = Telegram::new(&world).await;
     for number in 0..40 {
         let title = format!("{number} {}", "long ".repeat(40));
-        world.store().new_chat(world.ada.workspace, &title, None).await.unwrap();
+        world.store().chats().new_chat(world.ada.workspace, &title, None).await.unwrap();
     }
     let alone = alone(&telegram, ADA_THERE);
     let by = ("telegram", ADA_THERE);
@@ -69,7 +69,7 @@ async fn where_others_read_along_what_is_there_is_offered() {
     let telegram = Telegram::new(&world).await;
     let connector = telegram.connector.id;
     world.asked(world.ada.workspace, C1, world.ada.id, "middle").await;
-    world.store().new_chat(world.ada.workspace, "Private", None).await.unwrap();
+    world.store().chats().new_chat(world.ada.workspace, "Private", None).await.unwrap();
     let offered = async |by: &str, conversation: &str, kind| {
         let there = TypedIn { connector, conversation, thread_of: None, private: false };
         world
@@ -101,7 +101,7 @@ async fn where_others_read_along_what_is_there_is_offered() {
         let tasks = offered(ADA_THERE, place, ChoiceKind::Tasks).await;
         assert_eq!(tasks.len(), 1, "{tasks:?}");
         let task = tasks[0].value.parse().unwrap();
-        assert_eq!(world.store().task(task).await.unwrap().chat, chat);
+        assert_eq!(world.store().tasks().task(task).await.unwrap().chat, chat);
     }
     for kind in all {
         assert!(offered(BOB_THERE, GROUP, kind).await.is_empty(), "{kind:?}: not a member");

@@ -39,7 +39,7 @@ pub(crate) async fn open(
     connector: ConnectorId,
 ) -> Result<Option<SecretValue>, ControlError> {
     let name = name(surface, connector)?;
-    match control.store().open_secret(control.keys(), Owner::Platform, &name).await {
+    match control.store().secrets().open_secret(control.keys(), Owner::Platform, &name).await {
         Ok(opened) => Ok(Some(opened.value)),
         Err(SecretError::NoSecret { .. }) => Ok(None),
         Err(error) => Err(error.into()),
@@ -59,7 +59,7 @@ pub(crate) async fn forget(
     by: &str,
 ) -> Result<(), ControlError> {
     let name = name(surface, connector)?;
-    match control.store().remove_secret(Owner::Platform, &name, by).await {
+    match control.store().secrets().remove_secret(Owner::Platform, &name, by).await {
         Ok(()) | Err(SecretError::NoSecret { .. }) => Ok(()),
         Err(error) => Err(error.into()),
     }

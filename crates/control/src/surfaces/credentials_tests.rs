@@ -20,7 +20,7 @@ async fn what_a_connector_logs_in_with_is_sealed() {
     let names: Vec<&str> = listed.iter().map(|secret| secret.name.as_str()).collect();
     assert_eq!(names, [format!("telegram-{id}")]);
     assert!(!format!("{listed:?}").contains("a-token"));
-    let entries = world.store().audit_tail(100).await.unwrap();
+    let entries = world.store().audit().audit_tail(100).await.unwrap();
     assert!(!format!("{entries:?}").contains("a-token"));
 
     keep(control, "telegram", id, address, "other".to_owned().into(), "root").await.unwrap();

@@ -40,7 +40,7 @@ impl Surfaces {
         mut facts: Vec<(String, String)>,
     ) -> Result<ConnectorView, ControlError> {
         let health = self.health_of(connector.id);
-        let known = self.control.store().conversations(connector.id).await?;
+        let known = self.control.store().conversations().of(connector.id).await?;
         let state = health.as_ref().map_or(ConnectorState::Starting, |health| health.state);
         if let Some(hub) = self.control.admin_hubs().hub_of(connector.id).await? {
             let place = hub.conversation.external_id.unwrap_or_default();
@@ -54,7 +54,7 @@ impl Surfaces {
             problem: health.as_ref().and_then(|health| health.problem.clone()),
             last_heard_at: health.as_ref().and_then(|health| health.last_heard_at),
             conversations: known.iter().filter(|c| c.external_id.is_some()).count() as u64,
-            waiting: self.control.store().waiting_to_be_told(connector.id).await?,
+            waiting: self.control.store().outbox().waiting_to_be_told(connector.id).await?,
             facts,
             reconciled: health.and_then(|health| health.reconciled),
         })

@@ -56,7 +56,7 @@ impl Surfaces {
         let options = &self.control.inner.parts.surfaces;
         let every = i64::try_from(options.refusal_every_s.saturating_mul(1000)).unwrap_or(i64::MAX);
         let who = (stranger.surface.as_str(), stranger.external_id.as_str());
-        let told = self.control.store().tell_stranger(who, every).await?;
+        let told = self.control.store().conversations().tell_stranger(who, every).await?;
         if !told {
             strangers.give_back(&stranger.surface);
         }
@@ -83,7 +83,7 @@ impl Surfaces {
         surface: &str,
         external_id: &str,
     ) -> Result<(), ControlError> {
-        Ok(self.control.store().forget_stranger(surface, external_id).await?)
+        Ok(self.control.store().conversations().forget_stranger(surface, external_id).await?)
     }
 
     /// What to say where somebody known may not speak, unless it was said lately.
@@ -127,7 +127,7 @@ impl Surfaces {
 
     /// Who the agent is and how to begin, for who has just arrived on a surface.
     pub async fn welcome(&self, user: UserId, surface: &str) -> Result<String, ControlError> {
-        let user = self.control.store().user_by_id(user).await?;
+        let user = self.control.store().users().user_by_id(user).await?;
         let p = commands::prefix(surface);
         let agent = self.control.config().agent_name(user.workspace);
         let agent =

@@ -126,7 +126,7 @@ impl ConnectorProgram {
 
     /// Lets it run as long as it has accounts.
     pub(super) async fn run_for_its_accounts(self: &Arc<Self>) -> Result<(), ControlError> {
-        let accounts = self.control.store().connectors(self.of.surface).await?;
+        let accounts = self.control.store().conversations().connectors(self.of.surface).await?;
         if accounts.is_empty() {
             self.rest()
         } else {
@@ -238,7 +238,7 @@ impl ConnectorProgram {
 
     /// Everybody who looks at its accounts is told why they are not connected.
     async fn report(&self, why: &str) {
-        let accounts = self.control.store().connectors(self.of.surface).await;
+        let accounts = self.control.store().conversations().connectors(self.of.surface).await;
         for account in accounts.unwrap_or_default() {
             let was = self.control.surfaces().health_of(account.id);
             let health = Health {

@@ -262,7 +262,7 @@ impl SurfaceHost for RemoteHost {
     fn list(&self) -> BoxFuture<'_, Result<Vec<ConnectorView>, ControlError>> {
         async {
             let mut views = Vec::new();
-            for connector in self.control.store().connectors(self.name).await? {
+            for connector in self.control.store().conversations().connectors(self.name).await? {
                 views.push(self.view(&connector).await?);
             }
             Ok(views)

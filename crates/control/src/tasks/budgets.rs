@@ -28,8 +28,8 @@ impl Tasks {
         workspace: WorkspaceId,
         chat: ChatId,
     ) -> Result<(), ControlError> {
-        let user = self.control.store().user_of(workspace).await?;
-        let state = self.control.store().budget_state(user.id).await?;
+        let user = self.control.store().users().user_of(workspace).await?;
+        let state = self.control.store().tasks().budget_state(user.id).await?;
         if state.spent == 0 || state.spent < state.limit / 100 * WARN_PERCENT {
             return Ok(());
         }
@@ -44,8 +44,8 @@ impl Tasks {
 
     /// Tells whom a task works for, once for each limit, that it is nearly used up.
     pub(crate) async fn warn_of_task_budget(&self, task: &Task) -> Result<bool, ControlError> {
-        let owner = self.control.store().user_of(task.workspace).await?.id;
-        let state = self.control.store().task_budget_state(owner, task.id).await?;
+        let owner = self.control.store().users().user_of(task.workspace).await?.id;
+        let state = self.control.store().tasks().task_budget_state(owner, task.id).await?;
         if state.spent == 0 || state.spent < state.limit / 100 * WARN_PERCENT {
             return Ok(false);
         }
@@ -86,9 +86,9 @@ impl Tasks {
         who: Principal,
         over: &OverBudget,
     ) -> Result<Approval, ControlError> {
-        let owner = self.control.store().user_of(who.workspace).await?;
+        let owner = self.control.store().users().user_of(who.workspace).await?;
         let task = match who.task {
-            Some(task) => Some(self.control.store().task(task).await?),
+            Some(task) => Some(self.control.store().tasks().task(task).await?),
             None => None,
         };
         // As much again as one task may cost, and enough for the call that was refused.
@@ -126,7 +126,8 @@ impl Tasks {
             raise: Some(raise),
             park: false,
         };
-        let asked = self.control.store().ask_for_more(new, task.map(|task| task.id)).await?;
+        let asked =
+            self.control.store().tasks().ask_for_more(new, task.map(|task| task.id)).await?;
         if let Some(told) = asked.told {
             self.control.hub().say_stored(told);
             if !of_task && let Err(error) = self.tell_keepers(&owner, over, &asked.approval).await {
@@ -169,7 +170,7 @@ impl Tasks {
         if *day == today {
             return;
         }
-        match self.control.store().end_past_days().await {
+        match self.control.store().tasks().end_past_days().await {
             Ok(_ended) => *day = today,
             Err(error) => {
                 let error = ControlError::from(error);
@@ -180,7 +181,7 @@ impl Tasks {
 
     /// One line: what was spent today of what.
     pub(crate) async fn budget_line(&self, user: &User) -> Result<String, ControlError> {
-        let state = self.control.store().budget_state(user.id).await?;
+        let state = self.control.store().tasks().budget_state(user.id).await?;
         Ok(format!(
             "${:.4} of ${:.2} spent today, ${:.2} per task",
             nano_to_usd(state.spent),
@@ -196,10 +197,10 @@ impl Tasks {
         daily: Option<i64>,
         per_task: Option<i64>,
     ) -> Result<User, ControlError> {
-        let mut limits = self.control.store().user(name).await?.limits;
+        let mut limits = self.control.store().users().user(name).await?.limits;
         limits.daily_budget = daily.unwrap_or(limits.daily_budget);
         limits.task_budget = per_task.unwrap_or(limits.task_budget);
-        Ok(self.control.store().set_limits(name, limits).await?)
+        Ok(self.control.store().users().set_limits(name, limits).await?)
     }
 }
 

@@ -51,10 +51,10 @@ impl Tasks {
                 && !self.control.closing()
                 && !self.control.stops().is_stopped()
             {
-                match self.control.store().start_next().await {
+                match self.control.store().tasks().start_next().await {
                     Ok(Some(task)) if self.control.inner.running().contains_key(&task.id) => {
                         // Its last attempt is still being cleared away; that end signals.
-                        if let Err(error) = self.control.store().unstart(task.id).await {
+                        if let Err(error) = self.control.store().tasks().unstart(task.id).await {
                             tracing::error!(
                                 error = with_causes(&error),
                                 "a task could not be put back"
@@ -94,7 +94,7 @@ impl Tasks {
             let id = task.id;
             // A stop looks at what runs after it is in force: this one is seen by it, or sees it.
             if control.stops().is_stopped() {
-                if let Err(error) = control.store().unstart(id).await {
+                if let Err(error) = control.store().tasks().unstart(id).await {
                     tracing::error!(error = with_causes(&error), "a task could not be put back");
                 }
             } else {
@@ -113,7 +113,7 @@ impl Tasks {
         by: &str,
     ) -> Result<Vec<TaskId>, ControlError> {
         let (id, workspace) = (reached.task().id, reached.task().workspace);
-        let open = self.control.store().open_tasks(workspace).await?;
+        let open = self.control.store().tasks().open_tasks(workspace).await?;
         let meant = |task: &&Task| task.id == id || descends_from(task, id, &open);
         let cancelled = self.cancel_each(open.iter().filter(meant), by).await?;
         if cancelled.is_empty() {
@@ -130,7 +130,7 @@ impl Tasks {
         chat: Option<ChatId>,
         by: &str,
     ) -> Result<Vec<TaskId>, ControlError> {
-        let open = self.control.store().open_tasks(workspace).await?;
+        let open = self.control.store().tasks().open_tasks(workspace).await?;
         let meant = |task: &&Task| chat.is_none_or(|chat| task.chat == chat);
         self.cancel_each(open.iter().filter(meant), by).await
     }
@@ -190,19 +190,19 @@ impl Tasks {
             request: old.request,
             files: old.files,
             plan_first: old.plan_first,
-            budget: self.control.store().user_of(old.workspace).await?.limits.task_budget,
+            budget: self.control.store().users().user_of(old.workspace).await?.limits.task_budget,
             hosts: old.hosts,
             secrets: old.secrets,
-            marks: self.control.store().task_content(id).await?.marks,
+            marks: self.control.store().approvals().task_content(id).await?.marks,
         };
         let entry = Entry::new(by, "task.retry", id).of_workspace(old.workspace);
-        self.control.store().audit(entry).await?;
+        self.control.store().audit().record(entry).await?;
         self.control.cells().new_task(again, &format!("retry {id}"), key).await
     }
 
     /// Ends a task once: stores it, stops its executor, tells whoever looks and wakes who waits.
     pub(crate) async fn end_task(&self, id: TaskId, ending: Ending) -> Result<bool, ControlError> {
-        let ended = self.control.store().end_task(id, ending).await?;
+        let ended = self.control.store().tasks().end_task(id, ending).await?;
         let sandbox = {
             let running = self.control.inner.running();
             let found = running.get(&id);

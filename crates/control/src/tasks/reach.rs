@@ -107,13 +107,13 @@ impl Tasks {
             return Ok(Distance::OtherWorkspace);
         }
         let store = self.control.store();
-        let context = store.context_of_chat(from.0, from.1).await?;
-        let same = store.context_of_chat(to.0, to.1).await? == context;
+        let context = store.chats().context_of_chat(from.0, from.1).await?;
+        let same = store.chats().context_of_chat(to.0, to.1).await? == context;
         Ok(if same { Distance::OtherChat } else { Distance::OtherContext })
     }
 
     async fn known_task(&self, id: TaskId) -> Result<Task, ControlError> {
-        match self.control.store().task(id).await {
+        match self.control.store().tasks().task(id).await {
             Ok(task) => Ok(task),
             Err(StoreError::NotFound { .. }) => Err(no_task(id)),
             Err(error) => Err(error.into()),
@@ -153,7 +153,7 @@ impl Tasks {
         turn: &TurnId,
     ) -> Result<Option<InboxItem>, ControlError> {
         match turn_row(turn) {
-            Some(id) => Ok(self.control.store().inbox_item(id).await?),
+            Some(id) => Ok(self.control.store().inbox().inbox_item(id).await?),
             None => Ok(None),
         }
     }

@@ -25,7 +25,7 @@ pub(crate) async fn queued(world: &World, chat: (WorkspaceId, ChatId), person: &
         secrets: None,
         marks: Vec::new(),
     };
-    world.store().delegate(task, "reach tests", &key).await.unwrap().id
+    world.store().tasks().delegate(task, "reach tests", &key).await.unwrap().id
 }
 
 /// Issue 13, point 9: a cancel was authorised for the socket's chat, and acted anywhere in the workspace.
@@ -34,7 +34,7 @@ async fn a_cancel_acts_in_its_own_chat_alone() {
     let world = World::new().await;
     world.role(&world.bob, "member").await;
     let club = world.club.workspace;
-    let other = world.store().new_chat(club, "other", None).await.unwrap().id;
+    let other = world.store().chats().new_chat(club, "other", None).await.unwrap().id;
     let (here, there) = ((club, C1), (club, other));
     let bob = &world.bob;
     let theirs = queued(&world, there, bob).await;
@@ -48,7 +48,7 @@ async fn a_cancel_acts_in_its_own_chat_alone() {
     }
     let reached = reach(own).await.unwrap();
     assert_eq!(world.control.tasks().cancel_task(&reached, "bob").await.unwrap(), [own]);
-    let state = world.store().task(theirs).await.unwrap().state;
+    let state = world.store().tasks().task(theirs).await.unwrap().state;
     assert_eq!(state, cloister_protocol::TaskState::Queued);
 
     let row = world.stored(there, bob, "hello", None).await;

@@ -111,8 +111,8 @@ async fn sub_task(
         ));
     }
     // A task that comes back for the report of its last sub-task asks for no new one.
-    let made = control.store().delegated_before(&scope(task), request.id.as_str()).await?;
-    if made.is_none() && control.store().children(task.id).await?.len() >= MAX_CHILDREN {
+    let made = control.store().tasks().delegated_before(&scope(task), request.id.as_str()).await?;
+    if made.is_none() && control.store().tasks().children(task.id).await?.len() >= MAX_CHILDREN {
         return Err(ControlError::refused(
             ErrorCode::Refused,
             format!("a task has at most {MAX_CHILDREN} sub-tasks: do this part yourself"),
@@ -141,11 +141,11 @@ async fn sub_task(
     if child.state.is_final() {
         return Ok(Answered::Now(Reply::Tasks { tasks: vec![child.report()] }));
     }
-    if control.store().wait_for_children(task.id).await? {
+    if control.store().tasks().wait_for_children(task.id).await? {
         return Ok(Answered::Later);
     }
     // It ended between the two looks.
-    let child = control.store().task(child.id).await?;
+    let child = control.store().tasks().task(child.id).await?;
     Ok(Answered::Now(Reply::Tasks { tasks: vec![child.report()] }))
 }
 

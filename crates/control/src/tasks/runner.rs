@@ -121,7 +121,7 @@ pub(super) async fn run(control: &Control, task: Task, cancel: CancellationToken
 async fn settle(control: &Control, task: &Task, over: Over) -> Result<(), ControlError> {
     match over {
         Over::Finished(finish) => {
-            let ledger = control.store().steps(task.id).await?;
+            let ledger = control.store().tasks().steps(task.id).await?;
             let not_shown = cloister_policy::not_shown(&ledger, &finish);
             if !finish.ok && cloister_policy::ended_in_circles(&ledger) {
                 control.metrics().loop_stopped("calls");
@@ -134,7 +134,7 @@ async fn settle(control: &Control, task: &Task, over: Over) -> Result<(), Contro
             control.tasks().end_task(task.id, failed(control, task, reason).await?).await?;
         }
         Over::Died(reason) => {
-            let now = control.store().task(task.id).await?;
+            let now = control.store().tasks().task(task.id).await?;
             if now.attempts >= control.work().max_attempts {
                 let result = format!(
                     "the executor ended {} times without getting on: {reason}",
@@ -143,28 +143,28 @@ async fn settle(control: &Control, task: &Task, over: Over) -> Result<(), Contro
                 control.tasks().end_task(task.id, failed(control, task, result).await?).await?;
             } else {
                 tracing::warn!(workspace = %task.workspace, task = %task.id, attempts = now.attempts, reason, "an executor ended early; again");
-                control.store().requeue(task.id).await?;
+                control.store().tasks().requeue(task.id).await?;
             }
         }
         Over::Parked => {
             // Whatever it waits for may have come between the question and here.
-            control.tasks().tell_task(&control.store().task(task.id).await?, "");
+            control.tasks().tell_task(&control.store().tasks().task(task.id).await?, "");
         }
         // It was not its own doing: the attempt does not count.
         Over::Stopped if control.stops().is_stopped() => {
-            control.store().unstart(task.id).await?;
+            control.store().tasks().unstart(task.id).await?;
             control
                 .tasks()
-                .tell_task(&control.store().task(task.id).await?, "everything is stopped");
+                .tell_task(&control.store().tasks().task(task.id).await?, "everything is stopped");
         }
-        Over::Stopped | Over::Again => control.store().requeue(task.id).await?,
+        Over::Stopped | Over::Again => control.store().tasks().requeue(task.id).await?,
     }
     Ok(())
 }
 
 /// The end of a task whose executor could not say it itself: what it was doing is told as unknown.
 async fn failed(control: &Control, task: &Task, result: String) -> Result<Ending, ControlError> {
-    let ledger = control.store().steps(task.id).await?;
+    let ledger = control.store().tasks().steps(task.id).await?;
     let finish = Finish { ok: false, result, claims: vec![], usage: Default::default() };
     let not_shown = cloister_policy::not_shown(&ledger, &finish);
     let Finish { result, .. } = finish;
@@ -176,8 +176,9 @@ fn sandbox_name(task: &Task) -> String {
 }
 
 async fn launch<'a>(control: &'a Control, task: &'a Task) -> Result<Attempt<'a>, ControlError> {
-    let user = control.store().user_of(task.workspace).await?;
-    let plan_pending = task.plan_first && !control.store().has_allowed_plan(task.id).await?;
+    let user = control.store().users().user_of(task.workspace).await?;
+    let plan_pending =
+        task.plan_first && !control.store().approvals().has_allowed_plan(task.id).await?;
     control.cells().prepare_workspace(task.workspace, vec![task.chat]).await?;
     let room = control.cells().room(task.workspace).await?;
     let name = sandbox_name(task);
@@ -214,7 +215,7 @@ async fn launch<'a>(control: &'a Control, task: &'a Task) -> Result<Attempt<'a>,
     if room == 0 {
         sandbox.set_writable(false).await;
     }
-    let ledger = control.store().steps(task.id).await?;
+    let ledger = control.store().tasks().steps(task.id).await?;
     Ok(Attempt {
         control,
         task,
@@ -332,11 +333,12 @@ impl Attempt<'_> {
 
     /// Approved since the launch; the request will be made again, and answered then.
     async fn plan_was_approved(&self) -> Result<bool, ControlError> {
-        Ok(self.plan_pending && self.control.store().has_allowed_plan(self.task.id).await?)
+        Ok(self.plan_pending
+            && self.control.store().approvals().has_allowed_plan(self.task.id).await?)
     }
 
     async fn start(&mut self) -> Result<Start, ControlError> {
-        self.ledger = self.control.store().steps(self.task.id).await?;
+        self.ledger = self.control.store().tasks().steps(self.task.id).await?;
         let task = self.task;
         Ok(Start {
             task: task.id,
@@ -380,7 +382,7 @@ impl Attempt<'_> {
         }
         if ran && self.control.inner.gates.take_unanswered(self.task.id) {
             // Something that this call wanted waits for a person, and so does the task from here on.
-            let waits = self.control.store().park(self.task.id).await?;
+            let waits = self.control.store().approvals().park(self.task.id).await?;
             return Ok(Some(if waits { Over::Parked } else { Over::Again }));
         }
         Ok(None)
@@ -399,7 +401,7 @@ impl Attempt<'_> {
         step: Step,
         passing: Passing,
     ) -> Result<Option<Over>, ControlError> {
-        match self.control.store().append_step(self.task.id, seq, &step, passing).await? {
+        match self.control.store().tasks().append_step(self.task.id, seq, &step, passing).await? {
             Journaled::Stored => {}
             Journaled::GrantEnded => return Ok(Some(Over::Again)),
             Journaled::Conflict => {

@@ -27,7 +27,7 @@ impl Tasks {
     pub(crate) async fn send_file(&self, wanted: FileToSend) -> Result<SendFile, ControlError> {
         self.control.stops().refuse_while_stopped()?;
         let (scope, request) = (wanted.request.0.as_str(), wanted.request.1.as_str());
-        if let Some(sent) = self.control.store().sent_before(scope, request).await? {
+        if let Some(sent) = self.control.store().outbox().sent_before(scope, request).await? {
             return Ok(sent);
         }
         match self.keep_artifact(&wanted).await {
@@ -35,6 +35,7 @@ impl Tasks {
                 let told = self
                     .control
                     .store()
+                    .outbox()
                     .send_artifact(
                         &id,
                         wanted.chat,
@@ -48,7 +49,7 @@ impl Tasks {
             }
             Err(error) => {
                 let entry = Entry::of_cell(wanted.chat.0, "file.refused", &wanted.path);
-                self.control.store().audit(entry.with(&error)).await?;
+                self.control.store().audit().record(entry.with(&error)).await?;
                 Err(error)
             }
         }

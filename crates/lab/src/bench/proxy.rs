@@ -192,9 +192,9 @@ impl Yard {
         let layout = cloister::create_layout(root)?;
         let store = Store::open(&layout.database()).await?;
         let name = "owner".parse().map_err(cloister_control::ControlError::from)?;
-        let user = store.add_user(&name, UserOptions::default().limits()).await?;
+        let user = store.users().add_user(&name, UserOptions::default().limits()).await?;
         let rule = format!("http://{ORIGIN}:{}", origin.port());
-        store.allow_egress(user.id, &rule, "bench").await?;
+        store.egress().allow_egress(user.id, &rule, "bench").await?;
         let row = ModelRow {
             name: "bench".to_owned(),
             base_url: model.base_url(Manner::Instant),
@@ -204,8 +204,8 @@ impl Yard {
             completion_price: 0,
             max_output_tokens: 1_000,
         };
-        store.add_model(&row).await?;
-        store.set_chain(Level::Coordinator, &[row.name]).await?;
+        store.models().add_model(&row).await?;
+        store.models().set_chain(Level::Coordinator, &[row.name]).await?;
         let options = cloister_broker::Options::new(layout.keys());
         let keys = cloister::unlock(&store, &layout).await?;
         let doors = DoorServer::with_network(options, store, keys, Arc::new(Nearby))

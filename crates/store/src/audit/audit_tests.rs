@@ -32,7 +32,7 @@ impl World {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
         let name: UserName = "ada".parse().unwrap();
-        let ada = store.add_user(&name, limits()).await.unwrap().id;
+        let ada = store.users().add_user(&name, limits()).await.unwrap().id;
         let (sealer, repairs) =
             Sealer::open(store.clone(), &dir.path().join("audit"), SMALL).await.unwrap();
         assert_eq!(repairs, []);
@@ -51,8 +51,8 @@ impl World {
     async fn act(&self, entries: u32) {
         for i in 0..entries {
             let entry = Entry::new("u1", "test.do", format!("thing {i}")).with(CANARY);
-            self.store.audit(entry.of(self.ada)).await.unwrap();
-            self.store.audit(Entry::new("operator", "test.run", i)).await.unwrap();
+            self.store.audit().record(entry.of(self.ada)).await.unwrap();
+            self.store.audit().record(Entry::new("operator", "test.run", i)).await.unwrap();
         }
     }
 
@@ -69,12 +69,12 @@ impl World {
     }
 
     async fn verify(&self) -> Report {
-        self.store.verify_audit(&Verification::of(&self.audit_dir())).await.unwrap()
+        self.store.audit().verify_audit(&Verification::of(&self.audit_dir())).await.unwrap()
     }
 
     async fn verify_with_witness(&self) -> Report {
         let what = Verification::of(&self.audit_dir()).with_witness(&self.witness_path());
-        self.store.verify_audit(&what).await.unwrap()
+        self.store.audit().verify_audit(&what).await.unwrap()
     }
 
     /// The connection of someone who has the file and no respect.
@@ -119,13 +119,13 @@ async fn entries_are_chained_per_user_and_for_the_platform() {
     let mut world = World::new().await;
     world.act(10).await;
     let workspace = WorkspaceId::from_number(1);
-    world.store.audit(Entry::of_cell(workspace, "task.new", "T1")).await.unwrap();
+    world.store.audit().record(Entry::of_cell(workspace, "task.new", "T1")).await.unwrap();
     let missing = Entry::of_cell(WorkspaceId::from_number(99), "task.new", "T1");
-    assert!(world.store.audit(missing).await.is_err(), "an entry of nobody is refused");
-    let own = world.store.audit_of(world.chain(), None, 100).await.unwrap();
+    assert!(world.store.audit().record(missing).await.is_err(), "an entry of nobody is refused");
+    let own = world.store.audit().audit_of(world.chain(), None, 100).await.unwrap();
     assert_eq!(own.len(), 11);
     assert_eq!((own[0].actor.as_str(), own[0].seq), ("cell w1", 11));
-    let before = world.store.audit_of(world.chain(), Some(3), 100).await.unwrap();
+    let before = world.store.audit().audit_of(world.chain(), Some(3), 100).await.unwrap();
     assert_eq!(before.iter().map(|row| row.seq).collect::<Vec<_>>(), [2, 1]);
 
     assert_eq!(world.sealer.close_segments().await.unwrap(), 2 + 2);
@@ -148,11 +148,11 @@ async fn without_its_entry_an_effect_does_not_happen() {
         )
         .await;
     let name: UserName = "bob".parse().unwrap();
-    world.store.add_user(&name, limits()).await.unwrap_err();
+    world.store.users().add_user(&name, limits()).await.unwrap_err();
     world.act(1).await;
-    assert!(world.store.user(&name).await.is_err(), "the user was not added");
+    assert!(world.store.users().user(&name).await.is_err(), "the user was not added");
     world.tamper("DROP TRIGGER full").await;
-    world.store.add_user(&name, limits()).await.unwrap();
+    world.store.users().add_user(&name, limits()).await.unwrap();
     assert!(world.verify().await.is_whole());
 }
 
@@ -166,10 +166,14 @@ async fn what_was_recorded_before_there_were_chains_is_taken_in() {
         )
         .await;
     let (world, _) = world.reopen().await;
-    let tail = world.store.audit_tail(2).await.unwrap();
+    let tail = world.store.audit().audit_tail(2).await.unwrap();
     assert_eq!((tail[0].detail.as_str(), tail[0].subject.as_str()), ("model.use m", "executor"));
     let (world, _) = world.reopen().await;
-    assert_eq!(world.store.audit_of(Owner::Platform, None, 100).await.unwrap().len(), 3, "once");
+    assert_eq!(
+        world.store.audit().audit_of(Owner::Platform, None, 100).await.unwrap().len(),
+        3,
+        "once"
+    );
 }
 
 #[tokio::test]
@@ -261,7 +265,7 @@ async fn every_change_to_a_segment_is_found_named_and_repaired() {
     assert_eq!(repairs.len(), 1);
     assert_eq!(std::fs::read_to_string(&path).unwrap(), good);
     assert!(world.verify().await.is_whole());
-    let tail = world.store.audit_tail(1).await.unwrap();
+    let tail = world.store.audit().audit_tail(1).await.unwrap();
     assert_eq!(tail[0].action, "audit.repair", "a repair is no secret");
 }
 
@@ -516,7 +520,7 @@ async fn a_person_is_erased_and_the_chain_stays_whole() {
     let report = world.verify().await;
     assert!(report.is_whole(), "{:#?}", report.findings);
     assert_eq!(report.notes, [""; 0]);
-    let own = world.store.audit_of(world.chain(), None, 100).await.unwrap();
+    let own = world.store.audit().audit_of(world.chain(), None, 100).await.unwrap();
     assert_eq!((own[0].action.as_str(), own[0].subject.as_str()), ("audit.erase", "1-10"));
     assert!(own[1].redacted && own[1].actor.is_empty() && own[1].detail.is_empty());
 
@@ -554,7 +558,7 @@ async fn a_redaction_cut_short_is_finished_at_the_next_start() {
     let (mut world, _) = world.reopen().await;
     assert_eq!(std::fs::read(&path).unwrap(), after);
     assert_eq!(world.verify().await.notes, [""; 0]);
-    let names = world.store.audit_of(world.chain(), Some(4), 2).await.unwrap();
+    let names = world.store.audit().audit_of(world.chain(), Some(4), 2).await.unwrap();
     assert_eq!((names[0].actor.as_str(), names[0].detail.as_str()), ("u1", ""));
     let nothing = Redaction { entries: "900".parse().unwrap(), ..redaction };
     assert!(matches!(world.sealer.redact(&nothing).await, Err(AuditError::NoSuchEntries { .. })));
@@ -564,13 +568,17 @@ async fn a_redaction_cut_short_is_finished_at_the_next_start() {
 async fn an_export_proves_itself_and_says_nothing_of_others() {
     let mut world = World::sealed(10).await;
     let bob: UserName = "bob".parse().unwrap();
-    let bob = world.store.add_user(&bob, limits()).await.unwrap().id;
-    world.store.audit(Entry::new("u2", "test.do", "other").of(bob)).await.unwrap();
+    let bob = world.store.users().add_user(&bob, limits()).await.unwrap().id;
+    world.store.audit().record(Entry::new("u2", "test.do", "other").of(bob)).await.unwrap();
     world.act(1).await;
     world.sealer.checkpoint().await.unwrap();
     let mut out = Vec::new();
-    let entries =
-        world.store.export_audit(&world.audit_dir(), world.chain(), &mut out).await.unwrap();
+    let entries = world
+        .store
+        .audit()
+        .export_audit(&world.audit_dir(), world.chain(), &mut out)
+        .await
+        .unwrap();
     assert_eq!(entries, 11);
     let text = String::from_utf8(out).unwrap();
     assert!(!text.contains("u2") && !text.contains("platform"), "{text}");
@@ -633,7 +641,7 @@ async fn a_million_entries() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
     let name: UserName = "ada".parse().unwrap();
-    let ada = store.add_user(&name, limits()).await.unwrap().id;
+    let ada = store.users().add_user(&name, limits()).await.unwrap().id;
     let detail = "GET https://api.example.org/v1/things?page=17 (allowed by rule api.example.org)";
     let began = Instant::now();
     for thousand in 0..ENTRIES / 1000 {
@@ -649,7 +657,7 @@ async fn a_million_entries() {
     println!("append inside a transaction: {each:?} per entry, {spent} ms of processor for all");
     let began = Instant::now();
     for i in 0..1000 {
-        store.audit(Entry::new("u1", "test.do", i).with(detail).of(ada)).await.unwrap();
+        store.audit().record(Entry::new("u1", "test.do", i).with(detail).of(ada)).await.unwrap();
     }
     println!("append with a transaction of its own: {:?} per entry", began.elapsed() / 1000);
 
@@ -663,7 +671,7 @@ async fn a_million_entries() {
     let what = Verification { clock_tolerance_ms: i64::MAX / 4, ..Verification::of(&audit) };
     let spent = processor_ms();
     let began = Instant::now();
-    let report = store.verify_audit(&what).await.unwrap();
+    let report = store.audit().verify_audit(&what).await.unwrap();
     let took = began.elapsed();
     assert!(report.is_whole(), "{:#?}", report.findings);
     let rate = report.entries as f64 / took.as_secs_f64();

@@ -26,15 +26,15 @@ impl World {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
         let name: UserName = "ada".parse().unwrap();
-        let ada = store.add_user(&name, LIMITS).await.unwrap();
-        store.ensure_first_chat(ada.workspace).await.unwrap();
+        let ada = store.users().add_user(&name, LIMITS).await.unwrap();
+        store.chats().ensure_first_chat(ada.workspace).await.unwrap();
         Self { dir, store, ada }
     }
 
     async fn keys(&self) -> Keyring {
         let master = self.dir.path().join("master.key");
-        self.store.create_master(&master).await.unwrap();
-        self.store.unlock(&MasterPlace::file(&master)).await.unwrap()
+        self.store.secrets().create_master(&master).await.unwrap();
+        self.store.secrets().unlock(&MasterPlace::file(&master)).await.unwrap()
     }
 
     async fn run(&self, sql: &'static str) {
@@ -55,8 +55,9 @@ impl World {
     /// All rows of everything but the audit.
     async fn everything(&self) -> String {
         let mut all = String::new();
-        for kind in self.store.personal_kinds().await.unwrap() {
-            let (records, _) = self.store.personal_records(self.ada.id, &kind, 0).await.unwrap();
+        for kind in self.store.platform().personal_kinds().await.unwrap() {
+            let (records, _) =
+                self.store.platform().personal_records(self.ada.id, &kind, 0).await.unwrap();
             all.push_str(&format!("{kind} {records:?}\n"));
         }
         let models: Vec<String> = sqlx::query_scalar("SELECT name FROM models")
@@ -83,7 +84,7 @@ impl World {
             },
             heard_in: None,
         };
-        self.store.take_message(inbound, MostOpen { in_workspace: 9, in_all: 9 }).await
+        self.store.inbox().take_message(inbound, MostOpen { in_workspace: 9, in_all: 9 }).await
     }
 
     async fn delegate(&self) -> Result<(), StoreError> {
@@ -103,7 +104,7 @@ impl World {
             secrets: None,
             marks: Vec::new(),
         };
-        self.store.delegate(new, "w1", "r1").await.map(|_task| ())
+        self.store.tasks().delegate(new, "w1", "r1").await.map(|_task| ())
     }
 
     async fn answer(&self, turn: &str) -> Result<bool, StoreError> {
@@ -116,7 +117,7 @@ impl World {
             error: None,
         });
         let chat = (self.ada.workspace, C1);
-        Ok(self.store.end_turn(1, chat, &turn, Some(&end)).await?.told.is_some())
+        Ok(self.store.outbox().end_turn(1, chat, &turn, Some(&end)).await?.told.is_some())
     }
 }
 
@@ -136,7 +137,7 @@ async fn without_an_entry_there_is_no_effect() {
         value: "value".to_owned().into(),
         by: "u1".to_owned(),
     };
-    store.set_secret(&keys, secret("kept")).await.unwrap();
+    store.secrets().set_secret(&keys, secret("kept")).await.unwrap();
     world.close_the_book().await;
     let before = world.everything().await;
     let (user, workspace) = (world.ada.id, world.ada.workspace);
@@ -146,18 +147,28 @@ async fn without_an_entry_there_is_no_effect() {
     assert!(world.take("second").await.is_err(), "a message");
     assert!(world.answer("t-m1").await.is_err(), "an answer");
     assert!(world.delegate().await.is_err(), "a task");
-    assert!(store.rename_chat(workspace, C1, "new").await.is_err(), "a chat's title");
-    assert!(store.archive_chat(workspace, C1, true).await.is_err(), "a chat put away");
-    assert!(store.allow_egress(user, "example.org", "u1").await.is_err(), "a rule");
-    assert!(store.add_token(TokenKind::Session, "h", user, i64::MAX).await.is_err(), "a session");
-    assert!(store.set_secret(&keys, secret("other")).await.is_err(), "a secret");
-    assert!(store.remove_secret(Owner::User(user), &kept, "u1").await.is_err(), "a removal");
-    assert!(store.set_limits(&world.ada.name, LIMITS).await.is_err(), "limits");
-    assert!(store.add_user(&name, LIMITS).await.is_err(), "a user");
-    assert!(store.erase_records(user, "u1").await.is_err(), "an erasure");
+    assert!(store.chats().rename_chat(workspace, C1, "new").await.is_err(), "a chat's title");
+    assert!(store.chats().archive_chat(workspace, C1, true).await.is_err(), "a chat put away");
+    assert!(store.egress().allow_egress(user, "example.org", "u1").await.is_err(), "a rule");
+    assert!(
+        store.users().add_token(TokenKind::Session, "h", user, i64::MAX).await.is_err(),
+        "a session"
+    );
+    assert!(store.secrets().set_secret(&keys, secret("other")).await.is_err(), "a secret");
+    assert!(
+        store.secrets().remove_secret(Owner::User(user), &kept, "u1").await.is_err(),
+        "a removal"
+    );
+    assert!(store.users().set_limits(&world.ada.name, LIMITS).await.is_err(), "limits");
+    assert!(store.users().add_user(&name, LIMITS).await.is_err(), "a user");
+    assert!(store.platform().erase_records(user, "u1").await.is_err(), "an erasure");
 
     assert_eq!(world.everything().await, before);
-    assert_eq!(store.backlog().await.unwrap().open, 1, "the message is still owed an answer");
+    assert_eq!(
+        store.inbox().backlog().await.unwrap().open,
+        1,
+        "the message is still owed an answer"
+    );
     world.run("DROP TRIGGER no_entries").await;
     assert!(world.answer("t-m1").await.unwrap(), "it is answered once entries can be written");
 }
@@ -178,7 +189,7 @@ async fn a_full_disk_loses_nothing_that_was_acknowledged() {
     let refused = loop {
         let long = format!("{acknowledged} {}", "x".repeat(2000));
         let entry = Entry::new("u1", "test.do", &long).of(world.ada.id);
-        match world.store.audit(entry).await {
+        match world.store.audit().record(entry).await {
             Ok(()) => acknowledged += 1,
             Err(error) => break error,
         }
@@ -186,12 +197,12 @@ async fn a_full_disk_loses_nothing_that_was_acknowledged() {
     };
     assert!(matches!(refused, StoreError::Query { .. }), "{refused}");
     assert!(world.take(&"y".repeat(9000)).await.is_err(), "no message either");
-    assert_eq!(world.store.backlog().await.unwrap().open, 0);
+    assert_eq!(world.store.inbox().backlog().await.unwrap().open, 0);
 
     world.run("PRAGMA max_page_count = 1000000").await;
     world.take("after").await.unwrap();
     let chain = Owner::User(world.ada.id);
-    let kept = world.store.audit_of(chain, None, 2000).await.unwrap();
+    let kept = world.store.audit().audit_of(chain, None, 2000).await.unwrap();
     let done = kept.iter().filter(|row| row.action == "test.do").count();
     assert_eq!(done, acknowledged);
     assert_eq!(kept.first().map(|row| row.action.as_str()), Some("message.in"));
@@ -199,6 +210,6 @@ async fn a_full_disk_loses_nothing_that_was_acknowledged() {
     let (mut sealer, _) =
         Sealer::open(world.store.clone(), &dir, SealOptions::default()).await.unwrap();
     sealer.checkpoint().await.unwrap().unwrap();
-    let report = world.store.verify_audit(&Verification::of(&dir)).await.unwrap();
+    let report = world.store.audit().verify_audit(&Verification::of(&dir)).await.unwrap();
     assert!(report.is_whole(), "{:#?}", report.findings);
 }

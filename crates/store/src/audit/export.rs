@@ -14,7 +14,7 @@ use super::merkle::{self, MerkleStep};
 use super::record::Record;
 use super::report::{Fault, Finding, Report, Where};
 use super::{rows, tip_of};
-use crate::db::Store;
+use crate::audit::AuditLog;
 
 const PAGE: u64 = 4096;
 /// How a line with an entry begins.
@@ -47,7 +47,7 @@ pub struct ExportPart {
     pub next: Option<u64>,
 }
 
-impl Store {
+impl AuditLog {
     /// Writes a chain, with its proofs, as lines of JSON; returns how many entries.
     pub async fn export_audit(
         &self,
@@ -87,9 +87,9 @@ impl Store {
                 lines.push(line(&ExportLine::Proof(Box::new(proof)))?);
             }
         }
-        let last = tip_of(self.reader(), chain).await?.seq;
+        let last = tip_of(self.store.reader(), chain).await?.seq;
         let until = last.min(first.saturating_add(PAGE - 1));
-        for record in rows::read(self.reader(), chain, first, until).await? {
+        for record in rows::read(self.store.reader(), chain, first, until).await? {
             lines.push(line(&ExportLine::Entry(Box::new(record)))?);
         }
         Ok(ExportPart { lines, next: (until < last).then_some(until + 1) })

@@ -193,11 +193,16 @@ pub(crate) async fn adopt_unchained(store: &Store) -> Result<(), StoreError> {
     tx.commit().await.tried("chain the audit entries from before")
 }
 
-impl Store {
+table! {
+    /// The audit chain.
+    pub struct AuditLog;
+}
+
+impl AuditLog {
     /// Records something that has no other row: a refusal, a launch.
-    pub async fn audit(&self, entry: Entry) -> Result<(), StoreError> {
-        let mut tx = self.begin().await?;
-        record(&mut tx, self.clock.now_ms(), entry).await?;
+    pub async fn record(&self, entry: Entry) -> Result<(), StoreError> {
+        let mut tx = self.store.begin().await?;
+        record(&mut tx, self.store.clock.now_ms(), entry).await?;
         tx.commit().await.tried("write an audit entry")
     }
 }

@@ -12,6 +12,7 @@ use super::checkpoint::{self, Checkpoint, CheckpointLine, Head, Statement};
 use super::error::{AuditError, blocking, file};
 use super::witness::{Delivery, Witness};
 use super::{Entry, rows, segment};
+use crate::audit::AuditLog;
 use crate::db::Store;
 use crate::error::{StoreError, Tried, corrupt};
 
@@ -98,7 +99,7 @@ impl Sealer {
         sealer.finish_redactions().await?;
         for repair in &repairs {
             let entry = Entry::new("platform", "audit.repair", "audit").with(&repair.what);
-            sealer.store.audit(entry).await?;
+            sealer.store.audit().record(entry).await?;
         }
         Ok((sealer, repairs))
     }
@@ -230,7 +231,7 @@ impl Sealer {
                 self.write_segment(plan).await?;
                 let what = format!("wrote segment {} of chain {} again", plan.number, plan.chain);
                 let entry = Entry::new("platform", "audit.repair", "audit").with(&what);
-                self.store.audit(entry).await?;
+                self.store.audit().record(entry).await?;
                 repairs.push(Repair { what });
             }
         }
@@ -296,19 +297,19 @@ impl Sealer {
 
     /// Shows a witness every checkpoint it has not confirmed.
     pub async fn deliver(&self, witness: &impl Witness) -> Result<u64, AuditError> {
-        self.store.deliver_checkpoints(&self.dir, witness).await
+        self.store.audit().deliver_checkpoints(&self.dir, witness).await
     }
 
     /// Takes a new signing key, which the present one vouches for.
     pub async fn rotate_key(&mut self, by: &str) -> Result<PublicKey, AuditError> {
         let key = self.signer.rotate(self.store.clock.now_ms())?;
         let entry = Entry::new(by, "audit.key", key.id());
-        self.store.audit(entry).await?;
+        self.store.audit().record(entry).await?;
         Ok(key)
     }
 }
 
-impl Store {
+impl AuditLog {
     /// Shows a witness every checkpoint it has not confirmed, in order; returns how many it took.
     pub async fn deliver_checkpoints(
         &self,
@@ -318,7 +319,7 @@ impl Store {
         let confirmed: Option<i64> =
             sqlx::query_scalar("SELECT number FROM audit_witnesses WHERE name = ?")
                 .bind(witness.name())
-                .fetch_optional(self.reader())
+                .fetch_optional(self.store.reader())
                 .await
                 .tried("find what a witness has")?;
         let confirmed = confirmed.unwrap_or(0).unsigned_abs();
@@ -327,9 +328,9 @@ impl Store {
         let mut taken = 0;
         for checkpoint in waiting {
             let number = checkpoint.statement.number;
-            let sent_at = self.clock.now_ms();
+            let sent_at = self.store.clock.now_ms();
             witness.keep(&Delivery { sent_at, checkpoint }).await?;
-            let mut tx = self.begin_one().await?;
+            let mut tx = self.store.begin_one().await?;
             sqlx::query(
                 "INSERT INTO audit_witnesses (name, number, at) VALUES (?, ?, ?) \
                  ON CONFLICT (name) DO UPDATE SET number = excluded.number, at = excluded.at",

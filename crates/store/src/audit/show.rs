@@ -2,7 +2,7 @@
 
 use cloister_vault::Owner;
 
-use crate::db::Store;
+use crate::audit::AuditLog;
 use crate::error::{StoreError, Tried, not_found};
 
 /// An entry as people see it. What was erased is empty.
@@ -42,12 +42,12 @@ fn number(seq: u64) -> i64 {
     i64::try_from(seq).unwrap_or(i64::MAX)
 }
 
-impl Store {
+impl AuditLog {
     /// The newest entries of all chains, newest first.
     pub async fn audit_tail(&self, count: u32) -> Result<Vec<AuditRow>, StoreError> {
         sqlx::query_as(sqlx::AssertSqlSafe(format!("{SHOWN} ORDER BY id DESC LIMIT ?")))
             .bind(count)
-            .fetch_all(self.reader())
+            .fetch_all(self.store.reader())
             .await
             .tried("read the audit trail")
     }
@@ -64,7 +64,7 @@ impl Store {
             .bind(chain.to_string())
             .bind(before.map_or(i64::MAX, number))
             .bind(count)
-            .fetch_all(self.reader())
+            .fetch_all(self.store.reader())
             .await
             .tried("read an audit chain")
     }
@@ -88,7 +88,7 @@ impl Store {
             .bind(serde_json::to_string(&chains).unwrap_or_default())
             .bind(after.unwrap_or(0))
             .bind(count)
-            .fetch_all(self.reader())
+            .fetch_all(self.store.reader())
             .await
             .tried("follow the audit trail")
     }
@@ -103,7 +103,7 @@ impl Store {
         let row: Option<AuditRow> = sqlx::query_as(sqlx::AssertSqlSafe(query))
             .bind(chain.to_string())
             .bind(number(seq))
-            .fetch_optional(self.reader())
+            .fetch_optional(self.store.reader())
             .await
             .tried("find an audit entry")?;
         let row = row.ok_or_else(|| not_found("audit entry", format!("{chain}/{seq}")))?;
@@ -115,7 +115,7 @@ impl Store {
              FROM audit_entries e WHERE e.id = ?",
         )
         .bind(row.id)
-        .fetch_one(self.reader())
+        .fetch_one(self.store.reader())
         .await
         .tried("find what signs for an audit entry")?;
         Ok((row, ties))

@@ -12,7 +12,7 @@ use super::report::{Fault, Finding, Report, Where};
 use super::rows::{self, COLUMNS, Row};
 use super::segment::{self, Part};
 use super::statements::{Files, KnownCheckpoint, check_checkpoints};
-use crate::db::Store;
+use crate::audit::AuditLog;
 use crate::error::{StoreError, Tried};
 use crate::readers::Reader;
 
@@ -42,15 +42,15 @@ impl Verification {
     }
 }
 
-impl Store {
+impl AuditLog {
     /// Verifies the audit against its files. What is recorded meanwhile does no harm.
     pub async fn verify_audit(&self, what: &Verification) -> Result<Report, AuditError> {
         // Read before the file, which is always ahead of it.
-        let known = newest_checkpoint(self.reader()).await?;
+        let known = newest_checkpoint(self.store.reader()).await?;
         let options = what.clone();
         let Files { mut report, expected } =
             blocking(move || check_checkpoints(&options, known)).await?;
-        let mut chains = chains(self.reader(), &mut report).await?;
+        let mut chains = chains(self.store.reader(), &mut report).await?;
         for chain in expected.keys() {
             chains.entry(*chain).or_default();
         }
@@ -61,11 +61,11 @@ impl Store {
             let sealed_expected = of_chain.clone();
             let sealed =
                 blocking(move || check_segments(&options, chain, sealed_expected, segments));
-            let rows = check_rows(self.reader(), chain, of_chain, what.clock_tolerance_ms);
+            let rows = check_rows(self.store.reader(), chain, of_chain, what.clock_tolerance_ms);
             let (sealed, rows) = tokio::join!(sealed, rows);
             let (sealed, rows) = (sealed?, rows?);
             let differs = if sealed.findings.is_empty() && rows.findings.is_empty() {
-                first_difference(self.reader(), what, chain, &sealed).await?
+                first_difference(self.store.reader(), what, chain, &sealed).await?
             } else {
                 None
             };

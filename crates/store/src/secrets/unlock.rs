@@ -12,8 +12,9 @@ use cloister_vault::{
 
 use super::SecretError;
 use crate::audit;
-use crate::db::{Store, Tx};
+use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt};
+use crate::secrets::Secrets;
 
 /// Data keys sealed anew in one transaction.
 const BATCH: i64 = 64;
@@ -54,7 +55,7 @@ struct KnownMasters {
     incoming: Option<MasterId>,
 }
 
-impl Store {
+impl Secrets {
     /// Makes the master key when there is none yet: neither a file nor anything sealed.
     pub async fn create_master(&self, path: &Path) -> Result<bool, SecretError> {
         if path.exists() || self.masters().await?.current.is_some() {
@@ -156,7 +157,7 @@ impl Store {
         keys: &Keyring,
         to: &MasterId,
     ) -> Result<u64, SecretError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         let resealed = reseal(&mut tx, keys, to, BATCH).await?;
         tx.commit().await.tried("seal data keys anew")?;
         Ok(resealed)
@@ -171,12 +172,12 @@ impl Store {
         to: &MasterId,
         by: &str,
     ) -> Result<u64, SecretError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.store.begin().await?;
         let resealed = reseal(&mut tx, keys, to, i64::MAX).await?;
         set_state(&mut tx, from, "retired").await?;
         set_state(&mut tx, to, "current").await?;
         let entry = audit::Entry::new(by, "secret.master", to).with(format!("replaces {from}"));
-        audit::record(&mut tx, self.clock.now_ms(), entry).await?;
+        audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         // Whoever makes a data key from here on waits for this transaction, and then finds the new key.
         keys.promote(to)?;
         tx.commit().await.tried("replace the master key")?;
@@ -186,7 +187,7 @@ impl Store {
     async fn masters(&self) -> Result<KnownMasters, StoreError> {
         let rows: Vec<(String, String)> =
             sqlx::query_as("SELECT id, state FROM master_keys WHERE state <> 'retired'")
-                .fetch_all(self.reader())
+                .fetch_all(self.store.reader())
                 .await
                 .tried("find the master key's id")?;
         let mut known = KnownMasters::default();
@@ -201,13 +202,13 @@ impl Store {
     }
 
     pub(super) async fn register(&self, id: &MasterId, state: &str) -> Result<(), StoreError> {
-        let mut tx = self.begin_one().await?;
+        let mut tx = self.store.begin_one().await?;
         sqlx::query(
             "INSERT INTO master_keys (id, state, created_at) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING",
         )
         .bind(id.as_str())
         .bind(state)
-        .bind(self.clock.now_ms())
+        .bind(self.store.clock.now_ms())
         .execute(&mut *tx)
         .await
         .tried("note a master key's id")?;
@@ -218,7 +219,7 @@ impl Store {
     async fn prove(&self, keys: &Keyring) -> Result<(), SecretError> {
         let rows: Vec<(String, String, Vec<u8>)> =
             sqlx::query_as("SELECT owner, master, sealed FROM data_keys GROUP BY master")
-                .fetch_all(self.reader())
+                .fetch_all(self.store.reader())
                 .await
                 .tried("find a data key")?;
         for (owner, master, bytes) in rows {

@@ -132,7 +132,7 @@ impl Guard {
                 return Err(nobody.refusal());
             }
         };
-        match admin.control.store().user_by_id(user).await {
+        match admin.control.store().users().user_by_id(user).await {
             Ok(known) if known.kind == AccountKind::Person => {
                 let person = admin.control.people().person(user).await?;
                 let name = known.name.to_string();
@@ -151,7 +151,7 @@ impl Guard {
     async fn target(&self, params: &RawPathParams) -> Result<Option<Target>, NoTarget> {
         let control = &self.admin.control;
         if let Some(name) = param(params, "user") {
-            return match control.store().user(&name.parse()?).await {
+            return match control.store().users().user(&name.parse()?).await {
                 Ok(user) => {
                     let place = control.people().place(user.workspace).await?;
                     self.in_chat(params, Target { what: "user", name: name.to_owned(), place })
@@ -164,7 +164,7 @@ impl Guard {
         }
         if let Some(name) = param(params, "task") {
             let id: TaskId = name.parse()?;
-            return match control.store().task(id).await {
+            return match control.store().tasks().task(id).await {
                 Ok(task) => {
                     let place = control.people().place_of_chat(task.workspace, task.chat).await?;
                     Ok(Some(Target { what: "task", name: id.to_string(), place }))
@@ -289,7 +289,7 @@ impl Asker {
 
     /// The user that a body or a query names.
     pub(crate) async fn find_user(&self, name: &UserName) -> Result<User, Failure> {
-        match self.admin.control.store().user(name).await {
+        match self.admin.control.store().users().user(name).await {
             Ok(user) => Ok(user),
             Err(StoreError::NotFound { .. }) => Err(self.missing("user", name.as_str()).await),
             Err(error) => Err(error.into()),
@@ -355,7 +355,7 @@ impl Asker {
     async fn hosts(&self, place: &Place) -> Result<bool, Failure> {
         let Some(guest) = place.owner() else { return Ok(false) };
         let control = &self.admin.control;
-        let home = control.store().user_by_id(self.person.user).await?.workspace;
+        let home = control.store().users().user_by_id(self.person.user).await?.workspace;
         let held = control.people().person(guest).await?.roles;
         Ok(held.iter().any(|held| held.scope.workspace() == Some(home)))
     }
@@ -385,7 +385,7 @@ async fn audit_refusal(admin: &Admin, call: &Call, by: (Option<UserId>, &str), w
         detail.push_str(&format!("; {left_out} more before it were not recorded"));
     }
     let entry = Entry::new(name, "admin.refused", format!("{} {}", call.method, call.path));
-    if let Err(error) = admin.control.store().audit(entry.with(detail)).await {
+    if let Err(error) = admin.control.store().audit().record(entry.with(detail)).await {
         tracing::error!(error = with_causes(&error), "a refusal could not be recorded");
     }
 }

@@ -36,8 +36,8 @@ fn view(chat: Chat) -> ChatView {
 
 async fn list(Extract(admin): Extract<Admin>, Path(name): Path<String>) -> Answer<Vec<ChatView>> {
     let user = super::user(&admin, &name).await?;
-    admin.control.store().ensure_first_chat(user.workspace).await?;
-    let chats = admin.control.store().chats(user.workspace).await?;
+    admin.control.store().chats().ensure_first_chat(user.workspace).await?;
+    let chats = admin.control.store().chats().of(user.workspace).await?;
     json(chats.into_iter().map(view).collect())
 }
 
@@ -47,7 +47,7 @@ async fn add(
     Body(change): Body<ChatChange>,
 ) -> Answer<ChatView> {
     let user = super::user(&admin, &name).await?;
-    admin.control.store().ensure_first_chat(user.workspace).await?;
+    admin.control.store().chats().ensure_first_chat(user.workspace).await?;
     let title = change.title.as_deref().map(checked_title).transpose()?.unwrap_or_default();
     json(view(admin.control.chats().new_chat(user.workspace, &title, None).await?))
 }
@@ -70,8 +70,9 @@ async fn show(
 ) -> Answer<Vec<Line>> {
     let user = super::user(&admin, &name).await?;
     let chat: ChatId = chat.parse()?;
-    admin.control.store().chat(user.workspace, chat).await?;
-    let lines = admin.control.store().transcript(user.workspace, chat, last.min(10_000)).await?;
+    admin.control.store().chats().chat(user.workspace, chat).await?;
+    let lines =
+        admin.control.store().outbox().transcript(user.workspace, chat, last.min(10_000)).await?;
     json(
         lines
             .into_iter()
@@ -88,7 +89,7 @@ async fn change(
     let user = super::user(&admin, &name).await?;
     let id: ChatId = chat.parse()?;
     let control = &admin.control;
-    let mut chat = control.store().chat(user.workspace, id).await?;
+    let mut chat = control.store().chats().chat(user.workspace, id).await?;
     if let Some(title) = change.title.as_deref() {
         chat = control.chats().rename_chat(user.workspace, id, &checked_title(title)?).await?;
     }

@@ -77,7 +77,7 @@ async fn known_person(admin: &Admin, name: &str) -> Result<(), Failure> {
             .fix("`cloister user list` shows who there is")
     };
     let Ok(name) = name.parse::<UserName>() else { return Err(unknown()) };
-    match admin.control.store().user(&name).await {
+    match admin.control.store().users().user(&name).await {
         Ok(user) if user.kind == AccountKind::Person => Ok(()),
         Ok(_) | Err(StoreError::NotFound { .. }) => Err(unknown()),
         Err(error) => Err(error.into()),
@@ -111,7 +111,7 @@ async fn reset(
     if !dry_run {
         // Before it is done: what is left of a reset that was killed half way has a reason on record.
         let entry = Entry::new(asker.name(), "connector.reset", format!("{surface} {account}"));
-        admin.control.store().audit(entry.with(mode.as_str())).await?;
+        admin.control.store().audit().record(entry.with(mode.as_str())).await?;
     }
     json(host.reset(&account, mode, dry_run, asker.name()).await?)
 }

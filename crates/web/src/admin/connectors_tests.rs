@@ -146,7 +146,7 @@ async fn a_connector_is_added_by_who_rules_and_by_nobody_else() {
     let (world, noted) = world().await;
     world.add("root").await;
     let (ada, bob) = (world.add("ada").await.user, world.add("bob").await.user);
-    world.store().give_role(bob.id, ("operator", "platform"), "test", &[]).await.unwrap();
+    world.store().users().give_role(bob.id, ("operator", "platform"), "test", &[]).await.unwrap();
     let (member, operator) = (Caller::User(ada.id), Caller::User(bob.id));
     let one = "matrix/connectors/@bot:example.org";
     let reset = json!({ "mode": "server-leave-forget" });
@@ -186,7 +186,7 @@ async fn a_reset_is_on_record_and_a_dry_run_is_not() {
         let (status, report) = call(&world, Caller::Local, ("POST", path), body).await;
         assert_eq!((status, &report["dry_run"]), (StatusCode::OK, &json!(dry_run)), "{report}");
     }
-    let entries = world.store().audit_tail(100).await.unwrap();
+    let entries = world.store().audit().audit_tail(100).await.unwrap();
     let resets: Vec<_> = entries.iter().filter(|e| e.action == "connector.reset").collect();
     assert_eq!(resets.len(), 1, "{resets:?}");
     assert_eq!(resets[0].subject, "matrix @bot:example.org");
@@ -207,7 +207,7 @@ async fn a_password_does_not_come_back() {
         assert!(status.is_client_error(), "{status}: {said}");
         assert!(!said.to_string().contains("horse"), "{said}");
     }
-    let entries = world.store().audit_tail(100).await.unwrap();
+    let entries = world.store().audit().audit_tail(100).await.unwrap();
     assert!(!format!("{entries:?}").contains("horse"));
 }
 

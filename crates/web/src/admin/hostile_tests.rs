@@ -28,9 +28,9 @@ impl Scene {
         let (ada, mallory) = (world.add("ada").await.user, world.add("mallory").await.user);
         let oscar = world.add("oscar").await.user;
         let store = world.store();
-        store.add_token(TokenKind::Session, "ada's", ada.id, i64::MAX).await.unwrap();
-        store.give_role(mallory.id, ("admin", "platform"), "test", &[]).await.unwrap();
-        store.give_role(oscar.id, ("operator", "platform"), "test", &[]).await.unwrap();
+        store.users().add_token(TokenKind::Session, "ada's", ada.id, i64::MAX).await.unwrap();
+        store.users().give_role(mallory.id, ("admin", "platform"), "test", &[]).await.unwrap();
+        store.users().give_role(oscar.id, ("operator", "platform"), "test", &[]).await.unwrap();
         Self { world, ada, mallory, oscar }
     }
 
@@ -56,12 +56,12 @@ impl Scene {
     /// Every notice that somebody was told.
     async fn told(&self, user: &User) -> Vec<String> {
         let chat = ChatId::from_number(1);
-        let rows = self.world.store().outbox_after(user.workspace, chat, 0).await.unwrap();
+        let rows = self.world.store().outbox().outbox_after(user.workspace, chat, 0).await.unwrap();
         rows.iter().map(|row| format!("{:?}", row.frame)).collect()
     }
 
     async fn accounts(&self, user: &User) -> usize {
-        self.world.store().identities_of(user.id).await.unwrap().len()
+        self.world.store().users().identities_of(user.id).await.unwrap().len()
     }
 }
 
@@ -103,7 +103,7 @@ async fn a_hostile_admin_becomes_nobody() {
     let (status, _) = scene.call(mallory, ("POST", &path), json!({"answer": "allow"})).await;
     assert_eq!(status, StatusCode::FORBIDDEN);
     let control = scene.world.control();
-    let digest = scene.world.store().approval(question).await.unwrap().digest;
+    let digest = scene.world.store().approvals().approval(question).await.unwrap().digest;
     let (ada, workspace) = (scene.ada.id, scene.ada.workspace);
     let denied =
         control.gates().answer_approval(ada, workspace, question, Answer::Deny, Some(&digest));
@@ -123,7 +123,7 @@ async fn a_newcomer_is_linked_at_once_and_an_overlord_is_not_asked() {
     let (status, _) =
         scene.call(mallory, ("POST", "/admin/v1/users"), json!({"name": "new"})).await;
     assert_eq!(status, StatusCode::OK);
-    let new = scene.world.store().user(&"new".parse().unwrap()).await.unwrap();
+    let new = scene.world.store().users().user(&"new".parse().unwrap()).await.unwrap();
     let link = ("POST", "/admin/v1/pairings/link");
     let code = scene.code("@new:example.org").await;
     let (status, answer) = scene.call(mallory, link, json!({"code": code, "user": "new"})).await;
@@ -175,7 +175,7 @@ async fn nobody_but_an_overlord_says_who_reads_what_people_write() {
             assert_eq!(status, StatusCode::FORBIDDEN, "{} {method} {path}: {answer}", who.name);
         }
     }
-    let chain = scene.world.store().chain(Level::Coordinator).await.unwrap();
+    let chain = scene.world.store().models().chain(Level::Coordinator).await.unwrap();
     assert_eq!(chain.len(), 1);
     assert_eq!(chain[0].base_url, "https://real.example/v1");
 }
@@ -266,7 +266,7 @@ async fn an_admin_erases_nothing_of_somebodys() {
         let (status, answer) = scene.call(mallory, ("POST", path), body).await;
         assert_eq!(status, StatusCode::FORBIDDEN, "{path}: {answer}");
     }
-    assert!(scene.world.store().user(&scene.ada.name).await.is_ok());
+    assert!(scene.world.store().users().user(&scene.ada.name).await.is_ok());
     // Of a secret that an admin could remove, the answer would name all the others.
     let secret = ("DELETE", "/admin/v1/users/ada/secrets/github");
     let (status, answer) = scene.call(mallory, secret, json!({})).await;

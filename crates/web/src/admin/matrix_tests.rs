@@ -81,14 +81,14 @@ impl Scene {
         let mut scope = None;
         match who {
             Who::Own(role) => {
-                store.take_role(user, ("member", &own), "test", &[]).await.unwrap();
+                store.users().take_role(user, ("member", &own), "test", &[]).await.unwrap();
                 scope = role.map(|role| (role, own.as_str()));
             }
             Who::Other(role) => scope = role.map(|role| (role, "platform")),
             Who::Nobody | Who::Local => {}
         }
         if let Some((role, scope)) = scope {
-            store.give_role(user, (role.as_str(), scope), "test", &[]).await.unwrap();
+            store.users().give_role(user, (role.as_str(), scope), "test", &[]).await.unwrap();
         }
         let (caller, target) = match who {
             Who::Nobody => (None, bob),
@@ -103,14 +103,14 @@ impl Scene {
 
     async fn held(&self) -> Vec<String> {
         let Some(Caller::User(user)) = self.caller else { return Vec::new() };
-        let held = self.world.store().roles_of(user).await.unwrap();
+        let held = self.world.store().users().roles_of(user).await.unwrap();
         held.into_iter().map(|held| format!("{}@{}", held.role, held.scope)).collect()
     }
 
     /// Whether the calls so far have left the scene as it was, as far as decisions go.
     async fn is_whole(&self) -> bool {
-        let user = self.world.store().user(&self.target.user.name).await;
-        let task = self.world.store().task(self.target.task).await;
+        let user = self.world.store().users().user(&self.target.user.name).await;
+        let task = self.world.store().tasks().task(self.target.task).await;
         user.is_ok() && task.is_ok() && self.held().await == self.roles
     }
 
@@ -288,7 +288,7 @@ async fn e79_an_operator_reads_no_content_no_secrets_and_no_audit() {
         let message = body["error"]["message"].as_str().unwrap_or_default();
         assert!(message.starts_with("not allowed: "), "{message}");
     }
-    let entries = scene.world.store().audit_tail(100).await.unwrap();
+    let entries = scene.world.store().audit().audit_tail(100).await.unwrap();
     let entries = entries.iter().filter(|entry| entry.action == "admin.refused");
     let subjects: Vec<&str> =
         entries.filter(|entry| entry.actor == "ada").map(|entry| entry.subject.as_str()).collect();
@@ -344,7 +344,7 @@ async fn an_admin_gets_no_way_in_as_an_overlord() {
     });
     let (status, _) = answer(&scene, "POST", "/admin/v1/pairings/link", raised).await;
     assert_eq!(status, StatusCode::FORBIDDEN);
-    assert!(control.store().identity("matrix", "@m:example.org").await.unwrap().is_none());
+    assert!(control.store().users().identity("matrix", "@m:example.org").await.unwrap().is_none());
 
     let invite = NewUser {
         name: "root".parse().unwrap(),
@@ -390,6 +390,6 @@ async fn a_pairing_code_is_shown_then_used_once_and_guesses_are_slowed_down() {
         last = answer(&scene, "POST", "/admin/v1/pairings", wrong).await.0;
     }
     assert_eq!(last, StatusCode::TOO_MANY_REQUESTS);
-    let entries = scene.world.store().audit_tail(100).await.unwrap();
+    let entries = scene.world.store().audit().audit_tail(100).await.unwrap();
     assert!(entries.iter().any(|entry| entry.action == "pairing.wrong" && entry.actor == "ada"));
 }

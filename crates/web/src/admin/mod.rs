@@ -116,7 +116,7 @@ pub(crate) fn time(ms: i64) -> String {
 /// The user of a path, by name.
 async fn user(admin: &Admin, name: &str) -> Result<cloister_store::users::User, Failure> {
     let name: cloister_protocol::UserName = name.parse()?;
-    match admin.control.store().user(&name).await {
+    match admin.control.store().users().user(&name).await {
         Err(StoreError::NotFound { what, name }) => {
             Err(Failure::from(StoreError::NotFound { what, name })
                 .fix("`cloister user list` shows who there is, `cloister user add NAME` adds one"))

@@ -39,7 +39,7 @@ async fn write_identity(
     let user = super::user(&admin, &name).await?;
     let written =
         admin.control.config().write_identity(user.workspace, &change, asker.name()).await?;
-    admin.control.store().close_start(user.id).await?;
+    admin.control.store().users().close_start(user.id).await?;
     json(written)
 }
 
@@ -49,7 +49,7 @@ async fn invite(
     Body(new): Body<NewUser>,
 ) -> Answer<Invitation> {
     // A link for somebody who is there already lets its holder in as them.
-    if let Ok(known) = admin.control.store().user(&new.name).await {
+    if let Ok(known) = admin.control.store().users().user(&new.name).await {
         let place = admin.control.people().place(known.workspace).await?;
         let call = WorkspaceCall::OpenSessionFor;
         asker.require(&Request::workspace(asker.person(), call, &place)).await?;
@@ -68,8 +68,8 @@ pub(crate) async fn tell_of_link(
     invited: &Invitation,
     (user, name): (UserId, &str),
 ) -> Result<(), Failure> {
-    let known = control.store().user(&invited.user).await?;
-    if control.store().is_newcomer(known.id).await? {
+    let known = control.store().users().user(&invited.user).await?;
+    if control.store().users().is_newcomer(known.id).await? {
         return Ok(());
     }
     let by = Linker { user, name, sure: true };
@@ -84,12 +84,12 @@ pub(crate) async fn invitation(
     limits: cloister_store::users::UserLimits,
 ) -> Result<Invitation, Failure> {
     let store = control.store();
-    let (user, new) = match store.user(name).await {
+    let (user, new) = match store.users().user(name).await {
         Ok(user) => (user, false),
-        Err(StoreError::NotFound { .. }) => (store.add_user(name, limits).await?, true),
+        Err(StoreError::NotFound { .. }) => (store.users().add_user(name, limits).await?, true),
         Err(error) => return Err(error.into()),
     };
-    store.ensure_first_chat(user.workspace).await?;
+    store.chats().ensure_first_chat(user.workspace).await?;
     let (token, expires) = auth::new_login_token(control, &user).await?;
     Ok(Invitation {
         user: user.name,

@@ -60,14 +60,14 @@ fn identity_view(identity: Identity) -> IdentityView {
 }
 
 async fn list(Extract(admin): Extract<Admin>) -> Answer<Vec<RoleView>> {
-    let held = admin.control.store().all_roles().await?;
+    let held = admin.control.store().users().all_roles().await?;
     json(held.into_iter().map(|(user, held)| role_view(&user, held)).collect())
 }
 
 pub(super) async fn person_view(admin: &Admin, user: &User) -> Result<PersonView, Failure> {
     let store = admin.control.store();
-    let roles = store.roles_of(user.id).await?;
-    let identities = store.identities_of(user.id).await?;
+    let roles = store.users().roles_of(user.id).await?;
+    let identities = store.users().identities_of(user.id).await?;
     Ok(PersonView {
         name: user.name.clone(),
         kind: match user.kind {
@@ -104,7 +104,7 @@ pub(super) async fn assignment(
             .map_err(|error: cloister_policy::engine::ParseRoleError| bad(error.to_string()))?,
     };
     if let Some(id) = scope.workspace() {
-        match admin.control.store().user_of(id).await {
+        match admin.control.store().users().user_of(id).await {
             Err(StoreError::NotFound { .. }) => {
                 return Err(bad(format!("there is no workspace {id}")));
             }
@@ -129,7 +129,7 @@ pub(super) async fn require_assign(
     Err(match owner.filter(|owner| *owner != asker.user()) {
         None => refused,
         Some(owner) => {
-            let owner = admin.control.store().user_by_id(owner).await?.name;
+            let owner = admin.control.store().users().user_by_id(owner).await?.name;
             refused.fix(format!("ask {owner}, whose workspace it is, or an overlord, to do it"))
         }
     })
@@ -141,7 +141,7 @@ async fn changed_view(admin: &Admin, asker: &Asker, user: &User) -> Result<Perso
     if asker.sees(&admin.control.people().place(user.workspace).await?) {
         return Ok(view);
     }
-    let home = admin.control.store().user_by_id(asker.user()).await?.workspace;
+    let home = admin.control.store().users().user_by_id(asker.user()).await?.workspace;
     let here = |held: &RoleView| {
         held.scope.parse().is_ok_and(|scope: Scope| scope.workspace() == Some(home))
     };
@@ -215,7 +215,7 @@ async fn link(
     require_not_above(&admin, &asker, &user, Counted::All).await?;
     let display_name = named.display_name.as_deref().unwrap_or_default();
     let account = account(&named.surface, &named.id, display_name)?;
-    let newcomer = admin.control.store().is_newcomer(user.id).await?;
+    let newcomer = admin.control.store().users().is_newcomer(user.id).await?;
     admin.control.people().link_identity(&user, &account, asker.name()).await?;
     if !newcomer {
         admin.control.people().tell_of_link(&user, &linker(&asker, &user), &account).await?;

@@ -60,7 +60,7 @@ async fn new_session(
 /// Tells a person that somebody comes in as them. Against whoever runs the machine itself there is no protection,
 /// and nothing to be told of.
 async fn tell(admin: &Admin, asker: &Asker, user: &User, what: &str) -> Result<(), Failure> {
-    if asker.is_local() || admin.control.store().is_newcomer(user.id).await? {
+    if asker.is_local() || admin.control.store().users().is_newcomer(user.id).await? {
         return Ok(());
     }
     Ok(admin.control.people().tell_of_identity(user, &linker(asker, user), what).await?)
@@ -73,7 +73,7 @@ async fn ends_with(
     token: &str,
 ) -> Result<(), Failure> {
     if let Some(Extension(FromClient(client))) = client {
-        admin.control.store().bind_session(&token_hash(token), client).await?;
+        admin.control.store().clients().bind_session(&token_hash(token), client).await?;
     }
     Ok(())
 }

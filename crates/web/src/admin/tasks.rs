@@ -76,9 +76,9 @@ async fn list(
     let mut tasks = Vec::new();
     for user in users {
         let of_user = if filter.open {
-            admin.control.store().open_tasks(user.workspace).await?
+            admin.control.store().tasks().open_tasks(user.workspace).await?
         } else {
-            admin.control.store().tasks(user.workspace, 100).await?
+            admin.control.store().tasks().list(user.workspace, 100).await?
         };
         tasks.extend(of_user.iter().map(|task| view(task, user.name.clone())));
     }
@@ -98,7 +98,7 @@ async fn seen(admin: &Admin, asker: &Asker, named: Option<&str>) -> Result<Vec<U
     }
     let mut seen = Vec::new();
     let mut refused = None;
-    for user in admin.control.store().users().await? {
+    for user in admin.control.store().users().all().await? {
         let request =
             Request::workspace(person, call, &admin.control.people().place(user.workspace).await?);
         if asker.may(&request) {
@@ -116,9 +116,9 @@ async fn seen(admin: &Admin, asker: &Asker, named: Option<&str>) -> Result<Vec<U
 
 async fn show(Extract(admin): Extract<Admin>, Path(id): Path<String>) -> Answer<TaskDetail> {
     let id: TaskId = id.parse()?;
-    let task = admin.control.store().task(id).await?;
-    let user = admin.control.store().user_of(task.workspace).await?;
-    let ledger = admin.control.store().steps(id).await?;
+    let task = admin.control.store().tasks().task(id).await?;
+    let user = admin.control.store().users().user_of(task.workspace).await?;
+    let ledger = admin.control.store().tasks().steps(id).await?;
     json(TaskDetail {
         task: view(&task, user.name),
         instructions: task.instructions,
@@ -149,7 +149,7 @@ async fn retry(
     // Each call is a wish of its own.
     let key = admin.control.store().clock.now().to_string();
     let task = admin.control.tasks().retry_task(old, &key, asker.shown()).await?;
-    let user = admin.control.store().user_of(task.workspace).await?;
+    let user = admin.control.store().users().user_of(task.workspace).await?;
     json(view(&task, user.name))
 }
 
@@ -180,7 +180,7 @@ async fn approvals(
     Path(name): Path<String>,
 ) -> Answer<Vec<ApprovalView>> {
     let user = super::user(&admin, &name).await?;
-    let pending = admin.control.store().pending_approvals(user.workspace).await?;
+    let pending = admin.control.store().approvals().pending_approvals(user.workspace).await?;
     json(pending.into_iter().map(approval_view).collect())
 }
 

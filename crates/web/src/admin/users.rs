@@ -42,7 +42,7 @@ fn view(user: &User) -> UserView {
 }
 
 async fn list(Extract(admin): Extract<Admin>) -> Answer<Vec<UserView>> {
-    let users = admin.control.store().users().await?;
+    let users = admin.control.store().users().all().await?;
     let people = users.iter().filter(|user| user.kind == AccountKind::Person);
     json(people.map(view).collect())
 }
@@ -58,8 +58,9 @@ async fn add(
 ) -> Answer<UserView> {
     let limits = limits_of(&admin.control, &new)?;
     let store = admin.control.store();
-    let user = store.add_account(&new.name, AccountKind::Person, limits, asker.name()).await?;
-    admin.control.store().ensure_first_chat(user.workspace).await?;
+    let user =
+        store.users().add_account(&new.name, AccountKind::Person, limits, asker.name()).await?;
+    admin.control.store().chats().ensure_first_chat(user.workspace).await?;
     json(view(&user))
 }
 
@@ -87,7 +88,7 @@ async fn change(
         asker.require(&Request::workspace(asker.person(), call, &place)).await?;
     }
     let limits = changed(user.limits, &change)?;
-    json(view(&admin.control.store().set_limits(&user.name, limits).await?))
+    json(view(&admin.control.store().users().set_limits(&user.name, limits).await?))
 }
 
 fn changed(mut limits: UserLimits, change: &UserChange) -> Result<UserLimits, Failure> {
@@ -123,8 +124,8 @@ fn changed(mut limits: UserLimits, change: &UserChange) -> Result<UserLimits, Fa
 
 async fn budget(Extract(admin): Extract<Admin>, Path(name): Path<String>) -> Answer<BudgetView> {
     let user = super::user(&admin, &name).await?;
-    let state = admin.control.store().budget_state(user.id).await?;
-    let usage = admin.control.store().usage(Some(user.id), None).await?;
+    let state = admin.control.store().tasks().budget_state(user.id).await?;
+    let usage = admin.control.store().tasks().usage(Some(user.id), None).await?;
     let usage = usage.into_iter().map(|row| UsageView {
         day: row.day,
         level: row.level,

@@ -40,7 +40,7 @@ fn view(account: User) -> WorkspaceView {
 }
 
 async fn list(Extract(admin): Extract<Admin>) -> Answer<Vec<WorkspaceView>> {
-    json(admin.control.store().users().await?.into_iter().map(view).collect())
+    json(admin.control.store().users().all().await?.into_iter().map(view).collect())
 }
 
 async fn add(
@@ -97,7 +97,7 @@ async fn list_contexts(
 ) -> Answer<Vec<ContextView>> {
     let workspace = workspace(&admin, &name).await?.workspace;
     let mut views = Vec::new();
-    for context in admin.control.store().contexts(workspace).await? {
+    for context in admin.control.store().chats().contexts(workspace).await? {
         views.push(context_view(&admin, context).await?);
     }
     json(views)
@@ -108,7 +108,7 @@ async fn show_context(
     Path((name, context)): Path<(String, String)>,
 ) -> Answer<ContextView> {
     let workspace = workspace(&admin, &name).await?.workspace;
-    let contexts = admin.control.store().contexts(workspace).await?;
+    let contexts = admin.control.store().chats().contexts(workspace).await?;
     let found = contexts.into_iter().find(|found| found.name == context);
     let found = found.ok_or(StoreError::NotFound { what: "context", name: context })?;
     json(context_view(&admin, found).await?)

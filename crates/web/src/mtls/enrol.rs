@@ -40,7 +40,8 @@ async fn enrol(
     let hash = token_hash(asked.secret.expose());
     let issue = remote.next_issue();
     let store = &remote.inner.store;
-    let Some(client) = store.enrol_client(asked.invitation, &hash, name, issue).await? else {
+    let Some(client) = store.clients().enrol_client(asked.invitation, &hash, name, issue).await?
+    else {
         throttle.failed(address);
         tracing::warn!(invitation = asked.invitation, "an enrolment was refused");
         return Err(Failure::new(

@@ -147,7 +147,7 @@ impl Remote {
         let expires = self.now().after(self.inner.options.invitation_life());
         let store = &self.inner.store;
         let hash = token_hash(&secret);
-        let number = store.invite_client(user.id, &hash, expires.ms(), by).await?;
+        let number = store.clients().invite_client(user.id, &hash, expires.ms(), by).await?;
         let fingerprint = self.authority().fingerprint();
         let invitation =
             Invitation { address: address.clone(), fingerprint, number, secret: Key::new(secret) };
@@ -167,7 +167,7 @@ impl Remote {
         request: &str,
     ) -> Result<ClientCertificate, Failure> {
         let request = SigningRequest::parse(request).map_err(failure)?;
-        let known = self.inner.store.renew_client(client, self.next_issue()).await?;
+        let known = self.inner.store.clients().renew_client(client, self.next_issue()).await?;
         self.issue(&known, &request)
     }
 
@@ -199,13 +199,13 @@ impl Remote {
     }
 
     pub(crate) async fn clients(&self) -> Result<Vec<ClientView>, Failure> {
-        let clients = self.inner.store.clients().await?;
+        let clients = self.inner.store.clients().all().await?;
         Ok(clients.iter().map(|client| self.view(client)).collect())
     }
 
     /// Ends a client: its connections close now, and it gets in no more.
     pub(crate) async fn revoke(&self, client: ClientId, by: &str) -> Result<ClientView, Failure> {
-        let revoked = self.inner.store.revoke_client(client, by).await?;
+        let revoked = self.inner.store.clients().revoke_client(client, by).await?;
         self.refresh().await?;
         Ok(self.view(&revoked))
     }
@@ -229,13 +229,13 @@ impl Remote {
     /// Takes over from the database who may connect, and closes the connections of who may not.
     async fn refresh(&self) -> Result<(), Failure> {
         let _reading = self.inner.reading.lock().await;
-        let live = self.inner.store.live_clients().await?;
+        let live = self.inner.store.clients().live_clients().await?;
         self.inner.clients.replace(&live, self.now());
         Ok(())
     }
 
     pub(crate) async fn ca(&self) -> Result<CaView, Failure> {
-        let clients = self.inner.store.clients().await?;
+        let clients = self.inner.store.clients().all().await?;
         let now = self.now().ms();
         let authority = self.authority();
         let issuing = authority.issuing();
@@ -293,7 +293,7 @@ impl Remote {
         change: impl FnOnce(&mut Authority) -> Result<(), PkiError>,
     ) -> Result<CaView, Failure> {
         let store = &self.inner.store;
-        store.audit(Entry::new(by, action, "ca").with("begins")).await?;
+        store.audit().record(Entry::new(by, action, "ca").with("begins")).await?;
         let changed = {
             let mut authority = self.authority();
             let changed = change(&mut authority);
@@ -301,7 +301,7 @@ impl Remote {
             changed
         };
         let outcome = changed.as_ref().map_or_else(ToString::to_string, |()| "done".to_owned());
-        store.audit(Entry::new(by, action, "ca").with(outcome)).await?;
+        store.audit().record(Entry::new(by, action, "ca").with(outcome)).await?;
         changed.map_err(failure)?;
         self.ca().await
     }

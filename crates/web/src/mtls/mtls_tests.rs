@@ -54,7 +54,7 @@ impl Listening {
     }
 
     async fn invitation(&self, user: &str) -> Invitation {
-        let user = self.world.store().user(&user.parse().unwrap()).await.unwrap();
+        let user = self.world.store().users().user(&user.parse().unwrap()).await.unwrap();
         let made = self.remote().invite(&user, "operator").await.unwrap();
         made.invitation.expose().parse().unwrap()
     }
@@ -227,6 +227,7 @@ async fn an_operator_reads_no_content_from_elsewhere() {
     let oscar = here.world.add("oscar").await.user;
     let store = here.world.store();
     store
+        .users()
         .give_role(oscar.id, (Role::Operator.as_str(), "platform"), "operator", &[])
         .await
         .unwrap();
@@ -319,7 +320,7 @@ async fn an_invitation_can_be_neither_reused_nor_guessed() {
     assert_eq!(last.error.code, ErrorCode::Busy, "guessing is slowed down");
     let right = here.try_enrol(&unused).await.unwrap_err();
     assert_eq!(right.error.code, ErrorCode::Busy, "also the right one, meanwhile");
-    let entries = here.world.store().audit_tail(50).await.unwrap();
+    let entries = here.world.store().audit().audit_tail(50).await.unwrap();
     let refusals = entries.iter().filter(|entry| entry.action == "client.enroll_refused");
     assert_eq!(refusals.count(), 10);
     let text = format!("{entries:?}");
@@ -357,13 +358,16 @@ async fn a_revoked_client_is_thrown_out_at_once() {
     exchange(&mut bystander, "GET", "/healthz", None::<&()>).await.unwrap();
 
     // Not by a call: as if another had changed the database.
-    here.world.store().revoke_client(ada.client, "operator").await.unwrap();
+    here.world.store().clients().revoke_client(ada.client, "operator").await.unwrap();
     let took = tokio::join!(ends(&mut idle), ends(&mut socket), ends(&mut half));
     for took in [took.0, took.1, took.2] {
         assert!(took < AT_ONCE, "it took {took:?}");
     }
     let hash = token_hash(token);
-    assert!(here.world.store().session_owner(&hash).await.unwrap().is_none(), "its session");
+    assert!(
+        here.world.store().users().session_owner(&hash).await.unwrap().is_none(),
+        "its session"
+    );
     let alive = exchange(&mut bystander, "GET", "/healthz", None::<&()>).await.unwrap();
     assert_eq!(alive.status, 200, "another client of the same person goes on");
 }
@@ -417,7 +421,7 @@ async fn a_rotation_has_no_outage_and_ends_the_old_trust() {
     assert!(ends(&mut held).await < AT_ONCE, "what the old root opened is closed");
     assert_eq!(here.get(&before, "/admin/v1/ca").await.status, 200);
     assert!(!here.lets_in(sleeper.tls().unwrap()).await, "the old root's trust has ended");
-    let actions = here.world.store().audit_tail(100).await.unwrap();
+    let actions = here.world.store().audit().audit_tail(100).await.unwrap();
     for action in ["ca.rotate", "ca.rollback", "ca.finish"] {
         assert!(actions.iter().any(|entry| entry.action == action), "{action} left no entry");
     }

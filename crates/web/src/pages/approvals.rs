@@ -40,7 +40,7 @@ pub(super) async fn answer(
     Form(Given { answer, digest, back }): Form<Given>,
 ) -> Result<Response, Failure> {
     let id: ApprovalId = id.parse()?;
-    let asked = state.control.store().approval(id).await?;
+    let asked = state.control.store().approvals().approval(id).await?;
     let (by, workspace) = (viewer.user.id, asked.workspace);
     let answered =
         state.control.gates().answer_approval(by, workspace, id, answer, Some(&digest)).await;

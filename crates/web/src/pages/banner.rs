@@ -11,7 +11,7 @@ pub(super) async fn for_viewer(state: &State, viewer: &Viewer, chat: ChatId) -> 
     let scripted = scripted(state, viewer).await;
     let elsewhere = questions_elsewhere(state, viewer, chat).await;
     let offered =
-        state.control.store().offers_start(viewer.user.id).await.unwrap_or_else(|error| {
+        state.control.store().users().offers_start(viewer.user.id).await.unwrap_or_else(|error| {
             tracing::error!(
                 error = with_causes(&error),
                 "whether to offer the guided start could not be read"
@@ -42,7 +42,7 @@ pub(super) async fn for_viewer(state: &State, viewer: &Viewer, chat: ChatId) -> 
 
 /// How many questions wait in other chats than this one.
 async fn questions_elsewhere(state: &State, viewer: &Viewer, chat: ChatId) -> usize {
-    match state.control.store().pending_approvals(viewer.workspace).await {
+    match state.control.store().approvals().pending_approvals(viewer.workspace).await {
         Ok(pending) => pending.iter().filter(|approval| approval.chat != chat).count(),
         Err(error) => {
             tracing::error!(

@@ -54,7 +54,7 @@ pub(super) async fn archive(
     state.control.chats().archive_chat(viewer.workspace, chat, archived).await?;
     let store = state.control.store();
     // There is always one to go on in.
-    if archived && store.chats(viewer.workspace).await?.iter().all(|chat| chat.archived) {
+    if archived && store.chats().of(viewer.workspace).await?.iter().all(|chat| chat.archived) {
         state.control.chats().new_chat(viewer.workspace, "", None).await?;
     }
     Ok(Redirect::to(&if archived { "/".to_owned() } else { format!("/chats/{chat}") }))

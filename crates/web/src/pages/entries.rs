@@ -32,7 +32,7 @@ impl Now {
         frame: &AgentFrame,
     ) -> Result<(), StoreError> {
         let AgentFrame::Ask(ask) = frame else { return Ok(()) };
-        match store.approval(ask.approval).await {
+        match store.approvals().approval(ask.approval).await {
             Ok(approval) => drop(self.approvals.insert(approval.id, approval)),
             Err(StoreError::NotFound { .. }) => {}
             Err(error) => return Err(error),

@@ -21,7 +21,7 @@ pub(super) async fn show(
 ) -> Result<Markup, Failure> {
     let mut grants = Vec::new();
     for grant in state.control.gates().grants(viewer.workspace).await? {
-        let approval = state.control.store().approval(grant.approval).await?;
+        let approval = state.control.store().approvals().approval(grant.approval).await?;
         grants.push((grant, approval));
     }
     let body = html! {

@@ -56,7 +56,7 @@ pub(super) async fn show(
     if let Some(wait) = state.logins.wait(peer.0) {
         return Ok(too_many(wait));
     }
-    let Some(owner) = state.control.store().login_owner(&token_hash(&token)).await? else {
+    let Some(owner) = state.control.store().users().login_owner(&token_hash(&token)).await? else {
         // Going back to a link that has done its work is no mistake.
         if viewer.is_some() {
             return Ok(Redirect::to("/").into_response());
@@ -64,7 +64,7 @@ pub(super) async fn show(
         state.logins.failed(peer.0);
         return Ok(spent());
     };
-    let user = state.control.store().user_of(owner.workspace).await?;
+    let user = state.control.store().users().user_of(owner.workspace).await?;
     if viewer.as_ref().is_some_and(|viewer| viewer.user.id == user.id) {
         return Ok(Redirect::to("/").into_response());
     }
@@ -129,7 +129,7 @@ pub(super) async fn accept(
     }
     let store = state.control.store();
     let hash = token_hash(&token);
-    if store.login_owner(&hash).await?.is_none() {
+    if store.users().login_owner(&hash).await?.is_none() {
         // Pressing the button of a link that has done its work is no mistake.
         if before.is_some() {
             return Ok(Redirect::to("/").into_response());
@@ -145,10 +145,10 @@ pub(super) async fn accept(
         )
         .fix("open the link again in this browser, with cookies allowed"));
     }
-    let Some(owner) = store.redeem_login(&hash).await? else { return Ok(spent()) };
-    let user = store.user_of(owner.workspace).await?;
-    store.ensure_first_chat(user.workspace).await?;
-    store.begin_start_offer(user.id).await?;
+    let Some(owner) = store.users().redeem_login(&hash).await? else { return Ok(spent()) };
+    let user = store.users().user_of(owner.workspace).await?;
+    store.chats().ensure_first_chat(user.workspace).await?;
+    store.users().begin_start_offer(user.id).await?;
     state.control.people().tell_of_login(&user).await?;
     let (session, _) = auth::new_session_token(&state.control, &user, Some(COOKIE_TTL_S)).await?;
     if let Some(before) = before {

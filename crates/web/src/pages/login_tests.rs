@@ -103,7 +103,8 @@ async fn e75_opening_a_link_logs_nobody_in_and_uses_nothing_up() {
     let head =
         Browser::new(&world).send("HEAD", &format!("/login?token={token}"), "none", "").await;
     assert_eq!(head.status(), StatusCode::OK);
-    let owner = world.store().login_owner(&cloister_store::tokens::token_hash(&token)).await;
+    let owner =
+        world.store().users().login_owner(&cloister_store::tokens::token_hash(&token)).await;
     assert!(owner.unwrap().is_some(), "the link is still good");
 }
 
@@ -146,7 +147,8 @@ async fn only_the_page_that_was_shown_logs_in() {
     let entered = browser.send("POST", "/login", "same-origin", &form).await;
     assert_eq!(entered.status(), StatusCode::SEE_OTHER);
     assert_ne!(browser.session(), Some(session.as_str()), "a session of its own");
-    let ended = world.store().session_owner(&cloister_store::tokens::token_hash(&session)).await;
+    let ended =
+        world.store().users().session_owner(&cloister_store::tokens::token_hash(&session)).await;
     assert!(ended.unwrap().is_none(), "ada's is over");
     // Whoever is in already just goes on.
     let again = browser.send("GET", &path, "none", "").await;

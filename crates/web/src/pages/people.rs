@@ -64,7 +64,7 @@ pub(super) async fn invite(
 }
 
 async fn people(state: &State, viewer: &Viewer, done: &Done) -> Result<Markup, Failure> {
-    let users = state.control.store().users().await?;
+    let users = state.control.store().users().all().await?;
     let body = html! {
         section.card {
             h1 { "People" }

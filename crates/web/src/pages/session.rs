@@ -48,10 +48,10 @@ impl Viewer {
     async fn find(state: &State, headers: &HeaderMap) -> Result<Option<Self>, Failure> {
         let Some(token) = session_cookie(state, headers) else { return Ok(None) };
         let session = token_hash(token);
-        let Some(owner) = state.control.store().session_owner(&session).await? else {
+        let Some(owner) = state.control.store().users().session_owner(&session).await? else {
             return Ok(None);
         };
-        let user = state.control.store().user_of(owner.workspace).await?;
+        let user = state.control.store().users().user_of(owner.workspace).await?;
         let person = state.control.people().person(user.id).await?;
         let place = state.control.people().place(user.workspace).await?;
         let may = |request: Call| state.control.people().require(&request).is_ok();

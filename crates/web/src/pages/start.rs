@@ -65,7 +65,7 @@ pub(super) async fn save(
             if let Some(daily) = budget {
                 state.control.tasks().set_budget(&viewer.user.name, Some(daily), None).await?;
             }
-            state.control.store().close_start(viewer.user.id).await?;
+            state.control.store().users().close_start(viewer.user.id).await?;
             Ok(Redirect::to("/").into_response())
         }
         Err(error) => {
@@ -83,7 +83,7 @@ pub(super) async fn skip(
     Extract(state): Extract<State>,
     viewer: Viewer,
 ) -> Result<Redirect, Failure> {
-    state.control.store().close_start(viewer.user.id).await?;
+    state.control.store().users().close_start(viewer.user.id).await?;
     Ok(Redirect::to("/"))
 }
 

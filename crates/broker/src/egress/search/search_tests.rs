@@ -8,9 +8,9 @@ fn options(text: &str) -> SearchOptions {
 async fn keys(dir: &std::path::Path) -> KeyRing {
     let store = cloister_store::Store::open(&dir.join("cloister.db")).await.unwrap();
     let master = dir.join("master.key");
-    store.create_master(&master).await.unwrap();
+    store.secrets().create_master(&master).await.unwrap();
     let place = cloister_store::secrets::MasterPlace::file(&master);
-    let keys = store.unlock(&place).await.unwrap();
+    let keys = store.secrets().unlock(&place).await.unwrap();
     KeyRing::new(store, keys, dir.to_owned())
 }
 

@@ -65,7 +65,7 @@ async fn what_was_sent_before_a_restart_counts() {
     options.egress.user_day_bytes = 50_000;
     let net = Net::with(options, &["http://allowed.test"]).await;
     let traffic = cloister_store::egress::Traffic { requests: 1, bytes_out: 49_990, bytes_in: 0 };
-    net.store.add_egress_usage(net.user.id, "x.test", traffic).await.unwrap();
+    net.store.egress().add_egress_usage(net.user.id, "x.test", traffic).await.unwrap();
     let door = net.open();
     let got = door.client.get_plain("http://allowed.test/").await;
     assert_eq!(got.status, 403);

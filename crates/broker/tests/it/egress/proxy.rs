@@ -258,7 +258,7 @@ async fn what_went_out_is_counted_per_host() {
     assert_eq!(plain.get("http://allowed.test/big/65536", "allowed.test").await.status, 200);
     drop((plain, door));
     assert!(net.doors.egress().drain(PATIENCE).await);
-    let usage = net.store.egress_usage(net.user.id, 10).await.unwrap();
+    let usage = net.store.egress().egress_usage(net.user.id, 10).await.unwrap();
     assert_eq!(usage.len(), 1);
     assert_eq!((usage[0].host.as_str(), usage[0].requests), ("allowed.test", 2));
     assert!((10_000..11_000).contains(&usage[0].bytes_out), "{:?}", usage[0]);

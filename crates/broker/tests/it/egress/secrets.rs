@@ -186,7 +186,7 @@ async fn e51_a_handle_is_worth_nothing_elsewhere() {
     // A secret that is gone takes its handle with it.
     let handle = other.handle("forge").await;
     let owner = Owner::User(net.user.id);
-    net.store.remove_secret(owner, &"forge".parse().unwrap(), "test").await.unwrap();
+    net.store.secrets().remove_secret(owner, &"forge".parse().unwrap(), "test").await.unwrap();
     let late = with_header("allowed.test", "/", "authorization", &format!("Bearer {handle}"));
     assert_eq!(tunnel(&other, "allowed.test").await.ask(late).await.status, 401);
 }
@@ -241,7 +241,11 @@ async fn a_secret_that_comes_from_elsewhere_is_masked_for_every_task() {
     // A new value counts at once, and the old one until its grace is over.
     let (owner, name) = (Owner::User(net.user.id), "forge".parse().unwrap());
     let new = SecretValue::from("brand-new-value-1".to_owned());
-    net.store.rotate_secret(&net.keys, (owner, &name), new, 60_000, "test").await.unwrap();
+    net.store
+        .secrets()
+        .rotate_secret(&net.keys, (owner, &name), new, 60_000, "test")
+        .await
+        .unwrap();
     for value in [VALUE, "brand-new-value-1"] {
         let got = session.ask(with_header("b.test", "/echo/", "x-leak", value)).await;
         assert!(got.text().contains("x-leak: [secret forge]"), "{}", got.text());
@@ -356,8 +360,8 @@ async fn e76_secrets_of_one_user_are_not_those_of_another() {
         daily_budget: 1,
         task_budget: 1,
     };
-    let other = net.store.add_user(&"eve".parse().unwrap(), limits).await.unwrap();
-    net.store.allow_egress(other.id, "allowed.test", "test").await.unwrap();
+    let other = net.store.users().add_user(&"eve".parse().unwrap(), limits).await.unwrap();
+    net.store.egress().allow_egress(other.id, "allowed.test", "test").await.unwrap();
     let theirs = net.open_as("theirs.sock", &other);
     assert_eq!(theirs.handle("forge").await, "");
     let bearer = format!("Bearer {}", mine.handle("forge").await);

@@ -184,12 +184,12 @@ impl Net {
 
     pub(crate) async fn allow(&self, rules: &[&str]) {
         for rule in rules {
-            self.store.allow_egress(self.user.id, rule, "test").await.unwrap();
+            self.store.egress().allow_egress(self.user.id, rule, "test").await.unwrap();
         }
     }
 
     pub(crate) async fn forbid(&self, rule: &str) {
-        assert!(self.store.forbid_egress(self.user.id, rule, "test").await.unwrap());
+        assert!(self.store.egress().forbid_egress(self.user.id, rule, "test").await.unwrap());
     }
 
     pub(crate) fn open(&self) -> OpenNet {
@@ -226,12 +226,12 @@ impl Net {
             value: SecretValue::from(value.to_owned()),
             by: "test".to_owned(),
         };
-        self.store.set_secret(&self.keys, new).await.unwrap();
+        self.store.secrets().set_secret(&self.keys, new).await.unwrap();
     }
 
     /// Audit entries of one action, oldest first, as (subject, detail).
     pub(crate) async fn audited(&self, action: &str) -> Vec<(String, String)> {
-        let mut rows = self.store.audit_tail(1_000).await.unwrap();
+        let mut rows = self.store.audit().audit_tail(1_000).await.unwrap();
         rows.reverse();
         rows.into_iter()
             .filter(|row| row.action == action)

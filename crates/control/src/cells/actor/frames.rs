@@ -123,7 +123,7 @@ impl Actor {
         if let Some(owed) = self.cell.as_ref().and_then(|cell| cell.sent.get(&id)) {
             return Ok(Some(owed.clone()));
         }
-        let row = self.control.store().inbox_item(id).await?;
+        let row = self.control.store().inbox().inbox_item(id).await?;
         let own = |row: &InboxItem| {
             (row.workspace, row.chat) == (self.workspace, self.chat)
                 && !matches!(row.cause, Cause::Clear)

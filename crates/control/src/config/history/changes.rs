@@ -76,7 +76,7 @@ impl Config {
             ConfigScope::Platform => entry,
             ConfigScope::Workspace(workspace) => entry.of_workspace(workspace),
         };
-        self.control.store().audit(entry).await?;
+        self.control.store().audit().record(entry).await?;
         let at = self.control.store().clock.now_ms() / 1000;
         let change = Change { scope, files, author: author.to_owned(), why: why.to_owned(), at };
         self.with_history(move |control| {

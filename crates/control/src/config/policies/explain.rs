@@ -92,7 +92,7 @@ impl Config {
             }
         };
         let name = question.user.as_ref().ok_or_else(|| bad("say which user"))?;
-        let user = self.control.store().user(name).await?;
+        let user = self.control.store().users().user(name).await?;
         let about = question.about.as_deref().map(About::parse).transpose()?.unwrap_or_default();
         let roles = if question.roles.is_empty() {
             self.control

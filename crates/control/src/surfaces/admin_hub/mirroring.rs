@@ -34,7 +34,7 @@ impl AdminHubs {
     /// Tells staff who have a private conversation on the connector already that it is shown from now on.
     pub(super) async fn tell_staff(&self, hub: &AdminHub) -> Result<(), ControlError> {
         let mut private: BTreeMap<UserId, Conversation> = BTreeMap::new();
-        for found in self.control.store().conversations(hub.connector).await? {
+        for found in self.control.store().conversations().of(hub.connector).await? {
             let usable = found.external_id.is_some() && found.broken.is_none();
             if let (true, Some(user)) =
                 (usable && found.kind != ConversationKind::Shared, found.user)
@@ -58,25 +58,27 @@ impl AdminHubs {
         let person = self.control.people().person(user).await?;
         let place = &hub.conversation;
         let Some(held) = staff_role(&person.roles, place.workspace) else { return Ok(false) };
-        if self.control.store().told_of_mirror(hub, user).await?.is_some() {
+        if self.control.store().outbox().told_of_mirror(hub, user).await?.is_some() {
             return Ok(true);
         }
-        let context = self.control.store().context_of_chat(place.workspace, place.chat).await?;
-        let community = self.control.store().user_of(place.workspace).await?.name;
+        let context =
+            self.control.store().chats().context_of_chat(place.workspace, place.chat).await?;
+        let community = self.control.store().users().user_of(place.workspace).await?.name;
         let text = format!(
             "From now on, what you write to me here and what I answer is also shown in the admin hub of \
              this account ({} of {community}), because you are {held}. Commands, what I ask you and the \
              contents of files are not. On the web and in the terminal you are by yourself with me.",
             code(&context.unwrap_or_default()),
         );
-        let told = self.control.store().tell_of_mirror(hub, user, conversation, &text).await?;
+        let told =
+            self.control.store().outbox().tell_of_mirror(hub, user, conversation, &text).await?;
         self.say_all(told);
         Ok(true)
     }
 
     /// Shows a hub what was said since it was last looked, as fast as that is allowed.
     pub(super) async fn mirror_to(&self, hub: &AdminHub) -> Result<(), ControlError> {
-        let (exchanges, all_up_to) = self.control.store().exchanges(hub, AT_ONCE).await?;
+        let (exchanges, all_up_to) = self.control.store().outbox().exchanges(hub, AT_ONCE).await?;
         let too_late = self.control.store().clock.now_ms().saturating_sub(TOO_LATE_MS);
         let mut shown = Vec::new();
         let mut up_to = all_up_to;
@@ -95,7 +97,7 @@ impl AdminHubs {
             before = exchange.row;
         }
         if up_to > hub.mirrored_to {
-            let told = self.control.store().mirror(hub, up_to, &shown).await?;
+            let told = self.control.store().outbox().mirror(hub, up_to, &shown).await?;
             self.say_all(told);
         }
         Ok(())
@@ -109,11 +111,12 @@ impl AdminHubs {
     ) -> Result<Option<String>, ControlError> {
         let Some(asked_at) = self.asked_there(hub, exchange).await? else { return Ok(None) };
         let user = exchange.user;
-        let Some(there) = self.control.store().conversation_by_id(exchange.conversation).await?
+        let Some(there) =
+            self.control.store().conversations().conversation_by_id(exchange.conversation).await?
         else {
             return Ok(None);
         };
-        let told_at = self.control.store().told_of_mirror(hub, user).await?;
+        let told_at = self.control.store().outbox().told_of_mirror(hub, user).await?;
         if !self.tell_if_staff(hub, user, &there).await? {
             return Ok(None);
         }
@@ -122,7 +125,7 @@ impl AdminHubs {
             return Ok(None);
         }
         let secrets = self.secrets_near(user).await?;
-        let name = self.control.store().user_by_id(user).await?.name;
+        let name = self.control.store().users().user_by_id(user).await?.name;
         Ok(Some(said(name.as_str(), exchange, &secrets)))
     }
 
@@ -133,13 +136,13 @@ impl AdminHubs {
         hub: &AdminHub,
         exchange: &Exchange,
     ) -> Result<Option<i64>, ControlError> {
-        let Some(began) = self.control.store().began_with(exchange.asked).await? else {
+        let Some(began) = self.control.store().outbox().began_with(exchange.asked).await? else {
             return Ok(None);
         };
         let Some(id) = began.conversation.filter(|_| is_shown(&began.cause)) else {
             return Ok(None);
         };
-        let there = self.control.store().conversation_by_id(id).await?;
+        let there = self.control.store().conversations().conversation_by_id(id).await?;
         let private = there.is_some_and(|there| {
             there.connector == hub.connector
                 && there.kind != ConversationKind::Shared
@@ -152,7 +155,9 @@ impl AdminHubs {
     async fn secrets_near(&self, user: UserId) -> Result<Vec<Vec<u8>>, ControlError> {
         let mut secrets = Vec::new();
         for owner in [Owner::User(user), Owner::Platform] {
-            for opened in self.control.store().open_secrets(self.control.keys(), owner).await? {
+            for opened in
+                self.control.store().secrets().open_secrets(self.control.keys(), owner).await?
+            {
                 let bytes = opened.value.expose();
                 if let Ok(parts) = serde_json::from_slice::<serde_json::Map<_, _>>(bytes) {
                     let texts = parts.values().filter_map(serde_json::Value::as_str);

@@ -25,15 +25,19 @@ impl AdminHubs {
         unwell: &mut HashMap<ConnectorId, Instant>,
     ) -> Result<(), ControlError> {
         let now = Instant::now();
-        for known in self.control.store().troubles().await? {
+        for known in self.control.store().outbox().troubles().await? {
             let Some(health) = self.control.surfaces().health_of(known.connector) else { continue };
             let Some(trouble) = trouble_of(known.connector, &health, unwell, now) else { continue };
             if known.told.as_deref() == trouble {
                 continue;
             }
             let text = sentence(&known, &health, trouble);
-            let told =
-                self.control.store().tell_trouble(known.connector, trouble, hubs, &text).await?;
+            let told = self
+                .control
+                .store()
+                .outbox()
+                .tell_trouble(known.connector, trouble, hubs, &text)
+                .await?;
             self.say_all(told);
         }
         Ok(())

@@ -55,10 +55,10 @@ impl SurfaceDesk {
                 answer(&c, stored)
             }
             AnyCall::WasStored(c) => {
-                answer(&c, store.stored_before(self.surface, &c.id).await?.is_some())
+                answer(&c, store.inbox().stored_before(self.surface, &c.id).await?.is_some())
             }
             AnyCall::CancelTurn(c) => {
-                let item = store.inbox_item(c.message).await?.ok_or_else(not_found)?;
+                let item = store.inbox().inbox_item(c.message).await?.ok_or_else(not_found)?;
                 // Its conversation may have been put in place anew since.
                 match item.conversation {
                     Some(heard) if self.known_conversation(heard).await?.is_some() => {}
@@ -72,16 +72,16 @@ impl SurfaceDesk {
             }
             AnyCall::Asks(c) => {
                 self.own_conversation(c.conversation).await?;
-                let told = store.told_by(c.conversation, &c.message).await?;
+                let told = store.outbox().told_by(c.conversation, &c.message).await?;
                 answer(&c, told.is_some_and(|row| matches!(row.frame, AgentFrame::Ask(_))))
             }
             AnyCall::IsPosted(c) => {
                 self.own_conversation(c.conversation).await?;
-                answer(&c, store.is_posted(c.conversation, &c.message).await?)
+                answer(&c, store.outbox().is_posted(c.conversation, &c.message).await?)
             }
             AnyCall::InDoubtSince(c) => {
                 self.own_conversation(c.conversation).await?;
-                answer(&c, store.in_doubt_since(c.conversation, &c.key).await?)
+                answer(&c, store.outbox().in_doubt_since(c.conversation, &c.key).await?)
             }
             other => self.about_what_waits(other).await,
         }
@@ -99,37 +99,37 @@ impl SurfaceDesk {
                     why: c.why,
                     sealed: c.sealed.as_deref(),
                 };
-                answer(&c, store.let_wait(event).await?)
+                answer(&c, store.inbox().let_wait(event).await?)
             }
             AnyCall::StopWaiting(c) => {
                 self.own(c.connector).await?;
-                answer(&c, store.stop_waiting(c.connector, &c.place, &c.event).await?)
+                answer(&c, store.inbox().stop_waiting(c.connector, &c.place, &c.event).await?)
             }
             AnyCall::WaitsIn(c) => {
                 self.own(c.connector).await?;
-                answer(&c, store.waits_in(c.connector, &c.place).await?)
+                answer(&c, store.inbox().waits_in(c.connector, &c.place).await?)
             }
             AnyCall::WaitingPlaces(c) => {
                 self.own(c.connector).await?;
-                answer(&c, store.waiting_places(c.connector).await?)
+                answer(&c, store.inbox().waiting_places(c.connector).await?)
             }
             AnyCall::FirstWaiting(c) => {
                 self.own(c.connector).await?;
-                answer(&c, store.first_waiting(c.connector, &c.place, c.most).await?)
+                answer(&c, store.inbox().first_waiting(c.connector, &c.place, c.most).await?)
             }
             AnyCall::WaitingEvents(c) => {
                 self.own(c.connector).await?;
-                let mut waiting = store.waiting_events(c.connector).await?;
+                let mut waiting = store.inbox().waiting_events(c.connector).await?;
                 waiting.iter_mut().for_each(|event| event.sealed = None);
                 answer(&c, waiting)
             }
             AnyCall::SealedEvent(c) => {
                 self.own(c.connector).await?;
-                answer(&c, store.sealed_event(c.connector, c.waiting).await?)
+                answer(&c, store.inbox().sealed_event(c.connector, c.waiting).await?)
             }
             AnyCall::ToldThatItWaits(c) => {
                 self.own(c.connector).await?;
-                answer(&c, store.told_that_it_waits(c.connector, c.waiting).await?)
+                answer(&c, store.inbox().told_that_it_waits(c.connector, c.waiting).await?)
             }
             other => self.about_what_is_not_taken(other).await,
         }
@@ -140,34 +140,34 @@ impl SurfaceDesk {
         match call {
             AnyCall::RefuseEvent(c) => {
                 self.own(c.connector).await?;
-                answer(&c, store.refuse_event(c.connector, &c.event).await?)
+                answer(&c, store.conversations().refuse_event(c.connector, &c.event).await?)
             }
             AnyCall::WasRefused(c) => {
                 self.own(c.connector).await?;
-                answer(&c, store.was_refused(c.connector, &c.event).await?)
+                answer(&c, store.conversations().was_refused(c.connector, &c.event).await?)
             }
             AnyCall::RefusedDevice(c) => {
                 self.own(c.connector).await?;
                 let what = format!("device {}, event {}", c.device, c.event);
                 let entry = Entry::new(&c.account, "message.refused_device", &c.place).with(what);
-                let entry = match store.identity(self.surface, &c.account).await? {
+                let entry = match store.users().identity(self.surface, &c.account).await? {
                     Some(whose) => entry.of(whose.user),
                     None => entry,
                 };
-                answer(&c, store.audit(entry).await?)
+                answer(&c, store.audit().record(entry).await?)
             }
             AnyCall::SetEncrypted(c) => {
-                answer(&c, store.set_encrypted(self.surface, &c.place).await?)
+                answer(&c, store.conversations().set_encrypted(self.surface, &c.place).await?)
             }
             AnyCall::WasEncrypted(c) => {
-                answer(&c, store.was_encrypted(self.surface, &c.place).await?)
+                answer(&c, store.conversations().was_encrypted(self.surface, &c.place).await?)
             }
             AnyCall::Dropped(c) => {
                 let account = self.own_connector(c.connector).await?.account;
                 let subject = format!("{} {account}", self.surface);
                 let why = format!("{}: {}", short(&c.what, 100), short(&c.why, LONGEST_REASON));
                 let entry = Entry::new("control", "message.dropped", subject).with(why);
-                answer(&c, store.audit(entry).await?)
+                answer(&c, store.audit().record(entry).await?)
             }
             AnyCall::CountError(c) => {
                 self.control.metrics().connector_error(self.surface, error_kind(&c.kind));
@@ -217,7 +217,7 @@ impl SurfaceDesk {
     }
 
     async fn stored(&self, item: InboxItem) -> Result<Stored, ControlError> {
-        let origin = self.control.store().origin_of_turn(item.id).await?;
+        let origin = self.control.store().outbox().origin_of_turn(item.id).await?;
         let said = match &item.cause {
             Cause::Message { from, text, .. } => Some((from.clone(), text.clone())),
             _ => None,
@@ -237,8 +237,10 @@ impl SurfaceDesk {
         message: &str,
     ) -> Result<Option<String>, ControlError> {
         let store = self.control.store();
-        let Some(row) = store.told_by(conversation, message).await? else { return Ok(None) };
-        let first = store.post(conversation, &format!("{}/0", row.turn)).await?;
+        let Some(row) = store.outbox().told_by(conversation, message).await? else {
+            return Ok(None);
+        };
+        let first = store.outbox().post(conversation, &format!("{}/0", row.turn)).await?;
         let is_first = first.is_some_and(|post| post.external_id.as_deref() == Some(message));
         Ok(match row.frame {
             AgentFrame::End(end) if is_first => Some(end.text),

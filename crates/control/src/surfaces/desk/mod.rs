@@ -209,13 +209,13 @@ impl SurfaceDesk {
 
     /// That it is one of this surface's connectors.
     async fn own(&self, id: ConnectorId) -> Result<(), ControlError> {
-        let own = self.control.store().is_of_surface(id, self.surface).await?;
+        let own = self.control.store().conversations().is_of_surface(id, self.surface).await?;
         if own { Ok(()) } else { Err(not_found()) }
     }
 
     /// One of this surface's connectors.
     async fn own_connector(&self, id: ConnectorId) -> Result<Connector, ControlError> {
-        let all = self.control.store().connectors(self.surface).await?;
+        let all = self.control.store().conversations().connectors(self.surface).await?;
         all.into_iter().find(|connector| connector.id == id).ok_or_else(not_found)
     }
 
@@ -228,7 +228,7 @@ impl SurfaceDesk {
         &self,
         id: ConversationId,
     ) -> Result<Option<Conversation>, ControlError> {
-        let Some(found) = self.control.store().conversation_by_id(id).await? else {
+        let Some(found) = self.control.store().conversations().conversation_by_id(id).await? else {
             return Ok(None);
         };
         self.own(found.connector).await?;
@@ -240,12 +240,12 @@ impl SurfaceDesk {
         if self.accounts_of(user).await?.is_empty() {
             return Err(not_found());
         }
-        let user = self.control.store().user_by_id(user).await?;
+        let user = self.control.store().users().user_by_id(user).await?;
         Ok(Person { user: user.id, name: user.name, workspace: user.workspace })
     }
 
     async fn accounts_of(&self, user: UserId) -> Result<Vec<String>, ControlError> {
-        let accounts = self.control.store().identities_of(user).await?.into_iter();
+        let accounts = self.control.store().users().identities_of(user).await?.into_iter();
         let here = accounts.map(|identity| identity.account);
         let here = here.filter(|account| account.surface == self.surface);
         Ok(here.map(|account| account.external_id).collect())

@@ -17,7 +17,9 @@ impl SurfaceDesk {
     pub(super) async fn about_rows(self: &Arc<Self>, call: AnyCall) -> Result<Done, ControlError> {
         let store = self.control.store();
         match call {
-            AnyCall::Connectors(c) => answer(&c, store.connectors(self.surface).await?),
+            AnyCall::Connectors(c) => {
+                answer(&c, store.conversations().connectors(self.surface).await?)
+            }
             AnyCall::PutConnector(c) => {
                 self.may_put_connector(&c).await?;
                 let row = NewConnector {
@@ -27,19 +29,19 @@ impl SurfaceDesk {
                     settings: c.settings.clone(),
                     by: c.by.clone(),
                 };
-                answer(&c, store.put_connector(&row).await?)
+                answer(&c, store.conversations().put_connector(&row).await?)
             }
             AnyCall::RemoveConnector(c) => {
                 self.only_for_operators()?;
                 self.own(c.connector).await?;
-                store.remove_connector(c.connector, &c.by).await?;
+                store.conversations().remove_connector(c.connector, &c.by).await?;
                 self.gone(c.connector);
                 self.control.surfaces().forget_health(c.connector);
                 answer(&c, ())
             }
             AnyCall::SetPosition(c) => {
                 self.own(c.connector).await?;
-                answer(&c, store.set_position(c.connector, &c.position).await?)
+                answer(&c, store.conversations().set_position(c.connector, &c.position).await?)
             }
             AnyCall::KeepSecret(c) => {
                 self.only_for_operators()?;
@@ -77,7 +79,7 @@ impl SurfaceDesk {
             }
             AnyCall::Report(c) => {
                 // What is said last of one that was removed is nothing to anybody.
-                if store.is_of_surface(c.connector, self.surface).await? {
+                if store.conversations().is_of_surface(c.connector, self.surface).await? {
                     self.report(c.connector, c.health.clone());
                 }
                 answer(&c, ())
@@ -133,59 +135,69 @@ impl SurfaceDesk {
         match call {
             AnyCall::ConversationAt(c) => {
                 self.own(c.connector).await?;
-                answer(&c, store.conversation(c.connector, &c.place).await?)
+                answer(&c, store.conversations().conversation(c.connector, &c.place).await?)
             }
             AnyCall::ConversationById(c) => {
                 answer(&c, self.known_conversation(c.conversation).await?)
             }
             AnyCall::Conversations(c) => {
                 self.own(c.connector).await?;
-                answer(&c, store.conversations(c.connector).await?)
+                answer(&c, store.conversations().of(c.connector).await?)
             }
             AnyCall::PutConversation(c) => {
                 self.may_put(&c.new).await?;
-                answer(&c, store.put_conversation(&c.new).await?)
+                answer(&c, store.conversations().put_conversation(&c.new).await?)
             }
             AnyCall::ForgetConversation(c) => {
                 self.own_conversation(c.conversation).await?;
-                answer(&c, store.forget_conversation(c.conversation).await?)
+                answer(&c, store.conversations().forget_conversation(c.conversation).await?)
             }
             AnyCall::ForgetConversations(c) => {
                 self.only_for_operators()?;
                 self.own(c.connector).await?;
-                answer(&c, store.forget_conversations(c.connector, &c.by).await?)
+                answer(&c, store.conversations().forget_conversations(c.connector, &c.by).await?)
             }
             AnyCall::SetBroken(c) => {
                 self.own_conversation(c.conversation).await?;
-                answer(&c, store.set_broken(c.conversation, c.why.as_deref()).await?)
+                answer(
+                    &c,
+                    store.conversations().set_broken(c.conversation, c.why.as_deref()).await?,
+                )
             }
             AnyCall::SetShown(c) => {
                 self.own_conversation(c.conversation).await?;
-                answer(&c, store.set_shown(c.conversation, &c.title, c.archived).await?)
+                answer(
+                    &c,
+                    store.conversations().set_shown(c.conversation, &c.title, c.archived).await?,
+                )
             }
             AnyCall::MakeAnew(c) => {
                 self.own_conversation(c.conversation).await?;
-                answer(&c, store.make_anew(c.conversation).await?)
+                answer(&c, store.conversations().make_anew(c.conversation).await?)
             }
             AnyCall::ConversationMoved(c) => {
                 let connector = self.own_connector(c.connector).await?;
-                answer(&c, store.conversation_moved(&connector, &c.from, &c.to).await?)
+                answer(
+                    &c,
+                    store.conversations().conversation_moved(&connector, &c.from, &c.to).await?,
+                )
             }
             AnyCall::ConversationsToMend(c) => {
                 self.own(c.connector).await?;
-                answer(&c, store.conversations_to_mend(c.connector).await?)
+                answer(&c, store.conversations().conversations_to_mend(c.connector).await?)
             }
             AnyCall::LastHeard(c) => {
                 self.own(c.connector).await?;
-                answer(&c, store.last_heard(c.connector).await?)
+                answer(&c, store.conversations().last_heard(c.connector).await?)
             }
             AnyCall::HasToTell(c) => {
                 self.own_conversation(c.conversation).await?;
-                answer(&c, !store.to_tell(c.conversation).await?.is_empty())
+                answer(&c, !store.outbox().to_tell(c.conversation).await?.is_empty())
             }
             AnyCall::ContextOf(c) => {
                 let (surface, id) = (self.surface.to_owned(), c.place.clone());
-                let found = store.context_of(&contexts::Conversation { surface, id }).await?;
+                let found =
+                    store.chats().context_of(&contexts::Conversation { surface, id }).await?;
                 answer(
                     &c,
                     found.map(|context| ContextAt {
@@ -204,14 +216,14 @@ impl SurfaceDesk {
     async fn may_put(&self, new: &NewConversation) -> Result<(), ControlError> {
         self.own(new.connector).await?;
         let (workspace, chat) = new.chat;
-        self.control.store().chat(workspace, chat).await?;
+        self.control.store().chats().chat(workspace, chat).await?;
         match new.user {
             Some(user) if self.own_person(user).await?.workspace == workspace => Ok(()),
             Some(_) => Err(super::not_found()),
             None => {
                 let id = new.external_id.clone().unwrap_or_default();
                 let there = contexts::Conversation { surface: self.surface.to_owned(), id };
-                let context = self.control.store().context_of(&there).await?;
+                let context = self.control.store().chats().context_of(&there).await?;
                 let connected = context.is_some_and(|context| {
                     (context.workspace, context.chat) == (workspace, Some(chat))
                 });
@@ -230,30 +242,33 @@ impl SurfaceDesk {
             }
             AnyCall::Home(c) => {
                 self.own(c.connector).await?;
-                answer(&c, store.home(c.connector, c.user).await?)
+                answer(&c, store.chats().home(c.connector, c.user).await?)
             }
             AnyCall::Homes(c) => {
                 self.own(c.connector).await?;
-                answer(&c, store.homes(c.connector).await?)
+                answer(&c, store.chats().homes(c.connector).await?)
             }
             AnyCall::SetHome(c) => {
                 self.own(c.connector).await?;
-                answer(&c, store.set_home(c.connector, c.user, c.place.as_deref()).await?)
+                answer(&c, store.chats().set_home(c.connector, c.user, c.place.as_deref()).await?)
             }
             AnyCall::WantRooms(c) => {
                 self.own(c.connector).await?;
                 let person = self.own_person(c.user).await?;
-                answer(&c, store.want_rooms(c.connector, c.user, person.workspace).await?)
+                answer(
+                    &c,
+                    store.conversations().want_rooms(c.connector, c.user, person.workspace).await?,
+                )
             }
             AnyCall::GiveUpRooms(c) => {
                 self.own(c.connector).await?;
-                answer(&c, store.give_up_rooms(c.connector, c.user).await?)
+                answer(&c, store.chats().give_up_rooms(c.connector, c.user).await?)
             }
             AnyCall::IsKnown(c) => {
-                answer(&c, store.identity(self.surface, &c.account).await?.is_some())
+                answer(&c, store.users().identity(self.surface, &c.account).await?.is_some())
             }
             AnyCall::WhoIs(c) => {
-                let whose = store.identity(self.surface, &c.account).await?;
+                let whose = store.users().identity(self.surface, &c.account).await?;
                 let person = match whose {
                     Some(identity) => Some(self.own_person(identity.user).await?),
                     None => None,
@@ -263,16 +278,16 @@ impl SurfaceDesk {
             AnyCall::PersonById(c) => answer(&c, self.own_person(c.user).await?),
             AnyCall::AccountsOf(c) => answer(&c, self.accounts_of(c.user).await?),
             AnyCall::IsUser(c) => {
-                let known = store.users().await?.iter().any(|user| user.name == c.name);
+                let known = store.users().all().await?.iter().any(|user| user.name == c.name);
                 answer(&c, known)
             }
             AnyCall::ChatOf(c) => {
                 self.may_see(c.workspace).await?;
-                answer(&c, store.chat(c.workspace, c.chat).await?)
+                answer(&c, store.chats().chat(c.workspace, c.chat).await?)
             }
             AnyCall::Chats(c) => {
                 self.may_see(c.workspace).await?;
-                answer(&c, store.chats(c.workspace).await?)
+                answer(&c, store.chats().of(c.workspace).await?)
             }
             AnyCall::RenameChat(c) => {
                 let conversation = self.own_conversation(c.conversation).await?;
@@ -292,25 +307,25 @@ impl SurfaceDesk {
             AnyCall::ShownAs(c) => {
                 self.own_conversation(c.conversation).await?;
                 let whose = match &c.by {
-                    Some(account) => store.identity(self.surface, account).await?,
+                    Some(account) => store.users().identity(self.surface, account).await?,
                     None => None,
                 };
                 let by = match whose {
-                    Some(whose) => store.user_by_id(whose.user).await?.name.to_string(),
+                    Some(whose) => store.users().user_by_id(whose.user).await?.name.to_string(),
                     None => "a person".to_owned(),
                 };
-                answer(&c, store.rename_from(c.conversation, &c.title, &by).await?)
+                answer(&c, store.chats().rename_from(c.conversation, &c.title, &by).await?)
             }
             AnyCall::EnsureFirstChat(c) => {
                 let person = self.own_person(c.user).await?;
-                answer(&c, store.ensure_first_chat(person.workspace).await?)
+                answer(&c, store.chats().ensure_first_chat(person.workspace).await?)
             }
             AnyCall::RestoreChat(c) => {
                 self.may_see(c.workspace).await?;
-                answer(&c, store.restore_chat(c.workspace, c.chat, &c.title).await?)
+                answer(&c, store.chats().restore_chat(c.workspace, c.chat, &c.title).await?)
             }
             AnyCall::IsWorkspace(c) => {
-                let known = match store.user_of(c.workspace).await {
+                let known = match store.users().user_of(c.workspace).await {
                     Ok(_) => true,
                     Err(StoreError::NotFound { .. }) => false,
                     Err(error) => return Err(error.into()),
@@ -326,11 +341,12 @@ impl SurfaceDesk {
         &self,
         workspace: cloister_protocol::WorkspaceId,
     ) -> Result<(), ControlError> {
-        let owner = self.control.store().user_of(workspace).await?.id;
+        let owner = self.control.store().users().user_of(workspace).await?.id;
         if !self.accounts_of(owner).await?.is_empty() {
             return Ok(());
         }
-        let shown = self.control.store().is_shown_on(self.surface, workspace).await?;
+        let shown =
+            self.control.store().conversations().is_shown_on(self.surface, workspace).await?;
         if shown { Ok(()) } else { Err(super::not_found()) }
     }
 }

@@ -33,9 +33,15 @@ impl SurfaceDesk {
             }
             AnyCall::ButtonPlace(c) => {
                 self.own(c.connector).await?;
-                let button = control.store().button(&button_hash(&c.token)).await?;
+                let button = control.store().inbox().button(&button_hash(&c.token)).await?;
                 let of = match button {
-                    Some(button) => control.store().conversation_by_id(button.conversation).await?,
+                    Some(button) => {
+                        control
+                            .store()
+                            .conversations()
+                            .conversation_by_id(button.conversation)
+                            .await?
+                    }
                     None => None,
                 };
                 let of = of.filter(|of| of.connector == c.connector);

@@ -176,7 +176,7 @@ impl ConnectorProgram {
         host: &str,
         port: u16,
     ) -> Result<Box<dyn OutsideStream>, String> {
-        let accounts = self.control.store().connectors(self.of.surface).await;
+        let accounts = self.control.store().conversations().connectors(self.of.surface).await;
         let accounts = accounts.map_err(|error| error.to_string())?;
         let reachable = self.desk().reachable((host, port), &accounts);
         let Some(reachable) = reachable else {

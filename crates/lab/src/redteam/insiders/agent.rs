@@ -207,7 +207,7 @@ impl Field {
         let mut told = String::new();
         for at in PLACES {
             let chat = ChatId::from_number(at.chat);
-            for row in store.outbox_after(at.workspace(), chat, 0).await? {
+            for row in store.outbox().outbox_after(at.workspace(), chat, 0).await? {
                 told.push_str(&serde_json::to_string(&row.frame).map_err(failed)?);
             }
         }
