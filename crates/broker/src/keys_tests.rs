@@ -1,3 +1,4 @@
+use cloister_store::Actor;
 use cloister_store::secrets::{MasterPlace, NewSecret};
 use cloister_vault::{Binding, Form};
 
@@ -17,9 +18,8 @@ async fn ring_with(value: &str) -> (tempfile::TempDir, KeyRing) {
         name: key_secret("provider.key").unwrap(),
         binding: Binding::new(vec!["provider.test:443".parse().unwrap()], form).unwrap(),
         value: value.to_owned().into(),
-        by: "test".to_owned(),
     };
-    store.secrets().set_secret(&keys, new).await.unwrap();
+    store.secrets().set_secret(&Actor::person("test"), &keys, new).await.unwrap();
     let ring = KeyRing::new(store, keys, dir.path().to_owned());
     (dir, ring)
 }

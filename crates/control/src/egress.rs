@@ -2,6 +2,7 @@
 
 use cloister_policy::egress::Rule;
 use cloister_protocol::{AgentFrame, ErrorCode, Update, UserId, WorkspaceId};
+use cloister_store::Actor;
 
 use crate::control::part;
 use crate::error::ControlError;
@@ -53,9 +54,9 @@ impl EgressRules {
     /// Lets a user's tasks go where a rule says; whether that is new.
     pub async fn allow_egress(
         &self,
+        actor: &Actor,
         user: UserId,
         rule: &str,
-        by: &str,
     ) -> Result<(Rule, bool), ControlError> {
         let rule = checked_rule(rule)?;
         if self.control.store().egress().egress_rules(user).await?.len() >= MAX_RULES {
@@ -65,33 +66,34 @@ impl EgressRules {
                 "remove some: /network lists them, /forbid removes one",
             ));
         }
-        let new = self.control.store().egress().allow_egress(user, &rule.to_string(), by).await?;
+        let new =
+            self.control.store().egress().allow_egress(actor, user, &rule.to_string()).await?;
         Ok((rule, new))
     }
 
     /// Takes a rule away; whether there was one.
     pub async fn forbid_egress(
         &self,
+        actor: &Actor,
         user: UserId,
         rule: &str,
-        by: &str,
     ) -> Result<bool, ControlError> {
         // A rule that can't be read (any more) must still be removable, as it stands.
-        if self.control.store().egress().forbid_egress(user, rule.trim(), by).await? {
+        if self.control.store().egress().forbid_egress(actor, user, rule.trim()).await? {
             return Ok(true);
         }
         let rule = checked_rule(rule)?;
-        Ok(self.control.store().egress().forbid_egress(user, &rule.to_string(), by).await?)
+        Ok(self.control.store().egress().forbid_egress(actor, user, &rule.to_string()).await?)
     }
 
     pub(crate) async fn allow_host(
         &self,
+        actor: &Actor,
         workspace: WorkspaceId,
         rule: &str,
-        by: &str,
     ) -> Result<String, ControlError> {
         let user = self.control.store().users().user_of(workspace).await?;
-        let (rule, new) = self.allow_egress(user.id, rule, by).await?;
+        let (rule, new) = self.allow_egress(actor, user.id, rule).await?;
         Ok(if new {
             format!(
                 "Your agent's tasks may now reach {rule}. A task that runs can try again; \
@@ -104,12 +106,12 @@ impl EgressRules {
 
     pub(crate) async fn forbid_host(
         &self,
+        actor: &Actor,
         workspace: WorkspaceId,
         rule: &str,
-        by: &str,
     ) -> Result<String, ControlError> {
         let user = self.control.store().users().user_of(workspace).await?;
-        if self.forbid_egress(user.id, rule, by).await? {
+        if self.forbid_egress(actor, user.id, rule).await? {
             return Ok(format!("{} is no longer allowed.", rule.trim()));
         }
         Err(ControlError::with_fix(

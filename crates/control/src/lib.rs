@@ -41,6 +41,7 @@ mod test_world;
 
 pub use audit::{Audit, AuditOptions, AuditParts, S3Witness, SecretOptions};
 pub use cells::Cells;
+pub use cloister_store::Actor;
 pub use commands::{COMMANDS, Chats, MenuItem, menu};
 pub use config::{
     CheckedPolicies, Config, ConfigScope, Policies, RolledBack, Version, check_policy_files,

@@ -1,6 +1,7 @@
 //! What people are told that answers nothing they said: once per key, in the outbox before it is sent.
 
 use cloister_protocol::{AgentFrame, ChatId, Update, UserId, WorkspaceId};
+use cloister_store::Actor;
 use cloister_store::users::User;
 
 use crate::control::part;
@@ -55,7 +56,7 @@ impl Notices {
         key: &str,
         text: String,
     ) -> Result<(), ControlError> {
-        self.control.store().chats().ensure_first_chat(user.workspace).await?;
+        self.control.store().chats().ensure_first_chat(&Actor::CONTROL, user.workspace).await?;
         self.tell_once(user.workspace, ChatId::from_number(1), key, text).await
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::{Erased, PersonalInventory};
+use cloister_store::Actor;
 use cloister_store::audit::Erasure;
 use cloister_store::users::User;
 use tokio::time::{Instant, sleep};
@@ -63,19 +64,18 @@ impl PersonalData {
     /// Erases a person: their cell, files, records and secrets, and what the audit says of them.
     pub async fn erase_person(
         &self,
+        actor: &Actor,
         user: &User,
-        by: &str,
         why: &str,
     ) -> Result<Erased, ControlError> {
-        let erasure = Erasure {
-            user: user.id,
-            names: self.names_of(user).await?,
-            by: by.to_owned(),
-            why: why.to_owned(),
-        };
+        let erasure =
+            Erasure { user: user.id, names: self.names_of(user).await?, why: why.to_owned() };
         // Nothing new begins.
-        self.control.store().users().end_sessions(user.id, by).await?;
-        self.control.tasks().cancel_tasks(user.workspace, None, "an erasure").await?;
+        self.control.store().users().end_sessions(actor, user.id).await?;
+        self.control
+            .tasks()
+            .cancel_tasks(&Actor::System { part: "an erasure" }, user.workspace, None)
+            .await?;
         self.control.cells().stop_cell(user.workspace).await;
         let objects = self.control.store().platform().personal_objects(user.id).await?;
         for object in &objects {
@@ -83,10 +83,10 @@ impl PersonalData {
         }
         self.remove_workspace(user).await?;
         self.forget_versions(user).await?;
-        let mut audit_entries = self.control.audit().erase_audit(&erasure).await?;
-        let records = self.control.store().platform().erase_records(user.id, by).await?;
+        let mut audit_entries = self.control.audit().erase_audit(actor, &erasure).await?;
+        let records = self.control.store().platform().erase_records(actor, user.id).await?;
         // What the erasure itself recorded.
-        audit_entries += self.control.audit().erase_audit(&erasure).await?;
+        audit_entries += self.control.audit().erase_audit(actor, &erasure).await?;
         Ok(Erased { user: user.id.to_string(), records, audit_entries })
     }
 

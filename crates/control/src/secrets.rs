@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cloister_protocol::ErrorCode;
+use cloister_store::Actor;
 use cloister_store::secrets::{MasterPlace, NewSecret, RotationDone, SecretInfo};
 use cloister_vault::{Binding, MasterKey, MasterSource, Owner, SecretName, SecretValue};
 
@@ -30,7 +31,11 @@ impl Secrets {
     }
 
     /// Sets a secret; what it was before is gone.
-    pub async fn set_secret(&self, new: NewSecret) -> Result<SecretInfo, ControlError> {
+    pub async fn set_secret(
+        &self,
+        actor: &Actor,
+        new: NewSecret,
+    ) -> Result<SecretInfo, ControlError> {
         let there = self.control.store().secrets().of(new.owner).await?;
         if there.len() >= MOST_SECRETS && there.iter().all(|secret| secret.name != new.name) {
             let message = format!("{} has {MOST_SECRETS} secrets already", new.owner);
@@ -40,16 +45,16 @@ impl Secrets {
                 "`cloister secret rm NAME` removes one",
             ));
         }
-        Ok(self.control.store().secrets().set_secret(self.control.keys(), new).await?)
+        Ok(self.control.store().secrets().set_secret(actor, self.control.keys(), new).await?)
     }
 
     /// Gives a secret a new value; the old one is still known for the time of grace.
     pub async fn rotate_secret(
         &self,
+        actor: &Actor,
         whose: (Owner, &SecretName),
         value: SecretValue,
         grace_s: u64,
-        by: &str,
     ) -> Result<SecretInfo, ControlError> {
         if grace_s > LONGEST_GRACE_S {
             let message = format!("the time of grace is at most {LONGEST_GRACE_S} seconds");
@@ -60,38 +65,38 @@ impl Secrets {
             .control
             .store()
             .secrets()
-            .rotate_secret(self.control.keys(), whose, value, grace_ms, by)
+            .rotate_secret(actor, self.control.keys(), whose, value, grace_ms)
             .await?)
     }
 
     /// Changes where a secret may be used.
     pub async fn rebind_secret(
         &self,
+        actor: &Actor,
         whose: (Owner, &SecretName),
         binding: Binding,
-        by: &str,
     ) -> Result<SecretInfo, ControlError> {
         Ok(self
             .control
             .store()
             .secrets()
-            .rebind_secret(self.control.keys(), whose, binding, by)
+            .rebind_secret(actor, self.control.keys(), whose, binding)
             .await?)
     }
 
     pub async fn remove_secret(
         &self,
+        actor: &Actor,
         (owner, name): (Owner, &SecretName),
-        by: &str,
     ) -> Result<(), ControlError> {
-        Ok(self.control.store().secrets().remove_secret(owner, name, by).await?)
+        Ok(self.control.store().secrets().remove_secret(actor, owner, name).await?)
     }
 
     /// Replaces the master key while all goes on: by the one that the settings name, or by a new one in the
     /// same file. What was cut short goes on from where it was. Says what is to be changed in the settings.
     pub async fn rotate_master(
         &self,
-        by: &str,
+        actor: &Actor,
     ) -> Result<(RotationDone, Option<String>), ControlError> {
         let _one_at_a_time = self.control.inner.rotating.lock().await;
         let (place, named) = (self.control.inner.parts.master)()?;
@@ -101,7 +106,7 @@ impl Secrets {
                     .control
                     .store()
                     .secrets()
-                    .rotate_master_file(self.control.keys(), path, by)
+                    .rotate_master_file(actor, self.control.keys(), path)
                     .await?;
                 Ok((done, None))
             }
@@ -111,7 +116,7 @@ impl Secrets {
                     .control
                     .store()
                     .secrets()
-                    .rotate_master_to(self.control.keys(), key, by)
+                    .rotate_master_to(actor, self.control.keys(), key)
                     .await?;
                 self.control.keys().drop_others();
                 let next = "in cloister.toml, under [secrets], give next_file or next_command the name \

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use cloister_protocol::ErrorCode;
 use cloister_protocol::link::Cause;
+use cloister_store::Actor;
 use cloister_store::inbox::InboxItem;
 use cloister_store::stops::{Stop, Stopped};
 use futures_util::future::join_all;
@@ -77,17 +78,17 @@ impl Stops {
     }
 
     /// Stops everything. It is in force before it is recorded, and stays so if that fails.
-    pub async fn stop_all(&self, by: &str, reason: &str) -> Result<StoppedAll, ControlError> {
+    pub async fn stop_all(&self, actor: &Actor, reason: &str) -> Result<StoppedAll, ControlError> {
         self.control.inner.stopped.in_force.store(true, Ordering::SeqCst);
         let ended = self.end_executors().await;
         let reason: String = reason.trim().chars().take(MAX_REASON).collect();
-        let stopped = self.control.store().platform().stop_all(by, &reason).await?;
+        let stopped = self.control.store().platform().stop_all(actor, &reason).await?;
         let (stop, is_new) = match stopped {
             Stopped::Now(stop) => (stop, true),
             Stopped::Before(stop) => (stop, false),
         };
         self.control.inner.stopped.set(Some(stop.clone()));
-        tracing::warn!(by, reason, ended, is_new, "everything is stopped until it is released");
+        tracing::warn!(by = %actor, reason, ended, is_new, "everything is stopped until it is released");
         for chat in self.control.cells().live_chats() {
             self.control.cells().poke(chat, Poke::Stop);
             // Whoever was being answered is told.
@@ -126,14 +127,14 @@ impl Stops {
     }
 
     /// Lets everything go on; what was stopped, if something was.
-    pub async fn release_all(&self, by: &str) -> Result<Option<Stop>, ControlError> {
-        let released = self.control.store().platform().release_all(by).await?;
+    pub async fn release_all(&self, actor: &Actor) -> Result<Option<Stop>, ControlError> {
+        let released = self.control.store().platform().release_all(actor).await?;
         self.control.inner.stopped.set(None);
         if released.is_some() {
-            tracing::warn!(by, "everything goes on");
+            tracing::warn!(by = %actor, "everything goes on");
         }
         if let Some(stop) = &released {
-            let text = format!("Everything goes on: released by {by}.");
+            let text = format!("Everything goes on: released by {actor}.");
             self.control.admin_hubs().tell_all_hubs(&format!("release-{}", stop.id), &text).await;
         }
         for chat in self.control.store().inbox().chats_with_unanswered().await? {

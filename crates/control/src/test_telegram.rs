@@ -3,6 +3,7 @@
 use cloister_protocol::AgentFrame;
 use cloister_protocol::admin::ContextChange;
 use cloister_protocol::surface::{Located, Speaker};
+use cloister_store::Actor;
 use cloister_store::connectors::{Connector, NewConnector};
 use cloister_store::conversations::{Conversation, ConversationKind};
 use cloister_store::inbox::HeardIn;
@@ -27,7 +28,12 @@ impl<'a> Telegram<'a> {
     pub(crate) async fn new(world: &'a World) -> Self {
         for (user, id) in [(&world.ada, ADA_THERE), (&world.bob, BOB_THERE)] {
             let account = crate::account("telegram", id, "anybody").unwrap();
-            world.control.people().link_identity(user, &account, "root").await.unwrap();
+            world
+                .control
+                .people()
+                .link_identity(&Actor::person("root"), user, &account)
+                .await
+                .unwrap();
         }
         let connector = Self::bot(world, "77").await;
         Self { world, connector }
@@ -39,9 +45,8 @@ impl<'a> Telegram<'a> {
             account: account.into(),
             address: "https://api.telegram.org".into(),
             settings: serde_json::json!({}),
-            by: "root".into(),
         };
-        world.store().conversations().put_connector(&new).await.unwrap()
+        world.store().conversations().put_connector(&Actor::person("test"), &new).await.unwrap()
     }
 
     /// Makes the group a context of the club.
@@ -53,7 +58,12 @@ impl<'a> Telegram<'a> {
             ..ContextChange::default()
         };
         let club = self.world.club.workspace;
-        self.world.control.contexts().change_context(club, "group", change, "root").await.unwrap();
+        self.world
+            .control
+            .contexts()
+            .change_context(&Actor::person("root"), club, "group", change)
+            .await
+            .unwrap();
     }
 
     pub(crate) async fn locate(&self, sender: &str, heard: Heard<'_>) -> Located {

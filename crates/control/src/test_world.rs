@@ -7,6 +7,7 @@ use cloister_protocol::admin::ContextChange;
 use cloister_protocol::link::Cause;
 use cloister_protocol::surface::{Located, Speaker};
 use cloister_protocol::{Answer, ApprovalId, ChatId, UserId, WorkspaceId};
+use cloister_store::Actor;
 use cloister_store::approvals::{ApprovalKind, NewApproval};
 use cloister_store::connectors::{Connector, NewConnector};
 use cloister_store::conversations::{Conversation, ConversationKind, NewConversation};
@@ -115,20 +116,23 @@ impl World {
         let store = control.store();
         let [root, ada, bob] =
             [add(&control, "root").await, add(&control, "ada").await, add(&control, "bob").await];
-        let club =
-            control.people().add_community(&"book-club".parse().unwrap(), "root").await.unwrap();
+        let club = control
+            .people()
+            .add_community(&Actor::person("root"), &"book-club".parse().unwrap())
+            .await
+            .unwrap();
         for (user, id) in [(&ada, ADA), (&bob, BOB)] {
             let account = crate::account("matrix", id, "anybody").unwrap();
-            control.people().link_identity(user, &account, "root").await.unwrap();
+            control.people().link_identity(&Actor::person("root"), user, &account).await.unwrap();
         }
         let new = NewConnector {
             surface: "matrix".into(),
             account: "@cloister:example.org".into(),
             address: "https://example.org".into(),
             settings: serde_json::json!({}),
-            by: "root".into(),
         };
-        let connector = store.conversations().put_connector(&new).await.unwrap();
+        let connector =
+            store.conversations().put_connector(&Actor::person("test"), &new).await.unwrap();
         Self { dir, control, root, ada, bob, club, connector }
     }
 
@@ -145,7 +149,7 @@ impl World {
 
     pub(crate) async fn role(&self, user: &User, role: &str) {
         let held = format!("{role}@workspace:{}", self.club.workspace).parse().unwrap();
-        self.control.people().give_role(user, &held, quietly(user)).await.unwrap();
+        self.control.people().give_role(quietly(user), user, &held).await.unwrap();
     }
 
     /// Makes a room a context of the club.
@@ -158,7 +162,7 @@ impl World {
         };
         self.control
             .contexts()
-            .change_context(self.club.workspace, name, change, "root")
+            .change_context(&Actor::person("root"), self.club.workspace, name, change)
             .await
             .unwrap();
     }
@@ -280,8 +284,18 @@ impl World {
 
 async fn add(control: &Control, name: &str) -> User {
     let limits = control.users().limits();
-    let user = control.store().users().add_user(&name.parse().unwrap(), limits).await.unwrap();
-    control.store().chats().ensure_first_chat(user.workspace).await.unwrap();
+    let user = control
+        .store()
+        .users()
+        .add_user(&Actor::Operator, &name.parse().unwrap(), limits)
+        .await
+        .unwrap();
+    control
+        .store()
+        .chats()
+        .ensure_first_chat(&Actor::person("test"), user.workspace)
+        .await
+        .unwrap();
     user
 }
 
@@ -321,6 +335,8 @@ async fn open(
 }
 
 /// Whoever is meant changes a role of their own, so that nobody is told.
+static ROOT: Actor = Actor::System { part: "root" };
+
 pub(crate) fn quietly(user: &User) -> Giver<'static> {
-    Giver { user: user.id, name: "root", shown: "root" }
+    Giver { user: user.id, actor: &ROOT }
 }

@@ -7,6 +7,7 @@
 use cloister_protocol::link::Cause;
 use cloister_protocol::{AgentFrame, ChatId, Update, UserId};
 
+use crate::actor::Actor;
 use crate::connectors::ConnectorId;
 use crate::conversations::{Conversation, ConversationId, ConversationKind};
 use crate::db::Tx;
@@ -124,9 +125,9 @@ impl Outbox {
     /// What was said before is not shown there, and what still waited to be told where it was is told nowhere.
     pub async fn set_admin_hub(
         &self,
+        actor: &Actor,
         connector: ConnectorId,
         hub: Option<&Conversation>,
-        by: &str,
     ) -> Result<bool, StoreError> {
         let id = hub.map(|hub| hub.id.number());
         let mut tx = self.store.begin().await?;
@@ -159,7 +160,7 @@ impl Outbox {
         .tried("keep an admin hub")?;
         let what = if hub.is_some() { "admin_hub.enable" } else { "admin_hub.disable" };
         let place = hub.and_then(|hub| hub.external_id.as_deref()).unwrap_or_default();
-        let entry = audit::Entry::new(by, what, connector).with(place);
+        let entry = audit::Entry::new(actor, what, connector).with(place);
         audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         tx.commit().await.tried("keep an admin hub")?;
         Ok(true)

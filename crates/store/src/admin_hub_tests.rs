@@ -39,25 +39,31 @@ async fn conversation(
 async fn world() -> World {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
-    store.users().add_user(&"root".parse().unwrap(), LIMITS).await.unwrap();
-    let ada = store.users().add_user(&"ada".parse().unwrap(), LIMITS).await.unwrap();
+    store.users().add_user(&Actor::Operator, &"root".parse().unwrap(), LIMITS).await.unwrap();
+    let ada =
+        store.users().add_user(&Actor::Operator, &"ada".parse().unwrap(), LIMITS).await.unwrap();
     let name = "club".parse().unwrap();
-    let club =
-        store.users().add_account(&name, AccountKind::Community, LIMITS, "root").await.unwrap();
+    let club = store
+        .users()
+        .add_account(&Actor::person("root"), &name, AccountKind::Community, LIMITS)
+        .await
+        .unwrap();
     for workspace in [ada.workspace, club.workspace] {
-        store.chats().ensure_first_chat(workspace).await.unwrap();
+        store.chats().ensure_first_chat(&Actor::person("test"), workspace).await.unwrap();
     }
     let new = NewConnector {
         surface: "telegram".into(),
         account: "12".into(),
         address: "https://api.telegram.org".into(),
         settings: serde_json::json!({}),
-        by: "root".into(),
     };
-    let connector = store.conversations().put_connector(&new).await.unwrap().id;
+    let connector =
+        store.conversations().put_connector(&Actor::person("test"), &new).await.unwrap().id;
     let alone = conversation(&store, connector, ada.workspace, Some(ada.id)).await;
     let room = conversation(&store, connector, club.workspace, None).await;
-    assert!(store.outbox().set_admin_hub(connector, Some(&room), "root").await.unwrap());
+    assert!(
+        store.outbox().set_admin_hub(&Actor::person("root"), connector, Some(&room)).await.unwrap()
+    );
     let hub = store.outbox().admin_hubs().await.unwrap().remove(0);
     World { _dir: dir, store, ada, hub, alone }
 }
@@ -124,7 +130,12 @@ async fn an_exchange_is_shown_once() {
     assert!(left.is_empty(), "{left:?}");
     assert_eq!(world.store.outbox().to_tell(world.hub.conversation.id).await.unwrap().len(), 2);
 
-    world.store.outbox().set_admin_hub(world.hub.connector, None, "root").await.unwrap();
+    world
+        .store
+        .outbox()
+        .set_admin_hub(&Actor::person("root"), world.hub.connector, None)
+        .await
+        .unwrap();
     world.exchange("three").await;
     let (late, up_to) = world.store.outbox().exchanges(&world.hub, 10).await.unwrap();
     let shown = [Mirrored { user: world.ada.id, row: late[0].row, text: "three".into() }];
@@ -153,7 +164,7 @@ async fn mirrored_words_go_with_whose_they_are() {
     );
     assert_eq!(world.store.outbox().to_tell(world.hub.conversation.id).await.unwrap().len(), 2);
 
-    world.store.platform().erase_records(world.ada.id, "root").await.unwrap();
+    world.store.platform().erase_records(&Actor::person("root"), world.ada.id).await.unwrap();
     let left = world.store.outbox().to_tell(world.hub.conversation.id).await.unwrap();
     assert_eq!(left.len(), 1);
     assert!(!format!("{left:?}").contains("my own words"), "{left:?}");
@@ -166,7 +177,12 @@ async fn a_hub_that_is_gone_is_none() {
     world.store.outbox().tell_of_mirror(&world.hub, world.ada.id, &world.alone, "x").await.unwrap();
     world.store.conversations().forget_conversation(world.hub.conversation.id).await.unwrap();
     assert!(world.store.outbox().admin_hubs().await.unwrap().is_empty());
-    world.store.conversations().remove_connector(world.hub.connector, "root").await.unwrap();
+    world
+        .store
+        .conversations()
+        .remove_connector(&Actor::person("root"), world.hub.connector)
+        .await
+        .unwrap();
     assert!(world.store.outbox().troubles().await.unwrap().is_empty());
 }
 
@@ -188,7 +204,12 @@ async fn what_waits_for_a_hub_ends_with_it() {
         if forgotten {
             world.store.conversations().forget_conversation(hub).await.unwrap();
         } else {
-            world.store.outbox().set_admin_hub(place.connector, None, "root").await.unwrap();
+            world
+                .store
+                .outbox()
+                .set_admin_hub(&Actor::person("root"), place.connector, None)
+                .await
+                .unwrap();
         }
         assert!(!world.store.outbox().is_to_tell(hub, told.id).await.unwrap());
         assert!(world.store.outbox().to_tell(hub).await.unwrap().is_empty());

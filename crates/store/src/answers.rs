@@ -3,6 +3,7 @@
 
 use cloister_protocol::{Answer, ApprovalId, TaskId, UserId, WorkspaceId};
 
+use crate::actor::Actor;
 use crate::approvals::{self, Approval, ApprovalKind, ApprovalState};
 use crate::audit;
 use crate::db::Tx;
@@ -16,8 +17,6 @@ pub struct Given {
     pub workspace: WorkspaceId,
     pub id: ApprovalId,
     pub user: UserId,
-    /// Their name.
-    pub by: String,
     pub answer: Answer,
     /// Of what they saw, where that is known.
     pub digest: Option<String>,
@@ -63,6 +62,7 @@ impl Inbox {
     /// Takes an answer. `settle` says what the answers of so many people come to.
     pub async fn answer(
         &self,
+        actor: &Actor,
         given: &Given,
         settle: impl Fn(u8, &[(UserId, Answer)]) -> Standing + Send,
     ) -> Result<Answered, StoreError> {
@@ -71,7 +71,7 @@ impl Inbox {
         let pending = match look(&mut tx, given).await? {
             Ok(pending) => pending,
             Err(refused) => {
-                let entry = audit::Entry::new(&given.by, "approval.refused", given.id);
+                let entry = audit::Entry::new(actor, "approval.refused", given.id);
                 audit::record(&mut tx, now, entry.with(refused).of(given.user)).await?;
                 tx.commit().await.tried("refuse an answer")?;
                 return Ok(Answered::Refused(refused));
@@ -94,19 +94,19 @@ impl Inbox {
         match standing {
             Standing::Waiting { .. } => {}
             Standing::Allowed(narrowest) => {
-                close(&mut tx, &pending, ApprovalState::Allowed, given, now).await?;
+                close(&mut tx, &pending, ApprovalState::Allowed, actor, now).await?;
                 match &pending.raise {
                     Some(raise) => {
-                        raises::raise(&mut tx, &pending, raise, &given.by, now).await?;
+                        raises::raise(&mut tx, &pending, raise, actor, now).await?;
                     }
-                    None => grant(&mut tx, &pending, narrowest, given, now).await?,
+                    None => grant(&mut tx, &pending, narrowest, actor, now).await?,
                 }
             }
             Standing::Denied => {
-                close(&mut tx, &pending, ApprovalState::Denied, given, now).await?;
+                close(&mut tx, &pending, ApprovalState::Denied, actor, now).await?;
             }
         }
-        let entry = audit::Entry::new(&given.by, "approval.answer", given.id);
+        let entry = audit::Entry::new(actor, "approval.answer", given.id);
         let detail = format!("{} {}", given.answer.as_str(), pending.digest);
         audit::record(&mut tx, now, entry.with(detail).of_workspace(given.workspace)).await?;
         let approval = approvals::one(&mut tx, given.id).await?;
@@ -144,12 +144,12 @@ async fn close(
     tx: &mut Tx,
     approval: &Approval,
     state: ApprovalState,
-    given: &Given,
+    actor: &Actor,
     now: i64,
 ) -> Result<(), StoreError> {
     sqlx::query("UPDATE approvals SET state = ?, answered_by = ?, answered_at = ? WHERE id = ?")
         .bind(state.as_str())
-        .bind(&given.by)
+        .bind(actor.to_string())
         .bind(now)
         .bind(approval.id.number())
         .execute(&mut *tx)
@@ -170,7 +170,7 @@ async fn grant(
     tx: &mut Tx,
     approval: &Approval,
     narrowest: Answer,
-    given: &Given,
+    actor: &Actor,
     now: i64,
 ) -> Result<(), StoreError> {
     let reach = match (approval.kind, narrowest) {
@@ -196,7 +196,7 @@ async fn grant(
     .bind(template)
     .bind(&approval.describes)
     .bind(approval.id.number())
-    .bind(&given.by)
+    .bind(actor.to_string())
     .bind(now)
     .execute(&mut *tx)
     .await

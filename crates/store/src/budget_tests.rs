@@ -1,6 +1,7 @@
 use cloister_protocol::UserName;
 
 use super::*;
+use crate::actor::Actor;
 use crate::audit::Entry;
 use crate::db::Store;
 use crate::users::UserLimits;
@@ -23,13 +24,13 @@ async fn setup() -> Setup {
         task_budget: DAY_LIMIT / 2,
     };
     let name: UserName = "ada".parse().unwrap();
-    let user = store.users().add_user(&name, limits).await.unwrap().id;
+    let user = store.users().add_user(&Actor::Operator, &name, limits).await.unwrap().id;
     Setup { _dir: dir, store, user }
 }
 
 impl Setup {
     async fn reserve(&self, task: Option<TaskId>, amount: i64) -> Result<Reservation, OverBudget> {
-        let entry = Entry::new("cell w1", "model.call", "T1").of(self.user);
+        let entry = Entry::new(&Actor::person("cell w1"), "model.call", "T1").of(self.user);
         let call = NewCall { user: self.user, task, level: Level::Executor, model: "fast", entry };
         self.store.tasks().reserve(&call, amount).await.unwrap()
     }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::actor::Actor;
 use crate::connectors::{ConnectorId, NewConnector};
 use crate::conversations::{Conversation, ConversationKind, NewConversation};
 use crate::db::Store;
@@ -17,16 +18,20 @@ impl World {
         let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
         let limits =
             UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
-        let ada = store.users().add_user(&"ada".parse().unwrap(), limits).await.unwrap();
-        store.chats().ensure_first_chat(ada.workspace).await.unwrap();
+        let ada = store
+            .users()
+            .add_user(&Actor::Operator, &"ada".parse().unwrap(), limits)
+            .await
+            .unwrap();
+        store.chats().ensure_first_chat(&Actor::person("test"), ada.workspace).await.unwrap();
         let bot = NewConnector {
             surface: "telegram".into(),
             account: "7".into(),
             address: "https://a".into(),
             settings: serde_json::json!({}),
-            by: "ada".into(),
         };
-        let connector = store.conversations().put_connector(&bot).await.unwrap().id;
+        let connector =
+            store.conversations().put_connector(&Actor::person("test"), &bot).await.unwrap().id;
         Self { _dir: dir, store, ada, connector }
     }
 

@@ -3,6 +3,7 @@
 pub use cloister_protocol::surface::Chat;
 use cloister_protocol::{ChatId, WorkspaceId};
 
+use crate::actor::Actor;
 use crate::db::Tx;
 use crate::error::{StoreError, Tried, not_found};
 use crate::{audit, conversations, requests};
@@ -36,6 +37,7 @@ impl Chats {
     /// Makes a chat. With a `key`, the same key again answers with the chat made before.
     pub async fn new_chat(
         &self,
+        actor: &Actor,
         workspace: WorkspaceId,
         title: &str,
         key: Option<&str>,
@@ -50,7 +52,7 @@ impl Chats {
             tx.commit().await.tried("make a chat")?;
             return self.chat(workspace, ChatId::from_number(number)).await;
         }
-        let number = insert_chat(&mut tx, workspace, title, now).await?;
+        let number = insert_chat(&mut tx, actor, workspace, title, now).await?;
         conversations::want_in_every_home(&mut tx, (workspace, number), now).await?;
         if let Some(key) = key {
             requests::remember(&mut tx, &scope, key, &number, now).await?;
@@ -60,7 +62,11 @@ impl Chats {
     }
 
     /// The first chat of a workspace exists from its first use.
-    pub async fn ensure_first_chat(&self, workspace: WorkspaceId) -> Result<(), StoreError> {
+    pub async fn ensure_first_chat(
+        &self,
+        actor: &Actor,
+        workspace: WorkspaceId,
+    ) -> Result<(), StoreError> {
         let now = self.store.clock.now_ms();
         let mut tx = self.store.begin().await?;
         let next: u32 = sqlx::query_scalar("SELECT next_chat FROM workspaces WHERE id = ?")
@@ -69,7 +75,7 @@ impl Chats {
             .await
             .tried("look for the first chat")?;
         if next == 1 {
-            insert_chat(&mut tx, workspace, "", now).await?;
+            insert_chat(&mut tx, actor, workspace, "", now).await?;
         }
         tx.commit().await.tried("make the first chat")
     }
@@ -99,6 +105,7 @@ impl Chats {
 
     pub async fn rename_chat(
         &self,
+        actor: &Actor,
         workspace: WorkspaceId,
         chat: ChatId,
         title: &str,
@@ -111,7 +118,7 @@ impl Chats {
             .execute(&mut *tx)
             .await
             .tried("rename a chat")?;
-        let entry = audit::Entry::new("a person", "chat.rename", chat).of_workspace(workspace);
+        let entry = audit::Entry::new(actor, "chat.rename", chat).of_workspace(workspace);
         audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         tx.commit().await.tried("rename a chat")?;
         self.chat(workspace, chat).await
@@ -119,6 +126,7 @@ impl Chats {
 
     pub async fn archive_chat(
         &self,
+        actor: &Actor,
         workspace: WorkspaceId,
         chat: ChatId,
         archived: bool,
@@ -133,7 +141,7 @@ impl Chats {
             .await
             .tried("archive a chat")?;
         let action = if archived { "chat.archive" } else { "chat.reopen" };
-        let entry = audit::Entry::new("a person", action, chat).of_workspace(workspace);
+        let entry = audit::Entry::new(actor, action, chat).of_workspace(workspace);
         audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         tx.commit().await.tried("archive a chat")?;
         self.chat(workspace, chat).await
@@ -143,6 +151,7 @@ impl Chats {
     /// missing.
     pub async fn restore_chat(
         &self,
+        actor: &Actor,
         workspace: WorkspaceId,
         chat: ChatId,
         title: &str,
@@ -171,7 +180,7 @@ impl Chats {
         .tried("restore a chat")?;
         let missing = made.rows_affected() == 1;
         if missing {
-            let entry = audit::Entry::new("control plane", "chat.restore", chat);
+            let entry = audit::Entry::new(actor, "chat.restore", chat);
             audit::record(&mut tx, now, entry.of_workspace(workspace)).await?;
         }
         tx.commit().await.tried("restore a chat")?;
@@ -181,6 +190,7 @@ impl Chats {
 
 pub(crate) async fn insert_chat(
     tx: &mut Tx,
+    actor: &Actor,
     workspace: WorkspaceId,
     title: &str,
     now: i64,
@@ -201,7 +211,7 @@ pub(crate) async fn insert_chat(
         .execute(&mut *tx)
         .await
         .tried("make a chat")?;
-    let entry = audit::Entry::new("a person", "chat.new", ChatId::from_number(number));
+    let entry = audit::Entry::new(actor, "chat.new", ChatId::from_number(number));
     audit::record(tx, now, entry.with(title).of_workspace(workspace)).await?;
     Ok(number)
 }

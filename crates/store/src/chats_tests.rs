@@ -6,7 +6,8 @@ async fn world() -> (tempfile::TempDir, Store, WorkspaceId) {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
     let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
-    let user = store.users().add_user(&"ada".parse().unwrap(), limits).await.unwrap();
+    let user =
+        store.users().add_user(&Actor::Operator, &"ada".parse().unwrap(), limits).await.unwrap();
     (dir, store, user.workspace)
 }
 
@@ -15,21 +16,43 @@ async fn world() -> (tempfile::TempDir, Store, WorkspaceId) {
 async fn a_restored_chat_keeps_its_number_and_later_ones_come_after_it() {
     let (_dir, store, workspace) = world().await;
     let fifth = ChatId::from_number(5);
-    assert!(store.chats().restore_chat(workspace, fifth, "Taxes").await.unwrap());
+    assert!(
+        store
+            .chats()
+            .restore_chat(&Actor::person("test"), workspace, fifth, "Taxes")
+            .await
+            .unwrap()
+    );
     assert_eq!(store.chats().chat(workspace, fifth).await.unwrap().title, "Taxes");
-    assert!(store.chats().restore_chat(workspace, ChatId::from_number(2), "").await.unwrap());
-    let next = store.chats().new_chat(workspace, "", None).await.unwrap();
+    assert!(
+        store
+            .chats()
+            .restore_chat(&Actor::person("test"), workspace, ChatId::from_number(2), "")
+            .await
+            .unwrap()
+    );
+    let next = store.chats().new_chat(&Actor::person("test"), workspace, "", None).await.unwrap();
     assert_eq!(next.id, ChatId::from_number(6));
 }
 
 #[tokio::test]
 async fn a_chat_that_is_there_is_not_restored_over() {
     let (_dir, store, workspace) = world().await;
-    let first = store.chats().new_chat(workspace, "Mine", None).await.unwrap().id;
-    assert!(!store.chats().restore_chat(workspace, first, "Theirs").await.unwrap());
+    let first =
+        store.chats().new_chat(&Actor::person("test"), workspace, "Mine", None).await.unwrap().id;
+    assert!(
+        !store
+            .chats()
+            .restore_chat(&Actor::person("test"), workspace, first, "Theirs")
+            .await
+            .unwrap()
+    );
     assert_eq!(store.chats().chat(workspace, first).await.unwrap().title, "Mine");
-    let second = store.chats().new_chat(workspace, "", None).await.unwrap().id;
+    let second =
+        store.chats().new_chat(&Actor::person("test"), workspace, "", None).await.unwrap().id;
     assert_eq!(second, ChatId::from_number(2));
     let elsewhere = WorkspaceId::from_number(9);
-    assert!(store.chats().restore_chat(elsewhere, first, "").await.is_err());
+    assert!(
+        store.chats().restore_chat(&Actor::person("test"), elsewhere, first, "").await.is_err()
+    );
 }

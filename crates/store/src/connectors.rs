@@ -2,6 +2,7 @@
 
 pub use cloister_protocol::surface::{Connector, ConnectorId};
 
+use crate::actor::Actor;
 use crate::audit;
 use crate::conversations::Conversations;
 use crate::error::{StoreError, Tried, corrupt, not_found};
@@ -13,7 +14,6 @@ pub struct NewConnector {
     pub account: String,
     pub address: String,
     pub settings: serde_json::Value,
-    pub by: String,
 }
 
 /// What a connector has to do.
@@ -71,7 +71,11 @@ const SELECT: &str = "SELECT id, surface, account, address, settings, position, 
 
 impl Conversations {
     /// Adds a connector; one that is there already gets the new address and settings.
-    pub async fn put_connector(&self, new: &NewConnector) -> Result<Connector, StoreError> {
+    pub async fn put_connector(
+        &self,
+        actor: &Actor,
+        new: &NewConnector,
+    ) -> Result<Connector, StoreError> {
         let now = self.store.clock.now_ms();
         let mut tx = self.store.begin().await?;
         sqlx::query(
@@ -83,13 +87,13 @@ impl Conversations {
         .bind(&new.account)
         .bind(&new.address)
         .bind(new.settings.to_string())
-        .bind(&new.by)
+        .bind(actor.to_string())
         .bind(now)
         .execute(&mut *tx)
         .await
         .tried("add a connector")?;
         let name = format!("{} {}", new.surface, new.account);
-        let entry = audit::Entry::new(&new.by, "connector.add", name).with(&new.address);
+        let entry = audit::Entry::new(actor, "connector.add", name).with(&new.address);
         audit::record(&mut tx, now, entry).await?;
         tx.commit().await.tried("add a connector")?;
         self.connector(&new.surface, &new.account).await
@@ -140,7 +144,7 @@ impl Conversations {
     }
 
     /// Removes a connector and what is known of its conversations. The chats stay.
-    pub async fn remove_connector(&self, id: ConnectorId, by: &str) -> Result<(), StoreError> {
+    pub async fn remove_connector(&self, actor: &Actor, id: ConnectorId) -> Result<(), StoreError> {
         let mut tx = self.store.begin().await?;
         for forget in [
             "UPDATE chats SET last_conversation = NULL WHERE last_conversation IN \
@@ -166,7 +170,7 @@ impl Conversations {
                 .await
                 .tried("remove a connector")?;
         let (surface, account) = gone.ok_or_else(|| not_found("connector", id))?;
-        let entry = audit::Entry::new(by, "connector.rm", format!("{surface} {account}"));
+        let entry = audit::Entry::new(actor, "connector.rm", format!("{surface} {account}"));
         audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         tx.commit().await.tried("remove a connector")
     }

@@ -21,8 +21,9 @@ async fn world() -> World {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
     let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
-    let ada = store.users().add_user(&"ada".parse().unwrap(), limits).await.unwrap();
-    store.chats().ensure_first_chat(ada.workspace).await.unwrap();
+    let ada =
+        store.users().add_user(&Actor::Operator, &"ada".parse().unwrap(), limits).await.unwrap();
+    store.chats().ensure_first_chat(&Actor::person("test"), ada.workspace).await.unwrap();
     World { _dir: dir, store, workspace: ada.workspace, user: ada.id }
 }
 
@@ -32,7 +33,6 @@ fn bot(account: &str) -> NewConnector {
         account: account.into(),
         address: "https://a".into(),
         settings: serde_json::json!({"encrypted": true}),
-        by: "ada".into(),
     }
 }
 
@@ -75,13 +75,24 @@ impl World {
 #[tokio::test]
 async fn an_account_is_added_once_and_keeps_its_position() {
     let world = world().await;
-    let first = world.store.conversations().put_connector(&bot("@a:b")).await.unwrap();
+    let first = world
+        .store
+        .conversations()
+        .put_connector(&Actor::person("test"), &bot("@a:b"))
+        .await
+        .unwrap();
     world.store.conversations().set_position(first.id, "s42").await.unwrap();
     let moved = NewConnector { address: "https://moved".into(), ..bot("@a:b") };
-    let again = world.store.conversations().put_connector(&moved).await.unwrap();
+    let again =
+        world.store.conversations().put_connector(&Actor::person("test"), &moved).await.unwrap();
     assert_eq!((again.id, again.address.as_str()), (first.id, "https://moved"));
     assert_eq!(again.position.as_deref(), Some("s42"));
-    world.store.conversations().put_connector(&bot("@other:b")).await.unwrap();
+    world
+        .store
+        .conversations()
+        .put_connector(&Actor::person("test"), &bot("@other:b"))
+        .await
+        .unwrap();
     assert_eq!(world.store.conversations().connectors("matrix").await.unwrap().len(), 2);
     assert!(world.store.conversations().connectors("telegram").await.unwrap().is_empty());
     assert!(world.store.conversations().connector("matrix", "@nobody:b").await.is_err());
@@ -93,8 +104,20 @@ async fn an_account_is_added_once_and_keeps_its_position() {
 async fn what_a_removed_account_was_to_tell_is_told_on_the_web() {
     let world = world().await;
     let (gone, stays) = (
-        world.store.conversations().put_connector(&bot("@gone:b")).await.unwrap().id,
-        world.store.conversations().put_connector(&bot("@stays:b")).await.unwrap().id,
+        world
+            .store
+            .conversations()
+            .put_connector(&Actor::person("test"), &bot("@gone:b"))
+            .await
+            .unwrap()
+            .id,
+        world
+            .store
+            .conversations()
+            .put_connector(&Actor::person("test"), &bot("@stays:b"))
+            .await
+            .unwrap()
+            .id,
     );
     let other = world.room(stays, "!stays").await;
     let room = world.room(gone, "!gone").await;
@@ -106,7 +129,7 @@ async fn what_a_removed_account_was_to_tell_is_told_on_the_web() {
     world.store.outbox().begin_post(room.id, "key", None).await.unwrap();
     assert_eq!(world.store.outbox().to_tell(room.id).await.unwrap().len(), 1);
 
-    world.store.conversations().remove_connector(gone, "ada").await.unwrap();
+    world.store.conversations().remove_connector(&Actor::person("ada"), gone).await.unwrap();
     let on_web = world.store.outbox().undelivered(world.workspace, C1).await.unwrap();
     let [told] = on_web.as_slice() else { panic!("{on_web:?}") };
     assert!(
@@ -119,7 +142,10 @@ async fn what_a_removed_account_was_to_tell_is_told_on_the_web() {
     );
     assert_eq!(world.store.chats().home(gone, world.user).await.unwrap(), None);
     assert!(world.store.conversations().of(gone).await.unwrap().is_empty());
-    assert!(world.store.conversations().remove_connector(gone, "ada").await.is_err(), "it is gone");
+    assert!(
+        world.store.conversations().remove_connector(&Actor::person("ada"), gone).await.is_err(),
+        "it is gone"
+    );
     assert_eq!(
         world.store.chats().chat(world.workspace, C1).await.unwrap().id,
         C1,
@@ -137,7 +163,7 @@ async fn what_a_removed_account_was_to_tell_is_told_on_the_web() {
     // What answers nothing goes to what is left.
     world.notice("later").await;
     assert_eq!(world.store.outbox().to_tell(other.id).await.unwrap().len(), 2);
-    world.store.conversations().remove_connector(stays, "ada").await.unwrap();
+    world.store.conversations().remove_connector(&Actor::person("ada"), stays).await.unwrap();
     world.notice("last").await;
     assert_eq!(world.store.outbox().undelivered(world.workspace, C1).await.unwrap().len(), 5);
 }
@@ -166,8 +192,20 @@ async fn a_stranger_is_told_once_in_a_time() {
 async fn the_load_of_an_account_is_what_waits_where_it_can_be_told() {
     let world = world().await;
     let (busy, idle) = (
-        world.store.conversations().put_connector(&bot("@busy:b")).await.unwrap().id,
-        world.store.conversations().put_connector(&bot("@idle:b")).await.unwrap().id,
+        world
+            .store
+            .conversations()
+            .put_connector(&Actor::person("test"), &bot("@busy:b"))
+            .await
+            .unwrap()
+            .id,
+        world
+            .store
+            .conversations()
+            .put_connector(&Actor::person("test"), &bot("@idle:b"))
+            .await
+            .unwrap()
+            .id,
     );
     let room = world.room(busy, "!room").await;
     world.heard(&room, "1").await;

@@ -2,6 +2,7 @@
 
 use cloister_protocol::{ChatId, WorkspaceId};
 
+use crate::actor::Actor;
 use crate::audit;
 use crate::chats;
 use crate::chats::Chats;
@@ -154,7 +155,11 @@ impl Chats {
     }
 
     /// Puts a context in place, new or changed. One with a conversation has a chat of its own.
-    pub async fn put_context(&self, context: &Context, by: &str) -> Result<Context, StoreError> {
+    pub async fn put_context(
+        &self,
+        actor: &Actor,
+        context: &Context,
+    ) -> Result<Context, StoreError> {
         let now = self.store.clock.now_ms();
         let mut tx = self.store.begin().await?;
         let there = chat_of(&mut tx, context).await?;
@@ -162,7 +167,8 @@ impl Chats {
             (Some(chat), _) => Some(chat),
             (None, Some(_)) => {
                 let title = &context.name;
-                let number = chats::insert_chat(&mut tx, context.workspace, title, now).await?;
+                let number =
+                    chats::insert_chat(&mut tx, actor, context.workspace, title, now).await?;
                 place_chat(&mut tx, context.workspace, number, &context.name).await?;
                 Some(number)
             }
@@ -176,7 +182,7 @@ impl Chats {
             "skills": context.lists.skills,
             "conversation": context.conversation.as_ref().map(|c| format!("{} {}", c.surface, c.id)),
         });
-        let entry = audit::Entry::new(by, "context.set", &context.name).with(detail);
+        let entry = audit::Entry::new(actor, "context.set", &context.name).with(detail);
         audit::record(&mut tx, now, entry.of_workspace(context.workspace)).await?;
         tx.commit().await.tried("keep a context")?;
         Ok(Context { chat: chat.map(ChatId::from_number), ..context.clone() })
@@ -186,9 +192,9 @@ impl Chats {
     /// workspace allows.
     pub async fn remove_context(
         &self,
+        actor: &Actor,
         workspace: WorkspaceId,
         name: &str,
-        by: &str,
     ) -> Result<(), StoreError> {
         let now = self.store.clock.now_ms();
         let mut tx = self.store.begin().await?;
@@ -210,7 +216,7 @@ impl Chats {
         .execute(&mut *tx)
         .await
         .tried("archive the chats of a context")?;
-        let entry = audit::Entry::new(by, "context.rm", name).of_workspace(workspace);
+        let entry = audit::Entry::new(actor, "context.rm", name).of_workspace(workspace);
         audit::record(&mut tx, now, entry).await?;
         tx.commit().await.tried("remove a context")
     }

@@ -6,8 +6,9 @@ async fn world() -> (tempfile::TempDir, Store, WorkspaceId) {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
     let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
-    let ada = store.users().add_user(&"ada".parse().unwrap(), limits).await.unwrap();
-    store.chats().ensure_first_chat(ada.workspace).await.unwrap();
+    let ada =
+        store.users().add_user(&Actor::Operator, &"ada".parse().unwrap(), limits).await.unwrap();
+    store.chats().ensure_first_chat(&Actor::person("test"), ada.workspace).await.unwrap();
     (dir, store, ada.workspace)
 }
 
@@ -27,8 +28,11 @@ fn room(workspace: WorkspaceId, name: &str, room: &str) -> Context {
 #[tokio::test]
 async fn each_conversation_has_a_chat_of_its_own() {
     let (_dir, store, workspace) = world().await;
-    let general =
-        store.chats().put_context(&room(workspace, "general", "!a"), "ada").await.unwrap();
+    let general = store
+        .chats()
+        .put_context(&Actor::person("ada"), &room(workspace, "general", "!a"))
+        .await
+        .unwrap();
     let chat = general.chat.unwrap();
     assert_ne!(chat, ChatId::from_number(1));
     let in_context = store.chats().context_of_chat(workspace, chat).await.unwrap();
@@ -38,9 +42,17 @@ async fn each_conversation_has_a_chat_of_its_own() {
         None
     );
 
-    let again = store.chats().put_context(&room(workspace, "general", "!a"), "ada").await.unwrap();
+    let again = store
+        .chats()
+        .put_context(&Actor::person("ada"), &room(workspace, "general", "!a"))
+        .await
+        .unwrap();
     assert_eq!(again.chat, Some(chat));
-    let moved = store.chats().put_context(&room(workspace, "general", "!b"), "ada").await.unwrap();
+    let moved = store
+        .chats()
+        .put_context(&Actor::person("ada"), &room(workspace, "general", "!b"))
+        .await
+        .unwrap();
     assert_ne!(moved.chat, Some(chat), "what was said in one room is not told in the next");
     let gone = Conversation { surface: "matrix".into(), id: "!a".into() };
     assert!(store.chats().context_of(&gone).await.unwrap().is_none());
@@ -49,8 +61,13 @@ async fn each_conversation_has_a_chat_of_its_own() {
 #[tokio::test]
 async fn a_conversation_belongs_to_one_context() {
     let (_dir, store, workspace) = world().await;
-    store.chats().put_context(&room(workspace, "general", "!a"), "ada").await.unwrap();
-    let second = store.chats().put_context(&room(workspace, "random", "!a"), "ada").await;
+    store
+        .chats()
+        .put_context(&Actor::person("ada"), &room(workspace, "general", "!a"))
+        .await
+        .unwrap();
+    let second =
+        store.chats().put_context(&Actor::person("ada"), &room(workspace, "random", "!a")).await;
     assert!(matches!(second, Err(StoreError::Exists { .. })), "{second:?}");
     let names =
         store.chats().contexts(workspace).await.unwrap().into_iter().map(|context| context.name);
@@ -60,12 +77,17 @@ async fn a_conversation_belongs_to_one_context() {
 #[tokio::test]
 async fn the_chats_of_a_removed_context_stay_in_it() {
     let (_dir, store, workspace) = world().await;
-    let general =
-        store.chats().put_context(&room(workspace, "general", "!a"), "ada").await.unwrap();
+    let general = store
+        .chats()
+        .put_context(&Actor::person("ada"), &room(workspace, "general", "!a"))
+        .await
+        .unwrap();
     let chat = general.chat.unwrap();
-    store.chats().remove_context(workspace, "general", "ada").await.unwrap();
+    store.chats().remove_context(&Actor::person("ada"), workspace, "general").await.unwrap();
     let in_context = store.chats().context_of_chat(workspace, chat).await.unwrap();
     assert_eq!(in_context.as_deref(), Some("general"));
     assert!(store.chats().chat(workspace, chat).await.unwrap().archived);
-    assert!(store.chats().remove_context(workspace, "general", "ada").await.is_err());
+    assert!(
+        store.chats().remove_context(&Actor::person("ada"), workspace, "general").await.is_err()
+    );
 }

@@ -2,6 +2,7 @@ use cloister_protocol::link::Cause;
 use cloister_protocol::{AgentFrame, TurnId, Update};
 
 use super::*;
+use crate::actor::Actor;
 use crate::connectors::NewConnector;
 use crate::db::Store;
 use crate::inbox::Inbound;
@@ -21,16 +22,17 @@ async fn world() -> World {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
     let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
-    let ada = store.users().add_user(&"ada".parse().unwrap(), limits).await.unwrap();
-    store.chats().ensure_first_chat(ada.workspace).await.unwrap();
+    let ada =
+        store.users().add_user(&Actor::Operator, &"ada".parse().unwrap(), limits).await.unwrap();
+    store.chats().ensure_first_chat(&Actor::person("test"), ada.workspace).await.unwrap();
     let bot = NewConnector {
         surface: "matrix".into(),
         account: "@bot:a".into(),
         address: "https://a".into(),
         settings: serde_json::json!({}),
-        by: "ada".into(),
     };
-    let connector = store.conversations().put_connector(&bot).await.unwrap().id;
+    let connector =
+        store.conversations().put_connector(&Actor::person("test"), &bot).await.unwrap().id;
     World { _dir: dir, store, workspace: ada.workspace, user: ada.id, connector }
 }
 
@@ -98,15 +100,15 @@ async fn what_is_not_shown_as_it_is_is_to_be_mended() {
     let workspace = world.workspace;
     let room = world.put(ConversationKind::Room, None).await;
     assert_eq!(world.to_mend().await, [(None, String::new(), false)], "to be made");
-    world.store.chats().archive_chat(workspace, C1, true).await.unwrap();
+    world.store.chats().archive_chat(&Actor::person("test"), workspace, C1, true).await.unwrap();
     assert!(world.to_mend().await.is_empty(), "a room of an archived chat is not made");
-    world.store.chats().archive_chat(workspace, C1, false).await.unwrap();
+    world.store.chats().archive_chat(&Actor::person("test"), workspace, C1, false).await.unwrap();
     world.put(ConversationKind::Room, Some("!a")).await;
     world.store.conversations().set_shown(room.id, "", false).await.unwrap();
     assert!(world.to_mend().await.is_empty(), "shown as it is");
-    world.store.chats().rename_chat(workspace, C1, "Taxes").await.unwrap();
+    world.store.chats().rename_chat(&Actor::person("test"), workspace, C1, "Taxes").await.unwrap();
     assert_eq!(world.to_mend().await, [(Some("!a".into()), "Taxes".into(), false)]);
-    world.store.chats().archive_chat(workspace, C1, true).await.unwrap();
+    world.store.chats().archive_chat(&Actor::person("test"), workspace, C1, true).await.unwrap();
     world.store.conversations().set_shown(room.id, "Taxes", false).await.unwrap();
     assert_eq!(world.to_mend().await, [(Some("!a".into()), "Taxes".into(), true)]);
     world.store.conversations().set_broken(room.id, Some("left")).await.unwrap();
@@ -160,9 +162,10 @@ async fn a_home_is_kept_until_it_is_replaced() {
 async fn every_chat_of_a_person_is_wanted_as_a_room_once() {
     let world = world().await;
     let (store, workspace) = (&world.store, world.workspace);
-    store.chats().new_chat(workspace, "before", None).await.unwrap();
-    let archived = store.chats().new_chat(workspace, "put away", None).await.unwrap();
-    store.chats().archive_chat(workspace, archived.id, true).await.unwrap();
+    store.chats().new_chat(&Actor::person("test"), workspace, "before", None).await.unwrap();
+    let archived =
+        store.chats().new_chat(&Actor::person("test"), workspace, "put away", None).await.unwrap();
+    store.chats().archive_chat(&Actor::person("test"), workspace, archived.id, true).await.unwrap();
     assert!(world.to_mend().await.is_empty(), "nobody came yet");
 
     for _ in 0..2 {
@@ -174,7 +177,11 @@ async fn every_chat_of_a_person_is_wanted_as_a_room_once() {
 
     store.chats().set_home(world.connector, world.user, Some("!space")).await.unwrap();
     for _ in 0..2 {
-        store.chats().new_chat(workspace, "after", Some("once")).await.unwrap();
+        store
+            .chats()
+            .new_chat(&Actor::person("test"), workspace, "after", Some("once"))
+            .await
+            .unwrap();
     }
     let expected: Vec<_> = title(&["", "before", "after"]);
     assert_eq!(world.to_mend().await, expected);
@@ -201,7 +208,11 @@ async fn an_answer_finds_its_way_when_its_conversation_was_forgotten() {
             heard_in: Some(HeardIn { conversation: room.id, origin: None }),
         };
         let item = store.inbox().accept(inbound).await.unwrap().item;
-        store.conversations().forget_conversations(world.connector, "ada").await.unwrap();
+        store
+            .conversations()
+            .forget_conversations(&Actor::person("ada"), world.connector)
+            .await
+            .unwrap();
         let again = if found_again {
             Some(world.put(ConversationKind::Room, Some("!a")).await.id)
         } else {

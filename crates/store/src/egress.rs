@@ -5,6 +5,7 @@ use sqlx::Sqlite;
 use sqlx::query::Query;
 use sqlx::sqlite::SqliteArguments;
 
+use crate::actor::Actor;
 use crate::audit;
 use crate::error::{StoreError, Tried};
 
@@ -64,28 +65,32 @@ impl EgressRules {
     /// Adds a rule that policy has checked; whether it is new.
     pub async fn allow_egress(
         &self,
+        actor: &Actor,
         user: UserId,
         rule: &str,
-        by: &str,
     ) -> Result<bool, StoreError> {
         let add = sqlx::query(
             "INSERT INTO egress_rules (user_id, rule, added_by, added_at) VALUES (?, ?, ?, ?) \
              ON CONFLICT DO NOTHING",
         );
-        let add = add.bind(user.number()).bind(rule).bind(by).bind(self.store.clock.now_ms());
-        let entry = audit::Entry::new(by, "egress.allow", user).with(rule).of(user);
+        let add = add
+            .bind(user.number())
+            .bind(rule)
+            .bind(actor.to_string())
+            .bind(self.store.clock.now_ms());
+        let entry = audit::Entry::new(actor, "egress.allow", user).with(rule).of(user);
         self.change_egress(add, entry).await
     }
 
     /// Removes a rule; whether there was one.
     pub async fn forbid_egress(
         &self,
+        actor: &Actor,
         user: UserId,
         rule: &str,
-        by: &str,
     ) -> Result<bool, StoreError> {
         let remove = sqlx::query("DELETE FROM egress_rules WHERE user_id = ? AND rule = ?");
-        let entry = audit::Entry::new(by, "egress.forbid", user).with(rule).of(user);
+        let entry = audit::Entry::new(actor, "egress.forbid", user).with(rule).of(user);
         self.change_egress(remove.bind(user.number()).bind(rule), entry).await
     }
 

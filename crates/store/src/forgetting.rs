@@ -3,6 +3,7 @@
 
 use cloister_protocol::UserId;
 
+use crate::actor::Actor;
 use crate::audit;
 use crate::connectors::ConnectorId;
 use crate::conversations::ConversationId;
@@ -43,8 +44,8 @@ impl Conversations {
     /// Forgets everything that is known of a connector's conversations and homes. The chats stay.
     pub async fn forget_conversations(
         &self,
+        actor: &Actor,
         connector: ConnectorId,
-        by: &str,
     ) -> Result<(), StoreError> {
         let mut tx = self.store.begin().await?;
         for forget in [
@@ -62,7 +63,7 @@ impl Conversations {
             let done = sqlx::query(forget).bind(connector.number()).execute(&mut *tx).await;
             done.tried("forget the conversations of a connector")?;
         }
-        let entry = audit::Entry::new(by, "connector.reset", connector);
+        let entry = audit::Entry::new(actor, "connector.reset", connector);
         audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         tx.commit().await.tried("forget the conversations of a connector")
     }

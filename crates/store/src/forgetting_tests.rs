@@ -19,8 +19,9 @@ async fn world() -> World {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
     let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
-    let ada = store.users().add_user(&"ada".parse().unwrap(), limits).await.unwrap();
-    store.chats().ensure_first_chat(ada.workspace).await.unwrap();
+    let ada =
+        store.users().add_user(&Actor::Operator, &"ada".parse().unwrap(), limits).await.unwrap();
+    store.chats().ensure_first_chat(&Actor::person("test"), ada.workspace).await.unwrap();
     World { _dir: dir, store, ada }
 }
 
@@ -31,9 +32,8 @@ impl World {
             account: "77".into(),
             address: "https://example.org".into(),
             settings: serde_json::json!({}),
-            by: "root".into(),
         };
-        self.store.conversations().put_connector(&new).await.unwrap().id
+        self.store.conversations().put_connector(&Actor::person("test"), &new).await.unwrap().id
     }
 
     async fn linked(&self, surface: &str, id: &str) {
@@ -42,7 +42,11 @@ impl World {
             external_id: id.into(),
             display_name: String::new(),
         };
-        self.store.users().link_identity(&account, self.ada.id, "root").await.unwrap();
+        self.store
+            .users()
+            .link_identity(&Actor::person("root"), &account, self.ada.id)
+            .await
+            .unwrap();
     }
 
     async fn place(
@@ -53,7 +57,12 @@ impl World {
     ) -> Conversation {
         let chat = match kind {
             ConversationKind::Room => {
-                self.store.chats().new_chat(self.ada.workspace, "x", None).await.unwrap().id
+                self.store
+                    .chats()
+                    .new_chat(&Actor::person("test"), self.ada.workspace, "x", None)
+                    .await
+                    .unwrap()
+                    .id
             }
             ConversationKind::Lobby | ConversationKind::Shared => C1,
         };
@@ -72,7 +81,11 @@ impl World {
     }
 
     async fn unlink(&self, surface: &str, id: &str) {
-        self.store.users().unlink_identity(self.ada.id, surface, id, "root").await.unwrap();
+        self.store
+            .users()
+            .unlink_identity(&Actor::person("root"), self.ada.id, surface, id)
+            .await
+            .unwrap();
     }
 }
 

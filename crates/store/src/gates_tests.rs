@@ -5,6 +5,7 @@ use cloister_protocol::{
     Answer, ApprovalId, ChatId, TaskId, TaskState, UserId, UserName, WorkspaceId,
 };
 
+use crate::actor::Actor;
 use crate::answers::{AnswerRefused, Answered, Given, Standing};
 use crate::approvals::{Approval, ApprovalKind, ApprovalState, NewApproval};
 use crate::audit::Entry;
@@ -29,8 +30,8 @@ struct Setup {
 async fn user(store: &Store, name: &str) -> (UserId, WorkspaceId) {
     let limits = UserLimits { quota_bytes: 1, max_executors: 9, daily_budget: 1, task_budget: 1 };
     let name: UserName = name.parse().unwrap();
-    let user = store.users().add_user(&name, limits).await.unwrap();
-    store.chats().ensure_first_chat(user.workspace).await.unwrap();
+    let user = store.users().add_user(&Actor::Operator, &name, limits).await.unwrap();
+    store.chats().ensure_first_chat(&Actor::person("test"), user.workspace).await.unwrap();
     (user.id, user.workspace)
 }
 
@@ -99,11 +100,15 @@ impl Setup {
 
     fn given(&self, id: ApprovalId, answer: Answer) -> Given {
         let workspace = self.workspace;
-        Given { workspace, id, user: self.user, by: "ada".to_owned(), answer, digest: None }
+        Given { workspace, id, user: self.user, answer, digest: None }
     }
 
     async fn answer(&self, id: ApprovalId, answer: Answer) -> Answered {
-        self.store.inbox().answer(&self.given(id, answer), settle).await.unwrap()
+        self.store
+            .inbox()
+            .answer(&Actor::person("ada"), &self.given(id, answer), settle)
+            .await
+            .unwrap()
     }
 
     async fn end(&self, task: &Task) {
@@ -196,19 +201,17 @@ async fn an_answer_that_does_not_fit_is_refused_and_noted() {
     let task = setup.task("work", None, &[]).await;
     let approval = setup.ask(&task, "d1").await;
     let (mallory, elsewhere) = user(&setup.store, "mallory").await;
-    let foreign = Given {
-        workspace: elsewhere,
-        user: mallory,
-        by: "mallory".to_owned(),
-        ..setup.given(approval.id, Answer::Allow)
-    };
+    let foreign =
+        Given { workspace: elsewhere, user: mallory, ..setup.given(approval.id, Answer::Allow) };
     assert_eq!(
-        refused(&setup.store.inbox().answer(&foreign, settle).await.unwrap()),
+        refused(
+            &setup.store.inbox().answer(&Actor::person("mallory"), &foreign, settle).await.unwrap()
+        ),
         AnswerRefused::Unknown
     );
     let stale = Given { digest: Some("d0".to_owned()), ..setup.given(approval.id, Answer::Allow) };
     assert_eq!(
-        refused(&setup.store.inbox().answer(&stale, settle).await.unwrap()),
+        refused(&setup.store.inbox().answer(&Actor::person("ada"), &stale, settle).await.unwrap()),
         AnswerRefused::Changed
     );
     let missing = ApprovalId::from_number(99);
@@ -248,9 +251,9 @@ async fn two_people_are_two_people() {
     );
     assert_eq!(refused(&setup.answer(id, Answer::Allow).await), AnswerRefused::SamePerson);
     assert_eq!(setup.state(&task).await, TaskState::Waiting);
-    let second = Given { user: bob, by: "bob".to_owned(), ..setup.given(id, Answer::Allow) };
+    let second = Given { user: bob, ..setup.given(id, Answer::Allow) };
     let Answered::Taken { approval, .. } =
-        setup.store.inbox().answer(&second, settle).await.unwrap()
+        setup.store.inbox().answer(&Actor::person("bob"), &second, settle).await.unwrap()
     else {
         panic!("refused")
     };
@@ -273,7 +276,11 @@ async fn a_question_outlives_the_control_plane() {
         panic!("one waits")
     };
     assert_eq!((waiting.id, waiting.sources.as_slice()), (id, &["a page".to_owned()][..]));
-    store.inbox().answer(&setup.given(id, Answer::AllowForTask), settle).await.unwrap();
+    store
+        .inbox()
+        .answer(&Actor::person("ada"), &setup.given(id, Answer::AllowForTask), settle)
+        .await
+        .unwrap();
     let grants =
         store.approvals().live_grants(setup.user, setup.workspace, Some(task.id)).await.unwrap();
     assert_eq!(grants.iter().map(|grant| grant.reach).collect::<Vec<_>>(), [Reach::Task]);
@@ -296,9 +303,28 @@ async fn what_was_granted_for_a_task_ends_with_it_and_always_until_revoked() {
     let [always] = &left[..] else { panic!("{left:?}") };
     assert_eq!((always.reach, always.given_by.as_str()), (Reach::Always, "ada"));
     let (_, foreign) = user(&setup.store, "bob").await;
-    assert!(setup.store.approvals().revoke_grant(foreign, always.id, "bob").await.is_err());
-    setup.store.approvals().revoke_grant(setup.workspace, always.id, "ada").await.unwrap();
-    assert!(setup.store.approvals().revoke_grant(setup.workspace, always.id, "ada").await.is_err());
+    assert!(
+        setup
+            .store
+            .approvals()
+            .revoke_grant(&Actor::person("bob"), foreign, always.id)
+            .await
+            .is_err()
+    );
+    setup
+        .store
+        .approvals()
+        .revoke_grant(&Actor::person("ada"), setup.workspace, always.id)
+        .await
+        .unwrap();
+    assert!(
+        setup
+            .store
+            .approvals()
+            .revoke_grant(&Actor::person("ada"), setup.workspace, always.id)
+            .await
+            .is_err()
+    );
     assert!(setup.store.approvals().grants(setup.workspace).await.unwrap().is_empty());
 }
 

@@ -5,6 +5,7 @@
 
 use cloister_protocol::{ApprovalId, TaskId, UserId, WorkspaceId};
 
+use crate::actor::Actor;
 use crate::approvals::Approvals;
 use crate::audit;
 use crate::db::Tx;
@@ -143,9 +144,9 @@ impl Approvals {
     /// Takes a grant back. One that has ended, or is of another workspace, is not found.
     pub async fn revoke_grant(
         &self,
+        actor: &Actor,
         workspace: WorkspaceId,
         id: u32,
-        by: &str,
     ) -> Result<(), StoreError> {
         let now = self.store.clock.now_ms();
         let mut tx = self.store.begin().await?;
@@ -154,7 +155,7 @@ impl Approvals {
              WHERE id = ? AND workspace_id = ? AND ended_at IS NULL",
         )
         .bind(now)
-        .bind(by)
+        .bind(actor.to_string())
         .bind(id)
         .bind(workspace.number())
         .execute(&mut *tx)
@@ -163,7 +164,7 @@ impl Approvals {
         if done.rows_affected() == 0 {
             return Err(not_found("grant", format_args!("G{id}")));
         }
-        let entry = audit::Entry::new(by, "grant.revoke", format_args!("G{id}"));
+        let entry = audit::Entry::new(actor, "grant.revoke", format_args!("G{id}"));
         audit::record(&mut tx, now, entry.of_workspace(workspace)).await?;
         tx.commit().await.tried("revoke a grant")
     }

@@ -1,6 +1,7 @@
 use cloister_protocol::{AgentFrame, Update};
 
 use super::*;
+use crate::actor::Actor;
 use crate::db::Store;
 use crate::inbox::Inbound;
 use crate::users::UserLimits;
@@ -9,8 +10,10 @@ async fn chat_of(lines: usize) -> (tempfile::TempDir, Store, WorkspaceId, ChatId
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("db")).await.unwrap();
     let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
-    let user = store.users().add_user(&"alice".parse().unwrap(), limits).await.unwrap();
-    let chat = store.chats().new_chat(user.workspace, "", None).await.unwrap().id;
+    let user =
+        store.users().add_user(&Actor::Operator, &"alice".parse().unwrap(), limits).await.unwrap();
+    let chat =
+        store.chats().new_chat(&Actor::person("test"), user.workspace, "", None).await.unwrap().id;
     for n in 0..lines {
         let cause =
             Cause::Message { from: "alice".into(), text: n.to_string(), attachments: vec![] };
@@ -63,7 +66,8 @@ async fn pages_show_everything_once_whatever_their_size() {
 #[tokio::test]
 async fn a_message_is_found_in_its_own_chat_only() {
     let (_dir, store, workspace, chat) = chat_of(1).await;
-    let other = store.chats().new_chat(workspace, "", None).await.unwrap().id;
+    let other =
+        store.chats().new_chat(&Actor::person("test"), workspace, "", None).await.unwrap().id;
     assert!(store.inbox().said(workspace, chat, 1).await.unwrap().is_some());
     assert!(store.inbox().said(workspace, other, 1).await.unwrap().is_none());
     assert!(store.inbox().last_told(workspace, chat).await.unwrap() > 0);

@@ -2,6 +2,7 @@
 
 use cloister_protocol::UserId;
 
+use crate::actor::Actor;
 use crate::db::Tx;
 use crate::error::{StoreError, Tried, not_found};
 use crate::users::Users;
@@ -59,7 +60,7 @@ pub(crate) async fn link(
     tx: &mut Tx,
     account: &Account,
     user: UserId,
-    (by, now): (&str, i64),
+    (actor, now): (&Actor, i64),
 ) -> Result<(), StoreError> {
     let Account { surface, external_id, display_name } = account;
     let linked = sqlx::query(
@@ -73,7 +74,7 @@ pub(crate) async fn link(
     .bind(external_id)
     .bind(user.number())
     .bind(display_name)
-    .bind(by)
+    .bind(actor.to_string())
     .bind(now)
     .execute(&mut *tx)
     .await
@@ -82,7 +83,7 @@ pub(crate) async fn link(
         let name = format!("{external_id} on {surface} that is linked to somebody else");
         return Err(StoreError::Exists { what: "identity", name });
     }
-    let entry = audit::Entry::new(by, "identity.link", format!("{surface} {external_id}"));
+    let entry = audit::Entry::new(actor, "identity.link", format!("{surface} {external_id}"));
     audit::record(tx, now, entry.with(display_name).of(user)).await
 }
 
@@ -115,13 +116,13 @@ impl Users {
 
     pub async fn link_identity(
         &self,
+        actor: &Actor,
         account: &Account,
         user: UserId,
-        by: &str,
     ) -> Result<(), StoreError> {
         let now = self.store.clock.now_ms();
         let mut tx = self.store.begin().await?;
-        link(&mut tx, account, user, (by, now)).await?;
+        link(&mut tx, account, user, (actor, now)).await?;
         tx.commit().await.tried("link an identity")
     }
 
@@ -129,10 +130,10 @@ impl Users {
     /// with it. The chats stay, and what was still to be told waits on the web.
     pub async fn unlink_identity(
         &self,
+        actor: &Actor,
         user: UserId,
         surface: &str,
         external_id: &str,
-        by: &str,
     ) -> Result<(), StoreError> {
         let now = self.store.clock.now_ms();
         let mut tx = self.store.begin().await?;
@@ -149,7 +150,7 @@ impl Users {
             return Err(not_found("identity", format!("{external_id} on {surface} of this user")));
         }
         forgetting::forget_account(&mut tx, user, (surface, external_id)).await?;
-        let entry = audit::Entry::new(by, "identity.unlink", format!("{surface} {external_id}"));
+        let entry = audit::Entry::new(actor, "identity.unlink", format!("{surface} {external_id}"));
         audit::record(&mut tx, now, entry.of(user)).await?;
         tx.commit().await.tried("unlink an identity")
     }

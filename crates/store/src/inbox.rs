@@ -4,6 +4,7 @@ use cloister_protocol::link::Cause;
 pub use cloister_protocol::surface::HeardIn;
 use cloister_protocol::{ChatId, MessageId, WorkspaceId};
 
+use crate::actor::Actor;
 use crate::audit;
 use crate::conversations::ConversationId;
 use crate::db::Tx;
@@ -328,7 +329,7 @@ async fn was_taken(tx: &mut Tx, id: i64, inbound: &Inbound, now: i64) -> Result<
         .tried("keep where a person was last active")?;
     if let Cause::Message { from, text, .. } = &inbound.cause {
         let (source, said) = (&inbound.source, audit::said(text));
-        let entry = audit::Entry::new(from, "message.in", inbound.chat)
+        let entry = audit::Entry::new(&Actor::person(from), "message.in", inbound.chat)
             .with(format!("m{id} by {source}, {said}"))
             .of_workspace(inbound.workspace);
         audit::record(tx, now, entry).await?;
@@ -374,7 +375,7 @@ pub(crate) async fn accept_in(
     .tried("store a message")?;
     if let Some(id) = inserted {
         if matches!(inbound.cause, Cause::Clear) {
-            let entry = audit::Entry::new("a person", "chat.clear", inbound.chat);
+            let entry = audit::Entry::new(&Actor::somebody(), "chat.clear", inbound.chat);
             audit::record(tx, now, entry.of_workspace(inbound.workspace)).await?;
         }
         return Ok(Accepted { item: new_item(id, inbound, now), duplicate: false });

@@ -17,8 +17,9 @@ async fn setup() -> Setup {
     let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
     let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
     let name: UserName = "ada".parse().unwrap();
-    let workspace = store.users().add_user(&name, limits).await.unwrap().workspace;
-    store.chats().ensure_first_chat(workspace).await.unwrap();
+    let workspace =
+        store.users().add_user(&Actor::Operator, &name, limits).await.unwrap().workspace;
+    store.chats().ensure_first_chat(&Actor::person("test"), workspace).await.unwrap();
     Setup { _dir: dir, store, workspace }
 }
 
@@ -75,7 +76,12 @@ async fn a_chat_that_is_archived_or_unknown_takes_nothing() {
     let unknown = setup.take(7, "a").await.unwrap_err();
     assert!(matches!(unknown, StoreError::NotFound { what: "chat", .. }), "{unknown:?}");
     let chat = ChatId::from_number(1);
-    setup.store.chats().archive_chat(setup.workspace, chat, true).await.unwrap();
+    setup
+        .store
+        .chats()
+        .archive_chat(&Actor::person("test"), setup.workspace, chat, true)
+        .await
+        .unwrap();
     assert!(matches!(setup.take(1, "a").await.unwrap(), Taken::Archived));
     assert_eq!(setup.store.inbox().open_in(setup.workspace).await.unwrap(), 0);
 }

@@ -7,6 +7,7 @@
 #[macro_use]
 mod columns;
 
+mod actor;
 pub mod admin_hub;
 pub mod answers;
 pub mod approvals;
@@ -60,6 +61,7 @@ pub mod users;
 pub mod waiting;
 mod writer;
 
+pub use actor::Actor;
 pub use budget::{
     BudgetKind, BudgetState, Dollars, NewCall, OverBudget, Reservation, Settlement, UsageRow,
 };

@@ -3,6 +3,7 @@
 
 use cloister_protocol::{ChatId, UserId, WorkspaceId};
 
+use crate::actor::Actor;
 use crate::chats::Chats;
 use crate::chats::{self, Chat};
 use crate::connectors::ConnectorId;
@@ -42,6 +43,7 @@ impl Chats {
     /// the lobby as it is.
     pub async fn new_chat_in_lobby(
         &self,
+        actor: &Actor,
         workspace: WorkspaceId,
         title: &str,
         key: &str,
@@ -56,7 +58,7 @@ impl Chats {
             tx.commit().await.tried(what)?;
             return self.chat(workspace, ChatId::from_number(number)).await;
         }
-        let number = chats::insert_chat(&mut tx, workspace, title, now).await?;
+        let number = chats::insert_chat(&mut tx, actor, workspace, title, now).await?;
         conversations::want_in_every_home(&mut tx, (workspace, number), now).await?;
         turn_lobby(&mut tx, lobby, number).await?;
         requests::remember(&mut tx, &scope, key, &number, now).await?;
@@ -67,6 +69,7 @@ impl Chats {
     /// A thread in a context becomes a chat of its own there; one that is known is answered with.
     pub async fn put_thread(
         &self,
+        actor: &Actor,
         thread: Thread<'_>,
         (workspace, context): (WorkspaceId, &str),
     ) -> Result<Conversation, StoreError> {
@@ -76,7 +79,7 @@ impl Chats {
             tx.commit().await.tried("find a thread")?;
             return self.there(known).await;
         }
-        let number = chats::insert_chat(&mut tx, workspace, thread.title, now).await?;
+        let number = chats::insert_chat(&mut tx, actor, workspace, thread.title, now).await?;
         contexts::place_chat(&mut tx, workspace, number, context).await?;
         let chat = (workspace, ChatId::from_number(number));
         let id = insert(&mut tx, thread, (chat, ConversationKind::Shared, None), now).await?;
@@ -88,6 +91,7 @@ impl Chats {
     /// known is answered with.
     pub async fn put_own_thread(
         &self,
+        actor: &Actor,
         thread: Thread<'_>,
         (user, workspace): (UserId, WorkspaceId),
     ) -> Result<Conversation, StoreError> {
@@ -97,7 +101,7 @@ impl Chats {
             tx.commit().await.tried("find a topic")?;
             return self.there(known).await;
         }
-        let number = chats::insert_chat(&mut tx, workspace, thread.title, now).await?;
+        let number = chats::insert_chat(&mut tx, actor, workspace, thread.title, now).await?;
         let chat = (workspace, ChatId::from_number(number));
         let id = insert(&mut tx, thread, (chat, ConversationKind::Room, Some(user)), now).await?;
         conversations::want_in_every_home(&mut tx, (workspace, number), now).await?;
@@ -116,9 +120,9 @@ impl Chats {
     /// that, and is to be shown so.
     pub async fn rename_from(
         &self,
+        actor: &Actor,
         id: ConversationId,
         title: &str,
-        by: &str,
     ) -> Result<bool, StoreError> {
         let what = "name a chat as its conversation";
         let mut tx = self.store.begin().await?;
@@ -155,7 +159,7 @@ impl Chats {
         .tried(what)?;
         if renamed.rows_affected() > 0 {
             let chat = ChatId::from_number(chat);
-            let entry = audit::Entry::new(by, "chat.rename", chat)
+            let entry = audit::Entry::new(actor, "chat.rename", chat)
                 .of_workspace(WorkspaceId::from_number(workspace));
             audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         }

@@ -26,10 +26,18 @@ impl World {
         let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
         let limits =
             UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
-        let ada = store.users().add_user(&"ada".parse().unwrap(), limits).await.unwrap();
-        let bob = store.users().add_user(&"bob".parse().unwrap(), limits).await.unwrap();
+        let ada = store
+            .users()
+            .add_user(&Actor::Operator, &"ada".parse().unwrap(), limits)
+            .await
+            .unwrap();
+        let bob = store
+            .users()
+            .add_user(&Actor::Operator, &"bob".parse().unwrap(), limits)
+            .await
+            .unwrap();
         for user in [&ada, &bob] {
-            store.chats().ensure_first_chat(user.workspace).await.unwrap();
+            store.chats().ensure_first_chat(&Actor::person("test"), user.workspace).await.unwrap();
         }
         let (matrix, telegram) =
             (connector(&store, "matrix").await, connector(&store, "telegram").await);
@@ -95,9 +103,8 @@ async fn connector(store: &Store, surface: &str) -> ConnectorId {
         account: "bot".to_owned(),
         address: "https://a".to_owned(),
         settings: serde_json::json!({}),
-        by: "ada".to_owned(),
     };
-    store.conversations().put_connector(&bot).await.unwrap().id
+    store.conversations().put_connector(&Actor::person("test"), &bot).await.unwrap().id
 }
 
 /// X5: a lobby is turned once per message, so that a message that is looked at again turns it no more.
@@ -105,12 +112,15 @@ async fn connector(store: &Store, surface: &str) -> ConnectorId {
 async fn a_lobby_is_turned_once_per_message() {
     let world = World::new().await;
     let lobby = world.lobby().await;
-    let made = world.store.chats().new_chat_in_lobby(world.ada.workspace, "Taxes", "m1", lobby.id);
+    let actor = Actor::person("test");
+    let made =
+        world.store.chats().new_chat_in_lobby(&actor, world.ada.workspace, "Taxes", "m1", lobby.id);
     assert_eq!(made.await.unwrap().id, C2);
     assert_eq!(world.shows(&lobby).await, C2);
     world.store.chats().show_in_lobby(lobby.id, C1, "m2").await.unwrap();
     assert_eq!(world.shows(&lobby).await, C1);
-    let again = world.store.chats().new_chat_in_lobby(world.ada.workspace, "Taxes", "m1", lobby.id);
+    let again =
+        world.store.chats().new_chat_in_lobby(&actor, world.ada.workspace, "Taxes", "m1", lobby.id);
     assert_eq!(again.await.unwrap().id, C2, "the same message opens one chat");
     assert_eq!(world.shows(&lobby).await, C1, "and turns the lobby once");
     world.store.chats().show_in_lobby(lobby.id, C2, "m3").await.unwrap();
@@ -123,14 +133,25 @@ async fn a_lobby_is_turned_once_per_message() {
 async fn a_lobby_never_shows_what_is_not_its_persons() {
     let world = World::new().await;
     let lobby = world.lobby().await;
-    let other = world.store.chats().new_chat(world.bob.workspace, "Bob's", None).await.unwrap().id;
+    let other = world
+        .store
+        .chats()
+        .new_chat(&Actor::person("test"), world.bob.workspace, "Bob's", None)
+        .await
+        .unwrap()
+        .id;
     assert_eq!(other, C2, "bob has one of that number, ada has not");
     assert!(world.store.chats().show_in_lobby(lobby.id, other, "m1").await.is_err());
     assert_eq!(world.shows(&lobby).await, C1);
     let found = world.store.conversations().conversation_by_id(lobby.id).await.unwrap().unwrap();
     assert_eq!(found.workspace, world.ada.workspace);
     let room = world.place(world.telegram, "1001/5", C1, ConversationKind::Room).await;
-    world.store.chats().new_chat(world.ada.workspace, "Taxes", None).await.unwrap();
+    world
+        .store
+        .chats()
+        .new_chat(&Actor::person("test"), world.ada.workspace, "Taxes", None)
+        .await
+        .unwrap();
     assert!(world.store.chats().show_in_lobby(room.id, C2, "m2").await.is_err(), "a room stays");
 }
 
@@ -142,8 +163,10 @@ async fn a_topic_is_one_chat_and_is_wanted_in_other_homes() {
     world.store.chats().set_home(world.matrix, world.ada.id, Some("!space")).await.unwrap();
     let topic = Thread { connector: world.telegram, external_id: "1001/9", title: "Taxes" };
     let who = (world.ada.id, world.ada.workspace);
-    let first = world.store.chats().put_own_thread(topic, who).await.unwrap();
-    let again = world.store.chats().put_own_thread(topic, who).await.unwrap();
+    let first =
+        world.store.chats().put_own_thread(&Actor::person("test"), topic, who).await.unwrap();
+    let again =
+        world.store.chats().put_own_thread(&Actor::person("test"), topic, who).await.unwrap();
     assert_eq!((again.id, first.chat, first.kind), (first.id, C2, ConversationKind::Room));
     assert_eq!(first.shown_title.as_deref(), Some("Taxes"));
     assert!(
@@ -162,10 +185,11 @@ async fn a_name_follows_from_the_surface() {
     let world = World::new().await;
     let topic = Thread { connector: world.telegram, external_id: "1001/9", title: "Taxes" };
     let who = (world.ada.id, world.ada.workspace);
-    let topic = world.store.chats().put_own_thread(topic, who).await.unwrap();
+    let topic =
+        world.store.chats().put_own_thread(&Actor::person("test"), topic, who).await.unwrap();
     let room = world.place(world.matrix, "!taxes", C2, ConversationKind::Room).await;
     world.store.conversations().set_shown(room.id, "Taxes", false).await.unwrap();
-    world.store.chats().rename_from(topic.id, "Taxes 2026", "ada").await.unwrap();
+    world.store.chats().rename_from(&Actor::person("ada"), topic.id, "Taxes 2026").await.unwrap();
     let chat = world.store.chats().chat(world.ada.workspace, C2).await.unwrap();
     assert_eq!(chat.title, "Taxes 2026");
     assert!(
@@ -177,7 +201,7 @@ async fn a_name_follows_from_the_surface() {
         world
             .store
             .chats()
-            .rename_from(ConversationId::from_number(999), "x", "ada")
+            .rename_from(&Actor::person("ada"), ConversationId::from_number(999), "x")
             .await
             .is_err()
     );
@@ -190,14 +214,19 @@ async fn a_name_from_the_surface_does_not_take_a_newer_title_back() {
     let world = World::new().await;
     let (workspace, who) = (world.ada.workspace, (world.ada.id, world.ada.workspace));
     let topic = Thread { connector: world.telegram, external_id: "1001/9", title: "Taxes" };
-    let topic = world.store.chats().put_own_thread(topic, who).await.unwrap();
-    world.store.chats().rename_chat(workspace, C2, "Newer").await.unwrap();
-    assert!(!world.store.chats().rename_from(topic.id, "Older", "ada").await.unwrap());
+    let topic =
+        world.store.chats().put_own_thread(&Actor::person("test"), topic, who).await.unwrap();
+    world.store.chats().rename_chat(&Actor::person("test"), workspace, C2, "Newer").await.unwrap();
+    assert!(
+        !world.store.chats().rename_from(&Actor::person("ada"), topic.id, "Older").await.unwrap()
+    );
     assert_eq!(world.store.chats().chat(workspace, C2).await.unwrap().title, "Newer");
     let mend = world.store.conversations().conversations_to_mend(world.telegram).await.unwrap();
     assert_eq!(mend.first().map(|mend| mend.title.as_str()), Some("Newer"), "it shows “Older” now");
     world.store.conversations().set_shown(topic.id, "Newer", false).await.unwrap();
-    assert!(world.store.chats().rename_from(topic.id, "Newest", "ada").await.unwrap());
+    assert!(
+        world.store.chats().rename_from(&Actor::person("ada"), topic.id, "Newest").await.unwrap()
+    );
     assert_eq!(world.store.chats().chat(workspace, C2).await.unwrap().title, "Newest");
 }
 
@@ -206,7 +235,12 @@ async fn a_name_from_the_surface_does_not_take_a_newer_title_back() {
 #[tokio::test]
 async fn a_push_goes_where_the_person_was_last_active() {
     let world = World::new().await;
-    world.store.chats().new_chat(world.ada.workspace, "Taxes", None).await.unwrap();
+    world
+        .store
+        .chats()
+        .new_chat(&Actor::person("test"), world.ada.workspace, "Taxes", None)
+        .await
+        .unwrap();
     let first = world.place(world.matrix, "!one", C1, ConversationKind::Room).await;
     let second = world.place(world.matrix, "!two", C2, ConversationKind::Room).await;
     let lobby = world.lobby().await;

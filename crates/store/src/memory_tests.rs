@@ -2,6 +2,7 @@ use cloister_protocol::{UserId, UserName};
 
 use super::*;
 use crate::Store;
+use crate::actor::Actor;
 use crate::inbox::{Inbound, MostOpen, Taken};
 use crate::tokens::TokenKind;
 use crate::users::UserLimits;
@@ -22,10 +23,14 @@ impl World {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
         let name: UserName = "ada".parse().unwrap();
-        let user = store.users().add_user(&name, LIMITS).await.unwrap();
-        store.chats().ensure_first_chat(user.workspace).await.unwrap();
+        let user = store.users().add_user(&Actor::Operator, &name, LIMITS).await.unwrap();
+        store.chats().ensure_first_chat(&Actor::person("test"), user.workspace).await.unwrap();
         let until = store.clock.now_ms() + 60_000;
-        store.users().add_token(TokenKind::Session, HASH, user.id, until).await.unwrap();
+        store
+            .users()
+            .add_token(&Actor::person("test"), TokenKind::Session, HASH, user.id, until)
+            .await
+            .unwrap();
         Self { store, user, _dir: dir }
     }
 
@@ -63,11 +68,16 @@ async fn turns_leave_what_is_remembered() {
         world.store.inbox().mark_journaled(1).await.unwrap();
     }
     assert_eq!(world.changes(), before);
-    world.store.chats().ensure_first_chat(world.user.workspace).await.unwrap();
+    world
+        .store
+        .chats()
+        .ensure_first_chat(&Actor::person("test"), world.user.workspace)
+        .await
+        .unwrap();
     world
         .store
         .users()
-        .give_role(world.user.id, ("member", "platform"), "test", &[])
+        .give_role(&Actor::person("test"), world.user.id, ("member", "platform"), &[])
         .await
         .unwrap();
     assert!(world.changes() > before);
@@ -81,12 +91,20 @@ async fn a_change_counts_as_soon_as_it_is_stored() {
     for round in 0..50 {
         let role = |held: &HeldRole| held.scope == "platform" && held.role == "auditor";
         assert!(!store.users().roles_of(user).await.unwrap().iter().any(role), "round {round}");
-        store.users().give_role(user, ("auditor", "platform"), "test", &[]).await.unwrap();
+        store
+            .users()
+            .give_role(&Actor::person("test"), user, ("auditor", "platform"), &[])
+            .await
+            .unwrap();
         assert!(store.users().roles_of(user).await.unwrap().iter().any(role), "round {round}");
-        store.users().take_role(user, ("auditor", "platform"), "test", &[]).await.unwrap();
+        store
+            .users()
+            .take_role(&Actor::person("test"), user, ("auditor", "platform"), &[])
+            .await
+            .unwrap();
     }
     assert!(store.users().session_owner(HASH).await.unwrap().is_some());
-    store.users().end_sessions(user, "test").await.unwrap();
+    store.users().end_sessions(&Actor::person("test"), user).await.unwrap();
     assert!(store.users().session_owner(HASH).await.unwrap().is_none());
 }
 
@@ -95,7 +113,12 @@ async fn a_change_counts_as_soon_as_it_is_stored() {
 async fn what_expires_is_not_remembered_beyond_its_end() {
     let world = World::new().await;
     let until = world.store.clock.now_ms() + 300;
-    world.store.users().add_token(TokenKind::Session, "short", world.user.id, until).await.unwrap();
+    world
+        .store
+        .users()
+        .add_token(&Actor::person("test"), TokenKind::Session, "short", world.user.id, until)
+        .await
+        .unwrap();
     assert!(world.store.users().session_owner("short").await.unwrap().is_some());
     tokio::time::sleep(std::time::Duration::from_millis(400)).await;
     assert!(world.store.users().session_owner("short").await.unwrap().is_none());

@@ -10,6 +10,7 @@ use cloister_protocol::{Level, ParseIdError};
 use cloister_vault::SecretName;
 use sha2::{Digest, Sha256};
 
+use crate::actor::Actor;
 use crate::audit;
 use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt, not_found};
@@ -154,29 +155,29 @@ table! {
 
 impl Models {
     /// Adds a model; its name must be free.
-    pub async fn add_model(&self, model: &Model) -> Result<(), StoreError> {
+    pub async fn add_model(&self, actor: &Actor, model: &Model) -> Result<(), StoreError> {
         let mut tx = self.store.begin().await?;
         if model.is_demo() || exists(&mut tx, &model.name).await? {
             return Err(StoreError::Exists { what: "model", name: model.name.clone() });
         }
-        write(&mut tx, self.store.clock.now_ms(), model, "model.add").await?;
+        write(&mut tx, actor, self.store.clock.now_ms(), model, "model.add").await?;
         tx.commit().await.tried("add a model")?;
         Ok(())
     }
 
     /// Puts a model in the place of the one of its name, or adds it where there is none.
-    pub async fn replace_model(&self, model: &Model) -> Result<(), StoreError> {
+    pub async fn replace_model(&self, actor: &Actor, model: &Model) -> Result<(), StoreError> {
         if model.is_demo() {
             return Err(StoreError::Exists { what: "model", name: model.name.clone() });
         }
         let mut tx = self.store.begin().await?;
-        write(&mut tx, self.store.clock.now_ms(), model, "model.replace").await?;
+        write(&mut tx, actor, self.store.clock.now_ms(), model, "model.replace").await?;
         tx.commit().await.tried("replace a model")?;
         Ok(())
     }
 
     /// Removes a model, also from the chains it is in.
-    pub async fn remove_model(&self, name: &str) -> Result<(), StoreError> {
+    pub async fn remove_model(&self, actor: &Actor, name: &str) -> Result<(), StoreError> {
         let mut tx = self.store.begin().await?;
         let removed = sqlx::query("DELETE FROM models WHERE name = ?")
             .bind(name)
@@ -191,7 +192,7 @@ impl Models {
             .execute(&mut *tx)
             .await
             .tried("take a model out of its chains")?;
-        let entry = audit::Entry::new("operator", "model.remove", name);
+        let entry = audit::Entry::new(actor, "model.remove", name);
         audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         tx.commit().await.tried("remove a model")?;
         Ok(())
@@ -227,7 +228,12 @@ impl Models {
 
     /// Sets which models serve a level, in the order in which they are tried. An empty chain is the
     /// default one.
-    pub async fn set_chain(&self, level: Level, names: &[String]) -> Result<(), StoreError> {
+    pub async fn set_chain(
+        &self,
+        actor: &Actor,
+        level: Level,
+        names: &[String],
+    ) -> Result<(), StoreError> {
         let mut tx = self.store.begin().await?;
         sqlx::query("DELETE FROM model_chains WHERE level = ?")
             .bind(level.as_str())
@@ -249,7 +255,7 @@ impl Models {
                 .await
                 .tried("set the chain of a level")?;
         }
-        let entry = audit::Entry::new("operator", "model.use", level).with(names.join(","));
+        let entry = audit::Entry::new(actor, "model.use", level).with(names.join(","));
         audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         tx.commit().await.tried("set the chain of a level")?;
         Ok(())
@@ -333,6 +339,7 @@ async fn exists(tx: &mut Tx, name: &str) -> Result<bool, StoreError> {
 
 async fn write(
     tx: &mut Tx,
+    actor: &Actor,
     now: i64,
     model: &Model,
     action: &'static str,
@@ -356,7 +363,7 @@ async fn write(
     .execute(&mut *tx)
     .await
     .tried("write a model")?;
-    let entry = audit::Entry::new("operator", action, &model.name)
+    let entry = audit::Entry::new(actor, action, &model.name)
         .with(format!("{} at {}", model.model, model.base_url));
     audit::record(tx, now, entry).await
 }

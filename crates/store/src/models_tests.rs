@@ -30,10 +30,10 @@ async fn a_level_nobody_set_is_served_by_the_demo_model() {
 #[tokio::test]
 async fn a_chain_keeps_its_order_and_may_hold_the_demo_model() {
     let (_dir, store) = store().await;
-    store.models().add_model(&model("fast")).await.unwrap();
-    store.models().add_model(&model("strong")).await.unwrap();
+    store.models().add_model(&Actor::person("test"), &model("fast")).await.unwrap();
+    store.models().add_model(&Actor::person("test"), &model("strong")).await.unwrap();
     let names = ["strong", "fast", DEMO].map(str::to_owned);
-    store.models().set_chain(Level::Executor, &names).await.unwrap();
+    store.models().set_chain(&Actor::person("test"), Level::Executor, &names).await.unwrap();
     let chain = store.models().chain(Level::Executor).await.unwrap();
     assert_eq!(chain, vec![model("strong"), model("fast"), Model::demo()]);
     assert_eq!(store.models().chain(Level::Coordinator).await.unwrap(), vec![Model::demo()]);
@@ -42,37 +42,48 @@ async fn a_chain_keeps_its_order_and_may_hold_the_demo_model() {
 #[tokio::test]
 async fn a_chain_of_unknown_or_doubled_models_is_refused_and_the_old_one_stays() {
     let (_dir, store) = store().await;
-    store.models().add_model(&model("fast")).await.unwrap();
-    store.models().set_chain(Level::Coordinator, &["fast".to_owned()]).await.unwrap();
-    let unknown =
-        store.models().set_chain(Level::Coordinator, &["fats".to_owned()]).await.unwrap_err();
+    store.models().add_model(&Actor::person("test"), &model("fast")).await.unwrap();
+    store
+        .models()
+        .set_chain(&Actor::person("test"), Level::Coordinator, &["fast".to_owned()])
+        .await
+        .unwrap();
+    let unknown = store
+        .models()
+        .set_chain(&Actor::person("test"), Level::Coordinator, &["fats".to_owned()])
+        .await
+        .unwrap_err();
     assert_eq!(unknown.to_string(), "there is no model fats");
     let twice = ["fast", "fast"].map(str::to_owned);
-    store.models().set_chain(Level::Coordinator, &twice).await.unwrap_err();
+    store.models().set_chain(&Actor::person("test"), Level::Coordinator, &twice).await.unwrap_err();
     assert_eq!(store.models().chain(Level::Coordinator).await.unwrap(), vec![model("fast")]);
 }
 
 #[tokio::test]
 async fn a_removed_model_leaves_its_chains() {
     let (_dir, store) = store().await;
-    store.models().add_model(&model("fast")).await.unwrap();
-    store.models().set_chain(Level::Coordinator, &["fast".to_owned()]).await.unwrap();
-    store.models().remove_model("fast").await.unwrap();
+    store.models().add_model(&Actor::person("test"), &model("fast")).await.unwrap();
+    store
+        .models()
+        .set_chain(&Actor::person("test"), Level::Coordinator, &["fast".to_owned()])
+        .await
+        .unwrap();
+    store.models().remove_model(&Actor::person("test"), "fast").await.unwrap();
     assert_eq!(store.models().chain(Level::Coordinator).await.unwrap(), vec![Model::demo()]);
-    store.models().remove_model("fast").await.unwrap_err();
+    store.models().remove_model(&Actor::person("test"), "fast").await.unwrap_err();
 }
 
 #[tokio::test]
 async fn names_are_unique_and_demo_is_taken() {
     let (_dir, store) = store().await;
-    store.models().add_model(&model("fast")).await.unwrap();
-    store.models().add_model(&model("fast")).await.unwrap_err();
-    store.models().add_model(&model(DEMO)).await.unwrap_err();
+    store.models().add_model(&Actor::person("test"), &model("fast")).await.unwrap();
+    store.models().add_model(&Actor::person("test"), &model("fast")).await.unwrap_err();
+    store.models().add_model(&Actor::person("test"), &model(DEMO)).await.unwrap_err();
     let cheaper = Model { prompt_price: 1, ..model("fast") };
-    store.models().replace_model(&cheaper).await.unwrap();
+    store.models().replace_model(&Actor::person("test"), &cheaper).await.unwrap();
     assert_eq!(store.models().model("fast").await.unwrap(), cheaper);
-    store.models().replace_model(&model(DEMO)).await.unwrap_err();
-    store.models().replace_model(&model("other")).await.unwrap();
+    store.models().replace_model(&Actor::person("test"), &model(DEMO)).await.unwrap_err();
+    store.models().replace_model(&Actor::person("test"), &model("other")).await.unwrap();
     assert_eq!(store.models().all().await.unwrap(), vec![cheaper, model("other"), Model::demo()]);
 }
 

@@ -1,5 +1,6 @@
 //! Conversations that get another id on their surface: a group that its platform turned into another kind.
 
+use crate::actor::Actor;
 use crate::audit;
 use crate::connectors::Connector;
 use crate::conversations::ConversationId;
@@ -13,6 +14,7 @@ impl Conversations {
     /// What is another context already stays that: then only what waits follows, and is heard there.
     pub async fn conversation_moved(
         &self,
+        actor: &Actor,
         connector: &Connector,
         from: &str,
         to: &str,
@@ -36,7 +38,7 @@ impl Conversations {
         let moved = moved > 0;
         if moved {
             let subject = format!("{} {from}", connector.surface);
-            let entry = audit::Entry::new("control", "conversation.moved", subject).with(to);
+            let entry = audit::Entry::new(actor, "conversation.moved", subject).with(to);
             audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         }
         tx.commit().await.tried("move a conversation")?;

@@ -1,5 +1,6 @@
 use cloister_protocol::ChatId;
 
+use crate::actor::Actor;
 use crate::connectors::{Connector, NewConnector};
 use crate::contexts::{self, Context, Lists};
 use crate::conversations::{ConversationKind, NewConversation};
@@ -18,15 +19,16 @@ async fn world() -> World {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
     let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
-    let ada = store.users().add_user(&"ada".parse().unwrap(), limits).await.unwrap();
+    let ada =
+        store.users().add_user(&Actor::Operator, &"ada".parse().unwrap(), limits).await.unwrap();
     let bot = NewConnector {
         surface: "telegram".into(),
         account: "@bot".into(),
         address: "https://a".into(),
         settings: serde_json::json!({}),
-        by: "ada".into(),
     };
-    let connector = store.conversations().put_connector(&bot).await.unwrap();
+    let connector =
+        store.conversations().put_connector(&Actor::person("test"), &bot).await.unwrap();
     let context = Context {
         workspace: ada.workspace,
         name: "guild".into(),
@@ -37,7 +39,8 @@ async fn world() -> World {
         chat: None,
         created_at: 0,
     };
-    let chat = store.chats().put_context(&context, "ada").await.unwrap().chat.unwrap();
+    let chat =
+        store.chats().put_context(&Actor::person("ada"), &context).await.unwrap().chat.unwrap();
     for id in ["-5", "-5/7", "-55"] {
         let new = NewConversation {
             connector: connector.id,
@@ -57,8 +60,20 @@ async fn world() -> World {
 async fn what_a_group_is_follows_it_to_its_new_number() {
     let world = world().await;
     let (store, connector) = (&world.store, &world.connector);
-    assert!(store.conversations().conversation_moved(connector, "-5", "-1005").await.unwrap());
-    assert!(!store.conversations().conversation_moved(connector, "-5", "-1005").await.unwrap());
+    assert!(
+        store
+            .conversations()
+            .conversation_moved(&Actor::person("test"), connector, "-5", "-1005")
+            .await
+            .unwrap()
+    );
+    assert!(
+        !store
+            .conversations()
+            .conversation_moved(&Actor::person("test"), connector, "-5", "-1005")
+            .await
+            .unwrap()
+    );
     let there = contexts::Conversation { surface: "telegram".into(), id: "-1005".into() };
     let context = store.chats().context_of(&there).await.unwrap().unwrap();
     assert_eq!((context.workspace, context.chat), (world.chat.0, Some(world.chat.1)));
@@ -91,7 +106,12 @@ async fn what_waits_follows_as_well() {
     for (place, event) in [("-5", "-5-1"), ("-5/7", "-5-2"), ("-55", "-55-1")] {
         world.waits(place, event).await;
     }
-    world.store.conversations().conversation_moved(&world.connector, "-5", "-1005").await.unwrap();
+    world
+        .store
+        .conversations()
+        .conversation_moved(&Actor::person("test"), &world.connector, "-5", "-1005")
+        .await
+        .unwrap();
     assert_eq!(world.places().await, ["-1005", "-1005/7", "-55"]);
     let row =
         world.store.inbox().first_waiting(world.connector.id, "-1005", 9).await.unwrap().remove(0);
@@ -107,13 +127,13 @@ async fn a_number_that_is_another_context_is_not_taken_over() {
     other.name = "other".into();
     other.conversation = Some(contexts::Conversation { id: "-1005".into(), ..there });
     other.chat = None;
-    world.store.chats().put_context(&other, "ada").await.unwrap();
+    world.store.chats().put_context(&Actor::person("ada"), &other).await.unwrap();
     world.waits("-5", "-5-1").await;
     assert!(
         !world
             .store
             .conversations()
-            .conversation_moved(&world.connector, "-5", "-1005")
+            .conversation_moved(&Actor::person("test"), &world.connector, "-5", "-1005")
             .await
             .unwrap()
     );

@@ -5,6 +5,7 @@
 use cloister_protocol::UserId;
 use sha2::{Digest, Sha256};
 
+use crate::actor::Actor;
 use crate::audit;
 use crate::error::{StoreError, Tried};
 use crate::identities::{self, Account};
@@ -126,10 +127,11 @@ impl Users {
     /// good, and they are to be asked.
     pub async fn redeem_pairing(
         &self,
+        actor: &Actor,
         hash: &str,
         user: UserId,
         role: Option<WithRole<'_>>,
-        (by, sure): (&str, bool),
+        sure: bool,
     ) -> Result<Redeemed, StoreError> {
         let now = self.store.clock.now_ms();
         let mut tx = self.store.begin().await?;
@@ -147,7 +149,7 @@ impl Users {
         if !sure && !newcomer {
             return Ok(Redeemed::MustAsk(pairing));
         }
-        identities::link(&mut tx, &pairing.account, user, (by, now)).await?;
+        identities::link(&mut tx, &pairing.account, user, (actor, now)).await?;
         if !sure {
             // Whoever made a link for somebody who was not here yet can't come in by it once they are.
             sqlx::query("DELETE FROM tokens WHERE user_id = ? AND kind = 'login'")
@@ -158,9 +160,9 @@ impl Users {
         }
         let mut told = Vec::new();
         if let Some(WithRole { role, scope, concerned }) = role
-            && roles::insert(&mut tx, user, (role, scope), (by, now)).await?
+            && roles::insert(&mut tx, user, (role, scope), (actor, now)).await?
         {
-            let entry = audit::Entry::new(by, "role.give", format!("{role}@{scope}"));
+            let entry = audit::Entry::new(actor, "role.give", format!("{role}@{scope}"));
             told = roles::changed(&mut tx, entry, user, (concerned, now)).await?;
         }
         tx.commit().await.tried("use up a pairing code")?;

@@ -10,7 +10,14 @@ async fn world() -> (tempfile::TempDir, Store, UserId, UserId) {
     let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
     let mut users = Vec::new();
     for name in ["ada", "bob"] {
-        users.push(store.users().add_user(&name.parse().unwrap(), limits).await.unwrap().id);
+        users.push(
+            store
+                .users()
+                .add_user(&Actor::Operator, &name.parse().unwrap(), limits)
+                .await
+                .unwrap()
+                .id,
+        );
     }
     (dir, store, users[0], users[1])
 }
@@ -35,7 +42,8 @@ async fn a_code_links_once_and_gives_its_role() {
     );
 
     let role = Some(WithRole { role: "viewer", scope: "workspace:w1", concerned: &[] });
-    let redeemed = store.users().redeem_pairing(&hash, bob, role, ("ada", true)).await.unwrap();
+    let redeemed =
+        store.users().redeem_pairing(&Actor::person("ada"), &hash, bob, role, true).await.unwrap();
     let Redeemed::Linked { pairing, newcomer: true, .. } = redeemed else { panic!("{redeemed:?}") };
     assert_eq!(pairing.account, account("@x:example.org"));
     let linked = store.users().identity("matrix", "@x:example.org").await.unwrap().unwrap();
@@ -43,7 +51,8 @@ async fn a_code_links_once_and_gives_its_role() {
     let roles = store.users().roles_of(bob).await.unwrap();
     assert!(roles.iter().any(|held| held.role == "viewer" && held.scope == "workspace:w1"));
 
-    let again = store.users().redeem_pairing(&hash, ada, None, ("ada", true)).await.unwrap();
+    let again =
+        store.users().redeem_pairing(&Actor::person("ada"), &hash, ada, None, true).await.unwrap();
     assert!(matches!(again, Redeemed::Wrong), "{again:?}");
     assert_eq!(
         store.users().identity("matrix", "@x:example.org").await.unwrap().unwrap().user,
@@ -54,17 +63,31 @@ async fn a_code_links_once_and_gives_its_role() {
 #[tokio::test]
 async fn an_account_of_one_person_is_not_linked_to_another() {
     let (_dir, store, ada, bob) = world().await;
-    store.users().link_identity(&account("@x:example.org"), ada, "ada").await.unwrap();
+    store
+        .users()
+        .link_identity(&Actor::person("ada"), &account("@x:example.org"), ada)
+        .await
+        .unwrap();
     let hash = code_hash("ABCD2345");
     store.users().add_pairing(&hash, &account("@x:example.org"), LATER).await.unwrap();
-    let stolen = store.users().redeem_pairing(&hash, bob, None, ("ada", true)).await;
+    let stolen = store.users().redeem_pairing(&Actor::person("ada"), &hash, bob, None, true).await;
     assert!(matches!(stolen, Err(StoreError::Exists { .. })), "{stolen:?}");
     assert_eq!(
         store.users().identity("matrix", "@x:example.org").await.unwrap().unwrap().user,
         ada
     );
-    assert!(store.users().unlink_identity(bob, "matrix", "@x:example.org", "ada").await.is_err());
-    store.users().unlink_identity(ada, "matrix", "@x:example.org", "ada").await.unwrap();
+    assert!(
+        store
+            .users()
+            .unlink_identity(&Actor::person("ada"), bob, "matrix", "@x:example.org")
+            .await
+            .is_err()
+    );
+    store
+        .users()
+        .unlink_identity(&Actor::person("ada"), ada, "matrix", "@x:example.org")
+        .await
+        .unwrap();
     assert!(store.users().identity("matrix", "@x:example.org").await.unwrap().is_none());
 }
 
@@ -73,7 +96,11 @@ async fn expired_codes_and_those_beyond_the_newest_three_are_no_good() {
     let (_dir, store, _ada, bob) = world().await;
     store.users().add_pairing("expired", &account("@x:example.org"), 1).await.unwrap();
     assert!(store.users().pairing("expired").await.unwrap().is_none());
-    let late = store.users().redeem_pairing("expired", bob, None, ("ada", true)).await.unwrap();
+    let late = store
+        .users()
+        .redeem_pairing(&Actor::person("ada"), "expired", bob, None, true)
+        .await
+        .unwrap();
     assert!(matches!(late, Redeemed::Wrong), "{late:?}");
     for hash in ["a", "b", "c", "d"] {
         store.users().add_pairing(hash, &account("@x:example.org"), LATER).await.unwrap();
@@ -97,19 +124,30 @@ async fn only_a_newcomer_is_linked_unasked() {
     for (code, id) in [("first", "@x:example.org"), ("second", "@evil:example.org")] {
         store.users().add_pairing(code, &account(id), LATER).await.unwrap();
     }
-    let first = store.users().redeem_pairing("first", bob, None, ("ada", false)).await.unwrap();
+    let first = store
+        .users()
+        .redeem_pairing(&Actor::person("ada"), "first", bob, None, false)
+        .await
+        .unwrap();
     assert!(matches!(first, Redeemed::Linked { newcomer: true, .. }), "{first:?}");
     for _ in 0..2 {
-        let second =
-            store.users().redeem_pairing("second", bob, None, ("ada", false)).await.unwrap();
+        let second = store
+            .users()
+            .redeem_pairing(&Actor::person("ada"), "second", bob, None, false)
+            .await
+            .unwrap();
         assert!(matches!(second, Redeemed::MustAsk(_)), "{second:?}");
     }
     assert!(store.users().identity("matrix", "@evil:example.org").await.unwrap().is_none());
     // A session is enough to be somebody.
     let kind = crate::tokens::TokenKind::Session;
     assert!(store.users().is_newcomer(ada).await.unwrap());
-    store.users().add_token(kind, "hash", ada, LATER).await.unwrap();
-    let third = store.users().redeem_pairing("second", ada, None, ("bob", false)).await.unwrap();
+    store.users().add_token(&Actor::person("test"), kind, "hash", ada, LATER).await.unwrap();
+    let third = store
+        .users()
+        .redeem_pairing(&Actor::person("bob"), "second", ada, None, false)
+        .await
+        .unwrap();
     assert!(matches!(third, Redeemed::MustAsk(_)), "{third:?}");
     store.users().drop_pairing("second").await.unwrap();
     assert!(store.users().pairing("second").await.unwrap().is_none());

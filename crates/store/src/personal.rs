@@ -6,6 +6,7 @@
 use cloister_protocol::UserId;
 use cloister_vault::Owner;
 
+use crate::actor::Actor;
 use crate::audit;
 use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt, not_found};
@@ -173,7 +174,7 @@ impl Platform {
 
     /// Erases every record of a person, their data key with them; returns how many there were. The id is given
     /// to nobody else.
-    pub async fn erase_records(&self, user: UserId, by: &str) -> Result<u64, StoreError> {
+    pub async fn erase_records(&self, actor: &Actor, user: UserId) -> Result<u64, StoreError> {
         let tables = self.personal_tables().await?;
         let mut tx = self.store.begin().await?;
         sqlx::query("PRAGMA secure_delete = ON")
@@ -181,7 +182,7 @@ impl Platform {
             .await
             .tried("overwrite what is deleted")?;
         let erased = delete_all(&mut tx, user, tables).await?;
-        let entry = audit::Entry::new(by, "user.erase", user).with(format!("{erased} records"));
+        let entry = audit::Entry::new(actor, "user.erase", user).with(format!("{erased} records"));
         audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         tx.commit().await.tried("erase someone's records")?;
         Ok(erased)

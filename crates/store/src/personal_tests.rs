@@ -4,6 +4,7 @@ use cloister_protocol::link::Cause;
 use cloister_protocol::{ChatId, UserName};
 use cloister_vault::{Binding, Form, Keyring, Owner};
 
+use crate::actor::Actor;
 use crate::audit::{Erasure, SealOptions, Sealer, Verification};
 use crate::connectors::NewConnector;
 use crate::conversations::{ConversationKind, NewConversation};
@@ -34,8 +35,8 @@ async fn store_with(dir: &Path, names: &[&str]) -> (Store, Vec<User>) {
     let mut users = Vec::new();
     for name in names {
         let name: UserName = name.parse().unwrap();
-        let user = store.users().add_user(&name, limits).await.unwrap();
-        store.chats().ensure_first_chat(user.workspace).await.unwrap();
+        let user = store.users().add_user(&Actor::Operator, &name, limits).await.unwrap();
+        store.chats().ensure_first_chat(&Actor::person("test"), user.workspace).await.unwrap();
         users.push(user);
     }
     (store, users)
@@ -56,10 +57,18 @@ async fn live(store: &Store, keys: &Keyring, user: &User, words: &str) {
         heard_in: None,
     };
     store.inbox().take_message(inbound, MostOpen { in_workspace: 9, in_all: 9 }).await.unwrap();
-    store.chats().rename_chat(user.workspace, ChatId::from_number(1), words).await.unwrap();
+    store
+        .chats()
+        .rename_chat(&Actor::person("test"), user.workspace, ChatId::from_number(1), words)
+        .await
+        .unwrap();
     let hash = format!("hash of {words}");
-    store.users().add_token(TokenKind::Session, &hash, user.id, i64::MAX).await.unwrap();
-    store.egress().allow_egress(user.id, "example.org", words).await.unwrap();
+    store
+        .users()
+        .add_token(&Actor::person("test"), TokenKind::Session, &hash, user.id, i64::MAX)
+        .await
+        .unwrap();
+    store.egress().allow_egress(&Actor::person(words), user.id, "example.org").await.unwrap();
     let form = Form::Query { name: "key".to_owned() };
     let binding = Binding::new(vec!["example.org".parse().unwrap()], form).unwrap();
     let new = NewSecret {
@@ -67,9 +76,8 @@ async fn live(store: &Store, keys: &Keyring, user: &User, words: &str) {
         name: "key".parse().unwrap(),
         binding,
         value: words.to_owned().into(),
-        by: words.to_owned(),
     };
-    store.secrets().set_secret(keys, new).await.unwrap();
+    store.secrets().set_secret(&Actor::person("test"), keys, new).await.unwrap();
     converse(store, user, words).await;
 }
 
@@ -80,16 +88,16 @@ async fn converse(store: &Store, user: &User, words: &str) {
         account: "@bot:example.org".to_owned(),
         address: "https://example.org".to_owned(),
         settings: serde_json::json!({}),
-        by: "test".to_owned(),
     };
-    let connector = store.conversations().put_connector(&bot).await.unwrap().id;
+    let connector =
+        store.conversations().put_connector(&Actor::person("test"), &bot).await.unwrap().id;
     let account = Account {
         surface: bot.surface,
         external_id: words.to_owned(),
         display_name: words.to_owned(),
     };
     assert!(store.conversations().tell_stranger(("matrix", words), 1).await.unwrap());
-    store.users().link_identity(&account, user.id, "test").await.unwrap();
+    store.users().link_identity(&Actor::person("test"), &account, user.id).await.unwrap();
     let room = NewConversation {
         connector,
         external_id: Some(words.to_owned()),
@@ -165,11 +173,11 @@ async fn an_erased_person_leaves_no_trace_but_a_whole_chain() {
     sealer.checkpoint().await.unwrap().unwrap();
 
     let names = vec!["grace".to_owned(), CANARY.to_owned()];
-    let (by, why) = ("u1".to_owned(), "asked for it".to_owned());
-    let erasure = Erasure { user: grace.id, names, by, why };
-    sealer.erase(&erasure).await.unwrap();
-    assert!(store.platform().erase_records(grace.id, "u1").await.unwrap() >= 7);
-    sealer.erase(&erasure).await.unwrap();
+    let why = "asked for it".to_owned();
+    let erasure = Erasure { user: grace.id, names, why };
+    sealer.erase(&Actor::person("u1"), &erasure).await.unwrap();
+    assert!(store.platform().erase_records(&Actor::person("u1"), grace.id).await.unwrap() >= 7);
+    sealer.erase(&Actor::person("u1"), &erasure).await.unwrap();
     sealer.checkpoint().await.unwrap();
 
     let report = store.audit().verify_audit(&Verification::of(&audit)).await.unwrap();
@@ -178,7 +186,8 @@ async fn an_erased_person_leaves_no_trace_but_a_whole_chain() {
     assert_eq!(store.secrets().of(Owner::User(grace.id)).await.unwrap(), []);
     assert_eq!(store.secrets().of(Owner::User(ada.id)).await.unwrap().len(), 1);
     let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
-    let again = store.users().add_user(&"grace".parse().unwrap(), limits).await.unwrap();
+    let again =
+        store.users().add_user(&Actor::Operator, &"grace".parse().unwrap(), limits).await.unwrap();
     assert_ne!(again.id, grace.id);
     drop(sealer);
     store.close().await.unwrap();

@@ -3,6 +3,7 @@
 use cloister_protocol::{ClientId, UserId, UserName};
 use subtle::ConstantTimeEq;
 
+use crate::actor::Actor;
 use crate::audit::{self, Entry};
 use crate::error::{StoreError, Tried, corrupt, not_found};
 
@@ -92,10 +93,10 @@ impl Clients {
     /// Keeps an invitation for one machine of a user; its number.
     pub async fn invite_client(
         &self,
+        actor: &Actor,
         user: UserId,
         secret_hash: &str,
         expires_at: i64,
-        by: &str,
     ) -> Result<u32, StoreError> {
         let now = self.store.clock.now_ms();
         let mut tx = self.store.begin().await?;
@@ -115,7 +116,7 @@ impl Clients {
         .fetch_one(&mut *tx)
         .await
         .tried("keep an invitation")?;
-        audit::record(&mut tx, now, Entry::new(by, "client.invite", user)).await?;
+        audit::record(&mut tx, now, Entry::new(actor, "client.invite", user)).await?;
         tx.commit().await.tried("keep an invitation")?;
         Ok(number)
     }
@@ -148,7 +149,8 @@ impl Clients {
                 .execute(&mut *tx)
                 .await
                 .tried("count a wrong secret")?;
-            let entry = Entry::new("someone", "client.enroll_refused", invitation).with(name);
+            let entry = Entry::new(&Actor::person("someone"), "client.enroll_refused", invitation)
+                .with(name);
             audit::record(&mut tx, now, entry).await?;
             tx.commit().await.tried("count a wrong secret")?;
             return Ok(None);
@@ -173,7 +175,12 @@ impl Clients {
         .await
         .tried("keep a client")?;
         let (id, user) = (ClientId::from_number(id), UserId::from_number(user));
-        audit::record(&mut tx, now, Entry::new(user, "client.enroll", id).with(name)).await?;
+        audit::record(
+            &mut tx,
+            now,
+            Entry::new(&Actor::person(user), "client.enroll", id).with(name),
+        )
+        .await?;
         tx.commit().await.tried("keep a client")?;
         self.client(id).await.map(Some)
     }
@@ -196,13 +203,13 @@ impl Clients {
         if renewed.rows_affected() == 0 {
             return Err(not_found("client", id));
         }
-        audit::record(&mut tx, now, Entry::new(id, "client.renew", id)).await?;
+        audit::record(&mut tx, now, Entry::new(&Actor::person(id), "client.renew", id)).await?;
         tx.commit().await.tried("renew a client")?;
         self.client(id).await
     }
 
     /// Ends a client and every session it opened.
-    pub async fn revoke_client(&self, id: ClientId, by: &str) -> Result<Client, StoreError> {
+    pub async fn revoke_client(&self, actor: &Actor, id: ClientId) -> Result<Client, StoreError> {
         let now = self.store.clock.now_ms();
         let mut tx = self.store.begin().await?;
         let revoked =
@@ -220,7 +227,7 @@ impl Clients {
             .execute(&mut *tx)
             .await
             .tried("end a client's sessions")?;
-        audit::record(&mut tx, now, Entry::new(by, "client.revoke", id)).await?;
+        audit::record(&mut tx, now, Entry::new(actor, "client.revoke", id)).await?;
         tx.commit().await.tried("revoke a client")?;
         self.client(id).await
     }

@@ -12,7 +12,8 @@ async fn store() -> (tempfile::TempDir, Store, UserId) {
         daily_budget: 1,
         task_budget: 1,
     };
-    let user = store.users().add_user(&"ada".parse().unwrap(), limits).await.unwrap();
+    let user =
+        store.users().add_user(&Actor::Operator, &"ada".parse().unwrap(), limits).await.unwrap();
     (dir, store, user.id)
 }
 
@@ -25,7 +26,7 @@ async fn an_invitation_works_once_and_only_with_its_secret() {
     let (_dir, store, user) = store().await;
     let expires = store.clock.now_ms() + HOUR;
     let invitation =
-        store.clients().invite_client(user, "right", expires, "operator").await.unwrap();
+        store.clients().invite_client(&Actor::Operator, user, "right", expires).await.unwrap();
     let wrong =
         store.clients().enrol_client(invitation, "wrong", "laptop", issue(&store)).await.unwrap();
     assert!(wrong.is_none());
@@ -44,12 +45,13 @@ async fn an_invitation_works_once_and_only_with_its_secret() {
 async fn an_invitation_ends_with_its_time_and_with_too_many_guesses() {
     let (_dir, store, user) = store().await;
     let now = store.clock.now_ms();
-    let late = store.clients().invite_client(user, "right", now - 1, "operator").await.unwrap();
+    let late =
+        store.clients().invite_client(&Actor::Operator, user, "right", now - 1).await.unwrap();
     assert!(
         store.clients().enrol_client(late, "right", "x", issue(&store)).await.unwrap().is_none()
     );
     let guessed =
-        store.clients().invite_client(user, "right", now + HOUR, "operator").await.unwrap();
+        store.clients().invite_client(&Actor::Operator, user, "right", now + HOUR).await.unwrap();
     for _ in 0..MAX_WRONG {
         store.clients().enrol_client(guessed, "wrong", "x", issue(&store)).await.unwrap();
     }
@@ -63,14 +65,18 @@ async fn a_revoked_client_is_neither_live_nor_renewed_and_its_sessions_end() {
     let (_dir, store, user) = store().await;
     let expires = store.clock.now_ms() + HOUR;
     let invitation =
-        store.clients().invite_client(user, "right", expires, "operator").await.unwrap();
+        store.clients().invite_client(&Actor::Operator, user, "right", expires).await.unwrap();
     let client =
         store.clients().enrol_client(invitation, "right", "laptop", issue(&store)).await.unwrap();
     let id = client.unwrap().id;
-    store.users().add_token(crate::tokens::TokenKind::Session, "s", user, expires).await.unwrap();
+    store
+        .users()
+        .add_token(&Actor::person("test"), crate::tokens::TokenKind::Session, "s", user, expires)
+        .await
+        .unwrap();
     store.clients().bind_session("s", id).await.unwrap();
     assert_eq!(store.clients().live_clients().await.unwrap(), [LiveClient { id, user }]);
-    store.clients().revoke_client(id, "operator").await.unwrap();
+    store.clients().revoke_client(&Actor::Operator, id).await.unwrap();
     assert_eq!(store.clients().live_clients().await.unwrap(), []);
     assert!(store.clients().renew_client(id, issue(&store)).await.is_err());
     assert!(store.users().session_owner("s").await.unwrap().is_none());

@@ -2,6 +2,7 @@ use cloister_protocol::link::Cause;
 use cloister_protocol::{AgentFrame, Answer, ChatId, End, TurnId, Usage, UserName};
 
 use super::*;
+use crate::actor::Actor;
 use crate::answers::{Given, Standing};
 use crate::approvals::{ApprovalKind, NewApproval};
 use crate::connectors::NewConnector;
@@ -26,8 +27,8 @@ impl World {
         let limits =
             UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
         let name: UserName = "ada".parse().unwrap();
-        let ada = store.users().add_user(&name, limits).await.unwrap();
-        store.chats().ensure_first_chat(ada.workspace).await.unwrap();
+        let ada = store.users().add_user(&Actor::Operator, &name, limits).await.unwrap();
+        store.chats().ensure_first_chat(&Actor::person("test"), ada.workspace).await.unwrap();
         let connector = connector(&store, "@bot:example.org").await;
         Self { _dir: dir, store, ada, connector }
     }
@@ -88,9 +89,8 @@ async fn connector(store: &Store, account: &str) -> ConnectorId {
         account: account.to_owned(),
         address: "https://example.org".to_owned(),
         settings: serde_json::json!({}),
-        by: "root".to_owned(),
     };
-    store.conversations().put_connector(&new).await.unwrap().id
+    store.conversations().put_connector(&Actor::person("test"), &new).await.unwrap().id
 }
 
 /// X1: what was begun is known to have been, until it is known to be there or not to be.
@@ -185,11 +185,15 @@ async fn questions_that_were_settled_are_found_until_their_message_says_so() {
         workspace: world.ada.workspace,
         id: asked.approval.id,
         user: world.ada.id,
-        by: "ada".to_owned(),
         answer: Answer::Allow,
         digest: None,
     };
-    world.store.inbox().answer(&given, |_, _| Standing::Allowed(Answer::Allow)).await.unwrap();
+    world
+        .store
+        .inbox()
+        .answer(&Actor::person("test"), &given, |_, _| Standing::Allowed(Answer::Allow))
+        .await
+        .unwrap();
     assert!(to_settle().await.is_empty(), "it was not posted");
     let key = question_key(row.id);
     world.store.outbox().begin_post(place.id, &key, Some(row.id)).await.unwrap();

@@ -6,6 +6,7 @@
 
 use cloister_protocol::{TaskId, UserId};
 
+use crate::actor::Actor;
 use crate::approvals::{self, Approval, ApprovalState, Asked, NewApproval};
 use crate::audit;
 use crate::budget::Dollars;
@@ -121,7 +122,7 @@ pub(crate) async fn raise(
     tx: &mut Tx,
     approval: &Approval,
     raise: &Raise,
-    by: &str,
+    actor: &Actor,
     now: i64,
 ) -> Result<(), StoreError> {
     let (subject, amount) = match raise {
@@ -149,7 +150,7 @@ pub(crate) async fn raise(
         }
     };
     let detail = format!("{} more by {}", Dollars(amount), approval.id);
-    let entry = audit::Entry::new(by, "budget.raise", subject).with(detail);
+    let entry = audit::Entry::new(actor, "budget.raise", subject).with(detail);
     audit::record(tx, now, entry.of_workspace(approval.workspace)).await
 }
 

@@ -2,6 +2,7 @@
 
 use cloister_protocol::{AgentFrame, ChatId, Update, UserId, UserName, WorkspaceId};
 
+use crate::actor::Actor;
 use crate::audit;
 use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt};
@@ -43,7 +44,7 @@ pub(crate) async fn insert(
     tx: &mut Tx,
     user: UserId,
     (role, scope): (&str, &str),
-    (by, now): (&str, i64),
+    (actor, now): (&Actor, i64),
 ) -> Result<bool, StoreError> {
     let given = sqlx::query(
         "INSERT INTO roles (user_id, role, scope, given_by, given_at) VALUES (?, ?, ?, ?, ?) \
@@ -52,7 +53,7 @@ pub(crate) async fn insert(
     .bind(user.number())
     .bind(role)
     .bind(scope)
-    .bind(by)
+    .bind(actor.to_string())
     .bind(now)
     .execute(&mut *tx)
     .await
@@ -114,17 +115,17 @@ impl Users {
     /// Gives a role; says what is told of it, or that they held it before.
     pub async fn give_role(
         &self,
+        actor: &Actor,
         user: UserId,
         (role, scope): (&str, &str),
-        by: &str,
         concerned: &[Concerned],
     ) -> Result<Option<Vec<OutboxItem>>, StoreError> {
         let now = self.store.clock.now_ms();
         let mut tx = self.store.begin().await?;
-        if !insert(&mut tx, user, (role, scope), (by, now)).await? {
+        if !insert(&mut tx, user, (role, scope), (actor, now)).await? {
             return Ok(None);
         }
-        let entry = audit::Entry::new(by, "role.give", format!("{role}@{scope}"));
+        let entry = audit::Entry::new(actor, "role.give", format!("{role}@{scope}"));
         let told = changed(&mut tx, entry, user, (concerned, now)).await?;
         tx.commit().await.tried("give a role")?;
         Ok(Some(told))
@@ -133,9 +134,9 @@ impl Users {
     /// Takes a role away, unless it is the last overlord's.
     pub async fn take_role(
         &self,
+        actor: &Actor,
         user: UserId,
         (role, scope): (&str, &str),
-        by: &str,
         concerned: &[Concerned],
     ) -> Result<TakenRole, StoreError> {
         let now = self.store.clock.now_ms();
@@ -160,7 +161,7 @@ impl Users {
             // Dropping the transaction undoes it.
             return Ok(TakenRole::LastOverlord);
         }
-        let entry = audit::Entry::new(by, "role.take", format!("{role}@{scope}"));
+        let entry = audit::Entry::new(actor, "role.take", format!("{role}@{scope}"));
         let told = changed(&mut tx, entry, user, (concerned, now)).await?;
         tx.commit().await.tried("take a role")?;
         Ok(TakenRole::Taken(told))

@@ -12,7 +12,7 @@ async fn store() -> (tempfile::TempDir, Store) {
 }
 
 async fn add(store: &Store, name: &str) -> User {
-    store.users().add_user(&name.parse().unwrap(), LIMITS).await.unwrap()
+    store.users().add_user(&Actor::Operator, &name.parse().unwrap(), LIMITS).await.unwrap()
 }
 
 async fn held(store: &Store, user: &User) -> Vec<String> {
@@ -34,11 +34,18 @@ async fn the_last_overlord_stays() {
     let (ada, bob) = (add(&store, "ada").await, add(&store, "bob").await);
     let take = |user: &User| {
         let (store, user) = (store.clone(), user.id);
-        async move { store.users().take_role(user, ("overlord", "platform"), "ada", &[]).await.unwrap() }
+        async move {
+            store
+                .users()
+                .take_role(&Actor::person("ada"), user, ("overlord", "platform"), &[])
+                .await
+                .unwrap()
+        }
     };
     assert!(matches!(take(&ada).await, TakenRole::LastOverlord));
     assert!(matches!(take(&bob).await, TakenRole::NotHeld));
-    let give = || store.users().give_role(bob.id, ("overlord", "platform"), "ada", &[]);
+    let actor = Actor::person("ada");
+    let give = || store.users().give_role(&actor, bob.id, ("overlord", "platform"), &[]);
     assert!(give().await.unwrap().is_some());
     assert!(give().await.unwrap().is_none());
     assert!(matches!(take(&ada).await, TakenRole::Taken(_)));
@@ -52,11 +59,20 @@ async fn nobody_logs_in_as_a_community() {
     let (_dir, store) = store().await;
     add(&store, "ada").await;
     let name = "book-club".parse().unwrap();
-    let club =
-        store.users().add_account(&name, AccountKind::Community, LIMITS, "ada").await.unwrap();
+    let club = store
+        .users()
+        .add_account(&Actor::person("ada"), &name, AccountKind::Community, LIMITS)
+        .await
+        .unwrap();
     assert_eq!(club.kind, AccountKind::Community);
     for kind in [TokenKind::Session, TokenKind::Login] {
-        assert!(store.users().add_token(kind, "hash", club.id, i64::MAX).await.is_err());
+        assert!(
+            store
+                .users()
+                .add_token(&Actor::person("test"), kind, "hash", club.id, i64::MAX)
+                .await
+                .is_err()
+        );
     }
     assert!(store.users().session_owner("hash").await.unwrap().is_none());
 }
@@ -66,16 +82,20 @@ async fn nobody_logs_in_as_a_community() {
 async fn whom_a_role_concerns_is_told_with_the_change() {
     let (_dir, store) = store().await;
     let (ada, bob) = (add(&store, "ada").await, add(&store, "bob").await);
-    store.chats().ensure_first_chat(ada.workspace).await.unwrap();
+    store.chats().ensure_first_chat(&Actor::person("test"), ada.workspace).await.unwrap();
     let chat = ChatId::from_number(1);
     let scope = format!("workspace:{}", ada.workspace);
     let concerned =
         [Concerned { user: ada.id, chat: (ada.workspace, chat), text: "bob sees".to_owned() }];
-    let give = || store.users().give_role(bob.id, ("viewer", &scope), "root", &concerned);
+    let actor = Actor::person("root");
+    let give = || store.users().give_role(&actor, bob.id, ("viewer", &scope), &concerned);
     assert_eq!(give().await.unwrap().map(|told| told.len()), Some(1));
     assert!(give().await.unwrap().is_none());
-    let taken =
-        store.users().take_role(bob.id, ("viewer", &scope), "root", &concerned).await.unwrap();
+    let taken = store
+        .users()
+        .take_role(&Actor::person("root"), bob.id, ("viewer", &scope), &concerned)
+        .await
+        .unwrap();
     assert!(matches!(taken, TakenRole::Taken(told) if told.len() == 1));
     let rows = store.outbox().outbox_after(ada.workspace, chat, 0).await.unwrap();
     assert_eq!(rows.len(), 2);

@@ -14,6 +14,7 @@ use sqlx::{FromRow, Row as _, SqliteExecutor};
 
 pub use unlock::{MasterPlace, RotationDone};
 
+use crate::actor::Actor;
 use crate::audit;
 use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt};
@@ -44,8 +45,6 @@ pub struct NewSecret {
     pub name: SecretName,
     pub binding: Binding,
     pub value: SecretValue,
-    /// Who sets it.
-    pub by: String,
 }
 
 /// What is shown of a secret.
@@ -145,42 +144,44 @@ impl Secrets {
     /// Sets a secret. What it was before is gone.
     pub async fn set_secret(
         &self,
+        actor: &Actor,
         keys: &Keyring,
         new: NewSecret,
     ) -> Result<SecretInfo, SecretError> {
-        self.put_secret(keys, new, Before::Gone, "secret.set").await
+        self.put_secret(actor, keys, new, Before::Gone, "secret.set").await
     }
 
     /// Gives a secret a new value; the old one opens for the time of grace.
     pub async fn rotate_secret(
         &self,
+        actor: &Actor,
         keys: &Keyring,
         (owner, name): (Owner, &SecretName),
         value: SecretValue,
         grace_ms: i64,
-        by: &str,
     ) -> Result<SecretInfo, SecretError> {
         let binding = self.newest(owner, name).await?.info()?.binding;
         let until = self.store.clock.now_ms().saturating_add(grace_ms);
-        let new = NewSecret { owner, name: name.clone(), binding, value, by: by.to_owned() };
-        self.put_secret(keys, new, Before::Until(until), "secret.rotate").await
+        let new = NewSecret { owner, name: name.clone(), binding, value };
+        self.put_secret(actor, keys, new, Before::Until(until), "secret.rotate").await
     }
 
     /// Changes where a secret may be used: its value is sealed anew, bound to that.
     pub async fn rebind_secret(
         &self,
+        actor: &Actor,
         keys: &Keyring,
         (owner, name): (Owner, &SecretName),
         binding: Binding,
-        by: &str,
     ) -> Result<SecretInfo, SecretError> {
         let value = self.open_secret(keys, owner, name).await?.value;
-        let new = NewSecret { owner, name: name.clone(), binding, value, by: by.to_owned() };
-        self.put_secret(keys, new, Before::Gone, "secret.bind").await
+        let new = NewSecret { owner, name: name.clone(), binding, value };
+        self.put_secret(actor, keys, new, Before::Gone, "secret.bind").await
     }
 
     async fn put_secret(
         &self,
+        actor: &Actor,
         keys: &Keyring,
         new: NewSecret,
         before: Before,
@@ -188,7 +189,7 @@ impl Secrets {
     ) -> Result<SecretInfo, SecretError> {
         new.binding.check_value(&new.value)?;
         let now = self.store.clock.now_ms();
-        let NewSecret { owner, name, binding, value, by } = new;
+        let NewSecret { owner, name, binding, value } = new;
         let mut tx = self.store.begin().await?;
         let key = ensure_data_key(&mut tx, keys, owner, now).await?;
         let version = next_version(&mut tx, owner, &name, now).await?;
@@ -204,17 +205,18 @@ impl Secrets {
         .bind(i64::try_from(version).unwrap_or(i64::MAX))
         .bind(serde_json::to_string(&binding).unwrap_or_default())
         .bind(sealed)
-        .bind(&by)
+        .bind(actor.to_string())
         .bind(now)
         .execute(&mut *tx)
         .await
         .tried("keep a secret")?;
         let hosts: Vec<String> = binding.hosts().iter().map(ToString::to_string).collect();
         let detail = format!("version {version}, {}, for {}", binding.form(), hosts.join(" "));
-        let entry = audit::Entry::new(&by, action, &name).with(detail).in_chain(owner);
+        let entry = audit::Entry::new(actor, action, &name).with(detail).in_chain(owner);
         audit::record(&mut tx, now, entry).await?;
         tx.commit().await.tried("keep a secret")?;
-        Ok(SecretInfo { owner, name, version, binding, set_by: by, set_at: now, expires_at: None })
+        let set_by = actor.to_string();
+        Ok(SecretInfo { owner, name, version, binding, set_by, set_at: now, expires_at: None })
     }
 
     /// Names and bindings of an owner's secrets, never values; versions in grace included.
@@ -273,15 +275,15 @@ impl Secrets {
     /// Removes a secret with all its versions.
     pub async fn remove_secret(
         &self,
+        actor: &Actor,
         owner: Owner,
         name: &SecretName,
-        by: &str,
     ) -> Result<(), SecretError> {
         let mut tx = self.store.begin().await?;
         if retire(&mut tx, owner, name, Before::Gone).await? == 0 {
             return Err(SecretError::NoSecret { owner, name: name.clone() });
         }
-        let entry = audit::Entry::new(by, "secret.remove", name).in_chain(owner);
+        let entry = audit::Entry::new(actor, "secret.remove", name).in_chain(owner);
         audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         tx.commit().await.tried("remove a secret")?;
         Ok(())
@@ -289,7 +291,11 @@ impl Secrets {
 
     /// Removes all secrets of an owner and the key they are sealed under: no copy of them opens again once
     /// the master key is replaced.
-    pub async fn remove_all_secrets(&self, owner: Owner, by: &str) -> Result<u64, SecretError> {
+    pub async fn remove_all_secrets(
+        &self,
+        actor: &Actor,
+        owner: Owner,
+    ) -> Result<u64, SecretError> {
         let mut tx = self.store.begin().await?;
         let mut removed = 0;
         for query in [
@@ -300,7 +306,7 @@ impl Secrets {
             let done = sqlx::query(query).bind(owner.to_string()).execute(&mut *tx).await;
             removed += done.tried("remove secrets")?.rows_affected();
         }
-        let entry = audit::Entry::new(by, "secret.remove_all", owner).in_chain(owner);
+        let entry = audit::Entry::new(actor, "secret.remove_all", owner).in_chain(owner);
         audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         tx.commit().await.tried("remove secrets")?;
         Ok(removed)

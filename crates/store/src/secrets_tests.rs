@@ -37,7 +37,6 @@ fn secret(owner: Owner, called: &str, value: &str) -> NewSecret {
         name: name(called),
         binding: bound_to("api.example.org"),
         value: value.to_owned().into(),
-        by: "operator".into(),
     }
 }
 
@@ -56,7 +55,11 @@ impl World {
     }
 
     async fn set(&self, owner: Owner, called: &str, value: &str) -> SecretInfo {
-        self.store.secrets().set_secret(&self.keys, secret(owner, called, value)).await.unwrap()
+        self.store
+            .secrets()
+            .set_secret(&Actor::person("test"), &self.keys, secret(owner, called, value))
+            .await
+            .unwrap()
     }
 
     async fn open(&self, owner: Owner, called: &str) -> Result<String, SecretError> {
@@ -101,14 +104,26 @@ async fn a_secret_is_set_listed_opened_and_removed() {
         Err(SecretError::NoSecret { .. })
     ));
 
-    world.store.secrets().remove_secret(ada(), &name("github"), "u1").await.unwrap();
+    world
+        .store
+        .secrets()
+        .remove_secret(&Actor::person("u1"), ada(), &name("github"))
+        .await
+        .unwrap();
     assert!(matches!(world.open(ada(), "github").await, Err(SecretError::NoSecret { .. })));
-    assert!(world.store.secrets().remove_secret(ada(), &name("github"), "u1").await.is_err());
+    assert!(
+        world
+            .store
+            .secrets()
+            .remove_secret(&Actor::person("u1"), ada(), &name("github"))
+            .await
+            .is_err()
+    );
     assert_eq!(world.set(ada(), "github", "three").await.version, 3, "no version is used twice");
     let actions = world.store.audit().audit_of(ada(), None, 10).await.unwrap();
     let actions: Vec<&str> = actions.iter().map(|row| row.action.as_str()).collect();
     assert_eq!(actions, ["secret.set", "secret.remove", "secret.set", "secret.set"]);
-    world.store.secrets().remove_all_secrets(ada(), "operator").await.unwrap();
+    world.store.secrets().remove_all_secrets(&Actor::Operator, ada()).await.unwrap();
     assert!(world.store.secrets().of(ada()).await.unwrap().is_empty());
 }
 
@@ -121,7 +136,7 @@ async fn a_value_is_in_no_file_no_print_and_no_error() {
     world
         .store
         .secrets()
-        .rotate_secret(&world.keys, id, anew.to_owned().into(), 60_000, "u1")
+        .rotate_secret(&Actor::person("u1"), &world.keys, id, anew.to_owned().into(), 60_000)
         .await
         .unwrap();
     let opened = world.store.secrets().open_secrets(&world.keys, ada()).await.unwrap();
@@ -130,7 +145,12 @@ async fn a_value_is_in_no_file_no_print_and_no_error() {
     let bad = SecretValue::new(format!("{CANARY}\r\n").into_bytes());
     let refused = NewSecret { value: bad, ..secret(ada(), "x", "") };
     shown += &format!("{refused:?}");
-    let refused = world.store.secrets().set_secret(&world.keys, refused).await.unwrap_err();
+    let refused = world
+        .store
+        .secrets()
+        .set_secret(&Actor::person("test"), &world.keys, refused)
+        .await
+        .unwrap_err();
     shown += &format!("{refused:?} {refused}");
     world.tamper("UPDATE secrets SET sealed = x'0102'").await;
     let broken = world.open(ada(), "github").await.unwrap_err();
@@ -174,7 +194,12 @@ async fn an_old_value_opens_until_its_grace_is_over() {
     world.set(ada(), "github", "old").await;
     let id = (ada(), &name("github"));
     let new = || SecretValue::from("new".to_owned());
-    world.store.secrets().rotate_secret(&world.keys, id, new(), 60_000, "u1").await.unwrap();
+    world
+        .store
+        .secrets()
+        .rotate_secret(&Actor::person("u1"), &world.keys, id, new(), 60_000)
+        .await
+        .unwrap();
     assert_eq!(world.open(ada(), "github").await.unwrap(), "new");
     assert_eq!(world.store.secrets().open_secrets(&world.keys, ada()).await.unwrap().len(), 2);
     assert_eq!(world.store.secrets().drop_expired_secrets().await.unwrap(), 0);
@@ -182,12 +207,16 @@ async fn an_old_value_opens_until_its_grace_is_over() {
     assert_eq!(world.store.secrets().open_secrets(&world.keys, ada()).await.unwrap().len(), 1);
     assert_eq!(world.store.secrets().drop_expired_secrets().await.unwrap(), 1);
     let none = (ada(), &name("none"));
-    let refused = world.store.secrets().rotate_secret(&world.keys, none, new(), 0, "u1").await;
+    let refused = world
+        .store
+        .secrets()
+        .rotate_secret(&Actor::person("u1"), &world.keys, none, new(), 0)
+        .await;
     assert!(matches!(refused, Err(SecretError::NoSecret { .. })));
     let bound = world
         .store
         .secrets()
-        .rebind_secret(&world.keys, id, bound_to("git.example.org"), "u1")
+        .rebind_secret(&Actor::person("u1"), &world.keys, id, bound_to("git.example.org"))
         .await
         .unwrap();
     assert!(bound.binding.covers("git.example.org", 443) && bound.version == 3);
@@ -243,8 +272,12 @@ async fn the_master_key_is_replaced_while_secrets_are_read_and_set() {
     }
     let path = world.master();
     for _ in 0..2 {
-        let done =
-            world.store.secrets().rotate_master_file(&world.keys, &path, "operator").await.unwrap();
+        let done = world
+            .store
+            .secrets()
+            .rotate_master_file(&Actor::Operator, &world.keys, &path)
+            .await
+            .unwrap();
         assert_ne!(done.from, done.to);
         assert!(done.data_keys >= 100);
     }
@@ -283,7 +316,7 @@ async fn a_replacement_cut_short_goes_on_from_there() {
     let done = world
         .store
         .secrets()
-        .rotate_master_to(&world.keys, next.clone(), "operator")
+        .rotate_master_to(&Actor::Operator, &world.keys, next.clone())
         .await
         .unwrap();
     assert_eq!(done.data_keys, 36);
@@ -302,7 +335,11 @@ async fn a_key_may_come_from_a_command() {
     let command = vec!["cat".to_owned(), path.display().to_string()];
     let place = MasterPlace { current: MasterSource::Command(command), incoming: None };
     let keys = store.secrets().unlock(&place).await.unwrap();
-    store.secrets().set_secret(&keys, secret(ada(), "a", CANARY)).await.unwrap();
+    store
+        .secrets()
+        .set_secret(&Actor::person("test"), &keys, secret(ada(), "a", CANARY))
+        .await
+        .unwrap();
     let keys = store.secrets().unlock(&place).await.unwrap();
     store.secrets().open_secret(&keys, ada(), &name("a")).await.unwrap();
 }

@@ -2,6 +2,7 @@
 
 use cloister_protocol::{ChatId, UserId, WorkspaceId};
 
+use crate::actor::Actor;
 use crate::chats::Chats;
 use crate::chats::{self, Chat};
 use crate::connectors::ConnectorId;
@@ -36,6 +37,7 @@ impl Chats {
     /// before, and wants no second room.
     pub async fn new_chat_with_room(
         &self,
+        actor: &Actor,
         workspace: WorkspaceId,
         title: &str,
         key: &str,
@@ -50,7 +52,7 @@ impl Chats {
             tx.commit().await.tried("make a chat with a room")?;
             return self.chat(workspace, ChatId::from_number(number)).await;
         }
-        let number = chats::insert_chat(&mut tx, workspace, title, now).await?;
+        let number = chats::insert_chat(&mut tx, actor, workspace, title, now).await?;
         sqlx::query(
             "INSERT INTO conversations (connector_id, workspace_id, chat, kind, user_id, \
              last_active_at, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)",

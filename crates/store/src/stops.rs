@@ -1,5 +1,6 @@
 //! Emergency stops: who stopped everything, since when, and who let it go on.
 
+use crate::actor::Actor;
 use crate::audit;
 use crate::db::Tx;
 use crate::error::{StoreError, Tried};
@@ -37,7 +38,7 @@ impl Platform {
     }
 
     /// Records that everything is stopped.
-    pub async fn stop_all(&self, by: &str, reason: &str) -> Result<Stopped, StoreError> {
+    pub async fn stop_all(&self, actor: &Actor, reason: &str) -> Result<Stopped, StoreError> {
         let now = self.store.clock.now_ms();
         let mut tx = self.store.begin().await?;
         if let Some(before) = open(&mut tx).await? {
@@ -47,31 +48,31 @@ impl Platform {
             "INSERT INTO stops (stopped_by, reason, stopped_at) VALUES (?, ?, ?) \
              RETURNING id, stopped_by, reason, stopped_at",
         )
-        .bind(by)
+        .bind(actor.to_string())
         .bind(reason)
         .bind(now)
         .fetch_one(&mut *tx)
         .await
         .tried("stop everything")?;
-        let entry = audit::Entry::new(by, "platform.stop", format!("stop {}", stop.id));
+        let entry = audit::Entry::new(actor, "platform.stop", format!("stop {}", stop.id));
         audit::record(&mut tx, now, entry.with(reason)).await?;
         tx.commit().await.tried("stop everything")?;
         Ok(Stopped::Now(stop))
     }
 
     /// Records that everything may go on; none if nothing was stopped.
-    pub async fn release_all(&self, by: &str) -> Result<Option<Stop>, StoreError> {
+    pub async fn release_all(&self, actor: &Actor) -> Result<Option<Stop>, StoreError> {
         let now = self.store.clock.now_ms();
         let mut tx = self.store.begin().await?;
         let Some(stop) = open(&mut tx).await? else { return Ok(None) };
         sqlx::query("UPDATE stops SET released_by = ?, released_at = ? WHERE id = ?")
-            .bind(by)
+            .bind(actor.to_string())
             .bind(now)
             .bind(stop.id)
             .execute(&mut *tx)
             .await
             .tried("release everything")?;
-        let entry = audit::Entry::new(by, "platform.release", format!("stop {}", stop.id));
+        let entry = audit::Entry::new(actor, "platform.release", format!("stop {}", stop.id));
         audit::record(&mut tx, now, entry).await?;
         tx.commit().await.tried("release everything")?;
         Ok(Some(stop))

@@ -3,6 +3,7 @@
 use cloister_protocol::{UserId, WorkspaceId};
 use sha2::{Digest, Sha256};
 
+use crate::actor::Actor;
 use crate::audit;
 use crate::error::{StoreError, Tried, not_found};
 use crate::users::Users;
@@ -40,6 +41,7 @@ pub struct TokenOwner {
 impl Users {
     pub async fn add_token(
         &self,
+        actor: &Actor,
         kind: TokenKind,
         hash: &str,
         user: UserId,
@@ -72,7 +74,7 @@ impl Users {
             TokenKind::Session => "session.new",
             TokenKind::Login => "login.new",
         };
-        let entry = audit::Entry::new("platform", action, user).of(user);
+        let entry = audit::Entry::new(actor, action, user).of(user);
         audit::record(&mut tx, now, entry).await?;
         tx.commit().await.tried("keep a token")
     }
@@ -110,14 +112,14 @@ impl Users {
     }
 
     /// Ends every session of a user and voids their login links; says how many.
-    pub async fn end_sessions(&self, user: UserId, by: &str) -> Result<u64, StoreError> {
+    pub async fn end_sessions(&self, actor: &Actor, user: UserId) -> Result<u64, StoreError> {
         let mut tx = self.store.begin().await?;
         let ended = sqlx::query("DELETE FROM tokens WHERE user_id = ?")
             .bind(user.number())
             .execute(&mut *tx)
             .await
             .tried("end a user's sessions")?;
-        let entry = audit::Entry::new(by, "session.end_all", user).of(user);
+        let entry = audit::Entry::new(actor, "session.end_all", user).of(user);
         audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         tx.commit().await.tried("end a user's sessions")?;
         Ok(ended.rows_affected())
@@ -134,7 +136,7 @@ impl Users {
         .await
         .tried("end a session")?;
         if let Some(user) = whose.map(UserId::from_number) {
-            let entry = audit::Entry::new(user, "session.end", user).of(user);
+            let entry = audit::Entry::new(&Actor::person(user), "session.end", user).of(user);
             audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         }
         tx.commit().await.tried("end a session")
@@ -162,7 +164,7 @@ impl Users {
                 .tried("use up a login token")?;
         }
         if let Some(user) = row.map(|(user, ..)| UserId::from_number(user)) {
-            let entry = audit::Entry::new(user, "login.use", user).of(user);
+            let entry = audit::Entry::new(&Actor::person(user), "login.use", user).of(user);
             audit::record(&mut tx, now, entry).await?;
         }
         tx.commit().await.tried("use up a login token")?;

@@ -1,11 +1,13 @@
 use super::*;
+use crate::actor::Actor;
 use crate::connectors::NewConnector;
 use crate::db::Store;
 
 async fn setup() -> (tempfile::TempDir, Store, ConnectorId) {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
-    let connector = store.conversations().put_connector(&bot()).await.unwrap().id;
+    let connector =
+        store.conversations().put_connector(&Actor::person("test"), &bot()).await.unwrap().id;
     (dir, store, connector)
 }
 
@@ -15,7 +17,6 @@ fn bot() -> NewConnector {
         account: "@bot:test".into(),
         address: "http://localhost".into(),
         settings: serde_json::json!({}),
-        by: "root".into(),
     }
 }
 
@@ -27,7 +28,7 @@ async fn an_encrypted_place_stays_one() {
     for _ in 0..2 {
         store.conversations().set_encrypted("matrix", "!a:test").await.unwrap();
     }
-    store.conversations().forget_conversations(connector, "root").await.unwrap();
+    store.conversations().forget_conversations(&Actor::person("root"), connector).await.unwrap();
     assert!(store.conversations().was_encrypted("matrix", "!a:test").await.unwrap());
     assert!(!store.conversations().was_encrypted("matrix", "!b:test").await.unwrap());
     assert!(!store.conversations().was_encrypted("other", "!a:test").await.unwrap());

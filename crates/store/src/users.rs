@@ -2,6 +2,7 @@
 
 use cloister_protocol::{UserId, UserName, WorkspaceId};
 
+use crate::actor::Actor;
 use crate::audit;
 use crate::error::{StoreError, Tried, corrupt, not_found};
 use crate::roles;
@@ -107,17 +108,22 @@ table! {
 
 impl Users {
     /// Makes a user and their workspace, of which they are a member. The first user of all rules.
-    pub async fn add_user(&self, name: &UserName, limits: UserLimits) -> Result<User, StoreError> {
-        self.add_account(name, AccountKind::Person, limits, "operator").await
+    pub async fn add_user(
+        &self,
+        actor: &Actor,
+        name: &UserName,
+        limits: UserLimits,
+    ) -> Result<User, StoreError> {
+        self.add_account(actor, name, AccountKind::Person, limits).await
     }
 
     /// Makes an account of either kind, with its workspace.
     pub async fn add_account(
         &self,
+        actor: &Actor,
         name: &UserName,
         kind: AccountKind,
         limits: UserLimits,
-        by: &str,
     ) -> Result<User, StoreError> {
         let now = self.store.clock.now_ms();
         let mut tx = self.store.begin().await?;
@@ -147,15 +153,15 @@ impl Users {
             .tried("add a workspace")?;
         let user = UserId::from_number(id);
         let scope = format!("workspace:{}", WorkspaceId::from_number(workspace));
-        roles::insert(&mut tx, user, ("member", &scope), (by, now)).await?;
+        roles::insert(&mut tx, user, ("member", &scope), (actor, now)).await?;
         if id == FIRST && kind == AccountKind::Person {
-            roles::insert(&mut tx, user, ("overlord", "platform"), (by, now)).await?;
+            roles::insert(&mut tx, user, ("overlord", "platform"), (actor, now)).await?;
         }
         let action = match kind {
             AccountKind::Person => "user.add",
             AccountKind::Community => "workspace.add",
         };
-        audit::record(&mut tx, now, audit::Entry::new(by, action, name)).await?;
+        audit::record(&mut tx, now, audit::Entry::new(actor, action, name)).await?;
         tx.commit().await.tried("add a user")?;
         self.user(name).await
     }
@@ -208,6 +214,7 @@ impl Users {
     /// Replaces a user's limits.
     pub async fn set_limits(
         &self,
+        actor: &Actor,
         name: &UserName,
         limits: UserLimits,
     ) -> Result<User, StoreError> {
@@ -229,12 +236,8 @@ impl Users {
             return Err(not_found("user", name));
         }
         let detail = format!("{limits:?}");
-        audit::record(
-            &mut tx,
-            now,
-            audit::Entry::new("operator", "user.limits", name).with(detail),
-        )
-        .await?;
+        audit::record(&mut tx, now, audit::Entry::new(actor, "user.limits", name).with(detail))
+            .await?;
         tx.commit().await.tried("change a user's limits")?;
         self.user(name).await
     }

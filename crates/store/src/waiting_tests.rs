@@ -1,4 +1,5 @@
 use super::*;
+use crate::actor::Actor;
 use crate::connectors::NewConnector;
 use crate::db::Store;
 
@@ -13,9 +14,9 @@ async fn setup() -> (tempfile::TempDir, Store, ConnectorId) {
         account: "@bot:test".into(),
         address: "http://localhost".into(),
         settings: serde_json::json!({}),
-        by: "root".into(),
     };
-    let connector = store.conversations().put_connector(&new).await.unwrap().id;
+    let connector =
+        store.conversations().put_connector(&Actor::person("test"), &new).await.unwrap().id;
     (dir, store, connector)
 }
 
@@ -88,7 +89,7 @@ async fn what_waits_goes_with_its_connector() {
     assert!(row.sealed.is_some() && !row.told);
     store.inbox().told_that_it_waits(connector, row.id).await.unwrap();
     assert!(store.inbox().waiting_events(connector).await.unwrap().remove(0).told);
-    store.conversations().remove_connector(connector, "root").await.unwrap();
+    store.conversations().remove_connector(&Actor::person("root"), connector).await.unwrap();
     assert!(store.inbox().waiting_events(connector).await.unwrap().is_empty());
 }
 

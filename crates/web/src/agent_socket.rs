@@ -9,6 +9,7 @@ use axum::extract::ws::{
 };
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
+use cloister_control::Actor;
 use cloister_control::{AccessChanges, Control, ControlError, IncomingMessage, Permit, Said};
 use cloister_policy::engine::ChatCall;
 use cloister_protocol::{
@@ -78,7 +79,7 @@ pub(crate) async fn open(
     let changes = state.control.people().access_changes();
     let (owner, session) = session_of(&state, &headers, query.token.as_deref(), workspace).await?;
     let user = state.control.store().users().user_by_id(owner.user).await?;
-    state.control.store().chats().ensure_first_chat(workspace).await?;
+    state.control.store().chats().ensure_first_chat(&Actor::person(&user.name), workspace).await?;
     state.control.store().chats().chat(workspace, chat).await?;
     state.control.people().require_in_chat(owner.user, ChatCall::Read, workspace, chat).await?;
     let upgrade =
@@ -441,18 +442,18 @@ impl Client {
     }
 
     async fn cancel(&self, cancel: Cancel) -> Result<(), ControlError> {
-        let (user, by) = (self.owner.user, self.from.as_str());
+        let (user, actor) = (self.owner.user, &Actor::person(&self.from));
         let chat = (self.workspace, self.chat);
         match (cancel.turn, cancel.task) {
             (Some(turn), _) => self.control.tasks().cancel_turn_in_chat(user, chat, &turn).await?,
             (None, Some(task)) => {
                 let call = ChatCall::CancelTask;
                 let task = self.control.tasks().task_in_chat(user, call, chat, task).await?;
-                self.control.tasks().cancel_task(&task, by).await?;
+                self.control.tasks().cancel_task(actor, &task).await?;
             }
             (None, None) => {
                 self.allowed(ChatCall::CancelTask).await?;
-                self.control.tasks().cancel_tasks(self.workspace, Some(self.chat), by).await?;
+                self.control.tasks().cancel_tasks(actor, self.workspace, Some(self.chat)).await?;
             }
         }
         Ok(())

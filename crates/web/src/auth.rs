@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use axum::http::{HeaderMap, header};
+use cloister_control::Actor;
 use cloister_control::Control;
 use cloister_policy::engine::WorkspaceCall;
 use cloister_protocol::{ErrorCode, WorkspaceId};
@@ -78,6 +79,7 @@ pub(crate) fn new_token() -> Result<String, Failure> {
 /// A one-time token that opens a session for this user, and when it expires.
 pub async fn new_login_token(
     control: &Control,
+    actor: &Actor,
     user: &User,
 ) -> Result<(String, i64), cloister_control::ControlError> {
     let token =
@@ -86,7 +88,7 @@ pub async fn new_login_token(
     control
         .store()
         .users()
-        .add_token(TokenKind::Login, &token_hash(&token), user.id, expires)
+        .add_token(actor, TokenKind::Login, &token_hash(&token), user.id, expires)
         .await?;
     Ok((token, expires))
 }
@@ -94,6 +96,7 @@ pub async fn new_login_token(
 /// A session token for this user.
 pub(crate) async fn new_session_token(
     control: &Control,
+    actor: &Actor,
     user: &User,
     ttl_s: Option<u64>,
 ) -> Result<(String, i64), Failure> {
@@ -104,7 +107,7 @@ pub(crate) async fn new_session_token(
     control
         .store()
         .users()
-        .add_token(TokenKind::Session, &token_hash(&token), user.id, expires)
+        .add_token(actor, TokenKind::Session, &token_hash(&token), user.id, expires)
         .await?;
     Ok((token, expires))
 }

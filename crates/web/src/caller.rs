@@ -2,7 +2,9 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use cloister_protocol::{ErrorCode, UserId};
+use cloister_control::Actor;
+use cloister_policy::engine::Person;
+use cloister_protocol::{ErrorCode, UserId, UserName};
 
 use crate::reply::Failure;
 
@@ -13,6 +15,12 @@ pub(crate) enum Caller {
     Local,
     /// A person, by the certificate they came with.
     User(UserId),
+}
+
+/// Somebody who was recognised, as who acts: by their name, with the highest role that they hold anywhere.
+pub(crate) fn acting(name: &UserName, person: &Person) -> Actor {
+    let role = person.roles.iter().map(|held| held.role).max();
+    Actor::Person { name: name.to_string(), role: role.map(cloister_policy::engine::Role::as_str) }
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Caller {

@@ -1,4 +1,5 @@
 use axum::http::{HeaderName, Method, Request};
+use cloister_control::Actor;
 use cloister_control::ControlError;
 use cloister_control::ports::SurfaceHost;
 use cloister_protocol::admin::{
@@ -35,8 +36,8 @@ impl SurfaceHost for Taking {
 
     fn add<'a>(
         &'a self,
+        _: &'a Actor,
         _: AddConnector,
-        _: &'a str,
     ) -> BoxFuture<'a, Result<AddedConnector, ControlError>> {
         not_asked()
     }
@@ -45,7 +46,7 @@ impl SurfaceHost for Taking {
         not_asked()
     }
 
-    fn remove<'a>(&'a self, _: &'a str, _: &'a str) -> BoxFuture<'a, Result<(), ControlError>> {
+    fn remove<'a>(&'a self, _: &'a Actor, _: &'a str) -> BoxFuture<'a, Result<(), ControlError>> {
         not_asked()
     }
 
@@ -55,10 +56,10 @@ impl SurfaceHost for Taking {
 
     fn reset<'a>(
         &'a self,
+        _: &'a Actor,
         _: &'a str,
         _: ResetMode,
         _: bool,
-        _: &'a str,
     ) -> BoxFuture<'a, Result<ResetReport, ControlError>> {
         not_asked()
     }

@@ -1,5 +1,6 @@
 //! The router of surfaces: whose message it is, and where it goes; I3, I4 and E81.
 
+use cloister_control::Actor;
 use cloister_control::{Giver, Heard, Route, Routed};
 use cloister_policy::engine::Names;
 use cloister_protocol::ChatId;
@@ -10,8 +11,10 @@ use crate::test_world::World;
 
 const C1: ChatId = ChatId::from_number(1);
 
+static ROOT: Actor = Actor::System { part: "root" };
+
 fn by_root(user: &User) -> Giver<'static> {
-    Giver { user: user.id, name: "root", shown: "root" }
+    Giver { user: user.id, actor: &ROOT }
 }
 
 struct People {
@@ -27,7 +30,8 @@ impl People {
         world.add("root").await;
         let (ada, bob) = (world.add("ada").await.user, world.add("bob").await.user);
         let name = "book-club".parse().unwrap();
-        let club = world.control().people().add_community(&name, "root").await.unwrap();
+        let club =
+            world.control().people().add_community(&Actor::person("root"), &name).await.unwrap();
         let people = Self { world, ada, bob, club };
         people.link(&people.ada, "@ada:example.org").await;
         people.link(&people.bob, "@bob:example.org").await;
@@ -36,12 +40,17 @@ impl People {
 
     async fn link(&self, user: &User, id: &str) {
         let account = cloister_control::account("matrix", id, "anybody").unwrap();
-        self.world.control().people().link_identity(user, &account, "root").await.unwrap();
+        self.world
+            .control()
+            .people()
+            .link_identity(&Actor::person("root"), user, &account)
+            .await
+            .unwrap();
     }
 
     async fn role(&self, user: &User, role: &str) {
         let held = format!("{role}@workspace:{}", self.club.workspace).parse().unwrap();
-        self.world.control().people().give_role(user, &held, by_root(user)).await.unwrap();
+        self.world.control().people().give_role(by_root(user), user, &held).await.unwrap();
     }
 
     async fn room(&self, of: &User, name: &str, room: &str, tools: Option<&[&str]>) {
@@ -57,7 +66,7 @@ impl People {
         self.world
             .control()
             .contexts()
-            .change_context(of.workspace, name, change, "root")
+            .change_context(&Actor::person("root"), of.workspace, name, change)
             .await
             .unwrap();
     }
@@ -169,12 +178,12 @@ async fn what_is_taken_away_counts_no_more() {
     let own = format!("member@workspace:{}", people.ada.workspace).parse().unwrap();
     let control = people.world.control();
     let mut changes = control.people().access_changes();
-    control.people().take_role(&people.ada, &own, by_root(&people.ada)).await.unwrap();
+    control.people().take_role(by_root(&people.ada), &people.ada, &own).await.unwrap();
     changes.next().await;
     assert_eq!(people.goes("@ada:example.org", dm).await, None);
 
     let account = cloister_control::account("matrix", "@bob:example.org", "").unwrap();
-    control.people().unlink_identity(&people.bob, &account, "root").await.unwrap();
+    control.people().unlink_identity(&Actor::person("root"), &people.bob, &account).await.unwrap();
     changes.next().await;
     assert_eq!(people.goes("@bob:example.org", dm).await, None);
 }

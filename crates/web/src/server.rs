@@ -10,6 +10,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
+use cloister_control::Actor;
 use cloister_control::Control;
 use cloister_control::ports::{SurfaceHosts, Upstream};
 use cloister_protocol::ErrorCode;
@@ -142,32 +143,36 @@ async fn new_session(
                 .fix("`cloister login-url` makes a new one")
         })?;
         let user = state.control.store().users().user_of(owner.workspace).await?;
-        return json(session(&state.control, &user, asked.ttl_s).await?);
+        return json(
+            session(&state.control, &Actor::person(&user.name), &user, asked.ttl_s).await?,
+        );
     }
     auth::require_operator(&state.operator, &headers)
         .inspect_err(|_refused| state.logins.failed(address))?;
-    json(operator_session(&state.control, asked).await?)
+    json(operator_session(&state.control, &Actor::Operator, asked).await?)
 }
 
 /// A session for the user that the operator names.
 pub(crate) async fn operator_session(
     control: &Control,
+    actor: &Actor,
     asked: NewSession,
 ) -> Result<Session, Failure> {
     let name = asked.user.ok_or_else(|| {
         Failure::new(ErrorCode::BadRequest, "say for which user: {\"user\": \"name\"}")
     })?;
     let user = control.store().users().user(&name).await?;
-    session(control, &user, asked.ttl_s).await
+    session(control, actor, &user, asked.ttl_s).await
 }
 
 async fn session(
     control: &Control,
+    actor: &Actor,
     user: &cloister_store::users::User,
     ttl_s: Option<u64>,
 ) -> Result<Session, Failure> {
-    control.store().chats().ensure_first_chat(user.workspace).await?;
-    let (token, expires) = auth::new_session_token(control, user, ttl_s).await?;
+    control.store().chats().ensure_first_chat(actor, user.workspace).await?;
+    let (token, expires) = auth::new_session_token(control, actor, user, ttl_s).await?;
     Ok(Session {
         token,
         user: user.name.clone(),

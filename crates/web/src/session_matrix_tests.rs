@@ -7,6 +7,7 @@ use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{Request, StatusCode, header};
 use axum::response::Response;
+use cloister_control::Actor;
 use cloister_protocol::{ChatId, SendFile};
 use cloister_store::audit::Fingerprint;
 use cloister_store::tokens::{TokenKind, token_hash};
@@ -108,7 +109,7 @@ impl Sessions {
             world
                 .store()
                 .users()
-                .take_role(user.id, ("member", &scope), "test", &[])
+                .take_role(&Actor::person("test"), user.id, ("member", &scope), &[])
                 .await
                 .unwrap();
         }
@@ -116,7 +117,7 @@ impl Sessions {
         world
             .store()
             .users()
-            .give_role(viewer.user.id, ("viewer", &scope), "test", &[])
+            .give_role(&Actor::person("test"), viewer.user.id, ("viewer", &scope), &[])
             .await
             .unwrap();
         Self { world, own, viewer, none, other, root, artifact }
@@ -140,7 +141,8 @@ impl Sessions {
             _ => &self.belongings(who).user,
         };
         let control = self.world.control();
-        let (token, _) = new_session_token(control, user, None).await.unwrap();
+        let (token, _) =
+            new_session_token(control, &Actor::person("test"), user, None).await.unwrap();
         match who {
             "ended" => control.people().end_session(&token_hash(&token)).await.unwrap(),
             "expired" => {
@@ -149,7 +151,7 @@ impl Sessions {
                 control
                     .store()
                     .users()
-                    .add_token(kind, &token_hash(&token), user.id, past)
+                    .add_token(&Actor::person("test"), kind, &token_hash(&token), user.id, past)
                     .await
                     .unwrap();
             }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use axum::Router;
+use cloister_control::Actor;
 use cloister_control::layout::Layout;
 use cloister_control::ports::{
     CellBackend, Check, Doors, Egress, LaunchError, LinkSide, ModelDefaults, OpenDoor, Principal,
@@ -180,8 +181,17 @@ impl World {
     /// A user with something of everything.
     pub(crate) async fn add(&self, name: &str) -> Belongings {
         let limits = self.control().users().limits();
-        let user = self.store().users().add_user(&name.parse().unwrap(), limits).await.unwrap();
-        self.store().chats().ensure_first_chat(user.workspace).await.unwrap();
+        let user = self
+            .store()
+            .users()
+            .add_user(&Actor::Operator, &name.parse().unwrap(), limits)
+            .await
+            .unwrap();
+        self.store()
+            .chats()
+            .ensure_first_chat(&Actor::person("test"), user.workspace)
+            .await
+            .unwrap();
         let task = self.store().tasks().delegate(task_of(&user), "test", name).await.unwrap().id;
         let asked = self.store().approvals().ask(question_of(&user, task)).await.unwrap();
         Belongings { user, task, approval: asked.approval.id }

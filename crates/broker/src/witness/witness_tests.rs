@@ -1,3 +1,4 @@
+use cloister_store::Actor;
 use std::sync::Mutex;
 
 use axum::Router;
@@ -49,9 +50,8 @@ async fn built(options: AuditOptions) -> (Vec<Arc<dyn CheckpointWitness>>, tempf
         name: "bucket".parse().unwrap(),
         binding: cloister_vault::Binding::new(hosts, form).unwrap(),
         value: "the secret half".to_owned().into(),
-        by: "operator".to_owned(),
     };
-    store.secrets().set_secret(&keys, new).await.unwrap();
+    store.secrets().set_secret(&Actor::person("test"), &keys, new).await.unwrap();
     (witnesses(&options, &store, &keys).unwrap(), dir)
 }
 

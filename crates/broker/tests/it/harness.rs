@@ -1,5 +1,6 @@
 //! A door with a user behind it, and a client that talks through it as an agent would.
 
+use cloister_store::Actor;
 use cloister_store::OverBudget;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -140,7 +141,7 @@ impl World {
             task_budget: daily_budget,
         };
         let name: UserName = "ada".parse().unwrap();
-        let user = store.users().add_user(&name, limits).await.unwrap();
+        let user = store.users().add_user(&Actor::Operator, &name, limits).await.unwrap();
         let master = dir.path().join("master.key");
         store.secrets().create_master(&master).await.unwrap();
         let keys = store.secrets().unlock(&MasterPlace::file(&master)).await.unwrap();
@@ -158,9 +159,8 @@ impl World {
             name: key_secret(name).unwrap(),
             binding: Binding::new(vec!["provider.test:443".parse().unwrap()], form).unwrap(),
             value: key.to_owned().into(),
-            by: "test".to_owned(),
         };
-        self.store.secrets().set_secret(&self.keys, new).await.unwrap();
+        self.store.secrets().set_secret(&Actor::person("test"), &self.keys, new).await.unwrap();
     }
 
     /// Makes the servers the chain of both levels, named `first`, `second`, ….
@@ -173,7 +173,7 @@ impl World {
         let mut names = Vec::new();
         for (base_url, name) in bases.iter().zip(["first", "second", "third"]) {
             let model = model(name, base_url, KeyRef::None);
-            self.store.models().add_model(&model).await.unwrap();
+            self.store.models().add_model(&Actor::person("test"), &model).await.unwrap();
             names.push(name.to_owned());
         }
         self.use_chain(&names).await;
@@ -181,7 +181,7 @@ impl World {
 
     pub(crate) async fn use_chain(&self, names: &[String]) {
         for level in Level::ALL {
-            self.store.models().set_chain(level, names).await.unwrap();
+            self.store.models().set_chain(&Actor::person("test"), level, names).await.unwrap();
         }
     }
 

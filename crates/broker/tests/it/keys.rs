@@ -1,6 +1,7 @@
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
+use cloister_store::Actor;
 use cloister_store::models::KeyRef;
 use cloister_testkit::{Matcher, ModelServer, Reply};
 
@@ -14,7 +15,12 @@ async fn world_with_key(servers: &[&ModelServer]) -> World {
     let mut names = Vec::new();
     for (server, name) in servers.iter().zip(["first", "second"]) {
         let key = KeyRef::Sealed("provider.key".to_owned());
-        world.store.models().add_model(&model(name, &server.base_url(), key)).await.unwrap();
+        world
+            .store
+            .models()
+            .add_model(&Actor::person("test"), &model(name, &server.base_url(), key))
+            .await
+            .unwrap();
         names.push(name.to_owned());
     }
     world.use_chain(&names).await;
@@ -81,7 +87,12 @@ async fn a_model_without_its_key_is_named_and_the_next_one_asked() {
     let server = ModelServer::start().await.unwrap();
     let world = World::new().await;
     let key = KeyRef::Sealed("missing.key".to_owned());
-    world.store.models().add_model(&model("first", &server.base_url(), key)).await.unwrap();
+    world
+        .store
+        .models()
+        .add_model(&Actor::person("test"), &model("first", &server.base_url(), key))
+        .await
+        .unwrap();
     world.use_chain(&["first".to_owned()]).await;
     let error = world.open().client.chat(&ask("hi")).await.error().await;
     assert!(error.message.contains("missing.key"), "{}", error.message);

@@ -1,5 +1,6 @@
 //! Model calls of a user who has secrets: neither the question nor the answer has a value in it.
 
+use cloister_store::Actor;
 use cloister_store::secrets::NewSecret;
 use cloister_testkit::{Matcher, ModelServer, Reply};
 use cloister_vault::{Binding, Form, Owner, SecretValue};
@@ -18,9 +19,8 @@ async fn world(server: &ModelServer) -> World {
         name: "forge".parse().unwrap(),
         binding: Binding::new(vec!["a.test".parse().unwrap()], form).unwrap(),
         value: SecretValue::from(VALUE.to_owned()),
-        by: "test".to_owned(),
     };
-    world.store.secrets().set_secret(&world.keys, new).await.unwrap();
+    world.store.secrets().set_secret(&Actor::person("test"), &world.keys, new).await.unwrap();
     world
 }
 

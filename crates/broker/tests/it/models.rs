@@ -1,3 +1,4 @@
+use cloister_store::Actor;
 use cloister_testkit::{ModelServer, Reply};
 use serde_json::json;
 
@@ -181,8 +182,18 @@ async fn the_level_follows_from_the_door() {
     let world = World::new().await;
     world.use_models(&[&coordinators, &executors]).await;
     use cloister_protocol::Level;
-    world.store.models().set_chain(Level::Coordinator, &["first".to_owned()]).await.unwrap();
-    world.store.models().set_chain(Level::Executor, &["second".to_owned()]).await.unwrap();
+    world
+        .store
+        .models()
+        .set_chain(&Actor::person("test"), Level::Coordinator, &["first".to_owned()])
+        .await
+        .unwrap();
+    world
+        .store
+        .models()
+        .set_chain(&Actor::person("test"), Level::Executor, &["second".to_owned()])
+        .await
+        .unwrap();
     let task = world.add_task(None, crate::harness::DOLLAR).await;
     let executor = world.open_at(world.dir.path().join("task.sock"), Some(task));
     executor.client.said("work").await;

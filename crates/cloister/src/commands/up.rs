@@ -8,6 +8,7 @@ use std::time::Duration;
 use cloister_control::ports::CheckStatus;
 use cloister_control::{Control, Metrics, UserOptions};
 use cloister_protocol::{ErrorCode, UserName, with_causes};
+use cloister_store::Actor;
 use cloister_store::users::User;
 use cloister_web::{Operator, Serving, State};
 use rustix::process::{Resource, Rlimit};
@@ -83,7 +84,7 @@ pub(super) async fn run(context: Context, up: Up) -> Result<ExitCode, CliError> 
     for surface in built.surfaces.all() {
         surface.start().await?;
     }
-    let (token, _) = cloister_web::new_login_token(&built.control, &user).await?;
+    let (token, _) = cloister_web::new_login_token(&built.control, &Actor::PLATFORM, &user).await?;
     say_started(&context, &url, &token)?;
 
     let most = built.config.limits.sockets.saturating_add(SPARE_CONNECTIONS);
@@ -209,10 +210,10 @@ pub(super) async fn first_user(control: &Control, options: &UserOptions) -> Resu
         None => {
             let name: UserName =
                 FIRST_USER.parse().map_err(cloister_control::ControlError::from)?;
-            control.store().users().add_user(&name, options.limits()).await?
+            control.store().users().add_user(&Actor::Operator, &name, options.limits()).await?
         }
     };
-    control.store().chats().ensure_first_chat(user.workspace).await?;
+    control.store().chats().ensure_first_chat(&Actor::Operator, user.workspace).await?;
     Ok(user)
 }
 

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use cloister_protocol::ErrorCode;
+use cloister_store::Actor;
 use cloister_store::audit::export::ExportPart;
 use cloister_store::audit::record::Extent;
 use cloister_store::audit::witness::{Delivery, FileWitness, Witness};
@@ -197,7 +198,7 @@ impl Audit {
         };
         let why = "older than [audit] redact_after_days";
         let redacting =
-            async |sealer: &mut Sealer| sealer.redact_older(before, "platform", why).await;
+            async |sealer: &mut Sealer| sealer.redact_older(&Actor::PLATFORM, before, why).await;
         let redacted = self.with_sealer(redacting).await?;
         if redacted > 0 {
             tracing::info!(entries = redacted, "old audit entries were redacted");
@@ -208,10 +209,10 @@ impl Audit {
     /// Takes content out of a chain, which stays whole.
     pub async fn redact_audit(
         &self,
+        actor: &Actor,
         chain: Owner,
         entries: &str,
         names_too: bool,
-        by: &str,
         why: &str,
     ) -> Result<u64, ControlError> {
         let entries: Ranges = entries.parse().map_err(|error| {
@@ -222,13 +223,16 @@ impl Audit {
             )
         })?;
         let extent = if names_too { Extent::All } else { Extent::Detail };
-        let (by, why) = (by.to_owned(), why.to_owned());
-        let redaction = Redaction { chain, entries, extent, by, why };
-        Ok(self.with_sealer(async |sealer| sealer.redact(&redaction).await).await?)
+        let redaction = Redaction { chain, entries, extent, why: why.to_owned() };
+        Ok(self.with_sealer(async |sealer| sealer.redact(actor, &redaction).await).await?)
     }
 
-    pub(crate) async fn erase_audit(&self, erasure: &Erasure) -> Result<u64, ControlError> {
-        let erased = self.with_sealer(async |sealer| sealer.erase(erasure).await).await;
+    pub(crate) async fn erase_audit(
+        &self,
+        actor: &Actor,
+        erasure: &Erasure,
+    ) -> Result<u64, ControlError> {
+        let erased = self.with_sealer(async |sealer| sealer.erase(actor, erasure).await).await;
         match erased {
             // There was nothing to erase.
             Err(AuditError::NoSuchEntries { .. }) => Ok(0),

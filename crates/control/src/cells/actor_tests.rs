@@ -43,8 +43,13 @@ async fn answered(world: &World, row: &InboxItem) {
 #[tokio::test]
 async fn each_chat_has_a_coordinator_of_its_own_that_hears_of_no_other() {
     let (world, cells) = World::with_cells(CellOptions::default()).await;
-    let other =
-        world.store().chats().new_chat(world.ada.workspace, "other", None).await.unwrap().id;
+    let other = world
+        .store()
+        .chats()
+        .new_chat(&cloister_store::Actor::person("test"), world.ada.workspace, "other", None)
+        .await
+        .unwrap()
+        .id;
     let (first, second) = (message(&world, C1, "one").await, message(&world, other, "two").await);
     let mut here = coordinator(&cells, C1).await;
     let mut there = coordinator(&cells, other).await;
@@ -71,7 +76,13 @@ async fn a_workspace_has_so_many_coordinators_and_all_are_answered() {
     for number in 0..3 {
         let title = number.to_string();
         chats.push(
-            world.store().chats().new_chat(world.ada.workspace, &title, None).await.unwrap().id,
+            world
+                .store()
+                .chats()
+                .new_chat(&cloister_store::Actor::person("test"), world.ada.workspace, &title, None)
+                .await
+                .unwrap()
+                .id,
         );
     }
     let mut rows = Vec::new();

@@ -6,6 +6,7 @@ use cloister_protocol::link::{Call, Downlink, Finish, Lasting, Reply, Step, Upli
 use cloister_protocol::{
     AgentFrame, End, TaskState, TextChunk, ToolCall, ToolResult, TurnId, Update, Usage,
 };
+use cloister_store::Actor;
 use cloister_store::lobbies::Thread;
 use cloister_store::tasks::NewTask;
 use cloister_store::users::User;
@@ -52,15 +53,25 @@ impl Scene {
         };
         let own = chat_of("reading").await;
         let thread = Thread { connector: world.connector.id, external_id: "$t", title: "thread" };
-        let beside =
-            world.store().chats().put_thread(thread, (club, "reading")).await.unwrap().chat;
+        let beside = world
+            .store()
+            .chats()
+            .put_thread(&Actor::person("test"), thread, (club, "reading"))
+            .await
+            .unwrap()
+            .chat;
         let change = ContextChange {
             surface: Some("matrix".into()),
             conversation: Some("!board:example.org".into()),
             new: true,
             ..ContextChange::default()
         };
-        world.control.contexts().change_context(club, "board", change, "root").await.unwrap();
+        world
+            .control
+            .contexts()
+            .change_context(&Actor::person("root"), club, "board", change)
+            .await
+            .unwrap();
         let board = chat_of("board").await;
         let bob = world.bob.clone();
         let ada = world.ada.clone();
@@ -148,7 +159,11 @@ impl Scene {
     /// Ends what a case left behind: executors are few.
     async fn clear_away(&self) {
         for workspace in [self.places[0].chat.0, self.places[3].chat.0] {
-            self.control().tasks().cancel_tasks(workspace, None, "the test").await.unwrap();
+            self.control()
+                .tasks()
+                .cancel_tasks(&Actor::person("the test"), workspace, None)
+                .await
+                .unwrap();
         }
     }
 

@@ -2,6 +2,7 @@
 
 use cloister_protocol::link::{Asked, Cause, Reply, Request};
 use cloister_protocol::{ErrorCode, TaskId, TaskState};
+use cloister_store::Actor;
 use cloister_store::tasks::{NewTask, Task};
 
 use super::ChatKey;
@@ -55,10 +56,10 @@ async fn try_answer(
             tell_tasks(control, chat, task.as_slice()).await
         }
         Asked::CancelTasks { .. } => {
-            let by = "the coordinator";
+            let actor = &Actor::cell(chat.0);
             let tasks = match &admitted.task {
-                Some(task) => control.tasks().cancel_task(task, by).await?,
-                None => control.tasks().cancel_tasks(chat.0, Some(chat.1), by).await?,
+                Some(task) => control.tasks().cancel_task(actor, task).await?,
+                None => control.tasks().cancel_tasks(actor, chat.0, Some(chat.1)).await?,
             };
             Ok(Reply::Cancelled { tasks })
         }

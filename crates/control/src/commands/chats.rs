@@ -3,12 +3,14 @@
 use cloister_policy::engine::{ChatCall, Request, WorkspaceCall};
 use cloister_protocol::link::Cause;
 use cloister_protocol::{ChatId, ErrorCode, WorkspaceId};
+use cloister_store::Actor;
 use cloister_store::chats::Chat;
 use cloister_store::connectors::ConnectorId;
 use cloister_store::conversations::ConversationKind;
 use cloister_store::inbox::{InboxItem, InboxState};
 
 use super::Verb;
+use super::run::who;
 use super::run::{Here, line};
 use crate::control::part;
 use crate::error::ControlError;
@@ -40,11 +42,12 @@ impl Chats {
     /// Makes a chat for web and terminal.
     pub async fn new_chat(
         &self,
+        actor: &Actor,
         workspace: WorkspaceId,
         title: &str,
         key: Option<&str>,
     ) -> Result<Chat, ControlError> {
-        let chat = self.control.store().chats().new_chat(workspace, title, key).await?;
+        let chat = self.control.store().chats().new_chat(actor, workspace, title, key).await?;
         self.control.surfaces().chats_changed();
         Ok(chat)
     }
@@ -52,11 +55,12 @@ impl Chats {
     /// Names a chat; what shows it is to show that.
     pub async fn rename_chat(
         &self,
+        actor: &Actor,
         workspace: WorkspaceId,
         chat: ChatId,
         title: &str,
     ) -> Result<Chat, ControlError> {
-        let chat = self.control.store().chats().rename_chat(workspace, chat, title).await?;
+        let chat = self.control.store().chats().rename_chat(actor, workspace, chat, title).await?;
         self.control.surfaces().chats_changed();
         Ok(chat)
     }
@@ -64,11 +68,13 @@ impl Chats {
     /// Puts a chat away or takes it out again; what shows it is to show that.
     pub async fn archive_chat(
         &self,
+        actor: &Actor,
         workspace: WorkspaceId,
         chat: ChatId,
         archived: bool,
     ) -> Result<Chat, ControlError> {
-        let chat = self.control.store().chats().archive_chat(workspace, chat, archived).await?;
+        let chat =
+            self.control.store().chats().archive_chat(actor, workspace, chat, archived).await?;
         self.control.surfaces().chats_changed();
         Ok(chat)
     }
@@ -83,7 +89,7 @@ impl Chats {
         self.administers_if_shared(here, "a new chat is opened")?;
         let key = row.id.to_string();
         let Some(conversation) = &here.conversation else {
-            let chat = self.new_chat(row.workspace, &title(rest), Some(&key)).await?;
+            let chat = self.new_chat(&who(row), row.workspace, &title(rest), Some(&key)).await?;
             return Ok(format!("{} is open.", chat.id));
         };
         let shows = self.shows_chats(here).await?;
@@ -93,7 +99,7 @@ impl Chats {
                 self.control
                     .store()
                     .chats()
-                    .new_chat_in_lobby(row.workspace, &title(rest), &key, lobby)
+                    .new_chat_in_lobby(&who(row), row.workspace, &title(rest), &key, lobby)
                     .await?
             }
             Shows::Rooms | Shows::Topics => {
@@ -101,7 +107,7 @@ impl Chats {
                 self.control
                     .store()
                     .chats()
-                    .new_chat_with_room(row.workspace, &title(rest), &key, room)
+                    .new_chat_with_room(&who(row), row.workspace, &title(rest), &key, room)
                     .await?
             }
             Shows::Threads => {
@@ -295,7 +301,7 @@ impl Chats {
             let message = format!("say the new title: {}rename TITLE", here.sign());
             return Err(ControlError::refused(ErrorCode::BadRequest, message));
         }
-        let chat = self.rename_chat(row.workspace, row.chat, &title).await?;
+        let chat = self.rename_chat(&who(row), row.workspace, row.chat, &title).await?;
         Ok(format!("{} is now “{}”.", chat.id, chat.title))
     }
 
@@ -324,7 +330,7 @@ impl Chats {
                 chat,
             ))?;
         }
-        let changed = self.archive_chat(row.workspace, chat, archived).await?.id;
+        let changed = self.archive_chat(&who(row), row.workspace, chat, archived).await?.id;
         if !archived {
             return Ok(format!("{changed} is open again."));
         }

@@ -1,4 +1,5 @@
 use cloister_protocol::{AgentFrame, ApprovalId, ChatId, ErrorCode};
+use cloister_store::Actor;
 use cloister_store::approvals::ApprovalState;
 use cloister_store::conversations::{Conversation, ConversationKind};
 use cloister_store::inbox::InboxItem;
@@ -179,9 +180,20 @@ async fn a_room_is_to_show_what_its_chat_became() {
     let said = ada.gets("!archive").await;
     assert!(said.starts_with("C1 is archived.") && said.contains("stays readable"), "{said}");
     changes.next().await;
-    world.control.chats().archive_chat(world.ada.workspace, C1, false).await.unwrap();
+    world
+        .control
+        .chats()
+        .archive_chat(&Actor::person("test"), world.ada.workspace, C1, false)
+        .await
+        .unwrap();
     changes.next().await;
-    let bobs = world.store().chats().new_chat(world.bob.workspace, "", None).await.unwrap().id;
+    let bobs = world
+        .store()
+        .chats()
+        .new_chat(&Actor::person("test"), world.bob.workspace, "", None)
+        .await
+        .unwrap()
+        .id;
     ada.is_refused(&format!("!archive {bobs}")).await;
     assert!(
         !world.store().chats().chat(world.bob.workspace, bobs).await.unwrap().archived,
@@ -194,7 +206,12 @@ async fn a_room_is_to_show_what_its_chat_became() {
 async fn a_command_is_taken_in_an_archived_chat_and_talk_is_not() {
     let world = World::new().await;
     let speaker = world.speaker(ADA, Heard::Direct("!dm")).await;
-    world.control.chats().archive_chat(world.ada.workspace, C1, true).await.unwrap();
+    world
+        .control
+        .chats()
+        .archive_chat(&Actor::person("test"), world.ada.workspace, C1, true)
+        .await
+        .unwrap();
     let say = |id: &str, text: &str| {
         world.control.inbox().receive(crate::IncomingMessage {
             surface: "matrix",
@@ -218,7 +235,12 @@ async fn a_command_is_taken_in_an_archived_chat_and_talk_is_not() {
     let rows = world.store().inbox().unanswered(speaker.workspace).await.unwrap();
     assert!(rows.len() <= 1, "{rows:?}");
     let ada = Typing::heard(&world, &world.ada, ADA, Heard::Direct("!dm")).await;
-    world.control.chats().archive_chat(world.ada.workspace, C1, true).await.unwrap();
+    world
+        .control
+        .chats()
+        .archive_chat(&Actor::person("test"), world.ada.workspace, C1, true)
+        .await
+        .unwrap();
     assert_eq!(ada.gets("!archive undo").await, "C1 is open again.");
     assert_eq!(ada.gets("!new").await, "C2: its room is being opened, and you are invited to it.");
     assert_eq!(ada.gets("!archive C2").await, "C2 is archived. Its files and history stay.");
@@ -265,8 +287,12 @@ async fn nothing_private_is_said_in_a_shared_conversation() {
     let world = club().await;
     world.role(&world.ada, "member").await;
     world.club_room("other", "!other").await;
-    let secret =
-        world.store().chats().new_chat(world.ada.workspace, "PRIVATE_CANARY", None).await.unwrap();
+    let secret = world
+        .store()
+        .chats()
+        .new_chat(&Actor::person("test"), world.ada.workspace, "PRIVATE_CANARY", None)
+        .await
+        .unwrap();
     world.asked(world.ada.workspace, secret.id, world.ada.id, "middle").await;
     let ada = Typing::heard(&world, &world.ada, ADA, Heard::Shared(CLUB)).await;
     assert!(ada.is_refused("!settings").await.contains("for you alone"));
@@ -284,7 +310,13 @@ async fn nothing_private_is_said_in_a_shared_conversation() {
 #[tokio::test]
 async fn a_yes_answers_only_what_was_asked_of_them_there() {
     let world = World::new().await;
-    let other = world.store().chats().new_chat(world.ada.workspace, "", None).await.unwrap().id;
+    let other = world
+        .store()
+        .chats()
+        .new_chat(&Actor::person("test"), world.ada.workspace, "", None)
+        .await
+        .unwrap()
+        .id;
     let elsewhere = world.asked(world.ada.workspace, other, world.ada.id, "outward").await;
     let bobs = world.asked(world.bob.workspace, C1, world.bob.id, "outward").await;
     let ada = Typing::direct(&world, &world.ada, ADA).await;
@@ -414,7 +446,13 @@ async fn context_says_where_one_is_and_how_much_is_there() {
 async fn a_clear_is_of_one_chat_alone() {
     let world = World::new().await;
     let workspace = world.ada.workspace;
-    let other = world.store().chats().new_chat(workspace, "", None).await.unwrap().id;
+    let other = world
+        .store()
+        .chats()
+        .new_chat(&Actor::person("test"), workspace, "", None)
+        .await
+        .unwrap()
+        .id;
     let ada = Typing::direct(&world, &world.ada, ADA).await;
     for chat in [C1, other] {
         world.stored((workspace, chat), &world.ada, "remember this", None).await;
@@ -437,7 +475,12 @@ async fn a_clear_is_of_one_chat_alone() {
 #[tokio::test]
 async fn settings_say_how_a_person_is_set_up() {
     let world = World::new().await;
-    world.control.egress().allow_egress(world.ada.id, "example.org", "ada").await.unwrap();
+    world
+        .control
+        .egress()
+        .allow_egress(&Actor::person("ada"), world.ada.id, "example.org")
+        .await
+        .unwrap();
     let ada = Typing::direct(&world, &world.ada, ADA).await;
     let said = ada.gets("!settings").await;
     for part in [

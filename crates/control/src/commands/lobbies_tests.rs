@@ -1,6 +1,7 @@
 //! X5: a conversation that shows one chat at a time.
 
 use cloister_protocol::ChatId;
+use cloister_store::Actor;
 
 use crate::Heard;
 use crate::test_telegram::{ADA_THERE, BOB_THERE, Telegram};
@@ -24,7 +25,12 @@ async fn a_lobby_is_turned_by_new_and_chats() {
     let said = telegram.answers("m4", "/chats C9").await;
     assert!(said.contains("there is no chat C9"), "{said}");
     assert_eq!(telegram.lobby().await.chat, C1);
-    world.control.chats().archive_chat(world.ada.workspace, C2, true).await.unwrap();
+    world
+        .control
+        .chats()
+        .archive_chat(&Actor::person("test"), world.ada.workspace, C2, true)
+        .await
+        .unwrap();
     let said = telegram.answers("m5", "/chats C2").await;
     assert!(said.contains("It is archived"), "{said}");
 }
@@ -90,7 +96,12 @@ async fn with_topics_a_lobby_stays_as_it_is() {
 async fn a_lobby_shows_nobody_elses_chat() {
     let world = World::new().await;
     let telegram = Telegram::new(&world).await;
-    world.store().chats().new_chat(world.bob.workspace, "Bob's", None).await.unwrap();
+    world
+        .store()
+        .chats()
+        .new_chat(&Actor::person("test"), world.bob.workspace, "Bob's", None)
+        .await
+        .unwrap();
     let lobby = telegram.lobby().await;
     let said = telegram.answers("m1", "/chats C2").await;
     assert!(said.contains("there is no chat C2") && !said.contains("Bob"), "{said}");

@@ -2,6 +2,7 @@ use crate::surfaces::{Button, Press};
 use crate::test_telegram::{ADA_THERE, GROUP, Telegram};
 use crate::test_world::{C1, World};
 use crate::{Heard, menu};
+use cloister_store::Actor;
 
 fn shown(buttons: &[Button]) -> Vec<(String, String)> {
     let does = |press: &Press| match press {
@@ -30,7 +31,12 @@ fn pair(label: &str, command: &str) -> (String, String) {
 async fn lists_have_buttons() {
     let world = World::new().await;
     let telegram = Telegram::new(&world).await;
-    world.store().chats().new_chat(world.ada.workspace, "Taxes", None).await.unwrap();
+    world
+        .store()
+        .chats()
+        .new_chat(&Actor::person("test"), world.ada.workspace, "Taxes", None)
+        .await
+        .unwrap();
     let chats = offered(&telegram, "m1", "/chats").await;
     assert_eq!(chats, [pair("C2 · Taxes", "/chats C2"), pair("New chat", "/new")]);
     assert!(offered(&telegram, "m2", "/status").await.is_empty(), "nothing runs");
@@ -63,7 +69,12 @@ async fn a_group_is_offered_nothing_private() {
     telegram.club_group().await;
     world.role(&world.ada, "member").await;
     world.asked(world.ada.workspace, C1, world.ada.id, "middle").await;
-    world.store().chats().new_chat(world.ada.workspace, "Taxes", None).await.unwrap();
+    world
+        .store()
+        .chats()
+        .new_chat(&Actor::person("test"), world.ada.workspace, "Taxes", None)
+        .await
+        .unwrap();
     for (id, text) in
         [("g1", "/chats"), ("g2", "/status"), ("g3", "/settings"), ("g4", "/approvals")]
     {

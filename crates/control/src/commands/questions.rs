@@ -156,7 +156,7 @@ impl Commands {
             let message = format!("{rest:?} is no grant: {error}");
             ControlError::with_fix(ErrorCode::BadRequest, message, "/grants lists them")
         })?;
-        self.control.gates().revoke_grant(row.workspace, number, here.by).await?;
+        self.control.gates().revoke_grant(here.by, row.workspace, number).await?;
         Ok(format!("G{number} is revoked: it is asked about again."))
     }
 }

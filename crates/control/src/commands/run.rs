@@ -5,6 +5,7 @@ use cloister_policy::egress::Rule;
 use cloister_policy::engine::{ChatCall, DomainCall, Person, Place, Request, WorkspaceCall};
 use cloister_protocol::link::Cause;
 use cloister_protocol::{End, ErrorCode, TurnId, Usage, UserId};
+use cloister_store::Actor;
 use cloister_store::conversations::{Conversation, ConversationKind};
 use cloister_store::inbox::InboxItem;
 
@@ -167,10 +168,10 @@ impl Commands {
         let by = who(row);
         if verb == Verb::Allow {
             self.may_change_host(here, DomainCall::Allow, rest)?;
-            self.control.egress().allow_host(row.workspace, rest, &by).await
+            self.control.egress().allow_host(&by, row.workspace, rest).await
         } else if verb == Verb::Forbid {
             self.may_change_host(here, DomainCall::Disallow, rest)?;
-            self.control.egress().forbid_host(row.workspace, rest, &by).await
+            self.control.egress().forbid_host(&by, row.workspace, rest).await
         } else if verb == Verb::AdminChannel {
             self.control.admin_hubs().admin_channel(here.by, here.conversation.as_ref(), rest).await
         } else if verb == Verb::Stop {
@@ -310,8 +311,11 @@ impl Commands {
                     format!("{rest:?} is not an amount in dollars: {error}"),
                 )
             })?;
-            user =
-                self.control.tasks().set_budget(&user.name, Some(usd_to_nano(usd)), None).await?;
+            user = self
+                .control
+                .tasks()
+                .set_budget(&who(row), &user.name, Some(usd_to_nano(usd)), None)
+                .await?;
         }
         Ok(format!("{}.", self.control.tasks().budget_line(&user).await?))
     }
@@ -324,10 +328,11 @@ pub(super) fn line(text: &mut String, line: &str) {
     text.push_str(line);
 }
 
-pub(super) fn who(row: &InboxItem) -> String {
+/// Who wrote it.
+pub(super) fn who(row: &InboxItem) -> Actor {
     match &row.cause {
-        cloister_protocol::link::Cause::Message { from, .. } => from.clone(),
+        cloister_protocol::link::Cause::Message { from, .. } => Actor::person(from),
         cloister_protocol::link::Cause::TasksEnded { .. }
-        | cloister_protocol::link::Cause::Clear => "control".to_owned(),
+        | cloister_protocol::link::Cause::Clear => Actor::CONTROL,
     }
 }

@@ -2,6 +2,7 @@
 
 use cloister_policy::engine::{PlatformCall, Request};
 use cloister_protocol::ErrorCode;
+use cloister_store::Actor;
 use cloister_store::inbox::InboxItem;
 
 use crate::commands::Commands;
@@ -21,8 +22,8 @@ impl Commands {
                 "to stop your own tasks: /cancel",
             ));
         }
-        let name = self.name_of_who_may(row, PlatformCall::EmergencyStop).await?;
-        let stopped = self.control.stops().stop_all(&name, reason).await?;
+        let actor = self.who_may(row, PlatformCall::EmergencyStop).await?;
+        let stopped = self.control.stops().stop_all(&actor, reason).await?;
         let left = match stopped.left {
             0 => String::new(),
             left => format!(" {left} are not gone yet."),
@@ -35,22 +36,18 @@ impl Commands {
     }
 
     pub(super) async fn release_everything(&self, row: &InboxItem) -> Result<String, ControlError> {
-        let name = self.name_of_who_may(row, PlatformCall::EmergencyRelease).await?;
-        Ok(match self.control.stops().release_all(&name).await? {
+        let actor = self.who_may(row, PlatformCall::EmergencyRelease).await?;
+        Ok(match self.control.stops().release_all(&actor).await? {
             Some(_) => "Everything goes on.".to_owned(),
             None => "Nothing was stopped.".to_owned(),
         })
     }
 
     /// Who wrote it, if the policies let them do this.
-    async fn name_of_who_may(
-        &self,
-        row: &InboxItem,
-        call: PlatformCall,
-    ) -> Result<String, ControlError> {
+    async fn who_may(&self, row: &InboxItem, call: PlatformCall) -> Result<Actor, ControlError> {
         let user = self.control.provenance().person_of(row).await?;
         let person = self.control.people().person(user).await?;
         self.control.people().require(&Request::platform(&person, call))?;
-        Ok(self.control.store().users().user_by_id(user).await?.name.to_string())
+        self.control.acting(user).await
     }
 }

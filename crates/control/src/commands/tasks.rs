@@ -3,6 +3,7 @@
 use cloister_policy::engine::{CellCall, ChatCall};
 use cloister_protocol::link::Cause;
 use cloister_protocol::{ErrorCode, TaskId, TurnId};
+use cloister_store::Actor;
 use cloister_store::inbox::{InboxItem, InboxState};
 use cloister_store::tasks::{NewTask, Task};
 
@@ -104,11 +105,11 @@ impl Commands {
             "" | "all" => None,
             id => Some(self.task_here(row, here, id, ChatCall::CancelTask).await?),
         };
-        let by = format!("{} in {}", who(row), row.chat);
+        let by = Actor::person(format_args!("{} in {}", who(row), row.chat));
         let stopped = one.is_none() && self.cancel_turns_before(row).await?;
         let cancelled = match &one {
-            Some(task) => self.control.tasks().cancel_task(task, &by).await?,
-            None => self.control.tasks().cancel_tasks(row.workspace, Some(row.chat), &by).await?,
+            Some(task) => self.control.tasks().cancel_task(&by, task).await?,
+            None => self.control.tasks().cancel_tasks(&by, row.workspace, Some(row.chat)).await?,
         };
         Ok(match cancelled.as_slice() {
             [] if stopped => "I stop what I was saying.".to_owned(),
@@ -142,8 +143,8 @@ impl Commands {
     ) -> Result<String, ControlError> {
         let old = self.task_here(row, here, rest, ChatCall::RetryTask).await?;
         let id = old.task().id;
-        let by = self.control.store().users().user_by_id(here.by).await?.name;
-        let task = self.control.tasks().retry_task(old, &row.id.to_string(), by.as_str()).await?;
+        let actor = self.control.acting(here.by).await?;
+        let task = self.control.tasks().retry_task(&actor, old, &row.id.to_string()).await?;
         Ok(format!("{id} is tried again as {}.", task.id))
     }
 

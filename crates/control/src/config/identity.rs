@@ -9,6 +9,7 @@ use std::io::{self, Read};
 
 use cloister_protocol::admin::{Identity, IdentityChange};
 use cloister_protocol::{ErrorCode, WorkspaceId};
+use cloister_store::Actor;
 use cloister_store::tokens::token_hash;
 
 use crate::config::Config;
@@ -49,9 +50,9 @@ impl Config {
     /// Writes what was changed; the rest stays.
     pub async fn write_identity(
         &self,
+        actor: &Actor,
         workspace: WorkspaceId,
         change: &IdentityChange,
-        author: &str,
     ) -> Result<Identity, ControlError> {
         let now = self.identity(workspace)?;
         if change.seen.as_ref().is_some_and(|seen| *seen != now.seen) {
@@ -84,7 +85,7 @@ impl Config {
         if !files.is_empty() {
             let scope = ConfigScope::Workspace(workspace);
             let why = "Who the agent is, and what it knows of the person";
-            self.change_config(scope, files, author, why).await?;
+            self.change_config(actor, scope, files, why).await?;
         }
         self.identity(workspace)
     }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use cloister_protocol::link::Cause;
 use cloister_protocol::{AgentFrame, Answer, End, SendFile, TextChunk, TurnId, Update, Usage};
+use cloister_store::Actor;
 use cloister_store::audit::Fingerprint;
 use cloister_store::conversations::{Conversation, ConversationKind, NewConversation};
 use cloister_store::inbox::{HeardIn, Inbound, MostOpen, Taken, trigger_id};
@@ -309,7 +310,7 @@ async fn a_question_that_was_settled_unheard_shows_it_after_a_restart() {
     answered.await.unwrap();
     let second = world.store().approvals().approval(second).await.unwrap();
     let task = world.control.tasks().task_asking(&second).await.unwrap().unwrap();
-    world.control.tasks().cancel_task(&task, "ada").await.unwrap();
+    world.control.tasks().cancel_task(&Actor::person("ada"), &task).await.unwrap();
     let courier = world.carry(&fake, brisk());
     until("both say so", async || {
         let texts = fake.texts(place.id);

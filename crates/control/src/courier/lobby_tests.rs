@@ -192,7 +192,12 @@ async fn buttons_are_below_the_last_part() {
     let lobby = telegram.lobby().await;
     for number in 0..12 {
         let title = format!("A chat with the number {number}");
-        world.store().chats().new_chat(world.ada.workspace, &title, None).await.unwrap();
+        world
+            .store()
+            .chats()
+            .new_chat(&Actor::person("test"), world.ada.workspace, &title, None)
+            .await
+            .unwrap();
     }
     telegram.answers("m1", "/chats").await;
     world.told(&lobby).await;

@@ -9,6 +9,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use cloister_store::Actor;
 use cloister_store::StoreError;
 use cloister_store::audit::Entry;
 use cloister_store::conversations::Conversation;
@@ -301,7 +302,7 @@ impl Worker {
     ) -> Result<(), StoreError> {
         self.control.store().conversations().set_broken(self.conversation, Some(why)).await?;
         let name = place.external_id.as_deref().unwrap_or_default();
-        let entry = Entry::new(self.surface.name(), "conversation.broken", name);
+        let entry = Entry::new(&Actor::connector(self.surface.name()), "conversation.broken", name);
         self.control.store().audit().record(entry.with(why).of_workspace(place.workspace)).await?;
         tracing::warn!(
             surface = self.surface.name(),

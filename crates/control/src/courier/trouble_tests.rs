@@ -1,5 +1,6 @@
 //! What a surface can answer other than "done".
 
+use cloister_store::Actor;
 use std::sync::Mutex;
 
 use super::*;
@@ -183,7 +184,12 @@ async fn what_is_taken_back_is_not_told() {
         user: None,
     };
     let place = world.store().conversations().put_conversation(&new).await.unwrap();
-    world.store().outbox().set_admin_hub(place.connector, Some(&place), "root").await.unwrap();
+    world
+        .store()
+        .outbox()
+        .set_admin_hub(&Actor::person("root"), place.connector, Some(&place))
+        .await
+        .unwrap();
     let hub = world.store().outbox().admin_hubs().await.unwrap().remove(0);
     for number in 0..10 {
         let key = format!("stop-{number}");
@@ -192,7 +198,12 @@ async fn what_is_taken_back_is_not_told() {
     let fake = Arc::new(Fake::new(world.connector.id).slow(Duration::from_millis(200)));
     let courier = world.carry(&fake, brisk());
     until("the first is told", async || !fake.texts(place.id).is_empty()).await;
-    world.store().outbox().set_admin_hub(place.connector, None, "root").await.unwrap();
+    world
+        .store()
+        .outbox()
+        .set_admin_hub(&Actor::person("root"), place.connector, None)
+        .await
+        .unwrap();
     until("nothing is to be told", async || {
         world.store().outbox().to_tell(place.id).await.unwrap().is_empty()
     })

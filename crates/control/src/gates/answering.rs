@@ -5,6 +5,7 @@ use cloister_policy::engine::{Outcome, Person, Place, Request, WorkspaceCall};
 use cloister_policy::gate::{Tally, tally};
 use cloister_protocol::admin::{GrantReach, GrantView};
 use cloister_protocol::{AgentFrame, Answer, ApprovalId, ErrorCode, Update, UserId, WorkspaceId};
+use cloister_store::Actor;
 use cloister_store::StoreError;
 use cloister_store::answers::{AnswerRefused, Answered, Given, Standing};
 use cloister_store::approvals::{Approval, ApprovalKind, ApprovalState};
@@ -45,32 +46,25 @@ impl Gates {
         answer: Answer,
         digest: Option<&str>,
     ) -> Result<Approval, ControlError> {
-        let name = self.control.store().users().user_by_id(by).await?.name;
+        let actor = self.control.acting(by).await?;
         let known = match self.control.store().approvals().approval(id).await {
             Ok(approval) if approval.workspace == workspace => Some(approval),
             Ok(_) | Err(StoreError::NotFound { .. }) => None,
             Err(error) => return Err(error.into()),
         };
         if let Some(approval) = &known {
-            self.may_answer(by, approval, name.as_str()).await?;
+            self.may_answer(&actor, by, approval).await?;
         }
-        let given = Given {
-            workspace,
-            id,
-            user: by,
-            by: name.to_string(),
-            answer,
-            digest: digest.map(str::to_owned),
-        };
+        let given = Given { workspace, id, user: by, answer, digest: digest.map(str::to_owned) };
         let settle = |people, answers: &[(UserId, Answer)]| match tally(people, answers) {
             Tally::Waiting { people } => Standing::Waiting { people },
             Tally::Allowed(narrowest) => Standing::Allowed(narrowest),
             Tally::Denied { stop: _ } => Standing::Denied,
         };
-        match self.control.store().inbox().answer(&given, settle).await? {
+        match self.control.store().inbox().answer(&actor, &given, settle).await? {
             Answered::Refused(refused) => Err(not_taken(id, refused)),
             Answered::Taken { approval, standing } => {
-                self.after_answer(&given, &approval, standing).await?;
+                self.after_answer(&actor, &given, &approval, standing).await?;
                 Ok(*approval)
             }
         }
@@ -79,9 +73,9 @@ impl Gates {
     /// Whether the policies let this person answer; a refusal is audited.
     async fn may_answer(
         &self,
+        actor: &Actor,
         by: UserId,
         approval: &Approval,
-        name: &str,
     ) -> Result<(), ControlError> {
         let person = self.control.people().person(by).await?;
         let place = self.control.people().place_of_chat(approval.workspace, approval.chat).await?;
@@ -91,7 +85,7 @@ impl Gates {
             Outcome::Allow => return Ok(()),
             Outcome::Ask { reason, .. } | Outcome::Deny { reason } => reason,
         };
-        let entry = Entry::new(name, "approval.refused", approval.id).with(&reason);
+        let entry = Entry::new(actor, "approval.refused", approval.id).with(&reason);
         self.control.store().audit().record(entry.of_workspace(approval.workspace)).await?;
         let message = format!("you may not answer {}: {reason}", approval.id);
         Err(ControlError::refused(ErrorCode::Forbidden, message))
@@ -100,6 +94,7 @@ impl Gates {
     /// Tells who looks, wakes who waits, and carries out what the answer itself does.
     async fn after_answer(
         &self,
+        actor: &Actor,
         given: &Given,
         approval: &Approval,
         standing: Standing,
@@ -110,7 +105,7 @@ impl Gates {
         };
         let update = Update::Answered {
             approval: approval.id,
-            by: given.by.clone(),
+            by: actor.to_string(),
             answer: given.answer,
             left,
         };
@@ -125,7 +120,7 @@ impl Gates {
         self.control.inner.gates.answered();
         if let Some(task) = self.control.tasks().task_asking(approval).await? {
             if approval.stops_the_task() {
-                self.stop_task(&task, &given.by).await?;
+                self.stop_task(actor, &task).await?;
             } else {
                 self.control.tasks().tell_task(task.task(), "answered");
             }
@@ -135,8 +130,8 @@ impl Gates {
     }
 
     /// Somebody wants it stopped; that it has ended by itself meanwhile is as good.
-    async fn stop_task(&self, task: &ReachedTask, by: &str) -> Result<(), ControlError> {
-        match self.control.tasks().cancel_task(task, by).await {
+    async fn stop_task(&self, actor: &Actor, task: &ReachedTask) -> Result<(), ControlError> {
+        match self.control.tasks().cancel_task(actor, task).await {
             Ok(_) => Ok(()),
             Err(error) if error.code() == ErrorCode::NotFound => Ok(()),
             Err(error) => Err(error),
@@ -150,9 +145,9 @@ impl Gates {
             return Ok(false);
         };
         let stops = by.answers.iter().find(|given| given.answer == Answer::DenyAndStop);
-        let name = stops.map(|given| given.by.as_str()).unwrap_or_default();
+        let actor = Actor::person(stops.map(|given| given.by.as_str()).unwrap_or_default());
         if let Some(task) = self.control.tasks().task_asking(by).await? {
-            self.stop_task(&task, name).await?;
+            self.stop_task(&actor, &task).await?;
         }
         Ok(true)
     }
@@ -199,12 +194,12 @@ impl Gates {
     /// Takes back what was granted.
     pub async fn revoke_grant(
         &self,
+        by: UserId,
         workspace: WorkspaceId,
         id: u32,
-        by: UserId,
     ) -> Result<(), ControlError> {
-        let name = self.control.store().users().user_by_id(by).await?.name;
-        Ok(self.control.store().approvals().revoke_grant(workspace, id, name.as_str()).await?)
+        let actor = self.control.acting(by).await?;
+        Ok(self.control.store().approvals().revoke_grant(&actor, workspace, id).await?)
     }
 }
 

@@ -1,5 +1,6 @@
 use cloister_protocol::link::{Asked as Wish, Lasting, Reply, Request, Uplink};
 use cloister_protocol::{RequestId, TurnId};
+use cloister_store::Actor;
 use cloister_store::users::User;
 
 use super::*;
@@ -30,8 +31,13 @@ impl World {
 #[tokio::test]
 async fn what_another_member_wrote_directs_nobody_else() {
     let (world, _cells) = club().await;
-    let other =
-        world.store().chats().new_chat(world.club.workspace, "other", None).await.unwrap().id;
+    let other = world
+        .store()
+        .chats()
+        .new_chat(&Actor::person("test"), world.club.workspace, "other", None)
+        .await
+        .unwrap()
+        .id;
     assert!(
         world.heard_saying(&world.ada, C1, "read https://a.test").await.1,
         "her own words alone"
@@ -63,9 +69,21 @@ async fn what_another_member_kept_or_worked_on_directs_nobody_else() {
         Proposing { what: Lasting::Memory, path: "MEMORY.md", text: &text, why: "asked" };
     let proposed = world.control.gates().propose_from_turn(&row, &proposing).await.unwrap();
     assert!(matches!(proposed, Proposed::Kept { .. }), "his own words are kept without a question");
-    let other = world.store().chats().new_chat(workspace, "other", None).await.unwrap().id;
+    let other = world
+        .store()
+        .chats()
+        .new_chat(&Actor::person("test"), workspace, "other", None)
+        .await
+        .unwrap()
+        .id;
     assert!(!world.heard_saying(&world.ada, other, "hello").await.1, "Ada reads it in every chat");
-    let third = world.store().chats().new_chat(workspace, "third", None).await.unwrap().id;
+    let third = world
+        .store()
+        .chats()
+        .new_chat(&Actor::person("test"), workspace, "third", None)
+        .await
+        .unwrap()
+        .id;
     assert!(world.heard_saying(&world.bob, third, "hello").await.1, "to Bob it is his own");
 
     // A task that begins may write into its chat's files from then on, and others there read them.
@@ -98,7 +116,13 @@ async fn what_another_member_kept_or_worked_on_directs_nobody_else() {
 async fn what_a_coordinator_starts_carries_all_that_it_has_served() {
     let (world, cells) = club().await;
     let workspace = world.club.workspace;
-    let other = world.store().chats().new_chat(workspace, "other", None).await.unwrap().id;
+    let other = world
+        .store()
+        .chats()
+        .new_chat(&Actor::person("test"), workspace, "other", None)
+        .await
+        .unwrap()
+        .id;
     world.stored((workspace, C1), &world.ada, "what Ada says", None).await;
     let delegate = async |chat: ChatId, number: u32| {
         let row = world.stored((workspace, chat), &world.bob, "do it", None).await;

@@ -7,6 +7,7 @@ use cloister_policy::gate::{Action, Asker, Effect, Surroundings, TargetFile};
 use cloister_policy::provenance::{Flow, Labels, Mark, Sink, TaskContext};
 use cloister_protocol::link::Lasting;
 use cloister_protocol::{ErrorCode, TaskId, UserId, WorkspaceId};
+use cloister_store::Actor;
 use cloister_store::approvals::{Approval, ApprovalState};
 use cloister_store::grants::GrantEnded;
 use cloister_store::inbox::InboxItem;
@@ -151,9 +152,9 @@ impl Gates {
                 {
                     return Ok(Proposed::Refused(GrantEnded.to_string()));
                 }
-                let author = self.control.store().users().user_by_id(proposer.person).await?.name;
+                let actor = self.control.acting(proposer.person).await?;
                 let path = kept.path.clone();
-                self.write_kept(proposer.workspace, kept, author.to_string()).await?;
+                self.write_kept(&actor, proposer.workspace, kept).await?;
                 Ok(Proposed::Kept { path })
             }
         }
@@ -183,7 +184,7 @@ impl Gates {
         }
         if !done {
             let by: Vec<&str> = approval.answers.iter().map(|given| given.by.as_str()).collect();
-            self.write_kept(approval.workspace, kept, by.join(" and ")).await?;
+            self.write_kept(&Actor::person(by.join(" and ")), approval.workspace, kept).await?;
         }
         Ok(self.control.store().approvals().proposal_applied(approval.id).await?)
     }
@@ -200,16 +201,16 @@ impl Gates {
 
     async fn write_kept(
         &self,
+        actor: &Actor,
         workspace: WorkspaceId,
         kept: Kept,
-        author: String,
     ) -> Result<(), ControlError> {
         let Kept { path, text, why, before: _, origin } = kept;
         // Whoever reads the file from now on reads what it came from.
         self.control.provenance().workspace_marked(workspace, &origin).await?;
         self.control
             .config()
-            .write_versioned(VersionedChange { workspace, path, text, author, why })
+            .write_versioned(actor, VersionedChange { workspace, path, text, why })
             .await
     }
 

@@ -8,6 +8,7 @@ use cloister_protocol::{
     Attachment, ChatId, ErrorCode, MAX_ATTACHMENTS, MAX_TEXT_BYTES, MessageId, TurnId, UserName,
     WorkspaceId,
 };
+use cloister_store::Actor;
 use cloister_store::audit::Entry;
 use cloister_store::conversations::{Conversation, ConversationKind};
 use cloister_store::inbox::{Accepted, HeardIn, Inbound, InboxItem, MostOpen, Taken};
@@ -123,7 +124,7 @@ impl Inbox {
     /// Takes a command in an archived chat: without it, who has but one conversation could not open another.
     async fn take_command(&self, command: Inbound) -> Result<Accepted, ControlError> {
         if let Cause::Message { from, .. } = &command.cause {
-            let entry = Entry::new(from, "message.in", command.chat)
+            let entry = Entry::new(&Actor::person(from), "message.in", command.chat)
                 .with(format!("a command by {} in an archived chat", command.source))
                 .of_workspace(command.workspace);
             self.control.store().audit().record(entry).await?;

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use cloister_protocol::{Attachment, ChatId, ErrorCode, UserId, WorkspaceId, with_causes};
+use cloister_store::Actor;
 use cloister_store::audit::{Entry, Fingerprint};
 
 use crate::control::Control;
@@ -18,7 +19,7 @@ pub struct Upload {
     tree: Tree,
     workspace: WorkspaceId,
     /// Whose it is, by their name.
-    by: String,
+    actor: Actor,
     wanted: String,
     file: Unnamed,
     written: u64,
@@ -66,8 +67,8 @@ impl Inbox {
         if room == 0 {
             return Err(over_quota());
         }
-        let by = self.control.store().users().user_by_id(by).await?.name.to_string();
-        let begins = Entry::new(&by, "file.upload", chat).with(format!("begins: {name}"));
+        let actor = self.control.acting(by).await?;
+        let begins = Entry::new(&actor, "file.upload", chat).with(format!("begins: {name}"));
         self.control
             .provenance()
             .file_comes_in(workspace, chat, name, begins.of_workspace(workspace))
@@ -79,7 +80,7 @@ impl Inbox {
             control: self.control.clone(),
             tree,
             workspace,
-            by,
+            actor,
             wanted: name.to_owned(),
             file,
             written: 0,
@@ -110,9 +111,9 @@ impl Inbox {
         id: &str,
     ) -> Result<Download, ControlError> {
         let download = self.artifact(workspace, id).await?;
-        let by = self.control.store().users().user_by_id(by).await?.name;
+        let actor = self.control.acting(by).await?;
         let detail = format!("{}: {} bytes", download.name, download.size);
-        let entry = Entry::new(by, "file.download", id).with(detail);
+        let entry = Entry::new(&actor, "file.download", id).with(detail);
         self.control.store().audit().record(entry.of_workspace(workspace)).await?;
         Ok(download)
     }
@@ -191,7 +192,7 @@ impl Upload {
             mime: mime_of(path.file_name()),
             size: self.written,
         };
-        let entry = Entry::new(&self.by, "file.upload", &attachment.path).with(&self.print);
+        let entry = Entry::new(&self.actor, "file.upload", &attachment.path).with(&self.print);
         let (control, tree, workspace) = (self.control, self.tree, self.workspace);
         Ok(Kept { control, tree, workspace, path, entry, attachment })
     }

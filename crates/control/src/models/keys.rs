@@ -6,6 +6,7 @@ use std::path::Path;
 
 use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::Key;
+use cloister_store::Actor;
 use cloister_store::models::{KeyRef, key_secret};
 use cloister_store::secrets::{NewSecret, SecretError};
 use cloister_vault::{Owner, SecretValue, sync_dir};
@@ -23,38 +24,38 @@ impl Models {
     /// Seals the key of a model, in the place of what was there. It belongs to the server at `base_url`.
     pub(crate) async fn keep_key(
         &self,
+        actor: &Actor,
         name: &str,
         key: &Key,
         base_url: &str,
     ) -> Result<(), ControlError> {
-        self.seal_key(name, key.expose().trim(), base_url, "operator").await
+        self.seal_key(actor, name, key.expose().trim(), base_url).await
     }
 
     async fn seal_key(
         &self,
+        actor: &Actor,
         name: &str,
         key: &str,
         address: &str,
-        by: &str,
     ) -> Result<(), ControlError> {
         let new = NewSecret {
             owner: Owner::Platform,
             name: key_secret(name)?,
             binding: binding(address)?,
             value: SecretValue::from(key.to_owned()),
-            by: by.to_owned(),
         };
-        self.control.store().secrets().set_secret(self.control.keys(), new).await?;
+        self.control.store().secrets().set_secret(actor, self.control.keys(), new).await?;
         Ok(())
     }
 
     /// Forgets the key of a model; that there is none is no error.
-    pub async fn forget_key(&self, name: &str) -> Result<(), ControlError> {
+    pub async fn forget_key(&self, actor: &Actor, name: &str) -> Result<(), ControlError> {
         match self
             .control
             .store()
             .secrets()
-            .remove_secret(Owner::Platform, &key_secret(name)?, "operator")
+            .remove_secret(actor, Owner::Platform, &key_secret(name)?)
             .await
         {
             Ok(()) | Err(SecretError::NoSecret { .. }) => Ok(()),
@@ -106,7 +107,8 @@ impl Models {
         let models = self.control.store().models().all().await?;
         let address = models.iter().find(|model| model.key == own);
         let address = address.map_or(NOWHERE, |model| &model.base_url);
-        self.seal_key(name, key, address, "the start, from a plain file").await?;
+        self.seal_key(&Actor::System { part: "the start, from a plain file" }, name, key, address)
+            .await?;
         let opened = self
             .control
             .store()

@@ -35,7 +35,7 @@ async fn plain_keys_are_sealed_and_removed() {
     assert_eq!(world.control.models().seal_plain_keys().await.unwrap(), ["old.key"]);
     assert_eq!(open().await.unwrap().value.expose(), b"sk-newer");
     assert!(world.control.models().seal_plain_keys().await.unwrap().is_empty());
-    world.control.models().forget_key("old.key").await.unwrap();
+    world.control.models().forget_key(&Actor::person("test"), "old.key").await.unwrap();
     assert!(open().await.is_err());
-    world.control.models().forget_key("old.key").await.unwrap();
+    world.control.models().forget_key(&Actor::person("test"), "old.key").await.unwrap();
 }

@@ -5,6 +5,7 @@ mod keys;
 
 use cloister_protocol::admin::{Key, ModelView, NewModel};
 use cloister_protocol::{ErrorBody, ErrorCode, Level};
+use cloister_store::Actor;
 use cloister_store::StoreError;
 use cloister_store::models::{DEMO, KeyRef, Model};
 
@@ -33,6 +34,7 @@ impl Models {
     /// Connects a model. When it can't be used nothing is kept, and the error says what is wrong.
     pub async fn connect_model(
         &self,
+        actor: &Actor,
         upstream: &dyn Upstream,
         new: NewModel,
     ) -> Result<Connected, ControlError> {
@@ -79,39 +81,40 @@ impl Models {
         } else {
             Some(upstream.probe(&model, new.key.as_ref()).await.map_err(refusal)?)
         };
-        self.keep_model(&model, new.key.as_ref(), new.replace).await?;
+        self.keep_model(actor, &model, new.key.as_ref(), new.replace).await?;
         Ok(Connected { model, answer })
     }
 
     async fn keep_model(
         &self,
+        actor: &Actor,
         model: &Model,
         key: Option<&Key>,
         replace: bool,
     ) -> Result<(), ControlError> {
         if let Some(key) = key {
-            self.keep_key(&model.name, key, &model.base_url).await?;
+            self.keep_key(actor, &model.name, key, &model.base_url).await?;
         }
         if replace {
-            self.control.store().models().replace_model(model).await?;
+            self.control.store().models().replace_model(actor, model).await?;
         } else {
-            self.control.store().models().add_model(model).await?;
+            self.control.store().models().add_model(actor, model).await?;
         }
         if model.key != KeyRef::Sealed(model.name.clone()) {
-            self.forget_key(&model.name).await?;
+            self.forget_key(actor, &model.name).await?;
         }
         Ok(())
     }
 
     /// Makes a model the first of both levels. Other real models stay behind it; the scripted one
     /// does not: a model that fails must not turn into a script unnoticed.
-    pub async fn prefer_model(&self, name: &str) -> Result<(), ControlError> {
+    pub async fn prefer_model(&self, actor: &Actor, name: &str) -> Result<(), ControlError> {
         for level in Level::ALL {
             let chain = self.control.store().models().chain(level).await?;
             let others = chain.into_iter().map(|model| model.name);
             let others = others.filter(|other| other != name && other != DEMO);
             let chain: Vec<String> = std::iter::once(name.to_owned()).chain(others).collect();
-            self.control.store().models().set_chain(level, &chain).await?;
+            self.control.store().models().set_chain(actor, level, &chain).await?;
         }
         Ok(())
     }

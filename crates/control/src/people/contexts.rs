@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use cloister_policy::engine::{ContextLists, Names};
 use cloister_protocol::admin::{ContextChange, NameList};
 use cloister_protocol::{ChatId, ErrorCode, WorkspaceId};
+use cloister_store::Actor;
 use cloister_store::contexts::{Context, Conversation, Lists, OUTERMOST};
 
 use crate::error::ControlError;
@@ -70,10 +71,10 @@ impl Contexts {
     /// Makes or changes a context.
     pub async fn change_context(
         &self,
+        actor: &Actor,
         workspace: WorkspaceId,
         name: &str,
         change: ContextChange,
-        by: &str,
     ) -> Result<Context, ControlError> {
         check_name(name)?;
         let contexts = self.control.store().chats().contexts(workspace).await?;
@@ -100,7 +101,7 @@ impl Contexts {
             );
             return Err(ControlError::refused(ErrorCode::BadRequest, message));
         }
-        let put = self.control.store().chats().put_context(&changed, by).await?;
+        let put = self.control.store().chats().put_context(actor, &changed).await?;
         if let Some(was) = was.filter(|was| put.conversation.as_ref() != Some(was)) {
             self.disconnect((workspace, name), &was).await?;
         }
@@ -109,9 +110,9 @@ impl Contexts {
 
     pub async fn remove_context(
         &self,
+        actor: &Actor,
         workspace: WorkspaceId,
         name: &str,
-        by: &str,
     ) -> Result<(), ControlError> {
         let contexts = self.control.store().chats().contexts(workspace).await?;
         if let Some(inner) = contexts.iter().find(|context| context.inherits == name) {
@@ -120,7 +121,7 @@ impl Contexts {
             return Err(ControlError::with_fix(ErrorCode::Conflict, message, fix));
         }
         let removed = contexts.into_iter().find(|context| context.name == name);
-        self.control.store().chats().remove_context(workspace, name, by).await?;
+        self.control.store().chats().remove_context(actor, workspace, name).await?;
         if let Some(was) = removed.and_then(|context| context.conversation) {
             self.disconnect((workspace, name), &was).await?;
         }

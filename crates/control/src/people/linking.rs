@@ -3,6 +3,7 @@
 
 use cloister_policy::{Class, legible};
 use cloister_protocol::{Answer, ApprovalId, ErrorCode, UserId};
+use cloister_store::Actor;
 use cloister_store::approvals::{Approval, ApprovalKind, NewApproval};
 use cloister_store::identities::Account;
 use cloister_store::users::{AccountKind, User};
@@ -17,7 +18,7 @@ use crate::people::People;
 pub struct Linker<'a> {
     pub user: UserId,
     /// How the audit calls them.
-    pub name: &'a str,
+    pub actor: &'a Actor,
     /// It is their own account, or they are an overlord.
     pub sure: bool,
 }
@@ -45,21 +46,21 @@ impl People {
     /// Asks a person whether an account is theirs.
     pub(super) async fn ask_to_link(
         &self,
+        actor: &Actor,
         user: &User,
         account: &Account,
-        by: &str,
     ) -> Result<ApprovalId, ControlError> {
         let to_link = ToLink {
             link_surface: account.surface.clone(),
             link_id: account.external_id.clone(),
             link_name: account.display_name.clone(),
-            by: by.to_owned(),
+            by: actor.to_string(),
         };
         let json = serde_json::to_string(&to_link).map_err(|error| {
             ControlError::refused(ErrorCode::Internal, format!("it can't be kept: {error}"))
         })?;
         let text = format!(
-            "Account: {} on {}\nIt calls itself: {}\nAsked by: {by}\n\nWhoever has this account would be you: they \
+            "Account: {} on {}\nIt calls itself: {}\nAsked by: {actor}\n\nWhoever has this account would be you: they \
              would read your chats and write in your name. Allow it only if the account is yours and you have just \
              asked for this.",
             legible(&account.external_id),
@@ -74,7 +75,7 @@ impl People {
             kind: ApprovalKind::Proposal,
             digest: hex_digest(&json),
             class: Class::Outward.as_str().to_owned(),
-            reason: format!("{by} wants to link an account to you"),
+            reason: format!("{actor} wants to link an account to you"),
             sources: Vec::new(),
             people: 1,
             offered: vec![Answer::Allow, Answer::Deny],
@@ -109,8 +110,8 @@ impl People {
         let ToLink { link_surface, link_id, link_name, by } = to_link;
         let account = super::account(&link_surface, &link_id, &link_name)?;
         let said: Vec<&str> = approval.answers.iter().map(|given| given.by.as_str()).collect();
-        let by = format!("{by}, allowed by {}", said.join(" and "));
-        let linked = self.link_identity(&user, &account, &by).await;
+        let by = Actor::person(format_args!("{by}, allowed by {}", said.join(" and ")));
+        let linked = self.link_identity(&by, &user, &account).await;
         self.control.store().approvals().proposal_applied(approval.id).await?;
         linked
     }
@@ -133,8 +134,8 @@ impl People {
     /// Tells a person that somebody else changed who they are. Once per what happened and day.
     pub async fn tell_of_identity(
         &self,
-        user: &User,
         by: &Linker<'_>,
+        user: &User,
         what: &str,
     ) -> Result<(), ControlError> {
         if by.user == user.id {
@@ -144,7 +145,8 @@ impl People {
         let text = format!(
             "{} {what}. If you did not want this, tell whoever runs this: `cloister user show {}` lists your accounts, \
              and `cloister user unlink` and `cloister user logout` end them.",
-            by.name, user.name
+            by.actor.shown(),
+            user.name
         );
         let key = format!("identity-{}-{}", self.control.store().clock.now_ms(), hex_digest(what));
         self.control.notices().tell_once(user.workspace, chat, &key, text).await
@@ -153,15 +155,18 @@ impl People {
     /// Tells a person that somebody else took something of theirs away.
     pub async fn tell_of_loss(
         &self,
-        user: &User,
         by: &Linker<'_>,
+        user: &User,
         what: &str,
     ) -> Result<(), ControlError> {
         if by.user == user.id || user.kind == AccountKind::Community {
             return Ok(());
         }
         let chat = self.control.store().users().last_chat(user.workspace).await?;
-        let text = format!("{} {what}. If you did not want this, tell whoever runs this.", by.name);
+        let text = format!(
+            "{} {what}. If you did not want this, tell whoever runs this.",
+            by.actor.shown()
+        );
         let key = format!("loss-{}-{}", self.control.store().clock.now_ms(), hex_digest(what));
         self.control.notices().tell_once(user.workspace, chat, &key, text).await
     }

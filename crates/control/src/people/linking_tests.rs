@@ -8,7 +8,7 @@ use crate::test_world::{World, quietly};
 /// A question to a person, and the account it is about.
 async fn asked(world: &World, user: &User, by: Linker<'_>) -> Approval {
     let code = world.control.people().begin_pairing("discord", "666", "Ada").await.unwrap();
-    let linked = world.control.people().answer_pairing(&code, user, None, by).await.unwrap();
+    let linked = world.control.people().answer_pairing(by, &code, user, None).await.unwrap();
     let Linking::Asked(id) = linked else { panic!("{linked:?}") };
     world.control.store().approvals().approval(id).await.unwrap()
 }
@@ -20,8 +20,8 @@ async fn an_account_is_linked_when_its_person_says_so() {
     let world = World::new().await;
     let (ada, bob) = (world.ada.clone(), world.bob.clone());
     let admin = Assignment { role: Role::Admin, scope: Scope::Platform };
-    world.control.people().give_role(&bob, &admin, quietly(&bob)).await.unwrap();
-    let by = Linker { user: bob.id, name: "bob", sure: false };
+    world.control.people().give_role(quietly(&bob), &bob, &admin).await.unwrap();
+    let by = Linker { user: bob.id, actor: &Actor::person("bob"), sure: false };
     let known = world.control.store().users().identities_of(ada.id).await.unwrap();
     assert!(!known.is_empty(), "ada is here");
     let store = world.control.store();
@@ -54,7 +54,7 @@ async fn an_account_is_linked_when_its_person_says_so() {
 async fn what_was_allowed_before_a_stop_is_linked_after_it() {
     let world = World::new().await;
     let ada = world.ada.clone();
-    let by = Linker { user: world.bob.id, name: "bob", sure: false };
+    let by = Linker { user: world.bob.id, actor: &Actor::person("bob"), sure: false };
     let question = asked(&world, &ada, by).await;
     assert_eq!(question.state, ApprovalState::Pending);
     world.control.gates().apply_allowed_proposals().await.unwrap();
@@ -83,14 +83,14 @@ async fn an_overlord_links_and_the_person_is_told() {
         rows.iter().filter(|row| format!("{:?}", row.frame).contains("linked the account")).count()
     };
     let new = account("discord", "777", "Ada").unwrap();
-    let by = Linker { user: world.bob.id, name: "the operator", sure: true };
+    let by = Linker { user: world.bob.id, actor: &Actor::Operator, sure: true };
     let code = world.control.people().begin_pairing("discord", "777", "Ada").await.unwrap();
-    let linked = world.control.people().answer_pairing(&code, &ada, None, by).await.unwrap();
+    let linked = world.control.people().answer_pairing(by, &code, &ada, None).await.unwrap();
     assert!(matches!(linked, Linking::Linked(account) if account == new));
     assert_eq!(told().await, 1);
-    let own = Linker { user: ada.id, name: "ada", sure: true };
+    let own = Linker { user: ada.id, actor: &Actor::person("ada"), sure: true };
     let code = world.control.people().begin_pairing("discord", "778", "Ada").await.unwrap();
-    world.control.people().answer_pairing(&code, &ada, None, own).await.unwrap();
+    world.control.people().answer_pairing(own, &code, &ada, None).await.unwrap();
     assert_eq!(told().await, 1);
 }
 
@@ -108,12 +108,12 @@ async fn people_are_told_who_reads_what_they_write() {
     model.name = "spy".to_owned();
     model.base_url = "https://spy.example:8443/v1".to_owned();
     let before = world.control.people().readers().await.unwrap();
-    store.models().add_model(&model).await.unwrap();
+    store.models().add_model(&Actor::person("test"), &model).await.unwrap();
     world.control.people().tell_of_readers(world.bob.id, &before).await.unwrap();
     assert_eq!(told(&world.ada).await, 0, "no chain has it");
     for level in cloister_protocol::Level::ALL {
         let before = world.control.people().readers().await.unwrap();
-        store.models().set_chain(level, &["spy".to_owned()]).await.unwrap();
+        store.models().set_chain(&Actor::person("test"), level, &["spy".to_owned()]).await.unwrap();
         world.control.people().tell_of_readers(world.bob.id, &before).await.unwrap();
     }
     assert_eq!((told(&world.ada).await, told(&world.bob).await), (1, 0));

@@ -17,10 +17,12 @@ use cloister_policy::engine::{
     Assignment, ChatCall, Outcome, Ownership, Person, Place, Request, WorkspaceCall,
 };
 use cloister_protocol::{ChatId, ErrorCode, UserId, UserName, WorkspaceId};
+use cloister_store::Actor;
 use cloister_store::StoreError;
 use cloister_store::identities::Account;
 use cloister_store::users::{AccountKind, User};
 
+use crate::control::Control;
 use crate::control::part;
 use crate::error::ControlError;
 
@@ -142,7 +144,11 @@ impl People {
     }
 
     /// Makes the account and workspace of a community. Someone must be there to run it.
-    pub async fn add_community(&self, name: &UserName, by: &str) -> Result<User, ControlError> {
+    pub async fn add_community(
+        &self,
+        actor: &Actor,
+        name: &UserName,
+    ) -> Result<User, ControlError> {
         if self.control.store().users().all().await?.is_empty() {
             let message = "a community needs somebody who runs it";
             let fix = "`cloister user add NAME` adds a user first";
@@ -153,21 +159,21 @@ impl People {
             .control
             .store()
             .users()
-            .add_account(name, AccountKind::Community, limits, by)
+            .add_account(actor, name, AccountKind::Community, limits)
             .await?;
-        self.control.store().chats().ensure_first_chat(account.workspace).await?;
+        self.control.store().chats().ensure_first_chat(actor, account.workspace).await?;
         Ok(account)
     }
 
     /// Links an account on a surface to a person.
     pub async fn link_identity(
         &self,
+        actor: &Actor,
         user: &User,
         account: &Account,
-        by: &str,
     ) -> Result<(), ControlError> {
         require_person(user)?;
-        self.control.store().users().link_identity(account, user.id, by).await?;
+        self.control.store().users().link_identity(actor, account, user.id).await?;
         self.access().changed();
         Ok(())
     }
@@ -175,12 +181,12 @@ impl People {
     /// Unlinks an account: it is nobody's from now on, and is told nothing more.
     pub async fn unlink_identity(
         &self,
+        actor: &Actor,
         user: &User,
         account: &Account,
-        by: &str,
     ) -> Result<(), ControlError> {
         let Account { surface, external_id, .. } = account;
-        self.control.store().users().unlink_identity(user.id, surface, external_id, by).await?;
+        self.control.store().users().unlink_identity(actor, user.id, surface, external_id).await?;
         self.access().changed();
         self.control.surfaces().chats_changed();
         Ok(())
@@ -194,10 +200,17 @@ impl People {
     }
 
     /// Ends every session of a user, and voids their login links.
-    pub async fn end_sessions(&self, user: UserId, by: &str) -> Result<u64, ControlError> {
-        let ended = self.control.store().users().end_sessions(user, by).await?;
+    pub async fn end_sessions(&self, actor: &Actor, user: UserId) -> Result<u64, ControlError> {
+        let ended = self.control.store().users().end_sessions(actor, user).await?;
         self.access().changed();
         Ok(ended)
+    }
+}
+
+impl Control {
+    /// A person as who acts, by their name.
+    pub(crate) async fn acting(&self, user: UserId) -> Result<Actor, ControlError> {
+        Ok(Actor::person(self.store().users().user_by_id(user).await?.name))
     }
 }
 

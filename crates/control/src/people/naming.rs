@@ -39,8 +39,8 @@ impl People {
                 return Err(refused);
             }
         };
-        let name = self.control.store().users().user_by_id(user).await?.name;
-        self.control.store().chats().rename_from(conversation.id, &title, name.as_str()).await?;
+        let actor = self.control.acting(user).await?;
+        self.control.store().chats().rename_from(&actor, conversation.id, &title).await?;
         self.control.surfaces().chats_changed();
         Ok(())
     }

@@ -1,3 +1,4 @@
+use cloister_store::Actor;
 use cloister_store::conversations::Conversation;
 
 use super::*;
@@ -31,12 +32,22 @@ async fn a_topic_of_ones_own_is_named_by_its_person_alone() {
     world.control.people().rename_chat_from(&topic, "", by).await.unwrap();
     assert_eq!(world.title(&topic).await, "Taxes2026", "one line, and no name is no name");
     let overlord = crate::account("telegram", "1003", "").unwrap();
-    world.control.people().link_identity(&world.root, &overlord, "root").await.unwrap();
+    world
+        .control
+        .people()
+        .link_identity(&Actor::person("root"), &world.root, &overlord)
+        .await
+        .unwrap();
     for other in [None, Some(BOB_THERE), Some("1003"), Some("666")] {
         world.refused(&topic, other).await;
     }
     let account = crate::account("telegram", ADA_THERE, "").unwrap();
-    world.control.people().unlink_identity(&world.ada, &account, "root").await.unwrap();
+    world
+        .control
+        .people()
+        .unlink_identity(&Actor::person("root"), &world.ada, &account)
+        .await
+        .unwrap();
     world.refused(&topic, by).await;
     assert_eq!(world.title(&topic).await, "Taxes2026");
     let entries = world.store().audit().audit_tail(50).await.unwrap();

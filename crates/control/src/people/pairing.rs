@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use cloister_policy::engine::Assignment;
 use cloister_protocol::{ErrorCode, UserId, with_causes};
+use cloister_store::Actor;
 use cloister_store::audit::Entry;
 use cloister_store::identities::Account;
 use cloister_store::pairing::{Pairing, Redeemed, WithRole, code_hash};
@@ -72,14 +73,14 @@ impl People {
     }
 
     /// Whose code this is, for who is to decide about it.
-    pub async fn pairing(&self, typed: &str, by: (UserId, &str)) -> Result<Pairing, ControlError> {
-        let code = self.guess(typed, by.0)?;
+    pub async fn pairing(&self, by: Giver<'_>, typed: &str) -> Result<Pairing, ControlError> {
+        let code = self.guess(typed, by.user)?;
         match self.control.store().users().pairing(&code_hash(&code)).await? {
             Some(pairing) => {
-                self.right(by.0);
+                self.right(by.user);
                 Ok(pairing)
             }
-            None => Err(self.wrong(by.1).await),
+            None => Err(self.wrong(by.actor).await),
         }
     }
 
@@ -87,14 +88,14 @@ impl People {
     /// here before is asked first, unless it is them or an overlord who does this.
     pub async fn answer_pairing(
         &self,
+        by: Linker<'_>,
         typed: &str,
         user: &User,
         role: Option<&Assignment>,
-        by: Linker<'_>,
     ) -> Result<Linking, ControlError> {
         super::require_person(user)?;
         let code = self.guess(typed, by.user)?;
-        let giver = Giver { user: by.user, name: by.name, shown: by.name };
+        let giver = Giver { user: by.user, actor: by.actor };
         let concerned = match role {
             Some(held) => self.concerned(Change::Give, user, held, giver).await?,
             None => Vec::new(),
@@ -110,7 +111,7 @@ impl People {
             .control
             .store()
             .users()
-            .redeem_pairing(&hash, user.id, role, (by.name, by.sure))
+            .redeem_pairing(by.actor, &hash, user.id, role, by.sure)
             .await?
         {
             Redeemed::Linked { pairing, newcomer, told } => {
@@ -118,7 +119,7 @@ impl People {
                 self.access().changed();
                 self.tell_concerned(told);
                 if !(newcomer && by.sure) {
-                    self.tell_of_link(user, &by, &pairing.account).await?;
+                    self.tell_of_link(&by, user, &pairing.account).await?;
                 }
                 Ok(Linking::Linked(pairing.account))
             }
@@ -131,25 +132,25 @@ impl People {
             }
             Redeemed::MustAsk(pairing) => {
                 self.right(by.user);
-                let asked = self.ask_to_link(user, &pairing.account, by.name).await?;
+                let asked = self.ask_to_link(by.actor, user, &pairing.account).await?;
                 self.control.store().users().drop_pairing(&hash).await?;
                 Ok(Linking::Asked(asked))
             }
-            Redeemed::Wrong => Err(self.wrong(by.name).await),
+            Redeemed::Wrong => Err(self.wrong(by.actor).await),
         }
     }
 
     /// Tells a person of an account that is theirs now.
     pub async fn tell_of_link(
         &self,
-        user: &User,
         by: &Linker<'_>,
+        user: &User,
         account: &Account,
     ) -> Result<(), ControlError> {
         let id = cloister_policy::legible(&account.external_id);
         let what =
             format!("linked the account {id} on {} to you: it is you here now", account.surface);
-        self.tell_of_identity(user, by, &what).await
+        self.tell_of_identity(by, user, &what).await
     }
 
     /// Every code that is entered counts as wrong until it turns out right.
@@ -174,8 +175,8 @@ impl People {
 
     /// One answer for every code that is no good, whatever the reason. What was typed is not recorded:
     /// it may be a code with a slip in it.
-    async fn wrong(&self, by: &str) -> ControlError {
-        let entry = Entry::new(by, "pairing.wrong", "code");
+    async fn wrong(&self, actor: &Actor) -> ControlError {
+        let entry = Entry::new(actor, "pairing.wrong", "code");
         if let Err(error) = self.control.store().audit().record(entry).await {
             tracing::error!(
                 error = with_causes(&error),

@@ -4,6 +4,7 @@
 use cloister_policy::engine::{Assignment, Role, Scope};
 use cloister_policy::legible;
 use cloister_protocol::{ErrorCode, UserId};
+use cloister_store::Actor;
 use cloister_store::outbox::OutboxItem;
 use cloister_store::roles::{Concerned, TakenRole};
 use cloister_store::users::{AccountKind, User};
@@ -15,10 +16,7 @@ use crate::people::People;
 #[derive(Clone, Copy, Debug)]
 pub struct Giver<'a> {
     pub user: UserId,
-    /// How the audit calls them.
-    pub name: &'a str,
-    /// How people are told of them.
-    pub shown: &'a str,
+    pub actor: &'a Actor,
 }
 
 /// What is done to a role, as people are told.
@@ -40,9 +38,9 @@ impl People {
     /// Gives a person a role; it counts from the next decision on. Says whether it is new to them.
     pub async fn give_role(
         &self,
+        by: Giver<'_>,
         user: &User,
         assignment: &Assignment,
-        by: Giver<'_>,
     ) -> Result<bool, ControlError> {
         super::require_person(user)?;
         let concerned = self.concerned(Change::Give, user, assignment, by).await?;
@@ -51,7 +49,7 @@ impl People {
             .control
             .store()
             .users()
-            .give_role(user.id, (role, &scope), by.name, &concerned)
+            .give_role(by.actor, user.id, (role, &scope), &concerned)
             .await?;
         self.access().changed();
         let new = given.is_some();
@@ -62,9 +60,9 @@ impl People {
     /// Takes a role away, and with it what it holds open.
     pub async fn take_role(
         &self,
+        by: Giver<'_>,
         user: &User,
         assignment: &Assignment,
-        by: Giver<'_>,
     ) -> Result<(), ControlError> {
         let concerned = self.concerned(Change::Take, user, assignment, by).await?;
         let (role, scope) = (assignment.role.as_str(), assignment.scope.to_string());
@@ -72,7 +70,7 @@ impl People {
             .control
             .store()
             .users()
-            .take_role(user.id, (role, &scope), by.name, &concerned)
+            .take_role(by.actor, user.id, (role, &scope), &concerned)
             .await?
         {
             TakenRole::Taken(told) => {
@@ -136,8 +134,8 @@ fn to_holder(change: Change, user: &User, assignment: &Assignment, by: Giver<'_>
         inside => format!("in {}", legible(&inside.to_string())),
     };
     let done = match change {
-        Change::Give => format!("{} gave you the role {role} {there}", by.shown),
-        Change::Take => format!("{} took the role {role} {there} from you", by.shown),
+        Change::Give => format!("{} gave you the role {role} {there}", by.actor.shown()),
+        Change::Take => format!("{} took the role {role} {there} from you", by.actor.shown()),
     };
     format!(
         "{done}. If you did not want this, tell whoever runs this: `cloister user show {}` lists your roles.",
@@ -165,7 +163,7 @@ fn to_owner(change: Change, user: &User, assignment: &Assignment, by: Giver<'_>)
     };
     format!(
         "{} {done} your private workspace ({scope}).{reach} If you did not want this, {undo} whoever runs this.",
-        by.shown
+        by.actor.shown()
     )
 }
 

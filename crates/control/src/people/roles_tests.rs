@@ -20,11 +20,11 @@ fn at(user: &User, role: &str) -> Assignment {
 async fn whom_a_role_concerns_is_told_of_it() {
     let world = World::new().await;
     let (ada, bob) = (world.ada.clone(), world.bob.clone());
-    let by = |user: &User| Giver { user: user.id, name: "x", shown: "the operator" };
+    let by = |user: &User| Giver { user: user.id, actor: &Actor::Operator };
     let root = by(&world.root);
     let viewer = at(&ada, "viewer");
-    assert!(world.control.people().give_role(&bob, &viewer, root).await.unwrap());
-    assert!(!world.control.people().give_role(&bob, &viewer, root).await.unwrap(), "he has it");
+    assert!(world.control.people().give_role(root, &bob, &viewer).await.unwrap());
+    assert!(!world.control.people().give_role(root, &bob, &viewer).await.unwrap(), "he has it");
     let (to_ada, to_bob) = (told(&world, &ada).await, told(&world, &bob).await);
     assert_eq!((to_ada.len(), to_bob.len()), (1, 1), "{to_ada:?} {to_bob:?}");
     let undo = format!("cloister role take bob viewer --scope workspace:{}", ada.workspace);
@@ -33,17 +33,17 @@ async fn whom_a_role_concerns_is_told_of_it() {
     assert!(to_bob[0].contains("the operator gave you the role viewer in"), "{to_bob:?}");
 
     // The owner takes it: she knows.
-    world.control.people().take_role(&bob, &viewer, by(&ada)).await.unwrap();
+    world.control.people().take_role(by(&ada), &bob, &viewer).await.unwrap();
     assert_eq!((told(&world, &ada).await.len(), told(&world, &bob).await.len()), (1, 2));
     // Her own membership, taken by somebody else: she is told once.
-    world.control.people().take_role(&ada, &at(&ada, "member"), root).await.unwrap();
+    world.control.people().take_role(root, &ada, &at(&ada, "member")).await.unwrap();
     let to_ada = told(&world, &ada).await;
     assert!(to_ada.len() == 2 && to_ada[1].contains("took the role member in"), "{to_ada:?}");
     // Elsewhere it is a matter of his alone.
     world
         .control
         .people()
-        .give_role(&bob, &"operator@platform".parse().unwrap(), root)
+        .give_role(root, &bob, &"operator@platform".parse().unwrap())
         .await
         .unwrap();
     let to_bob = told(&world, &bob).await;
@@ -58,12 +58,13 @@ async fn a_role_that_comes_with_an_account_is_told_of_to_the_owner() {
     let world = World::new().await;
     let ada = world.ada.clone();
     let new = "new".parse().unwrap();
-    let new = world.store().users().add_user(&new, world.ada.limits).await.unwrap();
-    world.store().chats().ensure_first_chat(new.workspace).await.unwrap();
+    let new =
+        world.store().users().add_user(&Actor::Operator, &new, world.ada.limits).await.unwrap();
+    world.store().chats().ensure_first_chat(&Actor::person("test"), new.workspace).await.unwrap();
     let code = world.control.people().begin_pairing("discord", "4711", "New").await.unwrap();
-    let by = crate::Linker { user: world.root.id, name: "the operator", sure: true };
+    let by = crate::Linker { user: world.root.id, actor: &Actor::Operator, sure: true };
     let viewer = at(&ada, "viewer");
-    world.control.people().answer_pairing(&code, &new, Some(&viewer), by).await.unwrap();
+    world.control.people().answer_pairing(by, &code, &new, Some(&viewer)).await.unwrap();
     assert_eq!((told(&world, &ada).await.len(), told(&world, &new).await.len()), (1, 0));
     assert_eq!(
         world.store().users().last_chat(new.workspace).await.unwrap(),

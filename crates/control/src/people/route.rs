@@ -7,6 +7,7 @@
 use cloister_policy::engine::{ChatCall, Ownership, Request};
 use cloister_protocol::surface::{Located, Speaker};
 use cloister_protocol::{ChatId, UserId, WorkspaceId};
+use cloister_store::Actor;
 use cloister_store::connectors::ConnectorId;
 use cloister_store::contexts::{self, Context};
 use cloister_store::conversations::{Conversation, ConversationKind, NewConversation};
@@ -298,11 +299,16 @@ impl Contexts {
 
     /// Into the person's own workspace.
     async fn leads_home(&self, user: UserId, heard: Heard<'_>) -> Result<Leads, ControlError> {
-        let workspace = self.control.store().users().user_by_id(user).await?.workspace;
+        let own = self.control.store().users().user_by_id(user).await?;
+        let workspace = own.workspace;
         let chat = ChatId::from_number(FIRST_CHAT);
         let leads = self.leads_to_chat(user, (workspace, chat), None, heard).await?;
         if matches!(leads, Leads::To(_)) {
-            self.control.store().chats().ensure_first_chat(workspace).await?;
+            self.control
+                .store()
+                .chats()
+                .ensure_first_chat(&Actor::person(own.name), workspace)
+                .await?;
         }
         Ok(leads)
     }
@@ -355,15 +361,20 @@ impl Contexts {
         };
         let title = crate::commands::title(title);
         let thread = Thread { connector, external_id: id, title: &title };
+        let actor = self.control.acting(beside.user).await?;
         let made = match &beside.context {
             Some(context) => {
-                self.control.store().chats().put_thread(thread, (beside.workspace, context)).await?
+                self.control
+                    .store()
+                    .chats()
+                    .put_thread(&actor, thread, (beside.workspace, context))
+                    .await?
             }
             None => {
                 self.control
                     .store()
                     .chats()
-                    .put_own_thread(thread, (beside.user, beside.workspace))
+                    .put_own_thread(&actor, thread, (beside.user, beside.workspace))
                     .await?
             }
         };

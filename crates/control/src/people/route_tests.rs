@@ -24,7 +24,13 @@ async fn a_first_contact_leads_home_and_is_remembered() {
 #[tokio::test]
 async fn a_room_leads_to_its_chat() {
     let world = World::new().await;
-    let chat = world.store().chats().new_chat(world.ada.workspace, "Taxes", None).await.unwrap().id;
+    let chat = world
+        .store()
+        .chats()
+        .new_chat(&Actor::person("test"), world.ada.workspace, "Taxes", None)
+        .await
+        .unwrap()
+        .id;
     let room = world.room_of(&world.ada, chat, "!taxes").await;
     let speaker = world.speaker(ADA, Heard::Direct("!taxes")).await;
     assert_eq!((speaker.chat, speaker.conversation), (chat, room));
@@ -37,7 +43,12 @@ async fn a_private_room_hears_its_owner_alone() {
     let world = World::new().await;
     world.room_of(&world.ada, C1, "!ada").await;
     let overlord = crate::account("matrix", "@root:example.org", "").unwrap();
-    world.control.people().link_identity(&world.root, &overlord, "root").await.unwrap();
+    world
+        .control
+        .people()
+        .link_identity(&Actor::person("root"), &world.root, &overlord)
+        .await
+        .unwrap();
     for other in [BOB, "@root:example.org", "@eve:example.org"] {
         let located = world.locate(other, Heard::Direct("!ada")).await;
         assert!(nowhere(&located), "{other}: {located:?}");
@@ -85,7 +96,12 @@ async fn a_room_that_is_disconnected_is_forgotten() {
     world.club_room("general", CLUB).await;
     world.role(&world.ada, "member").await;
     let before = world.speaker(ADA, Heard::Shared(CLUB)).await;
-    world.control.contexts().remove_context(world.club.workspace, "general", "root").await.unwrap();
+    world
+        .control
+        .contexts()
+        .remove_context(&Actor::person("root"), world.club.workspace, "general")
+        .await
+        .unwrap();
     let known = world.store().conversations().conversation(world.connector.id, CLUB).await.unwrap();
     assert_eq!(known, None);
     assert!(nowhere(&world.locate(ADA, Heard::Shared(CLUB)).await));
@@ -149,7 +165,7 @@ async fn what_is_said_to_the_agent_alone_stays_its_persons() {
     world
         .control
         .contexts()
-        .change_context(world.bob.workspace, "trap", trap, "bob")
+        .change_context(&Actor::person("bob"), world.bob.workspace, "trap", trap)
         .await
         .unwrap();
     at_home("!known").await;
@@ -193,7 +209,12 @@ async fn an_unlinked_account_is_a_stranger_in_its_own_room() {
     world.room_of(&world.ada, C1, "!ada").await;
     world.speaker(ADA, Heard::Direct("!ada")).await;
     let account = crate::account("matrix", ADA, "").unwrap();
-    world.control.people().unlink_identity(&world.ada, &account, "root").await.unwrap();
+    world
+        .control
+        .people()
+        .unlink_identity(&Actor::person("root"), &world.ada, &account)
+        .await
+        .unwrap();
     let located = world.locate(ADA, Heard::Direct("!ada")).await;
     assert!(matches!(located, Located::Stranger { .. }), "{located:?}");
 }
@@ -209,8 +230,18 @@ async fn an_account_that_changes_hands_leads_to_whose_it_is_now() {
     let topic = telegram.speaker(ADA_THERE, own).await.conversation;
     world.stored((hers.workspace, C1), &world.ada, "hi", Some(&hers)).await;
     let account = crate::account("telegram", ADA_THERE, "").unwrap();
-    world.control.people().unlink_identity(&world.ada, &account, "root").await.unwrap();
-    world.control.people().link_identity(&world.bob, &account, "root").await.unwrap();
+    world
+        .control
+        .people()
+        .unlink_identity(&Actor::person("root"), &world.ada, &account)
+        .await
+        .unwrap();
+    world
+        .control
+        .people()
+        .link_identity(&Actor::person("root"), &world.bob, &account)
+        .await
+        .unwrap();
     for heard in [Heard::Direct(ADA_THERE), own] {
         let his = telegram.speaker(ADA_THERE, heard).await;
         assert_eq!((his.user, his.workspace), (world.bob.id, world.bob.workspace));
@@ -288,7 +319,12 @@ mod threads {
         world.role(&world.ada, "member").await;
         let before = telegram.speaker(ADA_THERE, IN_GROUP).await;
         let club = world.club.workspace;
-        world.control.contexts().remove_context(club, "group", "root").await.unwrap();
+        world
+            .control
+            .contexts()
+            .remove_context(&Actor::person("root"), club, "group")
+            .await
+            .unwrap();
         let known =
             world.store().conversations().conversation(telegram.connector.id, TOPIC).await.unwrap();
         assert_eq!(known, None);
@@ -313,7 +349,12 @@ mod threads {
             ..Default::default()
         };
         let club = world.club.workspace;
-        world.control.contexts().change_context(club, "reading", change, "root").await.unwrap();
+        world
+            .control
+            .contexts()
+            .change_context(&Actor::person("root"), club, "reading", change)
+            .await
+            .unwrap();
         let topic = telegram.speaker(ADA_THERE, IN_GROUP).await;
         let context = world.store().chats().context_of_chat(club, topic.chat).await.unwrap();
         assert_eq!(context.as_deref(), Some("reading"));

@@ -8,6 +8,7 @@ use cloister_protocol::admin::{
 };
 pub use cloister_protocol::surface::{Manners, Measure, Recipient, SendError, Streaming};
 use cloister_protocol::{Answer, Ask};
+use cloister_store::Actor;
 use cloister_store::connectors::ConnectorId;
 use cloister_store::conversations::Conversation;
 use futures_util::future::BoxFuture;
@@ -89,15 +90,15 @@ pub trait SurfaceHost: Send + Sync + 'static {
     /// Logs in and connects. Nothing is kept of one that can't log in.
     fn add<'a>(
         &'a self,
+        actor: &'a Actor,
         new: AddConnector,
-        by: &'a str,
     ) -> BoxFuture<'a, Result<AddedConnector, ControlError>>;
     fn list(&self) -> BoxFuture<'_, Result<Vec<ConnectorView>, ControlError>>;
     /// Logs out and forgets the account; conversations on the server stay as they are.
     fn remove<'a>(
         &'a self,
+        actor: &'a Actor,
         account: &'a str,
-        by: &'a str,
     ) -> BoxFuture<'a, Result<(), ControlError>>;
     /// Compares what is known with what the server has, and mends what is known.
     fn reconcile<'a>(
@@ -106,10 +107,10 @@ pub trait SurfaceHost: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<ReconcileReport, ControlError>>;
     fn reset<'a>(
         &'a self,
+        actor: &'a Actor,
         account: &'a str,
         mode: ResetMode,
         dry_run: bool,
-        by: &'a str,
     ) -> BoxFuture<'a, Result<ResetReport, ControlError>>;
     /// Whether a delivery under this name and with this proof is read at all; else what is answered. Asked before
     /// anything of the body is, so it must cost next to nothing; the proof is compared in constant time.

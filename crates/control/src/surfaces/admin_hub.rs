@@ -13,6 +13,7 @@ use std::time::Duration;
 use cloister_policy::engine::{Assignment, PlatformCall, Request, Role, Scope};
 use cloister_policy::legible;
 use cloister_protocol::{ErrorCode, UserId, WorkspaceId};
+use cloister_store::Actor;
 use cloister_store::admin_hub::AdminHub;
 use cloister_store::connectors::ConnectorId;
 use cloister_store::conversations::{Conversation, ConversationKind};
@@ -86,10 +87,10 @@ impl AdminHubs {
             let fix = "`cloister context add` connects one; write it there";
             return Err(ControlError::with_fix(ErrorCode::BadRequest, message, fix));
         };
-        let name = self.control.store().users().user_by_id(by).await?.name;
+        let actor = self.control.acting(by).await?;
         match typed.trim().to_ascii_lowercase().as_str() {
-            "enable" => self.enable_hub(here, &context, name.as_str()).await,
-            "disable" => self.disable_hub(here, name.as_str()).await,
+            "enable" => self.enable_hub(&actor, here, &context).await,
+            "disable" => self.disable_hub(&actor, here).await,
             "" if self
                 .hub_of(here.connector)
                 .await?
@@ -108,11 +109,11 @@ impl AdminHubs {
 
     async fn enable_hub(
         &self,
+        actor: &Actor,
         here: &Conversation,
         context: &str,
-        by: &str,
     ) -> Result<String, ControlError> {
-        if !self.control.store().outbox().set_admin_hub(here.connector, Some(here), by).await? {
+        if !self.control.store().outbox().set_admin_hub(actor, here.connector, Some(here)).await? {
             return Ok("This is the admin hub already.".to_owned());
         }
         if let Some(hub) = self.hub_of(here.connector).await? {
@@ -127,13 +128,17 @@ impl AdminHubs {
         ))
     }
 
-    async fn disable_hub(&self, here: &Conversation, by: &str) -> Result<String, ControlError> {
+    async fn disable_hub(
+        &self,
+        actor: &Actor,
+        here: &Conversation,
+    ) -> Result<String, ControlError> {
         let is_this =
             self.hub_of(here.connector).await?.is_some_and(|hub| hub.conversation.id == here.id);
         if !is_this {
             return Ok("This is not the admin hub.".to_owned());
         }
-        self.control.store().outbox().set_admin_hub(here.connector, None, by).await?;
+        self.control.store().outbox().set_admin_hub(actor, here.connector, None).await?;
         Ok("This is no admin hub any more: nothing is told or shown here.".to_owned())
     }
 

@@ -17,7 +17,11 @@ impl World {
     /// The club's room, with root in it.
     async fn hub_room(&self) -> Conversation {
         let account = crate::account("matrix", ROOT, "").unwrap();
-        self.control.people().link_identity(&self.root, &account, "root").await.unwrap();
+        self.control
+            .people()
+            .link_identity(&Actor::person("root"), &self.root, &account)
+            .await
+            .unwrap();
         self.club_room("operators", CLUB).await;
         self.role(&self.root, "member").await;
         self.speaker(ROOT, Heard::Shared(CLUB)).await.conversation
@@ -108,7 +112,7 @@ async fn a_hub_is_made_by_who_may_manage_connectors_alone() {
         world.role(&world.ada, role).await;
     }
     let operator = "operator@platform".parse().unwrap();
-    world.control.people().give_role(&world.bob, &operator, quietly(&world.bob)).await.unwrap();
+    world.control.people().give_role(quietly(&world.bob), &world.bob, &operator).await.unwrap();
     for user in [world.ada.id, world.bob.id] {
         for typed in ["enable", "disable", ""] {
             let refused = world
@@ -188,7 +192,7 @@ async fn staff_are_told_once_and_then_mirrored() {
 
     // Who is staff no more is by themselves again.
     let held = format!("operator@workspace:{}", world.club.workspace).parse().unwrap();
-    world.control.people().take_role(&world.bob, &held, quietly(&world.bob)).await.unwrap();
+    world.control.people().take_role(quietly(&world.bob), &world.bob, &held).await.unwrap();
     world.exchange(&world.bob, &bob, "a private word", "yes").await;
     world.look().await;
     assert_eq!(world.shown_in(&hub).await.len(), 2);
@@ -202,9 +206,9 @@ async fn who_is_not_staff_is_never_mirrored() {
     world.role(&world.ada, "member").await;
     world.role(&world.ada, "viewer").await;
     let elsewhere = format!("admin@workspace:{}", world.bob.workspace).parse().unwrap();
-    world.control.people().give_role(&world.bob, &elsewhere, quietly(&world.bob)).await.unwrap();
+    world.control.people().give_role(quietly(&world.bob), &world.bob, &elsewhere).await.unwrap();
     let inner = format!("admin@context:{}/operators", world.club.workspace).parse().unwrap();
-    world.control.people().give_role(&world.bob, &inner, quietly(&world.bob)).await.unwrap();
+    world.control.people().give_role(quietly(&world.bob), &world.bob, &inner).await.unwrap();
     let hub = world.hub_made().await;
     let (ada, bob) = (world.alone(ADA).await, world.alone(BOB).await);
     let shared = world.speaker(ADA, Heard::Shared(CLUB)).await.conversation;
@@ -236,9 +240,8 @@ async fn secrets_codes_and_commands_are_not_shown() {
             name: name.parse().unwrap(),
             binding: binding.clone(),
             value: value.to_owned().into(),
-            by: "root".into(),
         };
-        world.control.secrets().set_secret(new).await.unwrap();
+        world.control.secrets().set_secret(&Actor::person("test"), new).await.unwrap();
     }
     world.exchange(&world.ada, &ada, "use sk-of-ada-1234 there", "I did").await;
     world.exchange(&world.ada, &ada, "what is it?", "it is syt_platform_token, I think").await;
@@ -380,13 +383,13 @@ async fn a_pairing_code_is_told_of_and_never_told() {
 async fn an_emergency_stop_is_told() {
     let world = World::new().await;
     let hub = world.hub_made().await;
-    world.control.stops().stop_all("root", "it smells").await.unwrap();
-    world.control.stops().stop_all("root", "it smells").await.unwrap();
+    world.control.stops().stop_all(&Actor::person("root"), "it smells").await.unwrap();
+    world.control.stops().stop_all(&Actor::person("root"), "it smells").await.unwrap();
     let told = world.shown_in(&hub).await;
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(told[0].contains("stopped by root") && told[0].contains("it smells"), "{told:?}");
-    world.control.stops().release_all("root").await.unwrap();
-    world.control.stops().release_all("root").await.unwrap();
+    world.control.stops().release_all(&Actor::person("root")).await.unwrap();
+    world.control.stops().release_all(&Actor::person("root")).await.unwrap();
     let told = world.shown_in(&hub).await;
     assert!(told.len() == 2 && told[1].contains("released by root"), "{told:?}");
 }
@@ -401,12 +404,12 @@ async fn a_hub_ends_with_its_context() {
     world
         .control
         .contexts()
-        .remove_context(world.club.workspace, "operators", "root")
+        .remove_context(&Actor::person("root"), world.club.workspace, "operators")
         .await
         .unwrap();
     world.exchange(&world.ada, &ada, "who listens?", "nobody").await;
     world.look().await;
-    world.control.stops().stop_all("root", "").await.unwrap();
+    world.control.stops().stop_all(&Actor::person("root"), "").await.unwrap();
     assert!(world.shown_in(&hub).await.is_empty());
     assert!(world.control.admin_hubs().open_hubs().await.unwrap().is_empty());
 }

@@ -1,4 +1,5 @@
 use cloister_protocol::{Answer, ApprovalId, ErrorCode};
+use cloister_store::Actor;
 use cloister_store::approvals::ApprovalState;
 use cloister_store::conversations::Conversation;
 
@@ -73,7 +74,12 @@ async fn a_reaction_answers_the_question_it_is_on() {
 async fn a_reaction_of_who_may_not_answer_changes_nothing() {
     let world = World::new().await;
     let overlord = crate::account("matrix", "@root:example.org", "").unwrap();
-    world.control.people().link_identity(&world.root, &overlord, "root").await.unwrap();
+    world
+        .control
+        .people()
+        .link_identity(&Actor::person("root"), &world.root, &overlord)
+        .await
+        .unwrap();
     let own = world.active(ADA, Heard::Direct("!dm")).await;
     let private = world.asked(world.ada.workspace, C1, world.ada.id, "outward").await;
     world.posted(&own, private).await;

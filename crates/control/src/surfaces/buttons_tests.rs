@@ -1,6 +1,7 @@
 //! X5: buttons, and everything that must not work with them.
 
 use cloister_protocol::ChatId;
+use cloister_store::Actor;
 use cloister_store::inbox::InboxItem;
 
 use super::*;
@@ -114,7 +115,12 @@ async fn nobody_presses_what_is_for_somebody_else() {
     let world = World::new().await;
     let telegram = Telegram::new(&world).await;
     let overlord = crate::account("telegram", "1", "").unwrap();
-    world.control.people().link_identity(&world.root, &overlord, "root").await.unwrap();
+    world
+        .control
+        .people()
+        .link_identity(&Actor::person("root"), &world.root, &overlord)
+        .await
+        .unwrap();
     let lobby = telegram.lobby().await;
     let approval = telegram.asked(&lobby).await;
     let answer = telegram.mint(&lobby, Press::Answer { approval, answer: Answer::Allow }).await;
@@ -246,7 +252,12 @@ async fn an_unlinked_account_presses_nothing() {
     let lobby = telegram.lobby().await;
     let token = telegram.mint(&lobby, command("/status")).await;
     let account = crate::account("telegram", ADA_THERE, "").unwrap();
-    world.control.people().unlink_identity(&world.ada, &account, "root").await.unwrap();
+    world
+        .control
+        .people()
+        .unlink_identity(&Actor::person("root"), &world.ada, &account)
+        .await
+        .unwrap();
     assert_eq!(code(telegram.press(ADA_THERE, ADA_THERE, &token).await), ErrorCode::Forbidden);
     assert_eq!(telegram.handed_over("/status").await, 0);
 }

@@ -2,6 +2,7 @@ use super::*;
 use crate::people::Heard;
 use crate::test_telegram::{ADA_THERE, BOB_THERE, GROUP, Telegram};
 use crate::test_world::{C1, World};
+use cloister_store::Actor;
 
 fn values(choices: &[Choice]) -> Vec<&str> {
     choices.iter().map(|choice| choice.value.as_str()).collect()
@@ -17,9 +18,25 @@ async fn people_choose_from_what_is_theirs() {
     let world = World::new().await;
     let telegram = Telegram::new(&world).await;
     let (ada, bob) = (&world.ada, &world.bob);
-    world.store().chats().new_chat(ada.workspace, "Taxes", None).await.unwrap();
-    let away = world.store().chats().new_chat(ada.workspace, "Old", None).await.unwrap().id;
-    world.control.chats().archive_chat(ada.workspace, away, true).await.unwrap();
+    world
+        .store()
+        .chats()
+        .new_chat(&Actor::person("test"), ada.workspace, "Taxes", None)
+        .await
+        .unwrap();
+    let away = world
+        .store()
+        .chats()
+        .new_chat(&Actor::person("test"), ada.workspace, "Old", None)
+        .await
+        .unwrap()
+        .id;
+    world
+        .control
+        .chats()
+        .archive_chat(&Actor::person("test"), ada.workspace, away, true)
+        .await
+        .unwrap();
     let hers = world.asked(ada.workspace, C1, ada.id, "middle").await;
     let his = world.asked(bob.workspace, C1, bob.id, "middle").await;
     let offered = async |by: &str, kind, typed: &str| {
@@ -51,7 +68,12 @@ async fn no_more_is_offered_than_a_surface_takes() {
     let telegram = Telegram::new(&world).await;
     for number in 0..40 {
         let title = format!("{number} {}", "long ".repeat(40));
-        world.store().chats().new_chat(world.ada.workspace, &title, None).await.unwrap();
+        world
+            .store()
+            .chats()
+            .new_chat(&Actor::person("test"), world.ada.workspace, &title, None)
+            .await
+            .unwrap();
     }
     let alone = alone(&telegram, ADA_THERE);
     let by = ("telegram", ADA_THERE);
@@ -69,7 +91,12 @@ async fn where_others_read_along_what_is_there_is_offered() {
     let telegram = Telegram::new(&world).await;
     let connector = telegram.connector.id;
     world.asked(world.ada.workspace, C1, world.ada.id, "middle").await;
-    world.store().chats().new_chat(world.ada.workspace, "Private", None).await.unwrap();
+    world
+        .store()
+        .chats()
+        .new_chat(&Actor::person("test"), world.ada.workspace, "Private", None)
+        .await
+        .unwrap();
     let offered = async |by: &str, conversation: &str, kind| {
         let there = TypedIn { connector, conversation, thread_of: None, private: false };
         world

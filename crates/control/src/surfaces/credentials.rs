@@ -2,6 +2,7 @@
 //! the platform; lists show its name, and nothing shows its value.
 
 use cloister_protocol::admin::Key;
+use cloister_store::Actor;
 use cloister_store::connectors::ConnectorId;
 use cloister_store::secrets::{NewSecret, SecretError};
 use cloister_vault::{Binding, Form, Owner, SecretName, SecretValue};
@@ -15,20 +16,19 @@ const NOWHERE: &str = "nowhere.invalid";
 /// Seals a connector's secret, in the place of what was there. It belongs to the server at `address`.
 pub(crate) async fn keep(
     control: &Control,
+    actor: &Actor,
     surface: &str,
     connector: ConnectorId,
     address: &str,
     value: SecretValue,
-    by: &str,
 ) -> Result<(), ControlError> {
     let new = NewSecret {
         owner: Owner::Platform,
         name: name(surface, connector)?,
         binding: binding(address)?,
         value,
-        by: by.to_owned(),
     };
-    control.secrets().set_secret(new).await?;
+    control.secrets().set_secret(actor, new).await?;
     Ok(())
 }
 
@@ -54,12 +54,12 @@ pub(crate) fn as_key(value: &SecretValue) -> Option<Key> {
 /// Forgets a connector's secret; that there is none is no error.
 pub(crate) async fn forget(
     control: &Control,
+    actor: &Actor,
     surface: &str,
     connector: ConnectorId,
-    by: &str,
 ) -> Result<(), ControlError> {
     let name = name(surface, connector)?;
-    match control.store().secrets().remove_secret(Owner::Platform, &name, by).await {
+    match control.store().secrets().remove_secret(actor, Owner::Platform, &name).await {
         Ok(()) | Err(SecretError::NoSecret { .. }) => Ok(()),
         Err(error) => Err(error.into()),
     }

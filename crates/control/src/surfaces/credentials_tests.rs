@@ -10,7 +10,9 @@ async fn what_a_connector_logs_in_with_is_sealed() {
     let (control, id) = (&world.control, world.connector.id);
     assert!(open(control, "telegram", id).await.unwrap().is_none());
     let address = "https://api.telegram.org";
-    keep(control, "telegram", id, address, TOKEN.to_owned().into(), "root").await.unwrap();
+    keep(control, &Actor::person("root"), "telegram", id, address, TOKEN.to_owned().into())
+        .await
+        .unwrap();
     let opened = open(control, "telegram", id).await.unwrap().unwrap();
     assert_eq!(opened.expose(), TOKEN.as_bytes());
     assert!(!format!("{opened:?}").contains("a-token"));
@@ -23,11 +25,13 @@ async fn what_a_connector_logs_in_with_is_sealed() {
     let entries = world.store().audit().audit_tail(100).await.unwrap();
     assert!(!format!("{entries:?}").contains("a-token"));
 
-    keep(control, "telegram", id, address, "other".to_owned().into(), "root").await.unwrap();
+    keep(control, &Actor::person("root"), "telegram", id, address, "other".to_owned().into())
+        .await
+        .unwrap();
     assert_eq!(open(control, "telegram", id).await.unwrap().unwrap().expose(), b"other");
-    forget(control, "telegram", id, "root").await.unwrap();
+    forget(control, &Actor::person("root"), "telegram", id).await.unwrap();
     assert!(open(control, "telegram", id).await.unwrap().is_none());
-    forget(control, "telegram", id, "root").await.unwrap();
+    forget(control, &Actor::person("root"), "telegram", id).await.unwrap();
 }
 
 #[test]

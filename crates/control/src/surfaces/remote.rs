@@ -11,6 +11,7 @@ use cloister_protocol::surface::{
     Posting as Said, Reconcile, Remove, Reset, SendError, Stop, StreamingBy, Typing, WebhookAnswer,
 };
 use cloister_protocol::{ErrorBody, ErrorCode};
+use cloister_store::Actor;
 use cloister_store::conversations::Conversation;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -247,11 +248,11 @@ impl SurfaceHost for RemoteHost {
 
     fn add<'a>(
         &'a self,
+        actor: &'a Actor,
         new: AddConnector,
-        by: &'a str,
     ) -> BoxFuture<'a, Result<AddedConnector, ControlError>> {
         async move {
-            let added = self.ordered(Add { new, by: by.to_owned() }, ERRAND_TIME).await?;
+            let added = self.ordered(Add { new, by: actor.to_string() }, ERRAND_TIME).await?;
             self.control.surfaces().first_look(added.connector.id).await;
             let view = self.view(&added.connector).await?;
             Ok(AddedConnector { view, recovery_key: added.recovery_key })
@@ -272,11 +273,11 @@ impl SurfaceHost for RemoteHost {
 
     fn remove<'a>(
         &'a self,
+        actor: &'a Actor,
         account: &'a str,
-        by: &'a str,
     ) -> BoxFuture<'a, Result<(), ControlError>> {
         async move {
-            let (account, by) = (account.to_owned(), by.to_owned());
+            let (account, by) = (account.to_owned(), actor.to_string());
             self.ordered(Remove { account, by }, ERRAND_TIME).await?;
             self.program.run_for_its_accounts().await
         }
@@ -296,12 +297,12 @@ impl SurfaceHost for RemoteHost {
 
     fn reset<'a>(
         &'a self,
+        actor: &'a Actor,
         account: &'a str,
         mode: ResetMode,
         dry_run: bool,
-        by: &'a str,
     ) -> BoxFuture<'a, Result<ResetReport, ControlError>> {
-        let (account, by) = (account.to_owned(), by.to_owned());
+        let (account, by) = (account.to_owned(), actor.to_string());
         self.ordered(Reset { account, mode, dry_run, by }, ERRAND_TIME).boxed()
     }
 

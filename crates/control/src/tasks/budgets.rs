@@ -6,6 +6,7 @@
 use cloister_policy::Class;
 use cloister_policy::gate::{Reading, visible};
 use cloister_protocol::{Answer, ChatId, TaskId, UserName, WorkspaceId};
+use cloister_store::Actor;
 use cloister_store::approvals::{Approval, ApprovalKind, ApprovalState, NewApproval};
 use cloister_store::raises::Raise;
 use cloister_store::tasks::Task;
@@ -193,6 +194,7 @@ impl Tasks {
     /// Sets a user's budgets, in nano-dollars; what is not given stays.
     pub async fn set_budget(
         &self,
+        actor: &Actor,
         name: &UserName,
         daily: Option<i64>,
         per_task: Option<i64>,
@@ -200,7 +202,7 @@ impl Tasks {
         let mut limits = self.control.store().users().user(name).await?.limits;
         limits.daily_budget = daily.unwrap_or(limits.daily_budget);
         limits.task_budget = per_task.unwrap_or(limits.task_budget);
-        Ok(self.control.store().users().set_limits(name, limits).await?)
+        Ok(self.control.store().users().set_limits(actor, name, limits).await?)
     }
 }
 

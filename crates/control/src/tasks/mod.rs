@@ -14,6 +14,7 @@ use std::sync::Arc;
 use cloister_protocol::{
     AgentFrame, ChatId, ErrorCode, TaskId, TaskState, Update, WorkspaceId, with_causes,
 };
+use cloister_store::Actor;
 use cloister_store::audit::Entry;
 use cloister_store::tasks::{Ending, NewTask, Task};
 use tokio_util::sync::CancellationToken;
@@ -109,13 +110,13 @@ impl Tasks {
     /// Cancels an open task with its sub-tasks. Answers with those that were open.
     pub async fn cancel_task(
         &self,
+        actor: &Actor,
         reached: &ReachedTask,
-        by: &str,
     ) -> Result<Vec<TaskId>, ControlError> {
         let (id, workspace) = (reached.task().id, reached.task().workspace);
         let open = self.control.store().tasks().open_tasks(workspace).await?;
         let meant = |task: &&Task| task.id == id || descends_from(task, id, &open);
-        let cancelled = self.cancel_each(open.iter().filter(meant), by).await?;
+        let cancelled = self.cancel_each(actor, open.iter().filter(meant)).await?;
         if cancelled.is_empty() {
             let message = format!("there is no open task {id} here");
             return Err(ControlError::refused(ErrorCode::NotFound, message));
@@ -126,25 +127,25 @@ impl Tasks {
     /// Cancels every open task of a chat, or of the whole workspace. Answers with those that were open.
     pub async fn cancel_tasks(
         &self,
+        actor: &Actor,
         workspace: WorkspaceId,
         chat: Option<ChatId>,
-        by: &str,
     ) -> Result<Vec<TaskId>, ControlError> {
         let open = self.control.store().tasks().open_tasks(workspace).await?;
         let meant = |task: &&Task| chat.is_none_or(|chat| task.chat == chat);
-        self.cancel_each(open.iter().filter(meant), by).await
+        self.cancel_each(actor, open.iter().filter(meant)).await
     }
 
     async fn cancel_each(
         &self,
+        actor: &Actor,
         tasks: impl Iterator<Item = &Task> + Send,
-        by: &str,
     ) -> Result<Vec<TaskId>, ControlError> {
         let mut cancelled = Vec::new();
         for task in tasks {
             let ending = Ending {
                 state: TaskState::Cancelled,
-                result: format!("cancelled by {by}"),
+                result: format!("cancelled by {}", actor.shown()),
                 not_shown: Vec::new(),
                 known_to_person: true,
             };
@@ -159,9 +160,9 @@ impl Tasks {
     /// end is told in the same chat.
     pub async fn retry_task(
         &self,
+        actor: &Actor,
         reached: ReachedTask,
         key: &str,
-        by: &str,
     ) -> Result<Task, ControlError> {
         let old = reached.into_task();
         let id = old.id;
@@ -195,7 +196,7 @@ impl Tasks {
             secrets: old.secrets,
             marks: self.control.store().approvals().task_content(id).await?.marks,
         };
-        let entry = Entry::new(by, "task.retry", id).of_workspace(old.workspace);
+        let entry = Entry::new(actor, "task.retry", id).of_workspace(old.workspace);
         self.control.store().audit().record(entry).await?;
         self.control.cells().new_task(again, &format!("retry {id}"), key).await
     }

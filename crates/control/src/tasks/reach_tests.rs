@@ -1,4 +1,5 @@
 use cloister_protocol::ErrorCode;
+use cloister_store::Actor;
 use cloister_store::tasks::NewTask;
 use cloister_store::users::User;
 
@@ -34,7 +35,13 @@ async fn a_cancel_acts_in_its_own_chat_alone() {
     let world = World::new().await;
     world.role(&world.bob, "member").await;
     let club = world.club.workspace;
-    let other = world.store().chats().new_chat(club, "other", None).await.unwrap().id;
+    let other = world
+        .store()
+        .chats()
+        .new_chat(&Actor::person("test"), club, "other", None)
+        .await
+        .unwrap()
+        .id;
     let (here, there) = ((club, C1), (club, other));
     let bob = &world.bob;
     let theirs = queued(&world, there, bob).await;
@@ -47,7 +54,10 @@ async fn a_cancel_acts_in_its_own_chat_alone() {
         assert_eq!(refused.body().message, format!("there is no task {id}"), "the same words");
     }
     let reached = reach(own).await.unwrap();
-    assert_eq!(world.control.tasks().cancel_task(&reached, "bob").await.unwrap(), [own]);
+    assert_eq!(
+        world.control.tasks().cancel_task(&Actor::person("bob"), &reached).await.unwrap(),
+        [own]
+    );
     let state = world.store().tasks().task(theirs).await.unwrap().state;
     assert_eq!(state, cloister_protocol::TaskState::Queued);
 

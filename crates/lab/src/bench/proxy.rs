@@ -1,6 +1,7 @@
 //! The broker's share: a request through the proxy of a door, and a model call through it, each beside
 //! the same request made directly.
 
+use cloister_store::Actor;
 use cloister_store::OverBudget;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -192,9 +193,12 @@ impl Yard {
         let layout = cloister::create_layout(root)?;
         let store = Store::open(&layout.database()).await?;
         let name = "owner".parse().map_err(cloister_control::ControlError::from)?;
-        let user = store.users().add_user(&name, UserOptions::default().limits()).await?;
+        let user = store
+            .users()
+            .add_user(&Actor::Operator, &name, UserOptions::default().limits())
+            .await?;
         let rule = format!("http://{ORIGIN}:{}", origin.port());
-        store.egress().allow_egress(user.id, &rule, "bench").await?;
+        store.egress().allow_egress(&Actor::person("bench"), user.id, &rule).await?;
         let row = ModelRow {
             name: "bench".to_owned(),
             base_url: model.base_url(Manner::Instant),
@@ -204,8 +208,8 @@ impl Yard {
             completion_price: 0,
             max_output_tokens: 1_000,
         };
-        store.models().add_model(&row).await?;
-        store.models().set_chain(Level::Coordinator, &[row.name]).await?;
+        store.models().add_model(&Actor::person("test"), &row).await?;
+        store.models().set_chain(&Actor::person("test"), Level::Coordinator, &[row.name]).await?;
         let options = cloister_broker::Options::new(layout.keys());
         let keys = cloister::unlock(&store, &layout).await?;
         let doors = DoorServer::with_network(options, store, keys, Arc::new(Nearby))

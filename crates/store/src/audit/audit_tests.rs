@@ -32,7 +32,7 @@ impl World {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
         let name: UserName = "ada".parse().unwrap();
-        let ada = store.users().add_user(&name, limits()).await.unwrap().id;
+        let ada = store.users().add_user(&Actor::Operator, &name, limits()).await.unwrap().id;
         let (sealer, repairs) =
             Sealer::open(store.clone(), &dir.path().join("audit"), SMALL).await.unwrap();
         assert_eq!(repairs, []);
@@ -50,9 +50,10 @@ impl World {
 
     async fn act(&self, entries: u32) {
         for i in 0..entries {
-            let entry = Entry::new("u1", "test.do", format!("thing {i}")).with(CANARY);
+            let entry =
+                Entry::new(&Actor::person("u1"), "test.do", format!("thing {i}")).with(CANARY);
             self.store.audit().record(entry.of(self.ada)).await.unwrap();
-            self.store.audit().record(Entry::new("operator", "test.run", i)).await.unwrap();
+            self.store.audit().record(Entry::new(&Actor::Operator, "test.run", i)).await.unwrap();
         }
     }
 
@@ -148,11 +149,11 @@ async fn without_its_entry_an_effect_does_not_happen() {
         )
         .await;
     let name: UserName = "bob".parse().unwrap();
-    world.store.users().add_user(&name, limits()).await.unwrap_err();
+    world.store.users().add_user(&Actor::Operator, &name, limits()).await.unwrap_err();
     world.act(1).await;
     assert!(world.store.users().user(&name).await.is_err(), "the user was not added");
     world.tamper("DROP TRIGGER full").await;
-    world.store.users().add_user(&name, limits()).await.unwrap();
+    world.store.users().add_user(&Actor::Operator, &name, limits()).await.unwrap();
     assert!(world.verify().await.is_whole());
 }
 
@@ -400,7 +401,8 @@ async fn rewrite_everything(world: &World) {
             .unwrap();
         for record in records.into_iter().filter(|r| chain == Owner::Platform || r.seq != 6) {
             let (names, detail) = (record.names.unwrap(), record.detail.unwrap());
-            let entry = Entry::new(names.actor, "test.do", names.subject).with(detail.text);
+            let entry =
+                Entry::new(&Actor::person(names.actor), "test.do", names.subject).with(detail.text);
             world.forge(record.at, entry.in_chain(chain)).await;
         }
         std::fs::remove_dir_all(world.audit_dir().join(chain.to_string())).unwrap();
@@ -477,7 +479,7 @@ async fn a_clock_that_differs_from_the_witness_is_found() {
 #[tokio::test]
 async fn a_new_signing_key_follows_the_old_one() {
     let mut world = World::sealed(3).await;
-    world.sealer.rotate_key("operator").await.unwrap();
+    world.sealer.rotate_key(&Actor::Operator).await.unwrap();
     world.act(1).await;
     let checkpoint = world.sealer.checkpoint().await.unwrap().unwrap();
     let (world, _) = world.reopen().await;
@@ -507,13 +509,8 @@ fn is_anywhere(dir: &Path, needle: &str) -> Vec<PathBuf> {
 async fn a_person_is_erased_and_the_chain_stays_whole() {
     let mut world = World::sealed(10).await;
     assert!(!is_anywhere(world.dir.path(), CANARY).is_empty());
-    let erasure = Erasure {
-        user: world.ada,
-        names: vec!["ada".into()],
-        by: "operator".into(),
-        why: "asked for".into(),
-    };
-    let erased = world.sealer.erase(&erasure).await.unwrap();
+    let erasure = Erasure { user: world.ada, names: vec!["ada".into()], why: "asked for".into() };
+    let erased = world.sealer.erase(&Actor::person("test"), &erasure).await.unwrap();
     assert_eq!(erased, 10 + 1, "their own entries, and the one that added them");
     assert_eq!(is_anywhere(world.dir.path(), CANARY), Vec::<PathBuf>::new());
     assert_eq!(is_anywhere(world.dir.path(), "thing 3"), Vec::<PathBuf>::new());
@@ -538,12 +535,11 @@ async fn a_redaction_cut_short_is_finished_at_the_next_start() {
         chain: world.chain(),
         entries: "2-3,7".parse().unwrap(),
         extent: Extent::Detail,
-        by: "operator".into(),
         why: "policy".into(),
     };
     let path = segment::path(&world.audit_dir(), world.chain(), 1);
     let before = std::fs::read(&path).unwrap();
-    assert_eq!(world.sealer.redact(&redaction).await.unwrap(), 3);
+    assert_eq!(world.sealer.redact(&Actor::person("test"), &redaction).await.unwrap(), 3);
     let after = std::fs::read(&path).unwrap();
     assert_ne!(before, after);
     // Killed after the database, before the segment.
@@ -561,15 +557,23 @@ async fn a_redaction_cut_short_is_finished_at_the_next_start() {
     let names = world.store.audit().audit_of(world.chain(), Some(4), 2).await.unwrap();
     assert_eq!((names[0].actor.as_str(), names[0].detail.as_str()), ("u1", ""));
     let nothing = Redaction { entries: "900".parse().unwrap(), ..redaction };
-    assert!(matches!(world.sealer.redact(&nothing).await, Err(AuditError::NoSuchEntries { .. })));
+    assert!(matches!(
+        world.sealer.redact(&Actor::person("test"), &nothing).await,
+        Err(AuditError::NoSuchEntries { .. })
+    ));
 }
 
 #[tokio::test]
 async fn an_export_proves_itself_and_says_nothing_of_others() {
     let mut world = World::sealed(10).await;
     let bob: UserName = "bob".parse().unwrap();
-    let bob = world.store.users().add_user(&bob, limits()).await.unwrap().id;
-    world.store.audit().record(Entry::new("u2", "test.do", "other").of(bob)).await.unwrap();
+    let bob = world.store.users().add_user(&Actor::Operator, &bob, limits()).await.unwrap().id;
+    world
+        .store
+        .audit()
+        .record(Entry::new(&Actor::person("u2"), "test.do", "other").of(bob))
+        .await
+        .unwrap();
     world.act(1).await;
     world.sealer.checkpoint().await.unwrap();
     let mut out = Vec::new();
@@ -618,7 +622,7 @@ async fn a_rewritten_tail_that_no_checkpoint_has_differs_from_its_segment() {
         .await
         .unwrap();
     for record in records {
-        let entry = Entry::new("u1", "test.forged", record.seq).of(world.ada);
+        let entry = Entry::new(&Actor::person("u1"), "test.forged", record.seq).of(world.ada);
         world.forge(record.at, entry).await;
     }
     raw.close().await.unwrap();
@@ -641,7 +645,7 @@ async fn a_million_entries() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
     let name: UserName = "ada".parse().unwrap();
-    let ada = store.users().add_user(&name, limits()).await.unwrap().id;
+    let ada = store.users().add_user(&Actor::Operator, &name, limits()).await.unwrap().id;
     let detail = "GET https://api.example.org/v1/things?page=17 (allowed by rule api.example.org)";
     let began = Instant::now();
     for thousand in 0..ENTRIES / 1000 {
@@ -657,7 +661,11 @@ async fn a_million_entries() {
     println!("append inside a transaction: {each:?} per entry, {spent} ms of processor for all");
     let began = Instant::now();
     for i in 0..1000 {
-        store.audit().record(Entry::new("u1", "test.do", i).with(detail).of(ada)).await.unwrap();
+        store
+            .audit()
+            .record(Entry::new(&Actor::person("u1"), "test.do", i).with(detail).of(ada))
+            .await
+            .unwrap();
     }
     println!("append with a transaction of its own: {:?} per entry", began.elapsed() / 1000);
 

@@ -2,6 +2,7 @@ use cloister_protocol::UserId;
 use proptest::prelude::*;
 
 use super::*;
+use crate::actor::Actor;
 use crate::audit::Entry;
 use crate::audit::record::Salt;
 
@@ -9,7 +10,7 @@ const CHAIN: Owner = Owner::Platform;
 const MINUTE: i64 = 60_000;
 
 fn entry(seq: u64, detail: &str) -> Entry {
-    Entry::new("operator", "test.do", seq).with(detail)
+    Entry::new(&Actor::Operator, "test.do", seq).with(detail)
 }
 
 /// A chain of entries a second apart.

@@ -26,8 +26,8 @@ impl World {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
         let name: UserName = "ada".parse().unwrap();
-        let ada = store.users().add_user(&name, LIMITS).await.unwrap();
-        store.chats().ensure_first_chat(ada.workspace).await.unwrap();
+        let ada = store.users().add_user(&Actor::Operator, &name, LIMITS).await.unwrap();
+        store.chats().ensure_first_chat(&Actor::person("test"), ada.workspace).await.unwrap();
         Self { dir, store, ada }
     }
 
@@ -135,9 +135,8 @@ async fn without_an_entry_there_is_no_effect() {
         name: name.parse().unwrap(),
         binding: binding.clone(),
         value: "value".to_owned().into(),
-        by: "u1".to_owned(),
     };
-    store.secrets().set_secret(&keys, secret("kept")).await.unwrap();
+    store.secrets().set_secret(&Actor::person("test"), &keys, secret("kept")).await.unwrap();
     world.close_the_book().await;
     let before = world.everything().await;
     let (user, workspace) = (world.ada.id, world.ada.workspace);
@@ -147,21 +146,47 @@ async fn without_an_entry_there_is_no_effect() {
     assert!(world.take("second").await.is_err(), "a message");
     assert!(world.answer("t-m1").await.is_err(), "an answer");
     assert!(world.delegate().await.is_err(), "a task");
-    assert!(store.chats().rename_chat(workspace, C1, "new").await.is_err(), "a chat's title");
-    assert!(store.chats().archive_chat(workspace, C1, true).await.is_err(), "a chat put away");
-    assert!(store.egress().allow_egress(user, "example.org", "u1").await.is_err(), "a rule");
     assert!(
-        store.users().add_token(TokenKind::Session, "h", user, i64::MAX).await.is_err(),
+        store.chats().rename_chat(&Actor::person("test"), workspace, C1, "new").await.is_err(),
+        "a chat's title"
+    );
+    assert!(
+        store.chats().archive_chat(&Actor::person("test"), workspace, C1, true).await.is_err(),
+        "a chat put away"
+    );
+    assert!(
+        store.egress().allow_egress(&Actor::person("u1"), user, "example.org").await.is_err(),
+        "a rule"
+    );
+    assert!(
+        store
+            .users()
+            .add_token(&Actor::person("test"), TokenKind::Session, "h", user, i64::MAX)
+            .await
+            .is_err(),
         "a session"
     );
-    assert!(store.secrets().set_secret(&keys, secret("other")).await.is_err(), "a secret");
     assert!(
-        store.secrets().remove_secret(Owner::User(user), &kept, "u1").await.is_err(),
+        store.secrets().set_secret(&Actor::person("test"), &keys, secret("other")).await.is_err(),
+        "a secret"
+    );
+    assert!(
+        store
+            .secrets()
+            .remove_secret(&Actor::person("u1"), Owner::User(user), &kept)
+            .await
+            .is_err(),
         "a removal"
     );
-    assert!(store.users().set_limits(&world.ada.name, LIMITS).await.is_err(), "limits");
-    assert!(store.users().add_user(&name, LIMITS).await.is_err(), "a user");
-    assert!(store.platform().erase_records(user, "u1").await.is_err(), "an erasure");
+    assert!(
+        store.users().set_limits(&Actor::person("test"), &world.ada.name, LIMITS).await.is_err(),
+        "limits"
+    );
+    assert!(store.users().add_user(&Actor::Operator, &name, LIMITS).await.is_err(), "a user");
+    assert!(
+        store.platform().erase_records(&Actor::person("u1"), user).await.is_err(),
+        "an erasure"
+    );
 
     assert_eq!(world.everything().await, before);
     assert_eq!(
@@ -188,7 +213,7 @@ async fn a_full_disk_loses_nothing_that_was_acknowledged() {
     let mut acknowledged = 0;
     let refused = loop {
         let long = format!("{acknowledged} {}", "x".repeat(2000));
-        let entry = Entry::new("u1", "test.do", &long).of(world.ada.id);
+        let entry = Entry::new(&Actor::person("u1"), "test.do", &long).of(world.ada.id);
         match world.store.audit().record(entry).await {
             Ok(()) => acknowledged += 1,
             Err(error) => break error,

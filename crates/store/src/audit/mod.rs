@@ -36,6 +36,7 @@ pub use seal::{Repair, SealOptions, Sealer};
 pub use show::{AuditRow, Ties};
 pub use verify::{Verification, verify_files};
 
+use crate::actor::Actor;
 use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried, corrupt, not_found};
 use record::{Record, Salt, Tip};
@@ -60,10 +61,14 @@ pub struct Entry {
 
 impl Entry {
     /// An entry of the platform's chain, unless it is said to be `of` a user.
-    pub fn new(actor: impl ToString, action: &'static str, subject: impl ToString) -> Self {
+    pub fn new(actor: &Actor, action: &'static str, subject: impl ToString) -> Self {
+        Self::named(actor.to_string(), action, subject)
+    }
+
+    fn named(actor: String, action: &'static str, subject: impl ToString) -> Self {
         Self {
             place: WhichChain::Of(Owner::Platform),
-            actor: actor.to_string(),
+            actor,
             action,
             subject: subject.to_string(),
             detail: String::new(),
@@ -91,7 +96,7 @@ impl Entry {
 
     /// What a cell did, in the chain of its user.
     pub fn of_cell(workspace: WorkspaceId, action: &'static str, subject: impl ToString) -> Self {
-        Self::new(format!("cell {workspace}"), action, subject).of_workspace(workspace)
+        Self::new(&Actor::cell(workspace), action, subject).of_workspace(workspace)
     }
 }
 
@@ -184,7 +189,7 @@ pub(crate) async fn adopt_unchained(store: &Store) -> Result<(), StoreError> {
     .tried("read the audit entries from before")?;
     for (at, actor, action, subject, detail) in old {
         let detail = format!("{action} {detail}");
-        record(&mut tx, at, Entry::new(actor, "audit.before", subject).with(detail)).await?;
+        record(&mut tx, at, Entry::named(actor, "audit.before", subject).with(detail)).await?;
     }
     sqlx::query("DELETE FROM audit_unchained")
         .execute(&mut *tx)

@@ -9,6 +9,7 @@ use super::ranges::Ranges;
 use super::record::{Extent, Record};
 use super::seal::{Plan, Sealer, owner};
 use super::{Entry, append, segment, tip_of};
+use crate::actor::Actor;
 use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt};
 
@@ -24,8 +25,6 @@ pub struct Redaction {
     pub chain: Owner,
     pub entries: Ranges,
     pub extent: Extent,
-    /// An id, not a name: it stays.
-    pub by: String,
     pub why: String,
 }
 
@@ -35,19 +34,23 @@ pub struct Erasure {
     pub user: cloister_protocol::UserId,
     /// What else the person is called as an actor or a subject in the platform's chain.
     pub names: Vec<String>,
-    pub by: String,
     pub why: String,
 }
 
 impl Sealer {
     /// Takes content out of the database and of every segment. The entry that says so is recorded in the same
-    /// transaction; entries that say what was redacted are never redacted themselves.
-    pub async fn redact(&mut self, redaction: &Redaction) -> Result<u64, AuditError> {
+    /// transaction; entries that say what was redacted are never redacted themselves, so whoever acts is to be
+    /// named by an id.
+    pub async fn redact(
+        &mut self,
+        actor: &Actor,
+        redaction: &Redaction,
+    ) -> Result<u64, AuditError> {
         let now = self.store.clock.now_ms();
         let mut tx = self.store.begin().await?;
         // What is taken out is overwritten, not only forgotten.
         pragma(&mut tx, "PRAGMA secure_delete = ON").await?;
-        let done = redact_rows(&mut tx, redaction, now).await?;
+        let done = redact_rows(&mut tx, actor, redaction, now).await?;
         tx.commit().await.tried("redact audit entries")?;
         self.finish_redactions().await?;
         self.forget_old_pages().await?;
@@ -55,7 +58,7 @@ impl Sealer {
     }
 
     /// Erases all content of a person: their own chain, and what names them in the platform's.
-    pub async fn erase(&mut self, erasure: &Erasure) -> Result<u64, AuditError> {
+    pub async fn erase(&mut self, actor: &Actor, erasure: &Erasure) -> Result<u64, AuditError> {
         let own = Owner::User(erasure.user);
         let last = tip_of(self.store.reader(), own).await?.seq;
         let mut names = erasure.names.clone();
@@ -74,9 +77,9 @@ impl Sealer {
         let mut erased = 0;
         for (chain, entries) in [(own, Ranges::one(1, last)), (Owner::Platform, platform)] {
             for entries in entries.chunks(MOST_RANGES) {
-                let (by, why) = (erasure.by.clone(), erasure.why.clone());
+                let why = erasure.why.clone();
                 let extent = Extent::All;
-                erased += self.redact(&Redaction { chain, entries, extent, by, why }).await?;
+                erased += self.redact(actor, &Redaction { chain, entries, extent, why }).await?;
             }
         }
         Ok(erased)
@@ -85,8 +88,8 @@ impl Sealer {
     /// Redacts the detail of entries recorded before a time, up to a number of them; returns how many.
     pub async fn redact_older(
         &mut self,
+        actor: &Actor,
         before: i64,
-        by: &str,
         why: &str,
     ) -> Result<u64, AuditError> {
         let found: Vec<(String, i64)> = sqlx::query_as(
@@ -105,9 +108,9 @@ impl Sealer {
         let mut redacted = 0;
         for (chain, entries) in chains {
             for entries in entries.chunks(MOST_RANGES) {
-                let (by, why) = (by.to_owned(), why.to_owned());
+                let why = why.to_owned();
                 let extent = Extent::Detail;
-                redacted += self.redact(&Redaction { chain, entries, extent, by, why }).await?;
+                redacted += self.redact(actor, &Redaction { chain, entries, extent, why }).await?;
             }
         }
         Ok(redacted)
@@ -160,8 +163,13 @@ async fn pragma(tx: &mut Tx, text: &'static str) -> Result<(), StoreError> {
     sqlx::query(text).execute(tx).await.tried("overwrite what is deleted").map(|_done| ())
 }
 
-async fn redact_rows(tx: &mut Tx, redaction: &Redaction, now: i64) -> Result<u64, AuditError> {
-    let Redaction { chain, entries, extent, by, why } = redaction;
+async fn redact_rows(
+    tx: &mut Tx,
+    actor: &Actor,
+    redaction: &Redaction,
+    now: i64,
+) -> Result<u64, AuditError> {
+    let Redaction { chain, entries, extent, why } = redaction;
     let set = match extent {
         Extent::Detail => "detail = NULL, detail_salt = NULL",
         Extent::All => {
@@ -187,7 +195,7 @@ async fn redact_rows(tx: &mut Tx, redaction: &Redaction, now: i64) -> Result<u64
         let ranges = entries.to_string();
         return Err(AuditError::NoSuchEntries { chain: *chain, ranges });
     }
-    let entry = Entry::new(by, extent.action(), entries).with(why).in_chain(*chain);
+    let entry = Entry::new(actor, extent.action(), entries).with(why).in_chain(*chain);
     append(tx, now, entry).await?;
     sqlx::query("INSERT INTO audit_redactions (chain, extent, ranges) VALUES (?, ?, ?)")
         .bind(chain.to_string())

@@ -12,6 +12,7 @@ use super::checkpoint::{self, Checkpoint, CheckpointLine, Head, Statement};
 use super::error::{AuditError, blocking, file};
 use super::witness::{Delivery, Witness};
 use super::{Entry, rows, segment};
+use crate::actor::Actor;
 use crate::audit::AuditLog;
 use crate::db::Store;
 use crate::error::{StoreError, Tried, corrupt};
@@ -98,7 +99,7 @@ impl Sealer {
         }
         sealer.finish_redactions().await?;
         for repair in &repairs {
-            let entry = Entry::new("platform", "audit.repair", "audit").with(&repair.what);
+            let entry = Entry::new(&Actor::PLATFORM, "audit.repair", "audit").with(&repair.what);
             sealer.store.audit().record(entry).await?;
         }
         Ok((sealer, repairs))
@@ -230,7 +231,7 @@ impl Sealer {
             if blocking(read).await?.is_none() {
                 self.write_segment(plan).await?;
                 let what = format!("wrote segment {} of chain {} again", plan.number, plan.chain);
-                let entry = Entry::new("platform", "audit.repair", "audit").with(&what);
+                let entry = Entry::new(&Actor::PLATFORM, "audit.repair", "audit").with(&what);
                 self.store.audit().record(entry).await?;
                 repairs.push(Repair { what });
             }
@@ -301,9 +302,9 @@ impl Sealer {
     }
 
     /// Takes a new signing key, which the present one vouches for.
-    pub async fn rotate_key(&mut self, by: &str) -> Result<PublicKey, AuditError> {
+    pub async fn rotate_key(&mut self, actor: &Actor) -> Result<PublicKey, AuditError> {
         let key = self.signer.rotate(self.store.clock.now_ms())?;
-        let entry = Entry::new(by, "audit.key", key.id());
+        let entry = Entry::new(actor, "audit.key", key.id());
         self.store.audit().record(entry).await?;
         Ok(key)
     }

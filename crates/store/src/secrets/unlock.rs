@@ -11,6 +11,7 @@ use cloister_vault::{
 };
 
 use super::SecretError;
+use crate::actor::Actor;
 use crate::audit;
 use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt};
@@ -106,16 +107,16 @@ impl Secrets {
     /// Replaces the master key file; `rotate_master_to` with a key made here.
     pub async fn rotate_master_file(
         &self,
+        actor: &Actor,
         keys: &Keyring,
         path: &Path,
-        by: &str,
     ) -> Result<RotationDone, SecretError> {
         let beside = incoming_path(path);
         let key = match load_if_there(Some(&MasterSource::File(beside.clone())))? {
             Some(key) => key,
             None => MasterKey::create(&beside)?,
         };
-        let done = self.rotate_master_to(keys, key, by).await?;
+        let done = self.rotate_master_to(actor, keys, key).await?;
         settle_files(path, &done.to)?;
         keys.drop_others();
         Ok(done)
@@ -125,9 +126,9 @@ impl Secrets {
     /// set all the while.
     pub async fn rotate_master_to(
         &self,
+        actor: &Actor,
         keys: &Keyring,
         to: MasterKey,
-        by: &str,
     ) -> Result<RotationDone, SecretError> {
         let (from, to_id) = (keys.current(), to.id().clone());
         if from == to_id {
@@ -143,7 +144,7 @@ impl Secrets {
                 break;
             }
         }
-        data_keys += self.take_over(keys, &from, &to_id, by).await?;
+        data_keys += self.take_over(actor, keys, &from, &to_id).await?;
         Ok(RotationDone { from, to: to_id, data_keys })
     }
 
@@ -167,16 +168,16 @@ impl Secrets {
     /// meanwhile; returns how many those were.
     async fn take_over(
         &self,
+        actor: &Actor,
         keys: &Keyring,
         from: &MasterId,
         to: &MasterId,
-        by: &str,
     ) -> Result<u64, SecretError> {
         let mut tx = self.store.begin().await?;
         let resealed = reseal(&mut tx, keys, to, i64::MAX).await?;
         set_state(&mut tx, from, "retired").await?;
         set_state(&mut tx, to, "current").await?;
-        let entry = audit::Entry::new(by, "secret.master", to).with(format!("replaces {from}"));
+        let entry = audit::Entry::new(actor, "secret.master", to).with(format!("replaces {from}"));
         audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         // Whoever makes a data key from here on waits for this transaction, and then finds the new key.
         keys.promote(to)?;

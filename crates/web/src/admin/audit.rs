@@ -1,6 +1,7 @@
 //! The audit trail: read, proven, taken along. No call removes an entry.
 
 use axum::extract::State as Extract;
+use cloister_control::Actor;
 use cloister_policy::engine::{PlatformCall, Request, WorkspaceCall};
 use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::{
@@ -195,10 +196,10 @@ async fn redact(
         return Err(Failure::new(ErrorCode::BadRequest, "a redaction says why it is made"));
     }
     let chain = chain(&admin, &whose).await?;
-    let (control, by) = (&admin.control, asker.user().to_string());
+    let (control, by) = (&admin.control, Actor::person(asker.user()));
     let entries = control
         .audit()
-        .redact_audit(chain, &asked.entries, asked.names, &by, asked.why.trim())
+        .redact_audit(&by, chain, &asked.entries, asked.names, asked.why.trim())
         .await?;
     json(AuditRedacted { entries })
 }

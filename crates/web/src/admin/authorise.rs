@@ -10,7 +10,7 @@ use axum::extract::{FromRequestParts, RawPathParams, Request as HttpRequest, Sta
 use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use cloister_control::Giver;
+use cloister_control::{Actor, Giver};
 use cloister_policy::engine::{
     Assignment, Outcome, Person, Place, PlatformCall, PolicyId, Request, Role, Scope, Verdict,
     WorkspaceCall,
@@ -22,7 +22,7 @@ use cloister_store::users::{AccountKind, User};
 
 use super::Admin;
 use super::route::{About, Call};
-use crate::caller::Caller;
+use crate::caller::{Caller, acting};
 use crate::reply::Failure;
 
 /// Whoever runs the machine acts as the first user.
@@ -122,12 +122,17 @@ impl Guard {
                 let overlord = Assignment { role: Role::Overlord, scope: Scope::Platform };
                 let person =
                     Person { user: UserId::from_number(FIRST_USER), roles: vec![overlord] };
-                let name = "operator".to_owned();
-                return Ok(Asker { admin, call, person, name, local: true });
+                return Ok(Asker { admin, call, person, actor: Actor::Operator });
             }
             Some(Caller::User(user)) => user,
             None => {
-                audit_refusal(&admin, &call, (None, "nobody"), "nobody is known to ask").await;
+                audit_refusal(
+                    &admin,
+                    &call,
+                    (None, &Actor::person("nobody")),
+                    "nobody is known to ask",
+                )
+                .await;
                 let nobody = Failure::new(ErrorCode::Unauthorized, "nobody is known to ask");
                 return Err(nobody.refusal());
             }
@@ -135,12 +140,12 @@ impl Guard {
         match admin.control.store().users().user_by_id(user).await {
             Ok(known) if known.kind == AccountKind::Person => {
                 let person = admin.control.people().person(user).await?;
-                let name = known.name.to_string();
-                Ok(Asker { admin, call, person, name, local: false })
+                let actor = acting(&known.name, &person);
+                Ok(Asker { admin, call, person, actor })
             }
             Ok(_) | Err(StoreError::NotFound { .. }) => {
                 let why = "this person is not known any more";
-                audit_refusal(&admin, &call, (None, "nobody"), why).await;
+                audit_refusal(&admin, &call, (None, &Actor::person("nobody")), why).await;
                 Err(Failure::new(ErrorCode::Unauthorized, why).refusal())
             }
             Err(error) => Err(error.into()),
@@ -232,9 +237,7 @@ pub(crate) struct Asker {
     admin: Admin,
     call: Arc<Call>,
     person: Person,
-    name: String,
-    /// Whoever runs the machine, on its own socket.
-    local: bool,
+    actor: Actor,
 }
 
 impl Asker {
@@ -246,24 +249,19 @@ impl Asker {
         &self.person
     }
 
-    /// How audit entries call them: a user's name, or `operator` for whoever runs the machine.
-    pub(crate) fn name(&self) -> &str {
-        &self.name
+    /// Them, as who does what the call asks for.
+    pub(crate) fn actor(&self) -> &Actor {
+        &self.actor
     }
 
     /// Whether it is whoever runs the machine, on its own socket.
     pub(crate) fn is_local(&self) -> bool {
-        self.local
-    }
-
-    /// How people are told of them.
-    pub(crate) fn shown(&self) -> &str {
-        if self.local { "the operator" } else { &self.name }
+        self.actor == Actor::Operator
     }
 
     /// As who gives and takes roles.
     pub(crate) fn giver(&self) -> Giver<'_> {
-        Giver { user: self.user(), name: self.name(), shown: self.shown() }
+        Giver { user: self.user(), actor: self.actor() }
     }
 
     /// Whether the policies allow this, without a word about it: for lists that show what one may see.
@@ -368,7 +366,7 @@ impl Asker {
     }
 
     async fn refused(&self, why: &str) {
-        audit_refusal(&self.admin, &self.call, (Some(self.person.user), &self.name), why).await;
+        audit_refusal(&self.admin, &self.call, (Some(self.person.user), &self.actor), why).await;
     }
 }
 
@@ -377,14 +375,14 @@ fn said_by(policies: &[PolicyId]) -> String {
 }
 
 /// Every refusal leaves an entry, until one caller makes a flood of them.
-async fn audit_refusal(admin: &Admin, call: &Call, by: (Option<UserId>, &str), why: &str) {
-    let (user, name) = by;
+async fn audit_refusal(admin: &Admin, call: &Call, by: (Option<UserId>, &Actor), why: &str) {
+    let (user, actor) = by;
     let Some(left_out) = admin.refusals.note(user) else { return };
     let mut detail: String = format!("{}: {why}", call.about.action()).chars().take(500).collect();
     if left_out > 0 {
         detail.push_str(&format!("; {left_out} more before it were not recorded"));
     }
-    let entry = Entry::new(name, "admin.refused", format!("{} {}", call.method, call.path));
+    let entry = Entry::new(actor, "admin.refused", format!("{} {}", call.method, call.path));
     if let Err(error) = admin.control.store().audit().record(entry.with(detail)).await {
         tracing::error!(error = with_causes(&error), "a refusal could not be recorded");
     }

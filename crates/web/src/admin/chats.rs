@@ -8,6 +8,7 @@ use cloister_store::chats::Chat;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::authorise::Asker;
 use super::route::{About, Route};
 use super::{Admin, time};
 use crate::reply::{Answer, Body, Failure, Path, Query, json};
@@ -34,22 +35,27 @@ fn view(chat: Chat) -> ChatView {
     }
 }
 
-async fn list(Extract(admin): Extract<Admin>, Path(name): Path<String>) -> Answer<Vec<ChatView>> {
+async fn list(
+    Extract(admin): Extract<Admin>,
+    asker: Asker,
+    Path(name): Path<String>,
+) -> Answer<Vec<ChatView>> {
     let user = super::user(&admin, &name).await?;
-    admin.control.store().chats().ensure_first_chat(user.workspace).await?;
+    admin.control.store().chats().ensure_first_chat(asker.actor(), user.workspace).await?;
     let chats = admin.control.store().chats().of(user.workspace).await?;
     json(chats.into_iter().map(view).collect())
 }
 
 async fn add(
     Extract(admin): Extract<Admin>,
+    asker: Asker,
     Path(name): Path<String>,
     Body(change): Body<ChatChange>,
 ) -> Answer<ChatView> {
     let user = super::user(&admin, &name).await?;
-    admin.control.store().chats().ensure_first_chat(user.workspace).await?;
+    admin.control.store().chats().ensure_first_chat(asker.actor(), user.workspace).await?;
     let title = change.title.as_deref().map(checked_title).transpose()?.unwrap_or_default();
-    json(view(admin.control.chats().new_chat(user.workspace, &title, None).await?))
+    json(view(admin.control.chats().new_chat(asker.actor(), user.workspace, &title, None).await?))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -83,6 +89,7 @@ async fn show(
 
 async fn change(
     Extract(admin): Extract<Admin>,
+    asker: Asker,
     Path((name, chat)): Path<(String, String)>,
     Body(change): Body<ChatChange>,
 ) -> Answer<ChatView> {
@@ -91,10 +98,13 @@ async fn change(
     let control = &admin.control;
     let mut chat = control.store().chats().chat(user.workspace, id).await?;
     if let Some(title) = change.title.as_deref() {
-        chat = control.chats().rename_chat(user.workspace, id, &checked_title(title)?).await?;
+        chat = control
+            .chats()
+            .rename_chat(asker.actor(), user.workspace, id, &checked_title(title)?)
+            .await?;
     }
     if let Some(archived) = change.archived {
-        chat = control.chats().archive_chat(user.workspace, id, archived).await?;
+        chat = control.chats().archive_chat(asker.actor(), user.workspace, id, archived).await?;
     }
     if change.clear {
         control.inbox().clear_chat_now(user.workspace, id).await?;

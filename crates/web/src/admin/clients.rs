@@ -38,7 +38,7 @@ async fn invite(
     Body(new): Body<NewClientInvitation>,
 ) -> Answer<ClientInvitation> {
     let user = super::user(&admin, new.user.as_str()).await?;
-    json(admin.remote.invite(&user, asker.name()).await?)
+    json(admin.remote.invite(asker.actor(), &user).await?)
 }
 
 async fn list(Extract(admin): Extract<Admin>) -> Answer<Vec<ClientView>> {
@@ -50,7 +50,7 @@ async fn end(
     asker: Asker,
     Path(client): Path<String>,
 ) -> Answer<ClientView> {
-    let revoked = admin.remote.revoke(client.parse()?, asker.name()).await?;
+    let revoked = admin.remote.revoke(asker.actor(), client.parse()?).await?;
     // Its sessions are over, and so is what was opened with them elsewhere.
     admin.control.people().access_changed();
     json(revoked)
@@ -79,11 +79,11 @@ async fn show(Extract(admin): Extract<Admin>) -> Answer<CaView> {
 }
 
 async fn rotate(Extract(admin): Extract<Admin>, asker: Asker) -> Answer<CaView> {
-    json(admin.remote.rotate(asker.name()).await?)
+    json(admin.remote.rotate(asker.actor()).await?)
 }
 
 async fn rollback(Extract(admin): Extract<Admin>, asker: Asker) -> Answer<CaView> {
-    json(admin.remote.rollback(asker.name()).await?)
+    json(admin.remote.rollback(asker.actor()).await?)
 }
 
 async fn finish(
@@ -91,5 +91,5 @@ async fn finish(
     asker: Asker,
     Body(asked): Body<FinishRotation>,
 ) -> Answer<CaView> {
-    json(admin.remote.finish(asker.name(), asked.force).await?)
+    json(admin.remote.finish(asker.actor(), asked.force).await?)
 }

@@ -1,6 +1,7 @@
 //! The history of the configuration: of the platform, and of each workspace.
 
 use axum::extract::State as Extract;
+use cloister_control::Actor;
 use cloister_control::{ConfigScope, RolledBack, Version};
 use cloister_policy::engine::{PlatformCall, WorkspaceCall};
 use cloister_protocol::ErrorCode;
@@ -61,12 +62,12 @@ async fn differing(admin: &Admin, scope: ConfigScope, query: &ConfigQuery) -> An
 
 async fn put_back(
     admin: &Admin,
+    actor: &Actor,
     scope: ConfigScope,
     asked: &ConfigRollback,
-    by: &str,
 ) -> Answer<ConfigRolledBack> {
     let path = asked.path.as_deref();
-    let done = admin.control.config().config_rollback(scope, path, &asked.version, by).await?;
+    let done = admin.control.config().config_rollback(actor, scope, path, &asked.version).await?;
     let RolledBack { version, paths } = done;
     let at_start = paths.iter().any(|path| path == "cloister.toml");
     let note = at_start.then(|| "cloister.toml takes effect at the next start".to_owned());
@@ -92,7 +93,7 @@ async fn rollback(
     asker: Asker,
     Body(asked): Body<ConfigRollback>,
 ) -> Answer<ConfigRolledBack> {
-    put_back(&admin, ConfigScope::Platform, &asked, asker.name()).await
+    put_back(&admin, asker.actor(), ConfigScope::Platform, &asked).await
 }
 
 async fn scope_of(admin: &Admin, name: &str) -> Result<ConfigScope, Failure> {
@@ -121,5 +122,5 @@ async fn rollback_of(
     Path(name): Path<String>,
     Body(asked): Body<ConfigRollback>,
 ) -> Answer<ConfigRolledBack> {
-    put_back(&admin, scope_of(&admin, &name).await?, &asked, asker.name()).await
+    put_back(&admin, asker.actor(), scope_of(&admin, &name).await?, &asked).await
 }

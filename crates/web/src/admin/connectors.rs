@@ -66,7 +66,7 @@ async fn add(
     if let Some(owner) = &new.owner {
         known_person(&admin, owner).await?;
     }
-    json(host.add(new, asker.name()).await?)
+    json(host.add(asker.actor(), new).await?)
 }
 
 /// Whom a bot is to serve alone must be somebody.
@@ -90,7 +90,7 @@ async fn remove(
     Path(Which { surface, account }): Path<Which>,
 ) -> Answer<Vec<ConnectorView>> {
     let host = host(&admin, &surface)?;
-    host.remove(&account, asker.name()).await?;
+    host.remove(asker.actor(), &account).await?;
     json(host.list().await?)
 }
 
@@ -110,10 +110,10 @@ async fn reset(
     let host = host(&admin, &surface)?;
     if !dry_run {
         // Before it is done: what is left of a reset that was killed half way has a reason on record.
-        let entry = Entry::new(asker.name(), "connector.reset", format!("{surface} {account}"));
+        let entry = Entry::new(asker.actor(), "connector.reset", format!("{surface} {account}"));
         admin.control.store().audit().record(entry.with(mode.as_str())).await?;
     }
-    json(host.reset(&account, mode, dry_run, asker.name()).await?)
+    json(host.reset(asker.actor(), &account, mode, dry_run).await?)
 }
 
 #[cfg(test)]

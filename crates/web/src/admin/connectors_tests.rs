@@ -3,6 +3,7 @@ use std::sync::{Arc, Mutex};
 use axum::Extension;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
+use cloister_control::Actor;
 use cloister_control::ControlError;
 use cloister_control::ports::{SurfaceHost, SurfaceHosts};
 use cloister_protocol::ErrorCode;
@@ -53,8 +54,8 @@ impl SurfaceHost for Noted {
 
     fn add<'a>(
         &'a self,
+        actor: &'a Actor,
         new: AddConnector,
-        by: &'a str,
     ) -> BoxFuture<'a, Result<AddedConnector, ControlError>> {
         Box::pin(async move {
             let Credential::Password(password) = &new.credential else { panic!("{new:?}") };
@@ -62,7 +63,7 @@ impl SurfaceHost for Noted {
                 let message = format!("{} does not take the password", new.address);
                 return Err(ControlError::refused(ErrorCode::BadRequest, message));
             }
-            self.note(format!("add {} by {by}", new.account));
+            self.note(format!("add {} by {actor}", new.account));
             let recovery_key = Some(Key::new("EsTc"));
             Ok(AddedConnector { view: view(&new.account), recovery_key })
         })
@@ -74,11 +75,11 @@ impl SurfaceHost for Noted {
 
     fn remove<'a>(
         &'a self,
+        actor: &'a Actor,
         account: &'a str,
-        by: &'a str,
     ) -> BoxFuture<'a, Result<(), ControlError>> {
         Box::pin(async move {
-            self.note(format!("remove {account} by {by}"));
+            self.note(format!("remove {account} by {actor}"));
             Ok(())
         })
     }
@@ -95,13 +96,13 @@ impl SurfaceHost for Noted {
 
     fn reset<'a>(
         &'a self,
+        actor: &'a Actor,
         account: &'a str,
         mode: ResetMode,
         dry_run: bool,
-        by: &'a str,
     ) -> BoxFuture<'a, Result<ResetReport, ControlError>> {
         Box::pin(async move {
-            self.note(format!("reset {account} {} {dry_run} by {by}", mode.as_str()));
+            self.note(format!("reset {account} {} {dry_run} by {actor}", mode.as_str()));
             Ok(ResetReport { dry_run, ..ResetReport::default() })
         })
     }
@@ -146,7 +147,12 @@ async fn a_connector_is_added_by_who_rules_and_by_nobody_else() {
     let (world, noted) = world().await;
     world.add("root").await;
     let (ada, bob) = (world.add("ada").await.user, world.add("bob").await.user);
-    world.store().users().give_role(bob.id, ("operator", "platform"), "test", &[]).await.unwrap();
+    world
+        .store()
+        .users()
+        .give_role(&Actor::person("test"), bob.id, ("operator", "platform"), &[])
+        .await
+        .unwrap();
     let (member, operator) = (Caller::User(ada.id), Caller::User(bob.id));
     let one = "matrix/connectors/@bot:example.org";
     let reset = json!({ "mode": "server-leave-forget" });
@@ -226,7 +232,7 @@ async fn an_owner_who_is_not_there_is_named() {
     let (world, noted) = world().await;
     world.add("root").await;
     let club = "book-club".parse().unwrap();
-    world.control().people().add_community(&club, "root").await.unwrap();
+    world.control().people().add_community(&Actor::person("root"), &club).await.unwrap();
     for owner in ["nobody", "book-club", "no such name!"] {
         let mut new = bot("right");
         new["owner"] = json!(owner);

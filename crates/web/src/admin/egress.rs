@@ -49,10 +49,10 @@ async fn change(
     let user = super::user(&admin, &name).await?;
     decide(&admin, &asker, &user, &change).await?;
     for rule in &change.allow {
-        admin.control.egress().allow_egress(user.id, rule, asker.name()).await?;
+        admin.control.egress().allow_egress(asker.actor(), user.id, rule).await?;
     }
     for rule in &change.forbid {
-        if !admin.control.egress().forbid_egress(user.id, rule, asker.name()).await? {
+        if !admin.control.egress().forbid_egress(asker.actor(), user.id, rule).await? {
             let message = format!("{rule} is not on the allowlist of {}", user.name);
             return Err(Failure::new(cloister_protocol::ErrorCode::NotFound, message)
                 .fix("`cloister egress list` shows what is"));

@@ -50,9 +50,9 @@ async fn revoke(
 ) -> Answer<HashMap<&'static str, u32>> {
     let user = super::user(&admin, &name).await?;
     let id = number(&grant)?;
-    asker.noted(admin.control.gates().revoke_grant(user.workspace, id, asker.user()).await).await?;
+    asker.noted(admin.control.gates().revoke_grant(asker.user(), user.workspace, id).await).await?;
     let what = format!("took back what you had allowed for good (G{id})");
-    admin.control.people().tell_of_loss(&user, &linker(&asker, &user), &what).await?;
+    admin.control.people().tell_of_loss(&linker(&asker, &user), &user, &what).await?;
     json(HashMap::from([("revoked", id)]))
 }
 

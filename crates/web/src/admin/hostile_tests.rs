@@ -4,6 +4,7 @@
 use axum::Extension;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
+use cloister_control::Actor;
 use cloister_protocol::{Answer, ApprovalId, ChatId, Level};
 use cloister_store::tokens::TokenKind;
 use cloister_store::users::User;
@@ -28,9 +29,21 @@ impl Scene {
         let (ada, mallory) = (world.add("ada").await.user, world.add("mallory").await.user);
         let oscar = world.add("oscar").await.user;
         let store = world.store();
-        store.users().add_token(TokenKind::Session, "ada's", ada.id, i64::MAX).await.unwrap();
-        store.users().give_role(mallory.id, ("admin", "platform"), "test", &[]).await.unwrap();
-        store.users().give_role(oscar.id, ("operator", "platform"), "test", &[]).await.unwrap();
+        store
+            .users()
+            .add_token(&Actor::person("test"), TokenKind::Session, "ada's", ada.id, i64::MAX)
+            .await
+            .unwrap();
+        store
+            .users()
+            .give_role(&Actor::person("test"), mallory.id, ("admin", "platform"), &[])
+            .await
+            .unwrap();
+        store
+            .users()
+            .give_role(&Actor::person("test"), oscar.id, ("operator", "platform"), &[])
+            .await
+            .unwrap();
         Self { world, ada, mallory, oscar }
     }
 

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use axum::Extension;
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode};
+use cloister_control::Actor;
 use cloister_policy::engine::Role;
 use cloister_protocol::admin::NewUser;
 use futures_util::future::join_all;
@@ -81,14 +82,22 @@ impl Scene {
         let mut scope = None;
         match who {
             Who::Own(role) => {
-                store.users().take_role(user, ("member", &own), "test", &[]).await.unwrap();
+                store
+                    .users()
+                    .take_role(&Actor::person("test"), user, ("member", &own), &[])
+                    .await
+                    .unwrap();
                 scope = role.map(|role| (role, own.as_str()));
             }
             Who::Other(role) => scope = role.map(|role| (role, "platform")),
             Who::Nobody | Who::Local => {}
         }
         if let Some((role, scope)) = scope {
-            store.users().give_role(user, (role.as_str(), scope), "test", &[]).await.unwrap();
+            store
+                .users()
+                .give_role(&Actor::person("test"), user, (role.as_str(), scope), &[])
+                .await
+                .unwrap();
         }
         let (caller, target) = match who {
             Who::Nobody => (None, bob),

@@ -51,7 +51,8 @@ async fn add(
     Body(new): Body<NewModel>,
 ) -> Answer<ModelView> {
     let before = admin.control.people().readers().await?;
-    let connected = admin.control.models().connect_model(&*admin.upstream, new).await?;
+    let connected =
+        admin.control.models().connect_model(asker.actor(), &*admin.upstream, new).await?;
     admin.control.people().tell_of_readers(asker.user(), &before).await?;
     json(admin.control.models().model_view(connected.model).await?)
 }
@@ -69,8 +70,8 @@ async fn remove(
     Path(name): Path<String>,
 ) -> Answer<Removed> {
     let before = admin.control.people().readers().await?;
-    admin.control.store().models().remove_model(&name).await?;
-    admin.control.models().forget_key(&name).await?;
+    admin.control.store().models().remove_model(asker.actor(), &name).await?;
+    admin.control.models().forget_key(asker.actor(), &name).await?;
     admin.control.people().tell_of_readers(asker.user(), &before).await?;
     json(Removed { removed: name })
 }
@@ -108,7 +109,7 @@ async fn use_chain(
         Failure::new(ErrorCode::BadRequest, error.to_string())
     })?;
     let before = admin.control.people().readers().await?;
-    admin.control.store().models().set_chain(level, &chain.models).await?;
+    admin.control.store().models().set_chain(asker.actor(), level, &chain.models).await?;
     admin.control.people().tell_of_readers(asker.user(), &before).await?;
     json(ChainView { level, models: chain.models })
 }

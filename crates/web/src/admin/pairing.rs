@@ -26,7 +26,7 @@ async fn show(
     asker: Asker,
     Body(PairingCode { code }): Body<PairingCode>,
 ) -> Answer<PairingView> {
-    let pairing = admin.control.people().pairing(&code, (asker.user(), asker.name())).await?;
+    let pairing = admin.control.people().pairing(asker.giver(), &code).await?;
     json(PairingView {
         surface: pairing.account.surface,
         id: pairing.account.external_id,
@@ -51,10 +51,10 @@ async fn link(
         }
     };
     let linked = admin.control.people().answer_pairing(
+        linker(&asker, &user),
         &answer.code,
         &user,
         role.as_ref(),
-        linker(&asker, &user),
     );
     let asked = match linked.await? {
         Linking::Linked(_) => None,
@@ -67,5 +67,5 @@ async fn link(
 pub(super) fn linker<'a>(asker: &'a Asker, user: &User) -> Linker<'a> {
     let rules = Request::platform(asker.person(), PlatformCall::LinkIdentity);
     let sure = asker.user() == user.id || asker.may(&rules);
-    Linker { user: asker.user(), name: asker.shown(), sure }
+    Linker { user: asker.user(), actor: asker.actor(), sure }
 }

@@ -1,6 +1,7 @@
 //! People: their invitations, and who their agent is.
 
 use axum::extract::State as Extract;
+use cloister_control::Actor;
 use cloister_control::{Control, Linker};
 use cloister_policy::engine::{PlatformCall, Request, WorkspaceCall};
 use cloister_protocol::admin::{Identity, IdentityChange, Invitation, NewUser};
@@ -38,7 +39,7 @@ async fn write_identity(
 ) -> Answer<Identity> {
     let user = super::user(&admin, &name).await?;
     let written =
-        admin.control.config().write_identity(user.workspace, &change, asker.name()).await?;
+        admin.control.config().write_identity(asker.actor(), user.workspace, &change).await?;
     admin.control.store().users().close_start(user.id).await?;
     json(written)
 }
@@ -55,9 +56,9 @@ async fn invite(
         asker.require(&Request::workspace(asker.person(), call, &place)).await?;
     }
     let limits = super::users::limits_of(&admin.control, &new)?;
-    let invited = invitation(&admin.control, &admin.url, &new.name, limits).await?;
+    let invited = invitation(&admin.control, asker.actor(), &admin.url, &new.name, limits).await?;
     if !asker.is_local() {
-        tell_of_link(&admin.control, &invited, (asker.user(), asker.shown())).await?;
+        tell_of_link(&admin.control, &invited, (asker.user(), asker.actor())).await?;
     }
     json(invited)
 }
@@ -66,19 +67,20 @@ async fn invite(
 pub(crate) async fn tell_of_link(
     control: &Control,
     invited: &Invitation,
-    (user, name): (UserId, &str),
+    (user, actor): (UserId, &Actor),
 ) -> Result<(), Failure> {
     let known = control.store().users().user(&invited.user).await?;
     if control.store().users().is_newcomer(known.id).await? {
         return Ok(());
     }
-    let by = Linker { user, name, sure: true };
-    Ok(control.people().tell_of_identity(&known, &by, MADE_A_LINK).await?)
+    let by = Linker { user, actor, sure: true };
+    Ok(control.people().tell_of_identity(&by, &known, MADE_A_LINK).await?)
 }
 
 /// A link for a person, who is added with these limits if they are new.
 pub(crate) async fn invitation(
     control: &Control,
+    actor: &Actor,
     url: &str,
     name: &UserName,
     limits: cloister_store::users::UserLimits,
@@ -86,11 +88,13 @@ pub(crate) async fn invitation(
     let store = control.store();
     let (user, new) = match store.users().user(name).await {
         Ok(user) => (user, false),
-        Err(StoreError::NotFound { .. }) => (store.users().add_user(name, limits).await?, true),
+        Err(StoreError::NotFound { .. }) => {
+            (store.users().add_user(actor, name, limits).await?, true)
+        }
         Err(error) => return Err(error.into()),
     };
-    store.chats().ensure_first_chat(user.workspace).await?;
-    let (token, expires) = auth::new_login_token(control, &user).await?;
+    store.chats().ensure_first_chat(actor, user.workspace).await?;
+    let (token, expires) = auth::new_login_token(control, actor, &user).await?;
     Ok(Invitation {
         user: user.name,
         new,

@@ -3,6 +3,7 @@
 use axum::extract::State as Extract;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use cloister_control::Actor;
 use cloister_policy::engine::WorkspaceCall;
 use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::{
@@ -87,7 +88,7 @@ async fn erase(
         let message = "the name in `confirm` is not that of the user: nothing was erased";
         return Err(Failure::new(ErrorCode::BadRequest, message));
     }
-    let by = asker.user().to_string();
+    let by = Actor::person(asker.user());
     let why = if asked.why.is_empty() { "asked for" } else { asked.why.as_str() };
-    json(admin.control.personal_data().erase_person(&user, &by, why).await?)
+    json(admin.control.personal_data().erase_person(&by, &user, why).await?)
 }

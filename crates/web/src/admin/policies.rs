@@ -58,12 +58,12 @@ async fn apply(
 ) -> Answer<PolicyChecked> {
     let why = given.why.as_deref();
     let applied =
-        admin.control.config().apply_policies(Some(given.files), asker.name(), why).await?;
+        admin.control.config().apply_policies(asker.actor(), Some(given.files), why).await?;
     json(checked(applied))
 }
 
 async fn reload(Extract(admin): Extract<Admin>, asker: Asker) -> Answer<PolicyChecked> {
-    json(checked(admin.control.config().apply_policies(None, asker.name(), None).await?))
+    json(checked(admin.control.config().apply_policies(asker.actor(), None, None).await?))
 }
 
 /// The files that were given, or those of the policy directory.

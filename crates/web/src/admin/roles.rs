@@ -158,7 +158,7 @@ async fn give(
     let user = super::user(&admin, &name).await?;
     let assignment = assignment(&admin, &user, &change).await?;
     require_assign(&admin, &asker, &user, &assignment).await?;
-    admin.control.people().give_role(&user, &assignment, asker.giver()).await?;
+    admin.control.people().give_role(asker.giver(), &user, &assignment).await?;
     json(changed_view(&admin, &asker, &user).await?)
 }
 
@@ -171,7 +171,7 @@ async fn take(
     let user = super::user(&admin, &name).await?;
     let assignment = assignment(&admin, &user, &change).await?;
     require_assign(&admin, &asker, &user, &assignment).await?;
-    admin.control.people().take_role(&user, &assignment, asker.giver()).await?;
+    admin.control.people().take_role(asker.giver(), &user, &assignment).await?;
     json(changed_view(&admin, &asker, &user).await?)
 }
 
@@ -216,9 +216,9 @@ async fn link(
     let display_name = named.display_name.as_deref().unwrap_or_default();
     let account = account(&named.surface, &named.id, display_name)?;
     let newcomer = admin.control.store().users().is_newcomer(user.id).await?;
-    admin.control.people().link_identity(&user, &account, asker.name()).await?;
+    admin.control.people().link_identity(asker.actor(), &user, &account).await?;
     if !newcomer {
-        admin.control.people().tell_of_link(&user, &linker(&asker, &user), &account).await?;
+        admin.control.people().tell_of_link(&linker(&asker, &user), &user, &account).await?;
     }
     json(person_view(&admin, &user).await?)
 }
@@ -232,8 +232,8 @@ async fn unlink(
     let user = super::user(&admin, &name).await?;
     require_not_above(&admin, &asker, &user, Counted::ButAsGuest).await?;
     let account = account(&named.surface, &named.id, "")?;
-    admin.control.people().unlink_identity(&user, &account, asker.name()).await?;
+    admin.control.people().unlink_identity(asker.actor(), &user, &account).await?;
     let what = format!("unlinked your account {} on {}", account.external_id, account.surface);
-    admin.control.people().tell_of_identity(&user, &linker(&asker, &user), &what).await?;
+    admin.control.people().tell_of_identity(&linker(&asker, &user), &user, &what).await?;
     json(person_view(&admin, &user).await?)
 }

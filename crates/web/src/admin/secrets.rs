@@ -112,9 +112,8 @@ async fn set(
         name: secret,
         binding: binding(new.binding)?,
         value: value(&new.value),
-        by: asker.name().to_owned(),
     };
-    json(view(admin.control.secrets().set_secret(new).await?))
+    json(view(admin.control.secrets().set_secret(asker.actor(), new).await?))
 }
 
 fn value(given: &cloister_protocol::admin::Key) -> SecretValue {
@@ -131,7 +130,7 @@ async fn bind(
     let bound = admin
         .control
         .secrets()
-        .rebind_secret((owner, &secret), binding(said)?, asker.name())
+        .rebind_secret(asker.actor(), (owner, &secret), binding(said)?)
         .await?;
     json(view(bound))
 }
@@ -145,7 +144,7 @@ async fn rotate(
     let owner = owner(&admin, user.as_deref()).await?;
     let (new, grace) = (value(&rotation.value), rotation.grace_s);
     let rotated =
-        admin.control.secrets().rotate_secret((owner, &secret), new, grace, asker.name()).await?;
+        admin.control.secrets().rotate_secret(asker.actor(), (owner, &secret), new, grace).await?;
     json(view(rotated))
 }
 
@@ -155,18 +154,18 @@ async fn remove(
     Path(Which { user, secret }): Path<Which>,
 ) -> Answer<Vec<SecretView>> {
     let owner = owner(&admin, user.as_deref()).await?;
-    admin.control.secrets().remove_secret((owner, &secret), asker.name()).await?;
+    admin.control.secrets().remove_secret(asker.actor(), (owner, &secret)).await?;
     if let Some(name) = &user {
         let user = super::user(&admin, name).await?;
         let what = format!("removed your secret {secret}");
-        admin.control.people().tell_of_loss(&user, &linker(&asker, &user), &what).await?;
+        admin.control.people().tell_of_loss(&linker(&asker, &user), &user, &what).await?;
     }
     let secrets = admin.control.secrets().list(owner).await?;
     json(secrets.into_iter().map(view).collect())
 }
 
 async fn rotate_master(Extract(admin): Extract<Admin>, asker: Asker) -> Answer<MasterRotated> {
-    let (done, next) = admin.control.secrets().rotate_master(asker.name()).await?;
+    let (done, next) = admin.control.secrets().rotate_master(asker.actor()).await?;
     json(MasterRotated {
         from: done.from.to_string(),
         to: done.to.to_string(),

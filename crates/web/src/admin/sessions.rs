@@ -51,7 +51,7 @@ async fn new_session(
     Body(asked): Body<NewSession>,
 ) -> Answer<Session> {
     let user = stand_in(&admin, &asker, asked.user.as_ref()).await?;
-    let session = operator_session(&admin.control, asked).await?;
+    let session = operator_session(&admin.control, asker.actor(), asked).await?;
     ends_with(&admin, client, &session.token).await?;
     tell(&admin, &asker, &user, "opened a session as you").await?;
     json(session)
@@ -63,7 +63,7 @@ async fn tell(admin: &Admin, asker: &Asker, user: &User, what: &str) -> Result<(
     if asker.is_local() || admin.control.store().users().is_newcomer(user.id).await? {
         return Ok(());
     }
-    Ok(admin.control.people().tell_of_identity(user, &linker(asker, user), what).await?)
+    Ok(admin.control.people().tell_of_identity(&linker(asker, user), user, what).await?)
 }
 
 /// What a machine opened from elsewhere ends when that machine is revoked.
@@ -91,7 +91,7 @@ async fn login(
     Body(asked): Body<NewSession>,
 ) -> Answer<LoginUrl> {
     let user = stand_in(&admin, &asker, asked.user.as_ref()).await?;
-    let (token, _) = crate::auth::new_login_token(&admin.control, &user).await?;
+    let (token, _) = crate::auth::new_login_token(&admin.control, asker.actor(), &user).await?;
     ends_with(&admin, client, &token).await?;
     tell(&admin, &asker, &user, MADE_A_LINK).await?;
     json(LoginUrl { login_url: format!("{}/login?token={token}", admin.url) })
@@ -109,8 +109,8 @@ async fn end(
     Path(name): Path<String>,
 ) -> Answer<Ended> {
     let user = super::user(&admin, &name).await?;
-    let ended = admin.control.people().end_sessions(user.id, asker.name()).await?;
+    let ended = admin.control.people().end_sessions(asker.actor(), user.id).await?;
     let what = "ended all your sessions in browsers and terminals";
-    admin.control.people().tell_of_identity(&user, &linker(&asker, &user), what).await?;
+    admin.control.people().tell_of_identity(&linker(&asker, &user), &user, what).await?;
     json(Ended { ended })
 }

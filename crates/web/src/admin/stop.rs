@@ -38,12 +38,12 @@ async fn stop(
     asker: Asker,
     Body(asked): Body<StopAll>,
 ) -> Answer<StopView> {
-    let done = admin.control.stops().stop_all(asker.name(), &asked.reason).await?;
+    let done = admin.control.stops().stop_all(asker.actor(), &asked.reason).await?;
     json(StopView { ended: done.ended, left: done.left, ..view(done.stop) })
 }
 
 /// Answers with what was stopped until now.
 async fn release(Extract(admin): Extract<Admin>, asker: Asker) -> Answer<StopView> {
-    let released = admin.control.stops().release_all(asker.name()).await?;
+    let released = admin.control.stops().release_all(asker.actor()).await?;
     json(StopView { stopped: false, ..released.map(view).unwrap_or_default() })
 }

@@ -135,7 +135,7 @@ async fn cancel_one(
 ) -> Answer<Cancelled> {
     let task =
         admin.control.tasks().task_for(asker.person(), ChatCall::CancelTask, id.parse()?).await?;
-    let cancelled = admin.control.tasks().cancel_task(&task, asker.shown()).await?;
+    let cancelled = admin.control.tasks().cancel_task(asker.actor(), &task).await?;
     json(Cancelled { cancelled })
 }
 
@@ -148,7 +148,7 @@ async fn retry(
         admin.control.tasks().task_for(asker.person(), ChatCall::RetryTask, id.parse()?).await?;
     // Each call is a wish of its own.
     let key = admin.control.store().clock.now().to_string();
-    let task = admin.control.tasks().retry_task(old, &key, asker.shown()).await?;
+    let task = admin.control.tasks().retry_task(asker.actor(), old, &key).await?;
     let user = admin.control.store().users().user_of(task.workspace).await?;
     json(view(&task, user.name))
 }
@@ -161,7 +161,7 @@ async fn cancel(
 ) -> Answer<Cancelled> {
     let user = super::user(&admin, &name).await?;
     let cancelled = match asked.task {
-        None => admin.control.tasks().cancel_tasks(user.workspace, None, asker.shown()).await?,
+        None => admin.control.tasks().cancel_tasks(asker.actor(), user.workspace, None).await?,
         Some(id) => {
             let call = ChatCall::CancelTask;
             let task = admin.control.tasks().task_for(asker.person(), call, id).await?;
@@ -169,7 +169,7 @@ async fn cancel(
                 let message = format!("there is no task {id} of {name}");
                 return Err(Failure::new(ErrorCode::NotFound, message));
             }
-            admin.control.tasks().cancel_task(&task, asker.shown()).await?
+            admin.control.tasks().cancel_task(asker.actor(), &task).await?
         }
     };
     json(Cancelled { cancelled })

@@ -59,8 +59,8 @@ async fn add(
     let limits = limits_of(&admin.control, &new)?;
     let store = admin.control.store();
     let user =
-        store.users().add_account(&new.name, AccountKind::Person, limits, asker.name()).await?;
-    admin.control.store().chats().ensure_first_chat(user.workspace).await?;
+        store.users().add_account(asker.actor(), &new.name, AccountKind::Person, limits).await?;
+    admin.control.store().chats().ensure_first_chat(asker.actor(), user.workspace).await?;
     json(view(&user))
 }
 
@@ -88,7 +88,7 @@ async fn change(
         asker.require(&Request::workspace(asker.person(), call, &place)).await?;
     }
     let limits = changed(user.limits, &change)?;
-    json(view(&admin.control.store().users().set_limits(&user.name, limits).await?))
+    json(view(&admin.control.store().users().set_limits(asker.actor(), &user.name, limits).await?))
 }
 
 fn changed(mut limits: UserLimits, change: &UserChange) -> Result<UserLimits, Failure> {

@@ -48,7 +48,7 @@ async fn add(
     asker: Asker,
     Body(new): Body<NewWorkspace>,
 ) -> Answer<WorkspaceView> {
-    json(view(admin.control.people().add_community(&new.name, asker.name()).await?))
+    json(view(admin.control.people().add_community(asker.actor(), &new.name).await?))
 }
 
 async fn show(Extract(admin): Extract<Admin>, Path(name): Path<String>) -> Answer<WorkspaceView> {
@@ -122,7 +122,7 @@ async fn change_context(
 ) -> Answer<ContextView> {
     let workspace = workspace(&admin, &name).await?.workspace;
     let changed =
-        admin.control.contexts().change_context(workspace, &context, change, asker.name()).await?;
+        admin.control.contexts().change_context(asker.actor(), workspace, &context, change).await?;
     json(context_view(&admin, changed).await?)
 }
 
@@ -137,6 +137,6 @@ async fn remove_context(
     Path((name, context)): Path<(String, String)>,
 ) -> Answer<Removed> {
     let workspace = workspace(&admin, &name).await?.workspace;
-    admin.control.contexts().remove_context(workspace, &context, asker.name()).await?;
+    admin.control.contexts().remove_context(asker.actor(), workspace, &context).await?;
     json(Removed { removed: context })
 }

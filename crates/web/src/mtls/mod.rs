@@ -14,6 +14,7 @@ mod stream;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use cloister_control::Actor;
 use cloister_pki::{Authority, Invitation, Moment, PkiError, ServerIdentity, SigningRequest};
 use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::Key;
@@ -136,7 +137,11 @@ impl Remote {
     }
 
     /// An invitation for one machine of a user.
-    pub(crate) async fn invite(&self, user: &User, by: &str) -> Result<ClientInvitation, Failure> {
+    pub(crate) async fn invite(
+        &self,
+        actor: &Actor,
+        user: &User,
+    ) -> Result<ClientInvitation, Failure> {
         let Some(address) = self.inner.address.get() else {
             return Err(Failure::new(ErrorCode::Refused, "the admin listener does not run").fix(
                 "start it with `cloister up`; `[admin] enabled = true` in cloister.toml if it was turned off",
@@ -147,7 +152,7 @@ impl Remote {
         let expires = self.now().after(self.inner.options.invitation_life());
         let store = &self.inner.store;
         let hash = token_hash(&secret);
-        let number = store.clients().invite_client(user.id, &hash, expires.ms(), by).await?;
+        let number = store.clients().invite_client(actor, user.id, &hash, expires.ms()).await?;
         let fingerprint = self.authority().fingerprint();
         let invitation =
             Invitation { address: address.clone(), fingerprint, number, secret: Key::new(secret) };
@@ -204,8 +209,12 @@ impl Remote {
     }
 
     /// Ends a client: its connections close now, and it gets in no more.
-    pub(crate) async fn revoke(&self, client: ClientId, by: &str) -> Result<ClientView, Failure> {
-        let revoked = self.inner.store.clients().revoke_client(client, by).await?;
+    pub(crate) async fn revoke(
+        &self,
+        actor: &Actor,
+        client: ClientId,
+    ) -> Result<ClientView, Failure> {
+        let revoked = self.inner.store.clients().revoke_client(actor, client).await?;
         self.refresh().await?;
         Ok(self.view(&revoked))
     }
@@ -257,16 +266,16 @@ impl Remote {
         })
     }
 
-    pub(crate) async fn rotate(&self, by: &str) -> Result<CaView, Failure> {
+    pub(crate) async fn rotate(&self, actor: &Actor) -> Result<CaView, Failure> {
         let now = self.now();
-        self.change(by, "ca.rotate", |authority| authority.rotate(now)).await
+        self.change(actor, "ca.rotate", |authority| authority.rotate(now)).await
     }
 
-    pub(crate) async fn rollback(&self, by: &str) -> Result<CaView, Failure> {
-        self.change(by, "ca.rollback", Authority::rollback).await
+    pub(crate) async fn rollback(&self, actor: &Actor) -> Result<CaView, Failure> {
+        self.change(actor, "ca.rollback", Authority::rollback).await
     }
 
-    pub(crate) async fn finish(&self, by: &str, force: bool) -> Result<CaView, Failure> {
+    pub(crate) async fn finish(&self, actor: &Actor, force: bool) -> Result<CaView, Failure> {
         let behind = self.ca().await?.behind;
         if !behind.is_empty() && !force {
             let names: Vec<String> = behind.iter().map(ToString::to_string).collect();
@@ -279,7 +288,7 @@ impl Remote {
             )
             .fix("any command they run renews theirs; --force locks them out"));
         }
-        let after = self.change(by, "ca.finish", Authority::finish).await?;
+        let after = self.change(actor, "ca.finish", Authority::finish).await?;
         let trusted: Vec<u32> = after.roots.iter().map(|root| root.number).collect();
         self.inner.clients.keep_roots(&trusted);
         Ok(after)
@@ -288,12 +297,12 @@ impl Remote {
     /// Changes the authority: what is about to happen is in the audit trail before, how it went after.
     async fn change(
         &self,
-        by: &str,
+        actor: &Actor,
         action: &'static str,
         change: impl FnOnce(&mut Authority) -> Result<(), PkiError>,
     ) -> Result<CaView, Failure> {
         let store = &self.inner.store;
-        store.audit().record(Entry::new(by, action, "ca").with("begins")).await?;
+        store.audit().record(Entry::new(actor, action, "ca").with("begins")).await?;
         let changed = {
             let mut authority = self.authority();
             let changed = change(&mut authority);
@@ -301,7 +310,7 @@ impl Remote {
             changed
         };
         let outcome = changed.as_ref().map_or_else(ToString::to_string, |()| "done".to_owned());
-        store.audit().record(Entry::new(by, action, "ca").with(outcome)).await?;
+        store.audit().record(Entry::new(actor, action, "ca").with(outcome)).await?;
         changed.map_err(failure)?;
         self.ca().await
     }

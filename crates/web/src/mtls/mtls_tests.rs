@@ -55,7 +55,7 @@ impl Listening {
 
     async fn invitation(&self, user: &str) -> Invitation {
         let user = self.world.store().users().user(&user.parse().unwrap()).await.unwrap();
-        let made = self.remote().invite(&user, "operator").await.unwrap();
+        let made = self.remote().invite(&Actor::Operator, &user).await.unwrap();
         made.invitation.expose().parse().unwrap()
     }
 
@@ -228,7 +228,7 @@ async fn an_operator_reads_no_content_from_elsewhere() {
     let store = here.world.store();
     store
         .users()
-        .give_role(oscar.id, (Role::Operator.as_str(), "platform"), "operator", &[])
+        .give_role(&Actor::Operator, oscar.id, (Role::Operator.as_str(), "platform"), &[])
         .await
         .unwrap();
     let oscar = here.enrol("oscar").await;
@@ -268,7 +268,7 @@ async fn the_handshake_refuses_everybody_else() {
     let theirs = elsewhere.enrol("ada").await;
     assert!(!here.lets_in(theirs.tls().unwrap()).await, "another authority");
 
-    here.remote().revoke(good.client, "operator").await.unwrap();
+    here.remote().revoke(&Actor::Operator, good.client).await.unwrap();
     assert!(!here.lets_in(good.tls().unwrap()).await, "revoked");
 }
 
@@ -358,7 +358,7 @@ async fn a_revoked_client_is_thrown_out_at_once() {
     exchange(&mut bystander, "GET", "/healthz", None::<&()>).await.unwrap();
 
     // Not by a call: as if another had changed the database.
-    here.world.store().clients().revoke_client(ada.client, "operator").await.unwrap();
+    here.world.store().clients().revoke_client(&Actor::Operator, ada.client).await.unwrap();
     let took = tokio::join!(ends(&mut idle), ends(&mut socket), ends(&mut half));
     for took in [took.0, took.1, took.2] {
         assert!(took < AT_ONCE, "it took {took:?}");
@@ -395,7 +395,7 @@ async fn a_rotation_has_no_outage_and_ends_the_old_trust() {
     let renewed_header = |answer: &Answered| answer.head.contains("cloister-renew: 1");
     assert!(!renewed_header(&here.get(&before, "/admin/v1/ca").await));
 
-    remote.rotate("operator").await.unwrap();
+    remote.rotate(&Actor::Operator).await.unwrap();
     let asked = here.get(&before, "/admin/v1/ca").await;
     assert_eq!(asked.status, 200);
     assert!(renewed_header(&asked), "it is told to renew");
@@ -403,21 +403,21 @@ async fn a_rotation_has_no_outage_and_ends_the_old_trust() {
     assert!(!renewed_header(&here.get(&since, "/admin/v1/ca").await));
     here.try_enrol(&early).await.unwrap();
 
-    remote.rollback("operator").await.unwrap();
+    remote.rollback(&Actor::Operator).await.unwrap();
     for identity in [&before, &since, &here.enrol("ada").await] {
         assert_eq!(here.get(identity, "/admin/v1/ca").await.status, 200);
     }
-    let refused = remote.finish("operator", false).await;
+    let refused = remote.finish(&Actor::Operator, false).await;
     assert!(refused.is_err(), "it would lock somebody out");
     let since = here.renew(&since).await;
-    remote.finish("operator", true).await.unwrap();
+    remote.finish(&Actor::Operator, true).await.unwrap();
     assert_eq!(here.get(&since, "/admin/v1/ca").await.status, 200);
 
-    remote.rotate("operator").await.unwrap();
+    remote.rotate(&Actor::Operator).await.unwrap();
     let before = here.renew(&before).await;
     let mut held = here.dial(sleeper.tls().unwrap()).await.unwrap();
     exchange(&mut held, "GET", "/healthz", None::<&()>).await.unwrap();
-    remote.finish("operator", true).await.unwrap();
+    remote.finish(&Actor::Operator, true).await.unwrap();
     assert!(ends(&mut held).await < AT_ONCE, "what the old root opened is closed");
     assert_eq!(here.get(&before, "/admin/v1/ca").await.status, 200);
     assert!(!here.lets_in(sleeper.tls().unwrap()).await, "the old root's trust has ended");

@@ -23,7 +23,8 @@ pub(super) async fn add(
     Form(Title { title }): Form<Title>,
 ) -> Result<Redirect, Failure> {
     let title = checked_title(&title)?;
-    let chat = state.control.chats().new_chat(viewer.workspace, &title, None).await?;
+    let chat =
+        state.control.chats().new_chat(&viewer.actor, viewer.workspace, &title, None).await?;
     Ok(Redirect::to(&format!("/chats/{}", chat.id)))
 }
 
@@ -35,7 +36,7 @@ pub(super) async fn rename(
 ) -> Result<Redirect, Failure> {
     let chat: ChatId = chat.parse()?;
     let title = checked_title(&title)?;
-    state.control.chats().rename_chat(viewer.workspace, chat, &title).await?;
+    state.control.chats().rename_chat(&viewer.actor, viewer.workspace, chat, &title).await?;
     Ok(Redirect::to(&format!("/chats/{chat}")))
 }
 
@@ -51,11 +52,11 @@ pub(super) async fn archive(
     Form(Archive { archived }): Form<Archive>,
 ) -> Result<Redirect, Failure> {
     let chat: ChatId = chat.parse()?;
-    state.control.chats().archive_chat(viewer.workspace, chat, archived).await?;
+    state.control.chats().archive_chat(&viewer.actor, viewer.workspace, chat, archived).await?;
     let store = state.control.store();
     // There is always one to go on in.
     if archived && store.chats().of(viewer.workspace).await?.iter().all(|chat| chat.archived) {
-        state.control.chats().new_chat(viewer.workspace, "", None).await?;
+        state.control.chats().new_chat(&viewer.actor, viewer.workspace, "", None).await?;
     }
     Ok(Redirect::to(&if archived { "/".to_owned() } else { format!("/chats/{chat}") }))
 }

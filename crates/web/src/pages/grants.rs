@@ -44,7 +44,7 @@ pub(super) async fn revoke(
     Path(id): Path<String>,
 ) -> Result<Redirect, Failure> {
     let number = grant_number(&id)?;
-    state.control.gates().revoke_grant(viewer.workspace, number, viewer.user.id).await?;
+    state.control.gates().revoke_grant(viewer.user.id, viewer.workspace, number).await?;
     Ok(Redirect::to("/grants"))
 }
 

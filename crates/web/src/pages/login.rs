@@ -10,6 +10,7 @@ use axum::Form;
 use axum::extract::{ConnectInfo, State as Extract};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
+use cloister_control::Actor;
 use cloister_protocol::ErrorCode;
 use cloister_store::tokens::token_hash;
 use cloister_store::users::User;
@@ -147,10 +148,12 @@ pub(super) async fn accept(
     }
     let Some(owner) = store.users().redeem_login(&hash).await? else { return Ok(spent()) };
     let user = store.users().user_of(owner.workspace).await?;
-    store.chats().ensure_first_chat(user.workspace).await?;
+    let actor = Actor::person(&user.name);
+    store.chats().ensure_first_chat(&actor, user.workspace).await?;
     store.users().begin_start_offer(user.id).await?;
     state.control.people().tell_of_login(&user).await?;
-    let (session, _) = auth::new_session_token(&state.control, &user, Some(COOKIE_TTL_S)).await?;
+    let (session, _) =
+        auth::new_session_token(&state.control, &actor, &user, Some(COOKIE_TTL_S)).await?;
     if let Some(before) = before {
         state.control.people().end_session(&before.session).await?;
     }

@@ -2,6 +2,7 @@ use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{Request, StatusCode, header};
 use axum::response::Response;
+use cloister_control::Actor;
 use cloister_store::users::User;
 use tower::ServiceExt;
 
@@ -22,7 +23,8 @@ impl<'a> Browser<'a> {
     }
 
     async fn logged_in(world: &'a World, user: &User) -> Self {
-        let (token, _) = new_session_token(world.control(), user, None).await.unwrap();
+        let (token, _) =
+            new_session_token(world.control(), &Actor::person("test"), user, None).await.unwrap();
         Self { world, cookies: vec![("cloister-8484".to_owned(), token)] }
     }
 
@@ -72,7 +74,7 @@ fn field(page: &str, name: &str) -> String {
 
 /// The link of an attacker, who has an account here too.
 async fn link_of(world: &World, user: &User) -> String {
-    new_login_token(world.control(), user).await.unwrap().0
+    new_login_token(world.control(), &Actor::person("test"), user).await.unwrap().0
 }
 
 /// E75: another site sends the victim's browser to the attacker's own link. Nothing happens but a page that says
@@ -136,7 +138,8 @@ async fn only_the_page_that_was_shown_logs_in() {
     // A page that was shown to nobody is not good once somebody is logged in.
     let mut browser = Browser::new(&world);
     let early = field(&browser.page(&path, "none").await, "shown");
-    let (session, _) = new_session_token(world.control(), &ada, None).await.unwrap();
+    let (session, _) =
+        new_session_token(world.control(), &Actor::person("test"), &ada, None).await.unwrap();
     browser.cookies.push(("cloister-8484".to_owned(), session.clone()));
     let form = format!("token={token}&shown={early}");
     let refused = browser.send("POST", "/login", "same-origin", &form).await;

@@ -5,6 +5,7 @@ use axum::Form;
 use axum::extract::State as Extract;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use cloister_control::Actor;
 use cloister_protocol::ErrorBody;
 use cloister_protocol::admin::{Key, ModelView, NewModel};
 use maud::{Markup, html};
@@ -71,7 +72,7 @@ pub(super) async fn connect(
     let mut shown =
         ShownModel { base_url: filled.base_url, model: filled.model, ..ShownModel::default() };
     let before = state.control.people().readers().await?;
-    match try_and_keep(&state, &shown, key.clone()).await {
+    match try_and_keep(&state, &viewer.actor, &shown, key.clone()).await {
         Ok(answer) => {
             state.control.people().tell_of_readers(viewer.user.id, &before).await?;
             shown.connected = Some(answer);
@@ -88,6 +89,7 @@ pub(super) async fn connect(
 
 async fn try_and_keep(
     state: &State,
+    actor: &Actor,
     shown: &ShownModel,
     key: Option<Key>,
 ) -> Result<String, ErrorBody> {
@@ -104,9 +106,9 @@ async fn try_and_keep(
         keep_key: true,
         untested: false,
     };
-    let connected = state.control.models().connect_model(&*state.upstream, new).await;
+    let connected = state.control.models().connect_model(actor, &*state.upstream, new).await;
     let connected = connected.map_err(|error| error.body())?;
-    state.control.models().prefer_model(NAME).await.map_err(|error| error.body())?;
+    state.control.models().prefer_model(actor, NAME).await.map_err(|error| error.body())?;
     Ok(connected.answer.unwrap_or_default())
 }
 

@@ -56,8 +56,8 @@ pub(super) async fn invite(
         }
     };
     let limits = state.control.users().limits();
-    let invited = invitation(&state.control, &state.url, &name, limits).await?;
-    let by = (viewer.user.id, viewer.user.name.as_str());
+    let invited = invitation(&state.control, &viewer.actor, &state.url, &name, limits).await?;
+    let by = (viewer.user.id, &viewer.actor);
     tell_of_link(&state.control, &invited, by).await?;
     let done = Done { invited: Some(invited), ..Done::default() };
     Ok(people(&state, &viewer, &done).await?.into_response())

@@ -5,11 +5,13 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
+use cloister_control::Actor;
 use cloister_policy::engine::{PlatformCall, Request as Call, WorkspaceCall};
 use cloister_protocol::{ErrorCode, WorkspaceId};
 use cloister_store::tokens::token_hash;
 use cloister_store::users::User;
 
+use crate::caller::acting;
 use crate::reply::Failure;
 use crate::server::State;
 
@@ -23,6 +25,7 @@ const SHOWN_TTL_S: u64 = 3600;
 pub(crate) struct Viewer {
     pub(crate) user: User,
     pub(crate) workspace: WorkspaceId,
+    pub(crate) actor: Actor,
     /// The hash under which the session is kept.
     pub(crate) session: String,
     /// The policies let them make the agent of their workspace work.
@@ -60,7 +63,8 @@ impl Viewer {
         }
         let uses = may(Call::workspace(&person, WorkspaceCall::CreateChat, &place));
         let rules = may(Call::platform(&person, PlatformCall::ChangeSettings));
-        Ok(Some(Self { user, workspace: owner.workspace, session, uses, rules }))
+        let actor = acting(&user.name, &person);
+        Ok(Some(Self { user, workspace: owner.workspace, actor, session, uses, rules }))
     }
 }
 

@@ -53,8 +53,12 @@ pub(super) async fn save(
     let saved = match budget(&viewer, filled.daily_usd.as_deref()) {
         Err(wrong) => Err(wrong),
         Ok(budget) => {
-            let by = viewer.user.name.as_str();
-            match state.control.config().write_identity(viewer.workspace, &change, by).await {
+            match state
+                .control
+                .config()
+                .write_identity(&viewer.actor, viewer.workspace, &change)
+                .await
+            {
                 Ok(_) => Ok(budget),
                 Err(error) => Err(error.body()),
             }
@@ -63,7 +67,11 @@ pub(super) async fn save(
     match saved {
         Ok(budget) => {
             if let Some(daily) = budget {
-                state.control.tasks().set_budget(&viewer.user.name, Some(daily), None).await?;
+                state
+                    .control
+                    .tasks()
+                    .set_budget(&viewer.actor, &viewer.user.name, Some(daily), None)
+                    .await?;
             }
             state.control.store().users().close_start(viewer.user.id).await?;
             Ok(Redirect::to("/").into_response())

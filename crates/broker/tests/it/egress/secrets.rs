@@ -7,6 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use cloister_control::ports::{Egress, Gated};
+use cloister_store::Actor;
 use cloister_vault::{Form, Owner, SecretValue};
 use http_body_util::Full;
 use hyper::Request;
@@ -186,7 +187,11 @@ async fn e51_a_handle_is_worth_nothing_elsewhere() {
     // A secret that is gone takes its handle with it.
     let handle = other.handle("forge").await;
     let owner = Owner::User(net.user.id);
-    net.store.secrets().remove_secret(owner, &"forge".parse().unwrap(), "test").await.unwrap();
+    net.store
+        .secrets()
+        .remove_secret(&Actor::person("test"), owner, &"forge".parse().unwrap())
+        .await
+        .unwrap();
     let late = with_header("allowed.test", "/", "authorization", &format!("Bearer {handle}"));
     assert_eq!(tunnel(&other, "allowed.test").await.ask(late).await.status, 401);
 }
@@ -243,7 +248,7 @@ async fn a_secret_that_comes_from_elsewhere_is_masked_for_every_task() {
     let new = SecretValue::from("brand-new-value-1".to_owned());
     net.store
         .secrets()
-        .rotate_secret(&net.keys, (owner, &name), new, 60_000, "test")
+        .rotate_secret(&Actor::person("test"), &net.keys, (owner, &name), new, 60_000)
         .await
         .unwrap();
     for value in [VALUE, "brand-new-value-1"] {
@@ -360,8 +365,17 @@ async fn e76_secrets_of_one_user_are_not_those_of_another() {
         daily_budget: 1,
         task_budget: 1,
     };
-    let other = net.store.users().add_user(&"eve".parse().unwrap(), limits).await.unwrap();
-    net.store.egress().allow_egress(other.id, "allowed.test", "test").await.unwrap();
+    let other = net
+        .store
+        .users()
+        .add_user(&Actor::Operator, &"eve".parse().unwrap(), limits)
+        .await
+        .unwrap();
+    net.store
+        .egress()
+        .allow_egress(&Actor::person("test"), other.id, "allowed.test")
+        .await
+        .unwrap();
     let theirs = net.open_as("theirs.sock", &other);
     assert_eq!(theirs.handle("forge").await, "");
     let bearer = format!("Bearer {}", mine.handle("forge").await);

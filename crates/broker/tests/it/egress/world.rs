@@ -1,5 +1,6 @@
 //! A user with rules, a door that is open for egress, and who hears of its refusals.
 
+use cloister_store::Actor;
 use cloister_store::OverBudget;
 use std::ops::Deref;
 use std::path::PathBuf;
@@ -184,12 +185,22 @@ impl Net {
 
     pub(crate) async fn allow(&self, rules: &[&str]) {
         for rule in rules {
-            self.store.egress().allow_egress(self.user.id, rule, "test").await.unwrap();
+            self.store
+                .egress()
+                .allow_egress(&Actor::person("test"), self.user.id, rule)
+                .await
+                .unwrap();
         }
     }
 
     pub(crate) async fn forbid(&self, rule: &str) {
-        assert!(self.store.egress().forbid_egress(self.user.id, rule, "test").await.unwrap());
+        assert!(
+            self.store
+                .egress()
+                .forbid_egress(&Actor::person("test"), self.user.id, rule)
+                .await
+                .unwrap()
+        );
     }
 
     pub(crate) fn open(&self) -> OpenNet {
@@ -224,9 +235,8 @@ impl Net {
             name: name.parse().unwrap(),
             binding: Binding::new(hosts, form).unwrap(),
             value: SecretValue::from(value.to_owned()),
-            by: "test".to_owned(),
         };
-        self.store.secrets().set_secret(&self.keys, new).await.unwrap();
+        self.store.secrets().set_secret(&Actor::person("test"), &self.keys, new).await.unwrap();
     }
 
     /// Audit entries of one action, oldest first, as (subject, detail).

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::path::Path;
 
 use cloister_protocol::{ErrorCode, WorkspaceId};
+use cloister_store::Actor;
 use cloister_store::audit::Entry;
 
 use super::snapshot::{self, POLICIES, SETTINGS};
@@ -25,8 +26,6 @@ pub struct VersionedChange {
     pub path: String,
     /// The file's whole new text.
     pub text: String,
-    /// Who decided it, in words.
-    pub author: String,
     pub why: String,
 }
 
@@ -43,8 +42,12 @@ pub struct RolledBack {
 
 impl Config {
     /// Writes a file that steers the agent, as a version of its own.
-    pub async fn write_versioned(&self, change: VersionedChange) -> Result<(), ControlError> {
-        let VersionedChange { workspace, path, text, author, why } = change;
+    pub async fn write_versioned(
+        &self,
+        actor: &Actor,
+        change: VersionedChange,
+    ) -> Result<(), ControlError> {
+        let VersionedChange { workspace, path, text, why } = change;
         let path = RelPath::parse(&path)?;
         if !snapshot::steers(&path) {
             let reason = "only SOUL.md, USER.md, MEMORY.md, HEARTBEAT.md and files of skills/, tools/ \
@@ -59,26 +62,26 @@ impl Config {
         let path = format!("{workspace}/{}", path.as_str());
         let files = BTreeMap::from([(path, Some(text.into_bytes()))]);
         let scope = ConfigScope::Workspace(workspace);
-        self.change_config(scope, files, &author, &why).await.map(drop)
+        self.change_config(actor, scope, files, &why).await.map(drop)
     }
 
     /// Makes a change: its audit entry, its version, its files. None if nothing changes.
     pub(crate) async fn change_config(
         &self,
+        actor: &Actor,
         scope: ConfigScope,
         files: Contents,
-        author: &str,
         why: &str,
     ) -> Result<Option<String>, ControlError> {
         let paths: Vec<&str> = files.keys().map(String::as_str).collect();
-        let entry = Entry::new(author, "config.change", paths.join(" ")).with(why);
+        let entry = Entry::new(actor, "config.change", paths.join(" ")).with(why);
         let entry = match scope {
             ConfigScope::Platform => entry,
             ConfigScope::Workspace(workspace) => entry.of_workspace(workspace),
         };
         self.control.store().audit().record(entry).await?;
         let at = self.control.store().clock.now_ms() / 1000;
-        let change = Change { scope, files, author: author.to_owned(), why: why.to_owned(), at };
+        let change = Change { scope, files, author: actor.to_string(), why: why.to_owned(), at };
         self.with_history(move |control| {
             let put =
                 |files: &Contents| put_files(control.layout(), Some(control.backend()), files);
@@ -145,10 +148,10 @@ impl Config {
     /// Puts a file, a folder or all of a scope back to what it was, as a new version, and in force.
     pub async fn config_rollback(
         &self,
+        actor: &Actor,
         scope: ConfigScope,
         path: Option<&str>,
         version: &str,
-        author: &str,
     ) -> Result<RolledBack, ControlError> {
         let path = path.map(|path| scope.full(path));
         let at = self.control.store().clock.now_ms() / 1000;
@@ -163,7 +166,7 @@ impl Config {
         self.check_before_rollback(&contents)?;
         let what = path.as_deref().unwrap_or("everything");
         let why = format!("Put {what} back to {version}");
-        let version = self.change_config(scope, contents, author, &why).await?;
+        let version = self.change_config(actor, scope, contents, &why).await?;
         if paths.iter().any(|path| is_policy(path)) {
             self.reload_policies()?;
         }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use cloister_policy::engine::PolicyErrors;
 use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::{PolicyFile, PolicyProblem};
+use cloister_store::Actor;
 
 use super::files::{check, read_dir, sources};
 use crate::config::Config;
@@ -88,8 +89,8 @@ impl Config {
     /// policy directory, which may have been changed by hand. What does not check changes nothing.
     pub async fn apply_policies(
         &self,
+        actor: &Actor,
         files: Option<Vec<PolicyFile>>,
-        author: &str,
         why: Option<&str>,
     ) -> Result<CheckedPolicies, ControlError> {
         let on_disk = read_dir(&self.control.layout().policies());
@@ -111,7 +112,7 @@ impl Config {
             contents.entry(path(&there)).or_insert(None);
         }
         let why = why.unwrap_or("Policies");
-        checked.version = self.change_config(ConfigScope::Platform, contents, author, why).await?;
+        checked.version = self.change_config(actor, ConfigScope::Platform, contents, why).await?;
         let now = self.control.store().clock.now_ms();
         self.control.policies().replace(files, now).map_err(|errors| broken(&errors))?;
         self.control.people().access_changed();

@@ -5,6 +5,7 @@ use cloister_protocol::link::Cause;
 use cloister_protocol::surface::{
     AnyCall, ConversationKind, Heard as Said, HeardIn, Incoming, Receipt, Speaker, Stored,
 };
+use cloister_store::Actor;
 use cloister_store::audit::Entry;
 use cloister_store::inbox::{InboxItem, InboxState};
 use cloister_store::waiting::ToWait;
@@ -149,7 +150,9 @@ impl SurfaceDesk {
             AnyCall::RefusedDevice(c) => {
                 self.own(c.connector).await?;
                 let what = format!("device {}, event {}", c.device, c.event);
-                let entry = Entry::new(&c.account, "message.refused_device", &c.place).with(what);
+                let entry =
+                    Entry::new(&Actor::person(&c.account), "message.refused_device", &c.place)
+                        .with(what);
                 let entry = match store.users().identity(self.surface, &c.account).await? {
                     Some(whose) => entry.of(whose.user),
                     None => entry,
@@ -166,7 +169,7 @@ impl SurfaceDesk {
                 let account = self.own_connector(c.connector).await?.account;
                 let subject = format!("{} {account}", self.surface);
                 let why = format!("{}: {}", short(&c.what, 100), short(&c.why, LONGEST_REASON));
-                let entry = Entry::new("control", "message.dropped", subject).with(why);
+                let entry = Entry::new(&self.actor(), "message.dropped", subject).with(why);
                 answer(&c, store.audit().record(entry).await?)
             }
             AnyCall::CountError(c) => {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cloister_protocol::surface::{AnyCall, ContextAt, Health as Reported};
+use cloister_store::Actor;
 use cloister_store::StoreError;
 use cloister_store::connectors::{ConnectorId, NewConnector};
 use cloister_store::contexts;
@@ -27,14 +28,13 @@ impl SurfaceDesk {
                     account: c.account.clone(),
                     address: c.address.clone(),
                     settings: c.settings.clone(),
-                    by: c.by.clone(),
                 };
-                answer(&c, store.conversations().put_connector(&row).await?)
+                answer(&c, store.conversations().put_connector(&Actor::person(&c.by), &row).await?)
             }
             AnyCall::RemoveConnector(c) => {
                 self.only_for_operators()?;
                 self.own(c.connector).await?;
-                store.conversations().remove_connector(c.connector, &c.by).await?;
+                store.conversations().remove_connector(&Actor::person(&c.by), c.connector).await?;
                 self.gone(c.connector);
                 self.control.surfaces().forget_health(c.connector);
                 answer(&c, ())
@@ -48,8 +48,15 @@ impl SurfaceDesk {
                 self.own(c.connector).await?;
                 let value = c.value.expose().to_owned().into();
                 let whose = (self.surface, c.connector);
-                credentials::keep(&self.control, whose.0, whose.1, &c.address, value, &c.by)
-                    .await?;
+                credentials::keep(
+                    &self.control,
+                    &Actor::person(&c.by),
+                    whose.0,
+                    whose.1,
+                    &c.address,
+                    value,
+                )
+                .await?;
                 answer(&c, ())
             }
             AnyCall::OpenSecret(c) => {
@@ -60,7 +67,13 @@ impl SurfaceDesk {
             AnyCall::ForgetSecret(c) => {
                 self.only_for_operators()?;
                 self.own(c.connector).await?;
-                credentials::forget(&self.control, self.surface, c.connector, &c.by).await?;
+                credentials::forget(
+                    &self.control,
+                    &Actor::person(&c.by),
+                    self.surface,
+                    c.connector,
+                )
+                .await?;
                 answer(&c, ())
             }
             AnyCall::Attach(c) => {
@@ -155,7 +168,13 @@ impl SurfaceDesk {
             AnyCall::ForgetConversations(c) => {
                 self.only_for_operators()?;
                 self.own(c.connector).await?;
-                answer(&c, store.conversations().forget_conversations(c.connector, &c.by).await?)
+                answer(
+                    &c,
+                    store
+                        .conversations()
+                        .forget_conversations(&Actor::person(&c.by), c.connector)
+                        .await?,
+                )
             }
             AnyCall::SetBroken(c) => {
                 self.own_conversation(c.conversation).await?;
@@ -179,7 +198,10 @@ impl SurfaceDesk {
                 let connector = self.own_connector(c.connector).await?;
                 answer(
                     &c,
-                    store.conversations().conversation_moved(&connector, &c.from, &c.to).await?,
+                    store
+                        .conversations()
+                        .conversation_moved(&self.actor(), &connector, &c.from, &c.to)
+                        .await?,
                 )
             }
             AnyCall::ConversationsToMend(c) => {
@@ -311,18 +333,30 @@ impl SurfaceDesk {
                     None => None,
                 };
                 let by = match whose {
-                    Some(whose) => store.users().user_by_id(whose.user).await?.name.to_string(),
-                    None => "a person".to_owned(),
+                    Some(whose) => self.control.acting(whose.user).await?,
+                    None => Actor::somebody(),
                 };
-                answer(&c, store.chats().rename_from(c.conversation, &c.title, &by).await?)
+                answer(&c, store.chats().rename_from(&by, c.conversation, &c.title).await?)
             }
             AnyCall::EnsureFirstChat(c) => {
                 let person = self.own_person(c.user).await?;
-                answer(&c, store.chats().ensure_first_chat(person.workspace).await?)
+                answer(
+                    &c,
+                    store
+                        .chats()
+                        .ensure_first_chat(&Actor::person(&person.name), person.workspace)
+                        .await?,
+                )
             }
             AnyCall::RestoreChat(c) => {
                 self.may_see(c.workspace).await?;
-                answer(&c, store.chats().restore_chat(c.workspace, c.chat, &c.title).await?)
+                answer(
+                    &c,
+                    store
+                        .chats()
+                        .restore_chat(&self.actor(), c.workspace, c.chat, &c.title)
+                        .await?,
+                )
             }
             AnyCall::IsWorkspace(c) => {
                 let known = match store.users().user_of(c.workspace).await {
