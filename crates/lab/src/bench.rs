@@ -17,6 +17,7 @@ mod history;
 mod machine;
 mod memory;
 mod model;
+mod open_gate;
 mod ordinary;
 mod page;
 mod plain;

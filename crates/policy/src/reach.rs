@@ -236,6 +236,11 @@ impl CellRequest {
         }
     }
 
+    /// Whether it would change something: nothing for a task whose plan nobody has approved yet.
+    pub const fn changes(self) -> bool {
+        matches!(self, Self::Delegate | Self::SendFile | Self::Propose)
+    }
+
     pub const fn row(self) -> Row {
         use Reach::{Chat, Context, Itself, Nothing};
         match self {

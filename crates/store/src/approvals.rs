@@ -119,6 +119,21 @@ impl Approval {
     }
 }
 
+/// A question that people have answered with yes: what carries out what it was about takes this.
+#[derive(Debug)]
+pub struct Allowed(Approval);
+
+impl Allowed {
+    /// None unless it is allowed.
+    pub fn of(approval: Approval) -> Option<Self> {
+        (approval.state == ApprovalState::Allowed).then_some(Self(approval))
+    }
+
+    pub const fn approval(&self) -> &Approval {
+        &self.0
+    }
+}
+
 pub(crate) struct Row {
     id: u32,
     workspace_id: u32,
@@ -380,14 +395,15 @@ impl Approvals {
     }
 
     /// Proposals that were allowed and are not written yet.
-    pub async fn unapplied_proposals(&self) -> Result<Vec<Approval>, StoreError> {
+    pub async fn unapplied_proposals(&self) -> Result<Vec<Allowed>, StoreError> {
         let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(format!(
             "{SELECT} WHERE kind = 'proposal' AND state = 'allowed' AND applied_at IS NULL ORDER BY id"
         )))
         .fetch_all(self.store.reader())
         .await
         .tried("list allowed proposals")?;
-        rows.into_iter().map(Row::into_approval).collect()
+        let rows = rows.into_iter().map(Row::into_approval);
+        rows.filter_map(|row| row.map(Allowed::of).transpose()).collect()
     }
 
     /// An allowed proposal is dealt with.

@@ -1,5 +1,10 @@
 //! Approvals, grants and marks together, as the control plane uses them.
 
+use cloister_policy::engine::{ChatCall, Engine, Ownership, Person, Place, Request};
+use cloister_policy::gate::{
+    self, Action, Asker, Cleared, Decision, Effect, GrantId, Surroundings,
+};
+use cloister_policy::provenance::{Flow, Labels};
 use cloister_protocol::link::{Call, Step};
 use cloister_protocol::{
     Answer, ApprovalId, ChatId, TaskId, TaskState, UserId, UserName, WorkspaceId,
@@ -12,7 +17,7 @@ use crate::audit::Entry;
 use crate::choices::FoundHost;
 use crate::db::Store;
 use crate::grants::{GrantEnded, Passing, Reach};
-use crate::ledger::Journaled;
+use crate::ledger::{Called, Said};
 use crate::provenance::NewContent;
 use crate::raises::Raise;
 use crate::tasks::{Ending, NewTask, Task};
@@ -91,6 +96,35 @@ impl Setup {
             proposal: None,
             raise: None,
             park: true,
+        }
+    }
+
+    /// Something of a task that this grant lets happen once.
+    fn cleared(&self, task: &Task, grant: u32) -> Cleared {
+        let action = Action::Tool { name: "bash".to_owned(), arguments: "{}".to_owned() };
+        let asker = Asker {
+            user: self.user,
+            workspace: self.workspace,
+            task: Some(task.id),
+            why: String::new(),
+            origin: Labels::default(),
+        };
+        let effect = Effect { action, surroundings: Surroundings::default(), asker };
+        let grant = gate::Grant {
+            id: GrantId(grant),
+            user: self.user,
+            workspace: self.workspace,
+            reach: gate::Reach::Once { task: Some(task.id), effect: effect.digest() },
+            ended: false,
+        };
+        let flow = Flow::Ask { sources: Vec::new(), reason: "foreign".to_owned() };
+        let person = Person { user: self.user, roles: Vec::new() };
+        let place = Place::workspace(self.workspace, Ownership::Private { owner: self.user });
+        let asked = Request::chat(&person, ChatCall::Read, &place, CHAT);
+        let verdict = Engine::new(&[]).unwrap().decide(&asked);
+        match gate::decide(&effect, &[grant], &verdict, &flow) {
+            Decision::Run(pass) => pass.clear(effect).unwrap(),
+            other => panic!("it does not run: {other:?}"),
         }
     }
 
@@ -179,13 +213,10 @@ async fn a_question_is_asked_once_while_it_says_something() {
         panic!("one grant")
     };
     assert_eq!(grant.reach, Reach::Once);
-    let passing = Passing { entries: Vec::new(), used_up: vec![grant.id] };
-    assert_eq!(setup.store.approvals().pass(passing.clone()).await.unwrap(), Ok(()));
-    assert_eq!(
-        setup.store.approvals().pass(passing).await.unwrap(),
-        Err(GrantEnded),
-        "it was for once"
-    );
+    let passing = || Passing::of(setup.cleared(&task, grant.id), Vec::new());
+    assert!(setup.store.approvals().pass(passing()).await.unwrap().is_ok());
+    let again = setup.store.approvals().pass(passing()).await.unwrap();
+    assert!(matches!(again, Err(GrantEnded)), "it was for once");
     assert_ne!(setup.ask(&task, "d1").await.id, id, "used up, it has to be asked again");
 
     let no = setup.ask(&task, "d3").await;
@@ -339,19 +370,18 @@ async fn a_step_passes_with_its_record_or_not_at_all() {
     let calls = vec![Call { id: "c".into(), name: "bash".into(), arguments: "{}".into() }];
     let answer = Step::Answer { text: String::new(), calls };
     let store = &setup.store;
-    store.tasks().append_step(task.id, 0, &answer, Passing::default()).await.unwrap();
-    let call = Step::Call { call: "c".to_owned() };
-    let passing = || Passing {
-        entries: vec![Entry::of_cell(setup.workspace, "tool.call", task.id).with("bash")],
-        used_up: vec![grant],
+    let said = Said::of(&answer).unwrap();
+    store.tasks().append_said(task.id, 0, said, Vec::new()).await.unwrap();
+    let passing = || {
+        let entry = Entry::of_cell(setup.workspace, "tool.call", task.id).with("bash");
+        Passing::of(setup.cleared(&task, grant), vec![entry])
     };
-    let stored = store.tasks().append_step(task.id, 1, &call, passing()).await.unwrap();
-    assert_eq!(stored, Journaled::Stored);
-    let again = store.tasks().append_step(task.id, 1, &call, passing()).await.unwrap();
-    assert_eq!(again, Journaled::Stored, "the same step again is the same step");
-    let second = Step::Call { call: "d".to_owned() };
-    let ended = store.tasks().append_step(task.id, 2, &second, passing()).await.unwrap();
-    assert_eq!(ended, Journaled::GrantEnded);
+    let stored = store.tasks().append_call(task.id, 1, "c", passing()).await.unwrap();
+    assert!(matches!(stored, Called::New(_)));
+    let again = store.tasks().append_call(task.id, 1, "c", passing()).await.unwrap();
+    assert!(matches!(again, Called::Known), "the same step again is the same step");
+    let ended = store.tasks().append_call(task.id, 2, "d", passing()).await.unwrap();
+    assert!(matches!(ended, Called::GrantEnded));
     assert_eq!(store.tasks().steps(task.id).await.unwrap().len(), 2);
     let trail = store.audit().audit_tail(100).await.unwrap();
     assert_eq!(trail.iter().filter(|row| row.action == "tool.call").count(), 1);

@@ -3,6 +3,7 @@
 //! Promises: a grant for once is used up in the transaction that records the effect it lets through,
 //! so that no two effects pass by it; what has ended never comes back.
 
+use cloister_policy::gate::{Cleared, PassedBy};
 use cloister_protocol::{ApprovalId, TaskId, UserId, WorkspaceId};
 
 use crate::actor::Actor;
@@ -96,12 +97,34 @@ impl Row {
     }
 }
 
-/// An effect that is about to happen: what is recorded, and the grants that it uses up.
-#[derive(Clone, Debug, Default)]
+/// Effects that have passed the gate and are about to happen together, with what is recorded of them.
+#[derive(Debug)]
 pub struct Passing {
-    pub entries: Vec<audit::Entry>,
-    /// Grants for once. All of them must be left, or nothing passes.
-    pub used_up: Vec<u32>,
+    cleared: Vec<Cleared>,
+    entries: Vec<audit::Entry>,
+}
+
+impl Passing {
+    pub fn of(cleared: Cleared, entries: Vec<audit::Entry>) -> Self {
+        Self { cleared: vec![cleared], entries }
+    }
+
+    /// The other happens as well, or neither does.
+    pub fn and(mut self, other: Self) -> Self {
+        self.cleared.extend(other.cleared);
+        self.entries.extend(other.entries);
+        self
+    }
+}
+
+/// Effects that have passed the gate and are on record: they may happen now.
+#[derive(Debug)]
+pub struct Recorded(Vec<Cleared>);
+
+impl Recorded {
+    pub fn into_cleared(self) -> Vec<Cleared> {
+        self.0
+    }
 }
 
 /// A grant that was to be used has ended meanwhile.
@@ -171,27 +194,33 @@ impl Approvals {
 
     /// Records what is about to happen and uses up what it takes: before the effect, or it must not
     /// happen.
-    pub async fn pass(&self, passing: Passing) -> Result<Result<(), GrantEnded>, StoreError> {
-        if passing.entries.is_empty() && passing.used_up.is_empty() {
-            return Ok(Ok(()));
+    pub async fn pass(&self, passing: Passing) -> Result<Result<Recorded, GrantEnded>, StoreError> {
+        if passing.entries.is_empty() && used_up(&passing.cleared).next().is_none() {
+            return Ok(Ok(Recorded(passing.cleared)));
         }
         let mut tx = self.store.begin().await?;
-        match pass_in(&mut tx, passing, self.store.clock.now_ms()).await? {
-            Ok(()) => {
-                tx.commit().await.tried("record an effect")?;
-                Ok(Ok(()))
-            }
-            Err(ended) => Ok(Err(ended)),
+        let recorded = pass_in(&mut tx, passing, self.store.clock.now_ms()).await?;
+        if recorded.is_ok() {
+            tx.commit().await.tried("record an effect")?;
         }
+        Ok(recorded)
     }
+}
+
+/// The grants for once that effects use up.
+fn used_up(cleared: &[Cleared]) -> impl Iterator<Item = u32> {
+    cleared.iter().filter_map(|cleared| match cleared.by() {
+        PassedBy::Grant { id, once: true } => Some(id.0),
+        PassedBy::Grant { once: false, .. } | PassedBy::Policy | PassedBy::Plan => None,
+    })
 }
 
 pub(crate) async fn pass_in(
     tx: &mut Tx,
     passing: Passing,
     now: i64,
-) -> Result<Result<(), GrantEnded>, StoreError> {
-    for id in passing.used_up {
+) -> Result<Result<Recorded, GrantEnded>, StoreError> {
+    for id in used_up(&passing.cleared) {
         let done = sqlx::query(
             "UPDATE grants SET ended_at = ?, ended_by = 'used up' \
              WHERE id = ? AND reach = 'once' AND ended_at IS NULL",
@@ -208,7 +237,7 @@ pub(crate) async fn pass_in(
     for entry in passing.entries {
         audit::record(tx, now, entry).await?;
     }
-    Ok(Ok(()))
+    Ok(Ok(Recorded(passing.cleared)))
 }
 
 /// The end of a task: what it asked is void, and what it was granted ends with it.

@@ -5,7 +5,7 @@ use cloister_protocol::{TaskId, WorkspaceId};
 
 use crate::audit::{self, Fingerprint};
 use crate::error::{StoreError, Tried, corrupt, not_found};
-use crate::grants::{self, GrantEnded, Passing};
+use crate::grants::{self, GrantEnded, Passing, Recorded};
 use crate::tasks::Tasks;
 
 /// What became of a step that was to be journaled.
@@ -16,6 +16,31 @@ pub enum Journaled {
     Conflict,
     /// What was to let it through has ended meanwhile; nothing was stored.
     GrantEnded,
+}
+
+/// What became of a call that was to be journaled.
+#[derive(Debug)]
+pub enum Called {
+    /// It may be made now.
+    New(Recorded),
+    /// It is stored already, and was passed then.
+    Known,
+    Conflict,
+    GrantEnded,
+}
+
+/// A step by which nothing is done: what the model answered, or what came of a call.
+#[derive(Clone, Copy, Debug)]
+pub struct Said<'a>(&'a Step);
+
+impl<'a> Said<'a> {
+    /// None for a call: that needs to have passed the gate.
+    pub const fn of(step: &'a Step) -> Option<Self> {
+        match step {
+            Step::Answer { .. } | Step::Result { .. } => Some(Self(step)),
+            Step::Call { .. } => None,
+        }
+    }
 }
 
 /// What a result shows to the model, so that it can be proved; the words are in the ledger.
@@ -31,15 +56,51 @@ fn shown_by(seq: u32, step: &Step) -> Option<String> {
     Some(format!("{call} {status}: {shown}; whole in step {seq}"))
 }
 
+/// What goes into the audit trail with a step.
+enum With<'a> {
+    Passing { passing: Passing, recorded: &'a mut Option<Recorded> },
+    Noted(Vec<audit::Entry>),
+}
+
 impl Tasks {
-    /// Appends a step, with what passes by it. What a result shows to the model is in the audit trail
-    /// with it. The same step at the same place again is stored already, and passes nothing more.
-    pub async fn append_step(
+    /// Appends a call, with what passes by it. The same at the same place again is stored already, and passes
+    /// nothing more.
+    pub async fn append_call(
+        &self,
+        task: TaskId,
+        seq: u32,
+        call: &str,
+        passing: Passing,
+    ) -> Result<Called, StoreError> {
+        let step = Step::Call { call: call.to_owned() };
+        let mut recorded = None;
+        let with = With::Passing { passing, recorded: &mut recorded };
+        Ok(match (self.append(task, seq, &step, with).await?, recorded) {
+            (Journaled::Stored, Some(recorded)) => Called::New(recorded),
+            (Journaled::Stored, None) => Called::Known,
+            (Journaled::Conflict, _) => Called::Conflict,
+            (Journaled::GrantEnded, _) => Called::GrantEnded,
+        })
+    }
+
+    /// Appends what was said, with what is noted of it. What a result shows to the model is in the audit trail
+    /// with it.
+    pub async fn append_said(
+        &self,
+        task: TaskId,
+        seq: u32,
+        said: Said<'_>,
+        noted: Vec<audit::Entry>,
+    ) -> Result<Journaled, StoreError> {
+        self.append(task, seq, said.0, With::Noted(noted)).await
+    }
+
+    async fn append(
         &self,
         task: TaskId,
         seq: u32,
         step: &Step,
-        passing: Passing,
+        with: With<'_>,
     ) -> Result<Journaled, StoreError> {
         let json = serde_json::to_string(step).map_err(|e| corrupt("step", e))?;
         let mut tx = self.store.begin().await?;
@@ -71,15 +132,24 @@ impl Tasks {
             .execute(&mut *tx)
             .await
             .tried("journal a step")?;
-        if let Err(GrantEnded) =
-            grants::pass_in(&mut tx, passing, self.store.clock.now_ms()).await?
-        {
-            return Ok(Journaled::GrantEnded);
+        let now = self.store.clock.now_ms();
+        match with {
+            With::Passing { passing, recorded } => {
+                match grants::pass_in(&mut tx, passing, now).await? {
+                    Ok(passed) => *recorded = Some(passed),
+                    Err(GrantEnded) => return Ok(Journaled::GrantEnded),
+                }
+            }
+            With::Noted(entries) => {
+                for entry in entries {
+                    audit::record(&mut tx, now, entry).await?;
+                }
+            }
         }
         if let Some(detail) = shown_by(seq, step) {
             let workspace = WorkspaceId::from_number(workspace);
             let entry = audit::Entry::of_cell(workspace, "tool.result", task).with(detail);
-            audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
+            audit::record(&mut tx, now, entry).await?;
         }
         sqlx::query("UPDATE tasks SET attempts = 0 WHERE id = ? AND attempts > 0")
             .bind(task.number())

@@ -28,7 +28,7 @@ fn may_see() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("policy", &["protocol"]),
         ("vault", &["protocol"]),
         ("pki", &["protocol"]),
-        ("store", &["protocol", "vault"]),
+        ("store", &["policy", "protocol", "vault"]),
         ("kit", &["protocol"]),
         ("control", &["kit", "protocol", "policy", "store", "vault"]),
         ("broker", &control_and_below),

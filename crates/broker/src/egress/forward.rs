@@ -21,7 +21,7 @@ use super::headers;
 use super::known::{AnswerContent, Answered};
 use super::outlet::Outlet;
 use super::pool::{Origin, OriginConnection};
-use super::request::Ready;
+use super::ready::Ready;
 use super::stopped::{Failure, Stopped};
 use crate::secrets::{Mask, Masker};
 
@@ -225,25 +225,6 @@ struct AskedRequest {
     answered: Answered,
     bears_secret: bool,
     is_head: bool,
-}
-
-impl Ready {
-    fn request(&self) -> hyper::Request<Body> {
-        let mut request = hyper::Request::new(Body::from(self.body.clone()));
-        *request.method_mut() = self.method.clone();
-        *request.uri_mut() = self.uri.clone();
-        *request.headers_mut() = self.headers.clone();
-        request
-    }
-
-    /// How many bytes it is on the wire, nearly.
-    fn bytes(&self) -> u64 {
-        let line =
-            self.method.as_str().len() + self.uri.path_and_query().map_or(1, |p| p.as_str().len());
-        let fields = self.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
-        let all = line + 14 + fields.sum::<usize>() + self.body.len();
-        u64::try_from(all).unwrap_or(u64::MAX)
-    }
 }
 
 fn failed(to: &Destination, error: &hyper::Error) -> Stopped {

@@ -22,6 +22,7 @@ mod outlet;
 mod pins;
 mod pool;
 mod proxy;
+mod ready;
 mod refusals;
 mod request;
 mod routes;

@@ -2,7 +2,6 @@
 //! goes on.
 
 use std::io::Read;
-use std::net::IpAddr;
 
 use axum::body::Body;
 use axum::http::request::Parts;
@@ -23,6 +22,7 @@ use super::headers;
 use super::known::Answered;
 use super::options::BODY_UNIT;
 use super::outlet::Outlet;
+use super::ready::Ready;
 use super::stopped::{Denied, Failure, Stopped};
 use crate::secrets::{self, Fields, Going, Misplaced, Now};
 
@@ -33,19 +33,6 @@ pub(super) struct Whole {
     body: Bytes,
     /// The room that its body takes.
     room: Option<OwnedSemaphorePermit>,
-}
-
-/// A request that may be sent, as it is sent.
-pub(super) struct Ready {
-    pub(super) to: Destination,
-    pub(super) method: Method,
-    pub(super) uri: Uri,
-    pub(super) headers: HeaderMap,
-    pub(super) body: Bytes,
-    /// The only addresses that it may go to, where a person has decided on them.
-    pub(super) addresses: Option<Vec<IpAddr>>,
-    pub(super) bears_secret: bool,
-    _room: Option<OwnedSemaphorePermit>,
 }
 
 impl Outlet {
@@ -174,26 +161,15 @@ impl Outlet {
             addresses: None,
         };
         let clearance = self.gate().ask(outward, &self.outside.dialer).await?;
-        let (request, addresses) = clearance.into_parts();
-        let mut fields = fields_of(&request)?;
+        let request = clearance.request();
+        let mut fields = fields_of(request)?;
         for borne in &borne {
             self.put_secret(&mut fields, borne, &host).await?;
         }
         let git = request.git().filter(|read| read.lists);
         let repository = git.map(|read| read.place(request.to()));
         let answered = Answered { url: request.url(), repository };
-        let method = Method::from_bytes(request.method().as_str().as_bytes())
-            .map_err(|error| Failure::bad_gateway(format!("{host} can't be asked: {error}")))?;
-        let ready = Ready {
-            uri: spelled(request.to(), fields.query.as_deref())?,
-            to: request.to().clone(),
-            method,
-            headers: fields.headers,
-            body: request.body().clone(),
-            addresses,
-            bears_secret: !borne.is_empty(),
-            _room: room,
-        };
+        let ready = Ready::of(clearance, fields, !borne.is_empty(), room)?;
         Ok((ready, answered))
     }
 
@@ -241,7 +217,7 @@ fn fields_of(request: &Outgoing) -> Result<Fields, Failure> {
 }
 
 /// The path and the query alone, as a server wants them.
-fn spelled(to: &Destination, query: Option<&str>) -> Result<Uri, Failure> {
+pub(super) fn spelled(to: &Destination, query: Option<&str>) -> Result<Uri, Failure> {
     let query = query.map(|query| format!("?{query}")).unwrap_or_default();
     format!("{}{query}", to.path).parse().map_err(|error| {
         Failure::bad_gateway(format!("{} can't be asked for this: {error}", to.authority()))

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::open_gate::lets_go;
 use bytes::Bytes;
 use cloister_broker::{DoorServer, Network, Options, SystemNetwork};
 use cloister_control::ports::{
@@ -79,7 +80,7 @@ impl LinkSide for TestLink {
 
     fn refused(&self, _refused: RefusedEgress) {}
     fn gate(&self, outward: Outward) -> BoxFuture<'_, Gated> {
-        Box::pin(std::future::ready(outward.go()))
+        Box::pin(std::future::ready(lets_go(&outward)))
     }
 
     fn models(&self) -> BoxFuture<'_, Names> {

@@ -19,4 +19,7 @@ mod masking;
 #[cfg(test)]
 mod models;
 #[cfg(test)]
+#[path = "../../../lab/src/bench/open_gate.rs"]
+mod open_gate;
+#[cfg(test)]
 mod overhead;

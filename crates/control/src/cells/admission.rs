@@ -16,8 +16,26 @@ use crate::cells::Cells;
 use crate::error::ControlError;
 use crate::tasks::ReachedTask;
 
+/// A request of a cell that may be carried out: whatever does so takes it. Only the check makes one.
+#[derive(Debug)]
+pub(crate) struct Admitted {
+    kind: CellRequest,
+}
+
+impl Admitted {
+    /// Uses the leave up, for what it was given for.
+    pub(crate) fn to(self, kind: CellRequest) -> Result<(), ControlError> {
+        if self.kind == kind {
+            return Ok(());
+        }
+        let message = format!("{} was admitted, not {}", self.kind.as_str(), kind.as_str());
+        Err(ControlError::refused(ErrorCode::Forbidden, message))
+    }
+}
+
 /// A coordinator's request that may be carried out.
-pub(super) struct OfTurn {
+pub(crate) struct OfTurn {
+    pub(crate) leave: Admitted,
     /// The open turn of its chat that it is for.
     pub(super) row: InboxItem,
     /// Whom that works for.
@@ -28,7 +46,7 @@ pub(super) struct OfTurn {
 
 impl Cells {
     /// Admits a request of a chat's coordinator.
-    pub(super) async fn admit_of_turn(
+    pub(crate) async fn admit_of_turn(
         &self,
         chat: ChatKey,
         request: &Request,
@@ -48,8 +66,8 @@ impl Cells {
         };
         let cell = self.control.gates().cell(Part::Coordinator, person, chat.0, chat.1).await?;
         let at = task.as_ref().map_or(chat.1, |task| task.task().chat);
-        self.require_action(kind, &cell, at).await?;
-        Ok(OfTurn { row, person, task })
+        let leave = self.require_action(kind, &cell, at).await?;
+        Ok(OfTurn { leave, row, person, task })
     }
 
     /// Admits a request of a task's executor. Which chat and turn it works in is known from its door.
@@ -57,7 +75,8 @@ impl Cells {
         &self,
         task: &Task,
         request: &Request,
-    ) -> Result<(), ControlError> {
+        plan_pending: bool,
+    ) -> Result<Admitted, ControlError> {
         let kind = CellRequest::of_asked(&request.ask);
         let own_chat = request.chat.is_none_or(|chat| chat == task.chat);
         let own_turn = request.turn.as_ref().is_none_or(|turn| turn.as_str() == task.turn);
@@ -65,6 +84,13 @@ impl Cells {
         if !near || !kind.row().reach(Asker::Executor).covers(Distance::OwnChat) {
             let message = "an executor sees its own task only";
             return Err(ControlError::refused(ErrorCode::Forbidden, message));
+        }
+        if plan_pending && kind.changes() {
+            return Err(ControlError::with_fix(
+                ErrorCode::Refused,
+                "the request is risky: a plan must be approved before anything is changed",
+                "write the plan with propose_plan",
+            ));
         }
         let cell = self.control.gates().cell_of_task(task).await?;
         self.require_action(kind, &cell, task.chat).await
@@ -93,12 +119,13 @@ impl Cells {
         kind: CellRequest,
         cell: &Cell,
         at: ChatId,
-    ) -> Result<(), ControlError> {
+    ) -> Result<Admitted, ControlError> {
         match kind.row().needs {
-            Needs::Action(call) => self.require_of_cell(cell, call, at).await,
+            Needs::Action(call) => self.require_of_cell(cell, call, at).await?,
             // Judged where it is known what exactly it says.
-            Needs::Gate | Needs::Nothing => Ok(()),
+            Needs::Gate | Needs::Nothing => {}
         }
+        Ok(Admitted { kind })
     }
 
     async fn require_of_cell(
@@ -116,16 +143,14 @@ impl Cells {
         self.control.people().require(&Question::cell(cell, &CellAsk::Chat(call), &place, known))
     }
 
-    /// The same for a task that a person starts by a command, without a coordinator.
-    pub(crate) async fn require_of_turn(
+    /// Admits a task that a person starts by a command, without a coordinator.
+    pub(crate) async fn admit_by_command(
         &self,
-        row: &InboxItem,
         person: UserId,
-        call: CellCall,
-    ) -> Result<(), ControlError> {
-        let cell =
-            self.control.gates().cell(Part::Coordinator, person, row.workspace, row.chat).await?;
-        self.require_of_cell(&cell, call, row.chat).await
+        (workspace, chat): ChatKey,
+    ) -> Result<Admitted, ControlError> {
+        let cell = self.control.gates().cell(Part::Coordinator, person, workspace, chat).await?;
+        self.require_action(CellRequest::Delegate, &cell, chat).await
     }
 }
 

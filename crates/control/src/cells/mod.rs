@@ -25,6 +25,7 @@ use tokio::time::Instant;
 use crate::control::part;
 use crate::ports::{Inhabitant, LaunchError, Sandbox, SandboxSpec};
 
+pub(crate) use admission::Admitted;
 pub(crate) use ending::Owed;
 pub(crate) use link::{Doorway, LinkEnd};
 pub(crate) use slots::Slots;

@@ -1,12 +1,13 @@
 //! What a coordinator may ask of the control plane.
 
+use cloister_policy::reach::CellRequest;
 use cloister_protocol::link::{Asked, Cause, Reply, Request};
 use cloister_protocol::{ErrorCode, TaskId, TaskState};
 use cloister_store::Actor;
 use cloister_store::tasks::{NewTask, Task};
 
 use super::ChatKey;
-use super::admission::OfTurn;
+use super::admission::{Admitted, OfTurn};
 use crate::cells::Cells;
 use crate::control::Control;
 use crate::error::ControlError;
@@ -72,11 +73,15 @@ async fn try_answer(
                 name: name.clone(),
                 request: (scope(chat), request.id.to_string()),
             };
-            Ok(Reply::Sent { file: control.tasks().send_file(file).await? })
+            Ok(Reply::Sent { file: control.tasks().send_file(admitted.leave, file).await? })
         }
         Asked::Propose { what, path, text, why } => {
             let proposing = Proposing { what: *what, path, text, why };
-            match control.gates().propose_from_turn(&admitted.row, &proposing).await? {
+            match control
+                .gates()
+                .propose_from_turn(admitted.leave, &admitted.row, &proposing)
+                .await?
+            {
                 Proposed::Kept { path } => Ok(Reply::Kept { path }),
                 // A turn does not wait for people.
                 Proposed::Asked(approval) => Err(ControlError::refused(
@@ -106,7 +111,7 @@ async fn delegate(
     admitted: OfTurn,
     request: &Request,
 ) -> Result<Reply, ControlError> {
-    let OfTurn { row, person, task: _ } = admitted;
+    let OfTurn { leave, row, person, task: _ } = admitted;
     let Asked::Delegate { title, instructions, risky, hosts, secrets } = &request.ask else {
         return Err(ControlError::refused(ErrorCode::BadRequest, "there is nothing to delegate"));
     };
@@ -135,7 +140,7 @@ async fn delegate(
         secrets: secrets.clone(),
         marks: marks.iter().map(mark_text).collect(),
     };
-    let task = control.cells().new_task(task, &scope(chat), request.id.as_str()).await?;
+    let task = control.cells().new_task(leave, task, (&scope(chat), request.id.as_str())).await?;
     Ok(Reply::Delegated { task: task.id, state: task.state })
 }
 
@@ -158,10 +163,11 @@ impl Cells {
     /// Queues a task within the limits of its workspace.
     pub(crate) async fn new_task(
         &self,
+        leave: Admitted,
         mut task: NewTask,
-        scope: &str,
-        request: &str,
+        (scope, request): (&str, &str),
     ) -> Result<Task, ControlError> {
+        leave.to(CellRequest::Delegate)?;
         let bad = |message: &str| ControlError::refused(ErrorCode::BadRequest, message);
         if task.instructions.trim().is_empty() {
             return Err(bad("a task needs instructions"));

@@ -1,6 +1,6 @@
 //! Commands about tasks.
 
-use cloister_policy::engine::{CellCall, ChatCall};
+use cloister_policy::engine::ChatCall;
 use cloister_protocol::link::Cause;
 use cloister_protocol::{ErrorCode, TaskId, TurnId};
 use cloister_store::Actor;
@@ -47,7 +47,8 @@ impl Commands {
     /// A task from a person's own words, without a coordinator that puts it into its own.
     async fn start_task(&self, row: &InboxItem, text: &str) -> Result<Task, ControlError> {
         let person = self.control.provenance().person_of(row).await?;
-        self.control.cells().require_of_turn(row, person, CellCall::Delegate).await?;
+        let leave =
+            self.control.cells().admit_by_command(person, (row.workspace, row.chat)).await?;
         let marks = self.control.provenance().words_of(row).await?;
         let files = match &row.cause {
             Cause::Message { attachments, .. } => attachments.clone(),
@@ -71,10 +72,8 @@ impl Commands {
             secrets: None,
             marks: marks.iter().map(mark_text).collect(),
         };
-        self.control
-            .cells()
-            .new_task(new, &format!("task {}", row.workspace), &row.id.to_string())
-            .await
+        let (scope, request) = (format!("task {}", row.workspace), row.id.to_string());
+        self.control.cells().new_task(leave, new, (&scope, &request)).await
     }
 
     /// `/tasks`

@@ -8,7 +8,7 @@ use cloister_protocol::{AgentFrame, Answer, ApprovalId, ErrorCode, Update, UserI
 use cloister_store::Actor;
 use cloister_store::StoreError;
 use cloister_store::answers::{AnswerRefused, Answered, Given, Standing};
-use cloister_store::approvals::{Approval, ApprovalKind, ApprovalState};
+use cloister_store::approvals::{Allowed, Approval, ApprovalKind, ApprovalState};
 use cloister_store::audit::Entry;
 use cloister_store::grants::{Grant, Reach};
 use cloister_store::raises::Raise;
@@ -114,8 +114,10 @@ impl Gates {
         if left > 0 {
             return Ok(());
         }
-        if approval.kind == ApprovalKind::Proposal && matches!(standing, Standing::Allowed(_)) {
-            self.apply_proposal(approval).await?;
+        if approval.kind == ApprovalKind::Proposal
+            && let Some(allowed) = Allowed::of(approval.clone())
+        {
+            self.apply_proposal(allowed).await?;
         }
         self.control.inner.gates.answered();
         if let Some(task) = self.control.tasks().task_asking(approval).await? {

@@ -3,14 +3,14 @@
 
 use cloister_policy::engine::{Cell, CellAsk, Known, Manifest, Names, Part, Request};
 use cloister_policy::gate::{
-    self, Decision, Digest, Effect, Grant, GrantId, Question, Reach, Template,
+    self, Cleared, Decision, Digest, Effect, Grant, GrantId, PassedBy, Question, Reach, Template,
 };
 use cloister_policy::provenance::Flow;
-use cloister_protocol::{ChatId, ErrorCode, TaskId, UserId, WorkspaceId};
+use cloister_protocol::{ChatId, ErrorCode, UserId, WorkspaceId};
 use cloister_store::StoreError;
 use cloister_store::approvals::{Approval, ApprovalKind, NewApproval};
 use cloister_store::audit::Entry;
-use cloister_store::grants::{self, Passing};
+use cloister_store::grants;
 use cloister_store::tasks::Task;
 
 use crate::error::ControlError;
@@ -25,8 +25,8 @@ pub(crate) struct Wanted {
     pub(crate) ask: CellAsk,
     pub(crate) flow: Flow,
     pub(crate) plan_pending: bool,
-    /// It stands in a plan that the person has approved.
-    pub(crate) in_plan: bool,
+    /// The plans that the person has approved for it, as they were shown.
+    pub(crate) plans: Vec<String>,
     /// What an answer leads to, besides a grant.
     pub(crate) then: Then,
 }
@@ -44,40 +44,12 @@ pub(crate) enum Then {
 
 /// What was decided.
 pub(crate) enum Judged {
-    Pass(Passed),
+    Pass(Box<Cleared>),
     /// People are asked; or were, and have answered meanwhile.
     Asked(Box<Approval>),
     Denied {
         reason: String,
     },
-}
-
-/// It may happen.
-#[derive(Debug, Default)]
-pub(crate) struct Passed {
-    /// By a person's answer, for once.
-    used_up: Option<u32>,
-    /// By a person's answer at all.
-    pub(crate) by_grant: Option<u32>,
-    /// By a plan that was approved.
-    by_plan: bool,
-}
-
-impl Passed {
-    /// Whether a person was asked about it.
-    pub(crate) const fn was_asked(&self) -> bool {
-        self.by_grant.is_some() || self.by_plan
-    }
-
-    /// Whether the answer was for one time.
-    pub(crate) const fn was_for_once(&self) -> bool {
-        self.used_up.is_some()
-    }
-
-    /// The record of what passes.
-    pub(crate) fn into_passing(self, entries: Vec<Entry>) -> Passing {
-        Passing { entries, used_up: self.used_up.into_iter().collect() }
-    }
 }
 
 /// The manifest of a task.
@@ -107,7 +79,7 @@ impl Gates {
     }
 
     /// Decides, and asks people if they must be asked.
-    pub(crate) async fn judge(&self, cell: &Cell, wanted: &Wanted) -> Result<Judged, ControlError> {
+    pub(crate) async fn judge(&self, cell: &Cell, wanted: Wanted) -> Result<Judged, ControlError> {
         // A call in the sandbox sends nothing by itself: that untrusted content is behind it makes a
         // question more careful, and is none of its own.
         let confined = matches!(wanted.ask, CellAsk::CallTool { confined: true, .. });
@@ -120,31 +92,26 @@ impl Gates {
         let verdict = self.control.policies().engine().decide(&request);
         // Most is simply allowed, and needs no look at what people have granted.
         let mut decision = gate::decide(&wanted.effect, &[], &verdict, &wanted.flow);
-        let mut grants = Vec::new();
         if let Decision::Ask(_) = decision {
             let asker = &wanted.effect.asker;
-            grants = self
-                .control
-                .store()
-                .approvals()
-                .live_grants(asker.user, asker.workspace, asker.task)
-                .await?;
+            let approvals = self.control.store().approvals();
+            let grants = approvals.live_grants(asker.user, asker.workspace, asker.task).await?;
             let known: Vec<Grant> = grants.iter().filter_map(as_policy).collect();
             decision = gate::decide(&wanted.effect, &known, &verdict, &wanted.flow);
         }
-        match decision {
-            Decision::Run(pass) => {
-                let grant = pass.spend(&wanted.effect).map_err(|changed| {
-                    ControlError::refused(ErrorCode::Refused, changed.to_string())
-                })?;
-                Ok(Judged::Pass(passed(grant, &grants)))
-            }
-            Decision::Deny { reason } => Ok(Judged::Denied { reason }),
-            Decision::Ask(question) if wanted.in_plan && question.people < 2 => {
-                Ok(Judged::Pass(Passed { by_plan: true, ..Passed::default() }))
-            }
-            Decision::Ask(question) => self.put(cell, wanted, *question).await,
-        }
+        let pass = match decision {
+            Decision::Run(pass) => pass,
+            Decision::Deny { reason } => return Ok(Judged::Denied { reason }),
+            Decision::Ask(question) => match question.settled_by(&wanted.plans, &wanted.effect) {
+                Ok(pass) => pass,
+                Err(question) => return self.put(cell, &wanted, *question).await,
+            },
+        };
+        let cleared = pass.clear(wanted.effect);
+        let changed = |changed: gate::ChangedAfterGate| {
+            ControlError::refused(ErrorCode::Refused, changed.to_string())
+        };
+        Ok(Judged::Pass(Box::new(cleared.map_err(changed)?)))
     }
 
     /// Puts a question to people, once.
@@ -224,12 +191,6 @@ pub(super) fn said_no(approval: &Approval) -> String {
     format!("the person said no to this ({}): do not try it again", approval.id)
 }
 
-fn passed(grant: Option<GrantId>, grants: &[grants::Grant]) -> Passed {
-    let Some(GrantId(id)) = grant else { return Passed::default() };
-    let once = grants.iter().any(|grant| grant.id == id && grant.reach == grants::Reach::Once);
-    Passed { used_up: once.then_some(id), by_grant: Some(id), by_plan: false }
-}
-
 /// A stored grant as the policies know it; one that can't be read covers nothing.
 fn as_policy(grant: &grants::Grant) -> Option<Grant> {
     let effect = Digest::parse(&grant.digest)?;
@@ -250,17 +211,14 @@ fn as_policy(grant: &grants::Grant) -> Option<Grant> {
 }
 
 /// The entry that records what passes.
-pub(super) fn pass_entry(
-    workspace: WorkspaceId,
-    task: Option<TaskId>,
-    effect: &Effect,
-    passed: &Passed,
-) -> Entry {
+pub(super) fn pass_entry(cleared: &Cleared) -> Entry {
+    let effect = cleared.effect();
+    let (workspace, task) = (effect.asker.workspace, effect.asker.task);
     let subject = task.map_or_else(|| workspace.to_string(), |task| task.to_string());
-    let by = match passed.by_grant {
-        Some(id) => format!(" by G{id}"),
-        None if passed.by_plan => " by an approved plan".to_owned(),
-        None => String::new(),
+    let by = match cleared.by() {
+        PassedBy::Grant { id: GrantId(id), .. } => format!(" by G{id}"),
+        PassedBy::Plan => " by an approved plan".to_owned(),
+        PassedBy::Policy => String::new(),
     };
     let detail = format!("{}{by} {}", effect.title(), effect.digest());
     Entry::of_cell(workspace, "gate.pass", subject).with(detail)

@@ -1,7 +1,7 @@
 //! Tool calls of executors, before they run.
 
 use cloister_policy::engine::CellAsk;
-use cloister_policy::gate::{Action, Effect, Reading, Surroundings, visible};
+use cloister_policy::gate::{Action, Effect, Surroundings};
 use cloister_policy::provenance::Flow;
 use cloister_policy::shell::Originals;
 use cloister_policy::{Rated, shell};
@@ -34,7 +34,7 @@ pub(crate) enum CallGate {
     /// sandbox are they writable.
     Delete { files: Vec<String>, passing: Passing },
     /// It does not run, and the model is told why.
-    Refuse { reason: String, passing: Passing },
+    Refuse { reason: String, noted: Vec<Entry> },
     /// Nothing runs now.
     Stopped,
 }
@@ -71,20 +71,15 @@ impl Gates {
             };
             let cell = self.cell_of_task(&task).await?;
             let note = Entry::of_cell(task.workspace, "tool.call", id).with(noted(call));
-            let refuse = |reason| {
-                let passing = Passing { entries: vec![note.clone()], used_up: Vec::new() };
-                Ok(CallGate::Refuse { reason, passing })
-            };
+            let refuse = |reason| Ok(CallGate::Refuse { reason, noted: vec![note.clone()] });
             if originals == Originals::Changes {
                 return refuse(ORIGINALS_STAY.to_owned());
             }
-            match self.judge(&cell, &wanted).await? {
-                Judged::Pass(passed) => {
-                    let asked = passed.was_asked();
-                    let pass = pass_entry(task.workspace, Some(id), &wanted.effect, &passed);
+            match self.judge(&cell, wanted).await? {
+                Judged::Pass(cleared) => {
                     let mut entries = vec![note];
-                    entries.extend(asked.then_some(pass));
-                    let passing = passed.into_passing(entries);
+                    entries.extend(cleared.was_asked().then(|| pass_entry(&cleared)));
+                    let passing = Passing::of(*cleared, entries);
                     return Ok(match originals {
                         Originals::Deletes(files) => CallGate::Delete { files, passing },
                         Originals::Untouched | Originals::Changes => CallGate::Run(passing),
@@ -134,10 +129,6 @@ fn is_sent(path: &str) -> bool {
 fn wanted_by(live: &Live, call: &Call) -> Wanted {
     let Live { task, context, plan_pending, plans, .. } = live;
     let Rating { action, folder, risk } = rate(call);
-    let in_plan = match &action {
-        Action::Command { text } => plans.iter().any(|plan| plan_has(plan, text)),
-        _ => false,
-    };
     let ask = CellAsk::CallTool {
         tool: call.name.clone(),
         changes: cloister_policy::is_mutating(&call.name),
@@ -159,7 +150,7 @@ fn wanted_by(live: &Live, call: &Call) -> Wanted {
         ask,
         flow,
         plan_pending: *plan_pending,
-        in_plan,
+        plans: plans.clone(),
         then: Then::Call { id: call.id.clone() },
     }
 }
@@ -216,18 +207,6 @@ fn confined_risk(assessment: &shell::Assessment) -> Rated {
         .max()
         .unwrap_or(Rated::Unknown)
         .max(Rated::Unknown)
-}
-
-/// Whether an approved plan, as it was shown, has this command: on lines of its own, or in backticks.
-pub(super) fn plan_has(plan: &str, command: &str) -> bool {
-    let command = visible(command.trim(), Reading::Prose);
-    if command.is_empty() {
-        return false;
-    }
-    let lines: Vec<&str> = plan.lines().map(str::trim).collect();
-    let wanted: Vec<&str> = command.lines().map(str::trim).collect();
-    let on_lines = lines.windows(wanted.len()).any(|window| window == wanted);
-    on_lines || plan.split('`').skip(1).step_by(2).any(|quoted| quoted.trim() == command)
 }
 
 /// A call as the audit trail has it: whole, or by what proves it where the ledger has it whole.

@@ -67,7 +67,20 @@ async fn what_another_member_kept_or_worked_on_directs_nobody_else() {
     );
     let proposing =
         Proposing { what: Lasting::Memory, path: "MEMORY.md", text: &text, why: "asked" };
-    let proposed = world.control.gates().propose_from_turn(&row, &proposing).await.unwrap();
+    let request = Request {
+        id: "r1".parse().unwrap(),
+        turn: Some(TurnId::of_trigger(&row.trigger().unwrap())),
+        chat: None,
+        ask: Wish::Propose {
+            what: Lasting::Memory,
+            path: "MEMORY.md".into(),
+            text: text.clone(),
+            why: "asked".into(),
+        },
+    };
+    let admitted = world.control.cells().admit_of_turn((workspace, C1), &request).await.unwrap();
+    let proposed = world.control.gates().propose_from_turn(admitted.leave, &row, &proposing);
+    let proposed = proposed.await.unwrap();
     assert!(matches!(proposed, Proposed::Kept { .. }), "his own words are kept without a question");
     let other = world
         .store()
@@ -105,7 +118,9 @@ async fn what_another_member_kept_or_worked_on_directs_nobody_else() {
         secrets: None,
         marks: marks.iter().map(mark_text).collect(),
     };
-    world.control.cells().new_task(task, "test", "1").await.unwrap();
+    let leave = world.control.cells().admit_by_command(world.bob.id, (workspace, third));
+    let leave = leave.await.unwrap();
+    world.control.cells().new_task(leave, task, ("test", "1")).await.unwrap();
     let files = world.control.provenance().files_of(workspace, third).await.unwrap();
     assert!(files.trusted_for(world.bob.id) && !files.trusted_for(world.ada.id), "{files:?}");
 }

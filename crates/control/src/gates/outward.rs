@@ -9,14 +9,14 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use cloister_policy::engine::{CellAsk, CellCall, FetchKind};
-use cloister_policy::gate::{Action, Asker, Effect, Surroundings};
+use cloister_policy::gate::{Action, Asker, Cleared, Effect, PassedBy, Surroundings};
 use cloister_policy::outgoing::{Content, NotServed, Outgoing};
 use cloister_policy::provenance::{Address, FREE_BITS, Flow, Mark, Sink, TaskContext};
 use cloister_policy::{Class, egress};
 use cloister_protocol::TaskId;
 use cloister_store::approvals::{Approval, ApprovalState};
 use cloister_store::audit::Entry;
-use cloister_store::grants::{GrantEnded, Passing};
+use cloister_store::grants::Passing;
 use cloister_store::tasks::Task;
 use tokio::time::{Instant, timeout_at};
 
@@ -101,16 +101,17 @@ impl Gates {
         }
         let cell = self.cell_of_task(&prepared.task).await?;
         let mut seen = Verdicts::default();
-        for wanted in &self.all_wanted(&prepared, outward).await? {
+        for wanted in self.all_wanted(&prepared, outward).await? {
+            let (title, plain) = (wanted.effect.title(), is_plain_read(&wanted.ask));
             match self.judge(&cell, wanted).await? {
                 Judged::Denied { reason } => {
                     let entry = Entry::of_cell(prepared.task.workspace, "gate.deny", id);
-                    let detail = format!("{}: {reason}", wanted.effect.title());
+                    let detail = format!("{title}: {reason}");
                     self.control.store().audit().record(entry.with(detail)).await?;
                     return Ok(Look::Denied(reason));
                 }
                 Judged::Asked(approval) => seen.asked.push(*approval),
-                Judged::Pass(passed) => seen.pass(&prepared.task, wanted, passed),
+                Judged::Pass(cleared) => seen.pass(*cleared, plain),
             }
         }
         if !seen.asked.is_empty() {
@@ -145,25 +146,23 @@ impl Gates {
 
     /// Records that it goes, and what it chose, before it does.
     async fn let_go(&self, prepared: Prepared, seen: Verdicts) -> Result<Look, ControlError> {
-        let Prepared { top, request, bits, found, host, asks, .. } = prepared;
-        let place = host.as_str();
+        let Prepared { top, bits, found, host, asks, .. } = prepared;
+        let (place, approvals) = (host.as_str(), self.control.store().approvals());
         let counted = seen.choosing.is_none() && bits > 0;
-        if counted && !self.control.store().approvals().choose(top, place, bits, FREE_BITS).await? {
+        if counted && !approvals.choose(top, place, bits, FREE_BITS).await? {
             return Ok(Look::Again);
         }
-        if let Err(GrantEnded) = self.control.store().approvals().pass(seen.passing).await? {
-            return Ok(Look::Again);
-        }
+        let Some(passing) = seen.passing else { return Ok(Look::Again) };
+        let Ok(recorded) = approvals.pass(passing).await? else { return Ok(Look::Again) };
         if let Some(Choosing::Once) = seen.choosing {
-            self.control.store().approvals().choose_anew(top, place).await?;
-            self.control
-                .store()
-                .approvals()
-                .choose(top, place, bits.min(FREE_BITS), FREE_BITS)
-                .await?;
+            approvals.choose_anew(top, place).await?;
+            approvals.choose(top, place, bits.min(FREE_BITS), FREE_BITS).await?;
         }
         let addresses = found.filter(|_| asks || seen.by_grant).map(|(addresses, _)| addresses);
-        Ok(Look::Go(Box::new(Clearance::new(request, addresses))))
+        // The request is the last that was judged.
+        let request = recorded.into_cleared().pop();
+        let clearance = request.and_then(|request| Clearance::of(request, addresses));
+        Ok(clearance.map_or(Look::Again, |clearance| Look::Go(Box::new(clearance))))
     }
 
     async fn any_pending(&self, asked: &[Approval]) -> Result<bool, ControlError> {
@@ -214,7 +213,7 @@ fn not_answered(asked: &[Approval]) -> Gated {
 #[derive(Default)]
 struct Verdicts {
     asked: Vec<Approval>,
-    passing: Passing,
+    passing: Option<Passing>,
     by_grant: bool,
     /// A person has let the task choose more than is free.
     choosing: Option<Choosing>,
@@ -226,19 +225,21 @@ enum Choosing {
 }
 
 impl Verdicts {
-    fn pass(&mut self, task: &Task, wanted: &Wanted, passed: super::asking::Passed) {
-        self.by_grant |= passed.by_grant.is_some();
-        if matches!(wanted.effect.action, Action::Choose { .. }) {
-            let once = passed.was_for_once();
+    fn pass(&mut self, cleared: Cleared, plain: bool) {
+        let by = cleared.by();
+        self.by_grant |= matches!(by, PassedBy::Grant { .. });
+        if matches!(cleared.effect().action, Action::Choose { .. }) {
+            let once = matches!(by, PassedBy::Grant { once: true, .. });
             self.choosing = Some(if once { Choosing::Once } else { Choosing::ForTask });
         }
         // Plain reads are in the broker's own record.
-        let noted = passed.was_asked() || !is_plain_read(&wanted.ask);
-        let entry =
-            noted.then(|| pass_entry(task.workspace, Some(task.id), &wanted.effect, &passed));
-        let one = passed.into_passing(entry.into_iter().collect());
-        self.passing.entries.extend(one.entries);
-        self.passing.used_up.extend(one.used_up);
+        let noted = cleared.was_asked() || !plain;
+        let entry = noted.then(|| pass_entry(&cleared));
+        let one = Passing::of(cleared, entry.into_iter().collect());
+        self.passing = Some(match self.passing.take() {
+            Some(others) => others.and(one),
+            None => one,
+        });
     }
 }
 
@@ -326,7 +327,7 @@ impl Prepared {
             ask,
             flow,
             plan_pending: self.plan_pending,
-            in_plan: false,
+            plans: Vec::new(),
             then: Then::Request { host: self.host.to_string() },
         }
     }

@@ -2,11 +2,13 @@
 
 use cloister_policy::Class;
 use cloister_policy::gate::{Reading, visible};
+use cloister_policy::reach::CellRequest;
 use cloister_protocol::Answer;
 use cloister_store::approvals::{Approval, ApprovalKind, NewApproval};
 use cloister_store::tasks::Task;
 use sha2::{Digest, Sha256};
 
+use crate::cells::Admitted;
 use crate::error::ControlError;
 use crate::gates::Gates;
 
@@ -18,7 +20,12 @@ pub(crate) struct NewPlan<'a> {
 
 impl Gates {
     /// Puts a plan to people and lets its task wait. The same plan again is the same question.
-    pub(crate) async fn ask_for_plan(&self, plan: NewPlan<'_>) -> Result<Approval, ControlError> {
+    pub(crate) async fn ask_for_plan(
+        &self,
+        leave: Admitted,
+        plan: NewPlan<'_>,
+    ) -> Result<Approval, ControlError> {
+        leave.to(CellRequest::ProposePlan)?;
         let NewPlan { task, text } = plan;
         let digest: String =
             Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();

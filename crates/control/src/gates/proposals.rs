@@ -5,11 +5,12 @@ use std::io::Read;
 use cloister_policy::engine::{Cell, CellAsk, Proposal};
 use cloister_policy::gate::{Action, Asker, Effect, Surroundings, TargetFile};
 use cloister_policy::provenance::{Flow, Labels, Mark, Sink, TaskContext};
+use cloister_policy::reach::CellRequest;
 use cloister_protocol::link::Lasting;
 use cloister_protocol::{ErrorCode, TaskId, UserId, WorkspaceId};
 use cloister_store::Actor;
-use cloister_store::approvals::{Approval, ApprovalState};
-use cloister_store::grants::GrantEnded;
+use cloister_store::approvals::{Allowed, Approval, ApprovalState};
+use cloister_store::grants::{Passing, Recorded};
 use cloister_store::inbox::InboxItem;
 use cloister_store::tasks::Task;
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::asking::{Then, pass_entry, said_no};
 use super::{Judged, Wanted};
+use crate::cells::Admitted;
 use crate::config::{VersionedChange, unified};
 use crate::error::ControlError;
 use crate::files::{FileError, RelPath};
@@ -58,6 +60,27 @@ struct Kept {
     origin: Labels,
 }
 
+/// What lets a lasting change be made, and in whose name.
+enum WrittenBy {
+    /// It passed the gate, and that is on record.
+    Agent { leave: Recorded, actor: Actor },
+    /// People have allowed it.
+    People(Box<Allowed>),
+}
+
+impl WrittenBy {
+    fn into_actor(self) -> Actor {
+        match self {
+            Self::Agent { leave: _used_up, actor } => actor,
+            Self::People(allowed) => {
+                let answers = allowed.approval().answers.iter();
+                let by: Vec<&str> = answers.map(|given| given.by.as_str()).collect();
+                Actor::person(by.join(" and "))
+            }
+        }
+    }
+}
+
 /// Who proposes, and with what in mind.
 struct Proposer {
     cell: Cell,
@@ -72,9 +95,11 @@ impl Gates {
     /// A task proposes.
     pub(crate) async fn propose_from_task(
         &self,
+        leave: Admitted,
         task: &Task,
         proposing: &Proposing<'_>,
     ) -> Result<Proposed, ControlError> {
+        leave.to(CellRequest::Propose)?;
         let (context, plan_pending) = {
             let mut guard = self.control.provenance().live(task.id).await?;
             let live = guard.get()?;
@@ -94,9 +119,11 @@ impl Gates {
     /// The coordinator proposes, in a turn.
     pub(crate) async fn propose_from_turn(
         &self,
+        leave: Admitted,
         row: &InboxItem,
         proposing: &Proposing<'_>,
     ) -> Result<Proposed, ControlError> {
+        leave.to(CellRequest::Propose)?;
         let person = self.control.provenance().person_of(row).await?;
         let part = cloister_policy::engine::Part::Coordinator;
         let proposer = Proposer {
@@ -132,7 +159,7 @@ impl Gates {
             origin: origin_of(&proposer, &flow),
         };
         let wanted = wanted(&proposer, proposing, &kept, now.as_deref(), flow)?;
-        let judged = self.judge(&proposer.cell, &wanted).await?;
+        let judged = self.judge(&proposer.cell, wanted).await?;
         match judged {
             Judged::Denied { reason } => Ok(Proposed::Refused(reason)),
             Judged::Asked(approval) => match approval.state {
@@ -141,20 +168,23 @@ impl Gates {
                     Ok(Proposed::Refused(said_no(&approval)))
                 }
                 ApprovalState::Allowed => {
-                    self.apply_proposal(&approval).await?;
+                    if let Some(allowed) = Allowed::of(*approval) {
+                        self.apply_proposal(allowed).await?;
+                    }
                     Ok(Proposed::Kept { path: kept.path })
                 }
             },
-            Judged::Pass(passed) => {
-                let entry = pass_entry(proposer.workspace, proposer.task, &wanted.effect, &passed);
-                if let Err(GrantEnded) =
-                    self.control.store().approvals().pass(passed.into_passing(vec![entry])).await?
-                {
-                    return Ok(Proposed::Refused(GrantEnded.to_string()));
-                }
+            Judged::Pass(cleared) => {
+                let entry = pass_entry(&cleared);
+                let passing = Passing::of(*cleared, vec![entry]);
+                let recorded = match self.control.store().approvals().pass(passing).await? {
+                    Ok(recorded) => recorded,
+                    Err(ended) => return Ok(Proposed::Refused(ended.to_string())),
+                };
                 let actor = self.control.acting(proposer.person).await?;
                 let path = kept.path.clone();
-                self.write_kept(&actor, proposer.workspace, kept).await?;
+                let by = WrittenBy::Agent { leave: recorded, actor };
+                self.write_kept(proposer.workspace, kept, by).await?;
                 Ok(Proposed::Kept { path })
             }
         }
@@ -162,11 +192,12 @@ impl Gates {
 
     /// Writes what was allowed, unless the file is no longer what people saw. Done before, it does
     /// nothing more.
-    pub(super) async fn apply_proposal(&self, approval: &Approval) -> Result<(), ControlError> {
+    pub(super) async fn apply_proposal(&self, allowed: Allowed) -> Result<(), ControlError> {
+        let approval = allowed.approval();
         if approval.applied_at.is_some() {
             return Ok(());
         }
-        if let Some(linked) = self.control.people().link_if_allowed(approval).await {
+        if let Some(linked) = self.control.people().link_if_allowed(&allowed).await {
             return linked;
         }
         let unreadable =
@@ -182,18 +213,19 @@ impl Gates {
             let fix = "it was left as it is; let the agent propose the change again";
             return Err(ControlError::with_fix(ErrorCode::Conflict, message, fix));
         }
+        let (workspace, id) = (approval.workspace, approval.id);
         if !done {
-            let by: Vec<&str> = approval.answers.iter().map(|given| given.by.as_str()).collect();
-            self.write_kept(&Actor::person(by.join(" and ")), approval.workspace, kept).await?;
+            self.write_kept(workspace, kept, WrittenBy::People(Box::new(allowed))).await?;
         }
-        Ok(self.control.store().approvals().proposal_applied(approval.id).await?)
+        Ok(self.control.store().approvals().proposal_applied(id).await?)
     }
 
     /// Writes what was allowed just before a stop.
     pub(crate) async fn apply_allowed_proposals(&self) -> Result<(), ControlError> {
-        for approval in self.control.store().approvals().unapplied_proposals().await? {
-            if let Err(error) = self.apply_proposal(&approval).await {
-                tracing::warn!(approval = %approval.id, error = error.chain(), "an allowed change could not be made");
+        for allowed in self.control.store().approvals().unapplied_proposals().await? {
+            let id = allowed.approval().id;
+            if let Err(error) = self.apply_proposal(allowed).await {
+                tracing::warn!(approval = %id, error = error.chain(), "an allowed change could not be made");
             }
         }
         Ok(())
@@ -201,16 +233,17 @@ impl Gates {
 
     async fn write_kept(
         &self,
-        actor: &Actor,
         workspace: WorkspaceId,
         kept: Kept,
+        by: WrittenBy,
     ) -> Result<(), ControlError> {
+        let actor = by.into_actor();
         let Kept { path, text, why, before: _, origin } = kept;
         // Whoever reads the file from now on reads what it came from.
         self.control.provenance().workspace_marked(workspace, &origin).await?;
         self.control
             .config()
-            .write_versioned(actor, VersionedChange { workspace, path, text, why })
+            .write_versioned(&actor, VersionedChange { workspace, path, text, why })
             .await
     }
 
@@ -279,7 +312,7 @@ fn wanted(
         }),
         flow,
         plan_pending: proposer.plan_pending,
-        in_plan: false,
+        plans: Vec::new(),
         then: Then::Proposal { json },
     })
 }

@@ -3,7 +3,7 @@
 use cloister_protocol::link::{CallStatus, Outcome};
 use cloister_protocol::with_causes;
 use cloister_store::audit::Entry;
-use cloister_store::grants::Passing;
+use cloister_store::grants::Recorded;
 use cloister_store::tasks::Task;
 
 use crate::error::ControlError;
@@ -17,7 +17,8 @@ impl Gates {
         &self,
         task: &Task,
         files: Vec<String>,
-    ) -> Result<(Outcome, Passing), ControlError> {
+        _leave: Recorded,
+    ) -> Result<(Outcome, Vec<Entry>), ControlError> {
         let (layout, workspace, chat) = (self.control.layout().clone(), task.workspace, task.chat);
         let failed = "what a person sent could not be deleted";
         let work = move || {
@@ -38,7 +39,7 @@ impl Gates {
             let detail = format!("{}: {came_of_it}", task.id);
             Entry::of_cell(workspace, "file.delete", format!("chats/{chat}/{file}")).with(detail)
         };
-        let passing = Passing { entries: done.iter().map(entry).collect(), used_up: Vec::new() };
+        let noted = done.iter().map(entry).collect();
         let line = |(file, done): &(String, Result<(), FileError>)| match done {
             Ok(()) => format!("deleted {file}"),
             Err(FileError::NotFound { .. }) => format!("there is no {file}"),
@@ -48,6 +49,6 @@ impl Gates {
         let all =
             done.iter().all(|(_, done)| matches!(done, Ok(()) | Err(FileError::NotFound { .. })));
         let status = if all { CallStatus::Ok } else { CallStatus::Failed };
-        Ok((Outcome { status, output }, passing))
+        Ok((Outcome { status, output }, noted))
     }
 }

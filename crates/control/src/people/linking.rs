@@ -4,7 +4,7 @@
 use cloister_policy::{Class, legible};
 use cloister_protocol::{Answer, ApprovalId, ErrorCode, UserId};
 use cloister_store::Actor;
-use cloister_store::approvals::{Approval, ApprovalKind, NewApproval};
+use cloister_store::approvals::{Allowed, Approval, ApprovalKind, NewApproval};
 use cloister_store::identities::Account;
 use cloister_store::users::{AccountKind, User};
 use serde::{Deserialize, Serialize};
@@ -99,8 +99,9 @@ impl People {
     /// Links what a person has allowed. None: that question was about something else.
     pub(crate) async fn link_if_allowed(
         &self,
-        approval: &Approval,
+        allowed: &Allowed,
     ) -> Option<Result<(), ControlError>> {
+        let approval = allowed.approval();
         let to_link: ToLink = serde_json::from_str(approval.proposal.as_deref()?).ok()?;
         Some(self.link_allowed(approval, to_link).await)
     }

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use cloister_policy::egress::{Destination, Host};
 use cloister_policy::engine::Names;
-use cloister_policy::outgoing::{Content, Draft, Outgoing};
+use cloister_policy::gate::{Action, Cleared};
+use cloister_policy::outgoing::{Draft, Outgoing};
 use cloister_protocol::link::{Downlink, Uplink};
 use cloister_protocol::{ApprovalId, ChatId, TaskId, UserId, WorkspaceId};
 use cloister_store::OverBudget;
@@ -87,14 +88,6 @@ impl Outward {
             secrets: &self.secrets,
         }
     }
-
-    /// The answer of a gate that has nothing against it: for whoever holds a door and has no gate.
-    pub fn go(&self) -> Gated {
-        match Outgoing::rebuild(&self.draft(), Content::Own) {
-            Ok(request) => Gated::Go(Clearance::new(request, self.addresses.clone())),
-            Err(not_served) => Gated::Refused { reason: not_served.to_string(), approval: None },
-        }
-    }
 }
 
 /// Leave to send exactly this, once.
@@ -105,9 +98,17 @@ pub struct Clearance {
 }
 
 impl Clearance {
-    /// `addresses`: the only ones that may be dialled, where a person has decided on them.
-    pub fn new(request: Outgoing, addresses: Option<Vec<IpAddr>>) -> Self {
-        Self { request: Box::new(request), addresses }
+    /// For a request that has passed the gate, and nothing else. `addresses`: the only ones that may be dialled,
+    /// where a person has decided on them.
+    pub fn of(cleared: Cleared, addresses: Option<Vec<IpAddr>>) -> Option<Self> {
+        match cleared.into_effect().action {
+            Action::Request(request) => Some(Self { request, addresses }),
+            _ => None,
+        }
+    }
+
+    pub const fn request(&self) -> &Outgoing {
+        &self.request
     }
 
     /// What is sent, and where to; the leave is used up.

@@ -198,7 +198,8 @@ impl Tasks {
         };
         let entry = Entry::new(actor, "task.retry", id).of_workspace(old.workspace);
         self.control.store().audit().record(entry).await?;
-        self.control.cells().new_task(again, &format!("retry {id}"), key).await
+        let leave = self.control.cells().admit_by_command(old.person, (old.workspace, old.chat));
+        self.control.cells().new_task(leave.await?, again, (&format!("retry {id}"), key)).await
     }
 
     /// Ends a task once: stores it, stops its executor, tells whoever looks and wakes who waits.

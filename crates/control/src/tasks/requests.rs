@@ -5,6 +5,7 @@ use cloister_protocol::{Answer, ErrorCode};
 use cloister_store::approvals::ApprovalState;
 use cloister_store::tasks::{NewTask, Task};
 
+use crate::cells::Admitted;
 use crate::control::Control;
 use crate::error::ControlError;
 use crate::gates::{NewPlan, Proposed, Proposing};
@@ -48,14 +49,12 @@ async fn try_answer(
     request: &Request,
     plan_pending: bool,
 ) -> Result<Answered, ControlError> {
-    control.cells().admit_of_task(task, request).await?;
+    let leave = control.cells().admit_of_task(task, request, plan_pending).await?;
     match &request.ask {
         Asked::Delegate { title, instructions, .. } => {
-            refuse_before_plan(plan_pending)?;
-            sub_task(control, task, title, instructions, request).await
+            sub_task(control, task, (title, instructions), (request, leave)).await
         }
         Asked::SendFile { path, name } => {
-            refuse_before_plan(plan_pending)?;
             let file = FileToSend {
                 chat: (task.workspace, task.chat),
                 turn: format!("task-{}", task.id),
@@ -64,13 +63,12 @@ async fn try_answer(
                 name: name.clone(),
                 request: (scope(task), request.id.to_string()),
             };
-            Ok(Answered::Now(Reply::Sent { file: control.tasks().send_file(file).await? }))
+            Ok(Answered::Now(Reply::Sent { file: control.tasks().send_file(leave, file).await? }))
         }
-        Asked::ProposePlan { plan } => propose_plan(control, task, plan).await,
+        Asked::ProposePlan { plan } => propose_plan(control, leave, task, plan).await,
         Asked::Propose { what, path, text, why } => {
-            refuse_before_plan(plan_pending)?;
             let proposing = Proposing { what: *what, path, text, why };
-            match control.gates().propose_from_task(task, &proposing).await? {
+            match control.gates().propose_from_task(leave, task, &proposing).await? {
                 Proposed::Kept { path } => Ok(Answered::Now(Reply::Kept { path })),
                 Proposed::Asked(_) => Ok(Answered::Later),
                 Proposed::Refused(reason) => Err(ControlError::refused(ErrorCode::Refused, reason)),
@@ -86,23 +84,11 @@ fn scope(task: &Task) -> String {
     format!("{}/{}", task.workspace, task.id)
 }
 
-fn refuse_before_plan(plan_pending: bool) -> Result<(), ControlError> {
-    if plan_pending {
-        return Err(ControlError::with_fix(
-            ErrorCode::Refused,
-            "the request is risky: a plan must be approved before anything is changed",
-            "write the plan with propose_plan",
-        ));
-    }
-    Ok(())
-}
-
 async fn sub_task(
     control: &Control,
     task: &Task,
-    title: &str,
-    instructions: &str,
-    request: &Request,
+    (title, instructions): (&str, &str),
+    (request, leave): (&Request, Admitted),
 ) -> Result<Answered, ControlError> {
     if !may_delegate(task) {
         return Err(ControlError::refused(
@@ -137,7 +123,7 @@ async fn sub_task(
         // Its parent's come along by themselves.
         marks: Vec::new(),
     };
-    let child = control.cells().new_task(child, &scope(task), request.id.as_str()).await?;
+    let child = control.cells().new_task(leave, child, (&scope(task), request.id.as_str())).await?;
     if child.state.is_final() {
         return Ok(Answered::Now(Reply::Tasks { tasks: vec![child.report()] }));
     }
@@ -151,6 +137,7 @@ async fn sub_task(
 
 async fn propose_plan(
     control: &Control,
+    leave: Admitted,
     task: &Task,
     plan: &str,
 ) -> Result<Answered, ControlError> {
@@ -160,7 +147,7 @@ async fn propose_plan(
             "a plan has 1 byte to 32 KiB of text",
         ));
     }
-    let approval = control.gates().ask_for_plan(NewPlan { task, text: plan }).await?;
+    let approval = control.gates().ask_for_plan(leave, NewPlan { task, text: plan }).await?;
     match approval.state {
         ApprovalState::Pending => Ok(Answered::Later),
         ApprovalState::Allowed => Ok(Answered::Now(Reply::Answered { answer: Answer::Allow })),

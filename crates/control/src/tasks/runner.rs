@@ -1,17 +1,13 @@
 //! One attempt at one task: launch an executor, journal its steps, carry out its requests.
 
+mod steps;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloister_policy::Decision;
-use cloister_protocol::Level;
-use cloister_protocol::link::{
-    CHAT_PATH, CallStatus, Downlink, Finish, Outcome, Start, Step, Uplink,
-};
+use cloister_protocol::link::{CHAT_PATH, CallStatus, Downlink, Finish, Start, Step, Uplink};
 use cloister_protocol::{AgentFrame, TaskState, Todo, ToolCall, ToolResult, Update};
-use cloister_store::grants::Passing;
-use cloister_store::ledger::Journaled;
 use cloister_store::tasks::{Ending, Task};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -20,7 +16,6 @@ use super::requests::{self, Answered};
 use crate::cells::{Doorway, LinkEnd};
 use crate::control::Control;
 use crate::error::ControlError;
-use crate::gates::CallGate;
 use crate::ports::{
     Access, Egress, Exit, Inhabitant, Mount, OpenDoor, Principal, Role, Sandbox, SandboxSpec,
 };
@@ -352,120 +347,6 @@ impl Attempt<'_> {
             ledger: self.ledger.clone(),
             notes: self.control.gates().notes_for(task).await?,
         })
-    }
-
-    /// Puts a step into the ledger; or says why the attempt is over.
-    async fn journal(&mut self, seq: u32, step: Step) -> Result<Option<Over>, ControlError> {
-        let at = usize::try_from(seq).unwrap_or(usize::MAX);
-        let known = self.ledger.get(at).is_some_and(|there| *there == step);
-        let passing = match &step {
-            // Said again after a lost connection: it has passed already.
-            Step::Call { .. } if known => Passing::default(),
-            Step::Call { call } => match self.gate_call(seq, call).await? {
-                Ok(passing) => passing,
-                Err(over) => return Ok(Some(over)),
-            },
-            Step::Answer { .. } if !known && self.is_out_of_steps() => {
-                self.control.metrics().loop_stopped("steps");
-                let reason = "it was stopped: it asked the model as often as a task may".to_owned();
-                return Ok(Some(Over::Refused(reason)));
-            }
-            Step::Answer { .. } | Step::Result { .. } => Passing::default(),
-        };
-        let (ran, asked) =
-            (matches!(step, Step::Result { .. }), matches!(step, Step::Answer { .. }));
-        if let Some(over) = self.append(seq, step, passing).await? {
-            return Ok(Some(over));
-        }
-        if asked && !self.warned {
-            self.warned = self.control.tasks().warn_of_task_budget(self.task).await?;
-        }
-        if ran && self.control.inner.gates.take_unanswered(self.task.id) {
-            // Something that this call wanted waits for a person, and so does the task from here on.
-            let waits = self.control.store().approvals().park(self.task.id).await?;
-            return Ok(Some(if waits { Over::Parked } else { Over::Again }));
-        }
-        Ok(None)
-    }
-
-    /// Whether the model was asked as often as a task may; an honest executor does not ask again.
-    fn is_out_of_steps(&self) -> bool {
-        let answers = self.ledger.iter().filter(|step| matches!(step, Step::Answer { .. })).count();
-        let most = usize::try_from(self.control.work().max_steps).unwrap_or(usize::MAX).max(1);
-        answers >= most
-    }
-
-    async fn append(
-        &mut self,
-        seq: u32,
-        step: Step,
-        passing: Passing,
-    ) -> Result<Option<Over>, ControlError> {
-        match self.control.store().tasks().append_step(self.task.id, seq, &step, passing).await? {
-            Journaled::Stored => {}
-            Journaled::GrantEnded => return Ok(Some(Over::Again)),
-            Journaled::Conflict => {
-                let reason = "its steps do not follow the ledger".to_owned();
-                return Ok(Some(Over::Refused(reason)));
-            }
-        }
-        self.show_step(&step);
-        if usize::try_from(seq).is_ok_and(|seq| seq == self.ledger.len()) {
-            self.ledger.push(step);
-        }
-        Ok(None)
-    }
-
-    /// Lets a call through; or says why the attempt is over.
-    async fn gate_call(
-        &mut self,
-        seq: u32,
-        call: &str,
-    ) -> Result<Result<Passing, Over>, ControlError> {
-        let Some(known) = self.call(call).cloned() else {
-            let reason = "a call was made that no answer of the model has".to_owned();
-            return Ok(Err(Over::Refused(reason)));
-        };
-        let allowed = cloister_policy::may_call(Level::Executor, &known.name, self.plan_pending);
-        if let Decision::Deny { reason } = allowed {
-            return Ok(Err(Over::Refused(format!("a step was refused: {reason}"))));
-        }
-        if let Some(found) = cloister_policy::looping(&self.ledger) {
-            self.control.metrics().loop_stopped("calls");
-            return Ok(Err(Over::Refused(found.to_string())));
-        }
-        match self.control.gates().gate_call(self.task.id, &known).await? {
-            CallGate::Run(passing) => Ok(Ok(passing)),
-            CallGate::Wait => Ok(Err(Over::Parked)),
-            CallGate::Stopped => Ok(Err(Over::Stopped)),
-            CallGate::Delete { files, passing } => {
-                self.delete_sent(seq, known.id, files, passing).await
-            }
-            CallGate::Refuse { reason, passing } => {
-                // The executor believes that it may run: only one that starts from the ledger knows.
-                let outcome = Outcome { status: CallStatus::Refused, output: reason };
-                let result = Step::Result { call: known.id, outcome };
-                let over = self.append(seq, result, passing).await?;
-                Ok(Err(over.unwrap_or(Over::Again)))
-            }
-        }
-    }
-
-    /// Deletes what people sent, as they allowed it: in the ledger before and after, like any call.
-    async fn delete_sent(
-        &mut self,
-        seq: u32,
-        call: String,
-        files: Vec<String>,
-        passing: Passing,
-    ) -> Result<Result<Passing, Over>, ControlError> {
-        if let Some(over) = self.append(seq, Step::Call { call: call.clone() }, passing).await? {
-            return Ok(Err(over));
-        }
-        let (outcome, passing) = self.control.gates().delete_sent(self.task, files).await?;
-        let result = Step::Result { call, outcome };
-        let over = self.append(seq.saturating_add(1), result, passing).await?;
-        Ok(Err(over.unwrap_or(Over::Again)))
     }
 
     fn show_step(&self, step: &Step) {

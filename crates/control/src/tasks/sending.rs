@@ -2,9 +2,11 @@
 
 use std::io::{Read, Write};
 
+use cloister_policy::reach::CellRequest;
 use cloister_protocol::{ChatId, SendFile, TaskId, TurnId, WorkspaceId};
 use cloister_store::audit::{Entry, Fingerprint};
 
+use crate::cells::Admitted;
 use crate::chat_file::ChatFile;
 use crate::error::ControlError;
 use crate::files::safe_name;
@@ -24,7 +26,12 @@ pub(crate) struct FileToSend {
 }
 
 impl Tasks {
-    pub(crate) async fn send_file(&self, wanted: FileToSend) -> Result<SendFile, ControlError> {
+    pub(crate) async fn send_file(
+        &self,
+        leave: Admitted,
+        wanted: FileToSend,
+    ) -> Result<SendFile, ControlError> {
+        leave.to(CellRequest::SendFile)?;
         self.control.stops().refuse_while_stopped()?;
         let (scope, request) = (wanted.request.0.as_str(), wanted.request.1.as_str());
         if let Some(sent) = self.control.store().outbox().sent_before(scope, request).await? {

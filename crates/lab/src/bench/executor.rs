@@ -22,6 +22,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 
 use super::Plan;
+use super::open_gate::lets_go;
 use super::report::{Aim, Row};
 use cloister::CliError;
 
@@ -157,7 +158,7 @@ impl LinkSide for Links {
 
     fn refused(&self, _refused: RefusedEgress) {}
     fn gate(&self, outward: Outward) -> BoxFuture<'_, Gated> {
-        Box::pin(std::future::ready(outward.go()))
+        Box::pin(std::future::ready(lets_go(&outward)))
     }
 
     fn models(&self) -> BoxFuture<'_, Names> {

@@ -36,6 +36,7 @@ use tokio::task::JoinSet;
 
 use super::Plan;
 use super::model::{Manner, Model};
+use super::open_gate::lets_go;
 use super::report::{Aim, Row};
 use super::talker::broken;
 use cloister::CliError;
@@ -273,7 +274,7 @@ impl LinkSide for NoLink {
 
     fn refused(&self, _refused: RefusedEgress) {}
     fn gate(&self, outward: Outward) -> BoxFuture<'_, Gated> {
-        Box::pin(std::future::ready(outward.go()))
+        Box::pin(std::future::ready(lets_go(&outward)))
     }
 
     fn models(&self) -> BoxFuture<'_, Names> {

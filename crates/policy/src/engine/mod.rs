@@ -81,8 +81,9 @@ pub enum Outcome {
     },
 }
 
-/// What was decided, and which policies said so, in the order of the files.
+/// What was decided, and which policies said so, in the order of the files. Only an engine makes one.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Verdict {
     pub outcome: Outcome,
     pub policies: Vec<PolicyId>,

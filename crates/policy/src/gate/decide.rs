@@ -1,6 +1,8 @@
 //! The decision about one effect.
 
-use super::{Decision, Effect, Grant, GrantId, Pass, Question, Template, offered, remembered};
+use super::{
+    Decision, Effect, Grant, Pass, PassedBy, Question, Reach, Template, offered, remembered,
+};
 use crate::class::Class;
 use crate::engine::{Outcome, Verdict};
 use crate::provenance::Flow;
@@ -9,7 +11,7 @@ use crate::provenance::Flow;
 pub fn decide(effect: &Effect, grants: &[Grant], verdict: &Verdict, flow: &Flow) -> Decision {
     let (class, people, reason) = match (&verdict.outcome, flow) {
         (Outcome::Deny { reason }, _) => return Decision::Deny { reason: reason.clone() },
-        (Outcome::Allow, Flow::Run) => return run(effect, None),
+        (Outcome::Allow, Flow::Run) => return run(effect, PassedBy::Policy),
         (Outcome::Allow, Flow::Ask { reason, .. }) => (Class::Outward, 1, reason.clone()),
         (Outcome::Ask { class, people, reason }, Flow::Run) => (*class, *people, reason.clone()),
         (Outcome::Ask { class, people, reason }, Flow::Ask { reason: flow, .. }) => {
@@ -26,7 +28,8 @@ pub fn decide(effect: &Effect, grants: &[Grant], verdict: &Verdict, flow: &Flow)
     let stands = |grant: &Grant| !untrusted || (class == Class::Middle && grant.remembers_one());
     let counts = |grant: &&Grant| grant.is_exact() || (people < 2 && stands(grant));
     if let Some(grant) = grants.iter().filter(counts).find(|grant| grant.covers(effect)) {
-        return run(effect, Some(grant.id));
+        let once = matches!(grant.reach, Reach::Once { .. });
+        return run(effect, PassedBy::Grant { id: grant.id, once });
     }
     let mut rendered = effect.render(class, &reason);
     if let Some(template) = remembered(effect, class, people) {
@@ -48,6 +51,6 @@ fn kept_in_mind(template: &Template) -> String {
     )
 }
 
-fn run(effect: &Effect, grant: Option<GrantId>) -> Decision {
-    Decision::Run(Pass { digest: effect.digest(), grant })
+fn run(effect: &Effect, by: PassedBy) -> Decision {
+    Decision::Run(Pass { digest: effect.digest(), by })
 }

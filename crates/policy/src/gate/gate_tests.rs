@@ -112,12 +112,14 @@ fn a_pass_is_for_what_passed() {
     let Decision::Run(pass) = decide(&effect, &[], &verdict(Outcome::Allow), &Flow::Run) else {
         panic!("it does not run");
     };
-    assert_eq!(pass.spend(&command("ls -l")), Err(ChangedAfterGate));
+    assert_eq!(pass.clear(command("ls -l")), Err(ChangedAfterGate));
     let grants = [grant(7, once(&effect))];
     let Decision::Run(pass) = decide(&effect, &grants, &asks(Class::Outward, 1), &Flow::Run) else {
         panic!("it does not run");
     };
-    assert_eq!(pass.spend(&effect), Ok(Some(GrantId(7))));
+    let cleared = pass.clear(effect.clone()).unwrap();
+    assert_eq!(cleared.by(), PassedBy::Grant { id: GrantId(7), once: true });
+    assert_eq!(cleared.into_effect(), effect);
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod answer;
 mod decide;
 mod effect;
 mod grant;
+mod plan;
 mod render;
 mod template;
 
@@ -37,7 +38,18 @@ use crate::provenance::Mark;
 #[derive(Debug, PartialEq, Eq)]
 pub struct Pass {
     digest: Digest,
-    grant: Option<GrantId>,
+    by: PassedBy,
+}
+
+/// Why something passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PassedBy {
+    /// Nobody had to be asked.
+    Policy,
+    /// A person has allowed it; `once`: this one time.
+    Grant { id: GrantId, once: bool },
+    /// It stands in a plan that a person has approved.
+    Plan,
 }
 
 /// The effect is not the one that passed the gate.
@@ -46,13 +58,41 @@ pub struct Pass {
 pub struct ChangedAfterGate;
 
 impl Pass {
-    /// Lets the effect happen, if it is the one that passed. Says which grant it was by.
-    pub fn spend(self, effect: &Effect) -> Result<Option<GrantId>, ChangedAfterGate> {
-        if effect.digest() == self.digest { Ok(self.grant) } else { Err(ChangedAfterGate) }
+    /// Lets the effect happen, if it is the one that passed.
+    pub fn clear(self, effect: Effect) -> Result<Cleared, ChangedAfterGate> {
+        if effect.digest() == self.digest {
+            Ok(Cleared { effect, by: self.by })
+        } else {
+            Err(ChangedAfterGate)
+        }
+    }
+}
+
+/// An effect that has passed the gate. There is no other way to one than to be judged, and no second one of it:
+/// whatever acts takes it, and does what it says.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Cleared {
+    effect: Effect,
+    by: PassedBy,
+}
+
+impl Cleared {
+    pub const fn effect(&self) -> &Effect {
+        &self.effect
     }
 
-    pub const fn grant(&self) -> Option<GrantId> {
-        self.grant
+    pub const fn by(&self) -> PassedBy {
+        self.by
+    }
+
+    /// Whether a person was asked about it.
+    pub const fn was_asked(&self) -> bool {
+        !matches!(self.by, PassedBy::Policy)
+    }
+
+    /// The effect, for whoever brings it about: the leave is used up.
+    pub fn into_effect(self) -> Effect {
+        self.effect
     }
 }
 

@@ -321,7 +321,7 @@ impl Asker {
     }
 
     async fn decide(&self, request: &Request, target: Option<&Target>) -> Result<(), Failure> {
-        let Verdict { outcome, policies } = self.verdict(request);
+        let Verdict { outcome, policies, .. } = self.verdict(request);
         let reason = match outcome {
             Outcome::Allow => return Ok(()),
             Outcome::Deny { reason } => reason,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use cloister_control::ports::{CameIn, ContentPart, ContentSource, Outward};
+use cloister_control::ports::{CameIn, Clearance, ContentPart, ContentSource, Outward};
 use cloister_policy::egress::{Destination, Host, Scheme};
 use cloister_protocol::with_causes;
 use cloister_store::audit::Fingerprint;
@@ -27,6 +27,8 @@ use super::stopped::{Denied, Failure, Stopped, shown};
 use crate::keys::{ApiKey, KeyError, KeyRing};
 use crate::secrets::Now;
 
+/// What the words are called in the request that the gate sees.
+const WORDS: &str = "q";
 const MAX_QUERY_BYTES: usize = 1_024;
 const DEFAULT_COUNT: usize = 8;
 const MAX_COUNT: usize = 20;
@@ -145,10 +147,20 @@ impl Search {
         Ok(Some(Self { provider, client, keys, key, host }))
     }
 
-    async fn ask(&self, query: &str, count: usize) -> Result<Vec<SearchResult>, SearchError> {
+    /// Looks for the words that were cleared, and no others.
+    async fn ask(
+        &self,
+        clearance: Clearance,
+        count: usize,
+    ) -> Result<Vec<SearchResult>, SearchError> {
+        let (request, _addresses) = clearance.into_parts();
+        let query = request.query().unwrap_or_default().as_bytes();
+        let mut fields = url::form_urlencoded::parse(query);
+        let words = fields.find(|(name, _)| name == WORDS).map(|(_, words)| words);
+        let query = words.ok_or(SearchError::Unreadable)?;
         let key = self.keys.read(&self.key).await?;
         // How many are wanted is none of the provider's business: it could be a message.
-        let asked = self.provider.search(&self.client, key.as_ref(), query, MAX_COUNT);
+        let asked = self.provider.search(&self.client, key.as_ref(), &query, MAX_COUNT);
         let found = timeout(TOTAL, asked).await.or(Err(SearchError::Unreachable))??;
         Ok(found.into_iter().filter_map(SearchResult::within_bounds).take(count).collect())
     }
@@ -253,13 +265,13 @@ impl Outlet {
         let host = search.host.as_str();
         let now = self.secrets(host).await?;
         self.refuse_handles(&now, "web search", query)?;
-        let _clearance = self.gate().ask(search.outward(query), &self.outside.dialer).await?;
+        let clearance = self.gate().ask(search.outward(query), &self.outside.dialer).await?;
         let tally = Tally::new(self.meter(host).await?, search.host.clone());
         let bytes = u64::try_from(query.len()).unwrap_or(u64::MAX);
         tally.send(bytes).map_err(|over| over_budget(host, over))?;
         self.gate().open(host).await?;
         let count = asked.count.unwrap_or(DEFAULT_COUNT).clamp(1, MAX_COUNT);
-        let results = search.ask(query, count).await.map_err(|error| {
+        let results = search.ask(clearance, count).await.map_err(|error| {
             Failure::bad_gateway(format!("the search failed: {}", shown(&error.to_string())))
         })?;
         let found = Found { provider: search.provider.name(), results };
@@ -285,7 +297,7 @@ impl Search {
     /// A search as the gate sees it: a read whose address says what is looked for.
     fn outward(&self, words: &str) -> Outward {
         let query =
-            url::form_urlencoded::Serializer::new(String::new()).append_pair("q", words).finish();
+            url::form_urlencoded::Serializer::new(String::new()).append_pair(WORDS, words).finish();
         let host = self.host.clone();
         Outward {
             method: "GET".to_owned(),

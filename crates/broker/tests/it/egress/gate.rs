@@ -11,6 +11,7 @@ use tokio::time::timeout;
 use super::client::{Sni, get, request};
 use super::world::{Net, OpenNet, fast};
 use crate::harness::PATIENCE;
+use crate::open_gate::lets_go;
 
 /// Content as it was told of: where from, and its text.
 fn web(url: &str, text: &str) -> (ContentSource, String) {
@@ -100,7 +101,7 @@ async fn a_held_request_says_who_is_asked() {
     let door = net.open();
     let approval = ApprovalId::from_number(7);
     door.told.judge(move |outward| match outward.method.as_str() {
-        "GET" => outward.go(),
+        "GET" => lets_go(outward),
         _ => Gated::Refused { reason: "it sends data.".to_owned(), approval: Some(approval) },
     });
     let post = request("POST", "http://allowed.test/", "allowed.test", "x");
@@ -138,7 +139,7 @@ async fn each_redirect_passes_the_gate_and_is_known_before_the_next() {
     let door = net.open();
     door.told.judge(|outward| match outward.to.host.as_str() {
         "b.test" => Gated::Refused { reason: "not there".to_owned(), approval: None },
-        _ => outward.go(),
+        _ => lets_go(outward),
     });
     let url = "https://allowed.test/redirect/https://a.test/redirect/https://b.test/stolen";
     let asked = json!({ "url": url }).to_string();

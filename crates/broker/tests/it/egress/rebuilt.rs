@@ -1,6 +1,6 @@
 //! What reaches a host, byte by byte, whatever a program of a task with foreign content does.
 
-use cloister_control::ports::{Clearance, Gated};
+use cloister_control::ports::Gated;
 use cloister_policy::outgoing::{Content, Outgoing};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -11,6 +11,7 @@ use super::git;
 use super::internet::PUBLIC;
 use super::variants;
 use super::world::{Net, OpenNet};
+use crate::open_gate::{lets_go, lets_go_as};
 
 /// Sends variants of one request, and asserts that each of them is these bytes on the wire, or nothing; how many were
 /// sent.
@@ -195,11 +196,11 @@ async fn what_a_person_decided_on_goes_to_the_address_they_were_shown() {
     // The name leads elsewhere with each look; the gate keeps to what it was told first.
     net.internet.name("allowed.test", &[&[PUBLIC], &["93.184.216.99"]]);
     door.told.judge(move |outward| match &outward.addresses {
-        _ if outward.method == "GET" => outward.go(),
+        _ if outward.method == "GET" => lets_go(outward),
         None => Gated::LookUp,
         Some(_) => {
             let request = Outgoing::rebuild(&outward.draft(), Content::Own).unwrap();
-            Gated::Go(Clearance::new(request, Some(vec![shown])))
+            lets_go_as(request, Some(vec![shown]))
         }
     });
     let post = || request("POST", "http://allowed.test/in", "allowed.test", "x");
@@ -222,7 +223,7 @@ async fn what_a_person_decided_on_goes_to_the_address_they_were_shown() {
     door.told.judge(move |outward| {
         let request = Outgoing::rebuild(&outward.draft(), Content::Own).unwrap();
         let addresses = (outward.method == "POST").then(|| vec![shown]);
-        Gated::Go(Clearance::new(request, addresses))
+        lets_go_as(request, addresses)
     });
     assert_eq!(door.client.get_plain("http://allowed.test/").await.status, 200);
     assert_eq!(door.client.plain().await.ask(post()).await.status, 502);
@@ -236,7 +237,7 @@ async fn an_address_that_was_decided_on_is_checked_again() {
     let door = net.open();
     door.told.judge(|outward| {
         let request = Outgoing::rebuild(&outward.draft(), Content::Own).unwrap();
-        Gated::Go(Clearance::new(request, Some(vec!["127.0.0.1".parse().unwrap()])))
+        lets_go_as(request, Some(vec!["127.0.0.1".parse().unwrap()]))
     });
     assert_eq!(door.client.get_plain("http://allowed.test/").await.status, 403);
     net.internet.assert_not_dialled();

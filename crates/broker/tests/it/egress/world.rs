@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 
 use cloister_broker::Options;
 use cloister_control::ports::{
-    Attached, CameIn, Clearance, ContentSource, Doors, Egress, Gated, LinkSide, More, NotRecorded,
-    OpenDoor, Outward, Principal, RefusedEgress,
+    Attached, CameIn, ContentSource, Doors, Egress, Gated, LinkSide, More, NotRecorded, OpenDoor,
+    Outward, Principal, RefusedEgress,
 };
 use cloister_policy::Class;
 use cloister_policy::egress::Host;
@@ -28,6 +28,7 @@ use tokio::time::timeout;
 
 use super::internet::Internet;
 use crate::harness::{Client, DOLLAR, PATIENCE, World, quick};
+use crate::open_gate::{lets_go, lets_go_as};
 
 pub(crate) struct Net {
     pub(crate) world: World,
@@ -99,7 +100,7 @@ impl Told {
             }
             match Outgoing::rebuild(&outward.draft(), Content::Foreign(&known)) {
                 Ok(request) if request.class() == Class::Safe && request.chosen().is_empty() => {
-                    Gated::Go(Clearance::new(request, None))
+                    lets_go_as(request, None)
                 }
                 Ok(_) => Gated::Refused { reason: "it is asked about".to_owned(), approval: None },
                 Err(error) => Gated::Refused { reason: error.to_string(), approval: None },
@@ -125,7 +126,7 @@ impl LinkSide for Told {
 
     fn gate(&self, outward: Outward) -> BoxFuture<'_, Gated> {
         let judge = self.judge.lock().unwrap();
-        let gated = judge.as_ref().map_or_else(|| outward.go(), |judge| judge(&outward));
+        let gated = judge.as_ref().map_or_else(|| lets_go(&outward), |judge| judge(&outward));
         self.gated.lock().unwrap().push(outward);
         Box::pin(std::future::ready(gated))
     }
