@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use cloister_protocol::admin::ContextChange;
 use cloister_protocol::link::Cause;
 use cloister_protocol::surface::{Located, Speaker};
-use cloister_protocol::{Answer, ApprovalId, ChatId, UserId, WorkspaceId};
+use cloister_protocol::{Answer, ApprovalId, ChatId, TurnId, UserId, WorkspaceId};
 use cloister_store::Actor;
 use cloister_store::approvals::{ApprovalKind, NewApproval};
 use cloister_store::connectors::{Connector, NewConnector};
@@ -242,7 +242,7 @@ impl World {
             chat,
             person: user,
             parent: None,
-            turn: format!("t-{user}-{chat}"),
+            turn: TurnId::kept(format!("t-{user}-{chat}")),
             title: "a task".into(),
             instructions: String::new(),
             request: String::new(),

@@ -173,10 +173,46 @@ word_id!(
     RequestId, "request id"
 );
 
+/// What is told is told of a turn, or of what stands for one. Which, is decided where the id is made, and read
+/// nowhere but here.
 impl TurnId {
     /// The turn that a trigger starts: one trigger, one turn, also after a crash.
     pub fn of_trigger(trigger: &MessageId) -> Self {
         Self(format!("t-{trigger}"))
+    }
+
+    /// The turn that a row of the inbox starts.
+    pub fn of_message(row: i64) -> Self {
+        Self(format!("t-m{row}"))
+    }
+
+    /// What a task says by itself.
+    pub fn of_task(task: TaskId) -> Self {
+        Self(format!("task-{task}"))
+    }
+
+    pub fn of_question(approval: ApprovalId) -> Self {
+        Self(format!("ask-{approval}"))
+    }
+
+    /// What a person is told unasked, once per key.
+    pub fn of_notice(key: impl fmt::Display) -> Self {
+        Self(format!("notice-{key}"))
+    }
+
+    /// What an admin hub is told, once per key.
+    pub fn of_hub(key: impl fmt::Display) -> Self {
+        Self(format!("hub-{key}"))
+    }
+
+    /// As the control plane stored it.
+    pub const fn kept(text: String) -> Self {
+        Self(text)
+    }
+
+    /// The row of the inbox that started it, if one did.
+    pub fn message(&self) -> Option<i64> {
+        self.0.strip_prefix("t-m")?.parse().ok()
     }
 }
 

@@ -5,7 +5,7 @@
 //! nothing is told twice and nothing is left out.
 
 use cloister_protocol::link::Cause;
-use cloister_protocol::{AgentFrame, ChatId, Update, UserId};
+use cloister_protocol::{AgentFrame, ChatId, TurnId, Update, UserId};
 
 use crate::actor::Actor;
 use crate::connectors::ConnectorId;
@@ -236,7 +236,7 @@ impl Outbox {
         }
         let mut told = Vec::new();
         for Mirrored { user, row, text } in shown {
-            let turn = format!("hub-mirror-{row}");
+            let turn = TurnId::of_hub(format_args!("mirror-{row}"));
             let item = push(&mut tx, &hub.conversation, &turn, text, now).await?;
             sqlx::query("INSERT INTO mirrors (outbox_id, user_id) VALUES (?, ?)")
                 .bind(item.id)
@@ -287,7 +287,8 @@ impl Outbox {
         if new.rows_affected() == 0 {
             return Ok(None);
         }
-        let turn = format!("notice-mirrored-{}-{now}", hub.conversation.id.number());
+        let turn =
+            TurnId::of_notice(format_args!("mirrored-{}-{now}", hub.conversation.id.number()));
         let item = push(&mut tx, where_they_are, &turn, text, now).await?;
         tx.commit().await.tried("tell somebody of an admin hub")?;
         Ok(Some(item))
@@ -300,13 +301,13 @@ impl Outbox {
         key: &str,
         text: &str,
     ) -> Result<Option<OutboxItem>, StoreError> {
-        let turn = format!("hub-{key}");
+        let turn = TurnId::of_hub(key);
         let mut tx = self.store.begin().await?;
         let known: bool = sqlx::query_scalar(
             "SELECT EXISTS (SELECT 1 FROM outbox WHERE workspace_id = ? AND turn = ? AND conversation = ?)",
         )
         .bind(hub.conversation.workspace.number())
-        .bind(&turn)
+        .bind(turn.as_str())
         .bind(hub.conversation.id.number())
         .fetch_one(&mut *tx)
         .await
@@ -358,7 +359,7 @@ impl Outbox {
         }
         let mut told = Vec::new();
         for hub in hubs {
-            let turn = format!("hub-connector-{connector}-{now}");
+            let turn = TurnId::of_hub(format_args!("connector-{connector}-{now}"));
             told.push(push(&mut tx, &hub.conversation, &turn, text, now).await?);
         }
         tx.commit().await.tried("tell of a connector")?;
@@ -385,7 +386,7 @@ fn into_exchange(row: ExchangeRow) -> Result<Exchange, StoreError> {
 async fn push(
     tx: &mut Tx,
     to: &Conversation,
-    turn: &str,
+    turn: &TurnId,
     text: &str,
     now: i64,
 ) -> Result<OutboxItem, StoreError> {
@@ -394,7 +395,7 @@ async fn push(
     let id: i64 = sqlx::query_scalar(PUSH)
         .bind(to.workspace.number())
         .bind(to.chat.number())
-        .bind(turn)
+        .bind(turn.as_str())
         .bind(json)
         .bind(now)
         .bind(to.id.number())

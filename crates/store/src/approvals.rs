@@ -4,7 +4,9 @@
 //! stays until it is answered or its task ends, whatever is restarted.
 
 pub use cloister_protocol::surface::ApprovalState;
-use cloister_protocol::{AgentFrame, Answer, ApprovalId, Ask, ChatId, TaskId, UserId, WorkspaceId};
+use cloister_protocol::{
+    AgentFrame, Answer, ApprovalId, Ask, ChatId, TaskId, TurnId, UserId, WorkspaceId,
+};
 
 use crate::audit;
 use crate::db::Tx;
@@ -531,7 +533,7 @@ pub(crate) async fn tell(
         people: approval.people,
     });
     let chat = (approval.workspace, approval.chat);
-    let told = outbox::push(tx, chat, &format!("ask-{}", approval.id), &frame, now).await?;
+    let told = outbox::push(tx, chat, &TurnId::of_question(approval.id), &frame, now).await?;
     let entry = audit::Entry::of_cell(approval.workspace, "approval.ask", approval.id);
     let detail = format!("{} {} {}", approval.class, approval.digest, approval.title);
     audit::record(tx, now, entry.with(detail)).await?;

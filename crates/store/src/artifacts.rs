@@ -1,6 +1,6 @@
 //! Artifacts: files as they were when they were sent.
 
-use cloister_protocol::{AgentFrame, ChatId, SendFile, WorkspaceId};
+use cloister_protocol::{AgentFrame, ChatId, SendFile, TurnId, WorkspaceId};
 
 use crate::error::{StoreError, Tried, not_found};
 use crate::outbox::Outbox;
@@ -33,7 +33,7 @@ impl Outbox {
         &self,
         id: &str,
         chat: (WorkspaceId, ChatId),
-        turn: &str,
+        turn: &TurnId,
         (file, print): (&SendFile, &audit::Fingerprint),
         request: (&str, &str),
     ) -> Result<OutboxItem, StoreError> {

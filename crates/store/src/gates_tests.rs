@@ -54,7 +54,7 @@ impl Setup {
             chat: CHAT,
             person: self.user,
             parent,
-            turn: "t-m1".to_owned(),
+            turn: cloister_protocol::TurnId::of_message(1),
             title: name.to_owned(),
             instructions: name.to_owned(),
             request: String::new(),

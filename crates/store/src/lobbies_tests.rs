@@ -282,7 +282,10 @@ async fn a_push_goes_nowhere_that_is_gone() {
     world.store.conversations().forget_conversation(room.id).await.unwrap();
     assert_eq!(world.told_in(C1, "d").await, Some(lobby.id), "it waits until she is back");
     let on_web = world.store.outbox().undelivered(world.ada.workspace, C1).await.unwrap();
-    assert!(on_web.iter().any(|row| row.turn == "notice-d"), "and the web shows it meanwhile");
+    assert!(
+        on_web.iter().any(|row| row.turn.as_str() == "notice-d"),
+        "and the web shows it meanwhile"
+    );
     world.store.conversations().forget_conversation(lobby.id).await.unwrap();
     assert_eq!(world.told_in(C1, "e").await, None);
 }

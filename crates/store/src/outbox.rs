@@ -13,7 +13,7 @@ pub struct OutboxItem {
     pub id: i64,
     pub workspace: WorkspaceId,
     pub chat: ChatId,
-    pub turn: String,
+    pub turn: TurnId,
     pub frame: AgentFrame,
     pub created_at: i64,
     /// Where on a surface it is told; none: web or terminal.
@@ -41,7 +41,7 @@ impl Row {
             id: self.id,
             workspace: WorkspaceId::from_number(self.workspace_id),
             chat: ChatId::from_number(self.chat),
-            turn: self.turn,
+            turn: TurnId::kept(self.turn),
             frame: serde_json::from_str(&self.frame).map_err(|e| corrupt("outbox frame", e))?,
             created_at: self.created_at,
             conversation: self.conversation.map(ConversationId::from_number),
@@ -159,14 +159,14 @@ impl Outbox {
                 id,
                 workspace: chat.0,
                 chat: chat.1,
-                turn: turn.as_str().to_owned(),
+                turn: turn.clone(),
                 frame: frame.clone(),
                 created_at: now,
                 conversation: conversation.map(ConversationId::from_number),
             });
         }
         if has_tasks {
-            ended.woke = tasks::report_turn(&mut tx, chat.0, turn.as_str(), now).await?;
+            ended.woke = tasks::report_turn(&mut tx, chat.0, turn, now).await?;
         }
         tx.commit().await.tried("store the end of a turn")?;
         Ok(ended)
@@ -179,13 +179,13 @@ impl Outbox {
         key: &str,
         frame: &AgentFrame,
     ) -> Result<Option<OutboxItem>, StoreError> {
-        let turn = format!("notice-{key}");
+        let turn = TurnId::of_notice(key);
         let mut tx = self.store.begin().await?;
         let known: bool = sqlx::query_scalar(
             "SELECT EXISTS (SELECT 1 FROM outbox WHERE workspace_id = ? AND turn = ?)",
         )
         .bind(chat.0.number())
-        .bind(&turn)
+        .bind(turn.as_str())
         .fetch_one(&mut *tx)
         .await
         .tried("look for a notice")?;
@@ -322,7 +322,7 @@ impl Outbox {
 pub(crate) async fn push(
     tx: &mut Tx,
     chat: (WorkspaceId, ChatId),
-    turn: &str,
+    turn: &TurnId,
     frame: &AgentFrame,
     now: i64,
 ) -> Result<OutboxItem, StoreError> {
@@ -330,7 +330,7 @@ pub(crate) async fn push(
     let (id, conversation): (i64, Option<i64>) = sqlx::query_as(PUSH)
         .bind(chat.0.number())
         .bind(chat.1.number())
-        .bind(turn)
+        .bind(turn.as_str())
         .bind(json)
         .bind(now)
         .fetch_one(&mut *tx)
@@ -340,7 +340,7 @@ pub(crate) async fn push(
         id,
         workspace: chat.0,
         chat: chat.1,
-        turn: turn.to_owned(),
+        turn: turn.clone(),
         frame: frame.clone(),
         created_at: now,
         conversation: conversation.map(ConversationId::from_number),

@@ -1,6 +1,6 @@
 //! Which roles people hold, as text: what a role and a scope mean is policy's to say.
 
-use cloister_protocol::{AgentFrame, ChatId, Update, UserId, UserName, WorkspaceId};
+use cloister_protocol::{AgentFrame, ChatId, TurnId, Update, UserId, UserName, WorkspaceId};
 
 use crate::actor::Actor;
 use crate::audit;
@@ -68,7 +68,7 @@ pub(crate) async fn changed(
     user: UserId,
     (concerned, now): (&[Concerned], i64),
 ) -> Result<Vec<OutboxItem>, StoreError> {
-    let turn = format!("notice-{}-{user}-{now}", entry.action);
+    let turn = TurnId::of_notice(format_args!("{}-{user}-{now}", entry.action));
     let mut told = Vec::new();
     for Concerned { user: other, chat, text } in concerned {
         if *other != user {

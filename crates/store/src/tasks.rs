@@ -1,7 +1,7 @@
 //! Tasks: durable units of work, their states and who hears of their end.
 
 use cloister_protocol::link::{Cause, TaskReport};
-use cloister_protocol::{Attachment, ChatId, TaskId, TaskState, UserId, WorkspaceId};
+use cloister_protocol::{Attachment, ChatId, TaskId, TaskState, TurnId, UserId, WorkspaceId};
 
 use crate::conversations;
 use crate::db::Tx;
@@ -17,7 +17,7 @@ pub struct NewTask {
     /// Whom it works for.
     pub person: UserId,
     pub parent: Option<TaskId>,
-    pub turn: String,
+    pub turn: TurnId,
     pub title: String,
     pub instructions: String,
     /// The person's own words.
@@ -43,7 +43,7 @@ pub struct Task {
     pub person: UserId,
     pub parent: Option<TaskId>,
     pub depth: u32,
-    pub turn: String,
+    pub turn: TurnId,
     pub title: String,
     pub instructions: String,
     pub request: String,
@@ -140,7 +140,7 @@ impl Row {
             person: UserId::from_number(self.person),
             parent: self.parent_id.map(TaskId::from_number),
             depth: self.depth,
-            turn: self.turn,
+            turn: TurnId::kept(self.turn),
             title: self.title,
             instructions: self.instructions,
             request: self.request,
@@ -223,7 +223,7 @@ impl Tasks {
         .bind(new.workspace.number())
         .bind(new.chat.number())
         .bind(new.parent.map(TaskId::number))
-        .bind(&new.turn)
+        .bind(new.turn.as_str())
         .bind(&new.title)
         .bind(&new.instructions)
         .bind(&new.request)
@@ -479,12 +479,10 @@ async fn release_parent(tx: &mut Tx, parent: TaskId) -> Result<(), StoreError> {
 pub(crate) async fn report_turn(
     tx: &mut Tx,
     workspace: WorkspaceId,
-    turn: &str,
+    turn: &TurnId,
     now: i64,
 ) -> Result<Option<InboxItem>, StoreError> {
-    let Some(inbox_id) = turn.strip_prefix("t-").and_then(inbox::inbox_id) else {
-        return Ok(None);
-    };
+    let Some(inbox_id) = turn.message() else { return Ok(None) };
     let rows: Vec<Row> = sqlx::query_as(select(
         "WHERE workspace_id = ?1 AND turn = ?2 AND parent_id IS NULL AND reported = 0 \
          AND NOT EXISTS (SELECT 1 FROM tasks o WHERE o.workspace_id = ?1 AND o.turn = ?2 \
@@ -492,7 +490,7 @@ pub(crate) async fn report_turn(
          AND EXISTS (SELECT 1 FROM inbox WHERE id = ?3 AND state = 'answered') ORDER BY id",
     ))
     .bind(workspace.number())
-    .bind(turn)
+    .bind(turn.as_str())
     .bind(inbox_id)
     .fetch_all(&mut *tx)
     .await
@@ -505,7 +503,7 @@ pub(crate) async fn report_turn(
         "UPDATE tasks SET reported = 1 WHERE workspace_id = ? AND turn = ? AND parent_id IS NULL",
     )
     .bind(workspace.number())
-    .bind(turn)
+    .bind(turn.as_str())
     .execute(&mut *tx)
     .await
     .tried("mark tasks as reported")?;

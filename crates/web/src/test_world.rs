@@ -12,7 +12,9 @@ use cloister_control::ports::{
 };
 use cloister_control::{AuditParts, Control, Metrics, Parts, Policies};
 use cloister_protocol::admin::Key;
-use cloister_protocol::{Answer, ApprovalId, ChatId, ErrorBody, ErrorCode, TaskId, WorkspaceId};
+use cloister_protocol::{
+    Answer, ApprovalId, ChatId, ErrorBody, ErrorCode, TaskId, TurnId, WorkspaceId,
+};
 use cloister_store::approvals::{ApprovalKind, NewApproval};
 use cloister_store::models::Model;
 use cloister_store::secrets::MasterPlace;
@@ -206,7 +208,7 @@ fn task_of(user: &User) -> NewTask {
         chat: C1,
         person: user.id,
         parent: None,
-        turn: "t-1".into(),
+        turn: TurnId::of_message(1),
         title: "a task".into(),
         instructions: String::new(),
         request: String::new(),

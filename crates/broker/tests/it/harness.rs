@@ -209,7 +209,7 @@ impl World {
             chat: ChatId::from_number(1),
             person: self.user.id,
             parent,
-            turn: "t-1".to_owned(),
+            turn: cloister_protocol::TurnId::of_message(1),
             title: "a task".to_owned(),
             instructions: String::new(),
             request: String::new(),

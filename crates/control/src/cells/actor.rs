@@ -18,7 +18,6 @@ use crate::commands;
 use crate::control::Control;
 use crate::error::ControlError;
 use crate::ports::{Exit, Role};
-use crate::tasks::turn_row;
 
 /// How often the coordinator may die while a message waits before the person is told.
 const MAX_DEATHS: u32 = 20;
@@ -269,7 +268,7 @@ impl Actor {
 
     /// Cancels a turn, now or as soon as it is with a coordinator.
     async fn cancel(&mut self, turn: TurnId) {
-        let Some(row) = turn_row(&turn) else { return };
+        let Some(row) = turn.message() else { return };
         if self.cancelled.len() >= MAX_CANCELLED {
             self.cancelled.pop_first();
         }

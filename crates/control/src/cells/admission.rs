@@ -79,7 +79,7 @@ impl Cells {
     ) -> Result<Admitted, ControlError> {
         let kind = CellRequest::of_asked(&request.ask);
         let own_chat = request.chat.is_none_or(|chat| chat == task.chat);
-        let own_turn = request.turn.as_ref().is_none_or(|turn| turn.as_str() == task.turn);
+        let own_turn = request.turn.as_ref().is_none_or(|turn| *turn == task.turn);
         let near = own_chat && own_turn;
         if !near || !kind.row().reach(Asker::Executor).covers(Distance::OwnChat) {
             let message = "an executor sees its own task only";

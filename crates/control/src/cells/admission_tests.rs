@@ -137,7 +137,7 @@ impl Scene {
             chat: chat.1,
             person: person.id,
             parent: None,
-            turn: "t-m1".into(),
+            turn: TurnId::kept("t-m1".into()),
             title: format!("secret work {}", self.number),
             instructions: "do it".into(),
             request: String::new(),

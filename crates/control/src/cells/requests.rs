@@ -2,7 +2,7 @@
 
 use cloister_policy::reach::CellRequest;
 use cloister_protocol::link::{Asked, Cause, Reply, Request};
-use cloister_protocol::{ErrorCode, TaskId, TaskState};
+use cloister_protocol::{ErrorCode, TaskId, TaskState, TurnId};
 use cloister_store::Actor;
 use cloister_store::tasks::{NewTask, Task};
 
@@ -67,7 +67,7 @@ async fn try_answer(
         Asked::SendFile { path, name } => {
             let file = crate::tasks::FileToSend {
                 chat,
-                turn: request.turn.as_ref().map(ToString::to_string).unwrap_or_default(),
+                turn: TurnId::of_message(admitted.row.id),
                 task: None,
                 path: path.clone(),
                 name: name.clone(),
@@ -116,7 +116,7 @@ async fn delegate(
         return Err(ControlError::refused(ErrorCode::BadRequest, "there is nothing to delegate"));
     };
     let marks = control.provenance().heard_in(&row).await?;
-    let chat = (row.workspace, row.chat);
+    let (chat, row_id) = ((row.workspace, row.chat), row.id);
     let (words, files) = match row.cause {
         Cause::Message { text, attachments, .. } => (text, attachments),
         Cause::TasksEnded { .. } | Cause::Clear => (String::new(), Vec::new()),
@@ -129,7 +129,7 @@ async fn delegate(
         chat: chat.1,
         person,
         parent: None,
-        turn: request.turn.as_ref().map(ToString::to_string).unwrap_or_default(),
+        turn: TurnId::of_message(row_id),
         title: title.clone(),
         instructions: instructions.clone(),
         request: words,

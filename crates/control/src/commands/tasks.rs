@@ -61,7 +61,7 @@ impl Commands {
             chat: row.chat,
             person,
             parent: None,
-            turn: TurnId::of_trigger(&row.trigger()?).to_string(),
+            turn: TurnId::of_trigger(&row.trigger()?),
             title: String::new(),
             instructions: text.to_owned(),
             request: text.to_owned(),

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::Courier;
 use super::settling::asked_by;
-use super::telling::turn_row;
+
 use crate::hub::Overheard;
 
 /// Turns and conversations that are remembered; beyond it they are asked for again.
@@ -29,7 +29,7 @@ impl Courier {
         let now = Instant::now();
         match &*heard.said.frame {
             AgentFrame::Accepted { turn, .. } => {
-                if let (Some(row), Some(place)) = (turn_row(turn.as_str()), heard.conversation)
+                if let (Some(row), Some(place)) = (turn.message(), heard.conversation)
                     && self.is_ours(place).await?
                 {
                     self.remember(row, Some(place));
@@ -63,7 +63,7 @@ impl Courier {
             self.put(place, super::Desk::look);
         }
         if let AgentFrame::End(end) = &*heard.said.frame
-            && let Some(row) = turn_row(end.turn.as_str())
+            && let Some(row) = end.turn.message()
         {
             self.turns.remove(&row);
         }
@@ -96,7 +96,7 @@ impl Courier {
         &mut self,
         turn: &TurnId,
     ) -> Result<Option<(i64, ConversationId)>, StoreError> {
-        let Some(row) = turn_row(turn.as_str()) else { return Ok(None) };
+        let Some(row) = turn.message() else { return Ok(None) };
         if let Some(known) = self.turns.get(&row) {
             return Ok(known.map(|place| (row, place)));
         }

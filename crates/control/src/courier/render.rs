@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use cloister_policy::legible;
-use cloister_protocol::{AgentFrame, Ask, ChatId, End, ErrorCode, SendFile, Update};
+use cloister_protocol::{AgentFrame, Ask, ChatId, End, ErrorCode, SendFile, TurnId, Update};
 use cloister_store::outbox::OutboxItem;
 use cloister_store::posts::question_key;
 
@@ -76,7 +76,7 @@ impl Part {
 }
 
 /// The key of a part of an answer.
-pub(super) fn answer_key(turn: &str, number: usize) -> String {
+pub(super) fn answer_key(turn: &TurnId, number: usize) -> String {
     format!("{turn}/{number}")
 }
 
@@ -195,7 +195,7 @@ pub(super) fn no_answer(key: String) -> Part {
     Part { key, says: Says::Answer { markdown, buttons: Vec::new() } }
 }
 
-fn answer(turn: &str, text: &str, limit: &Limit<'_>) -> Vec<Part> {
+fn answer(turn: &TurnId, text: &str, limit: &Limit<'_>) -> Vec<Part> {
     let pieces = split(text, limit).into_iter().filter(|piece| !piece.is_blank());
     let part = |(number, piece): (usize, super::split::Piece<'_>)| Part {
         key: answer_key(turn, number),

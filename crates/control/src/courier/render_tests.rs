@@ -14,7 +14,7 @@ fn row(frame: AgentFrame) -> OutboxItem {
         id: 55,
         workspace: WorkspaceId::from_number(1),
         chat: ChatId::from_number(3),
-        turn: "t-m12".to_owned(),
+        turn: TurnId::of_message(12),
         frame,
         created_at: 0,
         conversation: None,

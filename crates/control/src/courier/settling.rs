@@ -22,7 +22,7 @@ pub(super) async fn asked_by(
     control: &Control,
     approval: &Approval,
 ) -> Result<Option<OutboxItem>, StoreError> {
-    let Ok(turn) = format!("ask-{}", approval.id).parse::<TurnId>() else { return Ok(None) };
+    let turn = TurnId::of_question(approval.id);
     let rows = control.store().outbox().outbox_of_turn(approval.workspace, &turn).await?;
     Ok(rows.into_iter().next())
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::time::Duration;
 
-use cloister_protocol::{ChatId, WorkspaceId};
+use cloister_protocol::{ChatId, TurnId, WorkspaceId};
 use cloister_store::conversations::Conversation;
 use cloister_store::inbox::{InboxItem, InboxState};
 use cloister_store::posts::Post;
@@ -199,7 +199,7 @@ impl Worker {
             return Ok(());
         }
         let to = Recipient { conversation: place.clone(), origin: shown.origin.clone() };
-        let key = answer_key(&format!("t-m{}", turn.row), 0);
+        let key = answer_key(&TurnId::of_message(turn.row), 0);
         let posting = unfinished(&text);
         self.draft(&to, &key, &posting).await?;
         shown.text = text;
@@ -225,7 +225,7 @@ impl Worker {
             if shown.bits.len() <= number {
                 shown.bits.push(Bit::default());
             }
-            let key = answer_key(&format!("t-m{}", turn.row), number);
+            let key = answer_key(&TurnId::of_message(turn.row), number);
             if let Some(bit) = shown.bits.get_mut(number).filter(|bit| bit.text != text) {
                 self.show_bit(&to, &key, text, bit).await?;
             }

@@ -4,7 +4,7 @@ use cloister_protocol::link::Cause;
 use cloister_protocol::{AgentFrame, ChatId, WorkspaceId};
 use cloister_store::StoreError;
 use cloister_store::conversations::{Conversation, ConversationKind};
-use cloister_store::inbox::{InboxItem, inbox_id};
+use cloister_store::inbox::InboxItem;
 use cloister_store::outbox::OutboxItem;
 
 use super::posting::{Halt, Telling};
@@ -33,7 +33,7 @@ impl Worker {
                 }
                 self.tell_row(place, &row).await?;
                 if let AgentFrame::End(_) = row.frame
-                    && let Some(turn) = turn_row(&row.turn)
+                    && let Some(turn) = row.turn.message()
                 {
                     self.desk.send_modify(|desk| desk.ended(turn));
                 }
@@ -100,7 +100,7 @@ impl Worker {
 
     /// The command that a row answers, if it does.
     async fn commanded(&self, row: &OutboxItem) -> Result<Option<InboxItem>, Halt> {
-        let (AgentFrame::End(_), Some(turn)) = (&row.frame, turn_row(&row.turn)) else {
+        let (AgentFrame::End(_), Some(turn)) = (&row.frame, row.turn.message()) else {
             return Ok(None);
         };
         let message = self.control.store().inbox().inbox_item(turn).await?;
@@ -222,7 +222,7 @@ impl Worker {
 
     /// What the surface wanted to know again of the message that led to a row.
     async fn origin(&self, row: &OutboxItem) -> Result<Option<String>, Halt> {
-        let turn = match (turn_row(&row.turn), &row.frame) {
+        let turn = match (row.turn.message(), &row.frame) {
             (Some(turn), _) => Some(turn),
             (None, AgentFrame::Ask(ask)) => self.turn_of_task(ask.task).await?,
             (None, _) => None,
@@ -244,14 +244,9 @@ impl Worker {
     ) -> Result<Option<i64>, Halt> {
         let Some(task) = task else { return Ok(None) };
         match self.control.store().tasks().task(task).await {
-            Ok(task) => Ok(turn_row(&task.turn)),
+            Ok(task) => Ok(task.turn.message()),
             Err(StoreError::NotFound { .. }) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
-}
-
-/// The inbox row that a turn answers.
-pub(super) fn turn_row(turn: &str) -> Option<i64> {
-    inbox_id(turn.strip_prefix("t-")?)
 }

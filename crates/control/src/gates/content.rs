@@ -16,7 +16,7 @@ use cloister_store::StoreError;
 use cloister_store::approvals::{ApprovalKind, ApprovalState};
 use cloister_store::audit::Entry;
 use cloister_store::choices::FoundHost;
-use cloister_store::inbox::{InboxItem, inbox_id};
+use cloister_store::inbox::InboxItem;
 use cloister_store::provenance::NewContent;
 use cloister_store::tasks::Task;
 use tokio::sync::{Mutex, OwnedMutexGuard};
@@ -161,7 +161,7 @@ impl Provenance {
     /// before in this chat.
     async fn own_words(&self, task: &Task) -> Result<Asked, ControlError> {
         let mut asked = Asked::from_words(&task.request);
-        if let Some(up_to) = task.turn.strip_prefix("t-").and_then(inbox_id) {
+        if let Some(up_to) = task.turn.message() {
             let place = (task.workspace, task.chat);
             for words in self.said_by(place, task.person, up_to).await? {
                 asked.add_earlier(&words);

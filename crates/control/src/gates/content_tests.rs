@@ -107,7 +107,7 @@ async fn what_another_member_kept_or_worked_on_directs_nobody_else() {
         chat: third,
         person: world.bob.id,
         parent: None,
-        turn: String::new(),
+        turn: TurnId::kept(String::new()),
         title: String::new(),
         instructions: "write it down".into(),
         request: String::new(),

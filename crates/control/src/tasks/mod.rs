@@ -24,7 +24,7 @@ use crate::control::part;
 use crate::error::ControlError;
 use crate::ports::Sandbox;
 
-pub(crate) use reach::{ReachedTask, turn_row};
+pub(crate) use reach::ReachedTask;
 pub(crate) use sending::{FileToSend, random_name};
 
 /// A task that has an executor.
@@ -223,7 +223,7 @@ impl Tasks {
         tracing::info!(
             workspace = %ended.task.workspace,
             chat = %ended.task.chat,
-            turn = ended.task.turn,
+            turn = %ended.task.turn,
             task = %id,
             outcome = ended.task.state.as_str(),
             ms,

@@ -8,7 +8,7 @@ use cloister_policy::reach::{Distance, Reach};
 use cloister_protocol::{ChatId, ErrorCode, TaskId, TurnId, UserId, WorkspaceId};
 use cloister_store::StoreError;
 use cloister_store::approvals::Approval;
-use cloister_store::inbox::{InboxItem, InboxState, inbox_id};
+use cloister_store::inbox::{InboxItem, InboxState};
 use cloister_store::tasks::Task;
 
 use crate::cells::Poke;
@@ -152,16 +152,11 @@ impl Tasks {
         &self,
         turn: &TurnId,
     ) -> Result<Option<InboxItem>, ControlError> {
-        match turn_row(turn) {
+        match turn.message() {
             Some(id) => Ok(self.control.store().inbox().inbox_item(id).await?),
             None => Ok(None),
         }
     }
-}
-
-/// The number of the inbox row that started a turn.
-pub(crate) fn turn_row(turn: &TurnId) -> Option<i64> {
-    turn.as_str().strip_prefix("t-").and_then(inbox_id)
 }
 
 /// The same for one that is not there and for one that is not the asker's business.

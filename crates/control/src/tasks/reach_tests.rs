@@ -15,7 +15,7 @@ pub(crate) async fn queued(world: &World, chat: (WorkspaceId, ChatId), person: &
         chat: chat.1,
         person: person.id,
         parent: None,
-        turn: String::new(),
+        turn: TurnId::kept(String::new()),
         title: format!("work in {} {}", chat.0, chat.1),
         instructions: "do it".into(),
         request: String::new(),

@@ -1,7 +1,7 @@
 //! What an executor may ask of the control plane.
 
 use cloister_protocol::link::{Asked, Reply, Request};
-use cloister_protocol::{Answer, ErrorCode};
+use cloister_protocol::{Answer, ErrorCode, TurnId};
 use cloister_store::approvals::ApprovalState;
 use cloister_store::tasks::{NewTask, Task};
 
@@ -57,7 +57,7 @@ async fn try_answer(
         Asked::SendFile { path, name } => {
             let file = FileToSend {
                 chat: (task.workspace, task.chat),
-                turn: format!("task-{}", task.id),
+                turn: TurnId::of_task(task.id),
                 task: Some(task.id),
                 path: path.clone(),
                 name: name.clone(),

@@ -16,7 +16,7 @@ use crate::tasks::Tasks;
 /// A file that an agent wants the person to have.
 pub(crate) struct FileToSend {
     pub(crate) chat: (WorkspaceId, ChatId),
-    pub(crate) turn: String,
+    pub(crate) turn: TurnId,
     pub(crate) task: Option<TaskId>,
     /// As the agent named it.
     pub(crate) path: String,
@@ -98,7 +98,7 @@ impl Tasks {
         let name = safe_name(wanted.name.as_deref().unwrap_or(path.file_name()));
         let url = format!("/cells/{}/v1/artifacts/{id}", wanted.chat.0);
         let file = SendFile {
-            turn: wanted.turn.parse::<TurnId>().ok(),
+            turn: Some(wanted.turn.clone()),
             task: wanted.task,
             path: path.as_str().to_owned(),
             mime: mime_of(&name),

@@ -93,7 +93,7 @@ impl World {
             chat: C1,
             person: self.ada.id,
             parent: None,
-            turn: "t-m1".to_owned(),
+            turn: cloister_protocol::TurnId::of_message(1),
             title: "a task".to_owned(),
             instructions: "do it".to_owned(),
             request: "first".to_owned(),

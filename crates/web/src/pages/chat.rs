@@ -5,7 +5,7 @@ use axum::extract::State as Extract;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Redirect, Response};
 use cloister_control::IncomingMessage;
-use cloister_protocol::{ChatId, ErrorCode, MessageId};
+use cloister_protocol::{ChatId, ErrorCode, MessageId, TurnId};
 use cloister_store::chats::Chat;
 use cloister_store::history::{Cursor, Entry, HistoryPage};
 use cloister_store::tasks::Task;
@@ -123,8 +123,7 @@ pub(super) async fn message(
 ) -> Result<Markup, Failure> {
     let chat: ChatId = chat.parse()?;
     let missing = || Failure::new(ErrorCode::NotFound, "no message of this chat began that turn");
-    let number = turn.strip_prefix("t-m").and_then(|number| number.parse().ok());
-    let id: i64 = number.ok_or_else(missing)?;
+    let id = TurnId::kept(turn).message().ok_or_else(missing)?;
     let item = state.control.store().inbox().said(viewer.workspace, chat, id).await?;
     Ok(entries::said(&item.ok_or_else(missing)?))
 }

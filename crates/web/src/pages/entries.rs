@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use cloister_policy::legible;
 use cloister_protocol::link::Cause;
-use cloister_protocol::{AgentFrame, ApprovalId, Ask, Attachment, End, SendFile, Update};
+use cloister_protocol::{AgentFrame, ApprovalId, Ask, Attachment, End, SendFile, TurnId, Update};
 use cloister_store::approvals::Approval;
 use cloister_store::inbox::{InboxItem, InboxState};
 use cloister_store::tasks::Task;
@@ -46,14 +46,14 @@ pub(crate) fn said(item: &InboxItem) -> Markup {
     let Cause::Message { text, attachments, .. } = &item.cause else { return html! {} };
     // The client's own name for it is the last part of its id.
     let id = item.external_id.splitn(3, ':').nth(2).unwrap_or_default();
-    let turn = format!("t-m{}", item.id);
+    let turn = TurnId::of_message(item.id);
     html! {
         article.entry.person data-id=(id) data-turn=(turn) aria-label="You" {
             @if !text.is_empty() { div.text { (text) } }
             (attached(attachments))
             (stamp(item.received_at))
         }
-        @if item.state != InboxState::Answered { (working(&turn)) }
+        @if item.state != InboxState::Answered { (working(turn.as_str())) }
     }
 }
 

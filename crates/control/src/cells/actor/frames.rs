@@ -12,7 +12,6 @@ use tokio::time::Instant;
 use super::{Actor, NOTE_AFTER};
 use crate::cells::{Owed, requests};
 use crate::error::ControlError;
-use crate::tasks::turn_row;
 
 impl Actor {
     pub(super) async fn take_frame(&mut self, frame: Uplink) -> Result<(), ControlError> {
@@ -85,7 +84,7 @@ impl Actor {
     fn say_live(&mut self, turn: &TurnId, frame: AgentFrame) {
         self.active_at = Instant::now();
         let sent = self.cell.as_ref().map(|cell| &cell.sent);
-        let owed = sent.and_then(|sent| sent.get(&turn_row(turn)?));
+        let owed = sent.and_then(|sent| sent.get(&turn.message()?));
         if owed.is_some() {
             self.control.hub().say(self.workspace, self.chat, frame, None);
         }
@@ -94,7 +93,7 @@ impl Actor {
     async fn end_turn(&mut self, end: End) -> Result<(), ControlError> {
         self.active_at = Instant::now();
         let turn = end.turn.clone();
-        let Some(id) = turn_row(&turn) else {
+        let Some(id) = turn.message() else {
             return Ok(());
         };
         let Some(owed) = self.turn_owed(id).await? else {
