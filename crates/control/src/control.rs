@@ -1,19 +1,17 @@
 //! The handle that everything else holds: what control is made of, how it starts and stops.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use cloister_protocol::{TaskId, with_causes};
+use cloister_protocol::with_causes;
 use cloister_store::Store;
 use cloister_vault::Keyring;
 use ref_cast::RefCast;
-use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::audit::{Audit, AuditKeeper, AuditParts};
 use crate::cells::Cells;
-use crate::cells::{ChatKey, KnownActor, Poke, Slots};
+use crate::cells::{CellState, Poke};
 use crate::commands::Chats;
 use crate::commands::Commands;
 use crate::config::Config;
@@ -51,7 +49,7 @@ use crate::stop::Stops;
 use crate::surfaces::AdminHubs;
 use crate::surfaces::SurfaceState;
 use crate::surfaces::Surfaces;
-use crate::tasks::Running;
+use crate::tasks::RunningTasks;
 use crate::tasks::Tasks;
 
 /// How long a stop waits for cells and executors to end by themselves.
@@ -120,12 +118,8 @@ pub(crate) struct Inner {
     pub(crate) settings_check: OnceLock<SettingsCheck>,
     pub(crate) stopped: EmergencyStop,
     pub(crate) surfaces: SurfaceState,
-    /// Something may have become startable.
-    pub(crate) task_signal: Notify,
-    /// Room for coordinators.
-    pub(crate) slots: Slots,
-    actors: Mutex<HashMap<ChatKey, KnownActor>>,
-    running: Mutex<HashMap<TaskId, Running>>,
+    pub(crate) cells: CellState,
+    pub(crate) tasks: RunningTasks,
 }
 
 impl Control {
@@ -150,10 +144,8 @@ impl Control {
             crew: Crew::new(stop.clone()),
             closing: CancellationToken::new(),
             stop,
-            task_signal: Notify::new(),
-            slots: Slots::default(),
-            actors: Mutex::default(),
-            running: Mutex::default(),
+            cells: CellState::default(),
+            tasks: RunningTasks::default(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -184,7 +176,7 @@ impl Control {
             "admin hubs",
             |control| async move { control.admin_hubs().keep_admin_hubs().await },
         );
-        self.inner.task_signal.notify_one();
+        self.tasks().look();
         Ok(())
     }
 
@@ -369,15 +361,5 @@ impl Control {
 
     pub(crate) fn notices(&self) -> &Notices {
         Notices::ref_cast(self)
-    }
-}
-
-impl Inner {
-    pub(crate) fn actors(&self) -> MutexGuard<'_, HashMap<ChatKey, KnownActor>> {
-        self.actors.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn running(&self) -> MutexGuard<'_, HashMap<TaskId, Running>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

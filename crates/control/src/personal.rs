@@ -103,10 +103,7 @@ impl PersonalData {
 
     /// Forgets what was versioned of the workspace.
     async fn forget_versions(&self, user: &User) -> Result<(), ControlError> {
-        let (control, scope) = (self.control.clone(), ConfigScope::Workspace(user.workspace));
-        tokio::task::spawn_blocking(move || control.inner.history.forget(scope))
-            .await
-            .map_err(|error| ControlError::refused(ErrorCode::Internal, error.to_string()))?
+        self.control.config().forget_versions(ConfigScope::Workspace(user.workspace)).await
     }
 
     /// Removes the workspace once nothing in it runs any more.

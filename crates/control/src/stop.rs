@@ -4,7 +4,7 @@
 //! meanwhile is kept and answered after the release, once; who writes is told why nothing happens.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 use cloister_protocol::ErrorCode;
@@ -18,7 +18,6 @@ use tokio::time::Instant;
 use crate::cells::Poke;
 use crate::control::part;
 use crate::error::ControlError;
-use crate::ports::Sandbox;
 
 /// How long a stop waits for executors to be gone.
 const GONE_WITHIN: Duration = Duration::from_secs(5);
@@ -98,25 +97,18 @@ impl Stops {
             let text = format!("{} `cloister release` lets it go on.", self.stop_sentence());
             self.control.admin_hubs().tell_all_hubs(&format!("stop-{}", stop.id), &text).await;
         }
-        Ok(StoppedAll { stop, ended, left: self.control.inner.running().len() })
+        Ok(StoppedAll { stop, ended, left: self.control.tasks().running_executors() })
     }
 
     /// Ends every executor; its task goes back to the queue. How many there were.
     async fn end_executors(&self) -> usize {
-        let sandboxes: Vec<Option<Arc<dyn Sandbox>>> = {
-            let running = self.control.inner.running();
-            let ended = running.values().map(|running| {
-                running.cancel.cancel();
-                running.sandbox.clone()
-            });
-            ended.collect()
-        };
+        let sandboxes = self.control.tasks().give_up_all();
         let count = sandboxes.len();
         let killed = join_all(sandboxes.iter().flatten().map(|sandbox| sandbox.kill()));
         let deadline = Instant::now() + GONE_WITHIN;
         let gone = async {
             killed.await;
-            while !self.control.inner.running().is_empty() && Instant::now() < deadline {
+            while self.control.tasks().running_executors() > 0 && Instant::now() < deadline {
                 tokio::time::sleep(LOOK_EVERY).await;
             }
         };
@@ -140,7 +132,7 @@ impl Stops {
         for chat in self.control.store().inbox().chats_with_unanswered().await? {
             self.control.cells().poke(chat, Poke::Inbox);
         }
-        self.control.inner.task_signal.notify_one();
+        self.control.tasks().look();
         Ok(released)
     }
 

@@ -118,7 +118,8 @@ impl Setup {
             ended: false,
         };
         let flow = Flow::Ask { sources: Vec::new(), reason: "foreign".to_owned() };
-        let person = Person { user: self.user, roles: Vec::new() };
+        let role = format!("member@workspace:{}", self.workspace);
+        let person = Person { user: self.user, roles: vec![role.parse().unwrap()] };
         let place = Place::workspace(self.workspace, Ownership::Private { owner: self.user });
         let asked = Request::chat(&person, ChatCall::Read, &place, CHAT);
         let verdict = Engine::new(&[]).unwrap().decide(&asked);

@@ -55,7 +55,7 @@ impl AuditKeeper {
     }
 
     /// What went wrong the last time that it was looked after.
-    pub(crate) fn troubles(&self) -> Vec<String> {
+    fn troubles(&self) -> Vec<String> {
         self.troubles.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -93,6 +93,11 @@ part! {
 }
 
 impl Audit {
+    /// What could not be done when it was last tried.
+    pub(crate) fn troubles(&self) -> Vec<String> {
+        self.control.inner.audit.troubles()
+    }
+
     /// The folder of segments and checkpoints.
     pub fn audit_dir(&self) -> PathBuf {
         self.control.layout().root().join("audit")

@@ -320,7 +320,7 @@ impl Actor {
         }
         let idle = self.cell.as_ref().is_some_and(Cell::is_idle);
         // Another chat waits for its place.
-        !(idle && self.control.inner.slots.is_wanted(self.workspace))
+        !(idle && self.control.inner.cells.slots.is_wanted(self.workspace))
     }
 
     /// Notes that messages are journaled whose turns go on.
@@ -456,7 +456,7 @@ impl Actor {
     /// A place for a coordinator; if there is none, it is waited for.
     fn take_slot(&mut self) -> Option<Slot> {
         let (slots, most) =
-            (&self.control.inner.slots, self.control.inner.parts.cells.coordinators);
+            (&self.control.inner.cells.slots, self.control.inner.parts.cells.coordinators);
         let slot = self.slot.take().or_else(|| slots.try_take(self.workspace, most));
         if slot.is_some() {
             self.waiting = None;

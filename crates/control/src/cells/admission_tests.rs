@@ -152,7 +152,7 @@ impl Scene {
         let task =
             self.world.store().tasks().delegate(task, "admission tests", &key).await.unwrap().id;
         // Nobody asked over a link, so nobody told the scheduler: without a word it looks every few seconds.
-        self.control().inner.task_signal.notify_one();
+        self.control().tasks().look();
         task
     }
 

@@ -15,8 +15,9 @@ mod quota;
 mod requests;
 mod slots;
 
-use std::sync::Arc;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cloister_protocol::{ChatId, TurnId, WorkspaceId};
 use tokio::sync::mpsc;
@@ -28,7 +29,7 @@ use crate::ports::{Inhabitant, LaunchError, Sandbox, SandboxSpec};
 pub(crate) use admission::Admitted;
 pub(crate) use ending::Owed;
 pub(crate) use link::{Doorway, LinkEnd};
-pub(crate) use slots::Slots;
+use slots::Slots;
 
 /// Pokes that may wait for one actor.
 const POKE_QUEUE: usize = 64;
@@ -57,7 +58,7 @@ pub(crate) enum Poke {
 
 /// An actor, as others know it.
 #[derive(Clone, Debug)]
-pub(crate) struct KnownActor {
+struct KnownActor {
     pokes: mpsc::Sender<Poke>,
     idle: Idle,
 }
@@ -73,6 +74,20 @@ impl Idle {
 
     fn since(&self) -> Option<i64> {
         Some(self.0.load(Ordering::SeqCst)).filter(|since| *since != 0)
+    }
+}
+
+/// What is known of cells in memory.
+#[derive(Default)]
+pub(crate) struct CellState {
+    /// Room for coordinators.
+    slots: Slots,
+    actors: Mutex<HashMap<ChatKey, KnownActor>>,
+}
+
+impl CellState {
+    fn actors(&self) -> MutexGuard<'_, HashMap<ChatKey, KnownActor>> {
+        self.actors.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -105,7 +120,7 @@ impl Cells {
         if self.control.stopping() {
             return;
         }
-        let mut actors = self.control.inner.actors();
+        let mut actors = self.control.inner.cells.actors();
         let poke = match actors.get(&chat) {
             None => poke,
             Some(known)
@@ -131,7 +146,7 @@ impl Cells {
 
     /// Forgets an actor that has nothing to do, unless it was poked meanwhile.
     pub(crate) fn retire(&self, chat: ChatKey, pokes: &mut mpsc::Receiver<Poke>) -> bool {
-        let mut actors = self.control.inner.actors();
+        let mut actors = self.control.inner.cells.actors();
         if !pokes.is_empty() {
             return false;
         }
@@ -142,7 +157,7 @@ impl Cells {
 
     /// Asks the coordinator of this workspace that has been idle for longest to make room.
     fn ask_for_room(&self, workspace: WorkspaceId) {
-        let actors = self.control.inner.actors();
+        let actors = self.control.inner.cells.actors();
         let of_workspace = actors.iter().filter(|((of, _), _)| *of == workspace);
         let idle = of_workspace.filter_map(|(_, known)| Some((known.idle.since()?, known)));
         if let Some((_, known)) = idle.min_by_key(|(since, _)| *since) {
@@ -153,7 +168,7 @@ impl Cells {
 
     /// The chats whose coordinator has an actor.
     pub(crate) fn live_chats(&self) -> Vec<ChatKey> {
-        self.control.inner.actors().keys().copied().collect()
+        self.control.inner.cells.actors().keys().copied().collect()
     }
 
     /// The workspaces of which a coordinator has an actor.
@@ -166,7 +181,7 @@ impl Cells {
     }
 
     fn actors_of(&self, workspace: WorkspaceId) -> Vec<mpsc::Sender<Poke>> {
-        let actors = self.control.inner.actors();
+        let actors = self.control.inner.cells.actors();
         let of_workspace = actors.iter().filter(|((of, _), _)| *of == workspace);
         of_workspace.map(|(_, known)| known.pokes.clone()).collect()
     }

@@ -110,9 +110,7 @@ impl Cells {
                 () = tokio::time::sleep(pause) => {}
             }
             let began = tokio::time::Instant::now();
-            let workspaces: BTreeSet<WorkspaceId> =
-                self.control.inner.running().values().map(|running| running.workspace).collect();
-            for workspace in workspaces {
+            for workspace in self.control.tasks().busy_workspaces() {
                 match self.room(workspace).await {
                     Ok(room) => self.allow_writes(workspace, room > 0).await,
                     Err(error) => {
@@ -125,15 +123,7 @@ impl Cells {
     }
 
     async fn allow_writes(&self, workspace: WorkspaceId, writable: bool) {
-        let sandboxes: Vec<_> = self
-            .control
-            .inner
-            .running()
-            .values()
-            .filter(|running| running.workspace == workspace)
-            .filter_map(|running| running.sandbox.clone())
-            .collect();
-        for sandbox in sandboxes {
+        for sandbox in self.control.tasks().sandboxes_of(workspace) {
             sandbox.set_writable(writable).await;
         }
     }

@@ -190,10 +190,10 @@ impl Cells {
         }
         let task = self.control.store().tasks().delegate(task, scope, request).await?;
         // What it came from is in the chat's files from now on.
-        self.control.inner.gates.forget_chat(task.workspace, task.chat);
+        self.control.gates().forget_chat(task.workspace, task.chat);
         if task.state == TaskState::Queued {
             self.control.tasks().tell_task(&task, "queued");
-            self.control.inner.task_signal.notify_one();
+            self.control.tasks().look();
         }
         Ok(task)
     }

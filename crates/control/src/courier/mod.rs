@@ -17,6 +17,7 @@ mod listening;
 mod measuring;
 mod posting;
 mod render;
+mod sending;
 mod settling;
 mod split;
 mod streaming;
@@ -41,6 +42,7 @@ use crate::control::Control;
 use crate::hub::Overheard;
 use crate::ports::Surface;
 use desk::Desk;
+use sending::Sending;
 use worker::Worker;
 
 /// How much is sent at once over one connector.
@@ -108,7 +110,7 @@ async fn work(
     overheard: broadcast::Receiver<Overheard>,
 ) {
     // One courier per connector: the one before may still be finishing what it sends.
-    let alone = control.inner.surfaces.alone(surface.connector());
+    let alone = control.surfaces().alone(surface.connector());
     let _alone = tokio::select! {
         () = stop.cancelled() => return,
         alone = alone.lock_owned() => alone,
@@ -240,7 +242,13 @@ impl Courier {
         let worker = Worker {
             control: self.control.clone(),
             surface: Arc::clone(&self.surface),
-            sends: Arc::clone(&self.sends),
+            sending: Sending {
+                control: self.control.clone(),
+                surface: Arc::clone(&self.surface),
+                sends: Arc::clone(&self.sends),
+                stop: self.stop.clone(),
+                pace: self.pace,
+            },
             conversation,
             desk: Arc::clone(&desk),
             stop: self.stop.clone(),

@@ -7,7 +7,6 @@
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use cloister_store::Actor;
 use cloister_store::StoreError;
@@ -15,13 +14,10 @@ use cloister_store::audit::Entry;
 use cloister_store::conversations::Conversation;
 use cloister_store::outbox::OutboxItem;
 use cloister_store::posts::Post;
-use tokio::sync::SemaphorePermit;
-use tokio::time::timeout;
 
 use super::render::{self, Says};
 use super::worker::Worker;
 use crate::error::ControlError;
-use crate::metrics::Metrics;
 use crate::ports::{Posting, Recipient, SendError};
 
 /// How long is rested each time something was announced and is in doubt again, in first pauses: with those of a
@@ -106,7 +102,7 @@ impl Worker {
             }
             Some(_) | None => None,
         };
-        let sent = self.post(&telling.to, key, &posting).await;
+        let sent = self.sending.post(&telling.to, key, &posting).await;
         if let (Some(notice), true) = (&announced, surely_not(&sent)) {
             self.stays_announced(key, notice).await?;
         }
@@ -146,7 +142,7 @@ impl Worker {
             None => {
                 let markdown = MAY_BE_A_REPETITION.to_owned();
                 let posting = Posting::Notice { markdown, buttons: Vec::new() };
-                self.post(to, &key, &posting).await?
+                self.sending.post(to, &key, &posting).await?
             }
         };
         // Killed from here on, it may have been sent once more, and that is to be said then.
@@ -215,85 +211,6 @@ impl Worker {
         })
     }
 
-    pub(super) async fn post(
-        &self,
-        to: &Recipient,
-        key: &str,
-        posting: &Posting,
-    ) -> Result<String, Halt> {
-        let Some(_permit) = self.permit().await else { return Err(Halt::Stopped) };
-        let patience = self.patience(posting);
-        let sent = timeout(patience, self.surface.post(to, key, posting)).await;
-        let sent = sent.unwrap_or_else(|_late| Err(no_answer(patience)));
-        self.count(&sent, |metrics, surface| metrics.posted(surface));
-        Ok(sent?)
-    }
-
-    pub(super) async fn edit(
-        &self,
-        to: &Recipient,
-        key: &str,
-        message: &str,
-        posting: &Posting,
-    ) -> Result<(), Halt> {
-        let Some(_permit) = self.permit().await else { return Err(Halt::Stopped) };
-        let patience = self.patience(posting);
-        let sent = timeout(patience, self.surface.edit(to, key, message, posting)).await;
-        let sent = sent.unwrap_or_else(|_late| Err(no_answer(patience)));
-        self.count(&sent, |metrics, surface| metrics.edited(surface));
-        Ok(sent?)
-    }
-
-    /// Shows what there is of an answer, without a message.
-    pub(super) async fn draft(
-        &self,
-        to: &Recipient,
-        key: &str,
-        posting: &Posting,
-    ) -> Result<(), Halt> {
-        let Some(_permit) = self.permit().await else { return Err(Halt::Stopped) };
-        let patience = self.patience(posting);
-        let sent = timeout(patience, self.surface.draft(to, key, posting)).await;
-        let sent = sent.unwrap_or_else(|_late| Err(no_answer(patience)));
-        self.count(&sent, |metrics, surface| metrics.edited(surface));
-        Ok(sent?)
-    }
-
-    /// The right to send one thing; none when the courier stops.
-    async fn permit(&self) -> Option<SemaphorePermit<'_>> {
-        if self.stop.is_cancelled() {
-            return None;
-        }
-        tokio::select! {
-            biased;
-            () = self.stop.cancelled() => None,
-            permit = self.sends.acquire() => permit.ok(),
-        }
-    }
-
-    /// How long a surface may take for something.
-    fn patience(&self, posting: &Posting) -> Duration {
-        let upload = match posting {
-            // As slow as 64 kB in a second.
-            Posting::File(file) => Duration::from_secs(file.size >> 16),
-            Posting::Answer { .. } | Posting::Notice { .. } | Posting::Question { .. } => {
-                Duration::ZERO
-            }
-        };
-        self.pace.call + upload
-    }
-
-    fn count<T>(&self, sent: &Result<T, SendError>, good: impl FnOnce(&Metrics, &'static str)) {
-        let (metrics, surface) = (self.control.metrics(), self.surface.name());
-        match sent {
-            Ok(_) => good(metrics, surface),
-            Err(SendError::Wait(_)) => metrics.asked_to_wait(surface),
-            Err(SendError::Unreachable(_)) => metrics.not_posted(surface, "unreachable"),
-            Err(SendError::Gone(_)) => metrics.not_posted(surface, "gone"),
-            Err(SendError::Refused(_)) => metrics.not_posted(surface, "refused"),
-        }
-    }
-
     /// Keeps that nothing can be sent to a conversation any more.
     pub(super) async fn break_off(
         &self,
@@ -315,8 +232,4 @@ impl Worker {
         self.control.surfaces().chats_changed();
         Ok(())
     }
-}
-
-fn no_answer(within: Duration) -> SendError {
-    SendError::Unreachable(format!("no answer within {} s", within.as_secs()))
 }

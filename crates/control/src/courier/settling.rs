@@ -112,7 +112,7 @@ impl Worker {
             return Ok(());
         }
         let to = Recipient { conversation: place.clone(), origin: None };
-        match self.edit(&to, &key, &message, &posting).await {
+        match self.sending.edit(&to, &key, &message, &posting).await {
             Ok(()) => {}
             Err(Halt::Refused(why)) => {
                 tracing::warn!(approval = %id, reason = why, "a settled question could not be edited");

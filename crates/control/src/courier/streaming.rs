@@ -129,7 +129,7 @@ impl Worker {
             shown.given_up = true;
             return;
         }
-        if self.sends.available_permits() == 0 {
+        if self.sending.sends.available_permits() == 0 {
             shown.next = Instant::now() + shown.every;
             return;
         }
@@ -201,7 +201,7 @@ impl Worker {
         let to = Recipient { conversation: place.clone(), origin: shown.origin.clone() };
         let key = answer_key(&TurnId::of_message(turn.row), 0);
         let posting = unfinished(&text);
-        self.draft(&to, &key, &posting).await?;
+        self.sending.draft(&to, &key, &posting).await?;
         shown.text = text;
         // As with typing: who gets no answer does not look at its beginning for ever.
         let over = shown.since + self.pace.typing_most;
@@ -255,7 +255,7 @@ impl Worker {
             }
         };
         let key = format!("{key}/{}", fingerprint(&text));
-        self.edit(to, &key, &message, &posting).await?;
+        self.sending.edit(to, &key, &message, &posting).await?;
         bit.text = text;
         Ok(())
     }
@@ -279,7 +279,7 @@ impl Worker {
             }
             Some(_) | None => {}
         }
-        let sent = self.post(to, key, posting).await;
+        let sent = self.sending.post(to, key, posting).await;
         if before.is_none() {
             self.take_back(key, &sent).await?;
         }

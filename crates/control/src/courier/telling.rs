@@ -1,7 +1,7 @@
 //! Rows of the outbox, told in order, each once.
 
 use cloister_protocol::link::Cause;
-use cloister_protocol::{AgentFrame, ChatId, WorkspaceId};
+use cloister_protocol::{AgentFrame, ChatId, TaskId, WorkspaceId};
 use cloister_store::StoreError;
 use cloister_store::conversations::{Conversation, ConversationKind};
 use cloister_store::inbox::InboxItem;
@@ -12,6 +12,7 @@ use super::render::{self, Heading, Part, Says};
 use super::split::Limit;
 use super::worker::Worker;
 use crate::commands;
+use crate::control::Control;
 use crate::ports::{Posting, Recipient};
 use crate::surfaces::Button;
 
@@ -175,7 +176,8 @@ impl Worker {
         let Says::Answer { markdown, buttons, .. } = &part.says else { return Ok(()) };
         let (markdown, buttons) = (markdown.clone(), buttons.clone());
         let posting = Posting::Answer { markdown, unfinished: false, buttons };
-        let message = match self.edit(&telling.to, &end_key, &there.message, &posting).await {
+        let message = match self.sending.edit(&telling.to, &end_key, &there.message, &posting).await
+        {
             Ok(()) => there.message,
             Err(Halt::Refused(why)) => {
                 tracing::warn!(
@@ -224,7 +226,7 @@ impl Worker {
     async fn origin(&self, row: &OutboxItem) -> Result<Option<String>, Halt> {
         let turn = match (row.turn.message(), &row.frame) {
             (Some(turn), _) => Some(turn),
-            (None, AgentFrame::Ask(ask)) => self.turn_of_task(ask.task).await?,
+            (None, AgentFrame::Ask(ask)) => turn_of_task(&self.control, ask.task).await?,
             (None, _) => None,
         };
         match turn {
@@ -237,16 +239,13 @@ impl Worker {
         let found = self.control.store().outbox().origin_of_turn(turn).await?;
         Ok(found.and_then(|(place, origin)| origin.filter(|_| place == Some(self.conversation))))
     }
+}
 
-    async fn turn_of_task(
-        &self,
-        task: Option<cloister_protocol::TaskId>,
-    ) -> Result<Option<i64>, Halt> {
-        let Some(task) = task else { return Ok(None) };
-        match self.control.store().tasks().task(task).await {
-            Ok(task) => Ok(task.turn.message()),
-            Err(StoreError::NotFound { .. }) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+async fn turn_of_task(control: &Control, task: Option<TaskId>) -> Result<Option<i64>, Halt> {
+    let Some(task) = task else { return Ok(None) };
+    match control.store().tasks().task(task).await {
+        Ok(task) => Ok(task.turn.message()),
+        Err(StoreError::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }

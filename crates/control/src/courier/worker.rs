@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cloister_protocol::{ApprovalId, with_causes};
 use cloister_store::conversations::{Conversation, ConversationId};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -15,6 +15,7 @@ use super::Pace;
 use super::backoff::Backoff;
 use super::desk::Desk;
 use super::posting::Halt;
+use super::sending::Sending;
 use super::streaming::Streams;
 use crate::control::Control;
 use crate::ports::{Recipient, SendError, Surface};
@@ -25,8 +26,7 @@ const TYPING_PATIENCE: Duration = Duration::from_secs(5);
 pub(super) struct Worker {
     pub(super) control: Control,
     pub(super) surface: Arc<dyn Surface>,
-    /// How much is sent at once over the whole connector.
-    pub(super) sends: Arc<Semaphore>,
+    pub(super) sending: Sending,
     pub(super) conversation: ConversationId,
     pub(super) desk: Arc<watch::Sender<Desk>>,
     pub(super) stop: CancellationToken,
@@ -242,7 +242,7 @@ impl Worker {
                     }
                     tokio::select! {
                         () = sleep_until(until.min(Instant::now() + again)) => {}
-                        () = self.until_quiet(&mut changes) => {}
+                        () = until_quiet(&self.desk, &mut changes) => {}
                     }
                 }
                 None => {
@@ -259,17 +259,6 @@ impl Worker {
         }
     }
 
-    async fn until_quiet(&self, changes: &mut watch::Receiver<Desk>) {
-        loop {
-            if changes.changed().await.is_err() {
-                return;
-            }
-            if self.desk.borrow().turns().is_empty() {
-                return;
-            }
-        }
-    }
-
     async fn set_typing(&self, place: &Conversation, typing: bool) {
         self.typing.store(typing, Ordering::Relaxed);
         let to = Recipient { conversation: place.clone(), origin: None };
@@ -278,6 +267,14 @@ impl Worker {
                 conversation = self.conversation.number(),
                 "typing could not be shown in time"
             );
+        }
+    }
+}
+
+async fn until_quiet(desk: &watch::Sender<Desk>, changes: &mut watch::Receiver<Desk>) {
+    while changes.changed().await.is_ok() {
+        if desk.borrow().turns().is_empty() {
+            return;
         }
     }
 }

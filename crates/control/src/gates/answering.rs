@@ -127,7 +127,7 @@ impl Gates {
                 self.control.tasks().tell_task(task.task(), "answered");
             }
         }
-        self.control.inner.task_signal.notify_one();
+        self.control.tasks().look();
         Ok(())
     }
 

@@ -93,7 +93,7 @@ impl Provenance {
                 None => {
                     let slot = Arc::new(Mutex::new(None));
                     // What is asked after the end of an attempt is not worth keeping.
-                    if self.control.inner.running().contains_key(&id) {
+                    if self.control.tasks().is_running(id) {
                         tasks.insert(id, Arc::clone(&slot));
                     }
                     slot

@@ -116,14 +116,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl GateState {
-    /// An attempt at a task is over; the next one reads again what is recorded.
-    pub(crate) fn forget(&self, task: TaskId) {
+    fn forget(&self, task: TaskId) {
         lock(&self.tasks).remove(&task);
         lock(&self.unanswered).remove(&task);
     }
 
-    /// What is recorded of a chat has changed elsewhere.
-    pub(crate) fn forget_chat(&self, workspace: WorkspaceId, chat: ChatId) {
+    fn forget_chat(&self, workspace: WorkspaceId, chat: ChatId) {
         let mut chats = lock(&self.chats);
         self.marked.fetch_add(1, Ordering::SeqCst);
         chats.remove(&(workspace, chat));
@@ -134,13 +132,29 @@ impl GateState {
         lock(&self.unanswered).insert(task);
     }
 
-    /// Whether one was, since this was last asked.
-    pub(crate) fn take_unanswered(&self, task: TaskId) -> bool {
+    fn take_unanswered(&self, task: TaskId) -> bool {
         lock(&self.unanswered).remove(&task)
     }
 
     fn answered(&self) {
         self.answers.send_modify(|count| *count = count.wrapping_add(1));
+    }
+}
+
+impl Gates {
+    /// An attempt at a task is over; the next one reads again what is recorded.
+    pub(crate) fn forget(&self, task: TaskId) {
+        self.control.inner.gates.forget(task);
+    }
+
+    /// What is recorded of a chat has changed elsewhere.
+    pub(crate) fn forget_chat(&self, workspace: WorkspaceId, chat: ChatId) {
+        self.control.inner.gates.forget_chat(workspace, chat);
+    }
+
+    /// Whether a request of the task was refused for want of an answer, since this was last asked.
+    pub(crate) fn take_unanswered(&self, task: TaskId) -> bool {
+        self.control.inner.gates.take_unanswered(task)
     }
 }
 

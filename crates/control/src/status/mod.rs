@@ -159,7 +159,8 @@ impl Status {
     }
 
     fn task_line(&self, pulse: &Pulse) -> StatusLine {
-        let (running, most) = (self.running_executors(), self.control.inner.parts.cells.executors);
+        let (running, most) =
+            (self.control.tasks().running_executors(), self.control.inner.parts.cells.executors);
         let value = format!(
             "{} queued, {running} of at most {most} executors, {} waiting for somebody",
             pulse.queued_tasks, pulse.waiting_tasks
@@ -172,7 +173,7 @@ impl Status {
     }
 
     fn audit_line(&self) -> StatusLine {
-        match self.control.inner.audit.troubles().first() {
+        match self.control.audit().troubles().first() {
             None => line("audit", "Audit", "kept, sealed and signed"),
             Some(trouble) => line("audit", "Audit", format!("not kept as it should be: {trouble}"))
                 .act("`cloister audit verify` says what holds; the log has the cause"),
@@ -188,7 +189,7 @@ impl Status {
 
     /// The programs of connectors that run, each with what it takes.
     fn program_lines(&self) -> Vec<StatusLine> {
-        let programs = self.control.inner.surfaces.programs().into_iter();
+        let programs = self.control.surfaces().programs().into_iter();
         let running = programs.filter_map(|program| {
             let (surface, bytes) = (program.surface(), program.memory()?);
             let value = format!("runs in a sandbox of its own, {} MB", bytes >> 20);

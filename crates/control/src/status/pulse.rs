@@ -63,7 +63,7 @@ impl Status {
             pulse: self.pulse().await,
             now,
             live_cells: self.control.cells().live_cells().len(),
-            running_executors: self.running_executors(),
+            running_executors: self.control.tasks().running_executors(),
             executor_limit: self.control.inner.parts.cells.executors,
             disk: self.disk().ok(),
             stopping: self.control.stopping(),
@@ -114,11 +114,6 @@ impl Status {
         if timeout(most, told).await.is_err() {
             tracing::info!("some of what people are to be told goes out after the next start");
         }
-    }
-
-    /// Executors that run now.
-    pub fn running_executors(&self) -> usize {
-        self.control.inner.running().len()
     }
 
     /// Free and whole bytes of the filesystem that the data is on.

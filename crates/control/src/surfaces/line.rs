@@ -171,7 +171,7 @@ async fn listen(lines: &mut Lines, line: &Arc<ConnectorLine>, desk: &Arc<Surface
             FromConnector::Call(id, call) => {
                 let Ok(permit) = Arc::clone(&room).acquire_owned().await else { break };
                 let (line, asked) = (Arc::clone(line), Arc::clone(desk));
-                desk.crew().go("connector-call", async move {
+                desk.control.inner.crew.go("connector-call", async move {
                     let outcome = match call {
                         Ok(call) => asked.answer(*call).await,
                         Err(body) => Err(body),

@@ -80,8 +80,7 @@ impl SurfaceState {
         self.health.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The programs of connectors, whether or not they run.
-    pub(crate) fn programs(&self) -> Vec<Arc<ConnectorProgram>> {
+    fn programs(&self) -> Vec<Arc<ConnectorProgram>> {
         let programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
         programs.iter().filter_map(Weak::upgrade).collect()
     }
@@ -91,8 +90,7 @@ impl SurfaceState {
         programs.push(Arc::downgrade(program));
     }
 
-    /// What the courier of a connector holds while it works.
-    pub(crate) fn alone(&self, connector: ConnectorId) -> Arc<tokio::sync::Mutex<()>> {
+    fn alone(&self, connector: ConnectorId) -> Arc<tokio::sync::Mutex<()>> {
         let mut couriers = self.couriers.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(couriers.entry(connector).or_default())
     }
@@ -124,6 +122,16 @@ impl Surfaces {
         let work = courier::carry(self.control.clone(), surface, stop.clone());
         self.control.inner.crew.go("courier", work);
         Attachment { _stop: stop.drop_guard() }
+    }
+
+    /// The programs of connectors, whether or not they run.
+    pub(crate) fn programs(&self) -> Vec<Arc<ConnectorProgram>> {
+        self.control.inner.surfaces.programs()
+    }
+
+    /// What the courier of a connector holds while it works.
+    pub(crate) fn alone(&self, connector: ConnectorId) -> Arc<tokio::sync::Mutex<()>> {
+        self.control.inner.surfaces.alone(connector)
     }
 
     /// Rooms may have to be made, renamed or put away.

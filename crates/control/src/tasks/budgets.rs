@@ -79,7 +79,7 @@ impl Tasks {
     }
 
     fn parked_of(&self, task: TaskId) -> Option<tokio_util::sync::CancellationToken> {
-        self.control.inner.running().get(&task).map(|running| running.parked.clone())
+        self.control.inner.tasks.running().get(&task).map(|running| running.parked.clone())
     }
 
     async fn ask_for_more(

@@ -9,7 +9,8 @@ mod requests;
 mod runner;
 mod sending;
 
-use std::sync::Arc;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cloister_protocol::{
     AgentFrame, ChatId, ErrorCode, TaskId, TaskState, Update, WorkspaceId, with_causes,
@@ -17,6 +18,7 @@ use cloister_protocol::{
 use cloister_store::Actor;
 use cloister_store::audit::Entry;
 use cloister_store::tasks::{Ending, NewTask, Task};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::cells::Poke;
@@ -28,13 +30,27 @@ pub(crate) use reach::ReachedTask;
 pub(crate) use sending::{FileToSend, random_name};
 
 /// A task that has an executor.
-pub(crate) struct Running {
-    pub(crate) workspace: WorkspaceId,
-    pub(crate) cancel: CancellationToken,
+struct Running {
+    workspace: WorkspaceId,
+    cancel: CancellationToken,
     /// Its state says already that it waits: the attempt is to end.
-    pub(crate) parked: CancellationToken,
+    parked: CancellationToken,
     /// Once it is launched.
-    pub(crate) sandbox: Option<Arc<dyn Sandbox>>,
+    sandbox: Option<Arc<dyn Sandbox>>,
+}
+
+/// What is known of tasks in memory.
+#[derive(Default)]
+pub(crate) struct RunningTasks {
+    /// Something may have become startable.
+    signal: Notify,
+    running: Mutex<HashMap<TaskId, Running>>,
+}
+
+impl RunningTasks {
+    fn running(&self) -> MutexGuard<'_, HashMap<TaskId, Running>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 part! {
@@ -43,17 +59,55 @@ part! {
 }
 
 impl Tasks {
+    /// Something may have become startable.
+    pub(crate) fn look(&self) {
+        self.control.inner.tasks.signal.notify_one();
+    }
+
+    /// Executors that run now.
+    pub fn running_executors(&self) -> usize {
+        self.control.inner.tasks.running().len()
+    }
+
+    pub(crate) fn is_running(&self, task: TaskId) -> bool {
+        self.control.inner.tasks.running().contains_key(&task)
+    }
+
+    /// The workspaces in which executors run.
+    pub(crate) fn busy_workspaces(&self) -> BTreeSet<WorkspaceId> {
+        let running = self.control.inner.tasks.running();
+        running.values().map(|running| running.workspace).collect()
+    }
+
+    /// The sandboxes of a workspace's executors.
+    pub(crate) fn sandboxes_of(&self, workspace: WorkspaceId) -> Vec<Arc<dyn Sandbox>> {
+        let running = self.control.inner.tasks.running();
+        let of_workspace = running.values().filter(|running| running.workspace == workspace);
+        of_workspace.filter_map(|running| running.sandbox.clone()).collect()
+    }
+
+    /// Lets every attempt end; the sandboxes of those that were launched, one for each that runs.
+    pub(crate) fn give_up_all(&self) -> Vec<Option<Arc<dyn Sandbox>>> {
+        let running = self.control.inner.tasks.running();
+        let ended = running.values().map(|running| {
+            running.cancel.cancel();
+            running.sandbox.clone()
+        });
+        ended.collect()
+    }
+
     /// Starts queued tasks as long as there is room for executors.
     pub(crate) async fn schedule_tasks(&self) {
         let mut day = String::new();
         loop {
             self.begin_day(&mut day).await;
-            while self.control.inner.running().len() < self.control.inner.parts.cells.executors
+            while self.control.inner.tasks.running().len()
+                < self.control.inner.parts.cells.executors
                 && !self.control.closing()
                 && !self.control.stops().is_stopped()
             {
                 match self.control.store().tasks().start_next().await {
-                    Ok(Some(task)) if self.control.inner.running().contains_key(&task.id) => {
+                    Ok(Some(task)) if self.control.inner.tasks.running().contains_key(&task.id) => {
                         // Its last attempt is still being cleared away; that end signals.
                         if let Err(error) = self.control.store().tasks().unstart(task.id).await {
                             tracing::error!(
@@ -74,7 +128,7 @@ impl Tasks {
             }
             tokio::select! {
                 () = self.control.inner.stop.cancelled() => return,
-                () = self.control.inner.task_signal.notified() => {}
+                () = self.control.inner.tasks.signal.notified() => {}
                 // A look without a reason, in case a signal was missed.
                 () = tokio::time::sleep(std::time::Duration::from_secs(5)) => {}
             }
@@ -89,7 +143,7 @@ impl Tasks {
             parked: CancellationToken::new(),
             sandbox: None,
         };
-        self.control.inner.running().insert(task.id, running);
+        self.control.inner.tasks.running().insert(task.id, running);
         let control = self.control.clone();
         self.control.inner.crew.go("task", async move {
             let id = task.id;
@@ -101,9 +155,9 @@ impl Tasks {
             } else {
                 self::runner::run(&control, task, cancel).await;
             }
-            control.inner.running().remove(&id);
-            control.inner.gates.forget(id);
-            control.inner.task_signal.notify_one();
+            control.inner.tasks.running().remove(&id);
+            control.gates().forget(id);
+            control.inner.tasks.signal.notify_one();
         });
     }
 
@@ -206,7 +260,7 @@ impl Tasks {
     pub(crate) async fn end_task(&self, id: TaskId, ending: Ending) -> Result<bool, ControlError> {
         let ended = self.control.store().tasks().end_task(id, ending).await?;
         let sandbox = {
-            let running = self.control.inner.running();
+            let running = self.control.inner.tasks.running();
             let found = running.get(&id);
             if let Some(running) = found {
                 running.cancel.cancel();
@@ -217,7 +271,7 @@ impl Tasks {
             sandbox.kill().await;
         }
         let Some(ended) = ended else { return Ok(false) };
-        self.control.inner.gates.forget_chat(ended.task.workspace, ended.task.chat);
+        self.control.gates().forget_chat(ended.task.workspace, ended.task.chat);
         self.control.metrics().task_ended(ended.task.state.as_str());
         let ms = ended.task.ended_at.map(|at| at.saturating_sub(ended.task.created_at));
         tracing::info!(
@@ -233,7 +287,7 @@ impl Tasks {
         if ended.woke.is_some() {
             self.control.cells().poke((ended.task.workspace, ended.task.chat), Poke::Inbox);
         }
-        self.control.inner.task_signal.notify_one();
+        self.control.inner.tasks.signal.notify_one();
         Ok(true)
     }
 

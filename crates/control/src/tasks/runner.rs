@@ -77,12 +77,12 @@ pub(super) async fn run(control: &Control, task: Task, cancel: CancellationToken
     }
     let over = match launch(control, &task).await {
         Ok(mut attempt) => {
-            if let Some(running) = control.inner.running().get_mut(&task.id) {
+            if let Some(running) = control.inner.tasks.running().get_mut(&task.id) {
                 running.sandbox = Some(Arc::clone(&attempt.sandbox));
             }
             control.tasks().tell_task(&task, "");
             let parked =
-                control.inner.running().get(&task.id).map(|running| running.parked.clone());
+                control.inner.tasks.running().get(&task.id).map(|running| running.parked.clone());
             let parked = parked.unwrap_or_default();
             let over = tokio::select! {
                 // What was decided about it counts before what it says: refused at its limit, it may say that it

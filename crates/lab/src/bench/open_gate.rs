@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use cloister_control::ports::{Clearance, Gated, Outward};
 use cloister_policy::egress;
 use cloister_policy::engine::{
-    Cell, CellAsk, ContextLists, Engine, FetchKind, Known, Manifest, Ownership, Part, Person,
-    Place, Request,
+    Assignment, Cell, CellAsk, ContextLists, Engine, FetchKind, Known, Manifest, Ownership, Part,
+    Person, Place, Request,
 };
 use cloister_policy::gate::{self, Action, Asker, Decision, Effect, Surroundings};
 use cloister_policy::outgoing::{Content, Outgoing};
@@ -35,9 +35,10 @@ fn try_to(request: Outgoing, addresses: Option<Vec<IpAddr>>) -> Result<Gated, St
     let (user, workspace) = (UserId::from_number(1), WorkspaceId::from_number(1));
     let task = TaskId::from_number(1);
     let place = Place::workspace(workspace, Ownership::Private { owner: user });
+    let role: Assignment = "member@workspace:w1".parse().map_err(|_unreadable| "no such role")?;
     let cell = Cell {
         part: Part::Executor { task, manifest: Manifest::plain() },
-        person: Person { user, roles: Vec::new() },
+        person: Person { user, roles: vec![role] },
         place: place.clone(),
         chat: ChatId::from_number(1),
         lists: ContextLists::UNLIMITED,

@@ -103,6 +103,11 @@ impl Config {
         })
     }
 
+    /// Forgets every version of a scope.
+    pub(crate) async fn forget_versions(&self, scope: ConfigScope) -> Result<(), ControlError> {
+        self.with_history(move |control| control.inner.history.forget(scope)).await
+    }
+
     /// Takes up what was changed by hand since the last version, in the background.
     pub(crate) fn take_up_config(&self) {
         let control = self.control.clone();

@@ -29,7 +29,6 @@ use super::remote::{Reach, RemoteSurface};
 use super::{Attachment, hosts};
 use crate::commands;
 use crate::control::Control;
-use crate::crew::Crew;
 use crate::error::ControlError;
 use crate::ports::Whereabouts;
 pub(super) use files::Lent;
@@ -40,7 +39,7 @@ const AGAIN_AFTER_S: u64 = 5;
 
 /// The desk of one surface.
 pub struct SurfaceDesk {
-    control: Control,
+    pub(super) control: Control,
     pub(super) surface: &'static str,
     files: OpenFiles,
     attached: Mutex<HashMap<ConnectorId, (Arc<RemoteSurface>, Attachment)>>,
@@ -133,10 +132,6 @@ impl SurfaceDesk {
     /// What proves a delivery under this name.
     pub(super) fn proof_of(&self, name: &str) -> Option<Key> {
         self.expected().get(name).map(|(_, proof)| proof.clone())
-    }
-
-    pub(super) fn crew(&self) -> &Crew {
-        &self.control.inner.crew
     }
 
     pub(super) fn reach(&self) -> &Arc<dyn Reach> {

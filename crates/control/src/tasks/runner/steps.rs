@@ -43,7 +43,7 @@ impl Attempt<'_> {
         if asked && !self.warned {
             self.warned = self.control.tasks().warn_of_task_budget(self.task).await?;
         }
-        if ran && self.control.inner.gates.take_unanswered(self.task.id) {
+        if ran && self.control.gates().take_unanswered(self.task.id) {
             // Something that this call wanted waits for a person, and so does the task from here on.
             let waits = self.control.store().approvals().park(self.task.id).await?;
             return Ok(Some(if waits { Over::Parked } else { Over::Again }));
