@@ -11,11 +11,11 @@ use cloister_protocol::surface::FrameAnswer;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-type Outcome = Result<Value, ErrorBody>;
+type AnswerOrError = Result<Value, ErrorBody>;
 
 #[derive(Default)]
 pub struct UnderWay {
-    waiting: Mutex<HashMap<u64, oneshot::Sender<Outcome>>>,
+    waiting: Mutex<HashMap<u64, oneshot::Sender<AnswerOrError>>>,
     last: AtomicU64,
 }
 
@@ -36,7 +36,7 @@ impl Drop for Asked<'_> {
 }
 
 impl UnderWay {
-    fn waiting(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Outcome>>> {
+    fn waiting(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<AnswerOrError>>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -44,7 +44,7 @@ impl UnderWay {
     pub async fn ask<Sent: Future<Output = bool>>(
         &self,
         send: impl FnOnce(u64) -> Sent,
-    ) -> Result<Outcome, LineClosed> {
+    ) -> Result<AnswerOrError, LineClosed> {
         let id = self.last.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
         let (give, take) = oneshot::channel();
         self.waiting().insert(id, give);

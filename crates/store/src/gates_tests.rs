@@ -17,7 +17,7 @@ use crate::audit::Entry;
 use crate::choices::FoundHost;
 use crate::db::Store;
 use crate::grants::{GrantEnded, Passing, Reach};
-use crate::ledger::{Called, Said};
+use crate::ledger::{Called, SaidStep};
 use crate::provenance::NewContent;
 use crate::raises::Raise;
 use crate::tasks::{Ending, NewTask, Task};
@@ -371,7 +371,7 @@ async fn a_step_passes_with_its_record_or_not_at_all() {
     let calls = vec![Call { id: "c".into(), name: "bash".into(), arguments: "{}".into() }];
     let answer = Step::Answer { text: String::new(), calls };
     let store = &setup.store;
-    let said = Said::of(&answer).unwrap();
+    let said = SaidStep::of(&answer).unwrap();
     store.tasks().append_said(task.id, 0, said, Vec::new()).await.unwrap();
     let passing = || {
         let entry = Entry::of_cell(setup.workspace, "tool.call", task.id).with("bash");

@@ -31,9 +31,9 @@ pub enum Called {
 
 /// A step by which nothing is done: what the model answered, or what came of a call.
 #[derive(Clone, Copy, Debug)]
-pub struct Said<'a>(&'a Step);
+pub struct SaidStep<'a>(&'a Step);
 
-impl<'a> Said<'a> {
+impl<'a> SaidStep<'a> {
     /// None for a call: that needs to have passed the gate.
     pub const fn of(step: &'a Step) -> Option<Self> {
         match step {
@@ -89,7 +89,7 @@ impl Tasks {
         &self,
         task: TaskId,
         seq: u32,
-        said: Said<'_>,
+        said: SaidStep<'_>,
         noted: Vec<audit::Entry>,
     ) -> Result<Journaled, StoreError> {
         self.append(task, seq, said.0, With::Noted(noted)).await

@@ -44,14 +44,32 @@ fn is_method(line: &str) -> bool {
     code.strip_prefix("async ").unwrap_or(code).starts_with("fn ")
 }
 
+/// Names that several files of one crate define for themselves, such as `Row`: each is a type of its own.
+fn own_names(files: &[(String, String)]) -> BTreeSet<String> {
+    let (mut once, mut often) = (BTreeSet::new(), BTreeSet::new());
+    for (file, text) in files {
+        let of_crate = file.split('/').next().unwrap_or_default();
+        for (name, _) in super::names::defined(text) {
+            let name = format!("{of_crate}::{name}");
+            if !once.insert(name.clone()) {
+                often.insert(name);
+            }
+        }
+    }
+    often
+}
+
 fn extents(files: &[(String, String)]) -> BTreeMap<String, Extent<'_>> {
+    let own = own_names(files);
     let mut all: BTreeMap<String, Extent<'_>> = BTreeMap::new();
     for (file, text) in files {
         let of_crate = file.split('/').next().unwrap_or_default();
         let mut current = None;
         for line in text.lines() {
             if let Some(name) = of_impl(line) {
-                current = Some(format!("{of_crate}::{name}"));
+                let name = format!("{of_crate}::{name}");
+                current =
+                    Some(if own.contains(&name) { format!("{name} of {file}") } else { name });
             } else if line.starts_with('}') {
                 current = None;
             } else if let Some(name) = current.as_ref().filter(|_| is_method(line)) {

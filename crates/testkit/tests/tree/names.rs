@@ -25,7 +25,7 @@ const DOOR_OF_CONNECTORS: &[&str] = &["kit/src/outside.rs", "kit/src/program.rs"
 const KEYWORDS: &[&str] = &["struct ", "enum ", "type ", "union ", "trait "];
 
 /// The names of the types that a text defines, and where. Types that belong to an `impl` or a `trait` are named by it.
-fn defined(text: &str) -> Vec<(&str, usize)> {
+pub(super) fn defined(text: &str) -> Vec<(&str, usize)> {
     let mut found = Vec::new();
     let mut at = 0;
     for line in text.split_inclusive('\n') {

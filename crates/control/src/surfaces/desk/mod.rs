@@ -121,17 +121,9 @@ impl SurfaceDesk {
         }
     }
 
-    fn attached(&self) -> MutexGuard<'_, HashMap<ConnectorId, (Arc<RemoteSurface>, Attachment)>> {
-        self.attached.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn expected(&self) -> MutexGuard<'_, HashMap<String, (ConnectorId, Key)>> {
-        self.expected.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// What proves a delivery under this name.
     pub(super) fn proof_of(&self, name: &str) -> Option<Key> {
-        self.expected().get(name).map(|(_, proof)| proof.clone())
+        lock(&self.expected).get(name).map(|(_, proof)| proof.clone())
     }
 
     pub(super) fn reach(&self) -> &Arc<dyn Reach> {
@@ -198,8 +190,8 @@ impl SurfaceDesk {
 
     /// The connectors are gone: nothing is handed to them until they attach again, and what they had open is closed.
     pub fn left(&self) {
-        self.attached().clear();
-        self.expected().clear();
+        lock(&self.attached).clear();
+        lock(&self.expected).clear();
         self.files.close();
     }
 
@@ -291,6 +283,10 @@ fn answer<C: Call>(_call: &C, answer: C::Answer) -> Result<Done, ControlError> {
     let failed = "an answer could not be written";
     let value = serde_json::to_value(answer);
     value.map(Done::Answered).map_err(|error| ControlError::io(failed)(error.into()))
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn not_found() -> ControlError {

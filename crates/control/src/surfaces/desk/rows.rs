@@ -9,7 +9,7 @@ use cloister_store::connectors::{ConnectorId, NewConnector};
 use cloister_store::contexts;
 use cloister_store::conversations::{ConversationKind, NewConversation};
 
-use super::{Done, SurfaceDesk, answer};
+use super::{Done, SurfaceDesk, answer, lock};
 use crate::error::ControlError;
 use crate::surfaces::remote::RemoteSurface;
 use crate::surfaces::{Health, credentials};
@@ -87,7 +87,7 @@ impl SurfaceDesk {
             }
             AnyCall::Expect(c) => {
                 self.own(c.connector).await?;
-                self.expected().insert(c.name.clone(), (c.connector, c.proof.clone()));
+                lock(&self.expected).insert(c.name.clone(), (c.connector, c.proof.clone()));
                 answer(&c, ())
             }
             AnyCall::Report(c) => {
@@ -108,13 +108,13 @@ impl SurfaceDesk {
 
     /// A connector is handed nothing more.
     fn gone(&self, id: ConnectorId) {
-        self.attached().remove(&id);
-        self.expected().retain(|_, (connector, _)| *connector != id);
+        lock(&self.attached).remove(&id);
+        lock(&self.expected).retain(|_, (connector, _)| *connector != id);
     }
 
     /// The courier of a connector works with its manners of now.
     fn attach(self: &Arc<Self>, id: ConnectorId, c: &cloister_protocol::surface::Attach) {
-        let known = self.attached().get(&id).map(|(surface, _)| Arc::clone(surface));
+        let known = lock(&self.attached).get(&id).map(|(surface, _)| Arc::clone(surface));
         if let Some(surface) = known {
             return surface.renew(c.manners.clone(), c.streaming);
         }
@@ -125,7 +125,7 @@ impl SurfaceDesk {
             Arc::downgrade(self),
         );
         let attachment = self.control.surfaces().attach(Arc::clone(&surface) as _);
-        self.attached().insert(id, (surface, attachment));
+        lock(&self.attached).insert(id, (surface, attachment));
     }
 
     fn report(&self, id: ConnectorId, health: Option<Reported>) {

@@ -5,7 +5,7 @@ use cloister_protocol::Level;
 use cloister_protocol::link::{CallStatus, Outcome, Step};
 use cloister_store::audit::Entry;
 use cloister_store::grants::{Passing, Recorded};
-use cloister_store::ledger::{Called, Journaled, Said};
+use cloister_store::ledger::{Called, Journaled, SaidStep};
 
 use super::{Attempt, Over};
 use crate::error::ControlError;
@@ -20,9 +20,9 @@ impl Attempt<'_> {
     ) -> Result<Option<Over>, ControlError> {
         let at = usize::try_from(seq).unwrap_or(usize::MAX);
         let known = self.ledger.get(at).is_some_and(|there| *there == step);
-        let Some(said) = Said::of(&step) else {
+        let Some(said) = SaidStep::of(&step) else {
             return match step {
-                // Said again after a lost connection: it has passed already.
+                // SaidStep again after a lost connection: it has passed already.
                 Step::Call { .. } if known => Ok(None),
                 Step::Call { call } => self.make_call(seq, call).await,
                 Step::Answer { .. } | Step::Result { .. } => Ok(None),
@@ -100,7 +100,7 @@ impl Attempt<'_> {
         noted: Vec<Entry>,
     ) -> Result<Over, ControlError> {
         let step = Step::Result { call, outcome };
-        if let Some(said) = Said::of(&step) {
+        if let Some(said) = SaidStep::of(&step) {
             let tasks = self.control.store().tasks();
             let stored = tasks.append_said(self.task.id, seq, said, noted).await?;
             if let Some(over) = self.stored(seq, step, stored) {
