@@ -1,6 +1,6 @@
 //! What a connector is built from: the line to the control plane, and what every surface does alike.
 //!
-//! Owns: the handle [`Plane`], connectors that live in the background, waiting, backoff, words. Promises: nothing
+//! Owns: the handle [`Plane`], connectors that live in the background, ordered handover, waiting, backoff, words. Promises: nothing
 //! here knows a platform, and nothing here knows more of the control plane than the surface protocol says.
 
 mod backoff;
@@ -8,7 +8,9 @@ mod commands;
 mod connections;
 mod error;
 pub mod fetching;
+mod handover;
 mod host;
+mod ledger;
 mod logging;
 mod memory;
 mod outside;
@@ -18,6 +20,7 @@ mod reading;
 mod socket;
 mod standing;
 mod surface;
+mod tries;
 mod under_way;
 pub mod waiting;
 pub mod words;
@@ -26,6 +29,7 @@ pub use backoff::Backoff;
 pub use commands::Commands;
 pub use connections::{Bots, Connections, Place, kept};
 pub use error::PlaneError;
+pub use handover::{Handover, HandsOver};
 pub use host::{Host, serve};
 pub use memory::{Lately, Patience};
 pub use outside::WayOut;
@@ -34,4 +38,5 @@ pub use program::{Program, STATE_PATH, run};
 pub use reading::Reading;
 pub use standing::Standing;
 pub use surface::Surface;
+pub use tries::{Attempt, Handed, patiently};
 pub use under_way::{LineClosed, UnderWay};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cloister_kit::waiting::keep_taking;
-use cloister_kit::{Attachment, Place, Plane, PlaneError, Standing, kept};
+use cloister_kit::{Attachment, Handover, Place, Plane, PlaneError, Standing, kept};
 use cloister_protocol::ErrorCode;
 use cloister_protocol::surface::{Connector, Connectors, OpenSecret};
 use tokio::sync::Semaphore;
@@ -22,7 +22,7 @@ use super::super::bot::{Bot, BotSettings, Me};
 use super::super::rest::{Fault, Rest};
 use super::super::wire::{GatewayInfo, snowflake};
 use super::backfill::ASKED_AT_ONCE;
-use super::handover::Handover;
+use super::handover::ShardWork;
 use super::helpers::{self, Positions};
 use super::position::{Position, ShardPosition};
 use super::refusals::{NO_TOKEN, Refusal};
@@ -260,17 +260,13 @@ impl Life {
             let seen = position.seen_by(number);
             let at = position.session_of(number).cloned();
             let at = at.unwrap_or_else(|| ShardPosition::fresh(seen));
+            let all = (Arc::clone(&positions), Arc::clone(&asking));
+            let work = ShardWork::new(Arc::clone(bot), number, all, stop.clone());
             let listener = Listener {
                 bot: Arc::clone(bot),
                 number,
                 total,
-                handover: Handover::new(
-                    Arc::clone(bot),
-                    number,
-                    (Arc::clone(&positions), Arc::clone(&asking)),
-                    self.tracker.clone(),
-                    stop.clone(),
-                ),
+                handover: Handover::new(work, self.tracker.clone()),
                 standing: Arc::clone(standing),
                 config: config.clone(),
                 stop: stop.clone(),

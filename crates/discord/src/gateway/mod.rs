@@ -8,7 +8,6 @@ mod backfill;
 mod events;
 mod handover;
 mod helpers;
-mod ledger;
 mod position;
 mod refusals;
 mod relay;

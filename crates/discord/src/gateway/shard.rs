@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloister_kit::{PlaneError, Standing};
+use cloister_kit::{Handover, PlaneError, Standing};
 use cloister_protocol::with_causes;
 use futures_util::StreamExt;
 use serde_json::Value;
@@ -20,7 +20,7 @@ use super::super::rest::Fault;
 use super::super::wire::{GatewayInfo, StartLimit, snowflake};
 use super::backfill::{known, spoken_in};
 use super::events::{Event, Packet};
-use super::handover::{Gap, Handover, Mark, Work};
+use super::handover::{Gap, Mark, ShardWork, Work};
 use super::position::ShardPosition;
 use super::refusals::{Refusal, forgets_the_session};
 use super::relay::Relay;
@@ -61,7 +61,7 @@ pub(super) struct Listener {
     pub(super) bot: Arc<Bot>,
     pub(super) number: u32,
     pub(super) total: u32,
-    pub(super) handover: Handover,
+    pub(super) handover: Handover<ShardWork>,
     pub(super) standing: Arc<Standing>,
     pub(super) config: Config<InMemoryQueue>,
     pub(super) stop: CancellationToken,

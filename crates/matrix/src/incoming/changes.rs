@@ -4,13 +4,14 @@
 //! redaction ends a turn that still runs.
 
 use cloister_kit::PlaneError;
+use cloister_kit::waiting::Outcome;
 use cloister_protocol::surface::{CancelTurn, ConversationAt, StopWaiting, StoredIn, WhoIs};
 use matrix_sdk::Room;
 use matrix_sdk::ruma::{EventId, OwnedEventId};
 
 use super::heard::Seen;
 use super::messages::Handed;
-use super::{MINUTE, Outcome, text};
+use super::{MINUTE, text};
 use crate::bot::Bot;
 use crate::outgoing::Origin;
 

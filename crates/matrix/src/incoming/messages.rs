@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use cloister_kit::PlaneError;
 use cloister_kit::fetching::{self, NotFetched};
+use cloister_kit::waiting::Outcome;
 use cloister_protocol::surface::{
     AnswerToldBy, ConversationAt, DiscardFile, Incoming, Receive, Speaker, Stored, StoredMessage,
     WhyWaiting,
@@ -14,7 +15,7 @@ use matrix_sdk::deserialized_responses::{TimelineEvent, TimelineEventKind};
 use matrix_sdk::ruma::{EventId, OwnedEventId};
 
 use super::heard::{Heard, Said, Seen};
-use super::{Outcome, text};
+use super::text;
 use crate::bot::Bot;
 use crate::outgoing::Origin;
 

@@ -16,6 +16,7 @@ mod waiting;
 
 use std::time::Duration;
 
+use cloister_kit::waiting::Outcome;
 use cloister_kit::{Lately, Patience, PlaneError};
 use cloister_protocol::surface::{LetWait, OnceAWhile, SendError, WaitsIn, WhyWaiting};
 use cloister_protocol::{ErrorCode, with_causes};
@@ -50,15 +51,6 @@ impl Memory {
     pub(crate) fn wake(&self) {
         self.changed.notify_one();
     }
-}
-
-/// What became of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
-    /// It is stored, answered, or nothing to us.
-    Done,
-    /// It is to be taken later.
-    Later(WhyWaiting),
 }
 
 impl Bot {

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use cloister_kit::PlaneError;
+use cloister_kit::waiting::{AT_LAST_MS, Outcome, holds_nobody};
 use cloister_protocol::surface::{
     SealedEvent, StopWaiting, ToldThatItWaits, WaitingEvent, WaitingEvents, WhyWaiting,
 };
@@ -20,8 +21,8 @@ use matrix_sdk::ruma::serde::Raw;
 use matrix_sdk::ruma::{EventId, RoomId};
 use tokio::time::{Instant, sleep_until};
 
+use super::HOUR;
 use super::messages::NotThere;
-use super::{HOUR, Outcome};
 use crate::bot::Bot;
 
 /// How often it is looked anyway.
@@ -30,12 +31,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(15);
 const LOOK_SOON: Duration = Duration::from_secs(2);
 /// How soon a file that could not be fetched is tried again.
 const FETCH_AGAIN: Duration = Duration::from_secs(5);
-/// How long what comes after a file waits for it; then it is taken before the file is.
-const FILE_HOLDS_MS: i64 = 4_000;
 /// How many rooms are worked on at the same time.
 const ROOMS_AT_ONCE: usize = 32;
-/// How long anything waits at most.
-const AT_LAST_MS: i64 = 3 * 24 * 60 * 60 * 1000;
 
 /// What is being done at the same time. All of it is polled together: a look must never wait for what only the
 /// rooms can give back.
@@ -212,7 +209,7 @@ impl Bot {
 
     /// Whether it is a file that was waited for long enough: what came after it goes first.
     fn holds_nobody(&self, waiting: &WaitingEvent) -> bool {
-        waiting.why == WhyWaiting::NoFile && self.age_ms(waiting) > FILE_HOLDS_MS
+        holds_nobody(waiting, self.plane.now_ms())
     }
 
     /// It waits on, if it has not waited for days by a clock that may have jumped. Who was not told that it

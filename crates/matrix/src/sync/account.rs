@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use cloister_kit::{Attachment, Plane, PlaneError, Standing};
+use cloister_kit::{Attachment, Handover, Plane, PlaneError, Standing};
 use cloister_protocol::ErrorCode;
 use cloister_protocol::surface::{Connector, Connectors, LastHeard, NoteReconciled};
 use matrix_sdk::config::SyncToken;
@@ -16,7 +16,7 @@ use matrix_sdk::{Client, RoomState};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::handover::Handover;
+use super::handover::RoomWork;
 use super::news::{self, Gap, RoomNews, Until};
 use super::{filter_for_once, helpers, settings};
 use crate::bot::{Bot, BotSettings};
@@ -67,7 +67,10 @@ impl Account {
         let work = self.stop.child_token();
         let _ends_with_this = work.clone().drop_guard();
         let mut connection = Connection {
-            handover: Handover::new(Arc::clone(&bot), self.tracker.clone(), work.clone()),
+            handover: Handover::new(
+                RoomWork::new(Arc::clone(&bot), work.clone()),
+                self.tracker.clone(),
+            ),
             account: self,
             bot,
             stop: work,
@@ -154,7 +157,7 @@ enum Restored {
 struct Connection<'a> {
     account: &'a Account,
     bot: Arc<Bot>,
-    handover: Handover,
+    handover: Handover<RoomWork>,
     stop: CancellationToken,
     standing: Standing,
     working: Option<Working>,

@@ -7,7 +7,6 @@ mod account;
 mod backfill;
 mod handover;
 mod helpers;
-mod ledger;
 mod news;
 mod ours;
 

@@ -1,4 +1,6 @@
-use super::Ledger;
+use proptest::prelude::*;
+
+use super::*;
 
 /// The position moves past an event when it and all before it are handed over (X1).
 #[test]
@@ -44,4 +46,30 @@ fn what_concerns_nobody_is_held_once_however_long_it_waits() {
     assert_eq!(ledger.reached(), Some(9_999));
     ledger.done(next);
     assert_eq!(ledger.reached(), Some(10_001));
+}
+
+proptest! {
+    /// Whatever the order in which places finish, the position never passes what is not done.
+    #[test]
+    fn the_position_never_passes_what_is_open(
+        parts in prop::collection::vec(0usize..4, 1..12),
+        order in prop::collection::vec(any::<prop::sample::Index>(), 0..48),
+    ) {
+        let mut ledger = Ledger::default();
+        let entries: Vec<Entry> =
+            parts.iter().enumerate().map(|(n, parts)| ledger.open(n, *parts)).collect();
+        let mut left = parts;
+        for pick in order {
+            let open: Vec<usize> = (0..left.len()).filter(|n| left[*n] > 0).collect();
+            if open.is_empty() {
+                break;
+            }
+            let n = open[pick.index(open.len())];
+            left[n] -= 1;
+            ledger.done(entries[n]);
+            if let Some(reached) = ledger.reached() {
+                prop_assert!(left[..=reached].iter().all(|left| *left == 0));
+            }
+        }
+    }
 }

@@ -1,28 +1,41 @@
-//! Which responses are handed over in full, and how far that allows the position to move: rooms finish in any
-//! order, the position moves in order.
+//! What is handed over in full, and how far that allows the position to move: places finish in any order,
+//! the position moves in order.
 
 use std::collections::VecDeque;
 
 #[derive(Debug)]
-struct Open {
-    position: String,
+struct Open<P> {
+    position: P,
     left: usize,
 }
 
-/// Which response; given out in order.
+/// Which of what came; given out in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry(u64);
 
-#[derive(Debug, Default)]
-pub(crate) struct Ledger {
+#[derive(Debug)]
+pub(crate) struct Ledger<P> {
     /// The first of `open`.
     first: u64,
-    open: VecDeque<Open>,
+    open: VecDeque<Open<P>>,
 }
 
-impl Ledger {
-    /// A response came that `parts` must be handed over of before `position` is reached.
-    pub(crate) fn open(&mut self, position: String, parts: usize) -> Entry {
+impl<P> Default for Ledger<P> {
+    fn default() -> Self {
+        Self { first: 0, open: VecDeque::new() }
+    }
+}
+
+impl<P> Ledger<P> {
+    /// Something came that `parts` must be handed over of before `position` is reached.
+    pub(crate) fn open(&mut self, position: P, parts: usize) -> Entry {
+        // What waits for nothing but the same as the one before is reached with it: however long that takes,
+        // only what is under way is held.
+        let last = self.open.len().saturating_sub(1);
+        if let Some(open) = self.open.back_mut().filter(|open| parts == 0 && open.left == 0) {
+            open.position = position;
+            return Entry(self.first.saturating_add(last as u64));
+        }
         let entry = Entry(self.first.saturating_add(self.open.len() as u64));
         self.open.push_back(Open { position, left: parts });
         entry
@@ -37,7 +50,7 @@ impl Ledger {
     }
 
     /// How far everything is handed over, if that is further than when last asked.
-    pub(crate) fn reached(&mut self) -> Option<String> {
+    pub(crate) fn reached(&mut self) -> Option<P> {
         let mut reached = None;
         while self.open.front().is_some_and(|open| open.left == 0) {
             reached = self.open.pop_front().map(|open| open.position);
