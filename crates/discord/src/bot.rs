@@ -46,7 +46,7 @@ pub(crate) struct Me {
 }
 
 /// A bot that has a token.
-pub(crate) struct Bot {
+pub struct Bot {
     pub(crate) plane: Plane,
     /// As it was when the bot was connected; its position is with the control plane.
     pub(crate) connector: Connector,

@@ -3,15 +3,13 @@
 mod adding;
 mod view;
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
-use cloister_kit::{Bots, Connections, Host, Plane, PlaneError};
+use cloister_kit::adding::{NewBot, connect, forget};
+use cloister_kit::{Host, Hosted, Plane, PlaneError};
 use cloister_protocol::ErrorCode;
-use cloister_protocol::admin::{AddConnector, Key, ReconcileReport, ResetMode, ResetReport};
-use cloister_protocol::surface::{
-    Added, Connector, ConnectorId, Connectors, ForgetSecret, KeepSecret, PutConnector,
-    RemoveConnector, SetPosition,
-};
+use cloister_protocol::admin::{AddConnector, ReconcileReport, ResetMode, ResetReport};
+use cloister_protocol::surface::{Added, Connector, Connectors, PutConnector};
 
 use super::SURFACE;
 use super::bot::Bot;
@@ -21,108 +19,57 @@ use cloister_protocol::surface::options::DiscordOptions;
 
 /// Every bot of ours on Discord.
 pub struct DiscordHost {
-    plane: Plane,
+    hosted: Hosted<Self>,
     options: DiscordOptions,
-    connections: Connections,
-    bots: Bots<Bot>,
-    itself: Weak<Self>,
 }
 
 impl DiscordHost {
     pub fn new(plane: Plane, options: DiscordOptions) -> Arc<Self> {
-        Arc::new_cyclic(|itself| Self {
-            connections: Connections::new(plane.clone()),
-            plane,
-            options,
-            bots: Bots::default(),
-            itself: itself.clone(),
-        })
-    }
-
-    async fn disconnect(&self, id: ConnectorId) {
-        self.connections.end(id).await;
-        self.bots.take(id);
-    }
-
-    async fn keep(
-        &self,
-        connector: &Connector,
-        wanted: &Wanted,
-        by: &str,
-    ) -> Result<(), PlaneError> {
-        let secret = KeepSecret {
-            connector: connector.id,
-            address: wanted.address(),
-            value: Key::new(wanted.token()),
-            by: by.to_owned(),
-        };
-        self.plane.call(secret).await?;
-        if connector.position.is_none() {
-            let position = fresh_position(self.plane.now_ms());
-            self.plane.call(SetPosition { connector: connector.id, position }).await?;
-        }
-        Ok(())
+        Arc::new_cyclic(|itself| Self { hosted: Hosted::new(plane, itself), options })
     }
 }
 
 impl Host for DiscordHost {
-    fn plane(&self) -> &Plane {
-        &self.plane
-    }
+    type Bot = Bot;
 
-    fn connections(&self) -> &Connections {
-        &self.connections
-    }
-
-    fn itself(&self) -> &Weak<Self> {
-        &self.itself
+    fn hosted(&self) -> &Hosted<Self> {
+        &self.hosted
     }
 
     /// Connects a bot in the background.
     fn connect(&self, connector: Connector) {
         let id = connector.id;
         let account = Account {
-            plane: self.plane.clone(),
+            plane: self.hosted.plane.clone(),
             options: self.options.clone(),
             connector,
-            place: self.bots.place(id),
+            place: self.hosted.bots.place(id),
         };
-        self.connections.run(id, move |stop, tracker| account.clone().run(stop, tracker));
+        self.hosted.connections.run(id, move |stop, tracker| account.clone().run(stop, tracker));
     }
 
     async fn add_account(&self, new: AddConnector, by: String) -> Result<Added, PlaneError> {
-        let _one_at_a_time = self.connections.one_at_a_time().await;
+        let _one_at_a_time = self.hosted.connections.one_at_a_time().await;
         let wanted = Wanted::of(&new)?;
-        let known = wanted.log_in((self.options.request_timeout(), self.plane.way_out())).await?;
+        let known =
+            wanted.log_in((self.options.request_timeout(), self.hosted.plane.way_out())).await?;
         adding::check_account(&new.account, &known)?;
-        let all = self.plane.call(Connectors {}).await?;
+        let all = self.hosted.plane.call(Connectors {}).await?;
         let there = all.into_iter().find(|connector| connector.account == known.user);
         let row = PutConnector {
             account: known.user.clone(),
             address: wanted.address(),
             settings: serde_json::to_value(wanted.settings(&known)).unwrap_or_default(),
-            by: by.clone(),
+            by,
         };
-        if let Some(connector) = &there {
-            self.disconnect(connector.id).await;
-        }
-        let connector = self.plane.call(row).await?;
-        if let Err(error) = self.keep(&connector, &wanted, &by).await {
-            // Nothing is kept of one that can't be connected; one that was there lives on as it was.
-            match there {
-                Some(connector) => self.connect(connector),
-                None => self.plane.call(RemoveConnector { connector: connector.id, by }).await?,
-            }
-            return Err(error);
-        }
-        self.connect(connector.clone());
-        Ok(Added { connector, recovery_key: None })
+        let begins_at = Some(fresh_position(self.hosted.plane.now_ms()));
+        connect(self, NewBot { row, token: wanted.token(), there, begins_at }).await
     }
 
     /// A bot by its number, or by its name.
     async fn find(&self, account: &str) -> Result<Connector, PlaneError> {
         let account = account.trim();
-        let all = self.plane.call(Connectors {}).await?;
+        let all = self.hosted.plane.call(Connectors {}).await?;
         let named = |connector: &&Connector| {
             view::settings(connector).name.eq_ignore_ascii_case(account.trim_start_matches('@'))
         };
@@ -140,12 +87,10 @@ impl Host for DiscordHost {
     }
 
     async fn remove_account(&self, account: String, by: String) -> Result<(), PlaneError> {
-        let _one_at_a_time = self.connections.one_at_a_time().await;
+        let _one_at_a_time = self.hosted.connections.one_at_a_time().await;
         let connector = self.find(&account).await?.id;
-        self.disconnect(connector).await;
-        self.plane.call(ForgetSecret { connector, by: by.clone() }).await?;
-        self.plane.call(RemoveConnector { connector, by }).await?;
-        Ok(())
+        self.hosted.disconnect(connector).await;
+        forget(self, connector, by).await
     }
 
     async fn facts(&self, connector: &Connector) -> Vec<(String, String)> {

@@ -6,21 +6,49 @@ use std::sync::{Arc, Weak};
 
 use cloister_protocol::admin::{AddConnector, ReconcileReport, ResetMode, ResetReport};
 use cloister_protocol::surface::{
-    Added, AnyOrder, Connector, Connectors, Order, SendError, WebhookAnswer,
+    Added, AnyOrder, Connector, ConnectorId, Connectors, Order, SendError, WebhookAnswer,
 };
 use cloister_protocol::{ErrorBody, ErrorCode};
 use serde_json::Value;
 
-use crate::connections::Connections;
+use crate::connections::{Bots, Connections};
 use crate::error::PlaneError;
 use crate::plane::Plane;
 
+/// What every host has: its line, and its connectors, each with what works for it as soon as there is such.
+pub struct Hosted<H: Host> {
+    pub plane: Plane,
+    pub connections: Connections,
+    pub bots: Bots<H::Bot>,
+    /// What must not stop half way is done by the host itself, which outlives who asked.
+    itself: Weak<H>,
+}
+
+impl<H: Host> Hosted<H> {
+    pub fn new(plane: Plane, itself: &Weak<H>) -> Self {
+        let connections = Connections::new(plane.clone());
+        Self { plane, connections, bots: Bots::default(), itself: itself.clone() }
+    }
+
+    /// Ends a connector's life, and gives back what worked for it.
+    pub async fn disconnect(&self, id: ConnectorId) -> Option<Arc<H::Bot>> {
+        self.connections.end(id).await;
+        self.bots.take(id)
+    }
+
+    fn itself(&self) -> Result<Arc<H>, PlaneError> {
+        self.itself.upgrade().ok_or_else(|| {
+            PlaneError::refused(ErrorCode::ShuttingDown, "the connector is stopping")
+        })
+    }
+}
+
 /// A surface whose connectors live in the background: what is its own.
 pub trait Host: Send + Sync + Sized + 'static {
-    fn plane(&self) -> &Plane;
-    fn connections(&self) -> &Connections;
-    /// What must not stop half way is done by the host itself, which outlives who asked.
-    fn itself(&self) -> &Weak<Self>;
+    /// One account that is connected.
+    type Bot: Send + Sync + 'static;
+
+    fn hosted(&self) -> &Hosted<Self>;
 
     /// Lets a connector live in the background.
     fn connect(&self, connector: Connector);
@@ -59,10 +87,10 @@ pub trait Host: Send + Sync + Sized + 'static {
     /// A connector by what an operator typed.
     fn find(&self, account: &str) -> impl Future<Output = Result<Connector, PlaneError>> + Send {
         async move {
-            let all = self.plane().call(Connectors {}).await?;
+            let all = self.hosted().plane.call(Connectors {}).await?;
             let typed = account.trim();
             all.into_iter().find(|connector| connector.account == typed).ok_or_else(|| {
-                let surface = self.plane().surface();
+                let surface = self.hosted().plane.surface();
                 PlaneError::with_fix(
                     ErrorCode::NotFound,
                     format!("there is no {surface} account {account}"),
@@ -74,7 +102,7 @@ pub trait Host: Send + Sync + Sized + 'static {
 
     fn start_all(&self) -> impl Future<Output = Result<(), PlaneError>> + Send {
         async {
-            for connector in self.plane().call(Connectors {}).await? {
+            for connector in self.hosted().plane.call(Connectors {}).await? {
                 self.connect(connector);
             }
             Ok(())
@@ -91,31 +119,26 @@ pub trait Host: Send + Sync + Sized + 'static {
     }
 }
 
-fn upgraded<H: Host>(host: &H) -> Result<Arc<H>, PlaneError> {
-    host.itself()
-        .upgrade()
-        .ok_or_else(|| PlaneError::refused(ErrorCode::ShuttingDown, "the connector is stopping"))
-}
-
 /// Does what the control plane ordered.
 pub async fn serve<H: Host>(host: &H, order: AnyOrder) -> Result<Value, ErrorBody> {
     let done = match order {
         AnyOrder::Start(order) => answer(&order, host.start_all().await),
         AnyOrder::Add(order) => {
-            let (of, new, by) = (upgraded(host), order.new.clone(), order.by.clone());
+            let (of, new, by) = (host.hosted().itself(), order.new.clone(), order.by.clone());
             let added = async move {
                 let of = of?;
                 let work = async move { of.add_account(new, by).await };
-                host.connections().see_through(work).await
+                host.hosted().connections.see_through(work).await
             };
             answer(&order, added.await)
         }
         AnyOrder::Remove(order) => {
-            let (of, account, by) = (upgraded(host), order.account.clone(), order.by.clone());
+            let (of, account, by) =
+                (host.hosted().itself(), order.account.clone(), order.by.clone());
             let removed = async move {
                 let of = of?;
                 let work = async move { of.remove_account(account, by).await };
-                host.connections().see_through(work).await
+                host.hosted().connections.see_through(work).await
             };
             answer(&order, removed.await)
         }
@@ -129,10 +152,10 @@ pub async fn serve<H: Host>(host: &H, order: AnyOrder) -> Result<Value, ErrorBod
             answer(&order, Ok(host.take_delivery(&order.name, &order.body).await))
         }
         AnyOrder::Stop(order) => {
-            host.connections().end_all().await;
+            host.hosted().connections.end_all().await;
             answer(&order, Ok(()))
         }
-        shown => show(host.plane(), shown).await,
+        shown => show(&host.hosted().plane, shown).await,
     };
     done.map_err(|error| {
         if error.code() == ErrorCode::Internal {

@@ -3,6 +3,7 @@
 //! Owns: the handle [`Plane`], connectors that live in the background, ordered handover, waiting, backoff, words. Promises: nothing
 //! here knows a platform, and nothing here knows more of the control plane than the surface protocol says.
 
+pub mod adding;
 mod backoff;
 mod commands;
 mod connections;
@@ -30,7 +31,7 @@ pub use commands::Commands;
 pub use connections::{Bots, Connections, Place, kept};
 pub use error::PlaneError;
 pub use handover::{Handover, HandsOver};
-pub use host::{Host, serve};
+pub use host::{Host, Hosted, serve};
 pub use memory::{Lately, Patience};
 pub use outside::WayOut;
 pub use plane::{Attachment, Changes, Line, News, Plane, Settings};

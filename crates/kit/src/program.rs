@@ -93,7 +93,7 @@ async fn live<H: Host>(
     let host = make(plane, Path::new(STATE_PATH))?;
     let ended = obey(&host, &mut lines, (&socket, &news), (&frames, &tasks)).await;
     stop.cancel();
-    drop(tokio::time::timeout(END_TIME, host.connections().end_all()).await);
+    drop(tokio::time::timeout(END_TIME, host.hosted().connections.end_all()).await);
     ended
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct BotSettings {
 }
 
 /// A logged-in account.
-pub(crate) struct Bot {
+pub struct Bot {
     pub(crate) plane: Plane,
     /// As it was when the account was connected; the control plane keeps its position.
     pub(crate) connector: Connector,

@@ -3,15 +3,14 @@
 mod view;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
-use cloister_kit::{Bots, Connections, Host, Place, Plane, PlaneError};
+use cloister_kit::{Host, Hosted, Place, Plane, PlaneError};
 use cloister_protocol::admin::{
     AddConnector, Credential, Key, ReconcileReport, ResetMode, ResetReport,
 };
 use cloister_protocol::surface::{
-    Added, Connector, ConnectorId, Connectors, NoteReconciled, PutConnector, RemoveConnector,
-    SetPosition,
+    Added, Connector, Connectors, NoteReconciled, PutConnector, RemoveConnector, SetPosition,
 };
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -25,25 +24,15 @@ use cloister_protocol::surface::options::MatrixOptions;
 
 /// Every account of ours on Matrix.
 pub struct MatrixHost {
-    plane: Plane,
+    hosted: Hosted<Self>,
     options: MatrixOptions,
     data: PathBuf,
-    connections: Connections,
-    bots: Bots<Bot>,
-    itself: Weak<Self>,
 }
 
 impl MatrixHost {
     /// What it keeps on disk is under `data`.
     pub fn new(plane: Plane, options: MatrixOptions, data: PathBuf) -> Arc<Self> {
-        Arc::new_cyclic(|itself| Self {
-            connections: Connections::new(plane.clone()),
-            bots: Bots::default(),
-            plane,
-            options,
-            data,
-            itself: itself.clone(),
-        })
+        Arc::new_cyclic(|itself| Self { hosted: Hosted::new(plane, itself), options, data })
     }
 
     fn account(
@@ -53,7 +42,7 @@ impl MatrixHost {
         (stop, tracker): (CancellationToken, TaskTracker),
     ) -> Account {
         Account {
-            plane: self.plane.clone(),
+            plane: self.hosted.plane.clone(),
             options: self.options.clone(),
             data: self.data.clone(),
             connector,
@@ -64,17 +53,12 @@ impl MatrixHost {
     }
 
     fn means(&self) -> login::Means<'_> {
-        (&self.options, self.plane.way_out())
-    }
-
-    async fn disconnect(&self, id: ConnectorId) -> Option<Arc<Bot>> {
-        self.connections.end(id).await;
-        self.bots.take(id)
+        (&self.options, self.hosted.plane.way_out())
     }
 
     /// The account to work with; one that can't be opened knows nothing and reaches nothing.
     async fn bot(&self, connector: &Connector) -> Result<Arc<Bot>, PlaneError> {
-        if let Some(bot) = self.bots.get(connector.id) {
+        if let Some(bot) = self.hosted.bots.get(connector.id) {
             return Ok(bot);
         }
         let idle = (CancellationToken::new(), TaskTracker::new());
@@ -99,7 +83,7 @@ impl MatrixHost {
                 && let Ok(Some(row)) = self.known(new.account.trim()).await
             {
                 let forget = RemoveConnector { connector: row.id, by: by.to_owned() };
-                self.plane.call(forget).await?;
+                self.hosted.plane.call(forget).await?;
             }
         }
         kept
@@ -107,7 +91,7 @@ impl MatrixHost {
 
     /// What is written down of an account.
     async fn known(&self, account: &str) -> Result<Option<Connector>, PlaneError> {
-        let all = self.plane.call(Connectors {}).await?;
+        let all = self.hosted.plane.call(Connectors {}).await?;
         Ok(all.into_iter().find(|connector| connector.account == account))
     }
 
@@ -119,10 +103,10 @@ impl MatrixHost {
     ) -> Result<Connector, PlaneError> {
         let (homeserver, credentials) = (&logged_in.homeserver, &logged_in.credentials);
         let connector = self.row(new, homeserver, &credentials.device_id, by).await?;
-        credentials.keep(&self.plane, connector.id, homeserver, by).await?;
+        credentials.keep(&self.hosted.plane, connector.id, homeserver, by).await?;
         if connector.position.is_none() {
             let position = logged_in.position.clone();
-            self.plane.call(SetPosition { connector: connector.id, position }).await?;
+            self.hosted.plane.call(SetPosition { connector: connector.id, position }).await?;
         }
         Ok(connector)
     }
@@ -142,7 +126,7 @@ impl MatrixHost {
             settings,
             by: by.to_owned(),
         };
-        self.plane.call(row).await
+        self.hosted.plane.call(row).await
     }
 
     /// The same device once more, with the settings given now.
@@ -153,7 +137,7 @@ impl MatrixHost {
         earlier: &Credentials,
         by: &str,
     ) -> Result<Added, PlaneError> {
-        self.disconnect(connector.id).await;
+        self.hosted.disconnect(connector.id).await;
         let connector = self.row(new, &connector.address, &earlier.device_id, by).await?;
         self.connect(connector.clone());
         Ok(Added { connector, recovery_key: None })
@@ -161,7 +145,7 @@ impl MatrixHost {
 
     /// Ends the device that an account had before.
     async fn replace_device(&self, connector: &Connector, earlier: &Credentials) {
-        let client = match self.disconnect(connector.id).await {
+        let client = match self.hosted.disconnect(connector.id).await {
             Some(bot) => Some(bot.client.clone()),
             None => {
                 let place = (connector.address.as_str(), connector.account.as_str());
@@ -184,36 +168,30 @@ fn is_same_session(new: &AddConnector, earlier: &Credentials) -> bool {
 }
 
 impl Host for MatrixHost {
-    fn plane(&self) -> &Plane {
-        &self.plane
-    }
+    type Bot = Bot;
 
-    fn connections(&self) -> &Connections {
-        &self.connections
-    }
-
-    fn itself(&self) -> &Weak<Self> {
-        &self.itself
+    fn hosted(&self) -> &Hosted<Self> {
+        &self.hosted
     }
 
     /// Connects an account in the background.
     fn connect(&self, connector: Connector) {
         let id = connector.id;
-        let place = self.bots.place(id);
+        let place = self.hosted.bots.place(id);
         let idle = (CancellationToken::new(), TaskTracker::new());
         let account = self.account(connector, place, idle);
-        self.connections.run(id, move |stop, tracker| {
+        self.hosted.connections.run(id, move |stop, tracker| {
             let account = Account { stop, tracker, ..account.clone() };
             async move { account.run().await }
         });
     }
 
     async fn add_account(&self, new: AddConnector, by: String) -> Result<Added, PlaneError> {
-        let _one_at_a_time = self.connections.one_at_a_time().await;
+        let _one_at_a_time = self.hosted.connections.one_at_a_time().await;
         let account = address::account_id(&new.account)?;
         let there = self.known(account.as_str()).await?;
         let earlier = match &there {
-            Some(connector) => Credentials::open(&self.plane, connector.id).await?,
+            Some(connector) => Credentials::open(&self.hosted.plane, connector.id).await?,
             None => None,
         };
         if let (Some(connector), Some(earlier)) = (&there, &earlier)
@@ -235,24 +213,24 @@ impl Host for MatrixHost {
     }
 
     async fn remove_account(&self, account: String, by: String) -> Result<(), PlaneError> {
-        let _one_at_a_time = self.connections.one_at_a_time().await;
+        let _one_at_a_time = self.hosted.connections.one_at_a_time().await;
         let connector = self.find(&account).await?;
-        let credentials = Credentials::open(&self.plane, connector.id).await?;
+        let credentials = Credentials::open(&self.hosted.plane, connector.id).await?;
         match &credentials {
             Some(credentials) => self.replace_device(&connector, credentials).await,
-            None => drop(self.disconnect(connector.id).await),
+            None => drop(self.hosted.disconnect(connector.id).await),
         }
-        Credentials::forget(&self.plane, connector.id, &by).await?;
-        self.plane.call(RemoveConnector { connector: connector.id, by }).await
+        Credentials::forget(&self.hosted.plane, connector.id, &by).await?;
+        self.hosted.plane.call(RemoveConnector { connector: connector.id, by }).await
     }
 
     /// Connects what is known and clears away what a kill in the midst of a login left.
     async fn start_all(&self) -> Result<(), PlaneError> {
-        let connectors = self.plane.call(Connectors {}).await?;
+        let connectors = self.hosted.plane.call(Connectors {}).await?;
         let mut stores = Vec::new();
         let mut all_known = true;
         for connector in connectors {
-            match Credentials::open(&self.plane, connector.id).await {
+            match Credentials::open(&self.hosted.plane, connector.id).await {
                 Ok(credentials) => stores.extend(credentials.map(|known| known.store)),
                 Err(_) => all_known = false,
             }
@@ -265,14 +243,14 @@ impl Host for MatrixHost {
     }
 
     async fn facts(&self, connector: &Connector) -> Vec<(String, String)> {
-        view::facts(self.bots.get(connector.id), connector).await
+        view::facts(self.hosted.bots.get(connector.id), connector).await
     }
 
     async fn reconcile_account(&self, account: &str) -> Result<ReconcileReport, PlaneError> {
         let connector = self.find(account).await?;
         let report = Box::pin(self.bot(&connector).await?.reconcile()).await?;
         let note = NoteReconciled { connector: connector.id, report: report.clone() };
-        self.plane.tell(note);
+        self.hosted.plane.tell(note);
         Ok(report)
     }
 

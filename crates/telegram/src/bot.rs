@@ -21,7 +21,7 @@ pub(crate) struct BotSettings {
 }
 
 /// A bot whose token works.
-pub(crate) struct Bot {
+pub struct Bot {
     pub(crate) plane: Plane,
     /// As it was when the bot was connected; its position is in the database.
     pub(crate) connector: Connector,

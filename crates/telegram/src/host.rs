@@ -3,14 +3,14 @@
 mod adding;
 mod view;
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
-use cloister_kit::{Bots, Connections, Host, Plane, PlaneError};
+use cloister_kit::adding::{NewBot, connect, forget};
+use cloister_kit::{Host, Hosted, Plane, PlaneError};
 use cloister_protocol::ErrorCode;
-use cloister_protocol::admin::{AddConnector, Key, ReconcileReport, ResetMode, ResetReport};
+use cloister_protocol::admin::{AddConnector, ReconcileReport, ResetMode, ResetReport};
 use cloister_protocol::surface::{
-    Added, Connector, ConnectorId, Connectors, ForgetSecret, IsUser, KeepSecret, PutConnector,
-    RemoveConnector, WebhookAnswer,
+    Added, Connector, Connectors, IsUser, PutConnector, WebhookAnswer,
 };
 use frankenstein::AsyncTelegramApi;
 use frankenstein::methods::DeleteWebhookParams;
@@ -23,38 +23,24 @@ use cloister_protocol::surface::options::TelegramOptions;
 
 /// Every bot of ours on Telegram.
 pub struct TelegramHost {
-    plane: Plane,
+    hosted: Hosted<Self>,
     options: TelegramOptions,
-    connections: Connections,
-    bots: Bots<Bot>,
-    itself: Weak<Self>,
 }
 
 impl TelegramHost {
     pub fn new(plane: Plane, options: TelegramOptions) -> Arc<Self> {
-        Arc::new_cyclic(|itself| Self {
-            connections: Connections::new(plane.clone()),
-            plane,
-            options,
-            bots: Bots::default(),
-            itself: itself.clone(),
-        })
-    }
-
-    async fn disconnect(&self, id: ConnectorId) -> Option<Arc<Bot>> {
-        self.connections.end(id).await;
-        self.bots.take(id)
+        Arc::new_cyclic(|itself| Self { hosted: Hosted::new(plane, itself), options })
     }
 
     /// The bot as it is known already: its name may have changed, its number does not.
     async fn known_as(&self, bot: u64) -> Result<Option<Connector>, PlaneError> {
-        let all = self.plane.call(Connectors {}).await?;
+        let all = self.hosted.plane.call(Connectors {}).await?;
         Ok(all.into_iter().find(|connector| view::settings(connector).bot_id == bot))
     }
 
     /// The bot that has its updates delivered under a name.
     fn delivered_to(&self, name: &str) -> Option<Arc<Bot>> {
-        let mut bots = self.bots.list().into_iter();
+        let mut bots = self.hosted.bots.list().into_iter();
         bots.find(|bot| bot.settings.webhook.is_some() && bot.hook_name() == name)
     }
 
@@ -68,43 +54,37 @@ impl TelegramHost {
             )
         };
         let Ok(name) = owner.parse() else { return Err(unknown()) };
-        if self.plane.call(IsUser { name }).await? { Ok(()) } else { Err(unknown()) }
+        if self.hosted.plane.call(IsUser { name }).await? { Ok(()) } else { Err(unknown()) }
     }
 }
 
 impl Host for TelegramHost {
-    fn plane(&self) -> &Plane {
-        &self.plane
-    }
+    type Bot = Bot;
 
-    fn connections(&self) -> &Connections {
-        &self.connections
-    }
-
-    fn itself(&self) -> &Weak<Self> {
-        &self.itself
+    fn hosted(&self) -> &Hosted<Self> {
+        &self.hosted
     }
 
     /// Connects a bot in the background.
     fn connect(&self, connector: Connector) {
         let id = connector.id;
         let account = Account {
-            plane: self.plane.clone(),
+            plane: self.hosted.plane.clone(),
             options: self.options.clone(),
             connector,
-            bot: self.bots.place(id),
+            bot: self.hosted.bots.place(id),
         };
-        self.connections.run(id, move |stop, tracker| account.clone().run(stop, tracker));
+        self.hosted.connections.run(id, move |stop, tracker| account.clone().run(stop, tracker));
     }
 
     async fn add_account(&self, new: AddConnector, by: String) -> Result<Added, PlaneError> {
-        let _one_at_a_time = self.connections.one_at_a_time().await;
+        let _one_at_a_time = self.hosted.connections.one_at_a_time().await;
         let wanted = Wanted::of(&new)?;
         self.check_owner(wanted.owner.as_deref()).await?;
         let api = Api::new(
             &wanted.address,
             wanted.token(),
-            (self.options.request_timeout(), self.plane.way_out()),
+            (self.options.request_timeout(), self.hosted.plane.way_out()),
         )?;
         let me = api.me().await.map_err(|fault| adding::not_known(&fault, &wanted.address))?;
         let there = self.known_as(me.id).await?;
@@ -122,39 +102,16 @@ impl Host for TelegramHost {
             account,
             address: wanted.address.clone(),
             settings: serde_json::to_value(settings).unwrap_or_default(),
-            by: by.clone(),
+            by,
         };
-        if let Some(connector) = &there {
-            self.disconnect(connector.id).await;
-        }
-        let connector = self.plane.call(row).await?;
-        let kept = self.plane.call(KeepSecret {
-            connector: connector.id,
-            address: wanted.address.clone(),
-            value: Key::new(wanted.token()),
-            by: by.clone(),
-        });
-        let kept = kept.await;
-        if let Err(error) = kept {
-            // Nothing is kept of one that can't be connected; one that was there lives on as it was.
-            match there {
-                Some(connector) => self.connect(connector),
-                None => {
-                    self.plane
-                        .call(RemoveConnector { connector: connector.id, by: by.clone() })
-                        .await?
-                }
-            }
-            return Err(error);
-        }
-        self.connect(connector.clone());
-        Ok(Added { connector, recovery_key: None })
+        let new = NewBot { row, token: wanted.token(), there, begins_at: None };
+        connect(self, new).await
     }
 
     async fn remove_account(&self, account: String, by: String) -> Result<(), PlaneError> {
-        let _one_at_a_time = self.connections.one_at_a_time().await;
+        let _one_at_a_time = self.hosted.connections.one_at_a_time().await;
         let connector = self.find(&account).await?;
-        let bot = self.disconnect(connector.id).await;
+        let bot = self.hosted.disconnect(connector.id).await;
         if let Some(bot) = bot.filter(|bot| bot.settings.webhook.is_some()) {
             let params = DeleteWebhookParams::builder().build();
             // Nobody would answer there.
@@ -162,13 +119,11 @@ impl Host for TelegramHost {
                 tracing::warn!(account, %fault, "the webhook of a removed bot stays set");
             }
         }
-        self.plane.call(ForgetSecret { connector: connector.id, by: by.clone() }).await?;
-        self.plane.call(RemoveConnector { connector: connector.id, by: by.clone() }).await?;
-        Ok(())
+        forget(self, connector.id, by).await
     }
 
     async fn facts(&self, connector: &Connector) -> Vec<(String, String)> {
-        view::facts(self.bots.get(connector.id).as_deref(), connector)
+        view::facts(self.hosted.bots.get(connector.id).as_deref(), connector)
     }
 
     async fn reconcile_account(&self, account: &str) -> Result<ReconcileReport, PlaneError> {

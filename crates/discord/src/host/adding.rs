@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use cloister_kit::adding::{bad, not_answered, token};
 use cloister_kit::words::{clean, short};
 use cloister_kit::{PlaneError, WayOut};
 use cloister_protocol::ErrorCode;
-use cloister_protocol::admin::{AddConnector, Credential};
+use cloister_protocol::admin::AddConnector;
 use serde::Deserialize;
 use twilight_http::request::Request;
 use twilight_http::routing::Route;
@@ -50,10 +51,7 @@ struct Application {
 
 impl Wanted {
     pub(super) fn of(new: &AddConnector) -> Result<Self, PlaneError> {
-        let Credential::Token(token) = &new.credential else {
-            return Err(bad("a Discord bot has a token, and no password", TOKEN_FIX));
-        };
-        let token = token.expose().trim();
+        let token = token(new, "Discord", TOKEN_FIX)?;
         let token = token.strip_prefix("Bot ").unwrap_or(token).trim().to_owned();
         let letter = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
         let api = match new.address.trim() {
@@ -119,11 +117,11 @@ impl Wanted {
 fn server(given: &str) -> Result<(ApiUrl, String), PlaneError> {
     let api = ApiUrl::parse(given).map_err(|wrong| match wrong {
         NoAddress::NoUrl => bad(
-            &format!("{given:?} is no address of an API server"),
+            format!("{given:?} is no address of an API server"),
             "give the address alone, such as http://127.0.0.1:8080",
         ),
         NoAddress::Version(version) => bad(
-            &format!("{given:?} is version {version} of Discord's API; only v10 is spoken here"),
+            format!("{given:?} is version {version} of Discord's API; only v10 is spoken here"),
             "give the address without `/api` and the version, or with `/api/v10`",
         ),
     })?;
@@ -141,14 +139,10 @@ fn gateway(given: &str) -> Result<String, PlaneError> {
     match rest {
         Some(rest) if !rest.is_empty() && rest.chars().all(fit) => Ok(given.to_owned()),
         Some(_) | None => Err(bad(
-            &format!("{given:?} is no address of a gateway"),
+            format!("{given:?} is no address of a gateway"),
             "give the address alone, such as ws://127.0.0.1:8080",
         )),
     }
-}
-
-fn bad(message: &str, fix: &str) -> PlaneError {
-    PlaneError::with_fix(ErrorCode::BadRequest, message, fix)
 }
 
 /// An account that was given must be the one that the token is of.
@@ -158,7 +152,7 @@ pub(super) fn check_account(given: &str, known: &Known) -> Result<(), PlaneError
         return Ok(());
     }
     let message = format!("the token is that of {} ({}), not of {given}", known.name, known.user);
-    Err(bad(&message, "leave the account out"))
+    Err(bad(message, "leave the account out"))
 }
 
 /// Why the bot could not be asked who it is.
@@ -169,11 +163,7 @@ fn not_known(fault: &Fault, address: &str) -> PlaneError {
             PlaneError::with_fix(ErrorCode::Refused, message, TOKEN_FIX)
         }
         Fault::Wait(wait) => PlaneError::busy("Discord asks to wait", *wait),
-        fault => PlaneError::with_fix(
-            ErrorCode::Refused,
-            format!("the bot could not be asked who it is at {address}: {fault}"),
-            "check the address and whether this machine reaches it, then try again",
-        ),
+        fault => not_answered(address, fault),
     }
 }
 

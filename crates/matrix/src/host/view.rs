@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use cloister_kit::adding::goes_in_the_clear;
 use cloister_protocol::surface::Connector;
 
 use crate::bot::{Bot, BotSettings};
-use crate::session::{address, keys, verification};
+use crate::session::{keys, verification};
 
 /// What is known of an account besides what every connector shows.
 pub(super) async fn facts(bot: Option<Arc<Bot>>, connector: &Connector) -> Vec<(String, String)> {
@@ -20,7 +21,7 @@ pub(super) async fn facts(bot: Option<Arc<Bot>>, connector: &Connector) -> Vec<(
         facts.extend(keys::facts(&bot.client).await);
         facts.extend(verification::facts(&bot).await);
     }
-    if address::goes_in_the_clear(&connector.address) {
+    if goes_in_the_clear(&connector.address) {
         let note = "plain http: what is sent, the access token too, can be read on the way";
         facts.push(("transport".to_owned(), note.to_owned()));
     }

@@ -1,6 +1,7 @@
 //! Where a homeserver is and whom an operator means there: checked before anything is tried.
 
 use cloister_kit::PlaneError;
+use cloister_kit::adding::bad;
 use cloister_protocol::ErrorCode;
 use matrix_sdk::reqwest::Url;
 use matrix_sdk::ruma::{OwnedServerName, OwnedUserId, UserId};
@@ -12,10 +13,6 @@ use super::login::{Means, builder};
 pub(super) enum Address {
     Url(Url),
     ServerName(OwnedServerName),
-}
-
-pub(super) fn bad(message: impl Into<String>, fix: &str) -> PlaneError {
-    PlaneError::with_fix(ErrorCode::BadRequest, message, fix)
 }
 
 pub(super) fn server_failed(what: &str, why: impl std::fmt::Display) -> PlaneError {
@@ -45,16 +42,6 @@ impl Address {
         }
         Ok(Self::Url(url))
     }
-}
-
-/// Whether what goes there can be read on the way.
-pub(crate) fn goes_in_the_clear(homeserver: &str) -> bool {
-    let Ok(url) = Url::parse(homeserver) else { return false };
-    let host = url.host_str().unwrap_or_default();
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    let loopback = host == "localhost"
-        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
-    url.scheme() == "http" && !loopback
 }
 
 pub(crate) fn account_id(account: &str) -> Result<OwnedUserId, PlaneError> {

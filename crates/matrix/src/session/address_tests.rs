@@ -16,18 +16,6 @@ fn an_address_is_a_url_or_a_servers_name() {
 }
 
 #[test]
-fn plain_http_is_only_private_on_this_machine() {
-    for private in
-        ["https://example.org", "http://localhost:8008", "http://127.0.0.1", "http://[::1]:1"]
-    {
-        assert!(!goes_in_the_clear(private), "{private}");
-    }
-    for open in ["http://example.org", "http://10.0.0.1:8008", "http://localhost.example.org"] {
-        assert!(goes_in_the_clear(open), "{open}");
-    }
-}
-
-#[test]
 fn an_account_is_given_in_full() {
     assert!(account_id("@cloister:example.org").is_ok());
     for bad in ["cloister", "@cloister", "cloister:example.org", ""] {

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use cloister_kit::adding::bad;
 use cloister_kit::{PlaneError, WayOut};
 use cloister_protocol::admin::{AddConnector, Credential};
 use cloister_protocol::{ErrorCode, with_causes};
@@ -18,7 +19,7 @@ use matrix_sdk::store::RoomLoadSettings;
 use matrix_sdk::{Client, ClientBuilder, SessionMeta, SessionTokens, SqliteStoreConfig};
 use serde::Deserialize;
 
-use super::address::{Address, account_id, bad, find_homeserver, server_failed};
+use super::address::{Address, account_id, find_homeserver, server_failed};
 use super::credentials::{Credentials, NewStore};
 use super::fault::{brief, in_short};
 use super::keys;

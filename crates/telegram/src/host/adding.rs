@@ -1,8 +1,9 @@
 //! What an operator gives for a bot, looked at before anything is done with it.
 
 use cloister_kit::PlaneError;
+use cloister_kit::adding::{bad, not_answered, token};
 use cloister_protocol::ErrorCode;
-use cloister_protocol::admin::{AddConnector, Credential};
+use cloister_protocol::admin::AddConnector;
 use frankenstein::reqwest::Url;
 
 use crate::session::api::TELEGRAM;
@@ -29,10 +30,7 @@ impl std::fmt::Debug for Wanted {
 
 impl Wanted {
     pub(super) fn of(new: &AddConnector) -> Result<Self, PlaneError> {
-        let Credential::Token(token) = &new.credential else {
-            return Err(bad("a Telegram bot has a token, and no password", TOKEN_FIX));
-        };
-        let token = token.expose().trim().to_owned();
+        let token = token(new, "Telegram", TOKEN_FIX)?.to_owned();
         let address = match new.address.trim() {
             "" => TELEGRAM.to_owned(),
             given => server(given)?,
@@ -70,7 +68,7 @@ fn is_token(token: &str, server_at: &str) -> bool {
 fn server(given: &str) -> Result<String, PlaneError> {
     let fix = "give the address alone, such as http://127.0.0.1:8081";
     let url = Url::parse(given);
-    let url = url.map_err(|error| bad(&format!("{given:?} is no address: {error}"), fix))?;
+    let url = url.map_err(|error| bad(format!("{given:?} is no address: {error}"), fix))?;
     let plain = matches!(url.scheme(), "http" | "https")
         && url.host_str().is_some()
         && url.username().is_empty()
@@ -78,7 +76,7 @@ fn server(given: &str) -> Result<String, PlaneError> {
         && url.query().is_none()
         && url.fragment().is_none();
     if !plain {
-        return Err(bad(&format!("{given:?} is not the address of a Bot API server"), fix));
+        return Err(bad(format!("{given:?} is not the address of a Bot API server"), fix));
     }
     Ok(url.as_str().trim_end_matches('/').to_owned())
 }
@@ -92,10 +90,6 @@ fn public(given: &str, server_at: &str) -> Result<String, PlaneError> {
         return Err(bad("Telegram delivers to https:// addresses alone", fix));
     }
     Ok(address)
-}
-
-fn bad(message: &str, fix: &str) -> PlaneError {
-    PlaneError::with_fix(ErrorCode::BadRequest, message, fix)
 }
 
 /// What an account is called: the bot's name, or its number.
@@ -115,7 +109,7 @@ pub(super) fn check_account(given: &str, account: &str) -> Result<(), PlaneError
     if given.is_empty() || same(given, account) {
         return Ok(());
     }
-    Err(bad(&format!("the token is that of {account}, not of {given}"), "leave the account out"))
+    Err(bad(format!("the token is that of {account}, not of {given}"), "leave the account out"))
 }
 
 /// Why the bot could not be asked who it is.
@@ -126,11 +120,7 @@ pub(super) fn not_known(fault: &Fault, address: &str) -> PlaneError {
             PlaneError::with_fix(ErrorCode::Refused, message, TOKEN_FIX)
         }
         Fault::Wait(wait) => PlaneError::busy("Telegram asks to wait", *wait),
-        fault => PlaneError::with_fix(
-            ErrorCode::Refused,
-            format!("the bot could not be asked who it is at {address}: {fault}"),
-            "check the address and whether this machine reaches it, then try again",
-        ),
+        fault => not_answered(address, fault),
     }
 }
 

@@ -1,4 +1,4 @@
-use cloister_protocol::admin::Key;
+use cloister_protocol::admin::{Credential, Key};
 
 use super::*;
 

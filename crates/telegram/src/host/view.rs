@@ -1,5 +1,6 @@
 //! A bot as an operator sees it.
 
+use cloister_kit::adding::goes_in_the_clear;
 use cloister_protocol::surface::Connector;
 
 use crate::bot::{Bot, BotSettings};
@@ -42,10 +43,3 @@ fn told_by_telegram(bot: &Bot, say: &mut impl FnMut(&str, &str)) {
 
 const TOPICS_OFF: &str =
     "off: one conversation shows one chat at a time (switch them on at @BotFather, Bot Settings)";
-
-/// Whether what is sent there can be read on the way.
-fn goes_in_the_clear(address: &str) -> bool {
-    let Some(rest) = address.strip_prefix("http://") else { return false };
-    let host = rest.split(['/', ':']).next().unwrap_or_default();
-    !(host == "localhost" || host.starts_with("127.") || rest.starts_with("[::1]"))
-}
