@@ -1,8 +1,8 @@
-//! Token buckets, one per key, in bounded memory.
+//! Token buckets: a burst, and what comes back of it in a time. One alone, or one per key in bounded memory.
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -16,15 +16,15 @@ const SLOWEST: f64 = 0.0001;
 
 /// A burst, and what comes back of it per second.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rate {
-    pub(crate) burst: f64,
-    pub(crate) per_s: f64,
+pub struct Rate {
+    burst: f64,
+    per_s: f64,
 }
 
 impl Rate {
-    pub(crate) fn new(burst: u32, per_s: f64) -> Self {
+    pub fn new(burst: impl Into<f64>, per_s: f64) -> Self {
         let per_s = if per_s.is_finite() { per_s.max(SLOWEST) } else { SLOWEST };
-        Self { burst: f64::from(burst.max(1)), per_s }
+        Self { burst: burst.into().max(1.0), per_s }
     }
 }
 
@@ -35,15 +35,56 @@ struct Level {
 }
 
 impl Level {
+    fn full(rate: Rate, now: Instant) -> Self {
+        Self { tokens: rate.burst, at: now }
+    }
+
     fn now(self, rate: Rate, now: Instant) -> f64 {
         let since = now.saturating_duration_since(self.at).as_secs_f64();
         (self.tokens + since * rate.per_s).min(rate.burst)
+    }
+
+    /// Takes one, or says how long until there is one.
+    fn take(&mut self, rate: Rate, now: Instant) -> Result<(), Duration> {
+        let tokens = self.now(rate, now);
+        if tokens >= 1.0 {
+            *self = Self { tokens: tokens - 1.0, at: now };
+            return Ok(());
+        }
+        *self = Self { tokens, at: now };
+        Err(Duration::from_secs_f64((1.0 - tokens) / rate.per_s))
+    }
+}
+
+/// One bucket.
+#[derive(Debug)]
+pub struct Bucket {
+    rate: Rate,
+    level: Mutex<Level>,
+}
+
+impl Bucket {
+    pub fn new(rate: Rate) -> Self {
+        Self { rate, level: Mutex::new(Level::full(rate, Instant::now())) }
+    }
+
+    /// Takes one, or says how long until there is one.
+    pub fn take(&self) -> Result<(), Duration> {
+        let mut level = self.level.lock().unwrap_or_else(PoisonError::into_inner);
+        level.take(self.rate, Instant::now())
+    }
+
+    /// Takes one as soon as there is one.
+    pub async fn wait(&self) {
+        while let Err(until) = self.take() {
+            tokio::time::sleep(until).await;
+        }
     }
 }
 
 /// Buckets of one rate. A key that is not remembered has a full one.
 #[derive(Debug)]
-pub(crate) struct Buckets<K> {
+pub struct Buckets<K> {
     rate: Rate,
     levels: Mutex<Levels<K>>,
 }
@@ -67,32 +108,32 @@ impl<K: Eq + Hash> Levels<K> {
 }
 
 impl<K: Eq + Hash> Buckets<K> {
-    pub(crate) fn new(rate: Rate) -> Self {
+    pub fn new(rate: Rate) -> Self {
         Self { rate, levels: Mutex::new(Levels { of: HashMap::new(), swept_at: None }) }
     }
 
+    fn levels(&self) -> MutexGuard<'_, Levels<K>> {
+        self.levels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Takes one, or says how long until there is one.
-    pub(crate) fn take(&self, key: K, now: Instant) -> Result<(), Duration> {
+    pub fn take(&self, key: K, now: Instant) -> Result<(), Duration> {
         let rate = self.rate;
-        let mut levels = self.levels.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut levels = self.levels();
         if !levels.of.contains_key(&key) && !levels.has_room(rate, now) {
             return Err(SWEEP_EVERY);
         }
-        let level = levels.of.entry(key).or_insert(Level { tokens: rate.burst, at: now });
-        let tokens = level.now(rate, now);
-        if tokens >= 1.0 {
-            *level = Level { tokens: tokens - 1.0, at: now };
-            return Ok(());
-        }
-        *level = Level { tokens, at: now };
-        Err(Duration::from_secs_f64((1.0 - tokens) / rate.per_s))
+        levels.of.entry(key).or_insert_with(|| Level::full(rate, now)).take(rate, now)
     }
 
     /// Gives one back that turned out not to be needed.
-    pub(crate) fn give_back(&self, key: &K) {
-        let mut levels = self.levels.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(level) = levels.of.get_mut(key) {
+    pub fn give_back(&self, key: &K) {
+        if let Some(level) = self.levels().of.get_mut(key) {
             level.tokens = (level.tokens + 1.0).min(self.rate.burst);
         }
     }
 }
+
+#[cfg(test)]
+#[path = "buckets_tests.rs"]
+mod tests;

@@ -1,10 +1,11 @@
 //! What a connector is built from: the line to the control plane, and what every surface does alike.
 //!
-//! Owns: the handle [`Plane`], connectors that live in the background, ordered handover, waiting, backoff, words. Promises: nothing
+//! Owns: the handle [`Plane`], connectors that live in the background, ordered handover, waiting, backoff, buckets, words. Promises: nothing
 //! here knows a platform, and nothing here knows more of the control plane than the surface protocol says.
 
 pub mod adding;
 mod backoff;
+mod buckets;
 mod commands;
 mod connections;
 mod error;
@@ -24,9 +25,11 @@ mod surface;
 mod tries;
 mod under_way;
 pub mod waiting;
+mod window;
 pub mod words;
 
-pub use backoff::Backoff;
+pub use backoff::{Backoff, doubled};
+pub use buckets::{Bucket, Buckets, Rate};
 pub use commands::Commands;
 pub use connections::{Bots, Connections, Place, kept};
 pub use error::PlaneError;
@@ -41,3 +44,4 @@ pub use standing::Standing;
 pub use surface::Surface;
 pub use tries::{Attempt, Handed, patiently};
 pub use under_way::{LineClosed, UnderWay};
+pub use window::{Rule, Window};

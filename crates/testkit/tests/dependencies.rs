@@ -19,7 +19,8 @@ fn metadata() -> Value {
 
 /// What each crate may depend on, besides crates from outside.
 fn may_see() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
-    let control_and_below = ["control", "store", "vault", "policy", "protocol"];
+    // The kit for its bucket and its backoff.
+    let broker = ["control", "kit", "store", "vault", "policy", "protocol"];
     // What a connector has of ours; `policy` for the words that it shows.
     let connector = ["kit", "policy", "protocol"];
     let web = ["control", "store", "vault", "policy", "pki", "protocol"];
@@ -31,7 +32,7 @@ fn may_see() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("store", &["policy", "protocol", "vault"]),
         ("kit", &["protocol"]),
         ("control", &["kit", "protocol", "policy", "store", "vault"]),
-        ("broker", &control_and_below),
+        ("broker", &broker),
         ("launcher", &[]),
         ("sandbox", &["control", "launcher", "protocol"]),
         ("matrix", &connector),

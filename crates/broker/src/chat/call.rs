@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use bytes::Bytes;
 use cloister_control::ports::Principal;
 use cloister_control::{Metrics, ModelCall};
+use cloister_kit::Backoff;
 use cloister_policy::engine::Names;
 use cloister_protocol::{ErrorCode, Level};
 use cloister_store::Store;
@@ -142,6 +143,8 @@ impl Call<'_> {
         deadline: Instant,
     ) -> Result<Option<Failure>, Refusal> {
         let mut attempts = 0;
+        let waits = self.upstream.options();
+        let mut backoff = Backoff::between(waits.backoff, waits.backoff_max);
         loop {
             attempts += 1;
             let failure = match self.try_once(model, deadline).await? {
@@ -161,7 +164,7 @@ impl Call<'_> {
                 return Ok(Some(failure));
             }
             let asked = failure.retry_after().unwrap_or_default().min(options.retry_after_max);
-            let again_at = Instant::now() + self.backoff(attempts).max(asked);
+            let again_at = Instant::now() + backoff.pause().max(asked);
             if again_at >= deadline {
                 return Ok(Some(failure));
             }
@@ -226,22 +229,5 @@ impl Call<'_> {
             "model call"
         );
         Ok(ended)
-    }
-
-    /// The wait before the next attempt: doubling, between half and all of it at random, so that
-    /// cells that failed together do not come back together.
-    fn backoff(&self, attempts: u32) -> Duration {
-        let options = self.upstream.options();
-        let doubled = options.backoff.saturating_mul(1 << attempts.saturating_sub(1).min(16));
-        let most = doubled.min(options.backoff_max);
-        most.mul_f64(0.5 + 0.5 * random_fraction())
-    }
-}
-
-fn random_fraction() -> f64 {
-    let mut byte = [0; 1];
-    match getrandom::fill(&mut byte) {
-        Ok(()) => f64::from(byte[0]) / 255.0,
-        Err(_unavailable) => 0.5,
     }
 }

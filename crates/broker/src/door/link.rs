@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
+use cloister_kit::{Bucket, Rate};
 use cloister_protocol::link::Uplink;
 use cloister_protocol::{AgentFrame, ErrorCode, ErrorFrame, MAX_FRAME_BYTES, with_causes};
 use futures_util::stream::{SplitSink, SplitStream};
@@ -11,7 +12,6 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-use super::limits::Bucket;
 use super::serve::Door;
 use crate::refusal::shorten;
 
@@ -47,7 +47,7 @@ async fn read(
     errors: mpsc::Sender<ErrorFrame>,
     door: &Door,
 ) {
-    let pace = Bucket::new(door.options.frames_per_second, door.options.frame_burst);
+    let pace = Bucket::new(Rate::new(door.options.frame_burst, door.options.frames_per_second));
     let mut bad_frames = 0;
     loop {
         pace.wait().await;

@@ -15,6 +15,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use bytes::Bytes;
 use cloister_control::ports::{LinkSide, More, Principal};
+use cloister_kit::{Bucket, Rate};
 use cloister_policy::reach::CellRequest;
 use cloister_protocol::{ErrorCode, ErrorEnvelope, with_causes};
 use futures_util::stream;
@@ -29,7 +30,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use super::limits::{Bucket, Repeats};
+use super::limits::Repeats;
 use super::link;
 use crate::chat::{ChatRequest, MaskedPieces, ModelGateway, Piece, collect};
 use crate::egress::{self, Outlet};
@@ -67,9 +68,10 @@ impl Door {
         link: Arc<dyn LinkSide>,
         closing: CancellationToken,
     ) -> Self {
+        let rate = Rate::new(options.request_burst, options.requests_per_second);
         Self {
-            connections: Bucket::new(options.requests_per_second, options.request_burst),
-            requests: Bucket::new(options.requests_per_second, options.request_burst),
+            connections: Bucket::new(rate),
+            requests: Bucket::new(rate),
             calls: Arc::new(Semaphore::new(options.calls_of(who))),
             bodies: Arc::new(Semaphore::new(options.bodies_bytes.div_ceil(BODY_UNIT))),
             repeats: Repeats::new(options.same_request),

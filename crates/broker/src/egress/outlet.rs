@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use cloister_control::ports::{Egress, LinkSide, Principal};
+use cloister_kit::{Bucket, Rate};
 use cloister_protocol::{WorkspaceId, with_causes};
 use tokio::sync::{OnceCell, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -18,7 +19,6 @@ use super::options::EgressOptions;
 use super::pool::Pool;
 use super::refusals::Listing;
 use super::stopped::{Denied, Stopped};
-use crate::door::limits::Bucket;
 use crate::refusal::Refusal;
 use crate::secrets::{Now, SecretReach, Shelf};
 
@@ -67,7 +67,7 @@ impl Outlet {
             authority: OnceLock::new(),
             meter: OnceCell::new(),
             pool: Pool::default(),
-            pace: Bucket::new(options.requests_per_second, options.request_burst),
+            pace: Bucket::new(Rate::new(options.request_burst, options.requests_per_second)),
             requests: Arc::new(Semaphore::new(options.concurrent)),
             bodies: Arc::new(Semaphore::new(options.held_units())),
             tunnels: Arc::new(Semaphore::new(options.tunnels)),

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use cloister_kit::doubled;
+
 use super::Pace;
 use crate::ports::SendError;
 
@@ -29,18 +31,15 @@ impl Backoff {
     }
 
     fn rest_with(&mut self, why: Option<&SendError>, pace: &Pace, random: u8) -> Duration {
-        let growth = 1u32.checked_shl(self.failures.min(16)).unwrap_or(u32::MAX);
+        let grown_from = |first| doubled(first, self.failures, pace.longest_retry);
+        let (grown, floor) = (grown_from(pace.first_retry), grown_from(pace.first_retry / 10));
         self.failures = self.failures.saturating_add(1);
-        let grown = pace.first_retry.saturating_mul(growth).min(pace.longest_retry);
         // Between three and five quarters, so that conversations do not come back all at once.
         let quarter = grown / 4;
         let jitter = (quarter * 2).mul_f64(f64::from(random) / 255.0);
         let jittered = grown.saturating_sub(quarter) + jitter;
         match why {
-            Some(SendError::Wait(asked)) => {
-                let floor = (pace.first_retry / 10).saturating_mul(growth).min(pace.longest_retry);
-                (*asked).max(floor) + jitter.min(*asked / 10)
-            }
+            Some(SendError::Wait(asked)) => (*asked).max(floor) + jitter.min(*asked / 10),
             _ => jittered.min(pace.longest_retry),
         }
     }

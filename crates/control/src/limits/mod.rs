@@ -3,8 +3,6 @@
 //! Whoever asks too much is told when to try again; nothing is queued for them. All of it is memory
 //! of this process: a restart forgets it, and that harms nobody.
 
-mod bucket;
-
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::error::ControlError;
 use crate::options::LimitOptions;
-pub(crate) use bucket::{Buckets, Rate};
+pub(crate) use cloister_kit::{Buckets, Rate};
 
 /// When somebody who has too many of something open may look again.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);

@@ -3,9 +3,10 @@
 //! Pure: it is told the time. What is counted is when an answer came, so that Telegram, which counts when a
 //! request came, never sees more.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use cloister_kit::{Rule, Window};
 use tokio::time::Instant;
 
 /// In a private chat: one message in a second, with a short burst.
@@ -23,12 +24,6 @@ const MAX_CHATS: usize = 4_096;
 /// Two chats that are slowed down within this time: it is not about the chats.
 const TOGETHER: Duration = Duration::from_secs(10);
 
-#[derive(Clone, Copy, Debug)]
-struct Rule {
-    most: usize,
-    within: Duration,
-}
-
 /// What is to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
@@ -39,42 +34,6 @@ pub(super) enum What {
     Draft,
     /// Not counted in its chat.
     Sign,
-}
-
-/// The times of the last requests.
-#[derive(Debug, Default)]
-struct Window(VecDeque<Instant>);
-
-impl Window {
-    /// How long until one more may go; zero: now.
-    fn wait(&self, now: Instant, rule: Rule) -> Duration {
-        let mut recent: Vec<Instant> =
-            self.0.iter().copied().filter(|at| *at + rule.within > now).collect();
-        recent.sort_unstable();
-        let Some(over) = recent.len().checked_sub(rule.most) else { return Duration::ZERO };
-        let until = recent.get(over).map(|at| *at + rule.within);
-        until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
-    }
-
-    fn add(&mut self, at: Instant, rule: Rule) {
-        self.0.push_back(at);
-        while self.0.len() > rule.most {
-            self.0.pop_front();
-        }
-    }
-
-    /// One that was begun at `began` was answered only now.
-    fn answered(&mut self, began: Instant, now: Instant) {
-        if let Some(place) = self.0.iter().rposition(|at| *at == began)
-            && let Some(at) = self.0.remove(place)
-        {
-            self.0.push_back(at.max(now));
-        }
-    }
-
-    fn last(&self) -> Option<Instant> {
-        self.0.back().copied()
-    }
 }
 
 /// What was sent lately, and what Telegram said about it.

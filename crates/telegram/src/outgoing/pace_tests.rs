@@ -78,7 +78,6 @@ fn chats_that_are_remembered_are_bounded() {
         now += ms(40);
     }
     assert!(pace.chats.len() <= MAX_CHATS && pace.held.len() <= MAX_CHATS);
-    assert!(pace.all.0.len() <= ALL.most);
 }
 
 proptest! {
