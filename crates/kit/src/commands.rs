@@ -44,30 +44,36 @@ impl Commands {
     /// Words of the control plane, with commands as they are typed where they begin with another sign than `/`.
     /// Never for the words of people or of the agent: those are shown as they are.
     pub fn spelled<'a>(&self, sign: char, text: &'a str) -> Cow<'a, str> {
-        if sign == '/' {
-            return Cow::Borrowed(text);
-        }
-        let mut spelled = String::with_capacity(text.len());
-        let mut rest = text;
-        let mut before = ' ';
-        while let Some(c) = rest.chars().next() {
-            let after = rest.get(c.len_utf8()..).unwrap_or_default();
-            let starts = before.is_whitespace() || matches!(before, '(' | '`' | '“' | '"');
-            let command = c == '/' && starts && self.begins(after);
-            spelled.push(if command { sign } else { c });
-            before = c;
-            rest = after;
-        }
-        Cow::Owned(spelled)
+        let is_command = |word: &str| word == word.to_ascii_lowercase() && self.knows(word);
+        spelled(sign, text, is_command)
     }
+}
 
-    fn begins(&self, text: &str) -> bool {
-        let of_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-        let end = text.find(|c: char| !of_word(c)).unwrap_or(text.len());
-        let word = text.get(..end).unwrap_or_default();
-        let rest = text.get(end..).unwrap_or_default();
-        !rest.starts_with('/') && word == word.to_ascii_lowercase() && self.knows(word)
+/// The same, for who knows by itself what a command is.
+pub fn spelled<'a>(sign: char, text: &'a str, is_command: impl Fn(&str) -> bool) -> Cow<'a, str> {
+    if sign == '/' {
+        return Cow::Borrowed(text);
     }
+    let mut spelled = String::with_capacity(text.len());
+    let mut rest = text;
+    let mut before = ' ';
+    while let Some(c) = rest.chars().next() {
+        let after = rest.get(c.len_utf8()..).unwrap_or_default();
+        let starts = before.is_whitespace() || matches!(before, '(' | '`' | '“' | '"');
+        let command = c == '/' && starts && first_word(after).is_some_and(&is_command);
+        spelled.push(if command { sign } else { c });
+        before = c;
+        rest = after;
+    }
+    Cow::Owned(spelled)
+}
+
+/// The word that a text begins with, if it is not the first of a path.
+fn first_word(text: &str) -> Option<&str> {
+    let of_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let end = text.find(|c: char| !of_word(c)).unwrap_or(text.len());
+    let rest = text.get(end..).unwrap_or_default();
+    text.get(..end).filter(|_| !rest.starts_with('/'))
 }
 
 #[cfg(test)]

@@ -19,34 +19,8 @@ pub(crate) fn prefix(surface: &str) -> char {
 /// Our own words, with commands as they are typed on a surface. Never for the words of people or of the agent:
 /// those are shown as they are.
 pub(crate) fn spell_commands<'a>(surface: &str, text: &'a str) -> Cow<'a, str> {
-    match prefix(surface) {
-        '/' => Cow::Borrowed(text),
-        sign => Cow::Owned(with_sign(text, sign)),
-    }
-}
-
-fn with_sign(text: &str, sign: char) -> String {
-    let mut spelled = String::with_capacity(text.len());
-    let mut rest = text;
-    let mut before = ' ';
-    while let Some(c) = rest.chars().next() {
-        let after = rest.get(c.len_utf8()..).unwrap_or_default();
-        let starts = before.is_whitespace() || matches!(before, '(' | '`' | '“' | '"');
-        let command = c == '/' && starts && begins_with_command(after);
-        spelled.push(if command { sign } else { c });
-        before = c;
-        rest = after;
-    }
-    spelled
-}
-
-fn begins_with_command(text: &str) -> bool {
-    let of_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    let end = text.find(|c: char| !of_word(c)).unwrap_or(text.len());
-    let (Some(word), rest) = (text.get(..end), text.get(end..).unwrap_or_default()) else {
-        return false;
-    };
-    !rest.starts_with('/') && COMMANDS.iter().any(|command| command.name == word)
+    let is_command = |word: &str| COMMANDS.iter().any(|command| command.name == word);
+    cloister_kit::spelled(prefix(surface), text, is_command)
 }
 
 /// The command that somebody who typed this may have meant.
