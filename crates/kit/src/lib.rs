@@ -14,6 +14,7 @@ mod handover;
 mod host;
 mod ledger;
 mod logging;
+pub mod markdown;
 mod memory;
 mod outside;
 mod plane;

@@ -30,7 +30,7 @@ fn may_see() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("vault", &["protocol"]),
         ("pki", &["protocol"]),
         ("store", &["policy", "protocol", "vault"]),
-        ("kit", &["protocol"]),
+        ("kit", &["policy", "protocol"]),
         ("control", &["kit", "protocol", "policy", "store", "vault"]),
         ("broker", &broker),
         ("launcher", &[]),

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use cloister_policy::{legible, link_place};
-use pulldown_cmark::LinkType;
+use cloister_kit::markdown::LinkTo;
+use cloister_policy::legible;
 
 use super::text::{in_link, push_address, push_code, push_text};
 
@@ -17,11 +17,9 @@ pub(super) struct Link {
 
 impl Link {
     /// Begins a link, if it leads where a link may.
-    pub(super) fn begin(target: &str, kind: LinkType) -> Option<Self> {
-        let place = link_place(target)?;
-        // An address that is its own text needs no second telling.
-        let place = (!is_own_text(kind)).then_some(place);
-        Some(Self { place, target: target.to_owned(), text: String::new() })
+    pub(super) fn begin(to: LinkTo<'_>) -> Option<Self> {
+        let place = Some(to.place?).filter(|_| !to.is_own_text);
+        Some(Self { place, target: to.url.into_owned(), text: String::new() })
     }
 
     /// What it is called. Nothing in it is a bracket: it would end the name.
@@ -72,10 +70,6 @@ impl Link {
 }
 
 /// What is said after a link where there are no links.
-pub(super) fn aside(target: &str, kind: LinkType) -> Option<String> {
-    link_place(target).filter(|_| !is_own_text(kind)).map(|_| format!(" <{target}>"))
-}
-
-const fn is_own_text(kind: LinkType) -> bool {
-    matches!(kind, LinkType::Autolink | LinkType::Email)
+pub(super) fn aside(to: &LinkTo<'_>) -> Option<String> {
+    to.place.as_ref().filter(|_| !to.is_own_text).map(|_| format!(" <{}>", to.url))
 }

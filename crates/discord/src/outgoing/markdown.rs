@@ -5,9 +5,7 @@
 //! says to which; an image is a link that a person must follow; nothing in the text is a mention. What Discord has
 //! no markup for becomes what comes next to it: a table a block of code, a small heading bold words.
 
-use pulldown_cmark::{
-    CodeBlockKind, Event, HeadingLevel, LinkType, Options, Parser, Tag, TextMergeStream,
-};
+use cloister_kit::markdown::{LinkTo, Markdown, Markup, pieces};
 
 use super::links::{Link, aside};
 use super::tables::Table;
@@ -15,7 +13,6 @@ use super::text::{in_block, length, push_code, push_text};
 
 /// Longer than any message; not worth rendering.
 const MAX_BYTES: usize = 32 << 10;
-const MAX_LANGUAGE: usize = 32;
 /// Clients show lists no deeper than this.
 const MAX_LISTS: usize = 8;
 const INDENT: &str = "  ";
@@ -35,11 +32,9 @@ pub(super) fn measure(markdown: &str) -> usize {
 
 /// A text as it is sent; never empty.
 pub(super) fn render(markdown: &str) -> String {
-    let options =
-        Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut writer = Writer::default();
-    for event in TextMergeStream::new(Parser::new_ext(markdown, options)) {
-        writer.event(event);
+    for piece in pieces(markdown) {
+        writer.piece(piece);
     }
     let out = writer.finish();
     match out.trim() {
@@ -88,76 +83,64 @@ struct Writer {
 }
 
 impl Writer {
-    fn event(&mut self, event: Event<'_>) {
-        match event {
-            Event::Start(tag) => {
-                let open = self.start(tag);
+    fn piece(&mut self, piece: Markdown<'_>) {
+        match piece {
+            Markdown::Begin(markup) => {
+                let open = self.start(markup);
                 self.open.push(open);
             }
-            Event::End(_) => self.end(),
-            Event::Text(text) => self.text(&text),
-            Event::Html(text) | Event::InlineHtml(text) => self.text(&text),
-            Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
-                self.code(&text);
+            Markdown::End => self.end(),
+            Markdown::Text(text) | Markdown::Html(text) | Markdown::InlineHtml(text) => {
+                self.text(&text);
             }
-            Event::FootnoteReference(name) => self.text(&name),
-            Event::SoftBreak | Event::HardBreak => self.line_break(),
-            Event::Rule => {
+            Markdown::Code(text) => self.code(&text),
+            Markdown::Break => self.line_break(),
+            Markdown::Rule => {
                 self.block(2);
                 self.raw("———");
                 self.block(2);
             }
-            Event::TaskListMarker(done) => self.raw(if done { "☑ " } else { "☐ " }),
+            Markdown::Box(done) => self.raw(if done { "☑ " } else { "☐ " }),
         }
     }
 
-    fn start(&mut self, tag: Tag<'_>) -> Open {
-        match tag {
-            Tag::Paragraph | Tag::HtmlBlock => self.begin_block(),
-            Tag::Heading { level, .. } => self.heading(level),
-            Tag::BlockQuote(_) => {
+    fn start(&mut self, markup: Markup<'_>) -> Open {
+        match markup {
+            Markup::Paragraph => self.begin_block(),
+            Markup::Heading(level) => self.heading(level),
+            Markup::Quote => {
                 self.fresh_item = false;
                 self.block(2);
                 self.quotes += 1;
                 Open::Quote
             }
-            Tag::CodeBlock(kind) => {
-                let language = match &kind {
-                    CodeBlockKind::Fenced(info) => language(info).unwrap_or_default().to_owned(),
-                    CodeBlockKind::Indented => String::new(),
-                };
-                Open::Code { language, code: String::new() }
+            Markup::CodeBlock { language } => {
+                Open::Code { language: language.unwrap_or_default(), code: String::new() }
             }
-            Tag::List(first) => {
+            Markup::List(first) => {
                 self.block(if self.lists.is_empty() { 2 } else { 1 });
                 self.lists.push(first);
                 Open::List
             }
-            Tag::Item => self.item(),
-            Tag::Table(aligned) => Open::Table(Table::new(&aligned)),
-            Tag::TableHead | Tag::TableRow => {
+            Markup::Item => self.item(),
+            Markup::Table(aligned) => Open::Table(Table::new(aligned)),
+            Markup::TableHead | Markup::TableRow => {
                 self.in_table(Table::row);
                 Open::Nothing
             }
-            Tag::TableCell => {
+            Markup::TableCell => {
                 self.in_table(Table::cell);
                 Open::Nothing
             }
-            Tag::Emphasis => self.marks("*", "_"),
-            Tag::Strong => self.marks("**", "**"),
-            Tag::Strikethrough => self.marks("~~", "~~"),
-            Tag::Link { link_type, dest_url, .. } => self.link(&dest_url, link_type),
-            Tag::Image { link_type, dest_url, .. } => {
+            Markup::Emphasis => self.marks("*", "_"),
+            Markup::Strong => self.marks("**", "**"),
+            Markup::Strike => self.marks("~~", "~~"),
+            Markup::Link(link) => self.link(link),
+            Markup::Image(link) => {
                 self.raw("Image: ");
-                self.link(&dest_url, link_type)
+                self.link(link)
             }
-            Tag::FootnoteDefinition(_)
-            | Tag::DefinitionList
-            | Tag::DefinitionListTitle
-            | Tag::DefinitionListDefinition
-            | Tag::Superscript
-            | Tag::Subscript
-            | Tag::MetadataBlock(_) => Open::Nothing,
+            Markup::Nothing => Open::Nothing,
         }
     }
 
@@ -205,12 +188,12 @@ impl Writer {
         Open::Block { loose }
     }
 
-    fn heading(&mut self, level: HeadingLevel) -> Open {
+    fn heading(&mut self, level: u8) -> Open {
         let mark = match level {
-            HeadingLevel::H1 => "# ",
-            HeadingLevel::H2 => "## ",
-            HeadingLevel::H3 => "### ",
-            HeadingLevel::H4 | HeadingLevel::H5 | HeadingLevel::H6 => "",
+            1 => "# ",
+            2 => "## ",
+            3 => "### ",
+            _ => "",
         };
         self.block(2);
         if mark.is_empty() || !self.lists.is_empty() {
@@ -384,12 +367,12 @@ impl Writer {
     }
 
     /// Begins a link, if it leads where a link may and is in no other.
-    fn link(&mut self, target: &str, kind: LinkType) -> Open {
+    fn link(&mut self, to: LinkTo<'_>) -> Open {
         if self.open.iter().any(|open| matches!(open, Open::Table(_))) {
-            return aside(target, kind).map_or(Open::Nothing, Open::Aside);
+            return aside(&to).map_or(Open::Nothing, Open::Aside);
         }
         let in_link = self.open.iter().any(|open| matches!(open, Open::Link(_)));
-        let link = if in_link { None } else { Link::begin(target, kind) };
+        let link = if in_link { None } else { Link::begin(to) };
         link.map_or(Open::Nothing, Open::Link)
     }
 }
@@ -403,13 +386,6 @@ impl Open {
     const fn is_verbatim(&self) -> bool {
         matches!(self, Self::Code { .. } | Self::Table(_))
     }
-}
-
-/// The language that a fence names, if it looks like one.
-fn language(info: &str) -> Option<&str> {
-    let word = info.split([' ', ',', '{']).next().filter(|word| !word.is_empty())?;
-    let fine = |c: char| c.is_ascii_alphanumeric() || "+-_.#".contains(c);
-    (word.len() <= MAX_LANGUAGE && word.chars().all(fine)).then_some(word)
 }
 
 #[cfg(test)]

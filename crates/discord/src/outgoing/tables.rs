@@ -1,19 +1,19 @@
 //! Tables, for clients that have none: lined up in a block of code.
 
-use pulldown_cmark::Alignment;
+use cloister_kit::markdown::Aligned;
 
 /// Wider cells are cut short in no way; they are only not waited for by the others.
 const WIDEST_COLUMN: usize = 40;
 
 /// A table as it is read.
 pub(super) struct Table {
-    aligned: Vec<Alignment>,
+    aligned: Vec<Aligned>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    pub(super) fn new(aligned: &[Alignment]) -> Self {
-        Self { aligned: aligned.to_vec(), rows: Vec::new() }
+    pub(super) const fn new(aligned: Vec<Aligned>) -> Self {
+        Self { aligned, rows: Vec::new() }
     }
 
     /// The next row begins.
@@ -59,14 +59,14 @@ impl Table {
     }
 }
 
-fn pad(cell: &str, width: usize, aligned: Option<Alignment>) -> String {
+fn pad(cell: &str, width: usize, aligned: Option<Aligned>) -> String {
     let missing = width.saturating_sub(cell.chars().count());
     match aligned {
-        Some(Alignment::Right) => format!("{}{cell}", " ".repeat(missing)),
-        Some(Alignment::Center) => {
+        Some(Aligned::Right) => format!("{}{cell}", " ".repeat(missing)),
+        Some(Aligned::Center) => {
             let left = missing / 2;
             format!("{}{cell}{}", " ".repeat(left), " ".repeat(missing - left))
         }
-        Some(Alignment::Left | Alignment::None) | None => format!("{cell}{}", " ".repeat(missing)),
+        Some(Aligned::Left) | None => format!("{cell}{}", " ".repeat(missing)),
     }
 }

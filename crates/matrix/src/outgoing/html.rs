@@ -8,16 +8,13 @@
 
 use std::fmt::Write as _;
 
-use cloister_policy::{legible, link_place};
-use pulldown_cmark::{
-    CodeBlockKind, Event, HeadingLevel, LinkType, Options, Parser, Tag, TextMergeStream,
-};
+use cloister_kit::markdown::{LinkTo, Markdown, Markup, pieces};
+use cloister_policy::legible;
 
 /// The specification lets clients refuse what is nested deeper than 100.
 pub(super) const MAX_DEPTH: usize = 40;
 /// A longer rendering is not sent: the event would not fit.
 const MAX_BYTES: usize = 40 << 10;
-const MAX_LANGUAGE: usize = 32;
 
 /// A text as HTML.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,11 +29,9 @@ pub(super) fn render(markdown: &str) -> Rendered {
     if markdown.len() > MAX_BYTES {
         return Rendered::TooLong;
     }
-    let options =
-        Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut writer = Writer::default();
-    for event in TextMergeStream::new(Parser::new_ext(markdown, options)) {
-        writer.event(event);
+    for piece in pieces(markdown) {
+        writer.piece(piece);
         if writer.out.len() > MAX_BYTES {
             return Rendered::TooLong;
         }
@@ -83,15 +78,15 @@ struct Writer {
 }
 
 impl Writer {
-    fn event(&mut self, event: Event<'_>) {
-        match event {
-            Event::Start(tag) => {
-                let open = self.start(tag);
+    fn piece(&mut self, piece: Markdown<'_>) {
+        match piece {
+            Markdown::Begin(markup) => {
+                let open = self.start(markup);
                 self.open.push(open);
             }
-            Event::End(_) => self.end(),
-            Event::Text(text) => push_text(&mut self.out, &text),
-            Event::Html(text) | Event::InlineHtml(text) => {
+            Markdown::End => self.end(),
+            Markdown::Text(text) => push_text(&mut self.out, &text),
+            Markdown::Html(text) | Markdown::InlineHtml(text) => {
                 for (at, line) in text.trim_end_matches('\n').split('\n').enumerate() {
                     if at > 0 {
                         self.out.push_str("<br>");
@@ -102,62 +97,54 @@ impl Writer {
                     self.out.push_str("<br>");
                 }
             }
-            Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
+            Markdown::Code(text) => {
                 self.out.push_str("<code>");
                 push_text(&mut self.out, &text);
                 self.out.push_str("</code>");
             }
-            Event::FootnoteReference(name) => push_text(&mut self.out, &name),
-            // People break lines where they want them broken.
-            Event::SoftBreak | Event::HardBreak => self.out.push_str("<br>"),
-            Event::Rule => self.out.push_str("<hr>"),
-            Event::TaskListMarker(done) => self.out.push_str(if done { "☑ " } else { "☐ " }),
+            Markdown::Break => self.out.push_str("<br>"),
+            Markdown::Rule => self.out.push_str("<hr>"),
+            Markdown::Box(done) => self.out.push_str(if done { "☑ " } else { "☐ " }),
         }
     }
 
-    fn start(&mut self, tag: Tag<'_>) -> Open {
-        match tag {
-            Tag::Paragraph | Tag::HtmlBlock => self.block("<p>", "</p>"),
-            Tag::Heading { level, .. } => {
+    fn start(&mut self, markup: Markup<'_>) -> Open {
+        match markup {
+            Markup::Paragraph => self.block("<p>", "</p>"),
+            Markup::Heading(level) => {
                 let (opening, closing) = heading(level);
                 self.block(opening, closing)
             }
-            Tag::BlockQuote(_) => self.block("<blockquote>", "</blockquote>"),
-            Tag::CodeBlock(kind) => self.code_block(&kind),
-            Tag::List(None) => self.block("<ul>", "</ul>"),
-            Tag::List(Some(1)) => self.block("<ol>", "</ol>"),
-            Tag::List(Some(first)) => {
+            Markup::Quote => self.block("<blockquote>", "</blockquote>"),
+            Markup::CodeBlock { language } => self.code_block(language.as_deref()),
+            Markup::List(None) => self.block("<ul>", "</ul>"),
+            Markup::List(Some(1)) => self.block("<ol>", "</ol>"),
+            Markup::List(Some(first)) => {
                 self.block(&format!("<ol start=\"{}\">", first.min(999_999_999)), "</ol>")
             }
-            Tag::Item if self.is_in(&["</ul>", "</ol>"]) => self.block("<li>", "</li>"),
-            Tag::Table(_) => self.block("<table>", "</table>"),
-            Tag::TableHead if self.is_in(&["</table>"]) => {
+            Markup::Item if self.is_in(&["</ul>", "</ol>"]) => self.block("<li>", "</li>"),
+            Markup::Table(_) => self.block("<table>", "</table>"),
+            Markup::TableHead if self.is_in(&["</table>"]) => {
                 self.tags("<thead><tr>", "</tr></thead>", 2)
             }
-            Tag::TableRow if self.is_in(&["</table>"]) => self.tags("<tr>", "</tr>", 1),
-            Tag::TableCell if self.is_in(&["</tr></thead>"]) => self.tags("<th>", "</th>", 1),
-            Tag::TableCell if self.is_in(&["</tr>"]) => self.tags("<td>", "</td>", 1),
-            Tag::Item | Tag::TableHead | Tag::TableRow => Open::Flat,
-            Tag::TableCell => {
+            Markup::TableRow if self.is_in(&["</table>"]) => self.tags("<tr>", "</tr>", 1),
+            Markup::TableCell if self.is_in(&["</tr></thead>"]) => self.tags("<th>", "</th>", 1),
+            Markup::TableCell if self.is_in(&["</tr>"]) => self.tags("<td>", "</td>", 1),
+            Markup::Item | Markup::TableHead | Markup::TableRow => Open::Flat,
+            Markup::TableCell => {
                 self.out.push(' ');
                 Open::Nothing
             }
-            Tag::Emphasis => self.inline("<em>", "</em>"),
-            Tag::Strong => self.inline("<strong>", "</strong>"),
-            Tag::Strikethrough => self.inline("<del>", "</del>"),
-            Tag::Link { link_type, dest_url, .. } => self.link(&dest_url, link_type),
-            Tag::Image { link_type, dest_url, .. } => {
-                let open = self.link(&dest_url, link_type);
+            Markup::Emphasis => self.inline("<em>", "</em>"),
+            Markup::Strong => self.inline("<strong>", "</strong>"),
+            Markup::Strike => self.inline("<del>", "</del>"),
+            Markup::Link(link) => self.link(link),
+            Markup::Image(link) => {
+                let open = self.link(link);
                 self.out.push_str("Image: ");
                 open
             }
-            Tag::FootnoteDefinition(_)
-            | Tag::DefinitionList
-            | Tag::DefinitionListTitle
-            | Tag::DefinitionListDefinition
-            | Tag::Superscript
-            | Tag::Subscript
-            | Tag::MetadataBlock(_) => Open::Nothing,
+            Markup::Nothing => Open::Nothing,
         }
     }
 
@@ -216,14 +203,12 @@ impl Writer {
         self.tags(opening, closing, 1)
     }
 
-    fn code_block(&mut self, kind: &CodeBlockKind<'_>) -> Open {
+    fn code_block(&mut self, language: Option<&str>) -> Open {
         if self.depth + 8 > MAX_DEPTH {
             return Open::Flat;
         }
         let mut opening = String::from("<pre><code>");
-        if let CodeBlockKind::Fenced(info) = kind
-            && let Some(language) = language(info)
-        {
+        if let Some(language) = language {
             opening.clear();
             // Writing to a string does not fail.
             write!(opening, "<pre><code class=\"language-{language}\">").ok();
@@ -232,47 +217,29 @@ impl Writer {
     }
 
     /// Begins a link, if it leads where a link may and is in no other link.
-    fn link(&mut self, target: &str, kind: LinkType) -> Open {
-        let place =
-            if self.in_link || self.depth + 2 > MAX_DEPTH { None } else { link_place(target) };
-        let Some(place) = place else { return Open::Nothing };
+    fn link(&mut self, link: LinkTo<'_>) -> Open {
+        let has_room = !self.in_link && self.depth + 2 <= MAX_DEPTH;
+        let Some(place) = link.place.filter(|_| has_room) else { return Open::Nothing };
         self.in_link = true;
         self.depth += 1;
         self.out.push_str("<a href=\"");
-        push_text(&mut self.out, target);
+        push_text(&mut self.out, &link.url);
         self.out.push_str("\">");
         // An address that is its own text needs no second telling, as long as its letters can't be mistaken.
-        let told = match kind {
-            LinkType::Autolink | LinkType::Email => !target.is_ascii(),
-            LinkType::Inline
-            | LinkType::Reference
-            | LinkType::ReferenceUnknown
-            | LinkType::Collapsed
-            | LinkType::CollapsedUnknown
-            | LinkType::Shortcut
-            | LinkType::ShortcutUnknown
-            | LinkType::WikiLink { .. } => true,
-        };
+        let told = !link.is_own_text || !link.url.is_ascii();
         Open::Link(told.then_some(place))
     }
 }
 
-const fn heading(level: HeadingLevel) -> (&'static str, &'static str) {
+const fn heading(level: u8) -> (&'static str, &'static str) {
     match level {
-        HeadingLevel::H1 => ("<h1>", "</h1>"),
-        HeadingLevel::H2 => ("<h2>", "</h2>"),
-        HeadingLevel::H3 => ("<h3>", "</h3>"),
-        HeadingLevel::H4 => ("<h4>", "</h4>"),
-        HeadingLevel::H5 => ("<h5>", "</h5>"),
-        HeadingLevel::H6 => ("<h6>", "</h6>"),
+        1 => ("<h1>", "</h1>"),
+        2 => ("<h2>", "</h2>"),
+        3 => ("<h3>", "</h3>"),
+        4 => ("<h4>", "</h4>"),
+        5 => ("<h5>", "</h5>"),
+        _ => ("<h6>", "</h6>"),
     }
-}
-
-/// The language that a fence names, if it looks like one.
-fn language(info: &str) -> Option<&str> {
-    let word = info.split([' ', ',', '{']).next().filter(|word| !word.is_empty())?;
-    let fine = |c: char| c.is_ascii_alphanumeric() || "+-_.#".contains(c);
-    (word.len() <= MAX_LANGUAGE && word.chars().all(fine)).then_some(word)
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@
 //! no mark for becomes readable text: headings are bold, lists have bullets, a table is aligned or told row by
 //! row.
 
-use cloister_policy::{legible, link_place};
-use pulldown_cmark::{CodeBlockKind, Event, LinkType, Options, Parser, Tag, TextMergeStream};
+use cloister_kit::markdown::{LinkTo, Markdown, Markup, pieces};
+use cloister_policy::legible;
 
 use super::tables::Table;
 use super::text::{Kind, MAX_MARKS, Text, units};
@@ -16,7 +16,6 @@ use super::writer::{MAX_DEPTH, Open, Target, Writer};
 pub(super) const LONGEST: usize = 4096;
 /// What is longer, or becomes longer, is shown as it was written.
 const MAX_BYTES: usize = 64 << 10;
-const MAX_LANGUAGE: usize = 32;
 /// A longer quote is folded.
 const LONG_QUOTE: usize = 600;
 const LONG_QUOTE_LINES: usize = 8;
@@ -45,11 +44,9 @@ pub(super) fn measure(markdown: &str) -> usize {
 }
 
 fn formed(markdown: &str) -> Option<Text> {
-    let options =
-        Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut writer = Writer::default();
-    for event in TextMergeStream::new(Parser::new_ext(markdown, options)) {
-        writer.event(event);
+    for piece in pieces(markdown) {
+        writer.piece(piece);
         if writer.out.text.len() > MAX_BYTES || writer.is_too_much() {
             return None;
         }
@@ -61,88 +58,79 @@ fn formed(markdown: &str) -> Option<Text> {
 }
 
 impl Writer {
-    fn event(&mut self, event: Event<'_>) {
-        match event {
-            Event::Start(tag) => {
-                let open = if self.open.len() < MAX_DEPTH { self.start(tag) } else { flat(&tag) };
+    fn piece(&mut self, piece: Markdown<'_>) {
+        match piece {
+            Markdown::Begin(markup) => {
+                let deep = self.open.len() >= MAX_DEPTH;
+                let open = if deep { flat(&markup) } else { self.start(markup) };
                 if matches!(open, Open::Block) {
                     self.new_block();
                 }
                 self.open.push(open);
             }
-            Event::End(_) => self.end(),
-            Event::Text(text) => self.text(&text),
-            Event::Html(text) => {
+            Markdown::End => self.end(),
+            Markdown::Text(text) => self.text(&text),
+            Markdown::Html(text) => {
                 self.text(text.trim_end_matches('\n'));
                 self.gap = self.gap.max(1);
             }
-            Event::InlineHtml(text) if is_break(&text) => self.new_line(),
-            Event::InlineHtml(text) => self.text(&text),
-            Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
-                self.code(&text);
-            }
-            Event::FootnoteReference(name) => self.text(&name),
-            // People break lines where they want them broken.
-            Event::SoftBreak | Event::HardBreak => self.new_line(),
-            Event::Rule => {
+            Markdown::InlineHtml(text) if is_break(&text) => self.new_line(),
+            Markdown::InlineHtml(text) => self.text(&text),
+            Markdown::Code(text) => self.code(&text),
+            Markdown::Break => self.new_line(),
+            Markdown::Rule => {
                 self.new_block();
                 self.text(RULE);
                 self.new_block();
             }
-            Event::TaskListMarker(done) => self.checkbox(done),
+            Markdown::Box(done) => self.checkbox(done),
         }
     }
 
-    fn start(&mut self, tag: Tag<'_>) -> Open {
-        match tag {
-            Tag::Paragraph | Tag::HtmlBlock => Open::Block,
-            Tag::Heading { .. } => {
+    fn start(&mut self, markup: Markup<'_>) -> Open {
+        match markup {
+            Markup::Paragraph => Open::Block,
+            Markup::Heading(_) => {
                 self.new_block();
                 Open::Heading { start: None }
             }
-            Tag::BlockQuote(_) => self.quote(),
-            Tag::CodeBlock(kind) => self.code_block(&kind),
-            Tag::List(first) => {
+            Markup::Quote => self.quote(),
+            Markup::CodeBlock { language } => self.code_block(language),
+            Markup::List(first) => {
                 self.new_block();
                 self.lists.push(first);
                 Open::List
             }
-            Tag::Item => {
+            Markup::Item => {
                 self.bullet();
                 Open::Item
             }
-            Tag::Table(_) => {
+            Markup::Table(_) => {
                 self.new_block();
                 self.flush_to(0);
                 self.begin();
                 self.table = Some(Table::default());
                 Open::Table
             }
-            Tag::TableHead | Tag::TableRow => {
+            Markup::TableHead | Markup::TableRow => {
                 if let Some(table) = &mut self.table {
                     table.begin_row();
                 }
                 Open::Row
             }
-            Tag::TableCell => {
+            Markup::TableCell => {
                 self.gap = 0;
                 Open::Cell(std::mem::take(&mut self.out))
             }
-            Tag::Emphasis => self.style(Kind::Italic),
-            Tag::Strong => self.style(Kind::Bold),
-            Tag::Strikethrough => self.style(Kind::Strike),
-            Tag::Link { link_type, dest_url, .. } => self.link(&dest_url, link_type),
-            Tag::Image { link_type, dest_url, .. } => {
+            Markup::Emphasis => self.style(Kind::Italic),
+            Markup::Strong => self.style(Kind::Bold),
+            Markup::Strike => self.style(Kind::Strike),
+            Markup::Link(link) => self.link(link),
+            Markup::Image(link) => {
                 self.text("Image: ");
-                self.link(&dest_url, link_type)
+                self.link(link)
             }
-            Tag::FootnoteDefinition(_)
-            | Tag::DefinitionList
-            | Tag::DefinitionListTitle
-            | Tag::DefinitionListDefinition
-            | Tag::Superscript
-            | Tag::Subscript
-            | Tag::MetadataBlock(_) => Open::Nothing,
+            Markup::Nothing => Open::Nothing,
         }
     }
 
@@ -208,11 +196,7 @@ impl Writer {
         if inside { Open::Block } else { Open::Quote { start: None } }
     }
 
-    fn code_block(&mut self, kind: &CodeBlockKind<'_>) -> Open {
-        let language = match kind {
-            CodeBlockKind::Fenced(info) => language(info).map(str::to_owned),
-            CodeBlockKind::Indented => None,
-        };
+    fn code_block(&mut self, language: Option<String>) -> Open {
         self.after_bullet = false;
         self.new_block();
         self.flush_to(0);
@@ -220,16 +204,15 @@ impl Writer {
         Open::Pre { language, start: self.out.text.len() }
     }
 
-    fn link(&mut self, url: &str, kind: LinkType) -> Open {
+    fn link(&mut self, link: LinkTo<'_>) -> Open {
         if self.open.iter().any(|open| matches!(open, Open::Link { .. })) {
             return Open::Nothing;
         }
-        let bare = matches!(kind, LinkType::Autolink | LinkType::Email);
-        let target = match link_place(url) {
+        let target = match link.place {
             // Telegram finds an address that is its own text by itself, if its letters can't be mistaken.
-            Some(_) if bare && url.is_ascii() => Target::Nowhere,
-            Some(place) if is_web(url) && place.contains('.') => {
-                Target::Web { url: url.to_owned(), place }
+            Some(_) if link.is_own_text && link.url.is_ascii() => Target::Nowhere,
+            Some(place) if is_web(&link.url) && place.contains('.') => {
+                Target::Web { url: link.url.into_owned(), place }
             }
             Some(place) => Target::Told(place),
             None => Target::Nowhere,
@@ -258,11 +241,13 @@ impl Writer {
 }
 
 /// How something is shown that is nested too deep.
-fn flat(tag: &Tag<'_>) -> Open {
-    match tag {
-        Tag::Paragraph | Tag::Item | Tag::CodeBlock(_) | Tag::Heading { .. } | Tag::TableRow => {
-            Open::Block
-        }
+fn flat(markup: &Markup<'_>) -> Open {
+    match markup {
+        Markup::Paragraph
+        | Markup::Item
+        | Markup::CodeBlock { .. }
+        | Markup::Heading(_)
+        | Markup::TableRow => Open::Block,
         _ => Open::Nothing,
     }
 }
@@ -276,13 +261,6 @@ fn is_web(url: &str) -> bool {
     url.split_once(':').is_some_and(|(scheme, _)| {
         scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")
     })
-}
-
-/// The language that a fence names, if it looks like one.
-fn language(info: &str) -> Option<&str> {
-    let word = info.split([' ', ',', '{']).next().filter(|word| !word.is_empty())?;
-    let fine = |c: char| c.is_ascii_alphanumeric() || "+-_.#".contains(c);
-    (word.len() <= MAX_LANGUAGE && word.chars().all(fine)).then_some(word)
 }
 
 #[cfg(test)]

@@ -1,3 +1,4 @@
+use cloister_policy::link_place;
 use cloister_testkit::fuzz::Fuzz;
 use proptest::prelude::*;
 
