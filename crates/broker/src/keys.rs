@@ -4,16 +4,14 @@ use std::fmt;
 use std::path::PathBuf;
 
 use axum::http::HeaderValue;
-use cloister_store::Store;
-use cloister_store::models::{KeyRef, key_secret};
-use cloister_store::secrets::SecretError;
-use cloister_vault::{Keyring, Owner};
+use cloister_control::Books;
+use cloister_control::books::{KeyRef, SecretError, key_secret};
+use cloister_vault::Owner;
 
 /// The one reader of keys.
 #[derive(Clone)]
 pub struct KeyRing {
-    store: Store,
-    keys: Keyring,
+    books: Books,
     /// Where the files are that are sealed at each start.
     dir: PathBuf,
 }
@@ -43,8 +41,8 @@ pub enum KeyError {
 }
 
 impl KeyRing {
-    pub fn new(store: Store, keys: Keyring, dir: PathBuf) -> Self {
-        Self { store, keys, dir }
+    pub fn new(books: Books, dir: PathBuf) -> Self {
+        Self { books, dir }
     }
 
     /// Whether the key is there and usable, for checks; the key itself stays inside the broker.
@@ -66,7 +64,7 @@ impl KeyRing {
     async fn open(&self, name: &str) -> Result<String, KeyError> {
         let missing = || KeyError::Missing { name: name.to_owned() };
         let secret = key_secret(name).map_err(|_unfit| missing())?;
-        match self.store.secrets().open_secret(&self.keys, Owner::Platform, &secret).await {
+        match self.books.open_secret(Owner::Platform, &secret).await {
             Ok(opened) => Ok(String::from_utf8_lossy(opened.value.expose()).into_owned()),
             Err(SecretError::NoSecret { .. }) if self.dir.join(name).exists() => {
                 Err(KeyError::Plain { name: name.to_owned() })

@@ -1,5 +1,5 @@
-use cloister_store::Actor;
 use cloister_store::secrets::{MasterPlace, NewSecret};
+use cloister_store::{Actor, Store};
 use cloister_vault::{Binding, Form};
 
 use super::*;
@@ -20,7 +20,7 @@ async fn ring_with(value: &str) -> (tempfile::TempDir, KeyRing) {
         value: value.to_owned().into(),
     };
     store.secrets().set_secret(&Actor::person("test"), &keys, new).await.unwrap();
-    let ring = KeyRing::new(store, keys, dir.path().to_owned());
+    let ring = KeyRing::new(Books::new(store, keys), dir.path().to_owned());
     (dir, ring)
 }
 

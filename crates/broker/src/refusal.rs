@@ -3,8 +3,8 @@
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use cloister_control::books::OverBudget;
 use cloister_protocol::{ErrorBody, ErrorCode, ErrorEnvelope, with_causes};
-use cloister_store::OverBudget;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Refusal {

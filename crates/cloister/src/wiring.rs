@@ -8,8 +8,8 @@ use cloister_broker::{BuildError, ConnectorsWayOut, DoorServer, ModelGateway};
 use cloister_control::layout::Layout;
 use cloister_control::ports::{ModelDefaults, SurfaceHost, SurfaceHosts, Upstream};
 use cloister_control::{
-    AuditParts, ConnectorOptions, ConnectorProgram, Control, Metrics, Parts, Policies, RemoteHost,
-    SecretOptions, finish_interrupted_change,
+    AuditParts, Books, Clients, ConnectorOptions, ConnectorProgram, Control, Metrics, Parts,
+    Policies, RemoteHost, SecretOptions, finish_interrupted_change,
 };
 use cloister_policy::engine::PolicyErrors;
 use cloister_protocol::admin::Key;
@@ -27,6 +27,7 @@ use crate::output::{BAD_CONFIG, CliError, UNAVAILABLE};
 /// Everything that runs, or could.
 pub struct Built {
     pub(crate) control: Control,
+    pub(crate) store: Store,
     pub(crate) upstream: Arc<dyn Upstream>,
     pub(crate) gateway: ModelGateway,
     pub(crate) egress: cloister_broker::EgressHandle,
@@ -55,8 +56,8 @@ pub(crate) async fn build_with(
     let policies = Policies::load(&layout.policies()).map_err(|wrong| bad_policies(&wrong))?;
     let store = Store::open_with(&layout.database(), config.store).await?;
     let keys = master::unlock(&store, layout.root(), &config.secrets).await?;
-    let witnesses =
-        cloister_broker::witnesses(&config.audit, &store, &keys).map_err(no_witnesses)?;
+    let books = Books::new(store.clone(), keys.clone());
+    let witnesses = cloister_broker::witnesses(&config.audit, &books).map_err(no_witnesses)?;
     let audit = AuditParts { options: config.audit.clone(), witnesses };
     let master = master::settings(layout.root());
     let mut options = cloister_broker::Options::new(layout.keys());
@@ -64,15 +65,15 @@ pub(crate) async fn build_with(
     options.egress = config.egress.clone();
     options.search = config.search.clone();
     options.metrics = Arc::clone(&metrics);
-    let doors = DoorServer::new(options, store.clone(), keys.clone()).map_err(no_doors)?;
+    let doors = DoorServer::new(options, books).map_err(no_doors)?;
     let gateway = doors.gateway().clone();
     let egress = doors.egress();
     let backend = backend(&layout)?;
     let ca = layout.root().join("ca");
-    let remote = cloister_web::Remote::open(&ca, store.clone(), config.admin.clone());
+    let remote = cloister_web::Remote::open(&ca, Clients::new(store.clone()), config.admin.clone());
     let remote = remote.map_err(no_authority)?;
     let control = Control::new(Parts {
-        store,
+        store: store.clone(),
         layout,
         cells: config.cells.clone(),
         users: config.users.clone(),
@@ -92,7 +93,7 @@ pub(crate) async fn build_with(
     control.models().seal_plain_keys().await?;
     let upstream = Arc::new(Gateway(gateway.clone()));
     let surfaces = surfaces(&control, &config)?;
-    Ok(Built { control, upstream, gateway, egress, config, remote, surfaces, _lock: lock })
+    Ok(Built { control, store, upstream, gateway, egress, config, remote, surfaces, _lock: lock })
 }
 
 /// Every surface that connectors can be added to.

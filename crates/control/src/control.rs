@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use cloister_protocol::with_causes;
-use cloister_store::Store;
+use cloister_store::{Clock, Store};
 use cloister_vault::Keyring;
 use ref_cast::RefCast;
 use tokio_util::sync::CancellationToken;
@@ -37,6 +37,7 @@ use crate::options::{
 use crate::people::Contexts;
 use crate::people::People;
 use crate::people::{Access, Pairings};
+use crate::people::{Accounts, Sessions};
 use crate::personal::PersonalData;
 use crate::ports::{CellBackend, Doors};
 use crate::secrets::MasterSettings;
@@ -234,8 +235,12 @@ impl Control {
         }
     }
 
-    pub fn store(&self) -> &Store {
+    pub(crate) fn store(&self) -> &Store {
         &self.inner.parts.store
+    }
+
+    pub fn clock(&self) -> &Clock {
+        &self.store().clock
     }
 
     pub fn layout(&self) -> &Layout {
@@ -313,6 +318,14 @@ impl Control {
 
     pub fn people(&self) -> &People {
         People::ref_cast(self)
+    }
+
+    pub fn accounts(&self) -> &Accounts {
+        Accounts::ref_cast(self)
+    }
+
+    pub fn sessions(&self) -> &Sessions {
+        Sessions::ref_cast(self)
     }
 
     pub fn contexts(&self) -> &Contexts {

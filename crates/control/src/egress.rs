@@ -3,6 +3,7 @@
 use cloister_policy::egress::Rule;
 use cloister_protocol::{AgentFrame, ErrorCode, Update, UserId, WorkspaceId};
 use cloister_store::Actor;
+use cloister_store::egress::{EgressRule, EgressUsage};
 
 use crate::control::part;
 use crate::error::ControlError;
@@ -19,6 +20,21 @@ part! {
 }
 
 impl EgressRules {
+    /// A user's rules.
+    pub async fn of(&self, user: UserId) -> Result<Vec<String>, ControlError> {
+        Ok(self.control.store().egress().egress_rules(user).await?)
+    }
+
+    /// The same, with who added them and when.
+    pub async fn list(&self, user: UserId) -> Result<Vec<EgressRule>, ControlError> {
+        Ok(self.control.store().egress().egress_rule_list(user).await?)
+    }
+
+    /// How much went where, the newest days first.
+    pub async fn usage(&self, user: UserId, rows: u32) -> Result<Vec<EgressUsage>, ControlError> {
+        Ok(self.control.store().egress().egress_usage(user, rows).await?)
+    }
+
     /// Tells the chat of a task that a destination was refused, once per task and destination.
     pub(crate) fn hear_of_refusal(&self, who: Principal, refused: RefusedEgress) {
         let control = self.control.clone();

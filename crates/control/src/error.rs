@@ -39,6 +39,11 @@ impl ControlError {
         Self::Refused { code, message: message.into(), fix: Some(fix.into()) }
     }
 
+    /// There is no such thing.
+    pub fn not_found(what: &'static str, name: impl Into<String>) -> Self {
+        Self::Store(StoreError::NotFound { what, name: name.into() })
+    }
+
     /// Too much at once; it is worth trying again after this long.
     pub fn busy(message: impl Into<String>, retry_after: Duration) -> Self {
         Self::Busy { message: message.into(), retry_after }

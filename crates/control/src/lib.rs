@@ -5,8 +5,10 @@
 //! a cell is believed nothing that the control plane can know itself.
 
 mod audit;
+pub mod books;
 mod cells;
 mod chat_file;
+mod clients;
 mod commands;
 mod config;
 mod control;
@@ -27,6 +29,7 @@ mod options;
 mod people;
 mod personal;
 pub mod ports;
+pub mod rows;
 mod secrets;
 mod status;
 mod stop;
@@ -40,8 +43,10 @@ mod test_telegram;
 mod test_world;
 
 pub use audit::{Audit, AuditOptions, AuditParts, S3Witness, SecretOptions};
+pub use books::Books;
 pub use cells::Cells;
-pub use cloister_store::Actor;
+pub use clients::Clients;
+pub use cloister_store::{Actor, Clock};
 pub use commands::{COMMANDS, Chats, MenuItem, menu};
 pub use config::{
     CheckedPolicies, Config, ConfigScope, Policies, RolledBack, Version, check_policy_files,
@@ -61,7 +66,8 @@ pub use options::{
     usd_to_nano,
 };
 pub use people::{
-    AccessChanges, Contexts, Giver, Heard, Linker, Linking, People, Route, Routed, account,
+    AccessChanges, Accounts, Contexts, Giver, Heard, Linker, Linking, People, Route, Routed,
+    Sessions, account,
 };
 pub use personal::PersonalData;
 pub use secrets::{MasterSettings, Secrets};

@@ -6,8 +6,8 @@
 use std::io::{Read, Seek, SeekFrom};
 use std::time::Duration;
 
-use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::{Erased, PersonalInventory};
+use cloister_protocol::{ErrorCode, UserId};
 use cloister_store::Actor;
 use cloister_store::audit::Erasure;
 use cloister_store::users::User;
@@ -30,6 +30,16 @@ part! {
 }
 
 impl PersonalData {
+    /// Some records of a kind, and where the next begin.
+    pub async fn records(
+        &self,
+        user: UserId,
+        kind: &str,
+        from: u64,
+    ) -> Result<(Vec<serde_json::Value>, Option<u64>), ControlError> {
+        Ok(self.control.store().platform().personal_records(user, kind, from).await?)
+    }
+
     /// What there is of a person.
     pub async fn personal_inventory(&self, user: &User) -> Result<PersonalInventory, ControlError> {
         let records = self.control.store().platform().personal_kinds().await?;

@@ -9,15 +9,15 @@ use axum::extract::ws::{
 };
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
-use cloister_control::Actor;
-use cloister_control::{AccessChanges, Control, ControlError, IncomingMessage, Permit, Said};
+use cloister_control::rows::{OutboxItem, TokenOwner};
+use cloister_control::{
+    AccessChanges, Actor, Control, ControlError, IncomingMessage, Permit, Said,
+};
 use cloister_policy::engine::ChatCall;
 use cloister_protocol::{
     AgentFrame, ApprovalAnswer, Cancel, ChatId, ClientFrame, ErrorCode, ErrorFrame,
     MAX_FRAME_BYTES, Message, UserName, WorkspaceId, with_causes,
 };
-use cloister_store::outbox::OutboxItem;
-use cloister_store::tokens::TokenOwner;
 use serde::Deserialize;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
@@ -78,9 +78,9 @@ pub(crate) async fn open(
     // Listen first, then look: what is taken away meanwhile is not missed.
     let changes = state.control.people().access_changes();
     let (owner, session) = session_of(&state, &headers, query.token.as_deref(), workspace).await?;
-    let user = state.control.store().users().user_by_id(owner.user).await?;
-    state.control.store().chats().ensure_first_chat(&Actor::person(&user.name), workspace).await?;
-    state.control.store().chats().chat(workspace, chat).await?;
+    let user = state.control.accounts().by_id(owner.user).await?;
+    state.control.chats().ensure_first_chat(&Actor::person(&user.name), workspace).await?;
+    state.control.chats().chat(workspace, chat).await?;
     state.control.people().require_in_chat(owner.user, ChatCall::Read, workspace, chat).await?;
     let upgrade =
         upgrade.map_err(|rejection| Failure::new(ErrorCode::BadRequest, rejection.body_text()))?;
@@ -179,7 +179,7 @@ impl Client {
                             // went over this connection before is known by its row.
                             last_row = last_row.max(row);
                         }
-                        let at = self.control.store().clock.now_ms();
+                        let at = self.control.clock().now_ms();
                         self.pass_on(socket, &frame, outbox.map(|row| Kept { row, at })).await?;
                     }
                     Err(RecvError::Lagged(_)) => {
@@ -191,7 +191,7 @@ impl Client {
                 () = self.stop.cancelled() => {
                     // What was said before the stop is still told.
                     while let Ok(Said { outbox, frame }) = said.try_recv() {
-                        let at = self.control.store().clock.now_ms();
+                        let at = self.control.clock().now_ms();
                         self.pass_on(socket, &frame, outbox.map(|row| Kept { row, at })).await?;
                     }
                     let why = "the control plane is stopping";
@@ -223,10 +223,10 @@ impl Client {
     /// Whether the session has expired or was ended, or its owner may not read here any more; a database
     /// that does not answer ends nothing.
     async fn ended(&self) -> bool {
-        if self.control.store().clock.now_ms() >= self.owner.expires_at {
+        if self.control.clock().now_ms() >= self.owner.expires_at {
             return true;
         }
-        if matches!(self.control.store().users().session_owner(&self.session).await, Ok(None)) {
+        if matches!(self.control.sessions().owner(&self.session).await, Ok(None)) {
             return true;
         }
         let reads = self.allowed(ChatCall::Read).await;
@@ -246,13 +246,8 @@ impl Client {
         socket: &mut WebSocket,
         after: Option<i64>,
     ) -> Result<i64, Closed> {
-        let store = self.control.store();
         let rows = match after {
-            Some(row) => store
-                .outbox()
-                .outbox_after(self.workspace, self.chat, row)
-                .await
-                .map_err(Into::into),
+            Some(row) => self.control.inbox().told_after(self.workspace, self.chat, row).await,
             None => self.control.inbox().not_shown(self.workspace, self.chat).await,
         };
         let rows = rows.map_err(|error: ControlError| {
@@ -320,8 +315,8 @@ impl Client {
         };
         // A question may have been answered since it was asked.
         let mut now = Now::default();
-        if let Err(error) = now.look_up(self.control.store(), frame).await {
-            tracing::error!(error = with_causes(&error), "how a question stands could not be read");
+        if let Err(error) = now.look_up(&self.control, frame).await {
+            tracing::error!(error = error.chain(), "how a question stands could not be read");
             return Err(Closed);
         }
         if let Some(fields) = value.as_object_mut() {
@@ -431,8 +426,7 @@ impl Client {
         self.send_frame(socket, &accepted).await?;
         if receipt.duplicate {
             // The client may have missed the answer on an earlier connection.
-            let rows =
-                self.control.store().outbox().outbox_of_turn(self.workspace, &receipt.turn).await;
+            let rows = self.control.inbox().told_in(self.workspace, &receipt.turn).await;
             for OutboxItem { id, frame, created_at, .. } in rows.unwrap_or_default() {
                 let kept = Kept { row: id, at: created_at };
                 self.pass_on(socket, &frame, Some(kept)).await?;

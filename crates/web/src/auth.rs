@@ -6,12 +6,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use axum::http::{HeaderMap, header};
-use cloister_control::Actor;
-use cloister_control::Control;
+use cloister_control::rows::{AccountKind, TokenKind, TokenOwner, User, token_hash};
+use cloister_control::{Actor, Control};
 use cloister_policy::engine::WorkspaceCall;
 use cloister_protocol::{ErrorCode, WorkspaceId};
-use cloister_store::tokens::{TokenKind, TokenOwner, token_hash};
-use cloister_store::users::{AccountKind, User};
 use subtle::ConstantTimeEq;
 
 use crate::pages::session::{require_same_origin, session_cookie};
@@ -86,9 +84,8 @@ pub async fn new_login_token(
         random_token().map_err(cloister_control::ControlError::io("no token could be made"))?;
     let expires = expiry(control, LOGIN_TTL);
     control
-        .store()
-        .users()
-        .add_token(actor, TokenKind::Login, &token_hash(&token), user.id, expires)
+        .sessions()
+        .begin(actor, (TokenKind::Login, &token_hash(&token)), user.id, expires)
         .await?;
     Ok((token, expires))
 }
@@ -105,16 +102,15 @@ pub(crate) async fn new_session_token(
         random_token().map_err(cloister_control::ControlError::io("no token could be made"))?;
     let expires = expiry(control, ttl);
     control
-        .store()
-        .users()
-        .add_token(actor, TokenKind::Session, &token_hash(&token), user.id, expires)
+        .sessions()
+        .begin(actor, (TokenKind::Session, &token_hash(&token)), user.id, expires)
         .await?;
     Ok((token, expires))
 }
 
 fn expiry(control: &Control, ttl: Duration) -> i64 {
     let ttl = i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX);
-    control.store().clock.now_ms().saturating_add(ttl)
+    control.clock().now_ms().saturating_add(ttl)
 }
 
 /// The session that a request to a workspace belongs to, and the hash that it is kept under. A
@@ -169,7 +165,7 @@ async fn require_session(
         return Err(Failure::new(ErrorCode::Unauthorized, "no session token was sent")
             .fix("get one from POST /api/v1/sessions and send it as `Authorization: Bearer`"));
     };
-    let owner = control.store().users().session_owner(&token_hash(token)).await?;
+    let owner = control.sessions().owner(&token_hash(token)).await?;
     let Some(owner) = owner else {
         return Err(Failure::new(
             ErrorCode::Unauthorized,

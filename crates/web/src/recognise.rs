@@ -3,8 +3,8 @@
 use axum::extract::{ConnectInfo, Request, State as Extract};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use cloister_control::rows::token_hash;
 use cloister_protocol::ErrorCode;
-use cloister_store::tokens::token_hash;
 
 use crate::auth::bearer;
 use crate::connections::Seat;
@@ -26,7 +26,7 @@ pub(crate) async fn recognise(
     };
     let token = token_of(&state, &request);
     let owner = match token {
-        Some(hash) => state.control.store().users().session_owner(&hash).await.ok().flatten(),
+        Some(hash) => state.control.sessions().owner(&hash).await.ok().flatten(),
         None => None,
     };
     match owner {

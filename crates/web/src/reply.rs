@@ -54,12 +54,6 @@ impl From<ControlError> for Failure {
     }
 }
 
-impl From<cloister_store::StoreError> for Failure {
-    fn from(error: cloister_store::StoreError) -> Self {
-        ControlError::from(error).into()
-    }
-}
-
 impl From<cloister_protocol::ParseIdError> for Failure {
     fn from(error: cloister_protocol::ParseIdError) -> Self {
         Self::new(ErrorCode::BadRequest, error.to_string())

@@ -10,12 +10,11 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
-use cloister_control::Actor;
-use cloister_control::Control;
 use cloister_control::ports::{SurfaceHosts, Upstream};
+use cloister_control::rows::token_hash;
+use cloister_control::{Actor, Control};
 use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::{NewSession, Session};
-use cloister_store::tokens::token_hash;
 use tokio_util::sync::CancellationToken;
 
 use crate::admin::admin_routes;
@@ -136,13 +135,13 @@ async fn new_session(
         return Err(Failure::new(ErrorCode::Busy, message).fix(again));
     }
     if let Some(login) = &asked.login_token {
-        let owner = state.control.store().users().redeem_login(&token_hash(login)).await?;
+        let owner = state.control.sessions().redeem_login(&token_hash(login)).await?;
         let owner = owner.ok_or_else(|| {
             state.logins.failed(address);
             Failure::new(ErrorCode::Unauthorized, "the login token is wrong, used or expired")
                 .fix("`cloister login-url` makes a new one")
         })?;
-        let user = state.control.store().users().user_of(owner.workspace).await?;
+        let user = state.control.accounts().of(owner.workspace).await?;
         return json(
             session(&state.control, &Actor::person(&user.name), &user, asked.ttl_s).await?,
         );
@@ -161,17 +160,17 @@ pub(crate) async fn operator_session(
     let name = asked.user.ok_or_else(|| {
         Failure::new(ErrorCode::BadRequest, "say for which user: {\"user\": \"name\"}")
     })?;
-    let user = control.store().users().user(&name).await?;
+    let user = control.accounts().named(&name).await?;
     session(control, actor, &user, asked.ttl_s).await
 }
 
 async fn session(
     control: &Control,
     actor: &Actor,
-    user: &cloister_store::users::User,
+    user: &cloister_control::rows::User,
     ttl_s: Option<u64>,
 ) -> Result<Session, Failure> {
-    control.store().chats().ensure_first_chat(actor, user.workspace).await?;
+    control.chats().ensure_first_chat(actor, user.workspace).await?;
     let (token, expires) = auth::new_session_token(control, actor, user, ttl_s).await?;
     Ok(Session {
         token,

@@ -145,14 +145,13 @@ impl Sessions {
         let (token, _) =
             new_session_token(control, &Actor::person("test"), user, None).await.unwrap();
         match who {
-            "ended" => control.people().end_session(&token_hash(&token)).await.unwrap(),
+            "ended" => control.sessions().end(&token_hash(&token)).await.unwrap(),
             "expired" => {
-                control.people().end_session(&token_hash(&token)).await.unwrap();
-                let (kind, past) = (TokenKind::Session, control.store().clock.now_ms() - 1);
+                control.sessions().end(&token_hash(&token)).await.unwrap();
+                let (kind, past) = (TokenKind::Session, control.clock().now_ms() - 1);
                 control
-                    .store()
-                    .users()
-                    .add_token(&Actor::person("test"), kind, &token_hash(&token), user.id, past)
+                    .sessions()
+                    .begin(&Actor::person("test"), (kind, &token_hash(&token)), user.id, past)
                     .await
                     .unwrap();
             }

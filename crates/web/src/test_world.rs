@@ -4,13 +4,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use axum::Router;
-use cloister_control::Actor;
 use cloister_control::layout::Layout;
 use cloister_control::ports::{
     CellBackend, Check, Doors, Egress, LaunchError, LinkSide, ModelDefaults, OpenDoor, Principal,
     Sandbox, SandboxSpec, Upstream,
 };
-use cloister_control::{AuditParts, Control, Metrics, Parts, Policies};
+use cloister_control::{Actor, AuditParts, Clients, Control, Metrics, Parts, Policies};
 use cloister_protocol::admin::Key;
 use cloister_protocol::{
     Answer, ApprovalId, ChatId, ErrorBody, ErrorCode, TaskId, TurnId, WorkspaceId,
@@ -112,6 +111,7 @@ pub(crate) struct Belongings {
 
 pub(crate) struct World {
     _dir: tempfile::TempDir,
+    store: Store,
     pub(crate) state: State,
 }
 
@@ -125,10 +125,14 @@ impl World {
         let master = dir.path().join("master.key");
         store.secrets().create_master(&master).await.unwrap();
         let keys = store.secrets().unlock(&MasterPlace::file(&master)).await.unwrap();
-        let remote =
-            Remote::open(&dir.path().join("ca"), store.clone(), RemoteOptions::default()).unwrap();
+        let remote = Remote::open(
+            &dir.path().join("ca"),
+            Clients::new(store.clone()),
+            RemoteOptions::default(),
+        )
+        .unwrap();
         let control = Control::new(Parts {
-            store,
+            store: store.clone(),
             layout,
             cells: Default::default(),
             users: Default::default(),
@@ -154,7 +158,7 @@ impl World {
             remote,
             surfaces: Default::default(),
         };
-        Self { _dir: dir, state }
+        Self { _dir: dir, store, state }
     }
 
     pub(crate) fn control(&self) -> &Control {
@@ -162,7 +166,7 @@ impl World {
     }
 
     pub(crate) fn store(&self) -> &Store {
-        self.control().store()
+        &self.store
     }
 
     /// Everything that is kept, as it is on disk: the same, nothing was changed.

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use axum::http::header;
 use bytes::Bytes;
+use cloister_control::books::Model;
 use cloister_protocol::Level;
-use cloister_store::models::Model;
 use futures_util::stream::{self, BoxStream, StreamExt};
 use tokio::time::{Instant, timeout, timeout_at};
 

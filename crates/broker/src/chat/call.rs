@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use bytes::Bytes;
+use cloister_control::books::Model;
 use cloister_control::ports::Principal;
-use cloister_control::{Metrics, ModelCall};
+use cloister_control::{Books, Metrics, ModelCall};
 use cloister_kit::Backoff;
 use cloister_policy::engine::Names;
 use cloister_protocol::{ErrorCode, Level};
-use cloister_store::Store;
-use cloister_store::models::Model;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -83,7 +82,7 @@ impl Sink {
 }
 
 pub(crate) struct Call<'a> {
-    pub(crate) store: &'a Store,
+    pub(crate) books: &'a Books,
     pub(crate) upstream: &'a Upstream,
     pub(crate) metrics: &'a Metrics,
     pub(crate) who: Principal,
@@ -110,8 +109,7 @@ impl Call<'_> {
     async fn walk(&mut self) -> Result<(), Refusal> {
         let deadline = Instant::now() + self.upstream.options().total;
         let chain = self
-            .store
-            .models()
+            .books
             .chain(self.level)
             .await
             .map_err(|e| Refusal::internal("read which models to use", &e))?;
@@ -181,7 +179,7 @@ impl Call<'_> {
         deadline: Instant,
     ) -> Result<AttemptEnded, Refusal> {
         let lease =
-            Lease::take(self.store, self.metrics, self.who, self.level, model, &self.request)
+            Lease::take(self.books, self.metrics, self.who, self.level, model, &self.request)
                 .await?;
         let body = self.request.body_for(&model.model, lease.max_tokens);
         let started = Instant::now();
@@ -199,7 +197,7 @@ impl Call<'_> {
             self.sink.end();
         }
         let rest = read_out(attempt.rest.take());
-        let settled = lease.settle(self.store, attempt.reached, &attempt.progress);
+        let settled = lease.settle(self.books, attempt.reached, &attempt.progress);
         let (settled, ()) = tokio::join!(settled, rest);
         let status = match &ended {
             AttemptEnded::Answered => "answered",

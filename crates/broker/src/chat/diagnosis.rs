@@ -1,8 +1,8 @@
 //! What a failed test of a model means for the person who connects it: which of address, key and
 //! model id is wrong, and what to do.
 
+use cloister_control::books::Model;
 use cloister_protocol::{ErrorBody, ErrorCode};
-use cloister_store::models::Model;
 
 use super::failure::Failure;
 

@@ -3,15 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloister_control::Metrics;
+use cloister_control::books::{KeyRef, Model};
 use cloister_control::ports::Principal;
+use cloister_control::{Books, Metrics};
 use cloister_policy::engine::Names;
 use cloister_protocol::Level;
 use cloister_protocol::admin::Key;
 use cloister_protocol::{ErrorBody, ErrorCode, Usage};
-use cloister_store::Store;
-use cloister_store::models::{KeyRef, Model};
-use cloister_vault::Keyring;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
@@ -43,7 +41,7 @@ pub struct ModelGateway {
 }
 
 struct Inner {
-    store: Store,
+    books: Books,
     upstream: Upstream,
     calls: TaskTracker,
     metrics: Arc<Metrics>,
@@ -58,12 +56,12 @@ pub struct Probe {
 }
 
 impl ModelGateway {
-    pub fn new(options: &Options, store: Store, keys: Keyring) -> Result<Self, reqwest::Error> {
-        let keys = KeyRing::new(store.clone(), keys, options.keys_dir.clone());
+    pub fn new(options: &Options, books: Books) -> Result<Self, reqwest::Error> {
+        let keys = KeyRing::new(books.clone(), options.keys_dir.clone());
         let upstream = Upstream::new(keys, options.upstream.clone())?;
         let metrics = Arc::clone(&options.metrics);
         let shares = Shares::new(options.upstream.calls_per_user);
-        let inner = Inner { store, upstream, calls: TaskTracker::new(), metrics, shares };
+        let inner = Inner { books, upstream, calls: TaskTracker::new(), metrics, shares };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -88,7 +86,7 @@ impl ModelGateway {
                 () = pieces.closed() => return,
             };
             let call = Call {
-                store: &inner.store,
+                books: &inner.books,
                 upstream: &inner.upstream,
                 metrics: &inner.metrics,
                 who,

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use cloister_control::Metrics;
+use cloister_control::books::{
+    BudgetKind, Entry, Model, NewCall, OverBudget, Reservation, Settlement,
+};
 use cloister_control::ports::Principal;
+use cloister_control::{Books, Metrics};
 use cloister_protocol::Level;
 use cloister_protocol::{ErrorCode, Usage, with_causes};
-use cloister_store::audit::Entry;
-use cloister_store::models::Model;
-use cloister_store::{BudgetKind, NewCall, OverBudget, Reservation, Settlement, Store};
 use tokio::time::sleep;
 
 use super::events::Progress;
@@ -47,7 +47,7 @@ pub(crate) enum Reached {
 impl Lease {
     /// Holds the most that the call can cost, with a shorter answer if only that fits.
     pub(crate) async fn take(
-        store: &Store,
+        books: &Books,
         metrics: &Metrics,
         who: Principal,
         level: Level,
@@ -68,8 +68,7 @@ impl Lease {
         };
         for round in 0..FITTING_ROUNDS {
             let amount = prompt_cost.saturating_add(cost(max_tokens, model.completion_price));
-            let answer = store
-                .tasks()
+            let answer = books
                 .reserve(&call, amount)
                 .await
                 .map_err(|e| Refusal::internal("reserve the cost of a model call", &e))?;
@@ -101,7 +100,7 @@ impl Lease {
                     BudgetKind::Day => "day",
                     BudgetKind::Task(_) => "task",
                 });
-                over_budget(store, who, &over).await
+                over_budget(books, who, &over).await
             }
             None => Refusal::busy("too many calls share what is left of the budget"),
         })
@@ -110,7 +109,7 @@ impl Lease {
     /// Books what the attempt really used, and returns it.
     pub(crate) async fn settle(
         self,
-        store: &Store,
+        books: &Books,
         reached: Reached,
         progress: &Progress,
     ) -> Settlement {
@@ -126,8 +125,8 @@ impl Lease {
             cost: usage.map_or(0, |usage| self.cost_of(usage)),
         };
         let result = match usage {
-            Some(_) => store.tasks().settle(self.reservation, settlement).await,
-            None => store.tasks().release(self.reservation).await,
+            Some(_) => books.settle(self.reservation, settlement).await,
+            None => books.release(self.reservation).await,
         };
         if let Err(error) = result {
             // The reservation stays held, and is settled in full at the next start.
@@ -175,8 +174,8 @@ fn fitting(over: &OverBudget, prompt_cost: i64, completion_price: i64) -> Option
     left.checked_div(completion_price).map(i64::unsigned_abs)
 }
 
-async fn over_budget(store: &Store, who: Principal, over: &OverBudget) -> Refusal {
-    let name = match store.users().user_of(who.workspace).await {
+async fn over_budget(books: &Books, who: Principal, over: &OverBudget) -> Refusal {
+    let name = match books.owner_of(who.workspace).await {
         Ok(user) => user.name.to_string(),
         Err(error) => {
             tracing::warn!(error = with_causes(&error), workspace = %who.workspace, "the name of a user was not found");

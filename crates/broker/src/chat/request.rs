@@ -4,7 +4,7 @@
 //! address) is refused: that way out is not the cell's to take.
 
 use bytes::{BufMut, Bytes, BytesMut};
-use cloister_store::audit::Fingerprint;
+use cloister_control::books::Fingerprint;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

@@ -8,9 +8,8 @@ mod socket;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use cloister_control::Books;
 use cloister_control::ports::{Doors, Egress, LinkSide, OpenDoor, Principal};
-use cloister_store::Store;
-use cloister_vault::Keyring;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -41,22 +40,19 @@ pub struct DoorServer {
 }
 
 impl DoorServer {
-    /// `keys`: what the users' secrets are sealed under.
-    pub fn new(options: Options, store: Store, keys: Keyring) -> Result<Self, BuildError> {
-        Self::with_network(options, store, keys, Arc::new(SystemNetwork::default()))
+    pub fn new(options: Options, books: Books) -> Result<Self, BuildError> {
+        Self::with_network(options, books, Arc::new(SystemNetwork::default()))
     }
 
     /// With another outside than this machine's.
     pub fn with_network(
         options: Options,
-        store: Store,
-        keys: Keyring,
+        books: Books,
         network: Arc<dyn Network>,
     ) -> Result<Self, BuildError> {
         let runtime = Handle::try_current().map_err(BuildError::NoRuntime)?;
-        let gateway =
-            ModelGateway::new(&options, store.clone(), keys.clone()).map_err(BuildError::Client)?;
-        let outside = Outside::new(&options, store, keys, network, runtime.clone())?;
+        let gateway = ModelGateway::new(&options, books.clone()).map_err(BuildError::Client)?;
+        let outside = Outside::new(&options, books, network, runtime.clone())?;
         let accounts = outside.keep_accounts();
         let outside = Arc::new(outside);
         Ok(Self { gateway, options: options.door, outside, _accounts: accounts, runtime })

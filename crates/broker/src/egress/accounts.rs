@@ -7,16 +7,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use cloister_control::books::{StoreError, Traffic};
+use cloister_control::{Books, Clock};
 use cloister_policy::egress::Host;
 use cloister_protocol::{UserId, with_causes};
-use cloister_store::egress::Traffic;
-use cloister_store::{Clock, Store, StoreError};
 use tokio::time::{MissedTickBehavior, interval};
 
 const FLUSH_EVERY: Duration = Duration::from_secs(2);
 
 pub(super) struct Accounts {
-    store: Store,
+    books: Books,
     user_day_bytes: u64,
     users: Mutex<HashMap<UserId, Arc<TrafficAccount>>>,
     /// Held while something is written, so that whoever flushes last knows that all is.
@@ -43,9 +43,9 @@ pub(super) enum OverBudget {
 }
 
 impl Accounts {
-    pub(super) fn new(store: Store, user_day_bytes: u64) -> Self {
+    pub(super) fn new(books: Books, user_day_bytes: u64) -> Self {
         Self {
-            store,
+            books,
             user_day_bytes,
             users: Mutex::default(),
             writing: tokio::sync::Mutex::default(),
@@ -58,7 +58,7 @@ impl Accounts {
             return Ok(Arc::clone(account));
         }
         let day = Clock.today();
-        let sent = self.store.egress().egress_today(user).await?.bytes_out;
+        let sent = self.books.egress_today(user).await?.bytes_out;
         let today = Today { day, sent: u64::try_from(sent).unwrap_or(0) };
         let account = TrafficAccount {
             limit: self.user_day_bytes,
@@ -85,8 +85,7 @@ impl Accounts {
             self.lock().iter().map(|(user, account)| (*user, Arc::clone(account))).collect();
         for (user, account) in accounts {
             for (host, traffic) in account.take_unwritten() {
-                let added =
-                    self.store.egress().add_egress_usage(user, host.as_str(), traffic).await;
+                let added = self.books.add_egress_usage(user, host.as_str(), traffic).await;
                 if let Err(error) = added {
                     tracing::error!(error = with_causes(&error), %user, "what went out could not be counted; it is tried again");
                     account.add(&host, traffic);

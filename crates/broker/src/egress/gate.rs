@@ -3,12 +3,11 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cloister_control::Metrics;
+use cloister_control::books::Entry;
 use cloister_control::ports::{CameIn, Clearance, Egress, Gated, LinkSide, Outward, Principal};
+use cloister_control::{Books, Metrics};
 use cloister_policy::egress::{Access, Allowlist, Decision, Destination, Host};
 use cloister_protocol::with_causes;
-use cloister_store::Store;
-use cloister_store::audit::Entry;
 use cloister_vault::SecretName;
 
 use super::dial::Dialer;
@@ -26,7 +25,7 @@ enum Manifest {
 
 /// The gate of one door.
 pub(super) struct Gate {
-    store: Store,
+    books: Books,
     metrics: Arc<Metrics>,
     who: Principal,
     manifest: Manifest,
@@ -40,7 +39,7 @@ pub(super) struct Gate {
 
 impl Gate {
     pub(super) fn new(
-        store: Store,
+        books: Books,
         metrics: Arc<Metrics>,
         who: Principal,
         egress: Egress,
@@ -53,7 +52,7 @@ impl Gate {
             }
         };
         Self {
-            store,
+            books,
             metrics,
             who,
             manifest,
@@ -114,7 +113,7 @@ impl Gate {
     }
 
     async fn user_rules(&self, to: &Destination) -> Result<Arc<Allowlist>, Denied> {
-        let rules = self.store.egress().egress_rules(self.who.user).await.map_err(|error| {
+        let rules = self.books.egress_rules(self.who.user).await.map_err(|error| {
             tracing::error!(error = with_causes(&error), user = %self.who.user, "the rules of a user could not be read");
             Denied::new("internal", &to.authority(), "the rules could not be read")
         })?;
@@ -136,7 +135,7 @@ impl Gate {
             return Ok(());
         }
         let entry = Entry::of_cell(self.who.workspace, "egress.open", host).with(self.place());
-        self.store.audit().record(entry).await.map_err(|error| {
+        self.books.record(entry).await.map_err(|error| {
             tracing::error!(
                 error = with_causes(&error),
                 "egress could not be audited and is refused"
@@ -220,7 +219,7 @@ impl Gate {
     pub(super) async fn intend(&self, name: &SecretName, host: &str) -> Result<(), Denied> {
         let detail = format!("{}: {host}", self.place());
         let entry = Entry::of_cell(self.who.workspace, "secret.use", name).with(detail);
-        self.store.audit().record(entry).await.map_err(|error| {
+        self.books.record(entry).await.map_err(|error| {
             tracing::error!(
                 error = with_causes(&error),
                 "the use of a secret could not be audited and is refused"
@@ -247,7 +246,7 @@ impl Gate {
                 self.place(),
                 denied.reason
             ));
-            if let Err(error) = self.store.audit().record(entry).await {
+            if let Err(error) = self.books.record(entry).await {
                 tracing::error!(error = with_causes(&error), "a refusal could not be audited");
             }
         }
@@ -271,7 +270,7 @@ impl Gate {
     pub(super) async fn close(&self) {
         let Some(summary) = self.refusals.summary() else { return };
         let entry = Entry::of_cell(self.who.workspace, "egress.closed", self.place()).with(summary);
-        if let Err(error) = self.store.audit().record(entry).await {
+        if let Err(error) = self.books.record(entry).await {
             tracing::error!(
                 error = with_causes(&error),
                 "the refusals of a door could not be audited"

@@ -2,8 +2,8 @@
 
 use axum::http::{HeaderMap, header};
 use bytes::BytesMut;
+use cloister_control::books::Fingerprint;
 use cloister_control::ports::{CameIn, ContentPart, ContentSource};
-use cloister_store::audit::Fingerprint;
 
 use super::gate::Gate;
 use super::headers::is_encoded;

@@ -35,9 +35,7 @@ mod way_out;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloister_control::Metrics;
-use cloister_store::Store;
-use cloister_vault::Keyring;
+use cloister_control::{Books, Metrics};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -70,9 +68,7 @@ pub enum EgressSetupError {
 /// What the outlets of all doors share.
 pub(crate) struct Outside {
     options: EgressOptions,
-    store: Store,
-    /// What secrets are sealed under.
-    keys: Keyring,
+    books: Books,
     metrics: Arc<Metrics>,
     dialer: Dialer,
     accounts: Arc<Accounts>,
@@ -85,20 +81,18 @@ pub(crate) struct Outside {
 impl Outside {
     pub(crate) fn new(
         options: &Options,
-        store: Store,
-        keys: Keyring,
+        books: Books,
         network: Arc<dyn Network>,
         runtime: Handle,
     ) -> Result<Self, EgressSetupError> {
         let egress = options.egress.clone();
-        let search_keys = KeyRing::new(store.clone(), keys.clone(), options.keys_dir.clone());
+        let search_keys = KeyRing::new(books.clone(), options.keys_dir.clone());
         Ok(Self {
             dialer: Dialer::new(network, egress.clone())?,
-            accounts: Arc::new(Accounts::new(store.clone(), egress.user_day_bytes)),
+            accounts: Arc::new(Accounts::new(books.clone(), egress.user_day_bytes)),
             search: Search::new(&options.search, search_keys)?,
             options: egress,
-            store,
-            keys,
+            books,
             metrics: Arc::clone(&options.metrics),
             tasks: TaskTracker::new(),
             runtime,

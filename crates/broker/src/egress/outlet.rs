@@ -56,9 +56,9 @@ impl Outlet {
             Egress::Open { secrets: None, .. } => SecretReach::All,
             Egress::Open { secrets: Some(names), .. } => SecretReach::Only(names.clone()),
         };
-        let shelf = Shelf::new(outside.store.clone(), outside.keys.clone(), who, reach);
+        let shelf = Shelf::new(outside.books.clone(), who, reach);
         let gate =
-            Gate::new(outside.store.clone(), Arc::clone(&outside.metrics), who, egress, link);
+            Gate::new(outside.books.clone(), Arc::clone(&outside.metrics), who, egress, link);
         let options = &outside.options;
         Self {
             gate: Arc::new(gate),
@@ -124,7 +124,7 @@ impl Outlet {
             let account = self.outside.accounts.of(self.who.user).await?;
             Ok(Arc::new(Meter::new(self.options().door_bytes, account)))
         });
-        made.await.cloned().map_err(|error: cloister_store::StoreError| {
+        made.await.cloned().map_err(|error: cloister_control::books::StoreError| {
             tracing::error!(
                 error = with_causes(&error),
                 "what a user sent today could not be read"

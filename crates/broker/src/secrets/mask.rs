@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use aho_corasick::AhoCorasick;
 use bytes::{Bytes, BytesMut};
-use cloister_store::secrets::OpenSecret;
+use cloister_control::books::OpenSecret;
 use cloister_vault::SecretName;
 use zeroize::Zeroizing;
 

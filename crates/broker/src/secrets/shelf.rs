@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use cloister_control::Books;
+use cloister_control::books::{Entry, OpenSecret, SecretError, SecretInfo, StoreError};
 use cloister_control::ports::Principal;
 use cloister_protocol::with_causes;
-use cloister_store::audit::Entry;
-use cloister_store::secrets::{OpenSecret, SecretError, SecretInfo};
-use cloister_store::{Store, StoreError};
-use cloister_vault::{Binding, Form, Keyring, Owner, SecretName};
+use cloister_vault::{Binding, Form, Owner, SecretName};
 use serde::Serialize;
 
 use super::handle::Handle;
@@ -77,8 +76,7 @@ pub(crate) struct Now {
 type Versions = Vec<(SecretName, u64)>;
 
 pub(crate) struct Shelf {
-    store: Store,
-    keys: Keyring,
+    books: Books,
     who: Principal,
     reach: SecretReach,
     handles: Mutex<BTreeMap<SecretName, Handle>>,
@@ -88,10 +86,9 @@ pub(crate) struct Shelf {
 }
 
 impl Shelf {
-    pub(crate) fn new(store: Store, keys: Keyring, who: Principal, reach: SecretReach) -> Self {
+    pub(crate) fn new(books: Books, who: Principal, reach: SecretReach) -> Self {
         Self {
-            store,
-            keys,
+            books,
             who,
             reach,
             handles: Mutex::default(),
@@ -102,7 +99,7 @@ impl Shelf {
 
     /// Looks at what the user has now: a secret that was set, rotated or removed counts at once.
     pub(crate) async fn look(&self) -> Result<Now, ShelfError> {
-        let known = self.store.secrets().of(self.owner()).await?;
+        let known = self.books.secrets_of(self.owner()).await?;
         let mask = self.mask_of(&known).await?;
         let in_use = known.into_iter().filter(|info| info.expires_at.is_none());
         let ours = in_use.filter(|info| self.reach.includes(&info.name));
@@ -112,7 +109,7 @@ impl Shelf {
 
     /// Opens the value in use, for one request.
     pub(crate) async fn open(&self, name: &SecretName) -> Result<OpenSecret, SecretError> {
-        self.store.secrets().open_secret(&self.keys, self.owner(), name).await
+        self.books.open_secret(self.owner(), name).await
     }
 
     /// Masks a whole text, and notes what was in it.
@@ -138,7 +135,7 @@ impl Shelf {
                 continue;
             }
             let entry = Entry::of_cell(self.who.workspace, "secret.masked", &name).with(place);
-            if let Err(error) = self.store.audit().record(entry).await {
+            if let Err(error) = self.books.record(entry).await {
                 tracing::error!(error = with_causes(&error), secret = %name, "that a secret was masked could not be audited");
             }
         }
@@ -172,7 +169,7 @@ impl Shelf {
                 return Ok(Arc::clone(&mask.1));
             }
         }
-        let opened = self.store.secrets().open_secrets(&self.keys, self.owner()).await?;
+        let opened = self.books.open_secrets(self.owner()).await?;
         let made = Arc::new(Mask::new(&opened)?);
         *self.mask.lock().unwrap_or_else(PoisonError::into_inner) = (versions, Arc::clone(&made));
         Ok(made)

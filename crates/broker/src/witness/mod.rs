@@ -11,9 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cloister_control::ports::CheckpointWitness;
-use cloister_control::{AuditOptions, S3Witness};
-use cloister_store::Store;
-use cloister_vault::{Keyring, Owner, SecretName};
+use cloister_control::{AuditOptions, Books, S3Witness};
+use cloister_vault::{Owner, SecretName};
 use reqwest::StatusCode;
 
 use s3::Bucket;
@@ -42,8 +41,7 @@ pub enum WitnessSetupError {
 /// The witnesses that the settings name.
 pub fn witnesses(
     options: &AuditOptions,
-    store: &Store,
-    keys: &Keyring,
+    books: &Books,
 ) -> Result<Vec<Arc<dyn CheckpointWitness>>, WitnessSetupError> {
     let mut all: Vec<Arc<dyn CheckpointWitness>> = Vec::new();
     if options.witness_webhook.is_none() && options.witness_s3.is_none() {
@@ -61,7 +59,7 @@ pub fn witnesses(
     }
     if let Some(bucket) = &options.witness_s3 {
         let endpoint = address("witness_s3.endpoint", &bucket.endpoint)?;
-        let secret = secret_key(bucket, store, keys)?;
+        let secret = secret_key(bucket, books)?;
         all.push(Arc::new(Bucket::new(client, &endpoint, bucket, secret)));
     }
     Ok(all)
@@ -85,8 +83,7 @@ enum SecretKey {
     Said(String),
     /// A secret of the platform, opened for each use.
     Kept {
-        store: Store,
-        keys: Keyring,
+        books: Books,
         name: SecretName,
     },
 }
@@ -95,8 +92,8 @@ impl SecretKey {
     async fn read(&self) -> Result<String, String> {
         match self {
             Self::Said(key) => Ok(key.clone()),
-            Self::Kept { store, keys, name } => {
-                let opened = store.secrets().open_secret(keys, Owner::Platform, name).await;
+            Self::Kept { books, name } => {
+                let opened = books.open_secret(Owner::Platform, name).await;
                 let opened = opened.map_err(|error| error.to_string())?;
                 let text = std::str::from_utf8(opened.value.expose());
                 text.map(str::to_owned)
@@ -106,17 +103,10 @@ impl SecretKey {
     }
 }
 
-fn secret_key(
-    bucket: &S3Witness,
-    store: &Store,
-    keys: &Keyring,
-) -> Result<SecretKey, WitnessSetupError> {
+fn secret_key(bucket: &S3Witness, books: &Books) -> Result<SecretKey, WitnessSetupError> {
     match (&bucket.secret_key_env, &bucket.secret_key_secret) {
         (Some(name), None) => variable(name).map(SecretKey::Said),
-        (None, Some(name)) => {
-            let (store, keys) = (store.clone(), keys.clone());
-            Ok(SecretKey::Kept { store, keys, name: name.parse()? })
-        }
+        (None, Some(name)) => Ok(SecretKey::Kept { books: books.clone(), name: name.parse()? }),
         (Some(_), Some(_)) | (None, None) => Err(WitnessSetupError::SecretKey),
     }
 }

@@ -1,9 +1,8 @@
 //! A witness that is a bucket: every checkpoint becomes an object, which is not written twice. Give the key no
 //! more than the right to put objects, and let the bucket lock them.
 
-use cloister_control::S3Witness;
 use cloister_control::ports::CheckpointWitness;
-use cloister_store::Clock;
+use cloister_control::{Clock, S3Witness};
 use futures_util::future::{BoxFuture, FutureExt};
 use reqwest::{Client, StatusCode};
 use url::Url;

@@ -1,4 +1,4 @@
-use cloister_store::Actor;
+use cloister_store::{Actor, Store};
 use std::sync::Mutex;
 
 use axum::Router;
@@ -52,7 +52,7 @@ async fn built(options: AuditOptions) -> (Vec<Arc<dyn CheckpointWitness>>, tempf
         value: "the secret half".to_owned().into(),
     };
     store.secrets().set_secret(&Actor::person("test"), &keys, new).await.unwrap();
-    (witnesses(&options, &store, &keys).unwrap(), dir)
+    (witnesses(&options, &Books::new(store, keys)).unwrap(), dir)
 }
 
 fn bucket(endpoint: String) -> S3Witness {

@@ -1,7 +1,6 @@
 //! A door with a user behind it, and a client that talks through it as an agent would.
 
-use cloister_store::Actor;
-use cloister_store::OverBudget;
+use cloister_store::{Actor, BudgetState, OverBudget, Store, StoreOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +8,7 @@ use std::time::Duration;
 use crate::open_gate::lets_go;
 use bytes::Bytes;
 use cloister_broker::{DoorServer, Network, Options, SystemNetwork};
+use cloister_control::Books;
 use cloister_control::ports::{
     Attached, CameIn, Doors, Egress, Gated, LinkSide, More, NotRecorded, OpenDoor, Outward,
     Principal, RefusedEgress,
@@ -22,7 +22,6 @@ use cloister_store::models::{KeyRef, Model, key_secret};
 use cloister_store::secrets::{MasterPlace, NewSecret};
 use cloister_store::tasks::NewTask;
 use cloister_store::users::{User, UserLimits};
-use cloister_store::{BudgetState, Store, StoreOptions};
 use cloister_testkit::ModelServer;
 use cloister_vault::{Binding, Form, Keyring, Owner};
 use futures_util::future::BoxFuture;
@@ -147,7 +146,8 @@ impl World {
         store.secrets().create_master(&master).await.unwrap();
         let keys = store.secrets().unlock(&MasterPlace::file(&master)).await.unwrap();
         let doors =
-            DoorServer::with_network(options, store.clone(), keys.clone(), network).unwrap();
+            DoorServer::with_network(options, Books::new(store.clone(), keys.clone()), network)
+                .unwrap();
         Self { dir, store, user, keys, doors }
     }
 

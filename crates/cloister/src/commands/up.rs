@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cloister_control::ports::CheckStatus;
-use cloister_control::{Control, Metrics, UserOptions};
+use cloister_control::{Actor, Control, Metrics, UserOptions};
 use cloister_protocol::{ErrorCode, UserName, with_causes};
-use cloister_store::Actor;
 use cloister_store::users::User;
 use cloister_web::{Operator, Serving, State};
 use rustix::process::{Resource, Rlimit};
@@ -158,7 +157,7 @@ async fn drain(
     }
     // Whatever the stop itself recorded is signed too.
     built.control.audit().close_audit(CLOSE_TIME).await;
-    if let Err(error) = built.control.store().close().await {
+    if let Err(error) = built.store.close().await {
         tracing::warn!(error = with_causes(&error), "the database could not be closed in order");
     }
     let socket = crate::client::socket_path(built.control.layout().root());
@@ -205,15 +204,15 @@ async fn refuse_without_isolation(built: &Built) -> Result<(), CliError> {
 
 /// The first user, made if there is none.
 pub(super) async fn first_user(control: &Control, options: &UserOptions) -> Result<User, CliError> {
-    let user = match control.store().users().all().await?.into_iter().next() {
+    let user = match control.accounts().all().await?.into_iter().next() {
         Some(user) => user,
         None => {
             let name: UserName =
                 FIRST_USER.parse().map_err(cloister_control::ControlError::from)?;
-            control.store().users().add_user(&Actor::Operator, &name, options.limits()).await?
+            control.accounts().add(&Actor::Operator, &name, options.limits()).await?
         }
     };
-    control.store().chats().ensure_first_chat(&Actor::Operator, user.workspace).await?;
+    control.chats().ensure_first_chat(&Actor::Operator, user.workspace).await?;
     Ok(user)
 }
 

@@ -15,6 +15,7 @@ use cloister_store::audit::export::ExportPart;
 use cloister_store::audit::record::Extent;
 use cloister_store::audit::witness::{Delivery, FileWitness, Witness};
 use cloister_store::audit::{AuditError, Erasure, Ranges, Redaction, Report, Sealer, Verification};
+use cloister_store::audit::{AuditRow, Entry, Ties};
 use cloister_vault::Owner;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
@@ -96,6 +97,33 @@ impl Audit {
     /// What could not be done when it was last tried.
     pub(crate) fn troubles(&self) -> Vec<String> {
         self.control.inner.audit.troubles()
+    }
+
+    /// Records something that has no other row: a refusal, an order to a connector.
+    pub async fn note(
+        &self,
+        actor: &Actor,
+        action: &'static str,
+        subject: &str,
+        detail: &str,
+    ) -> Result<(), ControlError> {
+        let entry = Entry::new(actor, action, subject).with(detail);
+        Ok(self.control.store().audit().record(entry).await?)
+    }
+
+    /// The newest entries of some chains, or those after one.
+    pub async fn among(
+        &self,
+        chains: &[Owner],
+        after: Option<i64>,
+        count: u32,
+    ) -> Result<Vec<AuditRow>, ControlError> {
+        Ok(self.control.store().audit().audit_among(chains, after, count).await?)
+    }
+
+    /// One entry, and what ties it to the one before.
+    pub async fn entry(&self, chain: Owner, seq: u64) -> Result<(AuditRow, Ties), ControlError> {
+        Ok(self.control.store().audit().audit_entry(chain, seq).await?)
     }
 
     /// The folder of segments and checkpoints.

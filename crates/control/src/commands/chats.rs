@@ -39,6 +39,23 @@ part! {
 }
 
 impl Chats {
+    /// The first chat of a workspace exists from its first use.
+    pub async fn ensure_first_chat(
+        &self,
+        actor: &Actor,
+        workspace: WorkspaceId,
+    ) -> Result<(), ControlError> {
+        Ok(self.control.store().chats().ensure_first_chat(actor, workspace).await?)
+    }
+
+    pub async fn chat(&self, workspace: WorkspaceId, chat: ChatId) -> Result<Chat, ControlError> {
+        Ok(self.control.store().chats().chat(workspace, chat).await?)
+    }
+
+    pub async fn of(&self, workspace: WorkspaceId) -> Result<Vec<Chat>, ControlError> {
+        Ok(self.control.store().chats().of(workspace).await?)
+    }
+
     /// Makes a chat for web and terminal.
     pub async fn new_chat(
         &self,

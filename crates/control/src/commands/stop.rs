@@ -48,6 +48,6 @@ impl Commands {
         let user = self.control.provenance().person_of(row).await?;
         let person = self.control.people().person(user).await?;
         self.control.people().require(&Request::platform(&person, call))?;
-        self.control.acting(user).await
+        self.control.accounts().acting(user).await
     }
 }

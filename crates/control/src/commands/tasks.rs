@@ -142,7 +142,7 @@ impl Commands {
     ) -> Result<String, ControlError> {
         let old = self.task_here(row, here, rest, ChatCall::RetryTask).await?;
         let id = old.task().id;
-        let actor = self.control.acting(here.by).await?;
+        let actor = self.control.accounts().acting(here.by).await?;
         let task = self.control.tasks().retry_task(&actor, old, &row.id.to_string()).await?;
         Ok(format!("{id} is tried again as {}.", task.id))
     }

@@ -5,14 +5,13 @@ use cloister_policy::engine::{Outcome, Person, Place, Request, WorkspaceCall};
 use cloister_policy::gate::{Tally, tally};
 use cloister_protocol::admin::{GrantReach, GrantView};
 use cloister_protocol::{AgentFrame, Answer, ApprovalId, ErrorCode, Update, UserId, WorkspaceId};
-use cloister_store::Actor;
-use cloister_store::StoreError;
 use cloister_store::answers::{AnswerRefused, Answered, Given, Standing};
 use cloister_store::approvals::{Allowed, Approval, ApprovalKind, ApprovalState};
 use cloister_store::audit::Entry;
 use cloister_store::grants::{Grant, Reach};
 use cloister_store::raises::Raise;
 use cloister_store::tasks::Task;
+use cloister_store::{Actor, StoreError};
 
 use crate::error::ControlError;
 use crate::gates::Gates;
@@ -46,7 +45,7 @@ impl Gates {
         answer: Answer,
         digest: Option<&str>,
     ) -> Result<Approval, ControlError> {
-        let actor = self.control.acting(by).await?;
+        let actor = self.control.accounts().acting(by).await?;
         let known = match self.control.store().approvals().approval(id).await {
             Ok(approval) if approval.workspace == workspace => Some(approval),
             Ok(_) | Err(StoreError::NotFound { .. }) => None,
@@ -200,7 +199,7 @@ impl Gates {
         workspace: WorkspaceId,
         id: u32,
     ) -> Result<(), ControlError> {
-        let actor = self.control.acting(by).await?;
+        let actor = self.control.accounts().acting(by).await?;
         Ok(self.control.store().approvals().revoke_grant(&actor, workspace, id).await?)
     }
 }

@@ -181,7 +181,7 @@ impl Gates {
                     Ok(recorded) => recorded,
                     Err(ended) => return Ok(Proposed::Refused(ended.to_string())),
                 };
-                let actor = self.control.acting(proposer.person).await?;
+                let actor = self.control.accounts().acting(proposer.person).await?;
                 let path = kept.path.clone();
                 let by = WrittenBy::Agent { leave: recorded, actor };
                 self.write_kept(proposer.workspace, kept, by).await?;

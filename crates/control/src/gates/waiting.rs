@@ -1,10 +1,10 @@
-//! What waits for one person.
+//! Questions, and which of them wait for one person.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use cloister_policy::engine::{Outcome, Person, Scope};
-use cloister_protocol::{UserId, WorkspaceId};
+use cloister_protocol::{ApprovalId, UserId, WorkspaceId};
 use cloister_store::approvals::Approval;
 
 use super::answering::who_answers;
@@ -44,6 +44,15 @@ impl Gates {
             }
         }
         Ok(waiting)
+    }
+
+    /// What waits for an answer in a workspace.
+    pub async fn pending(&self, workspace: WorkspaceId) -> Result<Vec<Approval>, ControlError> {
+        Ok(self.control.store().approvals().pending_approvals(workspace).await?)
+    }
+
+    pub async fn approval(&self, id: ApprovalId) -> Result<Approval, ControlError> {
+        Ok(self.control.store().approvals().approval(id).await?)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The inbox: what people say and hand over, stored before it is acknowledged, and what they were shown of it.
 
 mod intake;
+mod past;
 mod shown;
 mod uploads;
 

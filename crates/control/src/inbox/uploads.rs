@@ -67,7 +67,7 @@ impl Inbox {
         if room == 0 {
             return Err(over_quota());
         }
-        let actor = self.control.acting(by).await?;
+        let actor = self.control.accounts().acting(by).await?;
         let begins = Entry::new(&actor, "file.upload", chat).with(format!("begins: {name}"));
         self.control
             .provenance()
@@ -111,7 +111,7 @@ impl Inbox {
         id: &str,
     ) -> Result<Download, ControlError> {
         let download = self.artifact(workspace, id).await?;
-        let actor = self.control.acting(by).await?;
+        let actor = self.control.accounts().acting(by).await?;
         let detail = format!("{}: {} bytes", download.name, download.size);
         let entry = Entry::new(&actor, "file.download", id).with(detail);
         self.control.store().audit().record(entry.of_workspace(workspace)).await?;

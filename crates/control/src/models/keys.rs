@@ -50,7 +50,7 @@ impl Models {
     }
 
     /// Forgets the key of a model; that there is none is no error.
-    pub async fn forget_key(&self, actor: &Actor, name: &str) -> Result<(), ControlError> {
+    pub(crate) async fn forget_key(&self, actor: &Actor, name: &str) -> Result<(), ControlError> {
         match self
             .control
             .store()

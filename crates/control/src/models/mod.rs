@@ -5,9 +5,8 @@ mod keys;
 
 use cloister_protocol::admin::{Key, ModelView, NewModel};
 use cloister_protocol::{ErrorBody, ErrorCode, Level};
-use cloister_store::Actor;
-use cloister_store::StoreError;
 use cloister_store::models::{DEMO, KeyRef, Model};
+use cloister_store::{Actor, StoreError};
 
 use crate::control::part;
 use crate::error::ControlError;
@@ -31,6 +30,30 @@ part! {
 }
 
 impl Models {
+    pub async fn all(&self) -> Result<Vec<Model>, ControlError> {
+        Ok(self.control.store().models().all().await?)
+    }
+
+    pub async fn named(&self, name: &str) -> Result<Model, ControlError> {
+        Ok(self.control.store().models().model(name).await?)
+    }
+
+    /// Removes a model, also from the chains it is in, and its key.
+    pub async fn remove(&self, actor: &Actor, name: &str) -> Result<(), ControlError> {
+        self.control.store().models().remove_model(actor, name).await?;
+        self.forget_key(actor, name).await
+    }
+
+    /// Sets which models serve a level, in the order in which they are tried.
+    pub async fn use_chain(
+        &self,
+        actor: &Actor,
+        level: Level,
+        names: &[String],
+    ) -> Result<(), ControlError> {
+        Ok(self.control.store().models().set_chain(actor, level, names).await?)
+    }
+
     /// Connects a model. When it can't be used nothing is kept, and the error says what is wrong.
     pub async fn connect_model(
         &self,

@@ -19,6 +19,10 @@ const MAX_PROMPT_BYTES: usize = 16 << 10;
 const MAX_NAMES: usize = 200;
 
 impl Contexts {
+    pub async fn of(&self, workspace: WorkspaceId) -> Result<Vec<Context>, ControlError> {
+        Ok(self.control.store().chats().contexts(workspace).await?)
+    }
+
     /// What may be used in a chat: what its context allows, narrowed by every one around it. A context
     /// that is gone allows nothing.
     pub async fn context_lists(

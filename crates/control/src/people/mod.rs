@@ -5,6 +5,7 @@
 //! it holds open is told to look again at once; a conversation leads to one workspace or to none.
 
 mod access;
+mod accounts;
 mod contexts;
 mod linking;
 mod naming;
@@ -12,26 +13,27 @@ mod pairing;
 mod readers;
 mod roles;
 mod route;
+mod sessions;
 
 use cloister_policy::engine::{
     Assignment, ChatCall, Outcome, Ownership, Person, Place, Request, WorkspaceCall,
 };
 use cloister_protocol::{ChatId, ErrorCode, UserId, UserName, WorkspaceId};
-use cloister_store::Actor;
-use cloister_store::StoreError;
 use cloister_store::identities::Account;
 use cloister_store::users::{AccountKind, User};
+use cloister_store::{Actor, StoreError};
 
-use crate::control::Control;
 use crate::control::part;
 use crate::error::ControlError;
 
 pub(crate) use access::Access;
 pub use access::AccessChanges;
+pub use accounts::Accounts;
 pub use linking::{Linker, Linking};
 pub(crate) use pairing::Pairings;
 pub use roles::Giver;
 pub use route::{Heard, Route, Routed};
+pub use sessions::Sessions;
 
 /// The longest name of a surface, of an account there, and what of a display name is kept.
 const MAX_SURFACE_CHARS: usize = 32;
@@ -190,27 +192,6 @@ impl People {
         self.access().changed();
         self.control.surfaces().chats_changed();
         Ok(())
-    }
-
-    /// Ends a session, and the sockets it holds open.
-    pub async fn end_session(&self, hash: &str) -> Result<(), ControlError> {
-        self.control.store().users().end_session(hash).await?;
-        self.access().changed();
-        Ok(())
-    }
-
-    /// Ends every session of a user, and voids their login links.
-    pub async fn end_sessions(&self, actor: &Actor, user: UserId) -> Result<u64, ControlError> {
-        let ended = self.control.store().users().end_sessions(actor, user).await?;
-        self.access().changed();
-        Ok(ended)
-    }
-}
-
-impl Control {
-    /// A person as who acts, by their name.
-    pub(crate) async fn acting(&self, user: UserId) -> Result<Actor, ControlError> {
-        Ok(Actor::person(self.store().users().user_by_id(user).await?.name))
     }
 }
 

@@ -39,7 +39,7 @@ impl People {
                 return Err(refused);
             }
         };
-        let actor = self.control.acting(user).await?;
+        let actor = self.control.accounts().acting(user).await?;
         self.control.store().chats().rename_from(&actor, conversation.id, &title).await?;
         self.control.surfaces().chats_changed();
         Ok(())

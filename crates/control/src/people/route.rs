@@ -361,7 +361,7 @@ impl Contexts {
         };
         let title = crate::commands::title(title);
         let thread = Thread { connector, external_id: id, title: &title };
-        let actor = self.control.acting(beside.user).await?;
+        let actor = self.control.accounts().acting(beside.user).await?;
         let made = match &beside.context {
             Some(context) => {
                 self.control

@@ -87,7 +87,7 @@ impl AdminHubs {
             let fix = "`cloister context add` connects one; write it there";
             return Err(ControlError::with_fix(ErrorCode::BadRequest, message, fix));
         };
-        let actor = self.control.acting(by).await?;
+        let actor = self.control.accounts().acting(by).await?;
         match typed.trim().to_ascii_lowercase().as_str() {
             "enable" => self.enable_hub(&actor, here, &context).await,
             "disable" => self.disable_hub(&actor, here).await,

@@ -8,6 +8,7 @@ mod reach;
 mod requests;
 mod runner;
 mod sending;
+mod shown;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,6 +1,6 @@
 //! Executors: a sandbox as a task gets it, until the executor in it has said hello at its door.
 
-use cloister_store::OverBudget;
+use cloister_store::{OverBudget, Store};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,7 +17,6 @@ use cloister_policy::engine::Names;
 use cloister_protocol::link::{CHAT_PATH, Downlink, Uplink};
 use cloister_protocol::{ChatId, ErrorCode, TaskId, UserId, WorkspaceId};
 use cloister_sandbox::NativeBackend;
-use cloister_store::Store;
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 
@@ -65,8 +64,11 @@ impl Yard {
         let layout = cloister::create_layout(root)?;
         let store = Store::open(&layout.database()).await?;
         let keys = cloister::unlock(&store, &layout).await?;
-        let doors = DoorServer::new(cloister_broker::Options::new(layout.keys()), store, keys)
-            .map_err(|error| CliError::new(ErrorCode::Internal, error.to_string()))?;
+        let doors = DoorServer::new(
+            cloister_broker::Options::new(layout.keys()),
+            cloister_control::Books::new(store, keys),
+        )
+        .map_err(|error| CliError::new(ErrorCode::Internal, error.to_string()))?;
         let backend = cloister::backend(&layout)?;
         let (workspace, chat) = (WorkspaceId::from_number(1), ChatId::from_number(1));
         for file in layout.prepare(workspace, &[chat]).map_err(ControlError::from)?.given {

@@ -1,8 +1,7 @@
 //! The broker's share: a request through the proxy of a door, and a model call through it, each beside
 //! the same request made directly.
 
-use cloister_store::Actor;
-use cloister_store::OverBudget;
+use cloister_store::{Actor, OverBudget, Store};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -22,7 +21,6 @@ use cloister_control::ports::{
 use cloister_policy::egress::{AddressClass, Host};
 use cloister_policy::engine::Names;
 use cloister_protocol::Level;
-use cloister_store::Store;
 use cloister_store::models::{KeyRef, Model as ModelRow};
 use futures_util::future::BoxFuture;
 use http_body_util::BodyExt;
@@ -213,8 +211,12 @@ impl Yard {
         store.models().set_chain(&Actor::person("test"), Level::Coordinator, &[row.name]).await?;
         let options = cloister_broker::Options::new(layout.keys());
         let keys = cloister::unlock(&store, &layout).await?;
-        let doors = DoorServer::with_network(options, store, keys, Arc::new(Nearby))
-            .map_err(|e| failed(&e))?;
+        let doors = DoorServer::with_network(
+            options,
+            cloister_control::Books::new(store, keys),
+            Arc::new(Nearby),
+        )
+        .map_err(|e| failed(&e))?;
         let socket = layout
             .sandbox_run("bench")
             .map_err(CliError::io("the door could not be opened"))?

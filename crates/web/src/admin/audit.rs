@@ -2,13 +2,13 @@
 
 use axum::extract::State as Extract;
 use cloister_control::Actor;
+use cloister_control::rows::{AuditRow, Finding, Report};
 use cloister_policy::engine::{PlatformCall, Request, WorkspaceCall};
 use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::{
     AuditEntryProof, AuditEntryView, AuditExportPart, AuditFinding, AuditQuery, AuditRedacted,
     AuditRedaction, AuditReport,
 };
-use cloister_store::audit::{AuditRow, Finding, Report};
 use cloister_vault::Owner;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -87,7 +87,7 @@ async fn tail(
 ) -> Answer<Vec<AuditEntryView>> {
     let mut chains = vec![Owner::Platform];
     if !query.platform {
-        for user in admin.control.store().users().all().await? {
+        for user in admin.control.accounts().all().await? {
             let place = admin.control.people().place(user.workspace).await?;
             let request = Request::workspace(asker.person(), WorkspaceCall::ReadAudit, &place);
             if asker.may(&request) {
@@ -109,7 +109,7 @@ async fn tail_of_user(
 
 async fn among(admin: &Admin, chains: &[Owner], query: &AuditQuery) -> Answer<Vec<AuditEntryView>> {
     let count = query.count.unwrap_or(USUAL_COUNT).min(MOST_COUNT);
-    let rows = admin.control.store().audit().audit_among(chains, query.after, count).await?;
+    let rows = admin.control.audit().among(chains, query.after, count).await?;
     json(rows.into_iter().map(view).collect())
 }
 
@@ -125,13 +125,13 @@ async fn show(
             asker.require(&Request::platform(asker.person(), PlatformCall::ReadAudit)).await?;
         }
         Owner::User(id) => {
-            let user = admin.control.store().users().user_by_id(id).await?;
+            let user = admin.control.accounts().by_id(id).await?;
             let place = admin.control.people().place(user.workspace).await?;
             let request = Request::workspace(asker.person(), WorkspaceCall::ReadAudit, &place);
             asker.require_of_user(&request, user.name.as_str(), &place).await?;
         }
     }
-    let (row, ties) = admin.control.store().audit().audit_entry(owner, entry).await?;
+    let (row, ties) = admin.control.audit().entry(owner, entry).await?;
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     json(AuditEntryProof {
         entry: view(row),

@@ -10,15 +10,13 @@ use axum::extract::{FromRequestParts, RawPathParams, Request as HttpRequest, Sta
 use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use cloister_control::{Actor, Giver};
+use cloister_control::rows::{AccountKind, User};
+use cloister_control::{Actor, ControlError, Giver};
 use cloister_policy::engine::{
     Assignment, Outcome, Person, Place, PlatformCall, PolicyId, Request, Role, Scope, Verdict,
     WorkspaceCall,
 };
-use cloister_protocol::{ChatId, ErrorCode, TaskId, UserId, UserName, with_causes};
-use cloister_store::StoreError;
-use cloister_store::audit::Entry;
-use cloister_store::users::{AccountKind, User};
+use cloister_protocol::{ChatId, ErrorCode, TaskId, UserId, UserName};
 
 use super::Admin;
 use super::route::{About, Call};
@@ -88,7 +86,7 @@ impl<E: Into<Failure>> From<E> for NoTarget {
 
 /// The same for what is not there and for what must not be known to be.
 fn not_there(what: &'static str, name: &str) -> Failure {
-    let failure = Failure::from(StoreError::NotFound { what, name: name.to_owned() }).refusal();
+    let failure = Failure::from(ControlError::not_found(what, name)).refusal();
     match what {
         "user" => failure
             .fix("`cloister user list` shows who there is, `cloister user add NAME` adds one"),
@@ -137,18 +135,18 @@ impl Guard {
                 return Err(nobody.refusal());
             }
         };
-        match admin.control.store().users().user_by_id(user).await {
+        match admin.control.accounts().by_id(user).await {
             Ok(known) if known.kind == AccountKind::Person => {
                 let person = admin.control.people().person(user).await?;
                 let actor = acting(&known.name, &person);
                 Ok(Asker { admin, call, person, actor })
             }
-            Ok(_) | Err(StoreError::NotFound { .. }) => {
+            Err(error) if error.code() != ErrorCode::NotFound => Err(error.into()),
+            Ok(_) | Err(_) => {
                 let why = "this person is not known any more";
                 audit_refusal(&admin, &call, (None, &Actor::person("nobody")), why).await;
                 Err(Failure::new(ErrorCode::Unauthorized, why).refusal())
             }
-            Err(error) => Err(error.into()),
         }
     }
 
@@ -156,25 +154,25 @@ impl Guard {
     async fn target(&self, params: &RawPathParams) -> Result<Option<Target>, NoTarget> {
         let control = &self.admin.control;
         if let Some(name) = param(params, "user") {
-            return match control.store().users().user(&name.parse()?).await {
+            return match control.accounts().named(&name.parse()?).await {
                 Ok(user) => {
                     let place = control.people().place(user.workspace).await?;
                     self.in_chat(params, Target { what: "user", name: name.to_owned(), place })
                         .await
                         .map(Some)
                 }
-                Err(StoreError::NotFound { .. }) => Err(missing("user", name)),
+                Err(error) if error.code() == ErrorCode::NotFound => Err(missing("user", name)),
                 Err(error) => Err(error.into()),
             };
         }
         if let Some(name) = param(params, "task") {
             let id: TaskId = name.parse()?;
-            return match control.store().tasks().task(id).await {
+            return match control.tasks().find(id).await {
                 Ok(task) => {
                     let place = control.people().place_of_chat(task.workspace, task.chat).await?;
                     Ok(Some(Target { what: "task", name: id.to_string(), place }))
                 }
-                Err(StoreError::NotFound { .. }) => Err(missing("task", id)),
+                Err(error) if error.code() == ErrorCode::NotFound => Err(missing("task", id)),
                 Err(error) => Err(error.into()),
             };
         }
@@ -287,9 +285,11 @@ impl Asker {
 
     /// The user that a body or a query names.
     pub(crate) async fn find_user(&self, name: &UserName) -> Result<User, Failure> {
-        match self.admin.control.store().users().user(name).await {
+        match self.admin.control.accounts().named(name).await {
             Ok(user) => Ok(user),
-            Err(StoreError::NotFound { .. }) => Err(self.missing("user", name.as_str()).await),
+            Err(error) if error.code() == ErrorCode::NotFound => {
+                Err(self.missing("user", name.as_str()).await)
+            }
             Err(error) => Err(error.into()),
         }
     }
@@ -353,7 +353,7 @@ impl Asker {
     async fn hosts(&self, place: &Place) -> Result<bool, Failure> {
         let Some(guest) = place.owner() else { return Ok(false) };
         let control = &self.admin.control;
-        let home = control.store().users().user_by_id(self.person.user).await?.workspace;
+        let home = control.accounts().by_id(self.person.user).await?.workspace;
         let held = control.people().person(guest).await?.roles;
         Ok(held.iter().any(|held| held.scope.workspace() == Some(home)))
     }
@@ -382,9 +382,10 @@ async fn audit_refusal(admin: &Admin, call: &Call, by: (Option<UserId>, &Actor),
     if left_out > 0 {
         detail.push_str(&format!("; {left_out} more before it were not recorded"));
     }
-    let entry = Entry::new(actor, "admin.refused", format!("{} {}", call.method, call.path));
-    if let Err(error) = admin.control.store().audit().record(entry.with(detail)).await {
-        tracing::error!(error = with_causes(&error), "a refusal could not be recorded");
+    let subject = format!("{} {}", call.method, call.path);
+    let noted = admin.control.audit().note(actor, "admin.refused", &subject, &detail).await;
+    if let Err(error) = noted {
+        tracing::error!(error = error.chain(), "a refusal could not be recorded");
     }
 }
 

@@ -1,10 +1,10 @@
 //! Chats of a user.
 
 use axum::extract::State as Extract;
+use cloister_control::rows::Chat;
 use cloister_policy::engine::{ChatCall, WorkspaceCall};
 use cloister_protocol::admin::{ChatChange, ChatView, Line};
 use cloister_protocol::{ChatId, ErrorCode};
-use cloister_store::chats::Chat;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -41,8 +41,8 @@ async fn list(
     Path(name): Path<String>,
 ) -> Answer<Vec<ChatView>> {
     let user = super::user(&admin, &name).await?;
-    admin.control.store().chats().ensure_first_chat(asker.actor(), user.workspace).await?;
-    let chats = admin.control.store().chats().of(user.workspace).await?;
+    admin.control.chats().ensure_first_chat(asker.actor(), user.workspace).await?;
+    let chats = admin.control.chats().of(user.workspace).await?;
     json(chats.into_iter().map(view).collect())
 }
 
@@ -53,7 +53,7 @@ async fn add(
     Body(change): Body<ChatChange>,
 ) -> Answer<ChatView> {
     let user = super::user(&admin, &name).await?;
-    admin.control.store().chats().ensure_first_chat(asker.actor(), user.workspace).await?;
+    admin.control.chats().ensure_first_chat(asker.actor(), user.workspace).await?;
     let title = change.title.as_deref().map(checked_title).transpose()?.unwrap_or_default();
     json(view(admin.control.chats().new_chat(asker.actor(), user.workspace, &title, None).await?))
 }
@@ -76,9 +76,8 @@ async fn show(
 ) -> Answer<Vec<Line>> {
     let user = super::user(&admin, &name).await?;
     let chat: ChatId = chat.parse()?;
-    admin.control.store().chats().chat(user.workspace, chat).await?;
-    let lines =
-        admin.control.store().outbox().transcript(user.workspace, chat, last.min(10_000)).await?;
+    admin.control.chats().chat(user.workspace, chat).await?;
+    let lines = admin.control.inbox().transcript(user.workspace, chat, last.min(10_000)).await?;
     json(
         lines
             .into_iter()
@@ -96,7 +95,7 @@ async fn change(
     let user = super::user(&admin, &name).await?;
     let id: ChatId = chat.parse()?;
     let control = &admin.control;
-    let mut chat = control.store().chats().chat(user.workspace, id).await?;
+    let mut chat = control.chats().chat(user.workspace, id).await?;
     if let Some(title) = change.title.as_deref() {
         chat = control
             .chats()

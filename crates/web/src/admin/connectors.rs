@@ -2,14 +2,12 @@
 
 use axum::extract::State as Extract;
 use cloister_control::ports::SurfaceHost;
+use cloister_control::rows::AccountKind;
 use cloister_policy::engine::PlatformCall;
 use cloister_protocol::admin::{
     AddConnector, AddedConnector, ConnectorView, ReconcileReport, ResetConnector, ResetReport,
 };
 use cloister_protocol::{ErrorCode, UserName};
-use cloister_store::StoreError;
-use cloister_store::audit::Entry;
-use cloister_store::users::AccountKind;
 use serde::Deserialize;
 
 use super::Admin;
@@ -77,9 +75,10 @@ async fn known_person(admin: &Admin, name: &str) -> Result<(), Failure> {
             .fix("`cloister user list` shows who there is")
     };
     let Ok(name) = name.parse::<UserName>() else { return Err(unknown()) };
-    match admin.control.store().users().user(&name).await {
+    match admin.control.accounts().named(&name).await {
         Ok(user) if user.kind == AccountKind::Person => Ok(()),
-        Ok(_) | Err(StoreError::NotFound { .. }) => Err(unknown()),
+        Ok(_) => Err(unknown()),
+        Err(error) if error.code() == ErrorCode::NotFound => Err(unknown()),
         Err(error) => Err(error.into()),
     }
 }
@@ -110,8 +109,8 @@ async fn reset(
     let host = host(&admin, &surface)?;
     if !dry_run {
         // Before it is done: what is left of a reset that was killed half way has a reason on record.
-        let entry = Entry::new(asker.actor(), "connector.reset", format!("{surface} {account}"));
-        admin.control.store().audit().record(entry.with(mode.as_str())).await?;
+        let (audit, subject) = (admin.control.audit(), format!("{surface} {account}"));
+        audit.note(asker.actor(), "connector.reset", &subject, mode.as_str()).await?;
     }
     json(host.reset(asker.actor(), &account, mode, dry_run).await?)
 }

@@ -1,10 +1,10 @@
 //! Where a user's tasks may go, for the operator.
 
 use axum::extract::State as Extract;
+use cloister_control::rows::User;
 use cloister_policy::egress::Rule;
 use cloister_policy::engine::{DomainCall, Request, WorkspaceCall};
 use cloister_protocol::admin::{EgressChange, EgressRuleView, EgressUsageView, EgressView};
-use cloister_store::users::User;
 
 use super::authorise::Asker;
 use super::route::{About, Route};
@@ -25,7 +25,7 @@ pub(super) fn routes() -> Vec<Route> {
 }
 
 async fn view(admin: &Admin, user: &User) -> Result<EgressView, Failure> {
-    let rules = admin.control.store().egress().egress_rule_list(user.id).await?;
+    let rules = admin.control.egress().list(user.id).await?;
     let rules = rules.into_iter().map(|row| EgressRuleView {
         broken: row.rule.parse::<Rule>().err().map(|error| error.to_string()),
         rule: row.rule,
@@ -89,7 +89,7 @@ async fn usage(
     Path(name): Path<String>,
 ) -> Answer<Vec<EgressUsageView>> {
     let user = super::user(&admin, &name).await?;
-    let usage = admin.control.store().egress().egress_usage(user.id, USAGE_ROWS).await?;
+    let usage = admin.control.egress().usage(user.id, USAGE_ROWS).await?;
     let usage = usage.into_iter().map(|row| EgressUsageView {
         day: row.day,
         host: row.host,

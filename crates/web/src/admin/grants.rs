@@ -39,7 +39,7 @@ async fn show(
         Failure::new(ErrorCode::NotFound, format!("there is no grant G{id}"))
             .fix("`cloister grant list` shows those that are left")
     })?;
-    let asked = admin.control.store().approvals().approval(grant.approval).await?;
+    let asked = admin.control.gates().approval(grant.approval).await?;
     json(GrantDetail { grant, title: asked.title, text: asked.text })
 }
 

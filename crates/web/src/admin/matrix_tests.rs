@@ -353,7 +353,9 @@ async fn an_admin_gets_no_way_in_as_an_overlord() {
     });
     let (status, _) = answer(&scene, "POST", "/admin/v1/pairings/link", raised).await;
     assert_eq!(status, StatusCode::FORBIDDEN);
-    assert!(control.store().users().identity("matrix", "@m:example.org").await.unwrap().is_none());
+    assert!(
+        scene.world.store().users().identity("matrix", "@m:example.org").await.unwrap().is_none()
+    );
 
     let invite = NewUser {
         name: "root".parse().unwrap(),

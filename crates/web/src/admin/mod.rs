@@ -35,7 +35,7 @@ use std::sync::Arc;
 use axum::{Extension, Router};
 use cloister_control::Control;
 use cloister_control::ports::{SurfaceHosts, Upstream};
-use cloister_store::StoreError;
+use cloister_protocol::ErrorCode;
 
 use crate::caller::Caller;
 use crate::mtls::Remote;
@@ -114,13 +114,11 @@ pub(crate) fn time(ms: i64) -> String {
 }
 
 /// The user of a path, by name.
-async fn user(admin: &Admin, name: &str) -> Result<cloister_store::users::User, Failure> {
+async fn user(admin: &Admin, name: &str) -> Result<cloister_control::rows::User, Failure> {
     let name: cloister_protocol::UserName = name.parse()?;
-    match admin.control.store().users().user(&name).await {
-        Err(StoreError::NotFound { what, name }) => {
-            Err(Failure::from(StoreError::NotFound { what, name })
-                .fix("`cloister user list` shows who there is, `cloister user add NAME` adds one"))
-        }
+    match admin.control.accounts().named(&name).await {
+        Err(error) if error.code() == ErrorCode::NotFound => Err(Failure::from(error)
+            .fix("`cloister user list` shows who there is, `cloister user add NAME` adds one")),
         other => Ok(other?),
     }
 }

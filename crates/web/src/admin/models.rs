@@ -34,14 +34,14 @@ pub(super) fn routes() -> Vec<Route> {
 
 async fn list(Extract(admin): Extract<Admin>) -> Answer<Vec<ModelView>> {
     let mut views = Vec::new();
-    for model in admin.control.store().models().all().await? {
+    for model in admin.control.models().all().await? {
         views.push(admin.control.models().model_view(model).await?);
     }
     json(views)
 }
 
 async fn show(Extract(admin): Extract<Admin>, Path(name): Path<String>) -> Answer<ModelView> {
-    let model = admin.control.store().models().model(&name).await?;
+    let model = admin.control.models().named(&name).await?;
     json(admin.control.models().model_view(model).await?)
 }
 
@@ -70,8 +70,7 @@ async fn remove(
     Path(name): Path<String>,
 ) -> Answer<Removed> {
     let before = admin.control.people().readers().await?;
-    admin.control.store().models().remove_model(asker.actor(), &name).await?;
-    admin.control.models().forget_key(asker.actor(), &name).await?;
+    admin.control.models().remove(asker.actor(), &name).await?;
     admin.control.people().tell_of_readers(asker.user(), &before).await?;
     json(Removed { removed: name })
 }
@@ -88,7 +87,7 @@ struct Tested {
 }
 
 async fn test(Extract(admin): Extract<Admin>, Path(name): Path<String>) -> Answer<Tested> {
-    let model = admin.control.store().models().model(&name).await?;
+    let model = admin.control.models().named(&name).await?;
     let answer = admin.upstream.probe(&model, None).await.map_err(Failure::from)?;
     json(Tested { model: name, answer })
 }
@@ -109,7 +108,7 @@ async fn use_chain(
         Failure::new(ErrorCode::BadRequest, error.to_string())
     })?;
     let before = admin.control.people().readers().await?;
-    admin.control.store().models().set_chain(asker.actor(), level, &chain.models).await?;
+    admin.control.models().use_chain(asker.actor(), level, &chain.models).await?;
     admin.control.people().tell_of_readers(asker.user(), &before).await?;
     json(ChainView { level, models: chain.models })
 }

@@ -5,7 +5,7 @@ use cloister_control::{Linker, Linking};
 use cloister_policy::engine::{PlatformCall, Request};
 use cloister_protocol::admin::{PairingAnswer, PairingCode, PairingView, PersonView};
 
-use cloister_store::users::User;
+use cloister_control::rows::User;
 
 use super::authorise::Asker;
 use super::roles::{Counted, assignment, person_view, require_assign, require_not_above};

@@ -1,12 +1,11 @@
 //! People: their invitations, and who their agent is.
 
 use axum::extract::State as Extract;
-use cloister_control::Actor;
-use cloister_control::{Control, Linker};
+use cloister_control::{Actor, Control, Linker};
 use cloister_policy::engine::{PlatformCall, Request, WorkspaceCall};
+use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::{Identity, IdentityChange, Invitation, NewUser};
 use cloister_protocol::{UserId, UserName};
-use cloister_store::StoreError;
 
 use super::authorise::Asker;
 use super::route::{About, Route};
@@ -40,7 +39,7 @@ async fn write_identity(
     let user = super::user(&admin, &name).await?;
     let written =
         admin.control.config().write_identity(asker.actor(), user.workspace, &change).await?;
-    admin.control.store().users().close_start(user.id).await?;
+    admin.control.accounts().close_start(user.id).await?;
     json(written)
 }
 
@@ -50,7 +49,7 @@ async fn invite(
     Body(new): Body<NewUser>,
 ) -> Answer<Invitation> {
     // A link for somebody who is there already lets its holder in as them.
-    if let Ok(known) = admin.control.store().users().user(&new.name).await {
+    if let Ok(known) = admin.control.accounts().named(&new.name).await {
         let place = admin.control.people().place(known.workspace).await?;
         let call = WorkspaceCall::OpenSessionFor;
         asker.require(&Request::workspace(asker.person(), call, &place)).await?;
@@ -69,8 +68,8 @@ pub(crate) async fn tell_of_link(
     invited: &Invitation,
     (user, actor): (UserId, &Actor),
 ) -> Result<(), Failure> {
-    let known = control.store().users().user(&invited.user).await?;
-    if control.store().users().is_newcomer(known.id).await? {
+    let known = control.accounts().named(&invited.user).await?;
+    if control.accounts().is_newcomer(known.id).await? {
         return Ok(());
     }
     let by = Linker { user, actor, sure: true };
@@ -83,17 +82,16 @@ pub(crate) async fn invitation(
     actor: &Actor,
     url: &str,
     name: &UserName,
-    limits: cloister_store::users::UserLimits,
+    limits: cloister_control::rows::UserLimits,
 ) -> Result<Invitation, Failure> {
-    let store = control.store();
-    let (user, new) = match store.users().user(name).await {
+    let (user, new) = match control.accounts().named(name).await {
         Ok(user) => (user, false),
-        Err(StoreError::NotFound { .. }) => {
-            (store.users().add_user(actor, name, limits).await?, true)
+        Err(error) if error.code() == ErrorCode::NotFound => {
+            (control.accounts().add(actor, name, limits).await?, true)
         }
         Err(error) => return Err(error.into()),
     };
-    store.chats().ensure_first_chat(actor, user.workspace).await?;
+    control.chats().ensure_first_chat(actor, user.workspace).await?;
     let (token, expires) = auth::new_login_token(control, actor, &user).await?;
     Ok(Invitation {
         user: user.name,

@@ -49,8 +49,7 @@ async fn records(
     Query(Kind { kind, from }): Query<Kind>,
 ) -> Answer<PersonalRecords> {
     let user = super::user(&admin, &name).await?;
-    let (records, next) =
-        admin.control.store().platform().personal_records(user.id, &kind, from).await?;
+    let (records, next) = admin.control.personal_data().records(user.id, &kind, from).await?;
     json(PersonalRecords { records, next })
 }
 

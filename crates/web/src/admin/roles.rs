@@ -2,15 +2,12 @@
 
 use axum::extract::State as Extract;
 use cloister_control::account;
+use cloister_control::rows::{AccountKind, HeldRole, Identity, User};
 use cloister_policy::engine::{
     Assigned, Assignment, PlatformCall, Request, Role, Scope, WorkspaceCall,
 };
 use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::{AccountName, IdentityView, PersonView, RoleChange, RoleView};
-use cloister_store::StoreError;
-use cloister_store::identities::Identity;
-use cloister_store::roles::HeldRole;
-use cloister_store::users::{AccountKind, User};
 
 use super::authorise::Asker;
 use super::pairing::linker;
@@ -60,14 +57,14 @@ fn identity_view(identity: Identity) -> IdentityView {
 }
 
 async fn list(Extract(admin): Extract<Admin>) -> Answer<Vec<RoleView>> {
-    let held = admin.control.store().users().all_roles().await?;
+    let held = admin.control.accounts().all_roles().await?;
     json(held.into_iter().map(|(user, held)| role_view(&user, held)).collect())
 }
 
 pub(super) async fn person_view(admin: &Admin, user: &User) -> Result<PersonView, Failure> {
-    let store = admin.control.store();
-    let roles = store.users().roles_of(user.id).await?;
-    let identities = store.users().identities_of(user.id).await?;
+    let control = &admin.control;
+    let roles = control.accounts().roles_of(user.id).await?;
+    let identities = control.accounts().identities_of(user.id).await?;
     Ok(PersonView {
         name: user.name.clone(),
         kind: match user.kind {
@@ -104,8 +101,8 @@ pub(super) async fn assignment(
             .map_err(|error: cloister_policy::engine::ParseRoleError| bad(error.to_string()))?,
     };
     if let Some(id) = scope.workspace() {
-        match admin.control.store().users().user_of(id).await {
-            Err(StoreError::NotFound { .. }) => {
+        match admin.control.accounts().of(id).await {
+            Err(error) if error.code() == ErrorCode::NotFound => {
                 return Err(bad(format!("there is no workspace {id}")));
             }
             other => drop(other?),
@@ -129,7 +126,7 @@ pub(super) async fn require_assign(
     Err(match owner.filter(|owner| *owner != asker.user()) {
         None => refused,
         Some(owner) => {
-            let owner = admin.control.store().users().user_by_id(owner).await?.name;
+            let owner = admin.control.accounts().by_id(owner).await?.name;
             refused.fix(format!("ask {owner}, whose workspace it is, or an overlord, to do it"))
         }
     })
@@ -141,7 +138,7 @@ async fn changed_view(admin: &Admin, asker: &Asker, user: &User) -> Result<Perso
     if asker.sees(&admin.control.people().place(user.workspace).await?) {
         return Ok(view);
     }
-    let home = admin.control.store().users().user_by_id(asker.user()).await?.workspace;
+    let home = admin.control.accounts().by_id(asker.user()).await?.workspace;
     let here = |held: &RoleView| {
         held.scope.parse().is_ok_and(|scope: Scope| scope.workspace() == Some(home))
     };
@@ -215,7 +212,7 @@ async fn link(
     require_not_above(&admin, &asker, &user, Counted::All).await?;
     let display_name = named.display_name.as_deref().unwrap_or_default();
     let account = account(&named.surface, &named.id, display_name)?;
-    let newcomer = admin.control.store().users().is_newcomer(user.id).await?;
+    let newcomer = admin.control.accounts().is_newcomer(user.id).await?;
     admin.control.people().link_identity(asker.actor(), &user, &account).await?;
     if !newcomer {
         admin.control.people().tell_of_link(&linker(&asker, &user), &user, &account).await?;

@@ -1,11 +1,11 @@
 //! Secrets of people and of the platform. A value goes in, and no call answers with one.
 
 use axum::extract::State as Extract;
+use cloister_control::rows::{NewSecret as Kept, SecretInfo};
 use cloister_policy::engine::{PlatformCall, SecretCall, WorkspaceCall};
 use cloister_protocol::admin::{
     MasterRotated, NewSecret, SecretBinding, SecretForm, SecretRotation, SecretView,
 };
-use cloister_store::secrets::{NewSecret as Kept, SecretInfo};
 use cloister_vault::{Binding, BindingError, Form, Host, Owner, SecretName, SecretValue};
 use serde::Deserialize;
 

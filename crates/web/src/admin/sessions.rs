@@ -2,11 +2,10 @@
 
 use axum::Extension;
 use axum::extract::State as Extract;
+use cloister_control::rows::{User, token_hash};
 use cloister_policy::engine::{Request, WorkspaceCall};
 use cloister_protocol::admin::{NewSession, Session};
 use cloister_protocol::{ErrorCode, UserName};
-use cloister_store::tokens::token_hash;
-use cloister_store::users::User;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -60,7 +59,7 @@ async fn new_session(
 /// Tells a person that somebody comes in as them. Against whoever runs the machine itself there is no protection,
 /// and nothing to be told of.
 async fn tell(admin: &Admin, asker: &Asker, user: &User, what: &str) -> Result<(), Failure> {
-    if asker.is_local() || admin.control.store().users().is_newcomer(user.id).await? {
+    if asker.is_local() || admin.control.accounts().is_newcomer(user.id).await? {
         return Ok(());
     }
     Ok(admin.control.people().tell_of_identity(&linker(asker, user), user, what).await?)
@@ -73,7 +72,7 @@ async fn ends_with(
     token: &str,
 ) -> Result<(), Failure> {
     if let Some(Extension(FromClient(client))) = client {
-        admin.control.store().clients().bind_session(&token_hash(token), client).await?;
+        admin.remote.bind_session(&token_hash(token), client).await?;
     }
     Ok(())
 }
@@ -109,7 +108,7 @@ async fn end(
     Path(name): Path<String>,
 ) -> Answer<Ended> {
     let user = super::user(&admin, &name).await?;
-    let ended = admin.control.people().end_sessions(asker.actor(), user.id).await?;
+    let ended = admin.control.sessions().end_all(asker.actor(), user.id).await?;
     let what = "ended all your sessions in browsers and terminals";
     admin.control.people().tell_of_identity(&linker(&asker, &user), &user, what).await?;
     json(Ended { ended })

@@ -21,9 +21,8 @@ async fn show(Extract(admin): Extract<Admin>) -> Answer<StatusView> {
 }
 
 pub(crate) async fn status(control: &Control, url: &str) -> Result<StatusView, Failure> {
-    let store = control.store();
-    let backlog = store.inbox().backlog().await?;
-    let now = store.clock.now_ms();
+    let backlog = control.inbox().backlog().await?;
+    let now = control.clock().now_ms();
     let lines = control.status().status_lines().await?;
     let recent = control.metrics().recent_errors();
     Ok(StatusView {
@@ -32,7 +31,7 @@ pub(crate) async fn status(control: &Control, url: &str) -> Result<StatusView, F
         url: url.to_owned(),
         unanswered: backlog.open,
         oldest_unanswered_s: backlog.oldest_at.map(|at| (now - at).max(0) / 1000),
-        queued_tasks: store.tasks().queued_tasks().await?,
+        queued_tasks: control.tasks().queued().await?,
         live_cells: control.cells().live_cells(),
         uptime_s: control.metrics().uptime().as_secs(),
         judgement: lines.iter().map(|line| line.judgement).max().unwrap_or(Judgement::Ok),

@@ -1,9 +1,9 @@
 //! The emergency stop.
 
 use axum::extract::State as Extract;
+use cloister_control::rows::Stop;
 use cloister_policy::engine::PlatformCall;
 use cloister_protocol::admin::{StopAll, StopView};
-use cloister_store::stops::Stop;
 
 use super::authorise::Asker;
 use super::route::{About, Route};

@@ -4,14 +4,12 @@ use std::collections::HashMap;
 
 use axum::extract::State as Extract;
 use cloister_control::nano_to_usd;
+use cloister_control::rows::{Approval, Task, User};
 use cloister_policy::engine::{ChatCall, Request, WorkspaceCall};
 use cloister_protocol::admin::{
     AnswerApproval, ApprovalView, CancelTasks, Cancelled, GivenAnswer, TaskDetail, TaskView,
 };
 use cloister_protocol::{ApprovalId, ErrorCode, TaskId, UserName};
-use cloister_store::approvals::Approval;
-use cloister_store::tasks::Task;
-use cloister_store::users::User;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -76,9 +74,9 @@ async fn list(
     let mut tasks = Vec::new();
     for user in users {
         let of_user = if filter.open {
-            admin.control.store().tasks().open_tasks(user.workspace).await?
+            admin.control.tasks().open(user.workspace).await?
         } else {
-            admin.control.store().tasks().list(user.workspace, 100).await?
+            admin.control.tasks().list(user.workspace, 100).await?
         };
         tasks.extend(of_user.iter().map(|task| view(task, user.name.clone())));
     }
@@ -98,7 +96,7 @@ async fn seen(admin: &Admin, asker: &Asker, named: Option<&str>) -> Result<Vec<U
     }
     let mut seen = Vec::new();
     let mut refused = None;
-    for user in admin.control.store().users().all().await? {
+    for user in admin.control.accounts().all().await? {
         let request =
             Request::workspace(person, call, &admin.control.people().place(user.workspace).await?);
         if asker.may(&request) {
@@ -116,9 +114,9 @@ async fn seen(admin: &Admin, asker: &Asker, named: Option<&str>) -> Result<Vec<U
 
 async fn show(Extract(admin): Extract<Admin>, Path(id): Path<String>) -> Answer<TaskDetail> {
     let id: TaskId = id.parse()?;
-    let task = admin.control.store().tasks().task(id).await?;
-    let user = admin.control.store().users().user_of(task.workspace).await?;
-    let ledger = admin.control.store().tasks().steps(id).await?;
+    let task = admin.control.tasks().find(id).await?;
+    let user = admin.control.accounts().of(task.workspace).await?;
+    let ledger = admin.control.tasks().steps(id).await?;
     json(TaskDetail {
         task: view(&task, user.name),
         instructions: task.instructions,
@@ -147,9 +145,9 @@ async fn retry(
     let old =
         admin.control.tasks().task_for(asker.person(), ChatCall::RetryTask, id.parse()?).await?;
     // Each call is a wish of its own.
-    let key = admin.control.store().clock.now().to_string();
+    let key = admin.control.clock().now().to_string();
     let task = admin.control.tasks().retry_task(asker.actor(), old, &key).await?;
-    let user = admin.control.store().users().user_of(task.workspace).await?;
+    let user = admin.control.accounts().of(task.workspace).await?;
     json(view(&task, user.name))
 }
 
@@ -180,7 +178,7 @@ async fn approvals(
     Path(name): Path<String>,
 ) -> Answer<Vec<ApprovalView>> {
     let user = super::user(&admin, &name).await?;
-    let pending = admin.control.store().approvals().pending_approvals(user.workspace).await?;
+    let pending = admin.control.gates().pending(user.workspace).await?;
     json(pending.into_iter().map(approval_view).collect())
 }
 

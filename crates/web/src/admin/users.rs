@@ -1,11 +1,11 @@
 //! Users, their limits and budgets.
 
 use axum::extract::State as Extract;
+use cloister_control::rows::{AccountKind, User, UserLimits};
 use cloister_control::{Control, nano_to_usd, usd_to_nano};
 use cloister_policy::engine::{PlatformCall, Request, WorkspaceCall};
 use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::{BudgetView, NewUser, UsageView, UserChange, UserView};
-use cloister_store::users::{AccountKind, User, UserLimits};
 
 use super::Admin;
 use super::authorise::Asker;
@@ -42,7 +42,7 @@ fn view(user: &User) -> UserView {
 }
 
 async fn list(Extract(admin): Extract<Admin>) -> Answer<Vec<UserView>> {
-    let users = admin.control.store().users().all().await?;
+    let users = admin.control.accounts().all().await?;
     let people = users.iter().filter(|user| user.kind == AccountKind::Person);
     json(people.map(view).collect())
 }
@@ -57,10 +57,7 @@ async fn add(
     Body(new): Body<NewUser>,
 ) -> Answer<UserView> {
     let limits = limits_of(&admin.control, &new)?;
-    let store = admin.control.store();
-    let user =
-        store.users().add_account(asker.actor(), &new.name, AccountKind::Person, limits).await?;
-    admin.control.store().chats().ensure_first_chat(asker.actor(), user.workspace).await?;
+    let user = admin.control.accounts().add(asker.actor(), &new.name, limits).await?;
     json(view(&user))
 }
 
@@ -88,7 +85,7 @@ async fn change(
         asker.require(&Request::workspace(asker.person(), call, &place)).await?;
     }
     let limits = changed(user.limits, &change)?;
-    json(view(&admin.control.store().users().set_limits(asker.actor(), &user.name, limits).await?))
+    json(view(&admin.control.accounts().set_limits(asker.actor(), &user.name, limits).await?))
 }
 
 fn changed(mut limits: UserLimits, change: &UserChange) -> Result<UserLimits, Failure> {
@@ -124,8 +121,8 @@ fn changed(mut limits: UserLimits, change: &UserChange) -> Result<UserLimits, Fa
 
 async fn budget(Extract(admin): Extract<Admin>, Path(name): Path<String>) -> Answer<BudgetView> {
     let user = super::user(&admin, &name).await?;
-    let state = admin.control.store().tasks().budget_state(user.id).await?;
-    let usage = admin.control.store().tasks().usage(Some(user.id), None).await?;
+    let state = admin.control.accounts().budget_state(user.id).await?;
+    let usage = admin.control.accounts().usage(user.id).await?;
     let usage = usage.into_iter().map(|row| UsageView {
         day: row.day,
         level: row.level,

@@ -1,13 +1,12 @@
 //! Workspaces of people and communities, and the contexts in them.
 
 use axum::extract::State as Extract;
+use cloister_control::ControlError;
+use cloister_control::rows::{AccountKind, Context, User};
 use cloister_policy::engine::{ContextCall, ContextLists, Names, PlatformCall, WorkspaceCall};
 use cloister_protocol::admin::{
     ContextChange, ContextLimits, ContextView, NewWorkspace, WorkspaceView,
 };
-use cloister_store::StoreError;
-use cloister_store::contexts::Context;
-use cloister_store::users::{AccountKind, User};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -40,7 +39,7 @@ fn view(account: User) -> WorkspaceView {
 }
 
 async fn list(Extract(admin): Extract<Admin>) -> Answer<Vec<WorkspaceView>> {
-    json(admin.control.store().users().all().await?.into_iter().map(view).collect())
+    json(admin.control.accounts().all().await?.into_iter().map(view).collect())
 }
 
 async fn add(
@@ -57,7 +56,7 @@ async fn show(Extract(admin): Extract<Admin>, Path(name): Path<String>) -> Answe
 
 async fn workspace(admin: &Admin, name: &str) -> Result<User, Failure> {
     let found = admin.control.people().find_workspace(name).await?;
-    found.ok_or_else(|| StoreError::NotFound { what: "workspace", name: name.to_owned() }.into())
+    found.ok_or_else(|| ControlError::not_found("workspace", name).into())
 }
 
 fn limits(lists: ContextLists) -> ContextLimits {
@@ -97,7 +96,7 @@ async fn list_contexts(
 ) -> Answer<Vec<ContextView>> {
     let workspace = workspace(&admin, &name).await?.workspace;
     let mut views = Vec::new();
-    for context in admin.control.store().chats().contexts(workspace).await? {
+    for context in admin.control.contexts().of(workspace).await? {
         views.push(context_view(&admin, context).await?);
     }
     json(views)
@@ -108,9 +107,9 @@ async fn show_context(
     Path((name, context)): Path<(String, String)>,
 ) -> Answer<ContextView> {
     let workspace = workspace(&admin, &name).await?.workspace;
-    let contexts = admin.control.store().chats().contexts(workspace).await?;
+    let contexts = admin.control.contexts().of(workspace).await?;
     let found = contexts.into_iter().find(|found| found.name == context);
-    let found = found.ok_or(StoreError::NotFound { what: "context", name: context })?;
+    let found = found.ok_or_else(|| ControlError::not_found("context", context))?;
     json(context_view(&admin, found).await?)
 }
 

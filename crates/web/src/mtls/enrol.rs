@@ -3,10 +3,10 @@
 use axum::Router;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, State as Extract};
 use axum::routing::post;
+use cloister_control::rows::token_hash;
 use cloister_pki::SigningRequest;
 use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::clients::{ClientCertificate, Enrol};
-use cloister_store::tokens::token_hash;
 
 use super::{Remote, failure};
 use crate::peer::Peer;
@@ -40,8 +40,7 @@ async fn enrol(
     let hash = token_hash(asked.secret.expose());
     let issue = remote.next_issue();
     let store = &remote.inner.store;
-    let Some(client) = store.clients().enrol_client(asked.invitation, &hash, name, issue).await?
-    else {
+    let Some(client) = store.enrol(asked.invitation, &hash, name, issue).await? else {
         throttle.failed(address);
         tracing::warn!(invitation = asked.invitation, "an enrolment was refused");
         return Err(Failure::new(

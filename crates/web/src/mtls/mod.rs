@@ -14,7 +14,8 @@ mod stream;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use cloister_control::Actor;
+use cloister_control::rows::{Client, Issue, User, token_hash};
+use cloister_control::{Actor, Clients as ClientStore};
 use cloister_pki::{Authority, Invitation, Moment, PkiError, ServerIdentity, SigningRequest};
 use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::Key;
@@ -22,11 +23,6 @@ use cloister_protocol::admin::clients::{
     CaPhase, CaView, ClientCertificate, ClientInvitation, ClientView, RootView,
 };
 use cloister_protocol::{ClientId, with_causes};
-use cloister_store::Store;
-use cloister_store::audit::Entry;
-use cloister_store::pki::{Client, Issue};
-use cloister_store::tokens::token_hash;
-use cloister_store::users::User;
 use rustls::ServerConfig;
 
 use crate::auth::random_token;
@@ -51,7 +47,7 @@ pub struct Remote {
 }
 
 struct Inner {
-    store: Store,
+    store: ClientStore,
     options: RemoteOptions,
     authority: Mutex<Authority>,
     clients: Arc<Clients>,
@@ -73,8 +69,8 @@ struct Handshakes {
 
 impl Remote {
     /// Opens the authority, and makes one if there is none.
-    pub fn open(dir: &Path, store: Store, options: RemoteOptions) -> Result<Self, PkiError> {
-        let now = Moment::from_ms(store.clock.now_ms());
+    pub fn open(dir: &Path, store: ClientStore, options: RemoteOptions) -> Result<Self, PkiError> {
+        let now = Moment::from_ms(store.clock().now_ms());
         let authority = Authority::open(dir, now)?;
         // Names that can't stand in a certificate are found at start, not at the first connection.
         authority.issue_server(&options.names, now)?;
@@ -97,7 +93,7 @@ impl Remote {
     }
 
     fn now(&self) -> Moment {
-        Moment::from_ms(self.inner.store.clock.now_ms())
+        Moment::from_ms(self.inner.store.clock().now_ms())
     }
 
     fn handshakes(&self) -> MutexGuard<'_, Option<Handshakes>> {
@@ -152,7 +148,7 @@ impl Remote {
         let expires = self.now().after(self.inner.options.invitation_life());
         let store = &self.inner.store;
         let hash = token_hash(&secret);
-        let number = store.clients().invite_client(actor, user.id, &hash, expires.ms()).await?;
+        let number = store.invite(actor, user.id, &hash, expires.ms()).await?;
         let fingerprint = self.authority().fingerprint();
         let invitation =
             Invitation { address: address.clone(), fingerprint, number, secret: Key::new(secret) };
@@ -165,6 +161,11 @@ impl Remote {
         })
     }
 
+    /// What a machine opened from elsewhere ends when that machine is revoked.
+    pub(crate) async fn bind_session(&self, hash: &str, client: ClientId) -> Result<(), Failure> {
+        Ok(self.inner.store.bind_session(hash, client).await?)
+    }
+
     /// The next certificate of a client that showed a good one.
     pub(crate) async fn renew(
         &self,
@@ -172,7 +173,7 @@ impl Remote {
         request: &str,
     ) -> Result<ClientCertificate, Failure> {
         let request = SigningRequest::parse(request).map_err(failure)?;
-        let known = self.inner.store.clients().renew_client(client, self.next_issue()).await?;
+        let known = self.inner.store.renew(client, self.next_issue()).await?;
         self.issue(&known, &request)
     }
 
@@ -204,7 +205,7 @@ impl Remote {
     }
 
     pub(crate) async fn clients(&self) -> Result<Vec<ClientView>, Failure> {
-        let clients = self.inner.store.clients().all().await?;
+        let clients = self.inner.store.all().await?;
         Ok(clients.iter().map(|client| self.view(client)).collect())
     }
 
@@ -214,7 +215,7 @@ impl Remote {
         actor: &Actor,
         client: ClientId,
     ) -> Result<ClientView, Failure> {
-        let revoked = self.inner.store.clients().revoke_client(actor, client).await?;
+        let revoked = self.inner.store.revoke(actor, client).await?;
         self.refresh().await?;
         Ok(self.view(&revoked))
     }
@@ -238,13 +239,13 @@ impl Remote {
     /// Takes over from the database who may connect, and closes the connections of who may not.
     async fn refresh(&self) -> Result<(), Failure> {
         let _reading = self.inner.reading.lock().await;
-        let live = self.inner.store.clients().live_clients().await?;
+        let live = self.inner.store.live().await?;
         self.inner.clients.replace(&live, self.now());
         Ok(())
     }
 
     pub(crate) async fn ca(&self) -> Result<CaView, Failure> {
-        let clients = self.inner.store.clients().all().await?;
+        let clients = self.inner.store.all().await?;
         let now = self.now().ms();
         let authority = self.authority();
         let issuing = authority.issuing();
@@ -302,7 +303,7 @@ impl Remote {
         change: impl FnOnce(&mut Authority) -> Result<(), PkiError>,
     ) -> Result<CaView, Failure> {
         let store = &self.inner.store;
-        store.audit().record(Entry::new(actor, action, "ca").with("begins")).await?;
+        store.record(actor, action, "begins").await?;
         let changed = {
             let mut authority = self.authority();
             let changed = change(&mut authority);
@@ -310,7 +311,7 @@ impl Remote {
             changed
         };
         let outcome = changed.as_ref().map_or_else(ToString::to_string, |()| "done".to_owned());
-        store.audit().record(Entry::new(actor, action, "ca").with(outcome)).await?;
+        store.record(actor, action, &outcome).await?;
         changed.map_err(failure)?;
         self.ca().await
     }

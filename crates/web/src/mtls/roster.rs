@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use cloister_control::rows::LiveClient;
 use cloister_pki::{ClientName, Moment, Presented, Roster};
 use cloister_protocol::{ClientId, UserId};
-use cloister_store::pki::LiveClient;
 use tokio_util::sync::CancellationToken;
 
 #[derive(Default)]

@@ -4,9 +4,9 @@
 use axum::Form;
 use axum::extract::State as Extract;
 use axum::response::{IntoResponse, Redirect, Response};
+use cloister_control::ControlError;
+use cloister_control::rows::Approval;
 use cloister_protocol::{Answer, ApprovalId, ErrorBody, ErrorCode};
-use cloister_store::StoreError;
-use cloister_store::approvals::Approval;
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -40,7 +40,7 @@ pub(super) async fn answer(
     Form(Given { answer, digest, back }): Form<Given>,
 ) -> Result<Response, Failure> {
     let id: ApprovalId = id.parse()?;
-    let asked = state.control.store().approvals().approval(id).await?;
+    let asked = state.control.gates().approval(id).await?;
     let (by, workspace) = (viewer.user.id, asked.workspace);
     let answered =
         state.control.gates().answer_approval(by, workspace, id, answer, Some(&digest)).await;
@@ -58,7 +58,7 @@ pub(super) async fn answer(
             let problem = error.body();
             // What this person may not even know of is as good as not there.
             if problem.code == ErrorCode::Forbidden && workspace != viewer.workspace {
-                return Err(StoreError::NotFound { what: "approval", name: id.to_string() }.into());
+                return Err(ControlError::not_found("approval", id.to_string()).into());
             }
             let status = Failure::from(problem.clone()).into_response().status();
             let page = list(&state, &viewer, Some(&problem)).await?;

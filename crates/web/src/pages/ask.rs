@@ -3,9 +3,9 @@
 //! What is asked is shown to the letter and in full. Nothing in it is Markdown or HTML, so that no
 //! text can dress up as something else, and nothing hides. Each button sends back what was seen.
 
+use cloister_control::rows::{Approval, ApprovalState};
 use cloister_policy::legible;
 use cloister_protocol::Answer;
-use cloister_store::approvals::{Approval, ApprovalState};
 use maud::{Markup, html};
 
 /// As much of a digest as people compare at a glance.

@@ -1,6 +1,6 @@
 //! The notice above the pages: that answers come from a script, and the offer of the guided start.
 
-use cloister_protocol::{ChatId, with_causes};
+use cloister_protocol::ChatId;
 use maud::{Markup, html};
 
 use super::session::Viewer;
@@ -11,9 +11,9 @@ pub(super) async fn for_viewer(state: &State, viewer: &Viewer, chat: ChatId) -> 
     let scripted = scripted(state, viewer).await;
     let elsewhere = questions_elsewhere(state, viewer, chat).await;
     let offered =
-        state.control.store().users().offers_start(viewer.user.id).await.unwrap_or_else(|error| {
+        state.control.accounts().offers_start(viewer.user.id).await.unwrap_or_else(|error| {
             tracing::error!(
-                error = with_causes(&error),
+                error = error.chain(),
                 "whether to offer the guided start could not be read"
             );
             false
@@ -42,13 +42,10 @@ pub(super) async fn for_viewer(state: &State, viewer: &Viewer, chat: ChatId) -> 
 
 /// How many questions wait in other chats than this one.
 async fn questions_elsewhere(state: &State, viewer: &Viewer, chat: ChatId) -> usize {
-    match state.control.store().approvals().pending_approvals(viewer.workspace).await {
+    match state.control.gates().pending(viewer.workspace).await {
         Ok(pending) => pending.iter().filter(|approval| approval.chat != chat).count(),
         Err(error) => {
-            tracing::error!(
-                error = with_causes(&error),
-                "the questions that wait could not be read"
-            );
+            tracing::error!(error = error.chain(), "the questions that wait could not be read");
             0
         }
     }

@@ -5,10 +5,8 @@ use axum::extract::State as Extract;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Redirect, Response};
 use cloister_control::IncomingMessage;
+use cloister_control::rows::{Chat, Cursor, Entry, HistoryPage, Task};
 use cloister_protocol::{ChatId, ErrorCode, MessageId, TurnId};
-use cloister_store::chats::Chat;
-use cloister_store::history::{Cursor, Entry, HistoryPage};
-use cloister_store::tasks::Task;
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -28,7 +26,7 @@ pub(super) async fn first(
     Extract(state): Extract<State>,
     viewer: Viewer,
 ) -> Result<Response, Failure> {
-    let chats = state.control.store().chats().of(viewer.workspace).await?;
+    let chats = state.control.chats().of(viewer.workspace).await?;
     let open = chats.iter().find(|chat| !chat.archived);
     Ok(match open {
         Some(chat) => Redirect::to(&format!("/chats/{}", chat.id)).into_response(),
@@ -56,10 +54,10 @@ pub(super) async fn show(
     viewer: Viewer,
     Path(chat): Path<String>,
 ) -> Result<Markup, Failure> {
-    let store = state.control.store();
-    let chat = store.chats().chat(viewer.workspace, chat.parse()?).await?;
-    let told = store.inbox().last_told(viewer.workspace, chat.id).await?;
-    let history = store.inbox().history(viewer.workspace, chat.id, Cursor::NEWEST, PAGE).await?;
+    let control = &state.control;
+    let chat = control.chats().chat(viewer.workspace, chat.parse()?).await?;
+    let told = control.inbox().last_told(viewer.workspace, chat.id).await?;
+    let history = control.inbox().history(viewer.workspace, chat.id, Cursor::NEWEST, PAGE).await?;
     // What the page does not show comes over the socket.
     let shown = history.entries.iter().filter_map(|entry| match entry {
         Entry::Told(item) => Some(item.id),
@@ -67,12 +65,12 @@ pub(super) async fn show(
     });
     let after = shown.max().unwrap_or(told);
     let now = now(&state, &viewer, &history).await?;
-    let mut tasks = store.tasks().open_tasks(viewer.workspace).await?;
+    let mut tasks = control.tasks().open(viewer.workspace).await?;
     tasks.retain(|task| task.chat == chat.id);
     let view = View {
         banner: super::banner::for_viewer(&state, &viewer, chat.id).await,
         agent: state.control.config().agent_name(viewer.workspace),
-        chats: store.chats().of(viewer.workspace).await?,
+        chats: control.chats().of(viewer.workspace).await?,
         message_id: random_token()
             .map_err(cloister_control::ControlError::io("no message id could be made"))?,
         max_upload: state.control.work().max_upload_mb << 20,
@@ -98,10 +96,10 @@ pub(super) async fn older(
     Query(Before { inbox, outbox }): Query<Before>,
     headers: HeaderMap,
 ) -> Result<Markup, Failure> {
-    let store = state.control.store();
-    let chat = store.chats().chat(viewer.workspace, chat.parse()?).await?;
+    let control = &state.control;
+    let chat = control.chats().chat(viewer.workspace, chat.parse()?).await?;
     let cursor = Cursor { inbox, outbox };
-    let history = store.inbox().history(viewer.workspace, chat.id, cursor, PAGE).await?;
+    let history = control.inbox().history(viewer.workspace, chat.id, cursor, PAGE).await?;
     let log = log(chat.id, &history, &now(&state, &viewer, &history).await?);
     if !wants_page(&headers) {
         return Ok(log);
@@ -124,7 +122,7 @@ pub(super) async fn message(
     let chat: ChatId = chat.parse()?;
     let missing = || Failure::new(ErrorCode::NotFound, "no message of this chat began that turn");
     let id = TurnId::kept(turn).message().ok_or_else(missing)?;
-    let item = state.control.store().inbox().said(viewer.workspace, chat, id).await?;
+    let item = state.control.inbox().said(viewer.workspace, chat, id).await?;
     Ok(entries::said(&item.ok_or_else(missing)?))
 }
 
@@ -142,7 +140,7 @@ pub(super) async fn say(
     Form(PostedMessage { id, text }): Form<PostedMessage>,
 ) -> Result<Redirect, Failure> {
     let chat: ChatId = chat.parse()?;
-    state.control.store().chats().chat(viewer.workspace, chat).await?;
+    state.control.chats().chat(viewer.workspace, chat).await?;
     let id: MessageId = id.parse()?;
     let message = IncomingMessage {
         surface: SURFACE,
@@ -160,12 +158,11 @@ pub(super) async fn say(
 
 /// What the entries of a page need to be shown as they stand.
 async fn now(state: &State, viewer: &Viewer, history: &HistoryPage) -> Result<Now, Failure> {
-    let store = state.control.store();
-    let mut now =
-        Now { allowed: store.egress().egress_rules(viewer.user.id).await?, ..Now::default() };
+    let control = &state.control;
+    let mut now = Now { allowed: control.egress().of(viewer.user.id).await?, ..Now::default() };
     for entry in &history.entries {
         if let Entry::Told(item) = entry {
-            now.look_up(store, &item.frame).await?;
+            now.look_up(control, &item.frame).await?;
         }
     }
     Ok(now)

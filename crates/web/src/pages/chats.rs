@@ -53,9 +53,9 @@ pub(super) async fn archive(
 ) -> Result<Redirect, Failure> {
     let chat: ChatId = chat.parse()?;
     state.control.chats().archive_chat(&viewer.actor, viewer.workspace, chat, archived).await?;
-    let store = state.control.store();
+    let control = &state.control;
     // There is always one to go on in.
-    if archived && store.chats().of(viewer.workspace).await?.iter().all(|chat| chat.archived) {
+    if archived && control.chats().of(viewer.workspace).await?.iter().all(|chat| chat.archived) {
         state.control.chats().new_chat(&viewer.actor, viewer.workspace, "", None).await?;
     }
     Ok(Redirect::to(&if archived { "/".to_owned() } else { format!("/chats/{chat}") }))

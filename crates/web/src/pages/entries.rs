@@ -2,13 +2,12 @@
 
 use std::collections::HashMap;
 
+use cloister_control::rows::{Approval, InboxItem, InboxState, Task};
+use cloister_control::{Control, ControlError};
 use cloister_policy::legible;
+use cloister_protocol::ErrorCode;
 use cloister_protocol::link::Cause;
 use cloister_protocol::{AgentFrame, ApprovalId, Ask, Attachment, End, SendFile, TurnId, Update};
-use cloister_store::approvals::Approval;
-use cloister_store::inbox::{InboxItem, InboxState};
-use cloister_store::tasks::Task;
-use cloister_store::{Store, StoreError};
 use maud::{Markup, html};
 
 use super::ask::{self, Back};
@@ -28,13 +27,13 @@ impl Now {
     /// Finds out how what a frame is about stands by now.
     pub(crate) async fn look_up(
         &mut self,
-        store: &Store,
+        control: &Control,
         frame: &AgentFrame,
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), ControlError> {
         let AgentFrame::Ask(ask) = frame else { return Ok(()) };
-        match store.approvals().approval(ask.approval).await {
+        match control.gates().approval(ask.approval).await {
             Ok(approval) => drop(self.approvals.insert(approval.id, approval)),
-            Err(StoreError::NotFound { .. }) => {}
+            Err(error) if error.code() == ErrorCode::NotFound => {}
             Err(error) => return Err(error),
         }
         Ok(())

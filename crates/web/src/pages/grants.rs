@@ -3,9 +3,9 @@
 
 use axum::extract::State as Extract;
 use axum::response::Redirect;
+use cloister_control::rows::Approval;
 use cloister_policy::legible;
 use cloister_protocol::admin::{GrantReach, GrantView};
-use cloister_store::approvals::Approval;
 use maud::{Markup, html};
 
 use super::banner;
@@ -21,7 +21,7 @@ pub(super) async fn show(
 ) -> Result<Markup, Failure> {
     let mut grants = Vec::new();
     for grant in state.control.gates().grants(viewer.workspace).await? {
-        let approval = state.control.store().approvals().approval(grant.approval).await?;
+        let approval = state.control.gates().approval(grant.approval).await?;
         grants.push((grant, approval));
     }
     let body = html! {

@@ -11,9 +11,8 @@ use axum::extract::{ConnectInfo, State as Extract};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use cloister_control::Actor;
+use cloister_control::rows::{User, token_hash};
 use cloister_protocol::ErrorCode;
-use cloister_store::tokens::token_hash;
-use cloister_store::users::User;
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -57,7 +56,7 @@ pub(super) async fn show(
     if let Some(wait) = state.logins.wait(peer.0) {
         return Ok(too_many(wait));
     }
-    let Some(owner) = state.control.store().users().login_owner(&token_hash(&token)).await? else {
+    let Some(owner) = state.control.sessions().login_owner(&token_hash(&token)).await? else {
         // Going back to a link that has done its work is no mistake.
         if viewer.is_some() {
             return Ok(Redirect::to("/").into_response());
@@ -65,7 +64,7 @@ pub(super) async fn show(
         state.logins.failed(peer.0);
         return Ok(spent());
     };
-    let user = state.control.store().users().user_of(owner.workspace).await?;
+    let user = state.control.accounts().of(owner.workspace).await?;
     if viewer.as_ref().is_some_and(|viewer| viewer.user.id == user.id) {
         return Ok(Redirect::to("/").into_response());
     }
@@ -128,9 +127,9 @@ pub(super) async fn accept(
     if let Some(wait) = state.logins.wait(address) {
         return Ok(too_many(wait));
     }
-    let store = state.control.store();
+    let control = &state.control;
     let hash = token_hash(&token);
-    if store.users().login_owner(&hash).await?.is_none() {
+    if control.sessions().login_owner(&hash).await?.is_none() {
         // Pressing the button of a link that has done its work is no mistake.
         if before.is_some() {
             return Ok(Redirect::to("/").into_response());
@@ -146,16 +145,16 @@ pub(super) async fn accept(
         )
         .fix("open the link again in this browser, with cookies allowed"));
     }
-    let Some(owner) = store.users().redeem_login(&hash).await? else { return Ok(spent()) };
-    let user = store.users().user_of(owner.workspace).await?;
+    let Some(owner) = control.sessions().redeem_login(&hash).await? else { return Ok(spent()) };
+    let user = control.accounts().of(owner.workspace).await?;
     let actor = Actor::person(&user.name);
-    store.chats().ensure_first_chat(&actor, user.workspace).await?;
-    store.users().begin_start_offer(user.id).await?;
+    control.chats().ensure_first_chat(&actor, user.workspace).await?;
+    control.accounts().begin_start_offer(user.id).await?;
     state.control.people().tell_of_login(&user).await?;
     let (session, _) =
         auth::new_session_token(&state.control, &actor, &user, Some(COOKIE_TTL_S)).await?;
     if let Some(before) = before {
-        state.control.people().end_session(&before.session).await?;
+        state.control.sessions().end(&before.session).await?;
     }
     let mut response = Redirect::to("/").into_response();
     response.headers_mut().insert(header::SET_COOKIE, set_cookie(&state, &session));
@@ -168,7 +167,7 @@ pub(super) async fn logout(
     viewer: Option<Viewer>,
 ) -> Result<Response, Failure> {
     if let Some(viewer) = viewer {
-        state.control.people().end_session(&viewer.session).await?;
+        state.control.sessions().end(&viewer.session).await?;
     }
     let mut response = Redirect::to("/login").into_response();
     response.headers_mut().insert(header::SET_COOKIE, set_cookie(&state, ""));

@@ -122,7 +122,7 @@ async fn offered(state: &State, base_url: &str, key: Option<&Key>) -> Vec<String
 
 /// The model of this page, if there is one.
 async fn connected(state: &State) -> Result<Option<ModelView>, Failure> {
-    let models = state.control.store().models().all().await?;
+    let models = state.control.models().all().await?;
     match models.into_iter().find(|model| model.name == NAME) {
         Some(model) => Ok(Some(state.control.models().model_view(model).await?)),
         None => Ok(None),

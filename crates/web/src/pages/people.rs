@@ -5,9 +5,9 @@ use axum::extract::State as Extract;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use cloister_control::nano_to_usd;
+use cloister_control::rows::User;
 use cloister_protocol::admin::Invitation;
 use cloister_protocol::{ErrorBody, ErrorCode, UserName};
-use cloister_store::users::User;
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -64,7 +64,7 @@ pub(super) async fn invite(
 }
 
 async fn people(state: &State, viewer: &Viewer, done: &Done) -> Result<Markup, Failure> {
-    let users = state.control.store().users().all().await?;
+    let users = state.control.accounts().all().await?;
     let body = html! {
         section.card {
             h1 { "People" }

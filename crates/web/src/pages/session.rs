@@ -6,10 +6,9 @@ use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 use cloister_control::Actor;
+use cloister_control::rows::{User, token_hash};
 use cloister_policy::engine::{PlatformCall, Request as Call, WorkspaceCall};
 use cloister_protocol::{ErrorCode, WorkspaceId};
-use cloister_store::tokens::token_hash;
-use cloister_store::users::User;
 
 use crate::caller::acting;
 use crate::reply::Failure;
@@ -51,10 +50,10 @@ impl Viewer {
     async fn find(state: &State, headers: &HeaderMap) -> Result<Option<Self>, Failure> {
         let Some(token) = session_cookie(state, headers) else { return Ok(None) };
         let session = token_hash(token);
-        let Some(owner) = state.control.store().users().session_owner(&session).await? else {
+        let Some(owner) = state.control.sessions().owner(&session).await? else {
             return Ok(None);
         };
-        let user = state.control.store().users().user_of(owner.workspace).await?;
+        let user = state.control.accounts().of(owner.workspace).await?;
         let person = state.control.people().person(user.id).await?;
         let place = state.control.people().place(user.workspace).await?;
         let may = |request: Call| state.control.people().require(&request).is_ok();

@@ -73,7 +73,7 @@ pub(super) async fn save(
                     .set_budget(&viewer.actor, &viewer.user.name, Some(daily), None)
                     .await?;
             }
-            state.control.store().users().close_start(viewer.user.id).await?;
+            state.control.accounts().close_start(viewer.user.id).await?;
             Ok(Redirect::to("/").into_response())
         }
         Err(error) => {
@@ -91,7 +91,7 @@ pub(super) async fn skip(
     Extract(state): Extract<State>,
     viewer: Viewer,
 ) -> Result<Redirect, Failure> {
-    state.control.store().users().close_start(viewer.user.id).await?;
+    state.control.accounts().close_start(viewer.user.id).await?;
     Ok(Redirect::to("/"))
 }
 

@@ -10,11 +10,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use cloister_control::books::{Fingerprint, KeyRef};
 use cloister_control::ports::{CameIn, Clearance, ContentPart, ContentSource, Outward};
 use cloister_policy::egress::{Destination, Host, Scheme};
 use cloister_protocol::with_causes;
-use cloister_store::audit::Fingerprint;
-use cloister_store::models::KeyRef;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;

@@ -11,7 +11,7 @@ async fn keys(dir: &std::path::Path) -> KeyRing {
     store.secrets().create_master(&master).await.unwrap();
     let place = cloister_store::secrets::MasterPlace::file(&master);
     let keys = store.secrets().unlock(&place).await.unwrap();
-    KeyRing::new(store, keys, dir.to_owned())
+    KeyRing::new(cloister_control::Books::new(store, keys), dir.to_owned())
 }
 
 #[tokio::test]

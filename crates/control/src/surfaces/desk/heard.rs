@@ -169,7 +169,8 @@ impl SurfaceDesk {
                 let account = self.own_connector(c.connector).await?.account;
                 let subject = format!("{} {account}", self.surface);
                 let why = format!("{}: {}", short(&c.what, 100), short(&c.why, LONGEST_REASON));
-                let entry = Entry::new(&self.actor(), "message.dropped", subject).with(why);
+                let entry = Entry::new(&Actor::connector(self.surface), "message.dropped", subject)
+                    .with(why);
                 answer(&c, store.audit().record(entry).await?)
             }
             AnyCall::CountError(c) => {

@@ -19,7 +19,6 @@ use cloister_protocol::surface::{
     AnyCall, Call, ConnectorId, MenuItem, Person, PutConnector, Settings,
 };
 use cloister_protocol::{ErrorBody, ErrorCode, UserId};
-use cloister_store::Actor;
 use cloister_store::StoreError;
 use cloister_store::connectors::Connector;
 use cloister_store::conversations::{Conversation, ConversationId};
@@ -224,11 +223,6 @@ impl SurfaceDesk {
     }
 
     /// A person who has an account on this surface.
-    /// The connector itself, as who acts.
-    pub(super) fn actor(&self) -> Actor {
-        Actor::connector(self.surface)
-    }
-
     async fn own_person(&self, user: UserId) -> Result<Person, ControlError> {
         if self.accounts_of(user).await?.is_empty() {
             return Err(not_found());

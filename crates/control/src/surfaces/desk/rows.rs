@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use cloister_protocol::surface::{AnyCall, ContextAt, Health as Reported};
-use cloister_store::Actor;
-use cloister_store::StoreError;
 use cloister_store::connectors::{ConnectorId, NewConnector};
 use cloister_store::contexts;
 use cloister_store::conversations::{ConversationKind, NewConversation};
+use cloister_store::{Actor, StoreError};
 
 use super::{Done, SurfaceDesk, answer, lock};
 use crate::error::ControlError;
@@ -200,7 +199,12 @@ impl SurfaceDesk {
                     &c,
                     store
                         .conversations()
-                        .conversation_moved(&self.actor(), &connector, &c.from, &c.to)
+                        .conversation_moved(
+                            &Actor::connector(self.surface),
+                            &connector,
+                            &c.from,
+                            &c.to,
+                        )
                         .await?,
                 )
             }
@@ -333,7 +337,7 @@ impl SurfaceDesk {
                     None => None,
                 };
                 let by = match whose {
-                    Some(whose) => self.control.acting(whose.user).await?,
+                    Some(whose) => self.control.accounts().acting(whose.user).await?,
                     None => Actor::somebody(),
                 };
                 answer(&c, store.chats().rename_from(&by, c.conversation, &c.title).await?)
@@ -354,7 +358,12 @@ impl SurfaceDesk {
                     &c,
                     store
                         .chats()
-                        .restore_chat(&self.actor(), c.workspace, c.chat, &c.title)
+                        .restore_chat(
+                            &Actor::connector(self.surface),
+                            c.workspace,
+                            c.chat,
+                            &c.title,
+                        )
                         .await?,
                 )
             }

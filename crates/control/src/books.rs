@@ -1,0 +1,103 @@
+//! The books that the broker keeps: which models are asked and what may still be spent on them, the secrets that a
+//! request carries, the rules of where to go, and how much went there. It is there before control is, which opens
+//! doors through the broker.
+
+use cloister_protocol::{Level, UserId, WorkspaceId};
+use cloister_store::Store;
+pub use cloister_store::audit::{Entry, Fingerprint};
+pub use cloister_store::egress::Traffic;
+pub use cloister_store::models::{KeyRef, Model, key_secret};
+pub use cloister_store::secrets::{OpenSecret, SecretError, SecretInfo};
+pub use cloister_store::users::User;
+pub use cloister_store::{BudgetKind, NewCall, OverBudget, Reservation, Settlement, StoreError};
+use cloister_vault::{Keyring, Owner, SecretName};
+
+/// What the broker reads and writes of the database, and nothing else of it.
+#[derive(Clone)]
+pub struct Books {
+    store: Store,
+    keys: Keyring,
+}
+
+impl Books {
+    /// `keys`: what secrets are sealed under.
+    pub fn new(store: Store, keys: Keyring) -> Self {
+        Self { store, keys }
+    }
+
+    /// The models that serve a level, in the order in which they are tried; never empty.
+    pub async fn chain(&self, level: Level) -> Result<Vec<Model>, StoreError> {
+        self.store.models().chain(level).await
+    }
+
+    /// Holds the most that a call can cost, or says which budget it would exceed.
+    pub async fn reserve(
+        &self,
+        call: &NewCall<'_>,
+        amount: i64,
+    ) -> Result<Result<Reservation, OverBudget>, StoreError> {
+        self.store.tasks().reserve(call, amount).await
+    }
+
+    /// Books what a call really used.
+    pub async fn settle(
+        &self,
+        reservation: Reservation,
+        settlement: Settlement,
+    ) -> Result<(), StoreError> {
+        self.store.tasks().settle(reservation, settlement).await
+    }
+
+    /// Gives back what a call that reached nobody held.
+    pub async fn release(&self, reservation: Reservation) -> Result<(), StoreError> {
+        self.store.tasks().release(reservation).await
+    }
+
+    /// Whose workspace this is.
+    pub async fn owner_of(&self, workspace: WorkspaceId) -> Result<User, StoreError> {
+        self.store.users().user_of(workspace).await
+    }
+
+    /// Names and bindings of an owner's secrets, never values; versions in grace included.
+    pub async fn secrets_of(&self, owner: Owner) -> Result<Vec<SecretInfo>, StoreError> {
+        self.store.secrets().of(owner).await
+    }
+
+    /// Opens the value in use.
+    pub async fn open_secret(
+        &self,
+        owner: Owner,
+        name: &SecretName,
+    ) -> Result<OpenSecret, SecretError> {
+        self.store.secrets().open_secret(&self.keys, owner, name).await
+    }
+
+    /// Opens all of an owner's, versions in grace included.
+    pub async fn open_secrets(&self, owner: Owner) -> Result<Vec<OpenSecret>, SecretError> {
+        self.store.secrets().open_secrets(&self.keys, owner).await
+    }
+
+    /// A user's rules of where to go.
+    pub async fn egress_rules(&self, user: UserId) -> Result<Vec<String>, StoreError> {
+        self.store.egress().egress_rules(user).await
+    }
+
+    /// What went out and came in today.
+    pub async fn egress_today(&self, user: UserId) -> Result<Traffic, StoreError> {
+        self.store.egress().egress_today(user).await
+    }
+
+    pub async fn add_egress_usage(
+        &self,
+        user: UserId,
+        host: &str,
+        traffic: Traffic,
+    ) -> Result<(), StoreError> {
+        self.store.egress().add_egress_usage(user, host, traffic).await
+    }
+
+    /// Records something that has no other row, by who did it.
+    pub async fn record(&self, entry: Entry) -> Result<(), StoreError> {
+        self.store.audit().record(entry).await
+    }
+}
