@@ -50,8 +50,8 @@ async fn handed_over(all: Vec<(u32, Vec<Part>)>) -> (Vec<&'static str>, Vec<(u32
     }
     tracker.close();
     tracker.wait().await;
-    let told = (ended.lock().unwrap().clone(), reached.lock().unwrap().clone());
-    told
+    let ended = ended.lock().unwrap().clone();
+    (ended, reached.lock().unwrap().clone())
 }
 
 /// X1: within a place in order, whatever takes longer; a slow place holds the position and no other place.
