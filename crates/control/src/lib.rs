@@ -1,7 +1,8 @@
 //! The control plane's decisions: inbox to cell, cell to outbox, tasks to executors.
 //!
 //! Owns: the ports (`CellBackend`, `Doors`), the life of cells and executors, the command table, the
-//! host-side access to workspaces. Promises: what was accepted is answered once, whatever is killed;
+//! host-side access to workspaces, and the one way to the store for everybody above. `Control` hands out its parts
+//! (`control.people()`, `control.tasks()` …), each a module here. Promises: what was accepted is answered once, whatever is killed;
 //! a cell is believed nothing that the control plane can know itself.
 
 mod audit;
