@@ -6,8 +6,10 @@
 
 mod memory;
 mod native;
+mod text;
 
 pub use cloister_launcher as launcher;
 pub use cloister_launcher::prefer_latency;
 pub use memory::{Guarded, guard_memory};
 pub use native::{NativeBackend, Options};
+pub use text::give_back_program;

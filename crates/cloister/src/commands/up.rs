@@ -97,6 +97,9 @@ pub(super) async fn run(context: Context, up: Up) -> Result<ExitCode, CliError> 
     let public = cloister_web::public_router(state);
     servers.spawn(cloister_web::serve(listener, public, stop.clone(), serving(most)));
     servers.spawn(cloister_web::serve(socket, local, stop.clone(), serving(most)));
+    if let Err(error) = cloister_sandbox::give_back_program() {
+        tracing::warn!(error = with_causes(&error), "what only the start needed stays in memory");
+    }
 
     let failed = tokio::select! {
         ended = servers.join_next() => Some(ended),
