@@ -131,6 +131,20 @@ impl Upstream {
         }
     }
 
+    /// Passes the answer on to its end, and what was gathered of it also where it ends too early.
+    async fn pass_on(
+        &self,
+        answer: AnswerStream,
+        started: Instant,
+        key: Option<&ApiKey>,
+        attempt: &mut Attempt,
+        sink: &mut Sink,
+    ) -> Result<(), AttemptEnded> {
+        let passed = self.pass_events(answer, started, key, attempt, sink).await;
+        sink.flush().await?;
+        passed
+    }
+
     /// Sends the request and waits for the head of the answer.
     async fn open(
         &self,
@@ -201,7 +215,7 @@ impl Upstream {
         Ok(list.into())
     }
 
-    async fn pass_on(
+    async fn pass_events(
         &self,
         mut answer: AnswerStream,
         started: Instant,
@@ -213,9 +227,14 @@ impl Upstream {
         let mut deadline = started + self.options.connect + self.options.first_byte;
         let mut late = Failure::FirstByte(self.options.first_byte);
         while !attempt.progress.done {
-            let piece = match timeout_at(deadline, answer.next()).await {
+            let until = sink.due().map_or(deadline, |due| due.min(deadline));
+            let piece = match timeout_at(until, answer.next()).await {
                 Ok(Some(piece)) => piece?,
                 Ok(None) => break,
+                Err(_elapsed) if until < deadline => {
+                    sink.flush().await?;
+                    continue;
+                }
                 Err(_elapsed) => return Err(late.into()),
             };
             let whole = events

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use cloister_control::books::Model;
 use cloister_control::ports::Principal;
 use cloister_control::{Books, Metrics, ModelCall};
@@ -19,6 +19,12 @@ use super::meter::Lease;
 use super::request::ChatRequest;
 use crate::refusal::Refusal;
 
+/// How long the words of an answer are gathered after some were passed on: every piece wakes the door, the cell, the
+/// control plane and the reader, and nobody sees words come more often than this.
+const GATHER: Duration = Duration::from_millis(20);
+/// How much is gathered at most.
+const MOST_GATHERED: usize = 64 << 10;
+
 /// A piece of what a cell is answered.
 #[derive(Debug)]
 pub(crate) enum Piece {
@@ -33,10 +39,13 @@ pub(crate) enum Piece {
 /// Nobody reads the answer any more.
 pub(crate) struct Gone;
 
-/// Where the pieces of an answer go.
+/// Where the pieces of an answer go: the first one at once, those that follow soon after one together.
 pub(crate) struct Sink {
     pieces: mpsc::Sender<Piece>,
     stall: Duration,
+    /// What waits for more, and how long at most.
+    gathered: BytesMut,
+    due: Option<Instant>,
     /// Something of an answer has been passed on.
     begun: bool,
     /// What was passed on belongs to an attempt that has failed.
@@ -47,7 +56,8 @@ pub(crate) struct Sink {
 
 impl Sink {
     pub(crate) fn new(pieces: mpsc::Sender<Piece>, stall: Duration) -> Self {
-        Self { pieces, stall, begun: false, void: false, held: None }
+        let gathered = BytesMut::new();
+        Self { pieces, stall, gathered, due: None, begun: false, void: false, held: None }
     }
 
     /// Keeps this until the answer has ended.
@@ -57,13 +67,38 @@ impl Sink {
 
     fn begin_attempt(&mut self) {
         self.void = self.begun;
+        self.gathered.clear();
+        self.due = None;
     }
 
     pub(crate) async fn send(&mut self, events: Bytes) -> Result<(), Gone> {
+        if self.due.is_none_or(|due| due <= Instant::now()) && self.gathered.is_empty() {
+            return self.pass(events).await;
+        }
+        self.gathered.extend_from_slice(&events);
+        if self.gathered.len() < MOST_GATHERED { Ok(()) } else { self.flush().await }
+    }
+
+    /// When what is gathered has to go; none when there is nothing.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.due.filter(|_| !self.gathered.is_empty())
+    }
+
+    /// Passes on what is gathered.
+    pub(crate) async fn flush(&mut self) -> Result<(), Gone> {
+        if self.gathered.is_empty() {
+            return Ok(());
+        }
+        let events = self.gathered.split().freeze();
+        self.pass(events).await
+    }
+
+    async fn pass(&mut self, events: Bytes) -> Result<(), Gone> {
         if std::mem::take(&mut self.void) {
             self.put(Piece::Restart).await?;
         }
         self.begun = true;
+        self.due = Some(Instant::now() + GATHER);
         self.put(Piece::Events(events)).await
     }
 
@@ -229,3 +264,7 @@ impl Call<'_> {
         Ok(ended)
     }
 }
+
+#[cfg(test)]
+#[path = "call_tests.rs"]
+mod tests;
