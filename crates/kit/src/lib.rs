@@ -17,6 +17,7 @@ mod logging;
 pub mod markdown;
 mod memory;
 mod outside;
+mod part;
 mod plane;
 mod program;
 mod reading;

@@ -1,12 +1,16 @@
 //! One connected bot: what every part of this surface works with.
 
 use cloister_kit::Plane;
+use cloister_protocol::surface::options::TelegramOptions;
 use cloister_protocol::surface::{Connector, ConnectorId};
+use ref_cast::RefCast;
 use serde::{Deserialize, Serialize};
 
-use super::session::{Api, Me};
-use super::{incoming, outgoing, topics, updates};
-use cloister_protocol::surface::options::TelegramOptions;
+use crate::incoming::{Buttons, Intake, IntakeState, Members, Sayings, SayingsState, Speakers};
+use crate::outgoing::{Sending, SendingState};
+use crate::session::{Api, Me};
+use crate::topics::{Topics, TopicsState};
+use crate::updates::{Hook, Webhook};
 
 /// What is kept about a bot besides its address; none of it is secret.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,11 +34,12 @@ pub struct Bot {
     pub(crate) api: Api,
     /// Who the bot is, as `getMe` said when it was connected.
     pub(crate) me: Me,
-    pub(crate) incoming: incoming::Memory,
-    pub(crate) outgoing: outgoing::Memory,
-    pub(crate) topics: topics::Memory,
+    pub(crate) intake: IntakeState,
+    pub(crate) sayings: SayingsState,
+    pub(crate) sending: SendingState,
+    pub(crate) topics: TopicsState,
     /// What proves that a delivery is Telegram's, where it delivers.
-    pub(crate) hook: updates::Hook,
+    pub(crate) hook: Hook,
 }
 
 impl Bot {
@@ -44,7 +49,42 @@ impl Bot {
 
     /// Whether it talks to Telegram's own server, whose limits for files are small.
     pub(crate) fn is_public_server(&self) -> bool {
-        self.connector.address.trim_end_matches('/') == super::session::api::TELEGRAM
+        self.connector.address.trim_end_matches('/') == crate::session::api::TELEGRAM
+    }
+}
+
+/// The parts, each by its handle.
+impl Bot {
+    pub(crate) fn intake(&self) -> &Intake {
+        Intake::ref_cast(self)
+    }
+
+    pub(crate) fn speakers(&self) -> &Speakers {
+        Speakers::ref_cast(self)
+    }
+
+    pub(crate) fn buttons(&self) -> &Buttons {
+        Buttons::ref_cast(self)
+    }
+
+    pub(crate) fn members(&self) -> &Members {
+        Members::ref_cast(self)
+    }
+
+    pub(crate) fn sayings(&self) -> &Sayings {
+        Sayings::ref_cast(self)
+    }
+
+    pub(crate) fn sending(&self) -> &Sending {
+        Sending::ref_cast(self)
+    }
+
+    pub(crate) fn topics(&self) -> &Topics {
+        Topics::ref_cast(self)
+    }
+
+    pub(crate) fn webhook(&self) -> &Webhook {
+        Webhook::ref_cast(self)
     }
 }
 

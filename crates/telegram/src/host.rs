@@ -41,7 +41,7 @@ impl TelegramHost {
     /// The bot that has its updates delivered under a name.
     fn delivered_to(&self, name: &str) -> Option<Arc<Bot>> {
         let mut bots = self.hosted.bots.list().into_iter();
-        bots.find(|bot| bot.settings.webhook.is_some() && bot.hook_name() == name)
+        bots.find(|bot| bot.settings.webhook.is_some() && bot.webhook().name() == name)
     }
 
     async fn check_owner(&self, owner: Option<&str>) -> Result<(), PlaneError> {
@@ -151,7 +151,7 @@ impl Host for TelegramHost {
 
     async fn take_delivery(&self, name: &str, body: &str) -> WebhookAnswer {
         match self.delivered_to(name) {
-            Some(bot) => bot.take_delivery(body).await,
+            Some(bot) => bot.webhook().take_delivery(body).await,
             None => WebhookAnswer::NotFound,
         }
     }

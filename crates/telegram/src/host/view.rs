@@ -33,7 +33,7 @@ fn told_by_telegram(bot: &Bot, say: &mut impl FnMut(&str, &str)) {
         say("name", &format!("@{username}"));
     }
     say("bot", &format!("{} ({})", bot.me.first_name, bot.me.id));
-    say("topics", if bot.topics.enabled() { "on: a topic per chat" } else { TOPICS_OFF });
+    say("topics", if bot.topics().enabled() { "on: a topic per chat" } else { TOPICS_OFF });
     let all = bot.me.can_read_all_group_messages.unwrap_or(false);
     say("groups", if all { "reads everything" } else { "privacy mode: is told what names it" });
     if !bot.me.can_join_groups.unwrap_or(true) {

@@ -1,6 +1,6 @@
 //! Buttons that somebody pressed: always answered, with what came of it.
 
-use cloister_kit::PlaneError;
+use cloister_kit::{PlaneError, part};
 use cloister_protocol::ErrorCode;
 use cloister_protocol::surface::{ApprovalState, Below, ButtonDone, ButtonPlace, PressButton};
 
@@ -11,7 +11,12 @@ use crate::updates::wire::{CallbackQuery, Message};
 /// The most that Telegram takes for a button.
 const LONGEST_DATA: usize = 64;
 
-impl Bot {
+part! {
+    /// The buttons that people press.
+    pub(crate) struct Buttons of Bot;
+}
+
+impl Buttons {
     pub(super) async fn take_press(&self, query: &CallbackQuery) -> Result<(), PlaneError> {
         let (words, alert) = match self.pressed(query).await {
             Ok(words) => (words, false),
@@ -20,10 +25,7 @@ impl Bot {
             }
             Err(error) => (refusal(&error), true),
         };
-        let press = PressAnswer { query: query.id.clone(), words, alert };
-        if !self.incoming.presses.push(press) {
-            tracing::warn!("too many presses wait to be answered");
-        }
+        self.bot.sayings().answer(PressAnswer { query: query.id.clone(), words, alert });
         Ok(())
     }
 
@@ -36,14 +38,14 @@ impl Bot {
             return Err(nothing());
         };
         let account = query.from.id.to_string();
-        if query.from.is_bot || !self.serves(&account).await? {
+        if query.from.is_bot || !self.bot.speakers().serves(&account).await? {
             return Err(PlaneError::refused(ErrorCode::Forbidden, "this button is not for you"));
         }
         let place = self.pressed_in(message, token).await?;
         let (token, by) = (token.to_owned(), account);
         let below = if message.is_inaccessible() { Below::Gone } else { Below::Shown };
-        let pressed = PressButton { connector: self.id(), place, by, token, below };
-        Ok(match self.plane.call(pressed).await? {
+        let pressed = PressButton { connector: self.bot.id(), place, by, token, below };
+        Ok(match self.bot.plane.call(pressed).await? {
             ButtonDone::Answered { state } => match state {
                 ApprovalState::Pending => "Noted; it waits for somebody else, too.".to_owned(),
                 ApprovalState::Allowed => "Allowed.".to_owned(),
@@ -53,9 +55,7 @@ impl Bot {
             ButtonDone::Command { text } => text,
         })
     }
-}
 
-impl Bot {
     /// The conversation that a button was pressed in. Of a message that was deleted or is too old for it Telegram tells
     /// the chat and the number alone, and not the topic: then it is the button's own, if that is in this chat.
     async fn pressed_in(&self, message: &Message, token: &str) -> Result<String, PlaneError> {
@@ -63,8 +63,8 @@ impl Bot {
         if !message.is_inaccessible() {
             return Ok(place);
         }
-        let button = ButtonPlace { connector: self.id(), token: token.to_owned() };
-        let of = self.plane.call(button).await?;
+        let button = ButtonPlace { connector: self.bot.id(), token: token.to_owned() };
+        let of = self.bot.plane.call(button).await?;
         let here = |id: &String| {
             chat_and_thread(id).is_some_and(|(chat, _thread)| chat == message.chat.id)
         };

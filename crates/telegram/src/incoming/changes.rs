@@ -9,12 +9,10 @@ use cloister_protocol::surface::{ConversationAt, Speaker, WaitsIn, WasStored, Wh
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::MINUTE;
 use super::addressed::{Addressed, addressed};
 use super::content::edited;
-use super::marks;
 use super::messages::Handed;
-use crate::bot::Bot;
+use super::{Intake, MINUTE, marks};
 use crate::updates::wire::Message;
 
 /// The name of an edit: the same for the same edit, always. Two in the same second differ in their words.
@@ -25,7 +23,7 @@ pub(super) fn edit_name(message: &Message) -> String {
     format!("{}-e-{}-{short}", message.name(), message.edit_date.unwrap_or_default())
 }
 
-impl Bot {
+impl Intake {
     /// Takes an edit that has just arrived, or lets it wait for its turn.
     pub(super) async fn take_edited(
         &self,
@@ -34,13 +32,13 @@ impl Bot {
     ) -> Result<(), PlaneError> {
         // A moving location, a changed button or a new preview is nothing that anybody said.
         let Some(words) = edited(message, &self.us()) else { return Ok(()) };
-        if self.predates_us(message) || !self.listens_to_edit(message).await? {
+        if self.bot.speakers().predates_us(message) || !self.listens_to_edit(message).await? {
             return Ok(());
         }
-        let Some(speaker) = self.speaker(message, "").await? else { return Ok(()) };
+        let Some(speaker) = self.bot.speakers().speaker(message, "").await? else { return Ok(()) };
         let place = message.place();
-        let waits = WaitsIn { connector: self.id(), place: place.clone() };
-        let outcome = if self.plane.call(waits).await? {
+        let waits = WaitsIn { connector: self.bot.id(), place: place.clone() };
+        let outcome = if self.bot.plane.call(waits).await? {
             Outcome::Later(WhyWaiting::Busy)
         } else {
             self.take_edit(message, &speaker, &words).await?
@@ -56,14 +54,14 @@ impl Bot {
     async fn listens_to_edit(&self, message: &Message) -> Result<bool, PlaneError> {
         let to_whom = addressed(message, &self.us());
         if message.is_private() || to_whom == Addressed::ToUs {
-            return self.listens(message, to_whom).await;
+            return self.bot.speakers().listens(message, to_whom).await;
         }
-        let here = ConversationAt { connector: self.id(), place: message.place() };
-        let known = self.plane.call(here).await?;
+        let here = ConversationAt { connector: self.bot.id(), place: message.place() };
+        let known = self.bot.plane.call(here).await?;
         let Some(known) = known.filter(|_| to_whom == Addressed::No) else { return Ok(false) };
         let id = self.message_id(&message.name())?;
         let id = format!("{}:{}:{id}", known.workspace, known.chat);
-        self.plane.call(WasStored { id }).await
+        self.bot.plane.call(WasStored { id }).await
     }
 
     pub(super) async fn take_edit(
@@ -86,9 +84,9 @@ impl Bot {
         if earlier.is_none() && !message.is_private() && !to_us {
             return Ok(Outcome::Done);
         }
-        if self.plane.commands().is_command(words) {
+        if self.bot.plane.commands().is_command(words) {
             let words = "I do not take commands from an edit: send it as a message of its own.";
-            self.tell(&message.place(), "edited-command", MINUTE, words);
+            self.bot.sayings().tell(&message.place(), "edited-command", MINUTE, words);
             return Ok(Outcome::Done);
         }
         let text = match &earlier {

@@ -11,8 +11,8 @@ use frankenstein::methods::GetFileParams;
 use futures_util::TryStreamExt;
 use serde::Deserialize;
 
+use super::Intake;
 use super::content::SentFile;
-use crate::bot::Bot;
 use crate::session::Fault;
 
 /// The largest file that Telegram's own server hands to a bot.
@@ -25,25 +25,25 @@ struct Found {
     file_path: Option<String>,
 }
 
-impl Bot {
+impl Intake {
     /// Fetches a file into the speaker's chat.
     pub(super) async fn fetch(
         &self,
         speaker: &Speaker,
         file: &SentFile,
     ) -> Result<Attachment, NotFetched> {
-        let most = self.options.largest_file().min(self.plane.settings().largest_upload);
-        let limits = Limits { most, public: self.is_public_server() };
+        let most = self.bot.options.largest_file().min(self.bot.plane.settings().largest_upload);
+        let limits = Limits { most, public: self.bot.is_public_server() };
         if let Some(size) = file.size {
             limits.check(&file.name, size)?;
         }
         let fetch = async {
             let path = self.path_of(file, limits).await?;
-            let response = self.api.fetch(&path).await.map_err(|fault| failed(&fault))?;
+            let response = self.bot.api.fetch(&path).await.map_err(|fault| failed(&fault))?;
             if let Some(size) = response.content_length() {
                 limits.check(&file.name, size)?;
             }
-            let taking = Taking::begin(&self.plane, speaker, (&file.name, most)).await?;
+            let taking = Taking::begin(&self.bot.plane, speaker, (&file.name, most)).await?;
             let pieces = response.bytes_stream().map_err(reqwest::Error::without_url);
             fetching::take_all(pieces, taking).await
         };
@@ -53,8 +53,8 @@ impl Bot {
     /// Where a file is to be fetched.
     async fn path_of(&self, file: &SentFile, limits: Limits) -> Result<String, NotFetched> {
         let params = GetFileParams::builder().file_id(file.id.clone()).build();
-        let asked = self.api.bot().request("getFile", Some(params));
-        let found: Found = match self.api.call(asked).await {
+        let asked = self.bot.api.bot().request("getFile", Some(params));
+        let found: Found = match self.bot.api.call(asked).await {
             Ok(found) => found,
             Err(Fault::Refused { description, .. }) if description.contains("too big") => {
                 return Err(limits.too_large(&file.name, file.size));

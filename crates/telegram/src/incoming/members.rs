@@ -1,6 +1,6 @@
 //! What becomes of chats themselves: the bot is blocked or removed, a group gets another number.
 
-use cloister_kit::PlaneError;
+use cloister_kit::{PlaneError, part};
 use cloister_protocol::surface::{
     ChatsChanged, Conversation, ConversationAt, ConversationMoved, Conversations, SetBroken,
 };
@@ -11,7 +11,12 @@ use crate::updates::wire::{ChatMemberUpdated, Message};
 const BLOCKED: &str = "the person blocked the bot";
 const REMOVED: &str = "the bot was removed from the group";
 
-impl Bot {
+part! {
+    /// The chats that the bot is in.
+    pub(crate) struct Members of Bot;
+}
+
+impl Members {
     /// Takes that a group has another number; whether the message says that.
     pub(super) async fn take_move(&self, message: &Message) -> Result<bool, PlaneError> {
         if let Some(to) = message.migrate_to_chat_id {
@@ -28,21 +33,22 @@ impl Bot {
     /// A group is a supergroup now, and has another number. What it was it stays.
     pub(crate) async fn group_moved(&self, from: i64, to: i64) -> Result<(), PlaneError> {
         let (from, to) = (from.to_string(), to.to_string());
-        let moved = ConversationMoved { connector: self.id(), from: from.clone(), to: to.clone() };
-        if self.plane.call(moved).await? {
+        let moved =
+            ConversationMoved { connector: self.bot.id(), from: from.clone(), to: to.clone() };
+        if self.bot.plane.call(moved).await? {
             tracing::info!(from, to, "a group has another number");
-            self.plane.tell(ChatsChanged {});
+            self.bot.plane.tell(ChatsChanged {});
         }
         // What waits has moved along.
-        self.incoming.working.wake();
+        self.bot.intake.working.wake();
         Ok(())
     }
 
     /// Whether what is known of a conversation has followed its group to another number. It has not where something
     /// else is known by that one.
     pub(crate) async fn has_moved(&self, from: &str, to: &str) -> Result<bool, PlaneError> {
-        let plane = &self.plane;
-        let at = |place: &str| ConversationAt { connector: self.id(), place: place.to_owned() };
+        let plane = &self.bot.plane;
+        let at = |place: &str| ConversationAt { connector: self.bot.id(), place: place.to_owned() };
         Ok(plane.call(at(from)).await?.is_none() && plane.call(at(to)).await?.is_some())
     }
 
@@ -57,7 +63,7 @@ impl Bot {
             (false, true) => Some(BLOCKED),
             (false, false) => Some(REMOVED),
         };
-        let plane = &self.plane;
+        let plane = &self.bot.plane;
         for conversation in self.in_chat(change.chat.id).await? {
             let told = conversation.broken.is_some();
             if told != why.is_some() {
@@ -69,7 +75,7 @@ impl Bot {
             Some(why) => {
                 tracing::info!(chat = change.chat.id, why, "nothing can be said in a chat")
             }
-            None => self.plane.tell(ChatsChanged {}),
+            None => self.bot.plane.tell(ChatsChanged {}),
         }
         Ok(())
     }
@@ -77,7 +83,7 @@ impl Bot {
     /// Every conversation in a chat: the chat itself and its topics.
     pub(crate) async fn in_chat(&self, chat: i64) -> Result<Vec<Conversation>, PlaneError> {
         let chat = chat.to_string();
-        let mut all = self.plane.call(Conversations { connector: self.id() }).await?;
+        let mut all = self.bot.plane.call(Conversations { connector: self.bot.id() }).await?;
         all.retain(|one| {
             let id = one.external_id.as_deref().unwrap_or_default();
             id == chat || id.split_once('/').is_some_and(|(of, _)| of == chat)

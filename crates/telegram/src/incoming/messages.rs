@@ -8,11 +8,10 @@ use cloister_protocol::surface::{
 use cloister_protocol::{Attachment, MessageId, ParseIdError};
 use serde_json::Value;
 
-use super::MINUTE;
 use super::addressed::{Addressed, addressed};
 use super::content::{Content, Said, content};
 use super::speakers::sender;
-use crate::bot::Bot;
+use super::{Intake, MINUTE};
 use crate::outgoing::Origin;
 use crate::updates::wire::{Message, Stopped};
 
@@ -27,17 +26,18 @@ pub(super) struct Handed<'a> {
     pub(super) attachments: Vec<Attachment>,
 }
 
-impl Bot {
+impl Intake {
     /// Takes a message that has just arrived, or lets it wait for its file, its album or its turn.
     pub(super) async fn take_arrived(
         &self,
         message: &Message,
         raw: &Value,
     ) -> Result<(), PlaneError> {
-        if self.take_move(message).await? || self.predates_us(message) {
+        if self.bot.members().take_move(message).await? || self.bot.speakers().predates_us(message)
+        {
             return Ok(());
         }
-        if self.take_topic_news(message).await? {
+        if self.bot.topics().take_news(message).await? {
             return Ok(());
         }
         let to_whom = addressed(message, &self.us());
@@ -47,7 +47,7 @@ impl Bot {
         if to_whom == Addressed::No && !message.is_private() && message.media_group_id.is_some() {
             return self.keep_for_album(message, raw).await;
         }
-        if !self.listens(message, to_whom).await? {
+        if !self.bot.speakers().listens(message, to_whom).await? {
             return Ok(());
         }
         let said = match content(message, &self.us()) {
@@ -55,16 +55,21 @@ impl Bot {
             Content::Unusable(what) => return self.cannot_use(message, what).await,
             Content::Said(said) => said,
         };
-        let Some(speaker) = self.speaker(message, &said.typed).await? else { return Ok(()) };
+        let Some(speaker) = self.bot.speakers().speaker(message, &said.typed).await? else {
+            return Ok(());
+        };
         let place = message.place();
         let why = if said.file.is_some() {
             Some(WhyWaiting::NoFile)
-        } else if self.plane.commands().is_urgent(&said.typed) {
+        } else if self.bot.plane.commands().is_urgent(&said.typed) {
             // What helps against a flood goes ahead; what changes the chat comes after what was said before.
             None
         } else {
-            let waits =
-                self.plane.call(WaitsIn { connector: self.id(), place: place.clone() }).await?;
+            let waits = self
+                .bot
+                .plane
+                .call(WaitsIn { connector: self.bot.id(), place: place.clone() })
+                .await?;
             waits.then_some(WhyWaiting::Busy)
         };
         let outcome = match why {
@@ -81,7 +86,9 @@ impl Bot {
     /// is seen when all are there.
     async fn keep_for_album(&self, message: &Message, raw: &Value) -> Result<(), PlaneError> {
         let Some(from) = sender(message) else { return Ok(()) };
-        if self.knows(from.id).await? && self.was_connected(message).await? {
+        if self.bot.speakers().knows(from.id).await?
+            && self.bot.speakers().was_connected(message).await?
+        {
             let (place, name) = (message.place(), message.name());
             return self.wait((&place, &name), WhyWaiting::NoFile, raw).await;
         }
@@ -118,7 +125,7 @@ impl Bot {
         if !message.is_private() {
             return Ok(());
         }
-        let Some(speaker) = self.speaker(&message, "").await? else { return Ok(()) };
+        let Some(speaker) = self.bot.speakers().speaker(&message, "").await? else { return Ok(()) };
         let handed = Handed {
             speaker: &speaker,
             name: &format!("{}-stop-{update}", message.chat.id),
@@ -138,13 +145,13 @@ impl Bot {
         let origin = origin.map(|message| Origin { message }.to_json());
         let (id, speaker) = (self.message_id(name)?, speaker.clone());
         let message = Incoming { id, speaker, text, attachments, origin };
-        self.plane.call(Receive { message }).await?;
+        self.bot.plane.call(Receive { message }).await?;
         Ok(())
     }
 
     /// The name that the inbox knows a message by: two bots number what the same person writes alike.
     pub(super) fn message_id(&self, name: &str) -> Result<MessageId, ParseIdError> {
-        format!("{}.{name}", self.me.id).parse()
+        format!("{}.{name}", self.bot.me.id).parse()
     }
 
     /// What was stored of a message, if it was.
@@ -154,16 +161,16 @@ impl Bot {
         name: &str,
     ) -> Result<Option<Stored>, PlaneError> {
         let id = self.message_id(name)?;
-        self.plane.call(StoredMessage { speaker: speaker.clone(), id }).await
+        self.bot.plane.call(StoredMessage { speaker: speaker.clone(), id }).await
     }
 
     pub(super) async fn cannot_use(&self, message: &Message, what: &str) -> Result<(), PlaneError> {
-        if self.speaker(message, "").await?.is_some() {
+        if self.bot.speakers().speaker(message, "").await?.is_some() {
             let words = format!(
                 "I can't do anything with {what}. Write to me, or send a file, a picture, a voice message or a \
                  place."
             );
-            self.tell(&message.place(), "unusable", MINUTE, &words);
+            self.bot.sayings().tell(&message.place(), "unusable", MINUTE, &words);
         }
         Ok(())
     }

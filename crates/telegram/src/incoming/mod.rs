@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cloister_kit::waiting::{Outcome, Working};
-use cloister_kit::{Lately, Patience, PlaneError};
+use cloister_kit::{Patience, PlaneError, part};
 use cloister_protocol::ErrorCode;
 use cloister_protocol::surface::{Dropped, LetWait, OnceAWhile, WhyWaiting};
 use futures_util::FutureExt;
@@ -31,37 +31,40 @@ use serde_json::Value;
 use super::bot::Bot;
 use super::updates::wire::{self, Message, Update};
 use addressed::Us;
-use saying::Queue;
-pub(crate) use saying::keep_saying;
+pub(crate) use buttons::Buttons;
+pub(crate) use members::Members;
+pub(crate) use saying::{Sayings, SayingsState, keep_saying};
+pub(crate) use speakers::Speakers;
 
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
-/// What this part remembers of a bot while it runs.
+part! {
+    /// The intake: what people say, stored before it is acknowledged.
+    pub(crate) struct Intake of Bot;
+}
+
+/// What the intake remembers of a bot while it runs.
 #[derive(Default)]
-pub(crate) struct Memory {
-    pub(crate) lately: Lately,
+pub(crate) struct IntakeState {
     patience: Patience,
     working: Working,
     /// One update at a time is taken.
     taking: tokio::sync::Mutex<()>,
-    /// What is to be said, and presses that are to be answered.
-    pub(super) sayings: Queue<saying::Saying>,
-    pub(super) presses: Queue<saying::PressAnswer>,
 }
 
-impl Bot {
+impl Intake {
     fn us(&self) -> Us {
-        let id = i64::try_from(self.me.id).unwrap_or_default();
-        let commands = Arc::clone(self.plane.commands());
-        Us { id, username: self.me.username.clone(), commands }
+        let id = i64::try_from(self.bot.me.id).unwrap_or_default();
+        let commands = Arc::clone(self.bot.plane.commands());
+        Us { id, username: self.bot.me.username.clone(), commands }
     }
 
     /// Takes one update. Ok: all that must be stored is stored. An error is trouble of our own, and the same
     /// update is to be handed over again; what fails for a reason of its own is put aside, so that it holds up
     /// nobody.
     pub(crate) async fn take_update(&self, raw: &Value) -> Result<(), PlaneError> {
-        let _one_at_a_time = self.incoming.taking.lock().await;
+        let _one_at_a_time = self.bot.intake.taking.lock().await;
         let update = match serde_json::from_value::<Update>(raw.clone()) {
             Ok(update) => update,
             Err(error) => {
@@ -86,10 +89,10 @@ impl Bot {
             return Box::pin(self.take_edited(message, raw)).await;
         }
         if let Some(query) = &update.callback_query {
-            return Box::pin(self.take_press(query)).await;
+            return Box::pin(self.bot.buttons().take_press(query)).await;
         }
         if let Some(change) = &update.my_chat_member {
-            return self.take_membership(change).await;
+            return self.bot.members().take_membership(change).await;
         }
         if let Some(stopped) = &update.stopped_message_generation {
             return Box::pin(self.take_stop(update.update_id, stopped)).await;
@@ -102,7 +105,7 @@ impl Bot {
     async fn put_aside(&self, update: &Update, raw: &Value, why: &str) -> Result<(), PlaneError> {
         let message = update.message.as_ref().or(update.edited_message.as_ref());
         let known = match message.and_then(|message| speakers::sender(message)) {
-            Some(from) => self.knows(from.id).await?,
+            Some(from) => self.bot.speakers().knows(from.id).await?,
             None => false,
         };
         match message {
@@ -117,10 +120,10 @@ impl Bot {
 
     /// An update is not taken, and never will be: it is on record.
     async fn pass_over(&self, number: i64, why: &str) -> Result<(), PlaneError> {
-        self.plane.count_error("skipped");
-        tracing::error!(account = self.connector.account, update = number, why, "passed over");
+        self.bot.plane.count_error("skipped");
+        tracing::error!(account = self.bot.connector.account, update = number, why, "passed over");
         let (what, why) = (format!("update {number}"), why.to_owned());
-        self.plane.call(Dropped { connector: self.id(), what, why }).await
+        self.bot.plane.call(Dropped { connector: self.bot.id(), what, why }).await
     }
 
     /// Keeps a message for later, or says that too many wait.
@@ -131,18 +134,18 @@ impl Bot {
         raw: &Value,
     ) -> Result<(), PlaneError> {
         let waits = LetWait {
-            connector: self.id(),
+            connector: self.bot.id(),
             place: place.to_owned(),
             event: event.to_owned(),
             why,
             sealed: Some(raw.to_string()),
         };
-        if self.plane.call(waits).await? {
-            self.incoming.working.wake();
+        if self.bot.plane.call(waits).await? {
+            self.bot.intake.working.wake();
         } else {
             let words = "Too many of your messages wait already: I did not take the last ones. Send them \
                          again in a few minutes.";
-            self.tell(place, "too-many", MINUTE, words);
+            self.bot.sayings().tell(place, "too-many", MINUTE, words);
         }
         Ok(())
     }
@@ -154,7 +157,7 @@ impl Bot {
             let body = error.body();
             let words =
                 format!("{}. Your message waits, and is taken when there is room.", body.message);
-            self.tell(&place, "busy", HOUR, &words);
+            self.bot.sayings().tell(&place, "busy", HOUR, &words);
             return Ok(Outcome::Later(WhyWaiting::Busy));
         }
         match error.code() {
@@ -166,8 +169,12 @@ impl Bot {
                 let fix = body.fix.map(|fix| format!(" ({fix})")).unwrap_or_default();
                 let words = format!("I did not take that: {}{fix}.", body.message);
                 let key = format!("{place} {code:?}");
-                if self.plane.call(OnceAWhile { key }).await.unwrap_or_default() {
-                    self.speak(&place, &format!("not-taken-{}", message.name()), &words);
+                if self.bot.plane.call(OnceAWhile { key }).await.unwrap_or_default() {
+                    self.bot.sayings().speak(
+                        &place,
+                        &format!("not-taken-{}", message.name()),
+                        &words,
+                    );
                 }
             }
         }

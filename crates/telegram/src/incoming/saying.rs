@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use cloister_kit::kept;
+use cloister_kit::{Lately, kept, part};
 use cloister_protocol::surface::{SendError, TakeBackRefusal};
 use cloister_protocol::with_causes;
 use frankenstein::AsyncTelegramApi;
@@ -31,7 +31,7 @@ const LONGEST_ANSWER: usize = 190;
 
 /// Something to be said in a conversation.
 #[derive(Clone, Debug)]
-pub(crate) struct Saying {
+struct Saying {
     place: String,
     key: String,
     words: String,
@@ -41,13 +41,13 @@ pub(crate) struct Saying {
 
 /// The answer to a press.
 #[derive(Clone, Debug)]
-pub(crate) struct PressAnswer {
+pub(super) struct PressAnswer {
     pub(super) query: String,
     pub(super) words: String,
     pub(super) alert: bool,
 }
 
-pub(crate) struct Queue<T> {
+struct Queue<T> {
     waiting: Mutex<VecDeque<T>>,
     more: Notify,
 }
@@ -60,7 +60,7 @@ impl<T> Default for Queue<T> {
 
 impl<T> Queue<T> {
     /// Whether there was room.
-    pub(super) fn push(&self, one: T) -> bool {
+    fn push(&self, one: T) -> bool {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.len() >= MOST_WAITING {
             return false;
@@ -85,6 +85,14 @@ impl<T> Queue<T> {
     }
 }
 
+/// What is to be said, and what was said lately.
+#[derive(Default)]
+pub(crate) struct SayingsState {
+    lately: Lately,
+    sentences: Queue<Saying>,
+    presses: Queue<PressAnswer>,
+}
+
 /// Says what is to be said until it is stopped.
 pub(crate) fn keep_saying(bot: &Arc<Bot>, tracker: &TaskTracker, stop: &CancellationToken) {
     for _ in 0..AT_ONCE {
@@ -99,17 +107,22 @@ async fn say_on(bot: Arc<Bot>, stop: CancellationToken) {
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
-            saying = bot.incoming.sayings.next() => bot.say_it(saying, &stop).await,
-            press = bot.incoming.presses.next() => bot.answer_press(press).await,
+            saying = bot.sayings.sentences.next() => bot.sayings().say_it(saying, &stop).await,
+            press = bot.sayings.presses.next() => bot.sayings().answer_press(press).await,
         }
     }
 }
 
-impl Bot {
+part! {
+    /// What the bot says of its own.
+    pub(crate) struct Sayings of Bot;
+}
+
+impl Sayings {
     /// Says something, unless it was said there so lately.
     pub(crate) fn tell(&self, place: &str, topic: &str, every: Duration, words: &str) {
-        let now = self.plane.now_ms();
-        if !self.incoming.lately.first_in(format!("{topic} {place}"), every, now) {
+        let now = self.bot.plane.now_ms();
+        if !self.bot.sayings.lately.first_in(format!("{topic} {place}"), every, now) {
             return;
         }
         let every = i64::try_from(every.as_millis()).unwrap_or(i64::MAX).max(1);
@@ -136,14 +149,14 @@ impl Bot {
     }
 
     fn queue(&self, saying: Saying) {
-        if !self.incoming.sayings.push(saying) {
+        if !self.bot.sayings.sentences.push(saying) {
             tracing::warn!("too much is to be said on Telegram; a sentence was left out");
         }
     }
 
     async fn say_it(&self, saying: Saying, stop: &CancellationToken) {
         for _ in 0..TRIES {
-            let said = self.say(&saying.place, &saying.key, &saying.words).await;
+            let said = self.bot.sending().say(&saying.place, &saying.key, &saying.words).await;
             let pause = match said {
                 Ok(()) => return,
                 Err(SendError::Wait(pause)) => pause.min(LONGEST_PAUSE),
@@ -163,9 +176,17 @@ impl Bot {
             }
         }
         if let Some(stranger) = &saying.stranger
-            && let Err(error) = self.plane.call(TakeBackRefusal { account: stranger.clone() }).await
+            && let Err(error) =
+                self.bot.plane.call(TakeBackRefusal { account: stranger.clone() }).await
         {
             tracing::warn!(error = error.chain(), "a stranger was not told, and is not told again");
+        }
+    }
+
+    /// Answers a press, beside all else.
+    pub(super) fn answer(&self, press: PressAnswer) {
+        if !self.bot.sayings.presses.push(press) {
+            tracing::warn!("too many presses wait to be answered");
         }
     }
 
@@ -179,8 +200,8 @@ impl Bot {
             .text(words)
             .show_alert(press.alert)
             .build();
-        let answer = self.api.bot().answer_callback_query(&params);
-        match self.api.call_within(PRESS_LIVES, answer).await {
+        let answer = self.bot.api.bot().answer_callback_query(&params);
+        match self.bot.api.call_within(PRESS_LIVES, answer).await {
             Ok(_) => {}
             // Whoever pressed sees what came of it in the conversation.
             Err(fault @ (Fault::Refused { .. } | Fault::Unreachable(_) | Fault::Wait(_))) => {

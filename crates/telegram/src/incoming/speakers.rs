@@ -1,7 +1,7 @@
 //! Who speaks, and to which chat: by the account and the conversation, never by a name.
 
-use cloister_kit::PlaneError;
 use cloister_kit::words::asks_to_pair;
+use cloister_kit::{PlaneError, part};
 use cloister_protocol::surface::{
     ChatsChanged, ContextOf, Conversation, ConversationAt, ConversationKind, Heard, IsKnown,
     Locate, Located, PairingWords, RefusalAgain, SetBroken, Speaker, WhoIs,
@@ -33,10 +33,15 @@ fn begins(typed: &str) -> bool {
     word.strip_prefix('/').is_some_and(|word| word.eq_ignore_ascii_case("start"))
 }
 
-impl Bot {
+part! {
+    /// Who speaks, and who is listened to.
+    pub(crate) struct Speakers of Bot;
+}
+
+impl Speakers {
     /// Whether an account belongs to somebody.
     pub(super) async fn knows(&self, account: i64) -> Result<bool, PlaneError> {
-        self.plane.call(IsKnown { account: account.to_string() }).await
+        self.bot.plane.call(IsKnown { account: account.to_string() }).await
     }
 
     /// Who speaks there, if it is somebody whose words are taken. Everybody else is told so, once in a while.
@@ -49,11 +54,11 @@ impl Bot {
         let account = from.id.to_string();
         let place = message.place();
         if !self.serves(&account).await? {
-            self.tell(&place, "one-person", HOUR, ONE_PERSON);
+            self.bot.sayings().tell(&place, "one-person", HOUR, ONE_PERSON);
             return Ok(None);
         }
         let of = message.chat.id.to_string();
-        let title = self.topics.title_of(message);
+        let title = self.bot.topics().title_of(message);
         let heard = match (message.is_private(), message.thread()) {
             (true, None) => Heard::Direct(place.clone()),
             (true, Some(_)) => Heard::OwnThread { of: of.clone(), id: place.clone(), title },
@@ -65,12 +70,17 @@ impl Bot {
             tracing::warn!(place, "a private chat with somebody else's number");
             return Ok(None);
         }
-        self.until_known(message).await?;
-        match self.plane.call(Locate { connector: self.id(), sender: account, heard }).await? {
+        self.bot.topics().until_known(message).await?;
+        match self
+            .bot
+            .plane
+            .call(Locate { connector: self.bot.id(), sender: account, heard })
+            .await?
+        {
             Located::To(mut speaker) => {
                 self.came_back(&mut speaker.conversation).await?;
                 if message.is_private() {
-                    self.at_home(&speaker, &of).await?;
+                    self.bot.topics().at_home(&speaker, &of).await?;
                 }
                 Ok(Some(speaker))
             }
@@ -84,7 +94,11 @@ impl Bot {
                     if tell.contains("context add") {
                         tell.push_str(&format!(" This one is `--conversation={place}`."));
                     }
-                    self.speak(&place, &format!("not-here-{}", message.name()), &tell);
+                    self.bot.sayings().speak(
+                        &place,
+                        &format!("not-here-{}", message.name()),
+                        &tell,
+                    );
                 }
                 Ok(None)
             }
@@ -106,39 +120,39 @@ impl Bot {
         let tell = match tell {
             None if anew => {
                 let again = RefusalAgain { account: account.clone() };
-                self.plane.call(again).await.unwrap_or_default()
+                self.bot.plane.call(again).await.unwrap_or_default()
             }
             tell => tell,
         };
         if asks_to_pair(typed) {
             if !message.is_private() {
-                return self.tell(&place, "pair-in-private", HOUR, PAIR_IN_PRIVATE);
+                return self.bot.sayings().tell(&place, "pair-in-private", HOUR, PAIR_IN_PRIVATE);
             }
             let asked = PairingWords { account, name: from.described() };
-            if let Ok(Some(words)) = self.plane.call(asked).await {
-                self.speak(&place, &key, &words);
+            if let Ok(Some(words)) = self.bot.plane.call(asked).await {
+                self.bot.sayings().speak(&place, &key, &words);
             }
         } else if let Some(mut words) = tell {
             if !message.is_private() {
                 words.push_str(" In a private chat with me, please: others read along here.");
             }
-            self.speak_to_stranger(&place, &key, &words, &account);
+            self.bot.sayings().speak_to_stranger(&place, &key, &words, &account);
         }
     }
 
     /// Whether this bot is for that account: a bot of one person's own is for nobody else. Who is nobody is
     /// told so elsewhere.
     pub(super) async fn serves(&self, account: &str) -> Result<bool, PlaneError> {
-        let Some(owner) = &self.settings.owner else { return Ok(true) };
-        let whose = self.plane.call(WhoIs { account: account.to_owned() }).await?;
+        let Some(owner) = &self.bot.settings.owner else { return Ok(true) };
+        let whose = self.bot.plane.call(WhoIs { account: account.to_owned() }).await?;
         Ok(whose.is_none_or(|person| person.name.as_str() == owner))
     }
 
     /// Who is heard there can be told something there.
     async fn came_back(&self, conversation: &mut Conversation) -> Result<(), PlaneError> {
         if conversation.broken.take().is_some() {
-            self.plane.call(SetBroken { conversation: conversation.id, why: None }).await?;
-            self.plane.tell(ChatsChanged {});
+            self.bot.plane.call(SetBroken { conversation: conversation.id, why: None }).await?;
+            self.bot.plane.tell(ChatsChanged {});
         }
         Ok(())
     }
@@ -166,7 +180,7 @@ impl Bot {
             let person = message.from.as_ref().is_some_and(|from| !from.is_bot)
                 || message.sender_chat.is_some();
             if person && since.is_some() {
-                self.tell(&message.place(), "anonymous", HOUR, SPEAKS_AS_GROUP);
+                self.bot.sayings().tell(&message.place(), "anonymous", HOUR, SPEAKS_AS_GROUP);
             }
             return Ok(false);
         }
@@ -182,7 +196,7 @@ impl Bot {
 
     /// Since when an operator has the group, or the topic, connected, in Unix milliseconds; none: it is not.
     async fn connected_since(&self, message: &Message) -> Result<Option<i64>, PlaneError> {
-        let plane = &self.plane;
+        let plane = &self.bot.plane;
         let names = [message.place(), message.chat.id.to_string()];
         for id in &names {
             if let Some(context) = plane.call(ContextOf { place: id.clone() }).await? {
@@ -190,11 +204,11 @@ impl Bot {
             }
         }
         for id in &names {
-            let at = ConversationAt { connector: self.id(), place: id.clone() };
+            let at = ConversationAt { connector: self.bot.id(), place: id.clone() };
             let known = plane.call(at).await?;
             if known.is_some_and(|known| known.kind == ConversationKind::Shared) {
                 // We were spoken to there while it was.
-                return Ok(Some(self.connector.created_at));
+                return Ok(Some(self.bot.connector.created_at));
             }
         }
         Ok(None)
@@ -203,6 +217,6 @@ impl Bot {
     /// Whether it was written before this bot was connected. Telegram keeps for a day what nobody took: it was said
     /// to whoever answered here then, or to nobody.
     pub(super) fn predates_us(&self, message: &Message) -> bool {
-        !message.was_written_since(self.connector.created_at.saturating_sub(CLOCKS_DIFFER_MS))
+        !message.was_written_since(self.bot.connector.created_at.saturating_sub(CLOCKS_DIFFER_MS))
     }
 }

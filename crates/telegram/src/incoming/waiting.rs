@@ -13,6 +13,7 @@ use cloister_protocol::surface::{
 use cloister_protocol::{Attachment, ErrorCode};
 use futures_util::FutureExt;
 
+use super::Intake;
 use super::addressed::{Addressed, addressed};
 use super::albums::{Together, Waiting, first_together};
 use super::content::{Content, Said, content, edited};
@@ -37,7 +38,7 @@ impl Waits for Bot {
     }
 
     fn working(&self) -> &Working {
-        &self.incoming.working
+        &self.intake.working
     }
 
     async fn take_next(&self, place: &str) -> Result<Step, PlaneError> {
@@ -48,7 +49,7 @@ impl Waits for Bot {
         for row in rows {
             match Waiting::read(row) {
                 Ok(read) => waiting.push(read),
-                Err(row) => self.drop_unreadable(&row).await?,
+                Err(row) => self.intake().drop_unreadable(&row).await?,
             }
         }
         let wait_ms = i64::try_from(self.options.album_wait().as_millis()).unwrap_or(i64::MAX);
@@ -62,25 +63,27 @@ impl Waits for Bot {
             return Ok(Step::After(wait + Duration::from_millis(20)));
         }
         let Some(first) = together.parts.first() else { return Ok(Step::Nothing) };
-        let outcome =
-            match AssertUnwindSafe(Box::pin(self.take_together(&together))).catch_unwind().await {
-                Ok(Ok(outcome)) => outcome,
-                Ok(Err(error)) if error.may_pass() => return Err(error),
-                Ok(Err(error)) => self.failed(first, &error.chain()).await?,
-                Err(_panic) => self.failed(first, "a panic; the log has it").await?,
-            };
+        let outcome = match AssertUnwindSafe(Box::pin(self.intake().take_together(&together)))
+            .catch_unwind()
+            .await
+        {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(error)) if error.may_pass() => return Err(error),
+            Ok(Err(error)) => self.intake().failed(first, &error.chain()).await?,
+            Err(_panic) => self.intake().failed(first, "a panic; the log has it").await?,
+        };
         match outcome {
             Outcome::Done => {
                 // The first one last: see `albums`.
                 for part in together.parts.iter().rev() {
-                    self.taken(&part.row).await?;
+                    self.intake().taken(&part.row).await?;
                 }
                 Ok(Step::Next)
             }
             Outcome::Later(_) if now.saturating_sub(first.row.since) > AT_LAST_MS => {
-                self.give_up(first, "it waited for days").await?;
+                self.intake().give_up(first, "it waited for days").await?;
                 for part in together.parts.iter().rev() {
-                    self.taken(&part.row).await?;
+                    self.intake().taken(&part.row).await?;
                 }
                 Ok(Step::Next)
             }
@@ -93,11 +96,11 @@ impl Waits for Bot {
     }
 }
 
-impl Bot {
+impl Intake {
     /// It waits no longer.
     async fn taken(&self, row: &WaitingEvent) -> Result<(), PlaneError> {
         let (place, event) = (row.place.clone(), row.event.clone());
-        self.plane.call(StopWaiting { connector: self.id(), place, event }).await?;
+        self.bot.plane.call(StopWaiting { connector: self.bot.id(), place, event }).await?;
         Ok(())
     }
 
@@ -108,7 +111,7 @@ impl Bot {
 
     /// It failed for a reason of its own: it is tried a few times, then given up.
     async fn failed(&self, waiting: &Waiting, why: &str) -> Result<Outcome, PlaneError> {
-        if self.incoming.patience.left(&waiting.row.event, FAILURE) {
+        if self.bot.intake.patience.left(&waiting.row.event, FAILURE) {
             return Ok(Outcome::Later(WhyWaiting::Busy));
         }
         self.give_up(waiting, why).await?;
@@ -118,13 +121,13 @@ impl Bot {
     /// It is not taken, and never will be: it is on record, and the person is told.
     async fn give_up(&self, waiting: &Waiting, why: &str) -> Result<(), PlaneError> {
         let (place, event) = (&waiting.row.place, &waiting.row.event);
-        self.plane.count_error("skipped");
+        self.bot.plane.count_error("skipped");
         tracing::error!(place, event, why, "a message is given up after several tries");
         let (what, why) = (event.clone(), why.to_owned());
-        self.plane.call(Dropped { connector: self.id(), what, why }).await?;
+        self.bot.plane.call(Dropped { connector: self.bot.id(), what, why }).await?;
         let words = "I could not take a message of yours, for a reason of mine that is in the log. Send it \
                      again, perhaps in other words.";
-        self.speak(place, &format!("given-up-{event}"), words);
+        self.bot.sayings().speak(place, &format!("given-up-{event}"), words);
         Ok(())
     }
 
@@ -136,7 +139,9 @@ impl Bot {
         };
         if first.is_edit() {
             let Some(words) = edited(message, &self.us()) else { return Ok(Outcome::Done) };
-            let Some(speaker) = self.speaker(message, "").await? else { return Ok(Outcome::Done) };
+            let Some(speaker) = self.bot.speakers().speaker(message, "").await? else {
+                return Ok(Outcome::Done);
+            };
             return self.take_edit(message, &speaker, &words).await;
         }
         let parts: Vec<&Message> = together.parts.iter().filter_map(Waiting::message).collect();
@@ -150,7 +155,7 @@ impl Bot {
         }
         let said: Vec<Said> = parts.iter().filter_map(|part| said_in(content(part, &us))).collect();
         let typed = said.iter().map(|said| said.typed.as_str()).find(|typed| !typed.is_empty());
-        let speaker = self.speaker(message, typed.unwrap_or_default()).await?;
+        let speaker = self.bot.speakers().speaker(message, typed.unwrap_or_default()).await?;
         let Some(speaker) = speaker else { return Ok(Outcome::Done) };
         self.take_with_files(message, &speaker, &said).await
     }
@@ -167,14 +172,14 @@ impl Bot {
         if self.stored(speaker, &name).await?.is_some() {
             return Ok(Outcome::Done);
         }
-        let mut fetched = Fetched { bot: self, speaker, files: Vec::new() };
+        let mut fetched = Fetched { bot: &self.bot, speaker, files: Vec::new() };
         let mut missing = Vec::new();
         for file in said.iter().filter_map(|said| said.file.as_ref()) {
             match self.fetch(speaker, file).await {
                 Ok(attachment) => fetched.files.push(attachment),
                 Err(NotFetched::Passing { why, patience }) => {
                     tracing::debug!(name, why, "a file could not be fetched");
-                    if self.incoming.patience.left(&name, patience) {
+                    if self.bot.intake.patience.left(&name, patience) {
                         return Ok(Outcome::Later(WhyWaiting::NoFile));
                     }
                     tracing::warn!(name, why, "a file is given up");
@@ -187,7 +192,11 @@ impl Bot {
             }
         }
         if !missing.is_empty() {
-            self.speak(&message.place(), &format!("file-{name}"), &missing.join("\n\n"));
+            self.bot.sayings().speak(
+                &message.place(),
+                &format!("file-{name}"),
+                &missing.join("\n\n"),
+            );
             // The words alone would be answered as if the file had come.
             if fetched.files.is_empty() {
                 return Ok(Outcome::Done);

@@ -165,13 +165,13 @@ pub(crate) async fn set_commands(bot: &Bot) -> Result<(), Fault> {
         hash.update(format!("{params:?}\n"));
     }
     let now: [u8; 32] = hash.finalize().into();
-    if *locked(&bot.outgoing.commands) == Some(now) {
+    if *locked(&bot.sending.commands) == Some(now) {
         return Ok(());
     }
     for params in &all {
         bot.api.call(bot.api.bot().set_my_commands(params)).await?;
     }
-    *locked(&bot.outgoing.commands) = Some(now);
+    *locked(&bot.sending.commands) = Some(now);
     Ok(())
 }
 

@@ -17,9 +17,8 @@ use frankenstein::types::{ChatAction, MessageId};
 use futures_util::stream;
 
 use super::pace::What;
-use super::reply_to;
 use super::send::{Place, Said};
-use crate::bot::Bot;
+use super::{Sending, reply_to};
 use crate::session::Fault;
 
 /// The slowest upload that is waited for, in bytes per second.
@@ -76,14 +75,14 @@ impl Shape {
     }
 }
 
-impl Bot {
+impl Sending {
     pub(super) async fn post_file(
         &self,
         to: &Recipient,
         (place, key): (Place, &str),
         file: &FileToSend,
     ) -> Result<i32, SendError> {
-        let Manners { largest_file: most, .. } = self.manners();
+        let Manners { largest_file: most, .. } = self.bot.manners();
         if file.size > most {
             let (size, most) = (file.size.div_ceil(1 << 20), most >> 20);
             return Err(SendError::Refused(format!(
@@ -97,11 +96,14 @@ impl Bot {
                 "{name} is empty, and Telegram takes no empty file"
             )));
         }
-        let _permit = self.outgoing.files.acquire().await.map_err(|closed| {
+        let _permit = self.bot.sending.files.acquire().await.map_err(|closed| {
             SendError::Unreachable(format!("no file can be sent now: {closed}"))
         })?;
-        let head =
-            Reading::of(&self.plane, file).next().await.map_err(unreadable)?.unwrap_or_default();
+        let head = Reading::of(&self.bot.plane, file)
+            .next()
+            .await
+            .map_err(unreadable)?
+            .unwrap_or_default();
         let head = head.get(..HEAD.min(head.len())).unwrap_or_default();
         let shape = Shape::of(&file.mime, file.size, head);
         let said = Said { reply_to: reply_to(to, key), keyboard: None };
@@ -130,7 +132,7 @@ impl Bot {
         shape: Shape,
     ) -> Result<Result<MessageId, Fault>, SendError> {
         let (method, field) = shape.method();
-        let reading = Reading::of(&self.plane, file);
+        let reading = Reading::of(&self.bot.plane, file);
         let pieces = stream::try_unfold(reading, |mut reading| async move {
             Ok::<_, PlaneError>(reading.next().await?.map(|piece| (piece, reading)))
         });
@@ -145,7 +147,7 @@ impl Bot {
         }
         let form = form.part(field, part);
         let patience = Duration::from_secs(file.size / SLOWEST);
-        let bound = self.options.request_timeout().saturating_add(patience);
+        let bound = self.bot.options.request_timeout().saturating_add(patience);
         let sending = self.send_form(method, form, bound);
         Ok(self.paced_within(place, What::Message, bound, sending).await)
     }
@@ -157,7 +159,7 @@ impl Bot {
         form: Form,
         bound: Duration,
     ) -> Result<MethodResponse<MessageId>, Error> {
-        let bot = self.api.bot();
+        let bot = self.bot.api.bot();
         let request = bot.client.post(format!("{}/{method}", bot.api_url));
         let response = request.timeout(bound).multipart(form).send().await?;
         let good = response.status().is_success();

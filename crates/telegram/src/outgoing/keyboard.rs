@@ -2,12 +2,11 @@
 //!
 //! What a button does is kept by the control plane; what Telegram is told is a token that says nothing.
 
+use super::Sending;
 use cloister_policy::legible;
 use cloister_protocol::surface::{Button, Conversation, MOST_BUTTONS, MintButtons, Press};
 use cloister_protocol::with_causes;
 use frankenstein::types::{InlineKeyboardButton, InlineKeyboardMarkup};
-
-use crate::bot::Bot;
 
 const MAX_ROWS: usize = 8;
 const MAX_IN_A_ROW: usize = 8;
@@ -17,7 +16,7 @@ const MAX_LABEL: usize = 60;
 /// Telegram takes no more of it.
 const MAX_DATA: usize = 64;
 
-impl Bot {
+impl Sending {
     /// The buttons of a message. Without them everything can still be written, so nothing waits for them.
     pub(super) async fn keyboard(
         &self,
@@ -30,7 +29,7 @@ impl Bot {
         }
         let presses: Vec<Press> = buttons.iter().map(|button| button.press.clone()).collect();
         let mint = MintButtons { conversation: conversation.id, presses };
-        let tokens = match self.plane.call(mint).await {
+        let tokens = match self.bot.plane.call(mint).await {
             Ok(tokens) => tokens,
             Err(error) => {
                 let conversation = conversation.id.number();

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cloister_kit::Surface;
+use cloister_kit::{Surface, part};
 use cloister_protocol::surface::{
     Button, ConnectorId, ConversationKind, Manners, Measure, Posting, Recipient, SendError,
     Streaming, StreamingBy,
@@ -71,8 +71,13 @@ impl Origin {
     }
 }
 
-/// What this part remembers of a bot while it runs.
-pub(crate) struct Memory {
+part! {
+    /// What is sent: texts, files, questions, drafts.
+    pub(crate) struct Sending of Bot;
+}
+
+/// What is remembered of what was sent while it runs.
+pub(crate) struct SendingState {
     pace: Mutex<Pace>,
     sent: Mutex<Sent>,
     files: Semaphore,
@@ -82,7 +87,7 @@ pub(crate) struct Memory {
     commands: Mutex<Option<[u8; 32]>>,
 }
 
-impl Default for Memory {
+impl Default for SendingState {
     fn default() -> Self {
         Self {
             pace: Mutex::default(),
@@ -116,7 +121,7 @@ impl Surface for Bot {
 
     fn streaming(&self) -> StreamingBy {
         let ms = Duration::from_millis;
-        let own = if self.outgoing.no_drafts.load(Ordering::Relaxed) {
+        let own = if self.sending.no_drafts.load(Ordering::Relaxed) {
             Streaming::Edits { every: ms(self.options.edit_every_ms) }
         } else {
             Streaming::Drafts { every: ms(self.options.draft_every_ms) }
@@ -140,15 +145,19 @@ impl Surface for Bot {
             let message = match post {
                 Posting::Answer { markdown, unfinished, buttons } => {
                     let what = if *unfinished { What::Unfinished } else { What::Message };
-                    self.post_markdown(to, (place, key), (markdown, buttons), what).await?
+                    self.sending()
+                        .post_markdown(to, (place, key), (markdown, buttons), what)
+                        .await?
                 }
                 Posting::Notice { markdown, buttons } => {
-                    self.post_markdown(to, (place, key), (markdown, buttons), What::Message).await?
+                    self.sending()
+                        .post_markdown(to, (place, key), (markdown, buttons), What::Message)
+                        .await?
                 }
                 Posting::Question { ask, settled } => {
-                    self.post_question(to, (place, key), (ask, settled.as_ref())).await?
+                    self.sending().post_question(to, (place, key), (ask, settled.as_ref())).await?
                 }
-                Posting::File(file) => self.post_file(to, (place, key), file).await?,
+                Posting::File(file) => self.sending().post_file(to, (place, key), file).await?,
             };
             Ok(message.to_string())
         })
@@ -170,14 +179,18 @@ impl Surface for Bot {
                 Posting::Answer { markdown, unfinished, buttons } => {
                     let what = if *unfinished { What::Unfinished } else { What::Message };
                     let edit = (message, key);
-                    self.edit_markdown(to, (place, edit), (markdown, buttons), what).await
+                    self.sending().edit_markdown(to, (place, edit), (markdown, buttons), what).await
                 }
                 Posting::Notice { markdown, buttons } => {
                     let edit = (message, key);
-                    self.edit_markdown(to, (place, edit), (markdown, buttons), What::Message).await
+                    self.sending()
+                        .edit_markdown(to, (place, edit), (markdown, buttons), What::Message)
+                        .await
                 }
                 Posting::Question { ask, settled } => {
-                    self.edit_question(to, (place, message), (ask, settled.as_ref())).await
+                    self.sending()
+                        .edit_question(to, (place, message), (ask, settled.as_ref()))
+                        .await
                 }
                 Posting::File(_) => {
                     Err(SendError::Refused("a file can't take a message's place".to_owned()))
@@ -199,17 +212,17 @@ impl Surface for Bot {
             };
             let pieces = pieces_of(&markdown::render(markdown));
             let Some(text) = pieces.first() else { return Ok(()) };
-            match self.show_draft(place, draft_id(to, key), text).await {
+            match self.sending().show_draft(place, draft_id(to, key), text).await {
                 Ok(()) => Ok(()),
                 // An unknown method is answered like an unknown token.
                 Err(fault @ (Fault::Refused { .. } | Fault::Unauthorized)) => {
-                    if !self.outgoing.no_drafts.swap(true, Ordering::Relaxed) {
+                    if !self.sending.no_drafts.swap(true, Ordering::Relaxed) {
                         self.plane.renew(self.id());
                         tracing::warn!(bot = self.connector.account, %fault, "drafts are refused; messages are edited instead");
                     }
                     Err(SendError::Refused("drafts are not taken here".to_owned()))
                 }
-                Err(fault) => Err(self.not_sent(place, fault).await),
+                Err(fault) => Err(self.sending().not_sent(place, fault).await),
             }
         })
     }
@@ -218,14 +231,14 @@ impl Surface for Bot {
         Box::pin(async move {
             // It ends by itself.
             let (true, Ok(place)) = (typing, Place::of(to)) else { return };
-            if let Err(error) = self.show_action(place, ChatAction::Typing).await {
+            if let Err(error) = self.sending().show_action(place, ChatAction::Typing).await {
                 tracing::debug!(error = with_causes(&error), "typing could not be shown");
             }
         })
     }
 }
 
-impl Bot {
+impl Sending {
     /// Says a sentence, once per key while this process lives.
     pub(crate) async fn say(
         &self,
@@ -235,12 +248,12 @@ impl Bot {
     ) -> Result<(), SendError> {
         let place = Place::parse(conversation)?;
         let key = format!("say {key}");
-        if locked(&self.outgoing.sent).has(&place, &key, 0) {
+        if locked(&self.bot.sending.sent).has(&place, &key, 0) {
             return Ok(());
         }
         let pieces = pieces_of(&markdown::render(markdown));
         let first = self.post_pieces(place, &key, &pieces, Said::default(), What::Message).await?;
-        locked(&self.outgoing.sent).keep(&place, &key, 0, first.first);
+        locked(&self.bot.sending.sent).keep(&place, &key, 0, first.first);
         Ok(())
     }
 
@@ -289,11 +302,12 @@ impl Bot {
             .can_stop(true)
             .build();
         let shown =
-            self.paced(place, What::Draft, self.api.bot().send_message_draft(&params)).await;
+            self.paced(place, What::Draft, self.bot.api.bot().send_message_draft(&params)).await;
         match shown {
             Err(fault) if params.entities.is_some() && send::refuses_marks(&fault) => {
                 params.entities = None;
-                self.paced(place, What::Draft, self.api.bot().send_message_draft(&params)).await?;
+                self.paced(place, What::Draft, self.bot.api.bot().send_message_draft(&params))
+                    .await?;
                 Ok(())
             }
             other => other.map(drop),
@@ -307,7 +321,7 @@ impl Bot {
             .maybe_message_thread_id(place.thread)
             .action(action)
             .build();
-        let showing = self.paced(place, What::Sign, self.api.bot().send_chat_action(&params));
+        let showing = self.paced(place, What::Sign, self.bot.api.bot().send_chat_action(&params));
         match tokio::time::timeout(TYPING_WAITS, showing).await {
             Ok(shown) => shown.map(drop),
             Err(_late) => Err(Fault::late()),

@@ -4,11 +4,10 @@ use std::collections::{HashMap, VecDeque};
 
 use cloister_protocol::surface::SendError;
 
-use super::locked;
 use super::pace::What;
 use super::send::{Place, Said};
 use super::text::Text;
-use crate::bot::Bot;
+use super::{Sending, locked};
 
 /// As many messages are remembered.
 const MAX_SENT: usize = 1_024;
@@ -54,7 +53,7 @@ pub(super) struct Ends {
     pub(super) last: i32,
 }
 
-impl Bot {
+impl Sending {
     /// Posts the pieces of a text in order; what it answers stands at the first, what can be pressed below the
     /// last.
     pub(super) async fn post_pieces(
@@ -70,7 +69,7 @@ impl Bot {
         let pieces =
             if what == What::Unfinished { pieces.get(..1).unwrap_or(pieces) } else { pieces };
         for (number, piece) in pieces.iter().enumerate() {
-            let before = locked(&self.outgoing.sent).get(&place, key, number);
+            let before = locked(&self.bot.sending.sent).get(&place, key, number);
             let message = match before {
                 Some(message) => message,
                 None => {
@@ -81,7 +80,7 @@ impl Bot {
                     };
                     let message = self.post_text(place, (piece, here), what).await?;
                     if !is_last {
-                        locked(&self.outgoing.sent).keep(&place, key, number, message);
+                        locked(&self.bot.sending.sent).keep(&place, key, number, message);
                     }
                     message
                 }
@@ -90,7 +89,7 @@ impl Bot {
             ends = Some(Ends { first, last: message });
         }
         if pieces.len() > 1 {
-            locked(&self.outgoing.sent).forget(&place, key);
+            locked(&self.bot.sending.sent).forget(&place, key);
         }
         ends.ok_or_else(|| SendError::Refused("there is nothing to be seen in it".to_owned()))
     }

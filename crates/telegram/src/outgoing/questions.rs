@@ -10,8 +10,7 @@ use cloister_protocol::{Answer, Ask};
 use super::pace::What;
 use super::send::{Place, Said};
 use super::text::{Kind, Text};
-use super::{pieces_of, reply_to};
-use crate::bot::Bot;
+use super::{Sending, pieces_of, reply_to};
 
 /// How much of a title, a reason or a source is shown; the exact text is whole.
 const MAX_LINE: usize = 500;
@@ -106,7 +105,7 @@ fn cut(text: &str) -> String {
     short
 }
 
-impl Bot {
+impl Sending {
     /// Asks. The message that can be answered is the last, if it takes several.
     pub(super) async fn post_question(
         &self,

@@ -15,11 +15,11 @@ use frankenstein::types::{
 use serde::de::IgnoredAny;
 use tokio::time::Instant;
 
-use super::locked;
 use super::pace::What;
 use super::silence::silent;
 use super::text::Text;
-use crate::bot::{Bot, chat_and_thread, conversation_id};
+use super::{Sending, locked};
+use crate::bot::{chat_and_thread, conversation_id};
 use crate::session::Fault;
 
 /// Why a conversation is broken whose topic was deleted: it can be made anew.
@@ -125,7 +125,7 @@ pub(super) fn refuses_marks(fault: &Fault) -> bool {
     }
 }
 
-impl Bot {
+impl Sending {
     /// Posts one message, and says which it is.
     pub(super) async fn post_text(
         &self,
@@ -145,14 +145,14 @@ impl Bot {
             .build();
         // Of the answer, only the number is read: nothing else in it can make a message that is there look as if
         // it were not.
-        let request = |params| self.api.bot().request("sendMessage", Some(params));
+        let request = |params| self.bot.api.bot().request("sendMessage", Some(params));
         let mut sent: Result<MessageId, Fault> =
             self.paced(place, what, request(params.clone())).await;
         if let Err(fault) = &sent
             && params.entities.is_some()
             && refuses_marks(fault)
         {
-            tracing::warn!(bot = self.connector.account, %fault, "a text is sent without its marks");
+            tracing::warn!(bot = self.bot.connector.account, %fault, "a text is sent without its marks");
             params.text = place.says(text, Marks::Without);
             params.entities = None;
             sent = self.paced(place, what, request(params)).await;
@@ -180,7 +180,7 @@ impl Bot {
             .link_preview_options(no_preview())
             .maybe_reply_markup(keyboard)
             .build();
-        let request = |params| self.api.bot().request("editMessageText", Some(params));
+        let request = |params| self.bot.api.bot().request("editMessageText", Some(params));
         let mut done: Result<IgnoredAny, Fault> =
             self.paced(place, what, request(params.clone())).await;
         if let Err(fault) = &done
@@ -204,7 +204,7 @@ impl Bot {
         what: What,
         request: impl Future<Output = Result<MethodResponse<T>, frankenstein::Error>>,
     ) -> Result<T, Fault> {
-        self.paced_within(place, what, self.options.request_timeout(), request).await
+        self.paced_within(place, what, self.bot.options.request_timeout(), request).await
     }
 
     /// The same for what takes longer.
@@ -216,9 +216,9 @@ impl Bot {
         request: impl Future<Output = Result<MethodResponse<T>, frankenstein::Error>>,
     ) -> Result<T, Fault> {
         let began = self.turn(place.chat, what).await?;
-        let answer = self.api.call_within(most, request).await;
+        let answer = self.bot.api.call_within(most, request).await;
         let now = Instant::now();
-        let mut pace = locked(&self.outgoing.pace);
+        let mut pace = locked(&self.bot.sending.pace);
         pace.answered(began, now, place.chat, what);
         if let Err(Fault::Wait(wait)) = &answer {
             pace.hold(now, place.chat, *wait);
@@ -232,7 +232,7 @@ impl Bot {
         let until = Instant::now() + PATIENCE;
         loop {
             let now = Instant::now();
-            let Err(wait) = locked(&self.outgoing.pace).take(now, chat, what) else {
+            let Err(wait) = locked(&self.bot.sending.pace).take(now, chat, what) else {
                 return Ok(now);
             };
             // What is shown of an answer, or that one is being written, is out of date by then.
@@ -259,9 +259,9 @@ impl Bot {
 
     /// Lets what is known of a group follow it to its new number; whether this conversation did.
     async fn followed(&self, place: Place, to: i64) -> Result<bool, PlaneError> {
-        self.group_moved(place.chat, to).await?;
+        self.bot.members().group_moved(place.chat, to).await?;
         let at = |chat| conversation_id(chat, place.thread);
-        self.has_moved(&at(place.chat), &at(to)).await
+        self.bot.members().has_moved(&at(place.chat), &at(to)).await
     }
 }
 

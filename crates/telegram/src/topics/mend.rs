@@ -14,8 +14,9 @@ use frankenstein::methods::{CreateForumTopicParams, EditForumTopicParams};
 use frankenstein::types::ChatId as TelegramChat;
 use serde::Deserialize;
 
+use super::Topics;
 use super::naming::topic_name;
-use crate::bot::{Bot, chat_and_thread, conversation_id};
+use crate::bot::{chat_and_thread, conversation_id};
 use crate::outgoing::{TOPIC_CLOSED, TOPIC_LOST};
 use crate::session::Fault;
 
@@ -35,19 +36,19 @@ struct Made {
     message_thread_id: i32,
 }
 
-impl Bot {
+impl Topics {
     /// Makes and renames topics as the database wants it. One failure does not keep the rest from being
     /// mended.
-    pub(crate) async fn mend_topics(&self) -> Result<(), PlaneError> {
-        let _one_at_a_time = self.topics.making.lock().await;
-        let plane = &self.plane;
-        let mut worst = self.go_on_in_opened_topics().await.and(self.give_up_lost_topics().await);
-        if !self.topics.enabled() {
+    pub(crate) async fn mend(&self) -> Result<(), PlaneError> {
+        let _one_at_a_time = self.bot.topics.making.lock().await;
+        let plane = &self.bot.plane;
+        let mut worst = self.go_on_in_opened().await.and(self.give_up_lost().await);
+        if !self.bot.topics.enabled() {
             // Topics may have been switched off while nothing ran here.
             worst = worst.and(self.do_without_topics(None).await.map(drop));
         }
-        for mend in plane.call(ConversationsToMend { connector: self.id() }).await? {
-            if let Err(error) = self.mend_topic(&mend).await {
+        for mend in plane.call(ConversationsToMend { connector: self.bot.id() }).await? {
+            if let Err(error) = self.mend_one(&mend).await {
                 let wait = error.is_busy();
                 worst = Err(error);
                 // Too fast for one is too fast for all.
@@ -61,26 +62,27 @@ impl Bot {
 
     /// What waited because a topic was closed is told when it was opened again. Whoever found it closed may notice
     /// that only after it was opened: that is news of chats, too, and it is looked here again.
-    async fn go_on_in_opened_topics(&self) -> Result<(), PlaneError> {
-        let plane = &self.plane;
-        let opened: Vec<String> = self.topics.opened_again().iter().cloned().collect();
+    async fn go_on_in_opened(&self) -> Result<(), PlaneError> {
+        let plane = &self.bot.plane;
+        let opened: Vec<String> = self.bot.topics.opened_again().iter().cloned().collect();
         for place in opened {
-            let here =
-                plane.call(ConversationAt { connector: self.id(), place: place.clone() }).await?;
+            let here = plane
+                .call(ConversationAt { connector: self.bot.id(), place: place.clone() })
+                .await?;
             let closed = here.filter(|here| here.broken.as_deref() == Some(TOPIC_CLOSED));
             if let Some(here) = closed {
                 plane.call(SetBroken { conversation: here.id, why: None }).await?;
-                self.topics.is_open(place, false);
-                self.plane.tell(ChatsChanged {});
+                self.bot.topics.is_open(place, false);
+                self.bot.plane.tell(ChatsChanged {});
             }
         }
         Ok(())
     }
 
     /// A topic that was deleted is made anew when something was to be said there; the chat itself goes on.
-    async fn give_up_lost_topics(&self) -> Result<(), PlaneError> {
-        let plane = &self.plane;
-        for row in plane.call(Conversations { connector: self.id() }).await? {
+    async fn give_up_lost(&self) -> Result<(), PlaneError> {
+        let plane = &self.bot.plane;
+        for row in plane.call(Conversations { connector: self.bot.id() }).await? {
             let lost =
                 row.broken.as_deref() == Some(TOPIC_LOST) && row.kind == ConversationKind::Room;
             if !lost
@@ -89,8 +91,8 @@ impl Bot {
                 continue;
             }
             let key = format!("anew {}", row.id.number());
-            let first = self.incoming.lately.first_in(key, ANEW_EVERY, self.plane.now_ms());
-            if first || !self.topics.enabled() {
+            let first = self.bot.topics.lately.first_in(key, ANEW_EVERY, self.bot.plane.now_ms());
+            if first || !self.bot.topics.enabled() {
                 plane.call(MakeAnew { conversation: row.id }).await?;
             }
         }
@@ -100,15 +102,15 @@ impl Bot {
     /// The chats of a person (none: of everybody) have no topics any more: their private chat shows one at a time,
     /// and what waits for a topic is told there. Says whether that is news.
     async fn do_without_topics(&self, user: Option<UserId>) -> Result<bool, PlaneError> {
-        let news = self.plane.call(GiveUpRooms { connector: self.id(), user }).await?;
+        let news = self.bot.plane.call(GiveUpRooms { connector: self.bot.id(), user }).await?;
         if news {
-            tracing::info!(bot = self.connector.account, "chats are shown without topics");
-            self.plane.tell(ChatsChanged {});
+            tracing::info!(bot = self.bot.connector.account, "chats are shown without topics");
+            self.bot.plane.tell(ChatsChanged {});
         }
         Ok(news)
     }
 
-    async fn mend_topic(&self, mend: &ToMend) -> Result<(), PlaneError> {
+    async fn mend_one(&self, mend: &ToMend) -> Result<(), PlaneError> {
         let row = &mend.conversation;
         match row.external_id.as_deref().and_then(chat_and_thread) {
             Some((chat, Some(thread))) => self.show(mend, chat, thread).await,
@@ -120,16 +122,16 @@ impl Bot {
 
     /// Makes the topic of a chat in its person's private chat.
     async fn make(&self, mend: &ToMend) -> Result<(), PlaneError> {
-        let plane = &self.plane;
+        let plane = &self.bot.plane;
         let row = &mend.conversation;
-        let Some(user) = row.user.filter(|_| self.topics.enabled()) else { return Ok(()) };
-        let Some(home) = plane.call(Home { connector: self.id(), user }).await? else {
+        let Some(user) = row.user.filter(|_| self.bot.topics.enabled()) else { return Ok(()) };
+        let Some(home) = plane.call(Home { connector: self.bot.id(), user }).await? else {
             // It was wanted in the moment in which their topics were given up.
             return self.do_without_topics(Some(user)).await.map(drop);
         };
         let Ok(chat) = home.parse::<i64>() else { return Ok(()) };
         let lobby =
-            plane.call(ConversationAt { connector: self.id(), place: home.clone() }).await?;
+            plane.call(ConversationAt { connector: self.bot.id(), place: home.clone() }).await?;
         if lobby.is_some_and(|lobby| lobby.broken.is_some()) {
             return Ok(());
         }
@@ -137,15 +139,15 @@ impl Bot {
             .chat_id(TelegramChat::Integer(chat))
             .name(topic_name(row.chat, &mend.title, false))
             .build();
-        let _until_known = self.topics.begin_making(chat);
-        let asked = self.api.bot().request("createForumTopic", Some(params));
-        let made: Made = match self.api.call(asked).await {
+        let _until_known = self.bot.topics.begin_making(chat);
+        let asked = self.bot.api.bot().request("createForumTopic", Some(params));
+        let made: Made = match self.bot.api.call(asked).await {
             Ok(made) => made,
             Err(fault) => return self.not_made(&fault, (user, chat)).await,
         };
         let external_id = conversation_id(chat, Some(made.message_thread_id));
         let new = NewConversation {
-            connector: self.id(),
+            connector: self.bot.id(),
             external_id: Some(external_id),
             chat: (row.workspace, row.chat),
             kind: ConversationKind::Room,
@@ -153,14 +155,14 @@ impl Bot {
         };
         let put = plane.call(PutConversation { new }).await?;
         // Who was unlinked meanwhile is told nothing there.
-        if plane.call(Home { connector: self.id(), user }).await?.as_ref() != Some(&home) {
+        if plane.call(Home { connector: self.bot.id(), user }).await?.as_ref() != Some(&home) {
             return plane.call(ForgetConversation { conversation: put.id }).await;
         }
         plane
             .call(SetShown { conversation: put.id, title: mend.title.clone(), archived: false })
             .await?;
         // What was to be told there can be.
-        self.plane.tell(ChatsChanged {});
+        self.bot.plane.tell(ChatsChanged {});
         Ok(())
     }
 
@@ -168,9 +170,10 @@ impl Bot {
     async fn not_made(&self, fault: &Fault, (user, chat): (UserId, i64)) -> Result<(), PlaneError> {
         match fault {
             Fault::Gone(why) => {
-                for conversation in self.in_chat(chat).await? {
+                for conversation in self.bot.members().in_chat(chat).await? {
                     if conversation.broken.is_none() {
-                        self.plane
+                        self.bot
+                            .plane
                             .call(SetBroken {
                                 conversation: conversation.id,
                                 why: Some(why.clone()),
@@ -184,10 +187,10 @@ impl Bot {
             fault if fault.passes() || *fault == Fault::Unauthorized => Err(passing(fault)),
             fault => {
                 tracing::warn!(chat, %fault, "no topic could be made in a private chat");
-                let until = self.plane.now_ms().saturating_add(REFUSED_MS);
-                self.topics.refuse(chat, until);
+                let until = self.bot.plane.now_ms().saturating_add(REFUSED_MS);
+                self.bot.topics.refuse(chat, until);
                 if self.do_without_topics(Some(user)).await? {
-                    self.tell(&chat.to_string(), "no-topics", REFUSED, NO_TOPICS);
+                    self.bot.sayings().tell(&chat.to_string(), "no-topics", REFUSED, NO_TOPICS);
                 }
                 Ok(())
             }
@@ -199,7 +202,8 @@ impl Bot {
         let row = &mend.conversation;
         let name = topic_name(row.chat, &mend.title, mend.archived);
         if self.rename_topic(row, (chat, thread), name).await? {
-            self.plane
+            self.bot
+                .plane
                 .call(SetShown {
                     conversation: row.id,
                     title: mend.title.clone(),
@@ -222,16 +226,17 @@ impl Bot {
             .message_thread_id(thread)
             .name(name)
             .build();
-        match self.api.call(self.api.bot().edit_forum_topic(&params)).await {
+        match self.bot.api.call(self.bot.api.bot().edit_forum_topic(&params)).await {
             Ok(_) | Err(Fault::NotModified) => Ok(true),
             Err(Fault::ThreadGone) => {
-                self.plane
+                self.bot
+                    .plane
                     .call(SetBroken { conversation: row.id, why: Some(TOPIC_LOST.to_owned()) })
                     .await?;
                 Ok(false)
             }
             Err(Fault::Gone(why)) => {
-                self.plane.call(SetBroken { conversation: row.id, why: Some(why) }).await?;
+                self.bot.plane.call(SetBroken { conversation: row.id, why: Some(why) }).await?;
                 Ok(false)
             }
             Err(fault) if fault.passes() => Err(passing(&fault)),
@@ -245,8 +250,8 @@ impl Bot {
 
     /// Topics of groups are people's: they are renamed with their chat, and nothing else.
     async fn mend_group_topics(&self) -> Result<(), PlaneError> {
-        let plane = &self.plane;
-        for row in plane.call(Conversations { connector: self.id() }).await? {
+        let plane = &self.bot.plane;
+        for row in plane.call(Conversations { connector: self.bot.id() }).await? {
             let topic = row.external_id.as_deref().and_then(chat_and_thread);
             let (Some((chat, Some(thread))), ConversationKind::Shared) = (topic, row.kind) else {
                 continue;

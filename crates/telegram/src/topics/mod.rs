@@ -13,16 +13,23 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use cloister_kit::{Lately, part};
 use tokio::sync::watch;
 
+use super::bot::Bot;
 use super::updates::wire::Message;
 
 /// How many names of topics are remembered.
 const MOST_REMEMBERED: usize = 4096;
 
-/// What this part remembers of a bot while it runs.
+part! {
+    /// The topics: one for each chat.
+    pub(crate) struct Topics of Bot;
+}
+
+/// What is remembered of a bot's topics while it runs.
 #[derive(Default)]
-pub(crate) struct Memory {
+pub(crate) struct TopicsState {
     /// Whether the bot has topics in private chats, as Telegram said last.
     enabled: AtomicBool,
     /// Private chats where no topic could be made, and until when none is tried, in Unix milliseconds.
@@ -31,6 +38,8 @@ pub(crate) struct Memory {
     opened_again: Mutex<HashSet<String>>,
     /// What topics are called, by conversation.
     names: Mutex<HashMap<String, String>>,
+    /// Which were made anew, and when.
+    lately: Lately,
     /// One at a time makes topics.
     making: tokio::sync::Mutex<()>,
     /// The private chat in which a topic is being made: from before Telegram is asked until it is known whose it is.
@@ -46,16 +55,28 @@ impl Drop for Making<'_> {
     }
 }
 
-impl Memory {
+impl Topics {
     /// As `getMe` said; whether that is news.
     pub(crate) fn set_enabled(&self, enabled: bool) -> bool {
-        let news = self.enabled.swap(enabled, Ordering::Relaxed) != enabled;
+        let topics = &self.bot.topics;
+        let news = topics.enabled.swap(enabled, Ordering::Relaxed) != enabled;
         if news {
-            self.refused.lock().unwrap_or_else(PoisonError::into_inner).clear();
+            topics.refused.lock().unwrap_or_else(PoisonError::into_inner).clear();
         }
         news
     }
 
+    pub(crate) fn enabled(&self) -> bool {
+        self.bot.topics.enabled()
+    }
+
+    /// What the topic of a message is called, as far as that is known. Empty: it is not.
+    pub(crate) fn title_of(&self, message: &Message) -> String {
+        self.bot.topics.title_of(message)
+    }
+}
+
+impl TopicsState {
     /// Telegram makes no topics in this chat: none is asked for until then.
     fn refuse(&self, chat: i64, until_ms: i64) {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
@@ -105,7 +126,7 @@ impl Memory {
         }
     }
 
-    pub(crate) fn enabled(&self) -> bool {
+    fn enabled(&self) -> bool {
         self.enabled.load(Ordering::Relaxed)
     }
 
@@ -117,8 +138,7 @@ impl Memory {
         names.insert(place, name);
     }
 
-    /// What the topic of a message is called, as far as that is known. Empty: it is not.
-    pub(crate) fn title_of(&self, message: &Message) -> String {
+    fn title_of(&self, message: &Message) -> String {
         if message.thread().is_none() {
             return String::new();
         }

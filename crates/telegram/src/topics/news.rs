@@ -6,19 +6,18 @@ use cloister_protocol::surface::{
     ChatsChanged, ConversationAt, Home, RenameChat, SetHome, Speaker, WantRooms,
 };
 
-use super::naming;
+use super::{Topics, naming};
 use crate::SURFACE;
-use crate::bot::Bot;
 use crate::updates::wire::Message;
 
-impl Bot {
+impl Topics {
     /// Takes news about a topic; whether the message was that.
-    pub(crate) async fn take_topic_news(&self, message: &Message) -> Result<bool, PlaneError> {
+    pub(crate) async fn take_news(&self, message: &Message) -> Result<bool, PlaneError> {
         let ours = message.from.as_ref().is_some_and(|from| from.is_bot);
         if let Some(made) = &message.forum_topic_created {
             if !ours && message.thread().is_some() {
                 let name = if made.is_name_implicit { "" } else { made.name.as_str() };
-                self.topics.remember(message.place(), naming::title(name));
+                self.bot.topics.remember(message.place(), naming::title(name));
                 self.topic_opened(message).await?;
             }
             return Ok(true);
@@ -34,8 +33,8 @@ impl Bot {
             return Ok(false);
         }
         // Closed: what is said there is still taken, and what is archived is a command away.
-        self.topics.is_open(message.place(), opened.is_some());
-        self.plane.tell(ChatsChanged {});
+        self.bot.topics.is_open(message.place(), opened.is_some());
+        self.bot.plane.tell(ChatsChanged {});
         Ok(true)
     }
 
@@ -43,32 +42,32 @@ impl Bot {
     /// spoken to there.
     async fn topic_opened(&self, message: &Message) -> Result<(), PlaneError> {
         if message.is_private() {
-            self.speaker(message, "").await?;
+            self.bot.speakers().speaker(message, "").await?;
         }
         Ok(())
     }
 
     async fn topic_renamed(&self, message: &Message, name: &str) -> Result<(), PlaneError> {
         let place = message.place();
-        let at = ConversationAt { connector: self.id(), place: place.clone() };
-        let Some(here) = self.plane.call(at).await? else {
-            self.topics.remember(place, naming::title(name));
+        let at = ConversationAt { connector: self.bot.id(), place: place.clone() };
+        let Some(here) = self.bot.plane.call(at).await? else {
+            self.bot.topics.remember(place, naming::title(name));
             return Ok(());
         };
         let title = naming::title_in(name, here.chat);
-        self.topics.remember(place.clone(), title.clone());
+        self.bot.topics.remember(place.clone(), title.clone());
         if here.shown_title.as_deref() == Some(title.as_str()) {
             return Ok(());
         }
         // In a group others may rename a topic: who may not rename the chat sees it renamed back.
         let by = message.from.as_ref().map(|from| from.id.to_string());
-        match self.plane.call(RenameChat { conversation: here.id, title, by }).await {
+        match self.bot.plane.call(RenameChat { conversation: here.id, title, by }).await {
             Ok(()) => Ok(()),
             Err(error) => match error.code() {
                 ErrorCode::Internal | ErrorCode::ShuttingDown | ErrorCode::Busy => Err(error),
                 _ => {
                     tracing::info!(place, error = error.chain(), "a chat was not renamed");
-                    self.plane.tell(ChatsChanged {});
+                    self.bot.plane.tell(ChatsChanged {});
                     Ok(())
                 }
             },
@@ -79,30 +78,30 @@ impl Bot {
     /// is still on its way to us, and no chat of its own.
     pub(crate) async fn until_known(&self, message: &Message) -> Result<(), PlaneError> {
         let chat = message.chat.id;
-        if message.thread().is_none() || !self.topics.is_making(chat) {
+        if message.thread().is_none() || !self.bot.topics.is_making(chat) {
             return Ok(());
         }
-        let at = ConversationAt { connector: self.id(), place: message.place() };
-        if self.plane.call(at).await?.is_none() {
-            self.topics.until_made(chat).await;
+        let at = ConversationAt { connector: self.bot.id(), place: message.place() };
+        if self.bot.plane.call(at).await?.is_none() {
+            self.bot.topics.until_made(chat).await;
         }
         Ok(())
     }
 
     /// A person was heard in their private chat: where the bot has topics, each of their chats gets one there.
     pub(crate) async fn at_home(&self, speaker: &Speaker, chat: &str) -> Result<(), PlaneError> {
-        let plane = &self.plane;
+        let plane = &self.bot.plane;
         let id = chat.parse().unwrap_or_default();
-        if !self.topics.may_make(id, self.plane.now_ms()) {
+        if !self.bot.topics.may_make(id, self.bot.plane.now_ms()) {
             return Ok(());
         }
-        let (connector, user) = (self.id(), speaker.user);
+        let (connector, user) = (self.bot.id(), speaker.user);
         if plane.call(Home { connector, user }).await?.as_deref() == Some(chat) {
             return Ok(());
         }
         plane.call(SetHome { connector, user, place: Some(chat.to_owned()) }).await?;
         plane.call(WantRooms { connector, user }).await?;
-        self.plane.tell(ChatsChanged {});
+        self.bot.plane.tell(ChatsChanged {});
         tracing::info!(surface = SURFACE, chat, "the chats of a person get topics");
         Ok(())
     }

@@ -122,7 +122,7 @@ impl Account {
         let api = Api::new(address, token, (self.options.request_timeout(), self.plane.way_out()))?;
         let me = api.me().await.map_err(NotOpened::Fault)?;
         let bot = self.bot_of(api, me);
-        bot.will_be_delivered_to().await?;
+        bot.webhook().will_be_delivered_to().await?;
         Ok(Box::new(bot))
     }
 
@@ -135,12 +135,13 @@ impl Account {
             options: self.options.clone(),
             api,
             me,
-            incoming: Default::default(),
-            outgoing: Default::default(),
+            intake: Default::default(),
+            sayings: Default::default(),
+            sending: Default::default(),
             topics: Default::default(),
             hook: Default::default(),
         };
-        bot.topics.set_enabled(bot.me.has_topics_enabled.unwrap_or(false));
+        bot.topics().set_enabled(bot.me.has_topics_enabled.unwrap_or(false));
         bot
     }
 }
@@ -168,7 +169,7 @@ struct Connection {
 
 impl Connection {
     async fn follow(&mut self) -> Ended {
-        match self.bot.hook_url() {
+        match self.bot.webhook().url() {
             Some(url) => self.be_delivered_to(&url).await,
             None => self.poll().await,
         }
@@ -306,7 +307,7 @@ impl Connection {
     async fn take(&self, raw: &Value) -> Result<(), Ended> {
         tokio::select! {
             () = self.stop.cancelled() => Err(Ended::Stopped),
-            taken = Box::pin(self.bot.take_update(raw)) => {
+            taken = Box::pin(self.bot.intake().take_update(raw)) => {
                 taken.map_err(|error| self.trouble(&error))
             }
         }
@@ -318,7 +319,7 @@ impl Connection {
         loop {
             let set = tokio::select! {
                 () = self.stop.cancelled() => return Ended::Stopped,
-                set = bot.set_hook(url) => set,
+                set = bot.webhook().set(url) => set,
             };
             if let Err(fault) = set {
                 return self.failed(&fault);
@@ -329,7 +330,7 @@ impl Connection {
                     () = self.stop.cancelled() => return Ended::Stopped,
                     () = tokio::time::sleep(LOOK_AT_HOOK) => {}
                 }
-                match bot.hook_info().await {
+                match bot.webhook().info().await {
                     Err(fault) => return self.failed(&fault),
                     // Somebody else set or took it away.
                     Ok(info) if info.url != url => break,

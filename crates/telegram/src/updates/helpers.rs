@@ -25,7 +25,7 @@ pub(super) async fn keep_topics(bot: Arc<Bot>, stop: CancellationToken) {
     loop {
         let mended = tokio::select! {
             () = stop.cancelled() => return,
-            mended = Box::pin(bot.mend_topics()) => mended,
+            mended = Box::pin(bot.topics().mend()) => mended,
         };
         if let Err(error) = mended {
             if !std::mem::replace(&mut told, true) {
@@ -58,7 +58,7 @@ pub(super) async fn keep_known(bot: Arc<Bot>, stop: CancellationToken) {
         let work = async {
             outgoing::set_commands(&bot).await?;
             let me = bot.api.me().await?;
-            if bot.topics.set_enabled(me.has_topics_enabled.unwrap_or(false)) {
+            if bot.topics().set_enabled(me.has_topics_enabled.unwrap_or(false)) {
                 bot.plane.tell(ChatsChanged {});
             }
             Ok::<_, crate::session::Fault>(())

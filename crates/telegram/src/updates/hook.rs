@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use cloister_kit::PlaneError;
+use cloister_kit::{PlaneError, part};
 use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::Key;
 use cloister_protocol::surface::{Expect, WebhookAnswer};
@@ -53,35 +53,40 @@ pub(super) struct HookInfo {
     pub(super) last_error_message: Option<String>,
 }
 
-impl Bot {
+part! {
+    /// Updates that Telegram delivers.
+    pub(crate) struct Webhook of Bot;
+}
+
+impl Webhook {
     /// The name that its deliveries come under.
-    pub(crate) fn hook_name(&self) -> String {
-        self.me.id.to_string()
+    pub(crate) fn name(&self) -> String {
+        self.bot.me.id.to_string()
     }
 
     /// What is delivered before Telegram was told the secret is to be sent again.
     pub(super) async fn will_be_delivered_to(&self) -> Result<(), PlaneError> {
-        if self.hook_url().is_none() {
+        if self.url().is_none() {
             return Ok(());
         }
-        let (name, proof) = (self.hook_name(), Key::new(""));
-        self.plane.call(Expect { connector: self.id(), name, proof }).await
+        let (name, proof) = (self.name(), Key::new(""));
+        self.bot.plane.call(Expect { connector: self.bot.id(), name, proof }).await
     }
 
     /// Where Telegram is to deliver; none: it is asked.
-    pub(super) fn hook_url(&self) -> Option<String> {
-        let base = self.settings.webhook.as_deref()?.trim_end_matches('/');
-        Some(format!("{base}/hooks/{}/{}", crate::SURFACE, self.hook_name()))
+    pub(super) fn url(&self) -> Option<String> {
+        let base = self.bot.settings.webhook.as_deref()?.trim_end_matches('/');
+        Some(format!("{base}/hooks/{}/{}", crate::SURFACE, self.name()))
     }
 
     /// Tells Telegram where to deliver. One at a time, so that they come in order.
-    pub(super) async fn set_hook(&self, url: &str) -> Result<(), Fault> {
+    pub(super) async fn set(&self, url: &str) -> Result<(), Fault> {
         let own_trouble = |error: PlaneError| Fault::Unreachable(error.to_string());
-        let secret = self.hook.secret().map_err(own_trouble)?;
+        let secret = self.bot.hook.secret().map_err(own_trouble)?;
         // From the first delivery on, it is known whose it is.
-        let (name, proof) = (self.hook_name(), Key::new(secret));
-        let expected = Expect { connector: self.id(), name, proof };
-        self.plane.call(expected).await.map_err(own_trouble)?;
+        let (name, proof) = (self.name(), Key::new(secret));
+        let expected = Expect { connector: self.bot.id(), name, proof };
+        self.bot.plane.call(expected).await.map_err(own_trouble)?;
         let params = json!({
             "url": url,
             "secret_token": secret,
@@ -89,26 +94,27 @@ impl Bot {
             "allowed_updates": ALLOWED,
             "drop_pending_updates": false,
         });
-        let asked = self.api.bot().request::<_, MethodResponse<bool>>("setWebhook", Some(params));
-        self.api.call(asked).await.map(drop)
+        let asked =
+            self.bot.api.bot().request::<_, MethodResponse<bool>>("setWebhook", Some(params));
+        self.bot.api.call(asked).await.map(drop)
     }
 
     /// Asks how deliveries go.
-    pub(super) async fn hook_info(&self) -> Result<HookInfo, Fault> {
-        self.api.call(self.api.bot().request("getWebhookInfo", None::<()>)).await
+    pub(super) async fn info(&self) -> Result<HookInfo, Fault> {
+        self.bot.api.call(self.bot.api.bot().request("getWebhookInfo", None::<()>)).await
     }
 
     /// Takes a delivery: stored before it is said to be taken.
     pub(crate) async fn take_delivery(&self, body: &str) -> WebhookAnswer {
         let Ok(raw) = serde_json::from_str::<Value>(body) else {
             // It would be sent again and again, and never be read.
-            tracing::error!(account = self.connector.account, "a delivery could not be read");
+            tracing::error!(account = self.bot.connector.account, "a delivery could not be read");
             return WebhookAnswer::Taken;
         };
-        match tokio::time::timeout(TAKEN_WITHIN, self.take_update(&raw)).await {
+        match tokio::time::timeout(TAKEN_WITHIN, self.bot.intake().take_update(&raw)).await {
             Ok(Ok(())) => WebhookAnswer::Taken,
             Ok(Err(error)) => {
-                let account = &self.connector.account;
+                let account = &self.bot.connector.account;
                 tracing::warn!(account, error = error.chain(), "a delivery was not taken");
                 WebhookAnswer::TryAgain
             }

@@ -7,4 +7,4 @@ mod position;
 pub(crate) mod wire;
 
 pub(crate) use account::Account;
-pub(crate) use hook::Hook;
+pub(crate) use hook::{Hook, Webhook};

@@ -11,7 +11,6 @@ const MOST_FILES: usize = 9;
 const ALLOWED: &[(&str, usize, usize, &str)] = &[
     ("discord::Bot", 90, 24, "a connector's bot, which is being taken apart"),
     ("matrix::Bot", 180, 29, "a connector's bot, which is being taken apart"),
-    ("telegram::Bot", 95, 20, "a connector's bot, which is being taken apart"),
     ("policy::Parser", 48, 4, "one grammar, a method for each of its rules"),
 ];
 

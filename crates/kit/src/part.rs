@@ -1,0 +1,15 @@
+//! The parts of a bot.
+
+/// Defines the handle of a part of a bot: the bot itself, seen as that part. It costs nothing. What a part remembers is
+/// private to its module; all that others can do with it are the handle's methods.
+#[macro_export]
+macro_rules! part {
+    ($(#[$doc:meta])* $vis:vis struct $name:ident of $bot:ty;) => {
+        $(#[$doc])*
+        #[derive(ref_cast::RefCast)]
+        #[repr(transparent)]
+        $vis struct $name {
+            bot: $bot,
+        }
+    };
+}
