@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use cloister_kit::Plane;
+use cloister_protocol::surface::options::DiscordOptions;
 use cloister_protocol::surface::{Connector, ConnectorId};
+use ref_cast::RefCast;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use twilight_http::request::Request;
@@ -11,9 +13,11 @@ use twilight_http::routing::Route;
 use twilight_model::id::Id;
 use twilight_model::id::marker::{ApplicationMarker, ChannelMarker, UserMarker};
 
-use super::rest::{ApiUrl, Fault, Rest};
-use super::{incoming, outgoing};
-use cloister_protocol::surface::options::DiscordOptions;
+use crate::incoming::{Intake, IntakeState, Places, PlacesState, Sayings, SayingsState, Speakers};
+use crate::interactions::Interactions;
+use crate::outgoing::{Answers, AnswersState, Sending, SendingState};
+use crate::rest::{ApiUrl, Fault, Rest};
+use crate::threads::{Threads, ThreadsState};
 
 /// What is kept about a bot besides its name; none of it is secret.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,8 +58,12 @@ pub struct Bot {
     pub(crate) options: DiscordOptions,
     pub(crate) rest: Rest,
     pub(crate) me: Me,
-    pub(crate) incoming: incoming::Memory,
-    pub(crate) outgoing: outgoing::Memory,
+    pub(crate) intake: IntakeState,
+    pub(crate) places: PlacesState,
+    pub(crate) sayings: SayingsState,
+    pub(crate) sending: SendingState,
+    pub(crate) answers: AnswersState,
+    pub(crate) threads: ThreadsState,
 }
 
 impl Bot {
@@ -89,6 +97,41 @@ impl Bot {
     /// Asks for something.
     pub(crate) async fn get<A: DeserializeOwned>(&self, route: &Route<'_>) -> Result<A, Fault> {
         self.read(Request::from_route(route)).await
+    }
+}
+
+/// The parts, each by its handle.
+impl Bot {
+    pub(crate) fn intake(&self) -> &Intake {
+        Intake::ref_cast(self)
+    }
+
+    pub(crate) fn speakers(&self) -> &Speakers {
+        Speakers::ref_cast(self)
+    }
+
+    pub(crate) fn places(&self) -> &Places {
+        Places::ref_cast(self)
+    }
+
+    pub(crate) fn sayings(&self) -> &Sayings {
+        Sayings::ref_cast(self)
+    }
+
+    pub(crate) fn interactions(&self) -> &Interactions {
+        Interactions::ref_cast(self)
+    }
+
+    pub(crate) fn sending(&self) -> &Sending {
+        Sending::ref_cast(self)
+    }
+
+    pub(crate) fn answers(&self) -> &Answers {
+        Answers::ref_cast(self)
+    }
+
+    pub(crate) fn threads(&self) -> &Threads {
+        Threads::ref_cast(self)
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::hash_map::Entry;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use cloister_kit::PlaneError;
+use cloister_kit::{PlaneError, part};
 use cloister_protocol::surface::{
     Chat, Chats, Conversation, ConversationId, ConversationKind, Conversations, HasToTell,
     SetBroken, SetShown,
@@ -34,7 +34,7 @@ const MOST_REMEMBERED: usize = 10_000;
 
 /// What the bot was not allowed to show.
 #[derive(Debug, Default)]
-pub(crate) struct Memory {
+pub(crate) struct ThreadsState {
     refused: Mutex<HashMap<ConversationId, Wanted>>,
 }
 
@@ -52,7 +52,7 @@ struct Channel {
     kind: u8,
 }
 
-impl Memory {
+impl ThreadsState {
     fn was_refused(&self, id: ConversationId, wanted: &Wanted) -> bool {
         let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         refused.get(&id) == Some(wanted)
@@ -67,31 +67,88 @@ impl Memory {
     }
 }
 
-/// Has threads show their chats as they are. One failure does not keep the rest from being mended.
-pub(crate) async fn mend(bot: &Bot) -> Result<(), PlaneError> {
-    let plane = &bot.plane;
-    let mut chats: HashMap<WorkspaceId, HashMap<ChatId, Chat>> = HashMap::new();
-    let all = plane.call(Conversations { connector: bot.id() }).await?;
-    for thread in all.into_iter().filter(may_be_thread) {
-        if plane.stopping() {
-            break;
-        }
-        let known = match chats.entry(thread.workspace) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(unknown) => {
-                let all = plane.call(Chats { workspace: thread.workspace }).await?;
-                unknown.insert(all.into_iter().map(|chat| (chat.id, chat)).collect())
+part! {
+    /// The threads, which show the chats that they are.
+    pub(crate) struct Threads of Bot;
+}
+
+impl Threads {
+    /// Has threads show their chats as they are. One failure does not keep the rest from being mended.
+    pub(crate) async fn mend(&self) -> Result<(), PlaneError> {
+        let plane = &self.bot.plane;
+        let mut chats: HashMap<WorkspaceId, HashMap<ChatId, Chat>> = HashMap::new();
+        let all = plane.call(Conversations { connector: self.bot.id() }).await?;
+        for thread in all.into_iter().filter(may_be_thread) {
+            if plane.stopping() {
+                break;
             }
-        };
-        let Some(chat) = known.get(&thread.chat) else { continue };
-        let wanted = Wanted { title: chat.title.clone(), archived: chat.archived };
-        let shown = thread.shown_title.as_ref() == Some(&wanted.title)
-            && thread.shown_archived == wanted.archived;
-        if !shown && !bot.outgoing.threads.was_refused(thread.id, &wanted) {
-            show(bot, &thread, wanted).await?;
+            let known = match chats.entry(thread.workspace) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(unknown) => {
+                    let all = plane.call(Chats { workspace: thread.workspace }).await?;
+                    unknown.insert(all.into_iter().map(|chat| (chat.id, chat)).collect())
+                }
+            };
+            let Some(chat) = known.get(&thread.chat) else { continue };
+            let wanted = Wanted { title: chat.title.clone(), archived: chat.archived };
+            let shown = thread.shown_title.as_ref() == Some(&wanted.title)
+                && thread.shown_archived == wanted.archived;
+            if !shown && !self.bot.threads.was_refused(thread.id, &wanted) {
+                self.show(&thread, wanted).await?;
+            }
         }
+        Ok(())
     }
-    Ok(())
+
+    async fn show(&self, thread: &Conversation, wanted: Wanted) -> Result<(), PlaneError> {
+        let conversation = thread.id;
+        if wanted.archived {
+            self.until_said(conversation).await?;
+        }
+        match self.change(thread, &wanted).await {
+            Ok(()) => {
+                let Wanted { title, archived } = wanted;
+                self.bot.plane.call(SetShown { conversation, title, archived }).await?;
+            }
+            Err(Fault::Gone { code: codes::UNKNOWN_CHANNEL, .. }) => {
+                let why = Some("the thread is not there any more".to_owned());
+                self.bot.plane.call(SetBroken { conversation, why }).await?;
+            }
+            Err(fault @ (Fault::Wait(_) | Fault::Unreachable(_) | Fault::Unauthorized)) => {
+                tracing::debug!(%fault, chat = %thread.chat, "a thread does not show its chat yet");
+            }
+            Err(fault) => {
+                tracing::info!(%fault, chat = %thread.chat, "a thread can't show its chat");
+                self.bot.threads.refuse(conversation, wanted);
+            }
+        }
+        Ok(())
+    }
+
+    async fn change(&self, thread: &Conversation, wanted: &Wanted) -> Result<(), Fault> {
+        let id = thread.external_id.as_deref().and_then(bot::channel);
+        let Some(channel_id) = id.map(|id| id.get()) else {
+            return Err(Fault::Refused { code: 0, message: "it is no thread".to_owned() });
+        };
+        let channel: Channel = self.bot.get(&Route::GetChannel { channel_id }).await?;
+        if !THREADS.contains(&channel.kind) {
+            return Err(Fault::Refused { code: 0, message: "it is no thread".to_owned() });
+        }
+        let Some(changes) = changes(thread, wanted) else { return Ok(()) };
+        self.bot.done(with_body(&Route::UpdateChannel { channel_id }, &changes)?).await
+    }
+
+    /// Waits, for a while, until everything is said that is to be said in a thread.
+    async fn until_said(&self, thread: ConversationId) -> Result<(), PlaneError> {
+        let until = tokio::time::Instant::now() + SAID_WITHIN;
+        while tokio::time::Instant::now() < until && !self.bot.plane.stopping() {
+            tokio::time::sleep(LOOK_EVERY).await;
+            if !self.bot.plane.call(HasToTell { conversation: thread }).await? {
+                break;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A channel has no name of ours: only what was opened as a thread has.
@@ -100,44 +157,6 @@ fn may_be_thread(conversation: &Conversation) -> bool {
         && conversation.shown_title.is_some()
         && conversation.broken.is_none()
         && conversation.external_id.is_some()
-}
-
-async fn show(bot: &Bot, thread: &Conversation, wanted: Wanted) -> Result<(), PlaneError> {
-    let conversation = thread.id;
-    if wanted.archived {
-        until_said(bot, conversation).await?;
-    }
-    match change(bot, thread, &wanted).await {
-        Ok(()) => {
-            let Wanted { title, archived } = wanted;
-            bot.plane.call(SetShown { conversation, title, archived }).await?;
-        }
-        Err(Fault::Gone { code: codes::UNKNOWN_CHANNEL, .. }) => {
-            let why = Some("the thread is not there any more".to_owned());
-            bot.plane.call(SetBroken { conversation, why }).await?;
-        }
-        Err(fault @ (Fault::Wait(_) | Fault::Unreachable(_) | Fault::Unauthorized)) => {
-            tracing::debug!(%fault, chat = %thread.chat, "a thread does not show its chat yet");
-        }
-        Err(fault) => {
-            tracing::info!(%fault, chat = %thread.chat, "a thread can't show its chat");
-            bot.outgoing.threads.refuse(conversation, wanted);
-        }
-    }
-    Ok(())
-}
-
-async fn change(bot: &Bot, thread: &Conversation, wanted: &Wanted) -> Result<(), Fault> {
-    let id = thread.external_id.as_deref().and_then(bot::channel);
-    let Some(channel_id) = id.map(|id| id.get()) else {
-        return Err(Fault::Refused { code: 0, message: "it is no thread".to_owned() });
-    };
-    let channel: Channel = bot.get(&Route::GetChannel { channel_id }).await?;
-    if !THREADS.contains(&channel.kind) {
-        return Err(Fault::Refused { code: 0, message: "it is no thread".to_owned() });
-    }
-    let Some(changes) = changes(thread, wanted) else { return Ok(()) };
-    bot.done(with_body(&Route::UpdateChannel { channel_id }, &changes)?).await
 }
 
 /// What is to be changed of a thread; nothing where there is nothing to see.
@@ -160,18 +179,6 @@ fn changes(thread: &Conversation, wanted: &Wanted) -> Option<Value> {
 fn name(title: &str) -> Option<String> {
     let name: String = super::outgoing::one_line(title).chars().take(MAX_NAME).collect();
     (!name.is_empty()).then_some(name)
-}
-
-/// Waits, for a while, until everything is said that is to be said in a thread.
-async fn until_said(bot: &Bot, thread: ConversationId) -> Result<(), PlaneError> {
-    let until = tokio::time::Instant::now() + SAID_WITHIN;
-    while tokio::time::Instant::now() < until && !bot.plane.stopping() {
-        tokio::time::sleep(LOOK_EVERY).await;
-        if !bot.plane.call(HasToTell { conversation: thread }).await? {
-            break;
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

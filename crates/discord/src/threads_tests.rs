@@ -47,7 +47,7 @@ fn only_threads_are_changed() {
 
 #[test]
 fn what_may_not_be_shown_is_tried_once() {
-    let memory = Memory::default();
+    let memory = ThreadsState::default();
     let id = ConversationId::from_number(1);
     memory.refuse(id, wanted("a", false));
     assert!(memory.was_refused(id, &wanted("a", false)));

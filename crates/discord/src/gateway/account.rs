@@ -139,8 +139,12 @@ impl Life {
             options: self.account.options.clone(),
             rest,
             me,
-            incoming: super::super::incoming::Memory::default(),
-            outgoing: super::super::outgoing::Memory::default(),
+            intake: Default::default(),
+            places: Default::default(),
+            sayings: Default::default(),
+            sending: Default::default(),
+            answers: Default::default(),
+            threads: Default::default(),
         };
         Ok(Some((bot, token)))
     }

@@ -88,7 +88,7 @@ impl<'a> Backfill<'a> {
         loop {
             let asked = async {
                 let _turn = self.turns.acquire().await;
-                self.bot.place(self.channel, None).await
+                self.bot.places().place(self.channel, None).await
             };
             let asked = tokio::select! {
                 () = self.stop.cancelled() => return None,

@@ -116,7 +116,7 @@ impl ShardWork {
                 Next::Stopped => return Handed::Stopped,
             };
             let said = page.into_iter().map(|message| Event::Said(Box::new(message)));
-            let ours: Vec<Event> = said.filter(|event| self.bot.concerns(event)).collect();
+            let ours: Vec<Event> = said.filter(|event| self.bot.intake().concerns(event)).collect();
             for event in &ours {
                 if self.patiently(event).await == Handed::Stopped {
                     return Handed::Stopped;
@@ -145,10 +145,10 @@ impl Attempt for Taking<'_> {
     }
 
     async fn once(&self) -> Result<(), PlaneError> {
-        self.bot.take(self.event).await
+        self.bot.intake().take(self.event).await
     }
 
     async fn pass_over(&self, why: &str) -> Result<(), PlaneError> {
-        self.bot.pass_over(self.event, why).await
+        self.bot.intake().pass_over(self.event, why).await
     }
 }

@@ -11,7 +11,7 @@ use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::super::bot::Bot;
-use super::super::{commands, threads};
+use super::super::commands;
 use super::position::{Position, ShardPosition};
 
 /// How often threads are looked at without being told to.
@@ -81,7 +81,7 @@ pub(super) async fn keep_threads(bot: Arc<Bot>, stop: CancellationToken) {
     loop {
         let mended = tokio::select! {
             () = stop.cancelled() => return,
-            mended = Box::pin(threads::mend(&bot)) => mended,
+            mended = Box::pin(bot.threads().mend()) => mended,
         };
         let pause = match mended {
             Ok(()) => {

@@ -353,7 +353,7 @@ impl Listener {
                 self.standing.heard();
             }
             Event::Guild(guild) => {
-                self.bot.learn_guild(guild);
+                self.bot.places().learn_guild(guild);
                 if !guild.unavailable {
                     self.session.servers.came(&guild.id);
                 }
@@ -368,10 +368,10 @@ impl Listener {
                 work.push(Work::Event(event));
                 return Some(work);
             }
-            Event::Channel(channel) => self.bot.learn_channel(channel, None),
+            Event::Channel(channel) => self.bot.places().learn_channel(channel, None),
             Event::Threads(list) => {
                 for thread in &list.threads {
-                    self.bot.learn_channel(thread, list.guild_id.as_deref());
+                    self.bot.places().learn_channel(thread, list.guild_id.as_deref());
                 }
             }
             Event::GuildGone(guild) => self.session.servers.came(guild),
@@ -382,7 +382,7 @@ impl Listener {
             | Event::Interaction(_)
             | Event::Nothing => {}
         }
-        Some(if self.bot.concerns(&event) { vec![Work::Event(event)] } else { Vec::new() })
+        Some(if self.bot.intake().concerns(&event) { vec![Work::Event(event)] } else { Vec::new() })
     }
 
     /// Channels that are to be asked, each once in a session.
@@ -400,7 +400,7 @@ impl Listener {
 
     /// Whether a channel may be one that this connection tells of: of a server that it serves, or direct.
     fn may_be_ours(&self, channel: &str) -> bool {
-        let guild = self.bot.known_guild_of(channel).and_then(|guild| snowflake(&guild));
+        let guild = self.bot.places().known_guild_of(channel).and_then(|guild| snowflake(&guild));
         guild.is_none_or(|guild| {
             (guild >> 22) % u64::from(self.total.max(1)) == u64::from(self.number)
         })

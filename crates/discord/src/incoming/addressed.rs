@@ -3,9 +3,8 @@
 use cloister_kit::PlaneError;
 use twilight_http::routing::Route;
 
-use super::ASK_AGAIN;
 use super::text::Us;
-use crate::bot::Bot;
+use super::{ASK_AGAIN, Speakers};
 use crate::rest::Fault;
 use crate::wire::{Message, Role, snowflake};
 
@@ -31,10 +30,10 @@ pub(super) fn answers(message: &Message, me: &str) -> bool {
         && message.referenced_message.as_ref().is_some_and(|earlier| earlier.author.id == me)
 }
 
-impl Bot {
+impl Speakers {
     /// Whether a message of a server is for the agent.
     pub(super) async fn is_addressed(&self, message: &Message) -> Result<bool, PlaneError> {
-        let me = self.me.id.to_string();
+        let me = self.bot.me.id.to_string();
         if is_named(message, &me) || answers(message, &me) {
             return Ok(true);
         }
@@ -47,25 +46,25 @@ impl Bot {
 
     /// How the bot is called where a message was written.
     pub(super) fn called(&self, message: &Message) -> Us {
-        let role = message.guild_id.as_deref().and_then(|guild| self.incoming.role(guild));
-        Us::new(&self.me.id.to_string(), role.flatten().as_deref())
+        let role = message.guild_id.as_deref().and_then(|guild| self.bot.places.role(guild));
+        Us::new(&self.bot.me.id.to_string(), role.flatten().as_deref())
     }
 
     /// The role that a server made for the bot: apps offer it where a person begins to write its name.
     async fn role_in(&self, guild: &str) -> Result<Option<String>, PlaneError> {
-        if let Some(known) = self.incoming.role(guild) {
+        if let Some(known) = self.bot.places.role(guild) {
             return Ok(known);
         }
         let Some(guild_id) = snowflake(guild) else { return Ok(None) };
-        let roles = match self.get::<Vec<Role>>(&Route::GetGuildRoles { guild_id }).await {
+        let roles = match self.bot.get::<Vec<Role>>(&Route::GetGuildRoles { guild_id }).await {
             Ok(roles) => roles,
             Err(Fault::Gone { .. } | Fault::Forbidden { .. }) => Vec::new(),
             Err(fault) => return Err(PlaneError::busy(fault.to_string(), ASK_AGAIN)),
         };
-        let me = self.me.id.to_string();
+        let me = self.bot.me.id.to_string();
         let ours = roles.into_iter().find(|role| role.tags.bot_id.as_deref() == Some(&*me));
         let ours = ours.map(|role| role.id);
-        self.incoming.remember_role(guild, ours.clone());
+        self.bot.places.remember_role(guild, ours.clone());
         Ok(ours)
     }
 }

@@ -10,23 +10,24 @@ use cloister_protocol::surface::{
     StoredMessage,
 };
 
-use super::{MINUTE, Place, Seen, text};
-use crate::bot::Bot;
+use super::{Intake, MINUTE, Place, Seen, text};
 use crate::wire::{Deleted, Message};
 
-impl Bot {
+impl Intake {
     pub(super) async fn take_edit(
         &self,
         place: &Place,
         seen: Seen<'_>,
     ) -> Result<Outcome, PlaneError> {
         let message = seen.message;
-        let Some(speaker) = self.speaker_of(place, seen).await? else { return Ok(Outcome::Done) };
+        let Some(speaker) = self.bot.speakers().speaker_of(place, seen).await? else {
+            return Ok(Outcome::Done);
+        };
         if self.stored(&speaker, &seen.id()).await?.is_some() {
             return Ok(Outcome::Done);
         }
         let earlier = self.stored(&speaker, &message.id).await?;
-        let words = text::own_words(message, &self.called(message));
+        let words = text::own_words(message, &self.bot.speakers().called(message));
         if let Some((from, before)) = earlier.as_ref().and_then(|earlier| earlier.said.as_ref())
             && (from != speaker.name.as_str() || says_the_same(before, &words))
         {
@@ -35,9 +36,9 @@ impl Bot {
         if words.is_empty() {
             return Ok(Outcome::Done);
         }
-        if self.plane.commands().is_command(&words) {
+        if self.bot.plane.commands().is_command(&words) {
             let words = "I do not take commands from an edit: send it as a message of its own.";
-            self.tell(&message.channel_id, "edited-command", MINUTE, words).await;
+            self.bot.sayings().tell(&message.channel_id, "edited-command", MINUTE, words).await;
             return Ok(Outcome::Done);
         }
         let text = match &earlier {
@@ -53,8 +54,8 @@ impl Bot {
 
     /// Whether a message was stored that is edited now, although it names us no longer.
     pub(super) async fn was_stored(&self, message: &Message) -> Result<bool, PlaneError> {
-        let (connector, place) = (self.id(), message.channel_id.clone());
-        let there = self.plane.call(ConversationAt { connector, place }).await?;
+        let (connector, place) = (self.bot.id(), message.channel_id.clone());
+        let there = self.bot.plane.call(ConversationAt { connector, place }).await?;
         let Some(conversation) = there else { return Ok(false) };
         Ok(self.said_in(conversation.id, &message.id).await?.is_some())
     }
@@ -62,15 +63,15 @@ impl Bot {
     /// Ends the turns of messages that were deleted, if they still run; those that wait are forgotten. Discord
     /// does not say who deleted them: whoever may there, takes them back.
     pub(super) async fn take_deletion(&self, deleted: &Deleted) -> Result<(), PlaneError> {
-        let (connector, place) = (self.id(), deleted.channel_id.clone());
-        let there = self.plane.call(ConversationAt { connector, place: place.clone() }).await?;
+        let (connector, place) = (self.bot.id(), deleted.channel_id.clone());
+        let there = self.bot.plane.call(ConversationAt { connector, place: place.clone() }).await?;
         let Some(conversation) = there else { return Ok(()) };
         for id in deleted.id.iter().chain(&deleted.ids) {
             let (place, event) = (place.clone(), id.clone());
-            self.plane.call(StopWaiting { connector, place, event }).await?;
+            self.bot.plane.call(StopWaiting { connector, place, event }).await?;
             let Some(stored) = self.said_in(conversation.id, id).await? else { continue };
             if !stored.answered {
-                self.plane.call(CancelTurn { message: stored.id }).await?;
+                self.bot.plane.call(CancelTurn { message: stored.id }).await?;
             }
         }
         Ok(())
@@ -83,7 +84,7 @@ impl Bot {
         message: &str,
     ) -> Result<Option<Stored>, PlaneError> {
         let id = message.parse()?;
-        self.plane.call(StoredIn { conversation, id }).await
+        self.bot.plane.call(StoredIn { conversation, id }).await
     }
 
     /// What was stored of a message, or of an edit, by what the inbox knows it by.
@@ -93,7 +94,7 @@ impl Bot {
         id: &str,
     ) -> Result<Option<Stored>, PlaneError> {
         let id = id.parse()?;
-        self.plane.call(StoredMessage { speaker: speaker.clone(), id }).await
+        self.bot.plane.call(StoredMessage { speaker: speaker.clone(), id }).await
     }
 }
 

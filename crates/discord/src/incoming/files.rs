@@ -11,8 +11,8 @@ use cloister_protocol::surface::Speaker;
 use futures_util::TryStreamExt;
 use reqwest::{Client, Response, StatusCode, Url};
 
+use super::Intake;
 use super::text::SentFile;
-use crate::bot::Bot;
 use crate::rest::ApiUrl;
 
 /// How long a connection to where files are kept may take.
@@ -20,28 +20,28 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(60);
 /// Where Discord keeps files.
 const KEPT_AT: [&str; 2] = ["cdn.discordapp.com", "media.discordapp.net"];
 
-impl Bot {
+impl Intake {
     /// Fetches a file into the speaker's chat.
     pub(super) async fn fetch(
         &self,
         speaker: &Speaker,
         file: &SentFile,
     ) -> Result<Attachment, NotFetched> {
-        let most = self.largest_file().min(self.plane.settings().largest_upload);
+        let most = self.bot.largest_file().min(self.bot.plane.settings().largest_upload);
         if file.size > most {
             return Err(NotFetched::too_large(&file.name, Some(file.size), most));
         }
-        let Some(url) = may_fetch(&file.url, self.settings.api().as_ref()) else {
+        let Some(url) = may_fetch(&file.url, self.bot.settings.api().as_ref()) else {
             let name = short(&file.name, 100);
             let words = format!("I can't fetch the file `{name}`: it is not kept by Discord.");
             return Err(NotFetched::Never(words));
         };
         let fetch = async {
-            let response = download(url, self.plane.way_out()).await?;
+            let response = download(url, self.bot.plane.way_out()).await?;
             if let Some(size) = response.content_length().filter(|size| *size > most) {
                 return Err(NotFetched::too_large(&file.name, Some(size), most));
             }
-            let taking = Taking::begin(&self.plane, speaker, (&file.name, most)).await?;
+            let taking = Taking::begin(&self.bot.plane, speaker, (&file.name, most)).await?;
             let pieces = response.bytes_stream().map_err(reqwest::Error::without_url);
             fetching::take_all(pieces, taking).await
         };

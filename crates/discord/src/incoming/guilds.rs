@@ -9,18 +9,17 @@ use cloister_protocol::surface::{
 };
 use cloister_protocol::{ErrorCode, with_causes};
 
-use super::Place;
-use crate::bot::Bot;
+use super::{Place, Places};
 use crate::wire::{Channel, Guild};
 
 /// Why nothing is sent any more. Set and taken back here alone.
 const DELETED: &str = "it was deleted on Discord";
 const LEFT: &str = "the bot is no longer on that Discord server";
 
-impl Bot {
+impl Places {
     async fn known(&self, channel: &str) -> Result<Option<Conversation>, PlaneError> {
-        let (connector, place) = (self.id(), channel.to_owned());
-        self.plane.call(ConversationAt { connector, place }).await
+        let (connector, place) = (self.bot.id(), channel.to_owned());
+        self.bot.plane.call(ConversationAt { connector, place }).await
     }
 
     /// Nothing can be sent there any more, or (none) it can again.
@@ -30,7 +29,7 @@ impl Bot {
         why: Option<&str>,
     ) -> Result<(), PlaneError> {
         let why = why.map(str::to_owned);
-        self.plane.call(SetBroken { conversation, why }).await
+        self.bot.plane.call(SetBroken { conversation, why }).await
     }
 
     /// A channel or thread is there, or is not as it was.
@@ -43,7 +42,7 @@ impl Bot {
             // It was put away and somebody took it out again, or the bot may write there again. If not, that is
             // found out once more.
             self.set_broken(conversation.id, None).await?;
-            self.plane.tell(ChatsChanged {});
+            self.bot.plane.tell(ChatsChanged {});
         }
         let Some(name) = channel.name.as_deref().filter(|_| channel.is_thread()) else {
             return Ok(());
@@ -54,12 +53,12 @@ impl Bot {
             return Ok(());
         }
         let (workspace, chat) = (conversation.workspace, conversation.chat);
-        let chat = self.plane.call(ChatOf { workspace, chat }).await?;
+        let chat = self.bot.plane.call(ChatOf { workspace, chat }).await?;
         if is_short_for(name, &chat.title) {
             return Ok(());
         }
         let (conversation, title) = (conversation.id, name.to_owned());
-        match self.plane.call(RenameChat { conversation, title, by: None }).await {
+        match self.bot.plane.call(RenameChat { conversation, title, by: None }).await {
             Ok(()) => Ok(()),
             // Discord does not say who it was: the thread is called so, and the chat is not.
             Err(error) if error.code() == ErrorCode::Forbidden => {
@@ -76,7 +75,7 @@ impl Bot {
 
     /// A channel or thread was deleted: nothing can be said there.
     pub(super) async fn lost_channel(&self, channel: &str) -> Result<(), PlaneError> {
-        self.incoming.forget(channel);
+        self.bot.places.forget(channel);
         if let Some(conversation) = self.known(channel).await? {
             self.set_broken(conversation.id, Some(DELETED)).await?;
             tracing::info!(channel, "a channel was deleted");
@@ -92,8 +91,8 @@ impl Bot {
                 self.set_broken(conversation.id, Some(LEFT)).await?;
             }
         }
-        for channel in self.incoming.channels_of(guild) {
-            self.incoming.forget(&channel);
+        for channel in self.bot.places.channels_of(guild) {
+            self.bot.places.forget(&channel);
         }
         Ok(())
     }
@@ -105,12 +104,12 @@ impl Bot {
         }
         let there = guild.channels.iter().chain(&guild.threads);
         let there: HashMap<&str, &Channel> = there.map(|one| (one.id.as_str(), one)).collect();
-        for conversation in self.plane.call(Conversations { connector: self.id() }).await? {
+        for conversation in self.bot.plane.call(Conversations { connector: self.bot.id() }).await? {
             let id = conversation.external_id.as_deref().unwrap_or_default();
             let Some(channel) = there.get(id) else { continue };
             if conversation.broken.as_deref() == Some(LEFT) {
                 self.set_broken(conversation.id, None).await?;
-                self.plane.tell(ChatsChanged {});
+                self.bot.plane.tell(ChatsChanged {});
             }
             if channel.is_thread() {
                 self.channel_changed(channel).await?;
@@ -123,7 +122,7 @@ impl Bot {
     /// once the bot has left: where it can't be read, it is taken to be of that one.
     async fn conversations_of(&self, guild: &str) -> Result<Vec<Conversation>, PlaneError> {
         let mut of = Vec::new();
-        for conversation in self.plane.call(Conversations { connector: self.id() }).await? {
+        for conversation in self.bot.plane.call(Conversations { connector: self.bot.id() }).await? {
             let Some(channel) = conversation.external_id.as_deref() else { continue };
             if conversation.kind == ConversationKind::Lobby {
                 continue;

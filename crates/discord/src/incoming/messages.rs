@@ -9,19 +9,20 @@ use cloister_protocol::surface::{
 };
 use cloister_protocol::{Attachment, MAX_ATTACHMENTS};
 
-use super::{Place, Seen, text};
-use crate::bot::Bot;
+use super::{Intake, Place, Seen, text};
 use crate::outgoing::Origin;
 use crate::wire::Message;
 
-impl Bot {
+impl Intake {
     pub(super) async fn take_message(
         &self,
         place: &Place,
         seen: Seen<'_>,
     ) -> Result<Outcome, PlaneError> {
         let message = seen.message;
-        let Some(speaker) = self.speaker_of(place, seen).await? else { return Ok(Outcome::Done) };
+        let Some(speaker) = self.bot.speakers().speaker_of(place, seen).await? else {
+            return Ok(Outcome::Done);
+        };
         // What is stored needs no file fetched for it again, and no quote.
         if self.stored(&speaker, &message.id).await?.is_some() {
             return Ok(Outcome::Done);
@@ -30,8 +31,8 @@ impl Bot {
             Ok(attachments) => attachments,
             Err(outcome) => return outcome,
         };
-        let mut words = text::words(message, &self.called(message));
-        if message.replies_to().is_some() && !self.plane.commands().is_command(&words) {
+        let mut words = text::words(message, &self.bot.speakers().called(message));
+        if message.replies_to().is_some() && !self.bot.plane.commands().is_command(&words) {
             let quote = self.quote(&speaker, message).await;
             words = if words.is_empty() { quote } else { format!("{quote}\n\n{words}") };
         }
@@ -64,7 +65,7 @@ impl Bot {
             attachments,
             origin: Some(origin.to_json()),
         };
-        self.plane.call(Receive { message }).await?;
+        self.bot.plane.call(Receive { message }).await?;
         Ok(())
     }
 
@@ -79,7 +80,7 @@ impl Bot {
         if files.len() > MAX_ATTACHMENTS {
             let words =
                 format!("I take {MAX_ATTACHMENTS} files with a message: the others I left out.");
-            self.speak(channel, &format!("files-{id}"), &words).await;
+            self.bot.sayings().speak(channel, &format!("files-{id}"), &words).await;
             files.truncate(MAX_ATTACHMENTS);
         }
         let mut fetched = Vec::new();
@@ -91,7 +92,7 @@ impl Bot {
                 }
                 // The others may be of use without it.
                 Err(NotFetched::Never(words)) => {
-                    self.speak(channel, &format!("file-{id}-{number}"), &words).await;
+                    self.bot.sayings().speak(channel, &format!("file-{id}-{number}"), &words).await;
                     continue;
                 }
                 Err(problem) => problem,
@@ -99,7 +100,7 @@ impl Bot {
             self.discard(speaker, fetched).await;
             return Err(match problem {
                 NotFetched::Passing { why, patience } => {
-                    if self.incoming.patience.left(id, patience) {
+                    if self.bot.intake.patience.left(id, patience) {
                         tracing::debug!(channel, id, why, "a file could not be fetched");
                         return Err(Ok(Outcome::Later(WhyWaiting::NoFile)));
                     }
@@ -116,7 +117,7 @@ impl Bot {
     async fn discard(&self, speaker: &Speaker, attachments: Vec<Attachment>) {
         for attachment in attachments {
             let discard = DiscardFile { workspace: speaker.workspace, attachment };
-            if let Err(error) = self.plane.call(discard).await {
+            if let Err(error) = self.bot.plane.call(discard).await {
                 tracing::warn!(error = error.chain(), "a file that nobody needs stays");
             }
         }
@@ -134,7 +135,7 @@ impl Bot {
         } else {
             "What can I do? Write it after my name, or reply to this."
         };
-        self.tell(&message.channel_id, "nothing", super::MINUTE, words).await;
+        self.bot.sayings().tell(&message.channel_id, "nothing", super::MINUTE, words).await;
     }
 
     /// The message that is replied to, as somebody's words.
@@ -142,7 +143,7 @@ impl Bot {
         let Some(earlier) = message.referenced_message.as_deref() else {
             return quoted("in reply to a message that I can't read", "");
         };
-        if earlier.author.id != self.me.id.to_string() {
+        if earlier.author.id != self.bot.me.id.to_string() {
             let whose = format!("in reply to {}", short(earlier.author.shown(), 120));
             return quoted(&whose, &text::said_by(earlier));
         }
@@ -156,6 +157,6 @@ impl Bot {
     /// The answer that begins with a message of ours, whole: the message itself holds a part of it.
     async fn answer_told_by(&self, speaker: &Speaker, message: &str) -> Option<String> {
         let (conversation, message) = (speaker.conversation.id, message.to_owned());
-        self.plane.call(AnswerToldBy { conversation, message }).await.ok().flatten()
+        self.bot.plane.call(AnswerToldBy { conversation, message }).await.ok().flatten()
     }
 }

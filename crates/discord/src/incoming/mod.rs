@@ -8,33 +8,31 @@ mod changes;
 mod dropped;
 mod files;
 mod guilds;
-mod memory;
 mod messages;
 mod places;
+mod saying;
 mod speakers;
 mod text;
 mod waiting;
 
 use std::time::Duration;
 
-use cloister_kit::PlaneError;
-use cloister_kit::waiting::Outcome;
-use cloister_protocol::surface::{LetWait, OnceAWhile, SendError, WaitsIn, WhyWaiting};
-use cloister_protocol::{ErrorCode, with_causes};
+use cloister_kit::waiting::{Outcome, Working};
+use cloister_kit::{Patience, PlaneError, part};
+use cloister_protocol::ErrorCode;
+use cloister_protocol::surface::{LetWait, OnceAWhile, WaitsIn, WhyWaiting};
 
 use super::bot::Bot;
 use super::gateway::Event;
 use super::wire::Message;
-pub(super) use memory::Memory;
-pub(super) use places::Place;
+pub(super) use places::{Place, PlacesState};
+pub(super) use saying::{Sayings, SayingsState};
 pub(super) use speakers::Speaks;
 
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(60 * 60);
 /// When Discord is asked again what it could not be asked now.
 const ASK_AGAIN: Duration = Duration::from_secs(5);
-/// The longest that a sentence is held back because Discord asks for it.
-const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 
 /// A message, or other words in the place of one.
 #[derive(Clone, Copy, Debug)]
@@ -50,12 +48,34 @@ impl Seen<'_> {
     }
 }
 
-impl Bot {
+/// What the intake remembers of a bot while it runs.
+#[derive(Default)]
+pub(crate) struct IntakeState {
+    patience: Patience,
+    working: Working,
+}
+
+part! {
+    /// Who speaks, and whether to us.
+    pub(crate) struct Speakers of Bot;
+}
+
+part! {
+    /// The servers, channels and threads that the bot is in.
+    pub(crate) struct Places of Bot;
+}
+
+part! {
+    /// The intake: what people say, stored before it counts as heard.
+    pub(crate) struct Intake of Bot;
+}
+
+impl Intake {
     /// Whether an event is to be handed over at all. Nothing is asked for it: most of what is said on a server
     /// is nothing to us.
     pub(super) fn concerns(&self, event: &Event) -> bool {
         match event {
-            Event::Said(message) => addressed::may_concern(message, &self.me.id.to_string()),
+            Event::Said(message) => addressed::may_concern(message, &self.bot.me.id.to_string()),
             // What was not meant for us may be what was stored before.
             Event::Edited(message) => {
                 message.is_by_a_person() && message.edited_timestamp.is_some()
@@ -77,23 +97,25 @@ impl Bot {
             Event::Said(message) => self.hear(Seen { message, edited: false }).await,
             Event::Edited(message) => self.hear(Seen { message, edited: true }).await,
             Event::Deleted(deleted) => self.take_deletion(deleted).await,
-            Event::Guild(guild) => self.came_back_to(guild).await,
-            Event::GuildGone(guild) => self.lost_guild(guild).await,
-            Event::Channel(channel) => self.channel_changed(channel).await,
-            Event::ChannelGone(channel) => self.lost_channel(channel).await,
-            Event::Interaction(asked) => self.take_interaction(asked).await,
+            Event::Guild(guild) => self.bot.places().came_back_to(guild).await,
+            Event::GuildGone(guild) => self.bot.places().lost_guild(guild).await,
+            Event::Channel(channel) => self.bot.places().channel_changed(channel).await,
+            Event::ChannelGone(channel) => self.bot.places().lost_channel(channel).await,
+            Event::Interaction(asked) => self.bot.interactions().take(asked).await,
             Event::Ready(_) | Event::Resumed | Event::Threads(_) | Event::Nothing => Ok(()),
         }
     }
 
     async fn hear(&self, seen: Seen<'_>) -> Result<(), PlaneError> {
         let message = seen.message;
-        if !message.is_by_a_person() || message.author.id == self.me.id.to_string() {
+        if !message.is_by_a_person() || message.author.id == self.bot.me.id.to_string() {
             return Ok(());
         }
         let guild = message.guild_id.as_deref();
-        let Some(place) = self.place(&message.channel_id, guild).await? else { return Ok(()) };
-        let meant = place.direct || self.is_addressed(message).await?;
+        let Some(place) = self.bot.places().place(&message.channel_id, guild).await? else {
+            return Ok(());
+        };
+        let meant = place.direct || self.bot.speakers().is_addressed(message).await?;
         // Other words for what was meant for us are meant for us.
         let meant = meant || seen.edited && self.was_stored(message).await?;
         if !meant {
@@ -106,13 +128,15 @@ impl Bot {
             // What helps against a flood goes ahead; what changes the chat comes after what was said before it.
             None
         } else {
-            let (connector, place) = (self.id(), message.channel_id.clone());
-            let waits = self.plane.call(WaitsIn { connector, place }).await?;
+            let (connector, place) = (self.bot.id(), message.channel_id.clone());
+            let waits = self.bot.plane.call(WaitsIn { connector, place }).await?;
             waits.then_some(WhyWaiting::Busy)
         };
         let outcome = match after_others {
             // Whoever is not known here gets no file fetched, and nothing kept.
-            Some(why) if self.speaker_of(&place, seen).await?.is_some() => Outcome::Later(why),
+            Some(why) if self.bot.speakers().speaker_of(&place, seen).await?.is_some() => {
+                Outcome::Later(why)
+            }
             Some(_) => Outcome::Done,
             None => Box::pin(self.take_words(&place, seen)).await?,
         };
@@ -123,7 +147,10 @@ impl Bot {
     }
 
     fn is_urgent(&self, message: &Message) -> bool {
-        self.plane.commands().is_urgent(&text::own_words(message, &self.called(message)))
+        self.bot
+            .plane
+            .commands()
+            .is_urgent(&text::own_words(message, &self.bot.speakers().called(message)))
     }
 
     /// Does what a message asks for.
@@ -140,48 +167,20 @@ impl Bot {
         let channel = seen.message.channel_id.as_str();
         let kept = serde_json::to_string(seen.message).unwrap_or_default();
         let waits = LetWait {
-            connector: self.id(),
+            connector: self.bot.id(),
             place: channel.to_owned(),
             event: seen.id(),
             why,
             sealed: Some(kept),
         };
-        if self.plane.call(waits).await? {
-            self.incoming.working.wake();
+        if self.bot.plane.call(waits).await? {
+            self.bot.intake.working.wake();
         } else {
             let words = "Too many of your messages wait already: I did not take the last ones. Send them \
                          again in a few minutes.";
-            self.tell(channel, "too-many", MINUTE, words).await;
+            self.bot.sayings().tell(channel, "too-many", MINUTE, words).await;
         }
         Ok(())
-    }
-
-    /// Says something in a channel, unless it was said there so lately.
-    async fn tell(&self, channel: &str, topic: &str, every: Duration, words: &str) {
-        let now = self.plane.now_ms();
-        if !self.incoming.lately.first_in(format!("{topic} {channel}"), every, now) {
-            return;
-        }
-        let every = i64::try_from(every.as_millis()).unwrap_or(i64::MAX).max(1);
-        self.speak(channel, &format!("{topic}-{}", now / every), words).await;
-    }
-
-    /// Says something in a channel; whether it could be said. That it could not is no reason to take the event
-    /// again.
-    async fn speak(&self, channel: &str, key: &str, words: &str) -> bool {
-        let mut said = self.say(channel, key, words).await;
-        if let Err(SendError::Wait(pause)) = &said {
-            tokio::time::sleep((*pause).min(LONGEST_PAUSE)).await;
-            said = self.say(channel, key, words).await;
-        }
-        if let Err(error) = &said {
-            tracing::warn!(
-                channel,
-                error = with_causes(&error),
-                "something could not be said in a channel"
-            );
-        }
-        said.is_ok()
     }
 
     /// What an error means for a message: it waits, it is given up and the person told, or it is tried again.
@@ -191,7 +190,7 @@ impl Bot {
             let body = error.body();
             let words =
                 format!("{}. Your message waits, and is taken when there is room.", body.message);
-            self.tell(channel, "busy", HOUR, &words).await;
+            self.bot.sayings().tell(channel, "busy", HOUR, &words).await;
             return Ok(Outcome::Later(WhyWaiting::Busy));
         }
         match error.code() {
@@ -200,8 +199,11 @@ impl Bot {
             code => {
                 let words = why_not(&error);
                 let key = format!("{channel} {code:?}");
-                if self.plane.call(OnceAWhile { key }).await.unwrap_or(false) {
-                    self.speak(channel, &format!("not-taken-{}", seen.id()), &words).await;
+                if self.bot.plane.call(OnceAWhile { key }).await.unwrap_or(false) {
+                    self.bot
+                        .sayings()
+                        .speak(channel, &format!("not-taken-{}", seen.id()), &words)
+                        .await;
                 }
             }
         }

@@ -1,13 +1,21 @@
 //! Which channel is what: between one person and the agent, a channel of a server, or a thread in one.
 
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use cloister_kit::PlaneError;
 use cloister_protocol::surface::Heard;
 use twilight_http::routing::Route;
 
-use super::ASK_AGAIN;
-use crate::bot::{Bot, channel};
+use super::{ASK_AGAIN, Places};
+use crate::bot::channel;
 use crate::rest::Fault;
 use crate::wire::{Channel, Guild};
+
+/// How many servers are remembered.
+const MOST_SERVERS: usize = 10_000;
+/// How many channels are remembered.
+const MOST_PLACES: usize = 50_000;
 
 /// What a channel is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,7 +50,59 @@ impl Place {
     }
 }
 
-impl Bot {
+/// What is remembered of servers and channels while the bot runs.
+#[derive(Default)]
+pub(crate) struct PlacesState {
+    /// What is known of channels and threads.
+    places: Mutex<HashMap<String, Place>>,
+    /// The role that each server has for the bot; none: it has none.
+    roles: Mutex<HashMap<String, Option<String>>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl PlacesState {
+    fn place(&self, channel: &str) -> Option<Place> {
+        lock(&self.places).get(channel).cloned()
+    }
+
+    fn remember(&self, channel: &str, place: Place) {
+        let mut places = lock(&self.places);
+        if places.len() >= MOST_PLACES && !places.contains_key(channel) {
+            places.clear();
+        }
+        places.insert(channel.to_owned(), place);
+    }
+
+    pub(super) fn forget(&self, channel: &str) {
+        lock(&self.places).remove(channel);
+    }
+
+    /// The channels that are remembered to be of a server.
+    pub(super) fn channels_of(&self, guild: &str) -> Vec<String> {
+        let places = lock(&self.places);
+        let of = places.iter().filter(|(_, place)| place.guild.as_deref() == Some(guild));
+        of.map(|(channel, _)| channel.clone()).collect()
+    }
+
+    /// The role that a server has for the bot, if that is known.
+    #[expect(clippy::option_option, reason = "not known and none are two things")]
+    pub(super) fn role(&self, guild: &str) -> Option<Option<String>> {
+        lock(&self.roles).get(guild).cloned()
+    }
+
+    pub(super) fn remember_role(&self, guild: &str, role: Option<String>) {
+        let mut roles = lock(&self.roles);
+        if roles.len() >= MOST_SERVERS {
+            roles.clear();
+        }
+        roles.insert(guild.to_owned(), role);
+    }
+}
+
+impl Places {
     /// What a channel is; none: it is not there, or not for us. Without a server it is direct, if Discord says
     /// so: what is not known to be direct is shared.
     pub(crate) async fn place(
@@ -50,15 +110,15 @@ impl Bot {
         id: &str,
         guild: Option<&str>,
     ) -> Result<Option<Place>, PlaneError> {
-        if let Some(known) = self.incoming.place(id) {
+        if let Some(known) = self.bot.places.place(id) {
             return Ok(Some(known));
         }
         let Some(channel) = channel(id) else { return Ok(None) };
-        let asked = self.get::<Channel>(&Route::GetChannel { channel_id: channel.get() }).await;
+        let asked = self.bot.get::<Channel>(&Route::GetChannel { channel_id: channel.get() }).await;
         match asked {
             Ok(found) => {
                 let place = Place::of(&found, guild);
-                self.incoming.remember(id, place.clone());
+                self.bot.places.remember(id, place.clone());
                 Ok(Some(place))
             }
             Err(Fault::Gone { .. } | Fault::Forbidden { .. }) => Ok(None),
@@ -73,7 +133,7 @@ impl Bot {
 
     /// Remembers what a channel or thread is.
     pub(crate) fn learn_channel(&self, channel: &Channel, guild: Option<&str>) {
-        self.incoming.remember(&channel.id, Place::of(channel, guild));
+        self.bot.places.remember(&channel.id, Place::of(channel, guild));
     }
 
     /// Remembers what a server tells of itself when a session begins.
@@ -84,18 +144,18 @@ impl Bot {
         for channel in guild.channels.iter().chain(&guild.threads) {
             self.learn_channel(channel, Some(&guild.id));
         }
-        let me = self.me.id.to_string();
+        let me = self.bot.me.id.to_string();
         let ours = guild.roles.iter().find(|role| role.tags.bot_id.as_deref() == Some(&*me));
-        self.incoming.remember_role(&guild.id, ours.map(|role| role.id.clone()));
+        self.bot.places.remember_role(&guild.id, ours.map(|role| role.id.clone()));
     }
 
     pub(crate) fn known_place(&self, channel: &str) -> Option<Place> {
-        self.incoming.place(channel)
+        self.bot.places.place(channel)
     }
 
     /// The server that a channel is known to be of.
     pub(crate) fn known_guild_of(&self, channel: &str) -> Option<String> {
-        self.incoming.place(channel).and_then(|place| place.guild)
+        self.bot.places.place(channel).and_then(|place| place.guild)
     }
 }
 

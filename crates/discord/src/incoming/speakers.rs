@@ -6,8 +6,7 @@ use cloister_protocol::surface::{
     ChatsChanged, Locate, Located, PairingWords, Speaker, TakeBackRefusal,
 };
 
-use super::{Place, Seen, text};
-use crate::bot::Bot;
+use super::{Place, Seen, Speakers, text};
 use crate::wire::Account;
 
 /// Whose words they are, where, and what becomes of them.
@@ -21,7 +20,7 @@ pub(crate) enum Speaks {
     },
 }
 
-impl Bot {
+impl Speakers {
     /// Who speaks there, if it is somebody whose words are taken. Everybody else is told so, once in a while.
     pub(super) async fn speaker_of(
         &self,
@@ -39,10 +38,10 @@ impl Bot {
             Speaks::Not { tell, stranger } => {
                 if let Some(tell) = tell {
                     let key = format!("refused-{}", message.id);
-                    let told = self.speak(channel, &key, &tell).await;
+                    let told = self.bot.sayings().speak(channel, &key, &tell).await;
                     if !told && stranger {
                         let account = message.author.id.clone();
-                        self.plane.call(TakeBackRefusal { account }).await?;
+                        self.bot.plane.call(TakeBackRefusal { account }).await?;
                     }
                 }
                 Ok(None)
@@ -59,24 +58,24 @@ impl Bot {
         (words, may_see): (&str, bool),
     ) -> Result<Speaks, PlaneError> {
         let locate = Locate {
-            connector: self.id(),
+            connector: self.bot.id(),
             sender: account.id.clone(),
             heard: place.heard(channel),
         };
-        match self.plane.call(locate).await? {
+        match self.bot.plane.call(locate).await? {
             Located::To(mut speaker) => {
                 // Who is heard there can be told something there.
                 if speaker.conversation.broken.is_some() {
-                    self.set_broken(speaker.conversation.id, None).await?;
+                    self.bot.places().set_broken(speaker.conversation.id, None).await?;
                     speaker.conversation.broken = None;
-                    self.plane.tell(ChatsChanged {});
+                    self.bot.plane.tell(ChatsChanged {});
                 }
                 Ok(Speaks::To(speaker))
             }
             Located::Stranger { .. } if asks_to_pair(words) => {
                 let tell = if may_see {
                     let (name, account) = (known_as(account), account.id.clone());
-                    self.plane.call(PairingWords { account, name }).await?
+                    self.bot.plane.call(PairingWords { account, name }).await?
                 } else {
                     Some(PAIR_ALONE.to_owned())
                 };

@@ -13,7 +13,7 @@ use cloister_protocol::surface::{
 };
 use futures_util::FutureExt;
 
-use super::{Seen, text};
+use super::{Intake, Seen, text};
 use crate::bot::Bot;
 use crate::wire::Message;
 
@@ -34,7 +34,7 @@ impl Waits for Bot {
     }
 
     fn working(&self) -> &Working {
-        &self.incoming.working
+        &self.intake.working
     }
 
     async fn take_next(&self, channel: &str) -> Result<Step, PlaneError> {
@@ -48,11 +48,11 @@ impl Waits for Bot {
         let step = match serde_json::from_str::<Message>(kept) {
             Ok(message) => {
                 let seen = Seen { message: &message, edited: text::is_edit(&row.event) };
-                self.retry(seen, &row).await?
+                self.intake().retry(seen, &row).await?
             }
             Err(error) => {
                 let why = format!("what was kept of it can't be read: {error}");
-                self.given_up((channel, &row.event), &why, false).await?;
+                self.intake().given_up((channel, &row.event), &why, false).await?;
                 Step::Next
             }
         };
@@ -64,7 +64,7 @@ impl Waits for Bot {
     }
 }
 
-impl Bot {
+impl Intake {
     /// Tries to take a message that waits. One that is given up is done with.
     async fn retry(&self, seen: Seen<'_>, row: &WaitingEvent) -> Result<Step, PlaneError> {
         let tried = AssertUnwindSafe(Box::pin(self.take_again(seen))).catch_unwind().await;
@@ -75,7 +75,7 @@ impl Bot {
             Ok(Err(error)) => (self.failed(row), error.chain()),
             Err(_panic) => (self.failed(row), "a panic; the log has it".to_owned()),
         };
-        let age = self.plane.now_ms().saturating_sub(row.since);
+        let age = self.bot.plane.now_ms().saturating_sub(row.since);
         if step != Step::Next && age <= AT_LAST_MS {
             return Ok(step);
         }
@@ -85,14 +85,15 @@ impl Bot {
 
     async fn take_again(&self, seen: Seen<'_>) -> Result<Outcome, PlaneError> {
         let message = seen.message;
-        let place = self.place(&message.channel_id, message.guild_id.as_deref()).await?;
+        let place =
+            self.bot.places().place(&message.channel_id, message.guild_id.as_deref()).await?;
         let Some(place) = place else { return Ok(Outcome::Done) };
         self.take_words(&place, seen).await
     }
 
     /// It failed for a reason of its own: it is tried a few times, then done with.
     fn failed(&self, row: &WaitingEvent) -> Step {
-        let left = self.incoming.patience.left(&row.event, FAILURE);
+        let left = self.bot.intake.patience.left(&row.event, FAILURE);
         if left { Step::Later } else { Step::Next }
     }
 }

@@ -9,7 +9,7 @@ use twilight_model::http::interaction::{
     InteractionResponse, InteractionResponseData, InteractionResponseType,
 };
 
-use crate::bot::Bot;
+use super::Interactions;
 use crate::commands;
 use crate::wire::Interaction;
 
@@ -20,7 +20,7 @@ const MOST: usize = 25;
 /// The longest of a choice that Discord takes, in characters.
 const LONGEST: usize = 99;
 
-impl Bot {
+impl Interactions {
     /// Offers what fits what was typed so far. Who is nobody is offered nothing.
     pub(super) async fn offer_choices(&self, asked: &Interaction) {
         let choices = tokio::time::timeout(LOOK_FOR, self.choices_for(asked)).await;
@@ -43,13 +43,13 @@ impl Bot {
             return Vec::new();
         };
         let Some(kind) =
-            commands::choices_of(self.plane.commands(), &asked.data.name, &option.name)
+            commands::choices_of(self.bot.plane.commands(), &asked.data.name, &option.name)
         else {
             return Vec::new();
         };
         let place = self.place_of(asked);
         let fitting = Choices {
-            connector: self.id(),
+            connector: self.bot.id(),
             by: account.id.clone(),
             place: asked.channel_id.clone().unwrap_or_default(),
             thread_of: place.thread_of,
@@ -57,7 +57,7 @@ impl Bot {
             kind,
             typed: option.text(),
         };
-        match self.plane.call(fitting).await {
+        match self.bot.plane.call(fitting).await {
             Ok(choices) => choices,
             Err(error) => {
                 tracing::debug!(error = error.chain(), "nothing can be offered to choose from");

@@ -6,25 +6,25 @@ use cloister_kit::PlaneError;
 use cloister_protocol::ErrorCode;
 use cloister_protocol::surface::{ApprovalState, Below, ButtonDone, PressButton};
 
+use super::Interactions;
 use super::respond::{Acknowledged, only_for_them, seen};
-use crate::bot::Bot;
 use crate::wire::Interaction;
 
 /// How long a press usually takes at most; what takes longer is acknowledged before it is done.
 const USUALLY: Duration = Duration::from_millis(1500);
 
-impl Bot {
+impl Interactions {
     pub(super) async fn take_press(&self, asked: &Interaction) -> Result<(), PlaneError> {
         let (Some(account), Some(channel)) = (asked.by(), asked.place()) else { return Ok(()) };
         let pressed = PressButton {
-            connector: self.id(),
+            connector: self.bot.id(),
             place: channel.to_owned(),
             by: account.id.clone(),
             token: asked.data.custom_id.clone(),
             // Discord takes no press of what was deleted.
             below: Below::Shown,
         };
-        let mut press = Box::pin(self.plane.call(pressed));
+        let mut press = Box::pin(self.bot.plane.call(pressed));
         if let Ok(done) = tokio::time::timeout(USUALLY, &mut press).await {
             let response = words_for(&done).map_or_else(seen, |words| only_for_them(&words));
             self.acknowledge(asked, &response).await;

@@ -6,8 +6,8 @@ use cloister_kit::{Commands, PlaneError};
 use cloister_protocol::surface::{Incoming, Receive, Speaker};
 use cloister_protocol::{ErrorCode, with_causes};
 
+use super::Interactions;
 use super::respond::{Acknowledged, thinking};
-use crate::bot::Bot;
 use crate::commands;
 use crate::incoming::{Place, Speaks, why_not};
 use crate::outgoing::Origin;
@@ -43,7 +43,7 @@ pub(super) fn is_private(name: &str, place: &Place) -> bool {
     !place.direct && PRIVATE.contains(&name)
 }
 
-impl Bot {
+impl Interactions {
     pub(super) async fn take_command(&self, asked: &Interaction) -> Result<(), PlaneError> {
         let (Some(account), Some(channel)) = (asked.by(), asked.place()) else { return Ok(()) };
         let place = self.place_of(asked);
@@ -55,7 +55,7 @@ impl Bot {
         if self.acknowledge(asked, &thinking(private)).await == Acknowledged::TooLate {
             return Ok(());
         }
-        self.outgoing.hold(&asked.id, asked.token.clone(), private);
+        self.bot.answers().hold(&asked.id, asked.token.clone(), private);
         let who = match who {
             Some(who) => who,
             None => self.who_asks(asked, &place, account, channel).await,
@@ -76,7 +76,7 @@ impl Bot {
             }
             Err(error) => why_not(&error),
         };
-        if let Err(error) = self.answer_interaction(&asked.id, &words, private).await {
+        if let Err(error) = self.bot.answers().answer_at_once(&asked.id, &words, private).await {
             tracing::warn!(error = with_causes(&error), "who gave a command could not be told");
         }
         Ok(())
@@ -91,7 +91,7 @@ impl Bot {
     ) -> Result<Speaks, PlaneError> {
         // A code is shown to who asks for it and to nobody else, wherever it is asked for.
         let words = if asked.data.name == PAIR { PAIR } else { "" };
-        self.speaks(place, channel, account, (words, true)).await
+        self.bot.speakers().speaks(place, channel, account, (words, true)).await
     }
 
     /// Hands a command to the inbox; or what is to be said instead.
@@ -101,7 +101,7 @@ impl Bot {
         speaker: &Speaker,
         private: bool,
     ) -> Result<Option<String>, PlaneError> {
-        let Some(text) = typed(self.plane.commands(), asked) else {
+        let Some(text) = typed(self.bot.plane.commands(), asked) else {
             return Ok(Some("I do not know that command. `/help` lists what there is.".to_owned()));
         };
         let origin = Origin { message: None, interaction: Some(asked.id.clone()), private };
@@ -112,7 +112,7 @@ impl Bot {
             attachments: Vec::new(),
             origin: Some(origin.to_json()),
         };
-        self.plane.call(Receive { message }).await?;
+        self.bot.plane.call(Receive { message }).await?;
         Ok(None)
     }
 
@@ -122,7 +122,7 @@ impl Bot {
             Some(channel) => Place::of(channel, asked.guild_id.as_deref()),
             // What is not known to be direct is shared.
             None => {
-                let known = asked.place().and_then(|id| self.known_place(id));
+                let known = asked.place().and_then(|id| self.bot.places().known_place(id));
                 known.unwrap_or_else(|| Place { guild: asked.guild_id.clone(), ..Place::default() })
             }
         }

@@ -6,7 +6,7 @@ mod buttons;
 mod commands;
 mod respond;
 
-use cloister_kit::PlaneError;
+use cloister_kit::{PlaneError, part};
 
 use super::bot::Bot;
 use super::wire::Interaction;
@@ -16,9 +16,14 @@ const COMMAND: u64 = 2;
 const COMPONENT: u64 = 3;
 const AUTOCOMPLETE: u64 = 4;
 
-impl Bot {
+part! {
+    /// The commands of the menu, and buttons that people press.
+    pub(crate) struct Interactions of Bot;
+}
+
+impl Interactions {
     /// Takes one interaction. Ok: what must be stored is stored, or it was not taken and its person knows.
-    pub(super) async fn take_interaction(&self, asked: &Interaction) -> Result<(), PlaneError> {
+    pub(super) async fn take(&self, asked: &Interaction) -> Result<(), PlaneError> {
         match asked.kind {
             COMMAND => self.take_command(asked).await,
             COMPONENT => self.take_press(asked).await,

@@ -10,7 +10,7 @@ use twilight_model::http::interaction::{
     InteractionResponse, InteractionResponseData, InteractionResponseType,
 };
 
-use crate::bot::Bot;
+use super::Interactions;
 use crate::rest::{Fault, codes};
 use crate::wire::{Interaction, snowflake};
 
@@ -56,7 +56,7 @@ pub(super) fn only_for_them(words: &str) -> InteractionResponse {
     }
 }
 
-impl Bot {
+impl Interactions {
     /// Tells Discord that an interaction was heard.
     pub(super) async fn acknowledge(
         &self,
@@ -80,7 +80,7 @@ impl Bot {
                     return Acknowledged::TooLate;
                 }
             };
-            let told = tokio::time::timeout(IN_TIME, self.rest.done(IN_TIME, request)).await;
+            let told = tokio::time::timeout(IN_TIME, self.bot.rest.done(IN_TIME, request)).await;
             let fault = match told {
                 Ok(Ok(())) => return Acknowledged::Now,
                 Ok(Err(fault)) => fault,
@@ -95,7 +95,7 @@ impl Bot {
                 Fault::Unreachable(_) if tries > 0 => {}
                 fault => {
                     tracing::debug!(interaction = asked.id, %fault, "an interaction came too late");
-                    self.plane.count_error("interaction");
+                    self.bot.plane.count_error("interaction");
                     return Acknowledged::TooLate;
                 }
             }
@@ -109,7 +109,7 @@ impl Bot {
             token: &asked.token,
             wait: Some(true),
             with_components: None,
-            webhook_id: self.application().get(),
+            webhook_id: self.bot.application().get(),
         };
         let words: String = words.chars().take(1900).collect();
         let said = json!({
@@ -118,7 +118,7 @@ impl Bot {
             "allowed_mentions": AllowedMentions::default(),
         });
         let told = match by_token(&route, &said) {
-            Ok(request) => self.done(request).await,
+            Ok(request) => self.bot.done(request).await,
             Err(fault) => Err(fault),
         };
         if let Err(fault) = told {

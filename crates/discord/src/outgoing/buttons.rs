@@ -5,8 +5,8 @@ use cloister_protocol::surface::{Button, Conversation, MintButtons, Press, SendE
 use cloister_protocol::{Answer, Ask, ErrorCode};
 use serde_json::{Value, json};
 
+use super::Sending;
 use super::text::{cut, one_line};
-use crate::bot::Bot;
 
 const IN_A_ROW: usize = 5;
 const ROWS: usize = 5;
@@ -64,7 +64,7 @@ pub(super) fn rows(buttons: &[Button], tokens: &[String]) -> Vec<Value> {
     shown.chunks(IN_A_ROW).map(|row| json!({ "type": 1, "components": row })).collect()
 }
 
-impl Bot {
+impl Sending {
     /// Rows for buttons in a conversation. Where the control plane makes none, the message goes without: what they
     /// do can be typed.
     pub(super) async fn rows(
@@ -77,7 +77,7 @@ impl Bot {
             return Ok(Vec::new());
         }
         let presses: Vec<Press> = buttons.iter().map(|button| button.press.clone()).collect();
-        match self.plane.call(MintButtons { conversation: conversation.id, presses }).await {
+        match self.bot.plane.call(MintButtons { conversation: conversation.id, presses }).await {
             Ok(tokens) => Ok(rows(buttons, &tokens)),
             Err(error) if is_ours(&error) => {
                 Err(SendError::Unreachable(format!("no button could be kept: {error}")))

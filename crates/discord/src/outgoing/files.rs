@@ -5,19 +5,19 @@ use cloister_policy::legible;
 use cloister_protocol::ErrorCode;
 use cloister_protocol::surface::{FileToSend, SendError};
 
+use super::Sending;
 use super::message::Attached;
 use super::text::{cut, one_line};
-use crate::bot::Bot;
 
 /// What Discord takes from a bot, wherever it is.
 pub(super) const DISCORD_TAKES: u64 = 10 << 20;
 const MAX_NAME: usize = 100;
 const MAX_TITLE: usize = 200;
 
-impl Bot {
+impl Sending {
     /// The largest file that can be sent.
     pub(super) fn largest_sent(&self) -> u64 {
-        self.largest_file().min(DISCORD_TAKES)
+        self.bot.largest_file().min(DISCORD_TAKES)
     }
 
     /// Reads a file.
@@ -32,7 +32,7 @@ impl Bot {
         if file.size > most {
             return Err(too_large(file.size));
         }
-        let read = Reading::of(&self.plane, file).whole(most).await;
+        let read = Reading::of(&self.bot.plane, file).whole(most).await;
         let data = read.map_err(|error| match error.code() {
             // It has grown since it was looked at.
             ErrorCode::TooLarge => too_large(most.saturating_add(1)),

@@ -10,9 +10,9 @@ use std::time::Duration;
 use cloister_protocol::surface::ConversationKind;
 use tokio::time::Instant;
 
+use super::Sending;
 use super::message::{Attached, Message, Put};
 use super::send::{Known, Place, is_too_fancy};
-use crate::bot::Bot;
 use crate::rest::Fault;
 
 /// So long it is taken for true what was seen: permissions change.
@@ -40,7 +40,7 @@ impl Frames {
     }
 }
 
-impl Bot {
+impl Sending {
     /// Posts a message in a channel; plainer where the bot may have no frames, or may not say what it answers.
     pub(super) async fn put_there(
         &self,
@@ -51,7 +51,7 @@ impl Bot {
     ) -> Result<String, Fault> {
         let shown = match kind {
             ConversationKind::Room | ConversationKind::Lobby => Some(true),
-            ConversationKind::Shared => self.outgoing.frames.are_shown(channel, Instant::now()),
+            ConversationKind::Shared => self.bot.sending.frames.are_shown(channel, Instant::now()),
         };
         let place = Place::Channel(channel);
         if message.frame.is_none() || shown == Some(false) {
@@ -63,7 +63,7 @@ impl Bot {
         let first = if doubtful { &message.without_rows() } else { message };
         let known = self.put_or_plainer(place, first, put, file).await?;
         let lost = known.lost_frame(message);
-        self.outgoing.frames.note(channel, !lost, Instant::now());
+        self.bot.sending.frames.note(channel, !lost, Instant::now());
         if (lost || doubtful)
             && let Ok(id) = known.id.parse()
         {

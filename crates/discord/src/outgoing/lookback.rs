@@ -7,9 +7,9 @@ use cloister_protocol::surface::{InDoubtSince, IsPosted, Recipient, SendError};
 use serde::Deserialize;
 use twilight_http::routing::Route;
 
+use super::Sending;
 use super::message::Message;
 use super::send::meaning;
-use crate::bot::Bot;
 use crate::rest::Fault;
 
 /// So long a nonce is surely known.
@@ -55,7 +55,7 @@ struct Attachment {
     filename: String,
 }
 
-impl Bot {
+impl Sending {
     /// The message that something became which was being posted when everything stopped, longer ago than Discord
     /// remembers.
     pub(super) async fn posted_long_ago(
@@ -66,8 +66,10 @@ impl Bot {
     ) -> Result<Option<String>, SendError> {
         let unread = |error: PlaneError| SendError::Unreachable(error.to_string());
         let (conversation, key) = (to.conversation.id, key.to_owned());
-        let since = self.plane.call(InDoubtSince { conversation, key }).await.map_err(unread)?;
-        let Some(since) = since.filter(|since| self.plane.now_ms() - since > REMEMBERED_MS) else {
+        let since =
+            self.bot.plane.call(InDoubtSince { conversation, key }).await.map_err(unread)?;
+        let Some(since) = since.filter(|since| self.bot.plane.now_ms() - since > REMEMBERED_MS)
+        else {
             return Ok(None);
         };
         let channel_id = self.channel_of(to)?;
@@ -78,12 +80,12 @@ impl Bot {
             channel_id,
             limit: Some(LOOKED_AT),
         };
-        let said: Vec<Said> = self.get(&route).await.or_else(may_not_look).map_err(meaning)?;
-        let me = self.me.id.to_string();
+        let said: Vec<Said> = self.bot.get(&route).await.or_else(may_not_look).map_err(meaning)?;
+        let me = self.bot.me.id.to_string();
         // The oldest first: it is the nearest to when it was sent.
         for said in said.iter().rev().filter(|said| said.author.id == me) {
             let posted = IsPosted { conversation, message: said.id.clone() };
-            let other = self.plane.call(posted).await.map_err(unread)?;
+            let other = self.bot.plane.call(posted).await.map_err(unread)?;
             if !other && is_it(said, message, file) {
                 return Ok(Some(said.id.clone()));
             }

@@ -4,10 +4,10 @@
 //! rings a bell, loads anything or passes for something else; what is for one person is shown to one person; every
 //! request ends within a bounded time.
 
+mod answers;
 mod buttons;
 mod files;
 mod frames;
-mod interactions;
 mod links;
 mod lookback;
 mod markdown;
@@ -20,7 +20,7 @@ mod text;
 
 use std::time::Duration;
 
-use cloister_kit::Surface;
+use cloister_kit::{Surface, part};
 use cloister_protocol::surface::{
     Button, ConnectorId, Conversation, ConversationKind, Manners, Measure, Posting, Recipient,
     SendError, Streaming, StreamingBy,
@@ -31,13 +31,13 @@ use tokio::time::Instant;
 use twilight_http::request::Request;
 use twilight_http::routing::Route;
 
-pub(crate) use interactions::Origin;
+pub(crate) use answers::{Answers, AnswersState, Origin};
 pub(super) use send::meaning;
 pub(super) use text::one_line;
 
 use super::bot::{self, Bot};
+use answers::{Otherwise, not_shown};
 use frames::Frames;
-use interactions::{Interactions, Otherwise, not_shown};
 use markdown::render;
 use message::{Attached, Frame, Message, Put};
 use pace::Pace;
@@ -53,24 +53,20 @@ const FILES_AT_ONCE: usize = 2;
 /// The colour of what is only to be known.
 const NOTICE: u32 = 0x5A_7D_9A;
 
-/// What this part remembers of a bot while it runs.
+/// What is remembered of what is sent while the bot runs.
 #[derive(Debug)]
-pub(crate) struct Memory {
+pub(crate) struct SendingState {
     files: Semaphore,
     frames: Frames,
-    interactions: Interactions,
     pace: Pace,
-    pub(super) threads: super::threads::Memory,
 }
 
-impl Default for Memory {
+impl Default for SendingState {
     fn default() -> Self {
         Self {
             files: Semaphore::new(FILES_AT_ONCE),
             frames: Frames::default(),
-            interactions: Interactions::default(),
             pace: Pace::default(),
-            threads: Default::default(),
         }
     }
 }
@@ -85,7 +81,7 @@ impl Surface for Bot {
             longest: message::LONGEST,
             measure: Measure::Asked,
             typing_lasts: TYPING_LASTS,
-            largest_file: self.largest_sent(),
+            largest_file: self.sending().largest_sent(),
             remembers_keys: true,
         }
     }
@@ -107,25 +103,27 @@ impl Surface for Bot {
         post: &'a Posting,
     ) -> BoxFuture<'a, Result<String, SendError>> {
         Box::pin(async move {
-            let channel = self.channel_of(to)?;
+            let channel = self.sending().channel_of(to)?;
             if is_unfinished(post) {
-                self.must_not_rest(channel)?;
+                self.sending().must_not_rest(channel)?;
             }
             // A file is read only when it is its turn.
             let _permit = match post {
-                Posting::File(_) => Some(self.file_permit().await?),
+                Posting::File(_) => Some(self.sending().file_permit().await?),
                 Posting::Answer { .. } | Posting::Notice { .. } | Posting::Question { .. } => None,
             };
             let file = match post {
-                Posting::File(file) => Some(self.attach(file).await?),
+                Posting::File(file) => Some(self.sending().attach(file).await?),
                 Posting::Answer { .. } | Posting::Notice { .. } | Posting::Question { .. } => None,
             };
-            let message = self.message(&to.conversation, post).await?;
-            if let Some(id) = self.post_as_answer(to, key, (post, &message, file.as_ref())).await? {
+            let message = self.sending().message(&to.conversation, post).await?;
+            if let Some(id) =
+                self.sending().post_as_answer(to, key, (post, &message, file.as_ref())).await?
+            {
                 return Ok(id);
             }
             let name = file.as_ref().map(|file| file.name.as_str());
-            if let Some(id) = self.posted_long_ago(to, key, (&message, name)).await? {
+            if let Some(id) = self.sending().posted_long_ago(to, key, (&message, name)).await? {
                 return Ok(id);
             }
             let origin = Origin::of(to);
@@ -134,9 +132,10 @@ impl Surface for Bot {
                 ConversationKind::Shared => origin.message.as_deref(),
                 ConversationKind::Room | ConversationKind::Lobby => None,
             };
-            let nonce = self.nonce(to, key);
+            let nonce = self.sending().nonce(to, key);
             let put = Put::New { nonce: &nonce, answers };
-            self.put_there((channel, to.conversation.kind), &message, put, file.as_ref())
+            self.sending()
+                .put_there((channel, to.conversation.kind), &message, put, file.as_ref())
                 .await
                 .map_err(
                     |fault| if file.is_some() { meaning_of_file(fault) } else { meaning(fault) },
@@ -152,18 +151,18 @@ impl Surface for Bot {
         post: &'a Posting,
     ) -> BoxFuture<'a, Result<(), SendError>> {
         Box::pin(async move {
-            let channel = self.channel_of(to)?;
+            let channel = self.sending().channel_of(to)?;
             if matches!(post, Posting::File(_)) {
                 let why = "a file can't take a message's place";
                 return Err(SendError::Refused(why.to_owned()));
             }
             if is_unfinished(post) {
-                self.must_not_rest(channel)?;
+                self.sending().must_not_rest(channel)?;
             }
-            let said = self.message(&to.conversation, post).await?;
+            let said = self.sending().message(&to.conversation, post).await?;
             let origin = Origin::of(to);
             if let Some(interaction) = &origin.interaction
-                && self.edit_answer(interaction, message, &said).await?
+                && self.answers().edit_answer(interaction, message, &said).await?
             {
                 return Ok(());
             }
@@ -174,7 +173,7 @@ impl Surface for Bot {
             let Ok(message) = message.parse() else {
                 return Err(meaning(send::no_message(message)));
             };
-            self.put_instead((channel, message), &said).await.map_err(meaning_of_edit)
+            self.sending().put_instead((channel, message), &said).await.map_err(meaning_of_edit)
         })
     }
 
@@ -193,7 +192,12 @@ impl Surface for Bot {
     }
 }
 
-impl Bot {
+part! {
+    /// What is sent: texts, files, questions.
+    pub(crate) struct Sending of Bot;
+}
+
+impl Sending {
     /// Says a sentence in a channel, once per key.
     pub(crate) async fn say(
         &self,
@@ -204,7 +208,7 @@ impl Bot {
         let Some(id) = bot::channel(channel) else {
             return Err(SendError::Gone(format!("{channel} is no channel of Discord")));
         };
-        let nonce = nonce(&[&self.id().number().to_string(), channel, "say", key]);
+        let nonce = nonce(&[&self.bot.id().number().to_string(), channel, "say", key]);
         let put = Put::New { nonce: &nonce, answers: None };
         let message = Message::words(render(markdown));
         let said = self.put(Place::Channel(id.get()), &message, put, None).await;
@@ -245,27 +249,28 @@ impl Bot {
         if matches!(post, Posting::Question { .. }) {
             return Ok(None);
         }
-        let answered = self.answer(interaction, (key, origin.private), message, file).await?;
+        let answered =
+            self.bot.answers().answer(interaction, (key, origin.private), message, file).await?;
         if answered.is_some() {
             return Ok(answered);
         }
         match Otherwise::of(&origin, to.conversation.kind, post) {
             Otherwise::Ordinary => Ok(None),
             Otherwise::Nothing => Err(not_shown()),
-            Otherwise::TooLate => self.too_late(to, interaction).await.map(Some),
+            Otherwise::TooLate => self.bot.answers().too_late(to, interaction).await.map(Some),
         }
     }
 
     /// What is shown of an answer before its end gives way to everything else.
     fn must_not_rest(&self, channel: u64) -> Result<(), SendError> {
-        match self.outgoing.pace.rest(channel, Instant::now()) {
+        match self.bot.sending.pace.rest(channel, Instant::now()) {
             Some(rest) => Err(SendError::Wait(rest)),
             None => Ok(()),
         }
     }
 
     async fn file_permit(&self) -> Result<tokio::sync::SemaphorePermit<'_>, SendError> {
-        let permit = self.outgoing.files.acquire().await;
+        let permit = self.bot.sending.files.acquire().await;
         permit
             .map_err(|closed| SendError::Unreachable(format!("no file can be sent now: {closed}")))
     }

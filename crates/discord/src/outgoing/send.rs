@@ -11,8 +11,9 @@ use tokio::time::Instant;
 use twilight_http::request::{Form, Request};
 use twilight_http::routing::Route;
 
+use super::Sending;
 use super::message::{Attached, Message, Put};
-use crate::bot::{self, Bot};
+use crate::bot::{self};
 use crate::rest::{Fault, codes};
 
 /// How long a nonce may be.
@@ -69,7 +70,7 @@ impl Known {
     }
 }
 
-impl Bot {
+impl Sending {
     /// Puts a message there and says which it is.
     pub(super) async fn put(
         &self,
@@ -78,7 +79,7 @@ impl Bot {
         put: Put<'_>,
         file: Option<&Attached>,
     ) -> Result<Known, Fault> {
-        let application = self.application().get();
+        let application = self.bot.application().get();
         let (route, ours) = match place {
             Place::Channel(channel_id) => (Route::CreateMessage { channel_id }, true),
             Place::Message { channel: channel_id, message: message_id } => {
@@ -92,13 +93,13 @@ impl Bot {
             Place::Answered { token, message } => (answered(application, token, message)?, false),
         };
         if let Place::Channel(channel) | Place::Message { channel, .. } = place {
-            self.outgoing.pace.note(channel, Instant::now());
+            self.bot.sending.pace.note(channel, Instant::now());
         }
         let payload = message.payload(put, file);
         let patience = file.map_or(0, |file| file.data.len() as u64 / SLOWEST);
-        let within = self.options.request_timeout() + Duration::from_secs(patience);
+        let within = self.bot.options.request_timeout() + Duration::from_secs(patience);
         let request = request(&route, &payload, file, ours)?;
-        self.rest.read(within, request).await
+        self.bot.rest.read(within, request).await
     }
 
     /// The channel of a conversation.
@@ -114,7 +115,7 @@ impl Bot {
     /// database is put back: what is answered tells such a row from the one that had its number before.
     pub(super) fn nonce(&self, to: &Recipient, key: &str) -> String {
         nonce(&[
-            &self.id().number().to_string(),
+            &self.bot.id().number().to_string(),
             &to.conversation.id.number().to_string(),
             key,
             to.origin.as_deref().unwrap_or_default(),

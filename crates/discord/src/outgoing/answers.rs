@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use cloister_kit::part;
 use cloister_protocol::surface::{ConversationKind, Posting, Recipient, SendError};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
@@ -56,7 +57,7 @@ impl Origin {
 
 /// Interactions that can still be answered.
 #[derive(Debug, Default)]
-pub(super) struct Interactions {
+pub(crate) struct AnswersState {
     held: Mutex<HashMap<String, Held>>,
 }
 
@@ -79,12 +80,12 @@ impl fmt::Debug for Held {
     }
 }
 
-impl Interactions {
+impl AnswersState {
     fn held(&self) -> MutexGuard<'_, HashMap<String, Held>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn hold(&self, id: &str, token: String, private: bool, now: Instant) {
+    fn hold(&self, id: &str, token: String, private: bool, now: Instant) {
         let mut held = self.held();
         if held.len() >= MOST_HELD {
             held.retain(|_, held| now < held.until);
@@ -138,17 +139,20 @@ fn is_over(fault: &Fault) -> bool {
     fault.code().is_some_and(|code| over.contains(&code))
 }
 
-impl super::Memory {
+part! {
+    /// The answers to commands of the menu.
+    pub(crate) struct Answers of Bot;
+}
+
+impl Answers {
     /// Keeps how a command can be answered that was acknowledged with "is thinking…". `private`: only who gave it
     /// sees the answer.
     pub(crate) fn hold(&self, interaction: &str, token: String, private: bool) {
-        self.interactions.hold(interaction, token, private, Instant::now());
+        self.bot.answers.hold(interaction, token, private, Instant::now());
     }
-}
 
-impl Bot {
     /// Answers a command that was acknowledged, at once. One that can't be answered any more is left alone.
-    pub(crate) async fn answer_interaction(
+    pub(crate) async fn answer_at_once(
         &self,
         interaction: &str,
         markdown: &str,
@@ -171,12 +175,12 @@ impl Bot {
         message: &Message,
         file: Option<&Attached>,
     ) -> Result<Option<String>, SendError> {
-        let memory = &self.outgoing.interactions;
+        let memory = &self.bot.answers;
         let Some(held) = memory.open(interaction, Instant::now()) else { return Ok(None) };
         let private = private || held.private;
         if memory.is_first(interaction, key) {
             let place = Place::Original { token: &held.token };
-            match self.put(place, message, Put::Instead, file).await {
+            match self.bot.sending().put(place, message, Put::Instead, file).await {
                 Ok(known) => {
                     memory.is_there(interaction, &known.id);
                     return Ok(Some(known.id));
@@ -213,15 +217,15 @@ impl Bot {
         key: &str,
         (message, file): (&Message, Option<&Attached>),
     ) -> Result<Known, Fault> {
-        let memory = &self.outgoing.interactions;
+        let memory = &self.bot.answers;
         let (place, put) = (Place::After { token: &held.token }, Put::Answer { private: true });
         if held.in_doubt.contains(key) {
             let notice = Message::words(MAY_BE_A_REPETITION.to_owned());
-            self.put(place, &notice, put, None).await?;
+            self.bot.sending().put(place, &notice, put, None).await?;
         }
         // Whoever is stopped now does not say what became of it.
         memory.doubt(interaction, key, true);
-        let known = self.put(place, message, put, file).await;
+        let known = self.bot.sending().put(place, message, put, file).await;
         let in_doubt = matches!(known, Err(Fault::Unreachable(_)));
         memory.doubt(interaction, key, in_doubt || held.in_doubt.contains(key) && known.is_err());
         known
@@ -234,7 +238,7 @@ impl Bot {
         id: &str,
         message: &Message,
     ) -> Result<bool, SendError> {
-        let memory = &self.outgoing.interactions;
+        let memory = &self.bot.answers;
         let Some(held) = memory.open(interaction, Instant::now()) else { return Ok(false) };
         let place = if held.original.as_deref() == Some(id) {
             Place::Original { token: &held.token }
@@ -243,7 +247,7 @@ impl Bot {
         } else {
             return Ok(false);
         };
-        match self.put(place, message, Put::Instead, None).await {
+        match self.bot.sending().put(place, message, Put::Instead, None).await {
             Ok(_known) => Ok(true),
             Err(fault) if is_over(&fault) => {
                 memory.forget(interaction);
@@ -259,11 +263,11 @@ impl Bot {
         to: &Recipient,
         interaction: &str,
     ) -> Result<String, SendError> {
-        let channel = self.channel_of(to)?;
-        let nonce = nonce(&[&self.id().number().to_string(), interaction, "too late"]);
+        let channel = self.bot.sending().channel_of(to)?;
+        let nonce = nonce(&[&self.bot.id().number().to_string(), interaction, "too late"]);
         let put = Put::New { nonce: &nonce, answers: None };
         let message = Message::words(TOO_LATE.to_owned());
-        let known = self.put(Place::Channel(channel), &message, put, None).await;
+        let known = self.bot.sending().put(Place::Channel(channel), &message, put, None).await;
         known.map(|known| known.id).map_err(meaning)
     }
 }
@@ -300,5 +304,5 @@ pub(super) fn not_shown() -> SendError {
 }
 
 #[cfg(test)]
-#[path = "interactions_tests.rs"]
+#[path = "answers_tests.rs"]
 mod tests;

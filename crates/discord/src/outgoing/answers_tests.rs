@@ -9,7 +9,7 @@ fn minutes(count: u64) -> Duration {
 
 #[test]
 fn an_interaction_can_be_answered_for_a_while_and_its_token_is_not_shown() {
-    let (memory, now) = (Interactions::default(), Instant::now());
+    let (memory, now) = (AnswersState::default(), Instant::now());
     memory.hold("7", "sEcReT".to_owned(), true, now);
     assert!(memory.open("7", now + minutes(14)).is_some_and(|held| held.private));
     assert!(memory.open("7", now + minutes(15)).is_none());
@@ -22,7 +22,7 @@ fn an_interaction_can_be_answered_for_a_while_and_its_token_is_not_shown() {
 /// X1: the first that is said takes the place of "is thinking…", also when it is said again.
 #[test]
 fn only_the_first_takes_the_place() {
-    let (memory, now) = (Interactions::default(), Instant::now());
+    let (memory, now) = (AnswersState::default(), Instant::now());
     memory.hold("7", "t".to_owned(), false, now);
     assert!(memory.is_first("7", "a/0"));
     assert!(!memory.is_first("7", "a/1"));
@@ -34,7 +34,7 @@ fn only_the_first_takes_the_place() {
 
 #[test]
 fn no_more_are_held_than_fit() {
-    let (memory, now) = (Interactions::default(), Instant::now());
+    let (memory, now) = (AnswersState::default(), Instant::now());
     for number in 0..MOST_HELD + 10 {
         memory.hold(&number.to_string(), String::new(), false, now);
     }
