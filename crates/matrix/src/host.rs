@@ -248,7 +248,7 @@ impl Host for MatrixHost {
 
     async fn reconcile_account(&self, account: &str) -> Result<ReconcileReport, PlaneError> {
         let connector = self.find(account).await?;
-        let report = Box::pin(self.bot(&connector).await?.reconcile()).await?;
+        let report = Box::pin(self.bot(&connector).await?.comparison().reconcile()).await?;
         let note = NoteReconciled { connector: connector.id, report: report.clone() };
         self.hosted.plane.tell(note);
         Ok(report)
@@ -262,6 +262,6 @@ impl Host for MatrixHost {
     ) -> Result<ResetReport, PlaneError> {
         let connector = self.find(account).await?;
         let bot = self.bot(&connector).await?;
-        Box::pin(bot.reset(mode, dry_run, by)).await
+        Box::pin(bot.rooms().reset(mode, dry_run, by)).await
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
-use cloister_kit::PlaneError;
+use cloister_kit::{PlaneError, part};
 use cloister_protocol::surface::{SendError, SetEncrypted, WasEncrypted};
 use matrix_sdk::ruma::{OwnedRoomId, RoomId};
 use matrix_sdk::{EncryptionState, Room};
@@ -52,12 +52,17 @@ fn secrecy(now: &EncryptionState, was_encrypted: bool) -> Secrecy {
     }
 }
 
-impl Bot {
+part! {
+    /// Which rooms are encrypted, for ever.
+    pub(crate) struct Encryption of Bot;
+}
+
+impl Encryption {
     /// A room is encrypted from now on, for ever.
     pub(crate) async fn remember_sealed(&self, room: &RoomId) -> Result<(), PlaneError> {
-        if !self.sealed.has(room) {
-            self.plane.call(SetEncrypted { place: room.to_string() }).await?;
-            self.sealed.add(room);
+        if !self.bot.sealed.has(room) {
+            self.bot.plane.call(SetEncrypted { place: room.to_string() }).await?;
+            self.bot.sealed.add(room);
         }
         Ok(())
     }
@@ -67,14 +72,14 @@ impl Bot {
         let id = room.room_id();
         let unknown = |why: String| SendError::Unreachable(format!("{NOT_KNOWN}: {why}"));
         let asked = room.latest_encryption_state();
-        let now = match tokio::time::timeout(self.options.request_timeout(), asked).await {
+        let now = match tokio::time::timeout(self.bot.options.request_timeout(), asked).await {
             Ok(Ok(now)) => now,
             Ok(Err(error)) => return Err(unknown(error.to_string())),
             Err(elapsed) => return Err(unknown(elapsed.to_string())),
         };
         let stored = |error: PlaneError| unknown(error.to_string());
         let asked = WasEncrypted { place: id.to_string() };
-        let was = self.sealed.has(id) || self.plane.call(asked).await.map_err(stored)?;
+        let was = self.bot.sealed.has(id) || self.bot.plane.call(asked).await.map_err(stored)?;
         match secrecy(&now, was) {
             Secrecy::Encrypted => {
                 self.remember_sealed(id).await.map_err(stored)?;

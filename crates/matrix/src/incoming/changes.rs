@@ -11,11 +11,10 @@ use matrix_sdk::ruma::{EventId, OwnedEventId};
 
 use super::heard::Seen;
 use super::messages::Handed;
-use super::{MINUTE, text};
-use crate::bot::Bot;
+use super::{Intake, MINUTE, text};
 use crate::outgoing::Origin;
 
-impl Bot {
+impl Intake {
     pub(super) async fn take_edit(
         &self,
         room: &Room,
@@ -23,7 +22,9 @@ impl Bot {
         of: &EventId,
         words: &str,
     ) -> Result<Outcome, PlaneError> {
-        let Some(speaker) = self.speaker(room, seen, "").await? else { return Ok(Outcome::Done) };
+        let Some(speaker) = self.bot.speakers().speaker(room, seen, "").await? else {
+            return Ok(Outcome::Done);
+        };
         if self.stored(&speaker, &seen.id).await?.is_some() {
             return Ok(Outcome::Done);
         }
@@ -33,9 +34,9 @@ impl Bot {
         {
             return Ok(Outcome::Done);
         }
-        if self.plane.commands().is_command(words) {
+        if self.bot.plane.commands().is_command(words) {
             let words = "I do not take commands from an edit: send it as a message of its own.";
-            self.tell(room, "edited-command", MINUTE, words).await;
+            self.bot.sayings().tell(room, "edited-command", MINUTE, words).await;
             return Ok(Outcome::Done);
         }
         let (text, thread) = match &earlier {
@@ -71,16 +72,16 @@ impl Bot {
     ) -> Result<(), PlaneError> {
         let place = room.room_id().to_string();
         let account = seen.sender.to_string();
-        let Some(person) = self.plane.call(WhoIs { account }).await? else { return Ok(()) };
-        let here = ConversationAt { connector: self.id(), place: place.clone() };
-        let Some(conversation) = self.plane.call(here).await? else { return Ok(()) };
-        let waits = StopWaiting { connector: self.id(), place, event: of.to_string() };
-        self.plane.call(waits).await?;
+        let Some(person) = self.bot.plane.call(WhoIs { account }).await? else { return Ok(()) };
+        let here = ConversationAt { connector: self.bot.id(), place: place.clone() };
+        let Some(conversation) = self.bot.plane.call(here).await? else { return Ok(()) };
+        let waits = StopWaiting { connector: self.bot.id(), place, event: of.to_string() };
+        self.bot.plane.call(waits).await?;
         let stored = StoredIn { conversation: conversation.id, id: text::message_id(of)? };
-        let stored = self.plane.call(stored).await?;
+        let stored = self.bot.plane.call(stored).await?;
         let Some(stored) = stored.filter(|stored| !stored.answered) else { return Ok(()) };
         if stored.said.is_some_and(|(from, _)| from == person.name.as_str()) {
-            self.plane.call(CancelTurn { message: stored.id }).await?;
+            self.bot.plane.call(CancelTurn { message: stored.id }).await?;
         }
         Ok(())
     }

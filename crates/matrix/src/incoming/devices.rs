@@ -3,7 +3,7 @@
 //! Promise: what an unsigned device of such a person writes is neither a command, nor an answer, nor a message,
 //! also when it comes again. A password alone, or a device that a homeserver made up, says nothing here.
 
-use cloister_kit::PlaneError;
+use cloister_kit::{Lately, PlaneError, part};
 use cloister_protocol::surface::{RefuseEvent, RefusedDevice, WasRefused};
 use cloister_protocol::with_causes;
 use matrix_sdk::Room;
@@ -33,7 +33,18 @@ fn device(state: &VerificationState) -> Device {
     }
 }
 
-impl Bot {
+/// Whose devices were looked at lately.
+#[derive(Default)]
+pub(crate) struct DevicesState {
+    lately: Lately,
+}
+
+part! {
+    /// The devices that people write with.
+    pub(crate) struct Devices of Bot;
+}
+
+impl Devices {
     /// Whether an event is not taken because of the device it came from. Who it is of is told, and what to do.
     pub(super) async fn is_of_doubtful_device(
         &self,
@@ -43,11 +54,11 @@ impl Bot {
     ) -> Result<bool, PlaneError> {
         let TimelineEventKind::Decrypted(decrypted) = &event.kind else { return Ok(false) };
         // Who is linked to nobody can do nothing here but ask to be.
-        if matches!(seen.heard, Heard::Nothing) || !self.knows(&seen.sender).await? {
+        if matches!(seen.heard, Heard::Nothing) || !self.bot.speakers().knows(&seen.sender).await? {
             return Ok(false);
         }
-        let (connector, event) = (self.id(), seen.id.to_string());
-        if self.plane.call(WasRefused { connector, event: event.clone() }).await? {
+        let (connector, event) = (self.bot.id(), seen.id.to_string());
+        if self.bot.plane.call(WasRefused { connector, event: event.clone() }).await? {
             return Ok(true);
         }
         let info = &decrypted.encryption_info;
@@ -58,7 +69,7 @@ impl Bot {
             Device::Signed => return Ok(false),
             doubtful => doubtful,
         };
-        self.plane.call(RefuseEvent { connector, event }).await?;
+        self.bot.plane.call(RefuseEvent { connector, event }).await?;
         self.refused_device(room, seen, info, doubtful).await?;
         Ok(true)
     }
@@ -71,11 +82,11 @@ impl Bot {
         info: &EncryptionInfo,
         sender: &UserId,
     ) -> Result<Device, PlaneError> {
-        let encryption = self.client.encryption();
+        let encryption = self.bot.client.encryption();
         let known = encryption.get_user_identity(sender).await.map_err(|e| unknown(sender, &e))?;
-        let now = self.plane.now_ms();
+        let now = self.bot.plane.now_ms();
         let untold = device(&info.verification_state) == Device::Untold;
-        let look = untold || self.incoming.lately.first_in(format!("keys {sender}"), HOUR, now);
+        let look = untold || self.bot.devices.lately.first_in(format!("keys {sender}"), HOUR, now);
         if known.is_none() && !look {
             return Ok(Device::Signed);
         }
@@ -95,16 +106,16 @@ impl Bot {
         if !self.has_signing_keys(person).await? {
             return Ok(true);
         }
-        let devices = self.client.encryption().get_user_devices(person).await;
+        let devices = self.bot.client.encryption().get_user_devices(person).await;
         let devices = devices.map_err(|error| unknown(person, &error))?;
         Ok(devices.devices().all(|device| device.is_cross_signed_by_owner()))
     }
 
     /// Whether a person has signing keys, and what they have signed, by what the homeserver has now.
     async fn has_signing_keys(&self, person: &UserId) -> Result<bool, PlaneError> {
-        let encryption = self.client.encryption();
+        let encryption = self.bot.client.encryption();
         let asked = encryption.request_user_identity(person);
-        let asked = tokio::time::timeout(self.options.request_timeout(), asked).await;
+        let asked = tokio::time::timeout(self.bot.options.request_timeout(), asked).await;
         let asked = asked.map_err(|late| unknown(person, &late))?;
         Ok(asked.map_err(|error| unknown(person, &error))?.is_some())
     }
@@ -120,23 +131,24 @@ impl Bot {
         let name = name.unwrap_or_else(|| "unknown".to_owned());
         tracing::warn!(room = %room.room_id(), sender = %seen.sender, device = name, event = %seen.id,
             "a message of an unverified device was not taken");
-        let now = self.plane.now_ms();
+        let now = self.bot.plane.now_ms();
         let place = room.room_id();
-        if self.incoming.lately.first_in(format!("doubtful {place} {}", seen.sender), HOUR, now) {
+        if self.bot.devices.lately.first_in(format!("doubtful {place} {}", seen.sender), HOUR, now)
+        {
             let refused = RefusedDevice {
-                connector: self.id(),
+                connector: self.bot.id(),
                 place: place.to_string(),
                 account: seen.sender.to_string(),
                 device: name.clone(),
                 event: seen.id.to_string(),
             };
-            self.plane.call(refused).await?;
+            self.bot.plane.call(refused).await?;
         }
         let (topic, words) = match doubtful {
             Device::Unsigned => ("unverified", not_verified(&name)),
             Device::Untold | Device::Signed => ("untold", NOBODY_KNOWS.to_owned()),
         };
-        self.tell(room, topic, HOUR, &words).await;
+        self.bot.sayings().tell(room, topic, HOUR, &words).await;
         Ok(())
     }
 }

@@ -15,20 +15,19 @@ use matrix_sdk_crypto::{AttachmentDecryptor, MediaEncryptionInfo};
 use tokio::sync::mpsc;
 
 use super::heard::SentFile;
-use super::text;
-use crate::bot::Bot;
+use super::{Intake, text};
 
 /// How many pieces wait to be decrypted.
 const PIECES: usize = 8;
 
-impl Bot {
+impl Intake {
     /// Fetches a file into the speaker's chat.
     pub(super) async fn fetch(
         &self,
         speaker: &Speaker,
         file: &SentFile,
     ) -> Result<Attachment, NotFetched> {
-        let most = self.largest_file().min(self.plane.settings().largest_upload);
+        let most = self.bot.largest_file().min(self.bot.plane.settings().largest_upload);
         if let Some(size) = file.size.filter(|size| *size > most) {
             return Err(NotFetched::too_large(&file.name, Some(size), most));
         }
@@ -41,7 +40,7 @@ impl Bot {
             if let Some(size) = response.content_length().filter(|size| *size > most) {
                 return Err(NotFetched::too_large(&file.name, Some(size), most));
             }
-            let taking = Taking::begin(&self.plane, speaker, (&file.name, most)).await?;
+            let taking = Taking::begin(&self.bot.plane, speaker, (&file.name, most)).await?;
             take_in(response, &file.source, taking).await
         };
         fetching::whole(fetch).await
@@ -52,14 +51,14 @@ impl Bot {
         let (server, media) = uri
             .parts()
             .map_err(|error| NotFetched::Never(format!("I can't fetch that file: {error}.")))?;
-        let homeserver = self.client.homeserver();
+        let homeserver = self.bot.client.homeserver();
         let homeserver = homeserver.as_str().trim_end_matches('/');
         let mut answer = None;
         // Homeservers of before 2024 know the second one alone.
         for path in ["client/v1/media/download", "media/v3/download"] {
             let url = format!("{homeserver}/_matrix/{path}/{server}/{media}");
-            let mut request = self.client.http_client().get(url);
-            if let Some(token) = self.client.access_token() {
+            let mut request = self.bot.client.http_client().get(url);
+            if let Some(token) = self.bot.client.access_token() {
                 request = request.bearer_auth(token);
             }
             let response = fetching::answer(async {

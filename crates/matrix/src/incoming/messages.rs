@@ -15,8 +15,7 @@ use matrix_sdk::deserialized_responses::{TimelineEvent, TimelineEventKind};
 use matrix_sdk::ruma::{EventId, OwnedEventId};
 
 use super::heard::{Heard, Said, Seen};
-use super::text;
-use crate::bot::Bot;
+use super::{Intake, text};
 use crate::outgoing::Origin;
 
 /// How often, and after which pauses, a quoted message is asked for until it can be read.
@@ -32,14 +31,14 @@ pub(super) struct Handed<'a> {
     pub(super) attachments: Vec<Attachment>,
 }
 
-impl Bot {
+impl Intake {
     pub(super) async fn take_message(
         &self,
         room: &Room,
         seen: &Seen,
         said: &Said,
     ) -> Result<Outcome, PlaneError> {
-        let Some(speaker) = self.speaker(room, seen, &said.text).await? else {
+        let Some(speaker) = self.bot.speakers().speaker(room, seen, &said.text).await? else {
             return Ok(Outcome::Done);
         };
         // What is stored needs no file fetched for it again, and no quote.
@@ -52,7 +51,7 @@ impl Bot {
                 Ok(attachment) => attachments.push(attachment),
                 Err(NotFetched::Passing { why, patience }) => {
                     tracing::debug!(room = %room.room_id(), event = %seen.id, why, "a file could not be fetched");
-                    if self.incoming.patience.left(seen.id.as_str(), patience) {
+                    if self.bot.intake.patience.left(seen.id.as_str(), patience) {
                         return Ok(Outcome::Later(WhyWaiting::NoFile));
                     }
                     tracing::warn!(room = %room.room_id(), event = %seen.id, why, "a file is given up");
@@ -61,14 +60,14 @@ impl Bot {
                         .await;
                 }
                 Err(NotFetched::Never(words)) => {
-                    self.speak(room, &format!("file-{}", seen.id), &words).await;
+                    self.bot.sayings().speak(room, &format!("file-{}", seen.id), &words).await;
                     return Ok(Outcome::Done);
                 }
                 Err(NotFetched::Plane(error)) => return self.not_taken(room, seen, error).await,
             }
         }
         let mut words = said.text.clone();
-        let is_command = self.plane.commands().is_command(&words);
+        let is_command = self.bot.plane.commands().is_command(&words);
         if let Some(earlier) = said.reply_to.as_ref().filter(|_| !is_command) {
             let quote = self.quote(room, earlier).await;
             words = format!("{quote}\n\n{words}");
@@ -80,10 +79,10 @@ impl Bot {
             text: words,
             attachments: attachments.clone(),
         };
-        self.about_to_ask(&said.text).await;
+        self.bot.rooms().about_to_ask(&said.text).await;
         match self.hand_over(handed).await {
             Ok(()) => {
-                self.asked_for_chats(&said.text, speaker.user).await;
+                self.bot.rooms().asked_for_chats(&said.text, speaker.user).await;
                 Ok(Outcome::Done)
             }
             Err(error) => {
@@ -91,7 +90,7 @@ impl Bot {
                 // the message.
                 let unneeded = error.code() != ErrorCode::ShuttingDown;
                 for attachment in attachments.into_iter().filter(|_| unneeded) {
-                    self.plane.tell(DiscardFile { workspace: speaker.workspace, attachment });
+                    self.bot.plane.tell(DiscardFile { workspace: speaker.workspace, attachment });
                 }
                 self.not_taken(room, seen, error).await
             }
@@ -108,7 +107,7 @@ impl Bot {
             attachments,
             origin: Some(origin.to_json()),
         };
-        self.plane.call(Receive { message }).await?;
+        self.bot.plane.call(Receive { message }).await?;
         Ok(())
     }
 
@@ -119,7 +118,7 @@ impl Bot {
         event: &EventId,
     ) -> Result<Option<Stored>, PlaneError> {
         let id = text::message_id(event)?;
-        self.plane.call(StoredMessage { speaker: speaker.clone(), id }).await
+        self.bot.plane.call(StoredMessage { speaker: speaker.clone(), id }).await
     }
 
     /// The message that is replied to, from this room and no other, as somebody's words.
@@ -127,7 +126,7 @@ impl Bot {
         let unread = || text::quoted("in reply to a message that I can't read", "");
         let Ok(event) = self.fetch_readable(room, earlier).await else { return unread() };
         let Some(seen) = super::seen(&event) else { return unread() };
-        let whose = if Some(&*seen.sender) == self.client.user_id() {
+        let whose = if Some(&*seen.sender) == self.bot.client.user_id() {
             "in reply to what you (the agent) wrote".to_owned()
         } else {
             format!("in reply to {}", text::short(seen.sender.as_str(), 120))
@@ -146,10 +145,10 @@ impl Bot {
 
     /// The answer that begins with a message of ours, whole: the event itself holds what was shown first.
     async fn answer_told_by(&self, room: &Room, event: &EventId) -> Option<String> {
-        let (connector, place) = (self.id(), room.room_id().to_string());
-        let here = self.plane.call(ConversationAt { connector, place }).await.ok()??;
+        let (connector, place) = (self.bot.id(), room.room_id().to_string());
+        let here = self.bot.plane.call(ConversationAt { connector, place }).await.ok()??;
         let told = AnswerToldBy { conversation: here.id, message: event.to_string() };
-        self.plane.call(told).await.ok()?
+        self.bot.plane.call(told).await.ok()?
     }
 
     /// The same, with a little patience: its key may have to come from the backup first.
@@ -171,7 +170,8 @@ impl Bot {
         room: &Room,
         id: &EventId,
     ) -> Result<TimelineEvent, NotThere> {
-        let fetched = tokio::time::timeout(self.options.request_timeout(), room.event(id, None));
+        let fetched =
+            tokio::time::timeout(self.bot.options.request_timeout(), room.event(id, None));
         let Ok(fetched) = fetched.await else { return Err(NotThere::Now) };
         fetched.map_err(|error| {
             tracing::debug!(room = %room.room_id(), error = with_causes(&error), "an event could not be fetched");

@@ -10,6 +10,7 @@ mod heard;
 mod messages;
 mod private;
 mod reactions;
+mod saying;
 mod speakers;
 mod text;
 mod waiting;
@@ -17,9 +18,9 @@ mod waiting;
 use std::time::Duration;
 
 use cloister_kit::waiting::Outcome;
-use cloister_kit::{Lately, Patience, PlaneError};
-use cloister_protocol::surface::{LetWait, OnceAWhile, SendError, WaitsIn, WhyWaiting};
-use cloister_protocol::{ErrorCode, with_causes};
+use cloister_kit::{Patience, PlaneError, part};
+use cloister_protocol::ErrorCode;
+use cloister_protocol::surface::{LetWait, OnceAWhile, WaitsIn, WhyWaiting};
 use matrix_sdk::Room;
 use matrix_sdk::deserialized_responses::{
     TimelineEvent, TimelineEventKind, VerificationLevel, VerificationState,
@@ -27,33 +28,39 @@ use matrix_sdk::deserialized_responses::{
 use tokio::sync::Notify;
 
 use crate::bot::Bot;
+pub(crate) use devices::{Devices, DevicesState};
 use heard::{Heard, Seen};
-pub(crate) use private::{Open, is_closed, opened_by};
+pub(crate) use private::{Open, Privacy, is_closed, opened_by};
+pub(crate) use reactions::Reactions;
+pub(crate) use saying::{Sayings, SayingsState};
+pub(crate) use speakers::{Speakers, SpeakersState};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(60 * 60);
 /// When the homeserver is asked again what it could not be asked now.
 const ASK_AGAIN: Duration = Duration::from_secs(5);
-/// The longest that a sentence is held back because the homeserver asks for it.
-const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 
-/// What this part remembers of an account while it runs.
+/// What the intake remembers of an account while it runs.
 #[derive(Default)]
-pub(crate) struct Memory {
-    lately: Lately,
+pub(crate) struct IntakeState {
     patience: Patience,
     /// Something may be taken now that waited.
     changed: Notify,
 }
 
-impl Memory {
+impl IntakeState {
     /// Keys came, or something new waits.
     pub(crate) fn wake(&self) {
         self.changed.notify_one();
     }
 }
 
-impl Bot {
+part! {
+    /// The intake: what people say, stored before it is acknowledged.
+    pub(crate) struct Intake of Bot;
+}
+
+impl Intake {
     /// Takes one event of a joined room. Ok: all that must be stored is stored. An error may pass, and the
     /// same event is to be handed over again.
     pub(crate) async fn take_event(
@@ -65,7 +72,7 @@ impl Bot {
             tracing::debug!(room = %room.room_id(), "an event could not be read");
             return Ok(());
         };
-        let own = Some(&*seen.sender) == self.client.user_id();
+        let own = Some(&*seen.sender) == self.bot.client.user_id();
         // A Space has a name and members, and nothing is said in it.
         let mute = room.is_space() && !matches!(seen.heard, Heard::Renamed { .. } | Heard::Moved);
         if own || mute {
@@ -80,17 +87,18 @@ impl Bot {
         let after_others = match &seen.heard {
             Heard::Said(said) if said.file.is_some() => Some(WhyWaiting::NoFile),
             // What helps against a flood goes ahead; what changes the chat comes after what was said before it.
-            Heard::Said(said) if self.plane.commands().is_urgent(&said.text) => None,
+            Heard::Said(said) if self.bot.plane.commands().is_urgent(&said.text) => None,
             Heard::Said(_) | Heard::Edited { .. } => {
                 let place = room.room_id().to_string();
-                let waits = self.plane.call(WaitsIn { connector: self.id(), place }).await?;
+                let waits =
+                    self.bot.plane.call(WaitsIn { connector: self.bot.id(), place }).await?;
                 waits.then_some(WhyWaiting::Busy)
             }
             _ => None,
         };
         let outcome = match after_others {
             // Whoever is not known here gets no file fetched, and nothing kept.
-            Some(why) if self.may_wait(room, &seen).await? => Outcome::Later(why),
+            Some(why) if self.bot.speakers().may_wait(room, &seen).await? => Outcome::Later(why),
             Some(_) | None => Box::pin(self.take(room, &seen)).await?,
         };
         match outcome {
@@ -105,12 +113,14 @@ impl Bot {
             Heard::Said(said) => return self.take_message(room, seen, said).await,
             Heard::Edited { of, text } => return self.take_edit(room, seen, of, text).await,
             Heard::Unusable(what) => self.cannot_use(room, seen, what).await?,
-            Heard::Reacted { to, with } => self.take_reaction(room, seen, to, with).await?,
+            Heard::Reacted { to, with } => {
+                self.bot.reactions().take_reaction(room, seen, to, with).await?
+            }
             Heard::Redacted { of } => self.take_redaction(room, seen, of).await?,
             Heard::Renamed { name } => {
-                self.room_renamed(room, name, (&seen.sender, &seen.id)).await?;
+                self.bot.members().room_renamed(room, name, (&seen.sender, &seen.id)).await?;
             }
-            Heard::Moved => self.somebody_moved(room).await?,
+            Heard::Moved => self.bot.privacy().somebody_moved(room).await?,
             Heard::Nothing => {}
         }
         Ok(Outcome::Done)
@@ -124,27 +134,27 @@ impl Bot {
         seen: &Seen,
     ) -> Result<bool, PlaneError> {
         let Some(why) = doubt(&event.kind, &seen.heard, self.is_sealed(room).await?) else {
-            return self.is_of_doubtful_device(room, event, seen).await;
+            return self.bot.devices().is_of_doubtful_device(room, event, seen).await;
         };
         tracing::warn!(room = %room.room_id(), event = %seen.id, "a message of uncertain origin was not taken");
-        if self.knows(&seen.sender).await? {
-            self.tell(room, "forged", HOUR, why).await;
+        if self.bot.speakers().knows(&seen.sender).await? {
+            self.bot.sayings().tell(room, "forged", HOUR, why).await;
         }
         Ok(true)
     }
 
     /// Whether a room is encrypted, or ever was.
     async fn is_sealed(&self, room: &Room) -> Result<bool, PlaneError> {
-        let sealed = self.seals(room).await;
+        let sealed = self.bot.encryption().seals(room).await;
         sealed.map_err(|error| PlaneError::busy(error.to_string(), ASK_AGAIN))
     }
 
     async fn cannot_use(&self, room: &Room, seen: &Seen, what: &str) -> Result<(), PlaneError> {
-        if self.speaker(room, seen, "").await?.is_some() {
+        if self.bot.speakers().speaker(room, seen, "").await?.is_some() {
             let words = format!(
                 "I can't do anything with {what}. Write to me, or send a file, a picture or a voice message."
             );
-            self.tell(room, "unusable", MINUTE, &words).await;
+            self.bot.sayings().tell(room, "unusable", MINUTE, &words).await;
         }
         Ok(())
     }
@@ -159,38 +169,16 @@ impl Bot {
     ) -> Result<(), PlaneError> {
         let (place, event) = (room.room_id().to_string(), seen.id.to_string());
         let sealed = sealed.map(str::to_owned);
-        let waits = LetWait { connector: self.id(), place, event, why, sealed };
-        if self.plane.call(waits).await? {
-            self.incoming.wake();
+        let waits = LetWait { connector: self.bot.id(), place, event, why, sealed };
+        if self.bot.plane.call(waits).await? {
+            self.bot.intake.wake();
         } else if why != WhyWaiting::NoKey {
             // Who writes what can't be read has been told already, long ago.
             let words = "Too many of your messages wait already: I did not take the last ones. Send them \
                          again in a few minutes.";
-            self.tell(room, "too-many", MINUTE, words).await;
+            self.bot.sayings().tell(room, "too-many", MINUTE, words).await;
         }
         Ok(())
-    }
-
-    /// Says something in a room, unless it was said there so lately.
-    async fn tell(&self, room: &Room, topic: &str, every: Duration, words: &str) {
-        let now = self.plane.now_ms();
-        if !self.incoming.lately.first_in(format!("{topic} {}", room.room_id()), every, now) {
-            return;
-        }
-        let every = i64::try_from(every.as_millis()).unwrap_or(i64::MAX).max(1);
-        self.speak(room, &format!("{topic}-{}", now / every), words).await;
-    }
-
-    /// Says something in a room. That it could not be said is no reason to take the event again.
-    async fn speak(&self, room: &Room, key: &str, words: &str) {
-        let mut said = self.say(room, key, words).await;
-        if let Err(SendError::Wait(pause)) = &said {
-            tokio::time::sleep((*pause).min(LONGEST_PAUSE)).await;
-            said = self.say(room, key, words).await;
-        }
-        if let Err(error) = said {
-            tracing::warn!(room = %room.room_id(), error = with_causes(&error), "something could not be said in a room");
-        }
     }
 
     /// What an error means for an event: it waits, it is given up and the person told, or it is tried again.
@@ -204,7 +192,7 @@ impl Bot {
             let body = error.body();
             let words =
                 format!("{}. Your message waits, and is taken when there is room.", body.message);
-            self.tell(room, "busy", HOUR, &words).await;
+            self.bot.sayings().tell(room, "busy", HOUR, &words).await;
             return Ok(Outcome::Later(WhyWaiting::Busy));
         }
         match error.code() {
@@ -215,10 +203,10 @@ impl Bot {
                 let body = error.body();
                 let fix = body.fix.map(|fix| format!(" ({fix})")).unwrap_or_default();
                 let words = format!("I did not take that: {}{fix}.", body.message);
-                let words = self.plane.commands().spelled(crate::SIGN, &words);
+                let words = self.bot.plane.commands().spelled(crate::SIGN, &words);
                 let again = OnceAWhile { key: format!("matrix {} {code:?}", room.room_id()) };
-                if self.plane.call(again).await.unwrap_or(false) {
-                    self.speak(room, &format!("not-taken-{}", seen.id), &words).await;
+                if self.bot.plane.call(again).await.unwrap_or(false) {
+                    self.bot.sayings().speak(room, &format!("not-taken-{}", seen.id), &words).await;
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! A person's own room stays their own: while somebody else is in it, or may come in or read without being asked in,
 //! nothing is taken or told there. Judged anew for every message, answer and sending, by what the room is then.
 
-use cloister_kit::PlaneError;
+use cloister_kit::{PlaneError, part};
 use cloister_protocol::surface::{
     AccountsOf, ChatsChanged, Conversation, ConversationAt, SetBroken,
 };
@@ -103,7 +103,12 @@ pub(crate) fn is_closed(conversation: &Conversation) -> bool {
     conversation.broken.as_deref().is_some_and(|why| marks.contains(&why))
 }
 
-impl Bot {
+part! {
+    /// Who else is in a room.
+    pub(crate) struct Privacy of Bot;
+}
+
+impl Privacy {
     /// Why a person's own room is not private now; none if it is, or is nobody's own.
     pub(crate) async fn not_private(
         &self,
@@ -128,12 +133,12 @@ impl Bot {
     ) -> Result<Vec<OwnedUserId>, PlaneError> {
         let Some(user) = conversation.user else { return Ok(Vec::new()) };
         let mut there = self.members(room).await?;
-        let us = self.client.user_id();
+        let us = self.bot.client.user_id();
         there.retain(|member| Some(&**member) != us);
         if there.is_empty() {
             return Ok(there);
         }
-        let own = self.plane.call(AccountsOf { user }).await?;
+        let own = self.bot.plane.call(AccountsOf { user }).await?;
         there.retain(|member| !own.iter().any(|account| account == member.as_str()));
         Ok(there)
     }
@@ -148,9 +153,13 @@ impl Bot {
             return Ok(opened_by(rule, history));
         }
         let id = room.room_id();
-        let rule = self.state_text(id, (StateEventType::RoomJoinRules, "join_rule")).await?;
+        let rule = self
+            .bot
+            .homeserver()
+            .state_text(id, (StateEventType::RoomJoinRules, "join_rule"))
+            .await?;
         let history = (StateEventType::RoomHistoryVisibility, "history_visibility");
-        let history = self.state_text(id, history).await?;
+        let history = self.bot.homeserver().state_text(id, history).await?;
         Ok(opened_by(
             rule.as_deref().unwrap_or(USUAL_JOIN_RULE),
             history.as_deref().unwrap_or(USUAL_HISTORY),
@@ -167,8 +176,8 @@ impl Bot {
         let Some(why) = self.not_private(room, conversation).await? else {
             if closed {
                 let opened = SetBroken { conversation: conversation.id, why: None };
-                self.plane.call(opened).await?;
-                self.plane.tell(ChatsChanged {});
+                self.bot.plane.call(opened).await?;
+                self.bot.plane.tell(ChatsChanged {});
                 tracing::info!(room = %room.room_id(), "a room is private again");
             }
             return Ok(true);
@@ -176,7 +185,7 @@ impl Bot {
         if conversation.broken.is_none() || closed {
             if conversation.broken.as_deref() != Some(why.mark()) {
                 let mark = Some(why.mark().to_owned());
-                self.plane.call(SetBroken { conversation: conversation.id, why: mark }).await?;
+                self.bot.plane.call(SetBroken { conversation: conversation.id, why: mark }).await?;
             }
             tracing::warn!(room = %room.room_id(), why = why.mark(), "a private room is not private");
         }
@@ -185,16 +194,16 @@ impl Bot {
             NotPrivate::Open(Open::ToEnter) => "open-to-enter",
             NotPrivate::Open(Open::ToRead) => "open-to-read",
         };
-        self.tell(room, topic, HOUR, &why.words()).await;
+        self.bot.sayings().tell(room, topic, HOUR, &why.words()).await;
         Ok(false)
     }
 
     /// Who can read along changed.
     pub(super) async fn somebody_moved(&self, room: &Room) -> Result<(), PlaneError> {
-        let here = ConversationAt { connector: self.id(), place: room.room_id().to_string() };
-        if let Some(conversation) = self.plane.call(here).await? {
+        let here = ConversationAt { connector: self.bot.id(), place: room.room_id().to_string() };
+        if let Some(conversation) = self.bot.plane.call(here).await? {
             self.keep_private(room, &conversation).await?;
-            self.came_back(room, &conversation).await?;
+            self.bot.members().came_back(room, &conversation).await?;
         }
         Ok(())
     }
@@ -215,7 +224,7 @@ impl Bot {
             // It passes: an event is never skipped for it.
             PlaneError::busy("the members of a room could not be asked for", ASK_AGAIN)
         };
-        let found = tokio::time::timeout(self.options.request_timeout(), members).await;
+        let found = tokio::time::timeout(self.bot.options.request_timeout(), members).await;
         let found = found.map_err(|late| unknown(late.to_string()))?;
         found.map_err(|error| unknown(error.to_string()))
     }

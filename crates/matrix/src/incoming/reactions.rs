@@ -1,6 +1,6 @@
 //! Answers by reaction: an approval that a person gives with one touch.
 
-use cloister_kit::PlaneError;
+use cloister_kit::{PlaneError, part};
 use cloister_protocol::surface::{Asks, ConversationAt, OnceAWhile, PressAnswer};
 use cloister_protocol::{Answer, ErrorCode};
 use matrix_sdk::Room;
@@ -14,7 +14,12 @@ use super::{ASK_AGAIN, MINUTE};
 use crate::bot::Bot;
 use crate::outgoing::{Touch, answer_of};
 
-impl Bot {
+part! {
+    /// The reactions that answer questions.
+    pub(crate) struct Reactions of Bot;
+}
+
+impl Reactions {
     /// Answers the question that the message asks. A reaction to anything else says nothing.
     pub(super) async fn take_reaction(
         &self,
@@ -24,24 +29,26 @@ impl Bot {
         with: &str,
     ) -> Result<(), PlaneError> {
         let Some(answer) = answer_of(with) else { return Ok(()) };
-        let here = ConversationAt { connector: self.id(), place: room.room_id().to_string() };
-        let Some(conversation) = self.plane.call(here).await? else { return Ok(()) };
+        let here = ConversationAt { connector: self.bot.id(), place: room.room_id().to_string() };
+        let Some(conversation) = self.bot.plane.call(here).await? else { return Ok(()) };
         let asks = Asks { conversation: conversation.id, message: to.to_string() };
-        if !self.plane.call(asks).await? {
+        if !self.bot.plane.call(asks).await? {
             return Ok(());
         }
         // What is asked of one person is answered where they are by themselves, as it is by words.
-        if is_private(&conversation) && !self.keep_private(room, &conversation).await? {
+        if is_private(&conversation)
+            && !self.bot.privacy().keep_private(room, &conversation).await?
+        {
             return Ok(());
         }
         for event in [to, &*seen.id] {
             if !self.still_stands(room, event).await? {
-                self.tell(room, "reaction-to-nothing", MINUTE, WITHDRAWN).await;
+                self.bot.sayings().tell(room, "reaction-to-nothing", MINUTE, WITHDRAWN).await;
                 return Ok(());
             }
         }
         if let Some(why) = self.why_not_counted(room, seen, answer).await? {
-            self.tell(room, "reaction-not-counted", MINUTE, why).await;
+            self.bot.sayings().tell(room, "reaction-not-counted", MINUTE, why).await;
             return Ok(());
         }
         let pressed = PressAnswer {
@@ -50,16 +57,16 @@ impl Bot {
             by: seen.sender.to_string(),
             answer,
         };
-        let Err(error) = self.plane.call(pressed).await else { return Ok(()) };
+        let Err(error) = self.bot.plane.call(pressed).await else { return Ok(()) };
         match error.code() {
             ErrorCode::Internal | ErrorCode::ShuttingDown => Err(error),
             // It was answered before, by them or by somebody else: the question says so itself.
             ErrorCode::Conflict | ErrorCode::NotFound => Ok(()),
             _ => {
                 let key = format!("matrix reaction {} {}", room.room_id(), seen.sender);
-                if self.plane.call(OnceAWhile { key }).await.unwrap_or(false) {
+                if self.bot.plane.call(OnceAWhile { key }).await.unwrap_or(false) {
                     let words = format!("{}: {}.", seen.sender, error.body().message);
-                    self.speak(room, &format!("reaction-{}", seen.id), &words).await;
+                    self.bot.sayings().speak(room, &format!("reaction-{}", seen.id), &words).await;
                 }
                 Ok(())
             }
@@ -69,7 +76,7 @@ impl Bot {
     /// Whether an event is on the homeserver as it was sent: a question that was taken away is not shown to
     /// anybody, and a reaction that was taken back is none.
     async fn still_stands(&self, room: &Room, event: &EventId) -> Result<bool, PlaneError> {
-        match self.fetch_event(room, event).await {
+        match self.bot.intake().fetch_event(room, event).await {
             Ok(found) => Ok(!is_redacted(&found)),
             Err(NotThere::Ever) => Ok(false),
             Err(NotThere::Now) => {
@@ -86,17 +93,17 @@ impl Bot {
         seen: &Seen,
         answer: Answer,
     ) -> Result<Option<&'static str>, PlaneError> {
-        if !self.knows(&seen.sender).await? {
+        if !self.bot.speakers().knows(&seen.sender).await? {
             return Ok(None);
         }
-        let in_the_clear = !seen.sealed && self.is_sealed(room).await?;
-        let touch = Touch { reactions: self.options.reactions, in_the_clear };
+        let in_the_clear = !seen.sealed && self.bot.intake().is_sealed(room).await?;
+        let touch = Touch { reactions: self.bot.options.reactions, in_the_clear };
         if !touch.counts(answer) {
             return Ok(Some(touch.why_not()));
         }
         let doubtful = in_the_clear
             && answer.is_allowing()
-            && !self.has_only_signed_devices(&seen.sender).await?;
+            && !self.bot.devices().has_only_signed_devices(&seen.sender).await?;
         Ok(doubtful.then_some(UNVERIFIED_DEVICES))
     }
 }

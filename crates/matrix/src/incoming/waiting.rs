@@ -21,9 +21,8 @@ use matrix_sdk::ruma::serde::Raw;
 use matrix_sdk::ruma::{EventId, RoomId};
 use tokio::time::{Instant, sleep_until};
 
-use super::HOUR;
 use super::messages::NotThere;
-use crate::bot::Bot;
+use super::{HOUR, Intake};
 
 /// How often it is looked anyway.
 const LOOK_EVERY: Duration = Duration::from_secs(15);
@@ -52,7 +51,7 @@ struct Look {
     waits: Result<Vec<WaitingEvent>, PlaneError>,
 }
 
-impl Bot {
+impl Intake {
     /// Takes what waits, as soon as it can be: room by room, so that a slow one holds up no other. Does not end.
     pub(crate) async fn take_waiting(&self) {
         let mut work = Work::new();
@@ -78,14 +77,14 @@ impl Bot {
                     }
                 },
                 // What comes during a look may not be in it: it is heard of after it.
-                () = self.incoming.changed.notified(), if !looking => next_look = Instant::now(),
+                () = self.bot.intake.changed.notified(), if !looking => next_look = Instant::now(),
                 () = sleep_until(next_look), if !looking => {}
             }
         }
     }
 
     async fn look(&self, everywhere: bool) -> Look {
-        let waits = self.plane.call(WaitingEvents { connector: self.id() }).await;
+        let waits = self.bot.plane.call(WaitingEvents { connector: self.bot.id() }).await;
         Look { everywhere, waits }
     }
 
@@ -124,7 +123,7 @@ impl Bot {
         match waiting.why {
             WhyWaiting::NoKey if waiting.told => LOOK_EVERY,
             WhyWaiting::NoKey => {
-                LOOK_EVERY.min(Duration::from_secs(self.options.key_wait_s.max(1)))
+                LOOK_EVERY.min(Duration::from_secs(self.bot.options.key_wait_s.max(1)))
             }
             WhyWaiting::Busy => LOOK_SOON,
             WhyWaiting::NoFile => FETCH_AGAIN,
@@ -133,12 +132,12 @@ impl Bot {
 
     /// How long a key may take before the person is told what to do.
     fn key_wait_ms(&self) -> i64 {
-        i64::try_from(self.options.key_wait_s).unwrap_or(i64::MAX).saturating_mul(1000)
+        i64::try_from(self.bot.options.key_wait_s).unwrap_or(i64::MAX).saturating_mul(1000)
     }
 
     async fn retry_room(&self, place: &str, mut events: Vec<WaitingEvent>) {
         events.sort_by_key(|waiting| self.holds_nobody(waiting));
-        let room = <&RoomId>::try_from(place).ok().and_then(|id| self.client.get_room(id));
+        let room = <&RoomId>::try_from(place).ok().and_then(|id| self.bot.client.get_room(id));
         // What can be read keeps its order: after one that must wait, the others do.
         let mut held_up = false;
         for waiting in events {
@@ -152,9 +151,9 @@ impl Bot {
             };
             let kept = match outcome {
                 Ok(Outcome::Done) => {
-                    let (connector, place) = (self.id(), place.to_owned());
+                    let (connector, place) = (self.bot.id(), place.to_owned());
                     let done = StopWaiting { connector, place, event: waiting.event };
-                    self.plane.call(done).await.map(drop)
+                    self.bot.plane.call(done).await.map(drop)
                 }
                 Ok(Outcome::Later(WhyWaiting::NoKey)) => Ok(()),
                 // A file that does not come goes on being tried, and holds up nobody.
@@ -190,9 +189,9 @@ impl Bot {
         };
         if let TimelineEventKind::UnableToDecrypt { utd_info, .. } = &event.kind {
             if self.age_ms(waiting) > self.key_wait_ms() && !waiting.told {
-                self.tell(room, "no-key", HOUR, what_to_do(&utd_info.reason)).await;
-                let told = ToldThatItWaits { connector: self.id(), waiting: waiting.id };
-                self.plane.call(told).await?;
+                self.bot.sayings().tell(room, "no-key", HOUR, what_to_do(&utd_info.reason)).await;
+                let told = ToldThatItWaits { connector: self.bot.id(), waiting: waiting.id };
+                self.bot.plane.call(told).await?;
             }
             return Ok(self.later_or_never(Some(room), waiting).await);
         }
@@ -204,12 +203,12 @@ impl Bot {
     }
 
     fn age_ms(&self, waiting: &WaitingEvent) -> i64 {
-        self.plane.now_ms().saturating_sub(waiting.since)
+        self.bot.plane.now_ms().saturating_sub(waiting.since)
     }
 
     /// Whether it is a file that was waited for long enough: what came after it goes first.
     fn holds_nobody(&self, waiting: &WaitingEvent) -> bool {
-        holds_nobody(waiting, self.plane.now_ms())
+        holds_nobody(waiting, self.bot.plane.now_ms())
     }
 
     /// It waits on, if it has not waited for days by a clock that may have jumped. Who was not told that it
@@ -220,7 +219,7 @@ impl Bot {
         }
         tracing::warn!(place = waiting.place, event = waiting.event, "an event is given up");
         if let Some(room) = room.filter(|_| !waiting.told) {
-            self.tell(room, "given-up", HOUR, GIVEN_UP).await;
+            self.bot.sayings().tell(room, "given-up", HOUR, GIVEN_UP).await;
         }
         Outcome::Done
     }
@@ -231,8 +230,8 @@ impl Bot {
         room: &Room,
         waiting: &WaitingEvent,
     ) -> Result<TimelineEvent, NotThere> {
-        let sealed = SealedEvent { connector: self.id(), waiting: waiting.id };
-        let sealed = self.plane.call(sealed).await.map_err(|error| {
+        let sealed = SealedEvent { connector: self.bot.id(), waiting: waiting.id };
+        let sealed = self.bot.plane.call(sealed).await.map_err(|error| {
             tracing::warn!(error = error.chain(), "an event that waits could not be asked for");
             NotThere::Now
         })?;

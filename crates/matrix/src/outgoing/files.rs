@@ -20,8 +20,8 @@ use matrix_sdk::ruma::events::room::{EncryptedFile, ImageInfo, MediaSource, Thum
 use matrix_sdk::ruma::{OwnedEventId, UInt};
 use matrix_sdk_crypto::{AttachmentEncryptor, MediaEncryptionInfo};
 
+use super::Sending;
 use super::thumbnails::{self, Picture, Small};
-use crate::bot::Bot;
 
 /// The slowest upload that is waited for, in bytes per second.
 const SLOWEST: u64 = 50_000;
@@ -34,7 +34,7 @@ struct Looked {
     picture: Option<Picture>,
 }
 
-impl Bot {
+impl Sending {
     pub(super) async fn post_file(
         &self,
         room: &Room,
@@ -42,7 +42,7 @@ impl Bot {
         key: &str,
         file: &FileToSend,
     ) -> Result<OwnedEventId, SendError> {
-        let most = self.largest_file();
+        let most = self.bot.largest_file();
         if file.size > most {
             let (size, most) = (file.size >> 20, most >> 20);
             return Err(SendError::Refused(format!(
@@ -50,11 +50,11 @@ impl Bot {
                 legible(&file.name)
             )));
         }
-        let _permit = self.outgoing.files.acquire().await.map_err(|closed| {
+        let _permit = self.bot.sending.files.acquire().await.map_err(|closed| {
             SendError::Unreachable(format!("no file can be sent now: {closed}"))
         })?;
         let looked = self.look_at(file, most).await?;
-        let encrypted = self.seals(room).await?;
+        let encrypted = self.bot.encryption().seals(room).await?;
         let size = uint(looked.data.len());
         let source = self.upload(looked.data, &file.mime, encrypted).await?;
         let (name, mime) = (legible(&file.name).into_owned(), file.mime.clone());
@@ -68,7 +68,7 @@ impl Bot {
 
     /// Reads a file and, if it is a picture, looks at it; away from what others wait for.
     async fn look_at(&self, file: &FileToSend, most: u64) -> Result<Looked, SendError> {
-        let data = Reading::of(&self.plane, file).whole(most).await.map_err(|error| {
+        let data = Reading::of(&self.bot.plane, file).whole(most).await.map_err(|error| {
             let why = format!("a file could not be read: {error}");
             match error.code() {
                 ErrorCode::TooLarge => SendError::Refused(why),
@@ -92,9 +92,9 @@ impl Bot {
         encrypted: bool,
     ) -> Result<MediaSource, SendError> {
         let patience = Duration::from_secs(data.len() as u64 / SLOWEST);
-        let bound = self.options.request_timeout().saturating_add(patience);
+        let bound = self.bot.options.request_timeout().saturating_add(patience);
         let config = RequestConfig::new().disable_retry().timeout(bound);
-        let client = self.client.clone();
+        let client = self.bot.client.clone();
         let mime = mime.parse().unwrap_or(mime::APPLICATION_OCTET_STREAM);
         let uploading = async move {
             if !encrypted {

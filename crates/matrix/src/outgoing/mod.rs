@@ -12,7 +12,7 @@ mod thumbnails;
 
 use std::time::Duration;
 
-use cloister_kit::Surface;
+use cloister_kit::{Surface, part};
 use cloister_protocol::surface::{
     ConnectorId, ConversationKind, Manners, Measure, Posting, Recipient, SendError, Streaming,
     StreamingBy,
@@ -40,15 +40,14 @@ const TYPING_WAITS: Duration = Duration::from_secs(5);
 /// How many files are in memory at once.
 const FILES_AT_ONCE: usize = 2;
 
-/// What this part remembers of an account while it runs.
-pub(crate) struct Memory {
+/// What is remembered of what is sent while the account runs.
+pub(crate) struct SendingState {
     files: Semaphore,
-    pub(crate) verifications: crate::session::verification::Running,
 }
 
-impl Default for Memory {
+impl Default for SendingState {
     fn default() -> Self {
-        Self { files: Semaphore::new(FILES_AT_ONCE), verifications: Default::default() }
+        Self { files: Semaphore::new(FILES_AT_ONCE) }
     }
 }
 
@@ -83,22 +82,22 @@ impl Surface for Bot {
         post: &'a Posting,
     ) -> BoxFuture<'a, Result<String, SendError>> {
         Box::pin(async move {
-            let room = self.room_of(to).await?;
+            let room = self.sending().room_of(to).await?;
             let event = match post {
                 // There are no buttons on Matrix: what they do can be typed.
                 Posting::Answer { markdown, unfinished: _, buttons: _ } => {
                     // What it says changes while it is being written.
                     let kind = Written::from_markdown(markdown).text();
-                    self.post_message(&room, to, (key, ""), kind).await?
+                    self.sending().post_message(&room, to, (key, ""), kind).await?
                 }
                 Posting::Notice { markdown, buttons: _ } => {
                     let kind = Written::from_markdown(markdown).notice();
-                    self.post_message(&room, to, (key, markdown), kind).await?
+                    self.sending().post_message(&room, to, (key, markdown), kind).await?
                 }
                 Posting::Question { ask, settled } => {
-                    self.post_question(&room, to, key, (ask, settled.as_ref())).await?
+                    self.sending().post_question(&room, to, key, (ask, settled.as_ref())).await?
                 }
-                Posting::File(file) => self.post_file(&room, to, key, file).await?,
+                Posting::File(file) => self.sending().post_file(&room, to, key, file).await?,
             };
             Ok(event.to_string())
         })
@@ -114,7 +113,7 @@ impl Surface for Bot {
         Box::pin(async move {
             let of = EventId::parse(message)
                 .map_err(|error| SendError::Refused(format!("{message} is no event: {error}")))?;
-            let room = self.room_of(to).await?;
+            let room = self.sending().room_of(to).await?;
             let kind = match post {
                 Posting::Answer { markdown, unfinished: _, buttons: _ } => {
                     Written::from_markdown(markdown).text()
@@ -123,7 +122,7 @@ impl Surface for Bot {
                     Written::from_markdown(markdown).notice()
                 }
                 Posting::Question { ask, settled } => {
-                    let touch = self.touch_in(&room).await?;
+                    let touch = self.sending().touch_in(&room).await?;
                     questions::write(ask, settled.as_ref(), touch).text()
                 }
                 Posting::File(_) => {
@@ -132,8 +131,8 @@ impl Surface for Bot {
                     ));
                 }
             };
-            let transaction = self.transaction(to, Act::Edit, key, message);
-            self.send(&room, transaction, messages::replacement(of, kind)).await?;
+            let transaction = self.sending().transaction(to, Act::Edit, key, message);
+            self.sending().send(&room, transaction, messages::replacement(of, kind)).await?;
             Ok(())
         })
     }
@@ -145,7 +144,7 @@ impl Surface for Bot {
             let typing =
                 if typing { Typing::Yes(TypingInfo::new(TYPING_LASTS)) } else { Typing::No };
             let request = TypingRequest::new(me.to_owned(), room, typing);
-            let sending = self.client.send(request).with_request_config(self.once());
+            let sending = self.client.send(request).with_request_config(self.sending().once());
             match tokio::time::timeout(TYPING_WAITS, sending.into_future()).await {
                 Ok(Ok(_)) | Err(_) => {}
                 Ok(Err(error)) => {
@@ -156,7 +155,12 @@ impl Surface for Bot {
     }
 }
 
-impl Bot {
+part! {
+    /// What is sent: texts, files, questions.
+    pub(crate) struct Sending of Bot;
+}
+
+impl Sending {
     /// Says a sentence in a room, once per key. It is a notice, so that two programs never talk each other
     /// into a loop.
     pub(crate) async fn say(
@@ -180,7 +184,7 @@ impl Bot {
         match to.conversation.kind {
             ConversationKind::Shared => {}
             ConversationKind::Room | ConversationKind::Lobby => {
-                let not_private = self.not_private(&room, &to.conversation).await;
+                let not_private = self.bot.privacy().not_private(&room, &to.conversation).await;
                 let not_private =
                     not_private.map_err(|error| SendError::Unreachable(error.to_string()))?;
                 if let Some(why) = not_private {

@@ -14,10 +14,10 @@ use matrix_sdk::ruma::OwnedEventId;
 use matrix_sdk::ruma::events::reaction::ReactionEventContent;
 use matrix_sdk::ruma::events::relation::Annotation;
 
+use super::Sending;
 use super::html::push_text;
 use super::messages::{Written, json_bytes};
 use super::send::Act;
-use crate::bot::Bot;
 use cloister_protocol::surface::options::Reactions;
 
 /// How much of a title, a reason or a source is shown; the exact text is whole.
@@ -197,7 +197,7 @@ impl Both {
     }
 }
 
-impl Bot {
+impl Sending {
     /// Asks, and puts the answers there to be tapped.
     pub(super) async fn post_question(
         &self,
@@ -223,8 +223,8 @@ impl Bot {
 
     /// Which reactions count in a room, as clients send them.
     pub(super) async fn touch_in(&self, room: &Room) -> Result<Touch, SendError> {
-        let in_the_clear = self.seals(room).await?;
-        Ok(Touch { reactions: self.options.reactions, in_the_clear })
+        let in_the_clear = self.bot.encryption().seals(room).await?;
+        Ok(Touch { reactions: self.bot.options.reactions, in_the_clear })
     }
 
     /// Reacts with every answer that can be given. People can still write theirs if it fails.

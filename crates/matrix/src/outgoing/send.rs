@@ -1,6 +1,7 @@
 //! Sending one event: under a transaction id that is the same after a kill, within a bounded time, with what
 //! went wrong in the words that the control plane acts on.
 
+use super::Sending;
 use std::time::{Duration, UNIX_EPOCH};
 
 use cloister_protocol::surface::{Recipient, SendError};
@@ -12,8 +13,6 @@ use matrix_sdk::ruma::events::MessageLikeEventContent;
 use matrix_sdk::ruma::{OwnedEventId, OwnedTransactionId, RoomId};
 use matrix_sdk::{Error, HttpError, Room, RoomState};
 use sha2::{Digest, Sha256};
-
-use crate::bot::Bot;
 
 /// How long a server that gives no time is left alone.
 const DEFAULT_WAIT: Duration = Duration::from_secs(5);
@@ -39,7 +38,7 @@ impl Act<'_> {
     }
 }
 
-impl Bot {
+impl Sending {
     /// The transaction id of one event in a conversation; the same for the same key, always. Keys count rows, and
     /// begin again where an older database is put back: what is answered and `what` is said tell such a row from
     /// the one that had its number before.
@@ -51,7 +50,7 @@ impl Bot {
         what: &str,
     ) -> OwnedTransactionId {
         transaction(&[
-            &self.id().number().to_string(),
+            &self.bot.id().number().to_string(),
             &to.conversation.id.number().to_string(),
             &act.word(),
             key,
@@ -62,14 +61,14 @@ impl Bot {
 
     /// The transaction id of a sentence in a room that may be nobody's conversation.
     pub(super) fn transaction_in(&self, room: &RoomId, key: &str) -> OwnedTransactionId {
-        transaction(&[&self.id().number().to_string(), room.as_str(), &Act::Say.word(), key])
+        transaction(&[&self.bot.id().number().to_string(), room.as_str(), &Act::Say.word(), key])
     }
 
     /// A room that can be written to.
     pub(super) async fn room_to_write(&self, id: &str) -> Result<Room, SendError> {
         let id = RoomId::parse(id)
             .map_err(|error| SendError::Gone(format!("{id} is no room: {error}")))?;
-        let Some(room) = self.client.get_room(&id) else {
+        let Some(room) = self.bot.client.get_room(&id) else {
             return Err(self.why_unknown(&id).await);
         };
         match room.state() {
@@ -86,7 +85,7 @@ impl Bot {
 
     /// A room that was never synced may be known to the server all the same.
     async fn why_unknown(&self, id: &RoomId) -> SendError {
-        let request = self.client.send(joined_rooms::v3::Request::new());
+        let request = self.bot.client.send(joined_rooms::v3::Request::new());
         match request.with_request_config(self.once()).await {
             Ok(answer) if answer.joined_rooms.iter().any(|joined| joined == id) => {
                 SendError::Unreachable("the room is not synced yet".to_owned())
@@ -98,7 +97,7 @@ impl Bot {
 
     /// One try, within the time that a request may take: when to try again is decided elsewhere.
     pub(super) fn once(&self) -> RequestConfig {
-        RequestConfig::new().disable_retry().timeout(self.options.request_timeout())
+        RequestConfig::new().disable_retry().timeout(self.bot.options.request_timeout())
     }
 
     /// Sends an event, encrypted where the room is or ever was. The same id again is the same event.
@@ -108,11 +107,11 @@ impl Bot {
         transaction: OwnedTransactionId,
         content: impl MessageLikeEventContent,
     ) -> Result<OwnedEventId, SendError> {
-        self.seals(room).await?;
+        self.bot.encryption().seals(room).await?;
         let sending =
             room.send(content).with_transaction_id(transaction).with_request_config(self.once());
         // Keys may have to be fetched and shared first.
-        let bound = self.options.request_timeout().saturating_mul(3);
+        let bound = self.bot.options.request_timeout().saturating_mul(3);
         match tokio::time::timeout(bound, sending.into_future()).await {
             Ok(Ok(sent)) => Ok(sent.response.event_id),
             Ok(Err(error)) => Err(self.failed(&error)),
@@ -125,7 +124,7 @@ impl Bot {
 
     /// What a failure of the SDK means to who wants to send.
     pub(super) fn failed(&self, error: &Error) -> SendError {
-        let now = u64::try_from(self.plane.now_ms()).unwrap_or(0);
+        let now = u64::try_from(self.bot.plane.now_ms()).unwrap_or(0);
         meaning(error, Duration::from_millis(now))
     }
 }

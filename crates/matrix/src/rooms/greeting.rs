@@ -14,9 +14,9 @@ use matrix_sdk::ruma::{OwnedRoomId, RoomId};
 use serde::Deserialize;
 use serde_json::json;
 
+use super::Lobbies;
 use super::making::Owner;
 use super::server::{failed, raw};
-use crate::bot::Bot;
 
 /// What this account notes for itself about a room that it has said its first words in.
 const GREETED: &str = "dev.cloister.greeted";
@@ -31,14 +31,14 @@ struct Greeted {
     about: String,
 }
 
-impl Bot {
+impl Lobbies {
     /// Says once in each lobby where the chat's own room is.
     pub(super) async fn point_from_lobbies(&self) -> Result<(), PlaneError> {
         let lobbies = self.unshown_lobbies().await?;
         if lobbies.is_empty() {
             return Ok(());
         }
-        let rows = self.plane.call(Conversations { connector: self.id() }).await?;
+        let rows = self.bot.plane.call(Conversations { connector: self.bot.id() }).await?;
         for lobby in lobbies {
             let first = rows.iter().find(|row| {
                 row.kind == ConversationKind::Room
@@ -47,31 +47,31 @@ impl Bot {
             });
             let place = first.and_then(|row| row.external_id.as_deref());
             let id = lobby.external_id.as_deref().and_then(|id| id.parse::<OwnedRoomId>().ok());
-            let room = id.and_then(|id| self.client.get_room(&id));
+            let room = id.and_then(|id| self.bot.client.get_room(&id));
             let (Some(place), Some(room)) = (place, room) else { continue };
             let words = format!(
                 "I have invited you to your Space “Cloister” and to [{}](https://matrix.to/#/{place}?via={}), \
                  where we can talk. What you write here goes to the same chat.",
                 lobby.chat,
-                self.server()?,
+                self.bot.making().server()?,
             );
             self.greet(&room, ("lobby", place), words).await?;
             let (conversation, title) = (lobby.id, String::new());
-            self.plane.call(SetShown { conversation, title, archived: false }).await?;
+            self.bot.plane.call(SetShown { conversation, title, archived: false }).await?;
         }
         Ok(())
     }
 
     /// Whether what is said in a room can be read by whoever runs the homeserver.
     async fn is_in_the_clear(&self, room: &Room) -> Result<bool, PlaneError> {
-        let sealed = self.seals(room).await;
+        let sealed = self.bot.encryption().seals(room).await;
         sealed
             .map(|sealed| !sealed)
             .map_err(|error| PlaneError::refused(ErrorCode::Internal, error.to_string()))
     }
 
     pub(super) async fn unshown_lobbies(&self) -> Result<Vec<Conversation>, PlaneError> {
-        let mut rows = self.plane.call(Conversations { connector: self.id() }).await?;
+        let mut rows = self.bot.plane.call(Conversations { connector: self.bot.id() }).await?;
         rows.retain(|row| {
             row.kind == ConversationKind::Lobby && row.shown_title.is_none() && row.broken.is_none()
         });
@@ -80,8 +80,8 @@ impl Bot {
 
     /// Says the first words in the room of a person's first chat.
     pub(super) async fn welcome_in(&self, room: &RoomId, owner: &Owner) -> Result<(), PlaneError> {
-        let words = self.plane.call(Welcome { user: owner.user }).await?;
-        let room = self.room(room).await?;
+        let words = self.bot.plane.call(Welcome { user: owner.user }).await?;
+        let room = self.bot.homeserver().room(room).await?;
         self.greet(&room, ("welcome", room.room_id().as_str()), words).await
     }
 

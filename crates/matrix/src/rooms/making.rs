@@ -1,7 +1,7 @@
 //! Making Spaces and rooms: each carries our mark from its first moment, so that making one and owning it is
 //! one step, and a kill in between leaves nothing that is nobody's.
 
-use cloister_kit::PlaneError;
+use cloister_kit::{PlaneError, part};
 use cloister_protocol::surface::{
     AccountsOf, Conversation, ConversationKind, Conversations, Home, SetHome,
 };
@@ -40,10 +40,15 @@ impl Owner {
     }
 }
 
-impl Bot {
+part! {
+    /// Spaces and rooms, made once.
+    pub(crate) struct Making of Bot;
+}
+
+impl Making {
     /// The accounts of a user; none if they have none on Matrix.
     pub(super) async fn owner(&self, user: UserId) -> Result<Option<Owner>, PlaneError> {
-        let accounts = self.plane.call(AccountsOf { user }).await?;
+        let accounts = self.bot.plane.call(AccountsOf { user }).await?;
         let accounts: Vec<OwnedUserId> = accounts
             .iter()
             .filter_map(|account| account.parse().ok())
@@ -57,7 +62,7 @@ impl Bot {
         if let Some(home) = self.live_home(owner.user).await? {
             return Ok(home);
         }
-        let made = self.unplaced().await?.into_iter().find(|seen| match &seen.claim {
+        let made = self.bot.survey().unplaced().await?.into_iter().find(|seen| match &seen.claim {
             Claim::Home(claim) => owner.is(&claim.user),
             Claim::None | Claim::Foreign { .. } | Claim::Unreadable | Claim::Chat(_) => false,
         });
@@ -68,7 +73,7 @@ impl Bot {
         self.invite_all(&id, owner).await?;
         self.move_in(&id, owner.user).await?;
         let (user, place) = (owner.user, Some(id.to_string()));
-        self.plane.call(SetHome { connector: self.id(), user, place }).await?;
+        self.bot.plane.call(SetHome { connector: self.bot.id(), user, place }).await?;
         Ok(id)
     }
 
@@ -80,7 +85,8 @@ impl Bot {
     ) -> Result<(), PlaneError> {
         let mut never = Vec::new();
         for account in &owner.accounts {
-            if self.patiently(|| self.membership(home, account).boxed()).await?.is_none() {
+            let server = self.bot.homeserver();
+            if server.patiently(|| server.membership(home, account).boxed()).await?.is_none() {
                 never.push(account.clone());
             }
         }
@@ -90,7 +96,8 @@ impl Bot {
     /// Invites every account of a person. One that the server will not have invited keeps out no other.
     pub(super) async fn invite_all(&self, room: &RoomId, owner: &Owner) -> Result<(), PlaneError> {
         for account in &owner.accounts {
-            match self.patiently(|| self.invite(room, account).boxed()).await {
+            let server = self.bot.homeserver();
+            match server.patiently(|| server.invite(room, account).boxed()).await {
                 Err(error) if is_refusal(&error) => {
                     tracing::warn!(%room, %account, error = error.chain(), "a person can't be invited");
                 }
@@ -102,13 +109,13 @@ impl Bot {
 
     /// Puts the rooms that a person has already into a new Space.
     async fn move_in(&self, home: &RoomId, user: UserId) -> Result<(), PlaneError> {
-        for row in self.plane.call(Conversations { connector: self.id() }).await? {
+        for row in self.bot.plane.call(Conversations { connector: self.bot.id() }).await? {
             let made = row.kind == ConversationKind::Room && row.shown_title.is_some();
             let id = row.external_id.as_deref().and_then(|id| id.parse::<OwnedRoomId>().ok());
             if let Some(id) = id.filter(|_| made && row.user == Some(user) && !row.shown_archived) {
-                self.put_into(home, &id, &row, false).await?;
+                self.bot.rooms().put_into(home, &id, &row, false).await?;
                 let parent = json!({"via": [self.server()?], "canonical": true});
-                self.set(&id, ("m.space.parent", home.as_str()), &parent).await?;
+                self.bot.rooms().set(&id, ("m.space.parent", home.as_str()), &parent).await?;
             }
         }
         Ok(())
@@ -116,12 +123,14 @@ impl Bot {
 
     /// The home that is known, unless this account is no longer in it.
     async fn live_home(&self, user: UserId) -> Result<Option<OwnedRoomId>, PlaneError> {
-        let connector = self.id();
-        let Some(home) = self.plane.call(Home { connector, user }).await? else { return Ok(None) };
+        let connector = self.bot.id();
+        let Some(home) = self.bot.plane.call(Home { connector, user }).await? else {
+            return Ok(None);
+        };
         let Some(id) = home.parse::<OwnedRoomId>().ok() else { return Ok(None) };
-        let state = self.client.get_room(&id).map(|room| room.state());
+        let state = self.bot.client.get_room(&id).map(|room| room.state());
         if matches!(state, Some(RoomState::Left | RoomState::Banned)) {
-            self.plane.call(SetHome { connector, user, place: None }).await?;
+            self.bot.plane.call(SetHome { connector, user, place: None }).await?;
             return Ok(None);
         }
         Ok(Some(id))
@@ -149,7 +158,8 @@ impl Bot {
         merge(&mut power, &json!({"events_default": OURS}));
         merge_events(&mut power, &json!({"m.space.child": THEIRS}));
         request.power_level_content_override = Some(raw(&power)?);
-        let id = self.patiently(|| self.create(request.clone()).boxed()).await?;
+        let server = self.bot.homeserver();
+        let id = server.patiently(|| server.create(request.clone()).boxed()).await?;
         tracing::info!(room = %id, user = %owner.user, "made a Space");
         Ok(id)
     }
@@ -163,7 +173,7 @@ impl Bot {
         home: &RoomId,
     ) -> Result<OwnedRoomId, PlaneError> {
         let chat = (wanted.workspace, wanted.chat);
-        let made = self.unplaced().await?.into_iter().find(|seen| match &seen.claim {
+        let made = self.bot.survey().unplaced().await?.into_iter().find(|seen| match &seen.claim {
             Claim::Chat(claim) => owner.is(&claim.user) && (claim.workspace, claim.chat) == chat,
             Claim::None | Claim::Foreign { .. } | Claim::Unreadable | Claim::Home(_) => false,
         });
@@ -195,15 +205,16 @@ impl Bot {
                 &json!({"history_visibility": "invited"}),
             ))?,
         ];
-        if self.settings.encrypted {
+        if self.bot.settings.encrypted {
             let algorithm = json!({"algorithm": "m.megolm.v1.aes-sha2"});
             initial.push(raw(&state("m.room.encryption", "", &algorithm))?);
         }
         request.initial_state = initial;
         request.power_level_content_override = Some(raw(&self.power(owner).await?)?);
-        let id = self.patiently(|| self.create(request.clone()).boxed()).await?;
-        if self.settings.encrypted {
-            self.remember_sealed(&id).await?;
+        let server = self.bot.homeserver();
+        let id = server.patiently(|| server.create(request.clone()).boxed()).await?;
+        if self.bot.settings.encrypted {
+            self.bot.encryption().remember_sealed(&id).await?;
         }
         tracing::info!(room = %id, %workspace, %chat, "made a room");
         Ok(id)
@@ -212,7 +223,7 @@ impl Bot {
     /// Who may do what in a room of ours: the person renames, pins and redacts; what the room is, who comes in
     /// and our mark are this account's.
     async fn power(&self, owner: &Owner) -> Result<Value, PlaneError> {
-        let versions = self.client.homeserver_capabilities().room_versions().await;
+        let versions = self.bot.client.homeserver_capabilities().room_versions().await;
         let versions = versions.map_err(failed("the room versions of the server are not known"))?;
         let rules = versions.default.rules();
         // Where who made a room is above all others, they must not be listed.
@@ -221,7 +232,7 @@ impl Bot {
         let mut users: serde_json::Map<String, Value> =
             owner.accounts.iter().map(|account| (account.to_string(), json!(THEIRS))).collect();
         if !above_all {
-            users.insert(self.own_id()?.to_string(), json!(OURS));
+            users.insert(self.bot.homeserver().own_id()?.to_string(), json!(OURS));
         }
         Ok(json!({
             "users": users,
@@ -245,7 +256,7 @@ impl Bot {
 
     /// The server this account is on, through which its rooms are reached.
     pub(super) fn server(&self) -> Result<String, PlaneError> {
-        Ok(self.own_id()?.server_name().to_string())
+        Ok(self.bot.homeserver().own_id()?.server_name().to_string())
     }
 }
 

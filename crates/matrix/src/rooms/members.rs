@@ -1,6 +1,6 @@
 //! What people do to their rooms: they leave, come back and rename them.
 
-use cloister_kit::PlaneError;
+use cloister_kit::{PlaneError, part};
 use cloister_protocol::surface::{
     ChatOf, ChatsChanged, Conversation, ConversationAt, ConversationId, ConversationKind,
     Conversations, ForgetConversation, SetBroken, SetShown, ShownAs,
@@ -19,13 +19,18 @@ const INVITE_EVERY_MS: i64 = 24 * 60 * 60 * 1000;
 /// Between why a room is out of use and when its person was last invited back.
 const INVITED_AT: &str = "; invited back at ";
 
-impl Bot {
+part! {
+    /// Who comes into rooms, leaves them and comes back.
+    pub(crate) struct Members of Bot;
+}
+
+impl Members {
     /// Somebody left a room that this account is in. A chat's room stays, for who comes back; a lobby without a
     /// person is closed.
     pub(crate) async fn member_left(&self, room: &Room) -> Result<(), PlaneError> {
-        let here = ConversationAt { connector: self.id(), place: room.room_id().to_string() };
-        let Some(row) = self.plane.call(here).await? else {
-            return self.stranger_left(room).await;
+        let here = ConversationAt { connector: self.bot.id(), place: room.room_id().to_string() };
+        let Some(row) = self.bot.plane.call(here).await? else {
+            return self.bot.strangers().stranger_left(room).await;
         };
         if row.broken.is_some() || self.is_there(room, &row, RoomMemberships::ACTIVE).await? {
             return Ok(());
@@ -33,8 +38,8 @@ impl Bot {
         match row.kind {
             ConversationKind::Room => self.set_broken(row.id, Some(PERSON_LEFT)).await,
             ConversationKind::Lobby | ConversationKind::Shared => {
-                self.leave(room).await?;
-                self.plane.call(ForgetConversation { conversation: row.id }).await
+                self.bot.homeserver().leave(room).await?;
+                self.bot.plane.call(ForgetConversation { conversation: row.id }).await
             }
         }
     }
@@ -46,19 +51,19 @@ impl Bot {
         row: &Conversation,
         which: RoomMemberships,
     ) -> Result<bool, PlaneError> {
-        let others = self.others_who(room, which).await?;
+        let others = self.bot.survey().others_who(room, which).await?;
         let Some(user) = row.user else { return Ok(!others.is_empty()) };
-        let owner = self.owner(user).await?;
+        let owner = self.bot.making().owner(user).await?;
         let accounts = owner.map(|owner| owner.accounts).unwrap_or_default();
         Ok(accounts.iter().any(|account| others.iter().any(|other| other == account.as_str())))
     }
 
     /// Rooms whose person came back are used again.
     pub(super) async fn welcome_back(&self) -> Result<(), PlaneError> {
-        for row in self.plane.call(Conversations { connector: self.id() }).await? {
+        for row in self.bot.plane.call(Conversations { connector: self.bot.id() }).await? {
             let id = row.external_id.as_deref().and_then(|id| id.parse::<OwnedRoomId>().ok());
             if has_left(&row)
-                && let Some(room) = id.and_then(|id| self.client.get_room(&id))
+                && let Some(room) = id.and_then(|id| self.bot.client.get_room(&id))
             {
                 self.came_back(&room, &row).await?;
             }
@@ -74,7 +79,7 @@ impl Bot {
     ) -> Result<(), PlaneError> {
         if has_left(row)
             && self.is_there(room, row, RoomMemberships::JOIN).await?
-            && self.keep_private(room, row).await?
+            && self.bot.privacy().keep_private(room, row).await?
         {
             self.set_broken(row.id, None).await?;
         }
@@ -87,9 +92,9 @@ impl Bot {
         user: Whose,
         wanted: impl Fn(ChatId) -> bool,
     ) -> Result<(), PlaneError> {
-        let now = self.plane.now_ms();
-        let Some(owner) = self.owner(user).await? else { return Ok(()) };
-        for row in self.plane.call(Conversations { connector: self.id() }).await? {
+        let now = self.bot.plane.now_ms();
+        let Some(owner) = self.bot.making().owner(user).await? else { return Ok(()) };
+        for row in self.bot.plane.call(Conversations { connector: self.bot.id() }).await? {
             let theirs = row.user == Some(user) && row.kind == ConversationKind::Room;
             let theirs = theirs && wanted(row.chat);
             let why = row.broken.as_deref().filter(|_| theirs && has_left(&row));
@@ -104,7 +109,7 @@ impl Bot {
             let why = format!("{PERSON_LEFT}{INVITED_AT}{now}");
             self.set_broken(row.id, Some(&why)).await?;
             for account in &owner.accounts {
-                match self.invite(&id, account).await {
+                match self.bot.homeserver().invite(&id, account).await {
                     Ok(()) => {}
                     Err(error) if is_refusal(&error) => {
                         self.set_broken(row.id, Some(NOT_IN_IT)).await?;
@@ -124,19 +129,19 @@ impl Bot {
         name: &str,
         (sender, event): (&UserId, &EventId),
     ) -> Result<(), PlaneError> {
-        if sender == self.own_id()? {
+        if sender == self.bot.homeserver().own_id()? {
             return Ok(());
         }
         // While rooms are named here, it is not certain what was shown last.
-        let _making = self.rooms.making.lock().await;
-        let here = ConversationAt { connector: self.id(), place: room.room_id().to_string() };
-        let Some(row) = self.plane.call(here).await? else { return Ok(()) };
-        let person = self.person(sender.as_str()).await?.map(|person| person.user);
+        let _making = self.bot.rooms.making.lock().await;
+        let here = ConversationAt { connector: self.bot.id(), place: room.room_id().to_string() };
+        let Some(row) = self.bot.plane.call(here).await? else { return Ok(()) };
+        let person = self.bot.comparison().person(sender.as_str()).await?.map(|person| person.user);
         if person.is_none() || row.kind != ConversationKind::Room || person != row.user {
             return Ok(());
         }
         // What a sync brings may be older than what we have called it since: the server knows.
-        let newest = match self.naming_event(room.room_id()).await {
+        let newest = match self.bot.survey().naming_event(room.room_id()).await {
             Err(error) if is_refusal(&error) => return Ok(()),
             newest => newest?,
         };
@@ -145,13 +150,13 @@ impl Bot {
         }
         let (title, archived) = title_in(name, row.chat);
         let (conversation, by) = (row.id, Some(sender.to_string()));
-        if !self.plane.call(ShownAs { conversation, title: title.clone(), by }).await? {
+        if !self.bot.plane.call(ShownAs { conversation, title: title.clone(), by }).await? {
             tracing::info!(room = %room.room_id(), "a room was renamed whose chat has a newer title");
         }
         // What they called it stays as it is: nothing is to be renamed here.
         let archived = archived || row.shown_archived;
-        self.plane.call(SetShown { conversation, title, archived }).await?;
-        self.plane.tell(ChatsChanged {});
+        self.bot.plane.call(SetShown { conversation, title, archived }).await?;
+        self.bot.plane.tell(ChatsChanged {});
         Ok(())
     }
 
@@ -161,13 +166,13 @@ impl Bot {
         conversation: ConversationId,
         why: Option<&str>,
     ) -> Result<(), PlaneError> {
-        self.plane.call(SetBroken { conversation, why: why.map(str::to_owned) }).await
+        self.bot.plane.call(SetBroken { conversation, why: why.map(str::to_owned) }).await
     }
 
     /// Whether the chat of a conversation is put away.
     pub(super) async fn is_archived(&self, row: &Conversation) -> Result<bool, PlaneError> {
         let chat = ChatOf { workspace: row.workspace, chat: row.chat };
-        Ok(self.plane.call(chat).await?.archived)
+        Ok(self.bot.plane.call(chat).await?.archived)
     }
 }
 

@@ -24,17 +24,38 @@ mod strangers;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use cloister_kit::Lately;
+use cloister_kit::{Lately, part};
 use matrix_sdk::ruma::OwnedRoomId;
 
+use crate::bot::Bot;
 use graph::Seen;
+pub(crate) use making::Making;
+pub(crate) use members::Members;
+pub(crate) use seeing::Survey;
+pub(crate) use server::Homeserver;
+pub(crate) use strangers::Strangers;
 
 /// The most rooms that are remembered for having no place here.
 const MOST_REMEMBERED: usize = 4096;
 
-/// What this part remembers of an account while it runs.
+part! {
+    /// The rooms: kept as the chats are, given up, offered again.
+    pub(crate) struct Rooms of Bot;
+}
+
+part! {
+    /// The way in: invitations, and the rooms in which people are welcomed.
+    pub(crate) struct Lobbies of Bot;
+}
+
+part! {
+    /// What is known of rooms, compared with the server.
+    pub(crate) struct Comparison of Bot;
+}
+
+/// What is remembered of rooms while the account runs.
 #[derive(Default)]
-pub(crate) struct Memory {
+pub(crate) struct RoomsState {
     /// Rooms are made, compared and left by one at a time.
     making: tokio::sync::Mutex<()>,
     /// What was made or offered again, and when.
@@ -43,7 +64,7 @@ pub(crate) struct Memory {
     unplaced: Mutex<HashMap<OwnedRoomId, Option<Seen>>>,
 }
 
-impl Memory {
+impl RoomsState {
     fn unplaced(&self) -> MutexGuard<'_, HashMap<OwnedRoomId, Option<Seen>>> {
         self.unplaced.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -15,9 +15,9 @@ use matrix_sdk::deserialized_responses::MemberEvent;
 use matrix_sdk::ruma::{OwnedUserId, UserId};
 use matrix_sdk::{Room, RoomState};
 
+use super::Lobbies;
 use super::graph::{ChatKey, FIRST_CHAT, Person};
 use super::server::{failed, is_refusal};
-use crate::bot::Bot;
 
 /// Said where others read along and nobody connected the room.
 const NOT_HERE: &str = "I am for one person at a time, and others are in this room. Whoever runs this can \
@@ -31,20 +31,24 @@ const TOLD_ELSEWHERE: &str = "We have a room already: write `pair` there for a c
 const TOLD_OFTEN: &str = "You have invited me several times today without being linked to anybody here. Ask whoever runs \
      this to link your account, or invite me again in a few hours.";
 
-impl Bot {
+impl Lobbies {
     /// Answers an invitation. Whatever it leads to that takes longer is written down and done elsewhere.
     pub(crate) async fn take_invite(&self, room: &Room) -> Result<(), PlaneError> {
         let inviter = match room.state() {
             RoomState::Invited => inviter(room).await?,
             // Something failed after it was accepted.
-            RoomState::Joined if !self.placed().await?.contains(room.room_id().as_str()) => {
-                self.others(room).await?.pop().and_then(|other| other.parse().ok())
+            RoomState::Joined
+                if !self.bot.survey().placed().await?.contains(room.room_id().as_str()) =>
+            {
+                self.bot.survey().others(room).await?.pop().and_then(|other| other.parse().ok())
             }
             RoomState::Joined | RoomState::Left | RoomState::Knocked | RoomState::Banned => {
                 return Ok(());
             }
         };
-        let Some(inviter) = inviter else { return self.decline(room, NOBODYS_INVITATION).await };
+        let Some(inviter) = inviter else {
+            return self.bot.homeserver().decline(room, NOBODYS_INVITATION).await;
+        };
         if let Some(chat) = self.connected(room).await? {
             return match self.enter(room).await? {
                 true => self.put(room, chat, ConversationKind::Shared, None).await,
@@ -52,9 +56,9 @@ impl Bot {
             };
         }
         if room.is_space() {
-            return self.decline(room, NO_SPACES).await;
+            return self.bot.homeserver().decline(room, NO_SPACES).await;
         }
-        match self.person(inviter.as_str()).await? {
+        match self.bot.comparison().person(inviter.as_str()).await? {
             Some(person) => self.let_in(room, &inviter, person).await,
             None => self.hear_stranger(room, &inviter).await,
         }
@@ -62,7 +66,7 @@ impl Bot {
 
     /// The chat of a room that an admin connected.
     async fn connected(&self, room: &Room) -> Result<Option<ChatKey>, PlaneError> {
-        let context = self.plane.call(ContextOf { place: room.room_id().to_string() }).await?;
+        let context = self.bot.plane.call(ContextOf { place: room.room_id().to_string() }).await?;
         Ok(context.and_then(|context| Some((context.workspace, context.chat?))))
     }
 
@@ -76,7 +80,7 @@ impl Bot {
             Ok(()) => Ok(true),
             Err(error) if is_refusal(&error) => {
                 tracing::info!(room = %room.room_id(), error = error.chain(), "an invitation was no good");
-                self.leave(room).await?;
+                self.bot.homeserver().leave(room).await?;
                 Ok(false)
             }
             Err(error) => Err(error),
@@ -106,39 +110,39 @@ impl Bot {
         person: &UserId,
     ) -> Result<Option<String>, PlaneError> {
         room.sync_members().await.map_err(failed("the members of a room could not be read"))?;
-        let others = self.others(room).await?;
+        let others = self.bot.survey().others(room).await?;
         if others.iter().any(|other| other != person.as_str()) {
             return Ok(Some(NOT_HERE.to_owned()));
         }
-        Ok(self.opened(room).await?.map(|open| open.words("then invite me again")))
+        Ok(self.bot.privacy().opened(room).await?.map(|open| open.words("then invite me again")))
     }
 
     /// Leaves a room that is nobody's own, with a sentence.
     pub(super) async fn turn_away(&self, room: &Room, why: &str) -> Result<(), PlaneError> {
         let again = OnceAWhile { key: format!("turn away {}", room.room_id()) };
-        if self.plane.call(again).await.unwrap_or(false) {
-            let said = self.say(room, "not-here", why).await;
+        if self.bot.plane.call(again).await.unwrap_or(false) {
+            let said = self.bot.sending().say(room, "not-here", why).await;
             if let Err(error) = said {
                 tracing::info!(room = %room.room_id(), error = with_causes(&error), "a room is left without a word");
             }
         }
-        self.leave(room).await
+        self.bot.homeserver().leave(room).await
     }
 
     /// A direct room of a person we know shows their first chat; their Space and a room for each of their chats
     /// are wanted from now on.
     pub(super) async fn open_lobby(&self, room: &Room, person: Person) -> Result<(), PlaneError> {
-        self.plane.call(EnsureFirstChat { user: person.user }).await?;
+        self.bot.plane.call(EnsureFirstChat { user: person.user }).await?;
         let chat = (person.workspace, FIRST_CHAT);
         self.put(room, chat, ConversationKind::Lobby, Some(person.user)).await?;
         self.want_rooms(person.user).await?;
-        self.plane.tell(ChatsChanged {});
+        self.bot.plane.tell(ChatsChanged {});
         Ok(())
     }
 
     /// Every chat of theirs is to have a room. What is closed stays so: only who closed it opens it.
     pub(super) async fn want_rooms(&self, user: Whose) -> Result<(), PlaneError> {
-        self.plane.call(WantRooms { connector: self.id(), user }).await
+        self.bot.plane.call(WantRooms { connector: self.bot.id(), user }).await
     }
 
     async fn put(
@@ -149,16 +153,16 @@ impl Bot {
         user: Option<Whose>,
     ) -> Result<(), PlaneError> {
         let external_id = Some(room.room_id().to_string());
-        let new = NewConversation { connector: self.id(), external_id, chat, kind, user };
-        self.plane.call(PutConversation { new }).await.map(drop)
+        let new = NewConversation { connector: self.bot.id(), external_id, chat, kind, user };
+        self.bot.plane.call(PutConversation { new }).await.map(drop)
     }
 
     /// Lobbies whose person has not been shown the way yet: their rooms are wanted.
-    pub(super) async fn tend_lobbies(&self) -> Result<(), PlaneError> {
+    pub(super) async fn tend(&self) -> Result<(), PlaneError> {
         for lobby in self.unshown_lobbies().await? {
             // Who has no account here any more gets none.
             if let Some(user) = lobby.user
-                && self.owner(user).await?.is_some()
+                && self.bot.making().owner(user).await?.is_some()
             {
                 self.want_rooms(user).await?;
             }
@@ -173,11 +177,11 @@ impl Bot {
         key: &str,
         words: &str,
     ) -> Result<(), PlaneError> {
-        self.patiently(|| self.say_once(room, key, words).boxed()).await
+        self.bot.homeserver().patiently(|| self.say_once(room, key, words).boxed()).await
     }
 
     async fn say_once(&self, room: &Room, key: &str, words: &str) -> Result<(), PlaneError> {
-        self.say(room, key, words).await.map_err(|error| match error {
+        self.bot.sending().say(room, key, words).await.map_err(|error| match error {
             SendError::Wait(wait) => PlaneError::busy("the server asks to wait", wait),
             error => PlaneError::refused(ErrorCode::Internal, error.to_string()),
         })
@@ -186,24 +190,28 @@ impl Bot {
     /// A stranger is told what to do, if they were not told lately; they may ask for a code in that room.
     async fn hear_stranger(&self, room: &Room, inviter: &UserId) -> Result<(), PlaneError> {
         let heard = Heard::Direct(room.room_id().to_string());
-        let locate = Locate { connector: self.id(), sender: inviter.to_string(), heard };
-        let words = match self.plane.call(locate).await? {
+        let locate = Locate { connector: self.bot.id(), sender: inviter.to_string(), heard };
+        let words = match self.bot.plane.call(locate).await? {
             Located::Stranger { tell: Some(words) } => words,
             Located::Stranger { tell: None } if room.state() == RoomState::Joined => {
-                return self.keep_for_pairing(room).await;
+                return self.bot.strangers().keep_for_pairing(room).await;
             }
             Located::Stranger { tell: None } => {
-                if self.has_room_with(inviter).await? {
-                    return self.decline(room, TOLD_ELSEWHERE).await;
+                if self.bot.strangers().has_room_with(inviter).await? {
+                    return self.bot.homeserver().decline(room, TOLD_ELSEWHERE).await;
                 }
                 // They have left where they were told.
-                match self.plane.call(RefusalAgain { account: inviter.to_string() }).await? {
+                match self.bot.plane.call(RefusalAgain { account: inviter.to_string() }).await? {
                     Some(words) => words,
-                    None => return self.decline(room, TOLD_OFTEN).await,
+                    None => return self.bot.homeserver().decline(room, TOLD_OFTEN).await,
                 }
             }
             Located::NotHere { tell } => {
-                return self.decline(room, tell.as_deref().unwrap_or(NOT_HERE)).await;
+                return self
+                    .bot
+                    .homeserver()
+                    .decline(room, tell.as_deref().unwrap_or(NOT_HERE))
+                    .await;
             }
             // Linked a moment ago.
             Located::To(speaker) => {
@@ -213,7 +221,7 @@ impl Bot {
         };
         let told = self.tell_stranger(room, inviter, &words).await;
         if told.is_err() {
-            self.plane.call(TakeBackRefusal { account: inviter.to_string() }).await?;
+            self.bot.plane.call(TakeBackRefusal { account: inviter.to_string() }).await?;
         }
         told
     }
@@ -230,7 +238,7 @@ impl Bot {
         if let Some(why) = self.not_direct(room, inviter).await? {
             return self.turn_away(room, &why).await;
         }
-        self.keep_for_pairing(room).await?;
+        self.bot.strangers().keep_for_pairing(room).await?;
         self.say_surely(room, "stranger", words).await
     }
 }

@@ -15,24 +15,25 @@ use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
 use matrix_sdk::ruma::RoomId;
 use tokio::time::Instant;
 
+use super::Comparison;
 use super::decide::{decide, is_called_as_shown};
 use super::graph::{Change, Known, KnownChat, Person, Plan, Scope, Seen};
 use super::ownership::Claim;
-use crate::bot::Bot;
 
 /// How many changes are written side by side; the control plane commits them together.
 const AT_ONCE: usize = 32;
 /// In a larger room, not everybody is looked up.
 const MOST_LOOKED_UP: usize = 50;
 
-impl Bot {
+impl Comparison {
     /// Rebuilds what is known of Spaces and rooms from what the server has.
     pub(crate) async fn reconcile(&self) -> Result<ReconcileReport, PlaneError> {
         let began = Instant::now();
-        let _making = self.rooms.making.lock().await;
-        self.rooms.forget();
-        let joined = self.patiently(|| self.joined_ids().boxed()).await?;
-        let (mut seen, unseen) = self.see_all(&joined).await;
+        let _making = self.bot.rooms.making.lock().await;
+        self.bot.rooms.forget();
+        let server = self.bot.homeserver();
+        let joined = server.patiently(|| server.joined_ids().boxed()).await?;
+        let (mut seen, unseen) = self.bot.survey().see_all(&joined).await;
         let joined: HashSet<String> = joined.iter().map(ToString::to_string).collect();
         let mut known = self.known(&seen).await?;
         if self.look_again(&mut seen, &known).await? {
@@ -43,7 +44,7 @@ impl Bot {
         self.close_shared(&plan, &seen).await?;
         let report = report(plan, joined.len(), unseen, began);
         tracing::info!(
-            account = self.connector.account,
+            account = self.bot.connector.account,
             looked_at = report.looked_at,
             restored = report.restored.len(),
             repaired = report.repaired.len(),
@@ -67,7 +68,7 @@ impl Bot {
                 moved || !is_called_as_shown(row, &room.name)
             });
             if let (true, Ok(id)) = (differs, RoomId::parse(&room.room)) {
-                *room = self.see_there(&id).await?;
+                *room = self.bot.survey().see_there(&id).await?;
                 again = true;
             }
         }
@@ -76,10 +77,10 @@ impl Bot {
 
     /// What is known here of everything that the rooms touch.
     pub(super) async fn known(&self, seen: &[Seen]) -> Result<Known, PlaneError> {
-        let connector = self.id();
+        let connector = self.bot.id();
         let mut known = Known {
-            conversations: self.plane.call(Conversations { connector }).await?,
-            homes: self.plane.call(Homes { connector }).await?.into_iter().collect(),
+            conversations: self.bot.plane.call(Conversations { connector }).await?,
+            homes: self.bot.plane.call(Homes { connector }).await?.into_iter().collect(),
             ..Known::default()
         };
         let mut workspaces: HashSet<WorkspaceId> =
@@ -100,11 +101,11 @@ impl Bot {
             }
         }
         for workspace in workspaces {
-            if !self.plane.call(IsWorkspace { workspace }).await? {
+            if !self.bot.plane.call(IsWorkspace { workspace }).await? {
                 continue;
             }
             known.workspaces.insert(workspace);
-            let chats = match self.plane.call(Chats { workspace }).await {
+            let chats = match self.bot.plane.call(Chats { workspace }).await {
                 // Nobody of it is known on Matrix: no room of ours shows a chat of it.
                 Err(error) if error.code() == ErrorCode::NotFound => continue,
                 chats => chats?,
@@ -119,12 +120,12 @@ impl Bot {
 
     /// Whose account it is.
     pub(super) async fn person(&self, account: &str) -> Result<Option<Person>, PlaneError> {
-        let found = self.plane.call(WhoIs { account: account.to_owned() }).await?;
+        let found = self.bot.plane.call(WhoIs { account: account.to_owned() }).await?;
         Ok(found.map(|found| Person { user: found.user, workspace: found.workspace }))
     }
 
     async fn look_for_context(&self, room: &str, known: &mut Known) -> Result<(), PlaneError> {
-        let context = self.plane.call(ContextOf { place: room.to_owned() }).await?;
+        let context = self.bot.plane.call(ContextOf { place: room.to_owned() }).await?;
         if let Some((workspace, chat)) =
             context.and_then(|found| Some((found.workspace, found.chat?)))
         {
@@ -142,7 +143,7 @@ impl Bot {
             changes.try_collect::<()>().await?;
         }
         if plan.changes.iter().any(|change| matches!(change, Change::Retitle { .. })) {
-            self.plane.tell(ChatsChanged {});
+            self.bot.plane.tell(ChatsChanged {});
         }
         Ok(())
     }
@@ -156,8 +157,8 @@ impl Bot {
                 .any(|seen| seen.room == *room && (seen.members.len() > 1 || seen.open.is_some()));
             let Ok(id) = RoomId::parse(room) else { continue };
             let known = self.in_room(room).await?;
-            if let (true, Some(row), Some(room)) = (crowded, known, self.client.get_room(&id)) {
-                self.keep_private(&room, &row).await?;
+            if let (true, Some(row), Some(room)) = (crowded, known, self.bot.client.get_room(&id)) {
+                self.bot.privacy().keep_private(&room, &row).await?;
             }
         }
         Ok(())
@@ -165,49 +166,49 @@ impl Bot {
 
     /// The conversation that a room is, if it is one.
     async fn in_room(&self, room: &str) -> Result<Option<Conversation>, PlaneError> {
-        let here = ConversationAt { connector: self.id(), place: room.to_owned() };
-        self.plane.call(here).await
+        let here = ConversationAt { connector: self.bot.id(), place: room.to_owned() };
+        self.bot.plane.call(here).await
     }
 
     async fn change(&self, change: &Change) -> Result<(), PlaneError> {
         match change {
             Change::Forget(id) => {
-                self.plane.call(ForgetConversation { conversation: *id }).await?;
+                self.bot.plane.call(ForgetConversation { conversation: *id }).await?;
             }
             Change::RestoreChat { chat: (workspace, chat), title } => {
                 let (workspace, chat, title) = (*workspace, *chat, title.clone());
-                self.plane.call(RestoreChat { workspace, chat, title }).await?;
+                self.bot.plane.call(RestoreChat { workspace, chat, title }).await?;
             }
             Change::Place { room, chat, kind, user } => {
                 let new = NewConversation {
-                    connector: self.id(),
+                    connector: self.bot.id(),
                     external_id: Some(room.clone()),
                     chat: *chat,
                     kind: *kind,
                     user: *user,
                 };
-                self.plane.call(PutConversation { new }).await?;
+                self.bot.plane.call(PutConversation { new }).await?;
             }
             Change::Show { room, title, archived } => {
                 if let Some(row) = self.in_room(room).await? {
                     let (conversation, title, archived) = (row.id, title.clone(), *archived);
-                    self.plane.call(SetShown { conversation, title, archived }).await?;
+                    self.bot.plane.call(SetShown { conversation, title, archived }).await?;
                 }
             }
             Change::Retitle { room, title } => {
                 if let Some(row) = self.in_room(room).await? {
                     let (conversation, title) = (row.id, title.clone());
-                    self.plane.call(ShownAs { conversation, title, by: None }).await?;
+                    self.bot.plane.call(ShownAs { conversation, title, by: None }).await?;
                 }
             }
             Change::Mark { room, broken } => {
                 if let Some(row) = self.in_room(room).await? {
-                    self.set_broken(row.id, *broken).await?;
+                    self.bot.members().set_broken(row.id, *broken).await?;
                 }
             }
             Change::Home { user, room } => {
-                let (connector, user, place) = (self.id(), *user, room.clone());
-                self.plane.call(SetHome { connector, user, place }).await?;
+                let (connector, user, place) = (self.bot.id(), *user, room.clone());
+                self.bot.plane.call(SetHome { connector, user, place }).await?;
             }
         }
         Ok(())

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::Rooms;
 use cloister_kit::PlaneError;
 use cloister_protocol::admin::{ResetMode, ResetReport, Skipped};
 use cloister_protocol::surface::{
@@ -11,8 +12,6 @@ use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use matrix_sdk::RoomState;
 use matrix_sdk::ruma::{OwnedRoomId, RoomId};
-
-use crate::bot::Bot;
 
 /// How many rooms are left side by side.
 const AT_ONCE: usize = 4;
@@ -28,7 +27,7 @@ const HISTORY_STAYS: &str = "What was said in encrypted rooms stays readable on 
 const ACCOUNT_STAYS: &str = "The account itself, its devices and its key backup stay: `cloister matrix rm` logs \
      out; deleting the account is the homeserver's business.";
 
-impl Bot {
+impl Rooms {
     /// Forgets Spaces, rooms and what was posted; chats and files stay. A dry run says what would be.
     pub(crate) async fn reset(
         &self,
@@ -36,10 +35,10 @@ impl Bot {
         dry_run: bool,
         by: &str,
     ) -> Result<ResetReport, PlaneError> {
-        let _making = self.rooms.making.lock().await;
-        let connector = self.id();
-        let rows = self.plane.call(Conversations { connector }).await?;
-        let homes = self.plane.call(Homes { connector }).await?;
+        let _making = self.bot.rooms.making.lock().await;
+        let connector = self.bot.id();
+        let rows = self.bot.plane.call(Conversations { connector }).await?;
+        let homes = self.bot.plane.call(Homes { connector }).await?;
         let mut report = ResetReport { dry_run, ..ResetReport::default() };
         match mode {
             ResetMode::LocalOnly => report.by_hand.push(FOUND_AGAIN.to_owned()),
@@ -55,9 +54,9 @@ impl Bot {
         if dry_run {
             return Ok(report);
         }
-        self.rooms.forget();
+        self.bot.rooms.forget();
         if report.failed.is_empty() {
-            self.plane.call(ForgetConversations { connector, by: by.to_owned() }).await?;
+            self.bot.plane.call(ForgetConversations { connector, by: by.to_owned() }).await?;
             return Ok(report);
         }
         // What could not be left stays known, so that it can be tried again.
@@ -65,12 +64,12 @@ impl Bot {
         let kept = |row: &&Conversation| row.external_id.as_deref().is_some_and(failed);
         report.forgotten.clear();
         for row in rows.iter().filter(|row| !kept(row)) {
-            self.plane.call(ForgetConversation { conversation: row.id }).await?;
+            self.bot.plane.call(ForgetConversation { conversation: row.id }).await?;
             report.forgotten.push(described(row));
         }
         for pair in homes.iter().filter(|(_, room)| !report.failed.iter().any(|f| f.room == *room))
         {
-            self.plane.call(SetHome { connector, user: pair.0, place: None }).await?;
+            self.bot.plane.call(SetHome { connector, user: pair.0, place: None }).await?;
             report.forgotten.push(home(pair));
         }
         Ok(report)
@@ -78,10 +77,16 @@ impl Bot {
 
     /// Leaves every room that this account is in, marked or not, and turns down what it is invited to.
     async fn leave_all(&self, report: &mut ResetReport) -> Result<(), PlaneError> {
-        let joined = self.patiently(|| self.joined_ids().boxed()).await?;
-        let invited = self.client.invited_rooms();
-        let spaces: HashSet<OwnedRoomId> =
-            self.client.joined_space_rooms().iter().map(|room| room.room_id().to_owned()).collect();
+        let server = self.bot.homeserver();
+        let joined = server.patiently(|| server.joined_ids().boxed()).await?;
+        let invited = self.bot.client.invited_rooms();
+        let spaces: HashSet<OwnedRoomId> = self
+            .bot
+            .client
+            .joined_space_rooms()
+            .iter()
+            .map(|room| room.room_id().to_owned())
+            .collect();
         // Spaces last: until then a person finds their rooms in them.
         let mut all = joined;
         all.extend(invited.iter().map(|room| room.room_id().to_owned()));
@@ -107,11 +112,12 @@ impl Bot {
     }
 
     async fn leave_by_id(&self, id: &RoomId) -> Result<(), PlaneError> {
-        let room = match self.client.get_room(id) {
+        let room = match self.bot.client.get_room(id) {
             Some(invited) if invited.state() == RoomState::Invited => invited,
-            Some(_) | None => self.room(id).await?,
+            Some(_) | None => self.bot.homeserver().room(id).await?,
         };
-        self.patiently(|| self.leave(&room).boxed()).await
+        let server = self.bot.homeserver();
+        server.patiently(|| server.leave(&room).boxed()).await
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use cloister_kit::PlaneError;
+use cloister_kit::{PlaneError, part};
 use cloister_protocol::admin::Skipped;
 use cloister_protocol::surface::{Conversations, Homes};
 use futures_util::future::BoxFuture;
@@ -28,10 +28,15 @@ const MEMBER: &str = "m.room.member";
 const JOIN_RULES: &str = "m.room.join_rules";
 const HISTORY: &str = "m.room.history_visibility";
 
-impl Bot {
+part! {
+    /// The rooms as the server has them.
+    pub(crate) struct Survey of Bot;
+}
+
+impl Survey {
     /// Looks at a room that this account is in.
     pub(super) async fn see(&self, id: &RoomId) -> Result<Seen, PlaneError> {
-        match self.client.get_room(id) {
+        match self.bot.client.get_room(id) {
             Some(room) if room.state() == RoomState::Joined && room.is_state_fully_synced() => {
                 self.see_kept(&room).await
             }
@@ -41,8 +46,9 @@ impl Bot {
 
     /// Looks at a room on the server, whatever was kept.
     pub(super) async fn see_there(&self, id: &RoomId) -> Result<Seen, PlaneError> {
-        let own = self.own_id()?;
-        let state = self.patiently(|| self.state_of(id).boxed()).await?;
+        let own = self.bot.homeserver().own_id()?;
+        let server = self.bot.homeserver();
+        let state = server.patiently(|| server.state_of(id).boxed()).await?;
         let one = |kind: &str| state.iter().find(|event| event.kind == kind);
         let text = |event: Option<&StateEvent>, key: &str| {
             let value = event.and_then(|event| event.content.get(key));
@@ -74,7 +80,7 @@ impl Bot {
 
     /// The event that gave a room the name it has now, as the server has it.
     pub(super) async fn naming_event(&self, id: &RoomId) -> Result<Option<String>, PlaneError> {
-        let state = self.state_of(id).await?;
+        let state = self.bot.homeserver().state_of(id).await?;
         let named = state.into_iter().find(|event| event.kind == NAME);
         Ok(named.and_then(|event| event.event_id))
     }
@@ -88,7 +94,7 @@ impl Bot {
                 state.extend(StateEvent::parse(event.json().get()));
             }
         }
-        let own = self.own_id()?;
+        let own = self.bot.homeserver().own_id()?;
         let created = state.iter().find(|event| event.kind == CREATE);
         let named = state.iter().find(|event| event.kind == NAME);
         Ok(Seen {
@@ -99,7 +105,7 @@ impl Bot {
             named_by_us: named.is_some_and(|event| event.sender == own),
             space: room.is_space(),
             members: self.others(room).await?,
-            open: self.opened(room).await?,
+            open: self.bot.privacy().opened(room).await?,
         })
     }
 
@@ -121,7 +127,7 @@ impl Bot {
         if members.len() < counted.max(1) {
             members = room.members(active).await.map_err(failed(unread))?;
         }
-        let own = self.own_id()?;
+        let own = self.bot.homeserver().own_id()?;
         let others = members
             .iter()
             .filter(|member| member.user_id() != own && which.matches(member.membership()));
@@ -150,7 +156,8 @@ impl Bot {
     /// server, as a sync may not have brought them yet.
     pub(super) async fn unplaced(&self) -> Result<Vec<Seen>, PlaneError> {
         let placed = self.placed().await?;
-        let joined = self.patiently(|| self.joined_ids().boxed()).await?;
+        let server = self.bot.homeserver();
+        let joined = server.patiently(|| server.joined_ids().boxed()).await?;
         let mut unplaced = Vec::new();
         for id in joined.into_iter().filter(|id| !placed.contains(id.as_str())) {
             match self.marked(&id).await {
@@ -166,13 +173,13 @@ impl Bot {
     /// A room without a place here, if it carries our mark. A mark is there from the first moment or never:
     /// what was seen once is remembered.
     pub(super) async fn marked(&self, id: &RoomId) -> Result<Option<Seen>, PlaneError> {
-        if let Some(seen) = self.rooms.unplaced().get(id).cloned() {
+        if let Some(seen) = self.bot.rooms.unplaced().get(id).cloned() {
             return Ok(seen);
         }
         let seen = self.see(id).await?;
         let ours = matches!(seen.claim, Claim::Chat(_) | Claim::Home(_) | Claim::Unreadable);
         let seen = ours.then_some(seen);
-        let mut memory = self.rooms.unplaced();
+        let mut memory = self.bot.rooms.unplaced();
         if memory.len() >= MOST_REMEMBERED {
             memory.clear();
         }
@@ -182,9 +189,9 @@ impl Bot {
 
     /// The rooms that are known here.
     pub(super) async fn placed(&self) -> Result<HashSet<String>, PlaneError> {
-        let connector = self.id();
-        let rows = self.plane.call(Conversations { connector }).await?;
-        let homes = self.plane.call(Homes { connector }).await?;
+        let connector = self.bot.id();
+        let rows = self.bot.plane.call(Conversations { connector }).await?;
+        let homes = self.bot.plane.call(Homes { connector }).await?;
         let rooms = rows.into_iter().filter_map(|row| row.external_id);
         Ok(rooms.chain(homes.into_iter().map(|(_, room)| room)).collect())
     }

@@ -3,7 +3,7 @@
 use std::error::Error as _;
 use std::time::Duration;
 
-use cloister_kit::PlaneError;
+use cloister_kit::{PlaneError, part};
 use cloister_protocol::{ErrorCode, with_causes};
 use futures_util::future::BoxFuture;
 use matrix_sdk::config::RequestConfig;
@@ -63,9 +63,15 @@ pub(super) fn is_refusal(error: &PlaneError) -> bool {
     }
 }
 
-impl Bot {
+part! {
+    /// The homeserver, asked by room id.
+    pub(crate) struct Homeserver of Bot;
+}
+
+impl Homeserver {
     pub(super) fn own_id(&self) -> Result<&UserId, PlaneError> {
-        self.client
+        self.bot
+            .client
             .user_id()
             .ok_or_else(|| PlaneError::refused(ErrorCode::Internal, "the account is not logged in"))
     }
@@ -75,7 +81,7 @@ impl Bot {
         &'a self,
         attempt: impl Fn() -> BoxFuture<'a, Result<T, PlaneError>> + Send + Sync,
     ) -> Result<T, PlaneError> {
-        let stop = self.plane.stop_token();
+        let stop = self.bot.plane.stop_token();
         for _ in 1..ATTEMPTS {
             let done = attempt().await;
             let asked = done.as_ref().err().filter(|error| error.is_busy());
@@ -90,13 +96,14 @@ impl Bot {
 
     /// Every room that this account is in, as the server has it.
     pub(super) async fn joined_ids(&self) -> Result<Vec<OwnedRoomId>, PlaneError> {
-        let answer = self.client.send(joined_rooms::v3::Request::new()).await;
+        let answer = self.bot.client.send(joined_rooms::v3::Request::new()).await;
         Ok(answer.map_err(failed("the rooms of the account could not be listed"))?.joined_rooms)
     }
 
     /// The whole state of a room.
     pub(super) async fn state_of(&self, room: &RoomId) -> Result<Vec<StateEvent>, PlaneError> {
-        let answer = self.client.send(get_state_events::v3::Request::new(room.to_owned())).await;
+        let answer =
+            self.bot.client.send(get_state_events::v3::Request::new(room.to_owned())).await;
         let state = answer.map_err(failed("the state of a room could not be read"))?.room_state;
         Ok(state.iter().filter_map(|event| StateEvent::parse(event.json().get())).collect())
     }
@@ -133,7 +140,7 @@ impl Bot {
     ) -> Result<Option<String>, PlaneError> {
         let request =
             get_state_event_for_key::v3::Request::new(room.to_owned(), kind, key.to_owned());
-        let answer = match self.client.send(request).await {
+        let answer = match self.bot.client.send(request).await {
             Ok(answer) => answer,
             Err(error) if error.client_api_error_kind() == Some(&ErrorKind::NotFound) => {
                 return Ok(None);
@@ -150,7 +157,7 @@ impl Bot {
     pub(super) async fn invite(&self, room: &RoomId, user: &UserId) -> Result<(), PlaneError> {
         let recipient = InvitationRecipient::UserId(InviteUserId::new(user.to_owned()));
         let request = invite_user::v3::Request::new(room.to_owned(), recipient);
-        let invited = self.client.send(request).await;
+        let invited = self.bot.client.send(request).await;
         let Err(error) = invited.map_err(failed("a person could not be invited")) else {
             return Ok(());
         };
@@ -170,7 +177,7 @@ impl Bot {
         let kind = StateEventType::from(kind);
         let request =
             send_state_event::v3::Request::new_raw(room.to_owned(), kind, key.to_owned(), content);
-        let sent = self.client.send(request).await;
+        let sent = self.bot.client.send(request).await;
         sent.map(drop).map_err(failed("the state of a room could not be changed"))
     }
 
@@ -181,16 +188,17 @@ impl Bot {
         request: create_room::v3::Request,
     ) -> Result<OwnedRoomId, PlaneError> {
         let once = RequestConfig::new().disable_retry().timeout(MAKING_TIME);
-        let made = self.client.send(request).with_request_config(once).await;
+        let made = self.bot.client.send(request).with_request_config(once).await;
         Ok(made.map_err(failed("a room could not be made"))?.room_id)
     }
 
     /// A room that this account is in, also before a sync brought it.
     pub(super) async fn room(&self, id: &RoomId) -> Result<Room, PlaneError> {
-        match self.client.get_room(id) {
+        match self.bot.client.get_room(id) {
             Some(room) if room.state() == RoomState::Joined => Ok(room),
             // Joining again what one is in changes nothing.
             Some(_) | None => self
+                .bot
                 .client
                 .join_room_by_id(id)
                 .await
@@ -202,7 +210,7 @@ impl Bot {
     pub(super) async fn decline(&self, room: &Room, why: &str) -> Result<(), PlaneError> {
         let mut request = leave_room::v3::Request::new(room.room_id().to_owned());
         request.reason = Some(why.to_owned());
-        let declined = self.client.send(request).await;
+        let declined = self.bot.client.send(request).await;
         match declined.map_err(failed("an invitation could not be turned down")) {
             Err(error) if !is_refusal(&error) => return Err(error),
             Ok(_) | Err(_) => {}

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use cloister_kit::PlaneError;
+use cloister_kit::{PlaneError, part};
 use cloister_protocol::surface::{
     AccountsOf, ConversationKind, Conversations, IsKnown, OnceAWhile, SendError, WhoIs,
 };
@@ -106,7 +106,7 @@ pub(crate) async fn facts(bot: &Bot) -> Vec<(String, String)> {
             tracing::debug!(error = with_causes(&error), "who is verified could not be read")
         }
     }
-    for (user, emoji) in bot.outgoing.verifications.lock().iter() {
+    for (user, emoji) in bot.verifications.lock().iter() {
         facts.push((format!("emoji to compare with {user}"), emoji.clone()));
     }
     facts
@@ -149,15 +149,20 @@ impl Desk {
             let stop = bot.plane.stop_token();
             tokio::select! {
                 () = stop.cancelled() => {}
-                () = bot.answer_verification(&user, &flow, room) => {}
+                () = bot.verifications().answer(&user, &flow, room) => {}
             }
         });
     }
 }
 
-impl Bot {
-    async fn answer_verification(&self, user: &UserId, flow: &str, room: Option<Room>) {
-        let Some(request) = self.client.encryption().get_verification_request(user, flow).await
+part! {
+    /// Verifications by emoji.
+    pub(crate) struct Verifications of Bot;
+}
+
+impl Verifications {
+    async fn answer(&self, user: &UserId, flow: &str, room: Option<Room>) {
+        let Some(request) = self.bot.client.encryption().get_verification_request(user, flow).await
         else {
             return;
         };
@@ -201,7 +206,7 @@ impl Bot {
         if request.is_self_verification() {
             return Ok(false);
         }
-        Ok(self.plane.call(IsKnown { account: user.to_string() }).await?)
+        Ok(self.bot.plane.call(IsKnown { account: user.to_string() }).await?)
     }
 
     async fn refuse(&self, user: &UserId, request: &VerificationRequest, room: Option<Room>) {
@@ -209,7 +214,7 @@ impl Bot {
         give_up(request).await;
         let again = OnceAWhile { key: format!("verification {user}") };
         if let Some(room) = room
-            && self.plane.call(again).await.unwrap_or(false)
+            && self.bot.plane.call(again).await.unwrap_or(false)
         {
             let words = "I verify only with people who are linked to me. Write `pair` to begin.";
             self.tell_verification(
@@ -226,14 +231,15 @@ impl Bot {
         if room.is_some() {
             return room;
         }
-        let person = self.plane.call(WhoIs { account: user.to_string() }).await.ok()??.user;
-        let mut theirs = self.plane.call(Conversations { connector: self.id() }).await.ok()?;
+        let person = self.bot.plane.call(WhoIs { account: user.to_string() }).await.ok()??.user;
+        let mut theirs =
+            self.bot.plane.call(Conversations { connector: self.bot.id() }).await.ok()?;
         theirs.retain(|one| one.user == Some(person) && !one.shown_archived);
         theirs.sort_by_key(|one| one.kind != ConversationKind::Room);
         theirs
             .into_iter()
             .filter_map(|one| RoomId::parse(one.external_id?).ok())
-            .filter_map(|id| self.client.get_room(&id))
+            .filter_map(|id| self.bot.client.get_room(&id))
             .find(|room| room.state() == RoomState::Joined)
     }
 
@@ -250,7 +256,7 @@ impl Bot {
         }
         let emoji = bounded(EXCHANGED_WITHIN, exchanged(&sas)).await?;
         tracing::info!(%user, %emoji, "compare these with what the person's client shows");
-        let _shown = self.outgoing.verifications.show(user, emoji.clone());
+        let _shown = self.bot.verifications.show(user, emoji.clone());
         if let Some(room) = room {
             let words = format!(
                 "Compare these with what your client shows:\n\n{emoji}\n\nWho runs me can read them \
@@ -269,7 +275,7 @@ impl Bot {
     }
 
     async fn tell_verification(&self, room: &Room, key: &str, words: &str) {
-        match self.say(room, key, words).await {
+        match self.bot.sending().say(room, key, words).await {
             Ok(()) => {}
             Err(SendError::Wait(time)) => {
                 tracing::debug!(?time, "a verification could not be told")

@@ -140,9 +140,13 @@ impl Account {
             options: self.options.clone(),
             client,
             server_takes: OnceLock::new(),
-            incoming: crate::incoming::Memory::default(),
-            outgoing: crate::outgoing::Memory::default(),
-            rooms: crate::rooms::Memory::default(),
+            intake: Default::default(),
+            sayings: Default::default(),
+            speakers: Default::default(),
+            devices: Default::default(),
+            sending: Default::default(),
+            rooms: Default::default(),
+            verifications: Default::default(),
             sealed: crate::secrecy::Sealed::default(),
         }
     }
@@ -342,7 +346,7 @@ impl Connection<'_> {
         if self.working.is_some() {
             return Ok(());
         }
-        let reconciling = Box::pin(self.bot.reconcile());
+        let reconciling = Box::pin(self.bot.comparison().reconcile());
         let report = tokio::select! {
             () = self.stop.cancelled() => return Err(Ended::Stopped),
             report = reconciling => report.map_err(|error| self.trouble(&error))?,

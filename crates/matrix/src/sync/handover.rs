@@ -13,9 +13,8 @@ use matrix_sdk::deserialized_responses::TimelineEvent;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::backfill;
 use super::news::{Membership, RoomNews, someone_left};
-use super::ours;
+use super::{backfill, ours};
 use crate::bot::Bot;
 
 /// Rooms that are worked on at once.
@@ -146,10 +145,10 @@ impl Attempt for Taking<'_> {
     async fn once(&self) -> Result<(), PlaneError> {
         let (bot, room) = (&self.of.bot, self.room);
         match self.what {
-            What::Invitation => bot.take_invite(room).await,
-            What::Event(event) => bot.take_event(room, event).await,
+            What::Invitation => bot.lobbies().take_invite(room).await,
+            What::Event(event) => bot.intake().take_event(room, event).await,
             What::OwnExit(why) => self.of.put_out(room, why).await,
-            What::Exit => bot.member_left(room).await,
+            What::Exit => bot.members().member_left(room).await,
         }
     }
 

@@ -21,7 +21,7 @@ pub(crate) async fn keep_rooms(bot: Arc<Bot>, stop: CancellationToken) {
     let mut backoff = Backoff::new(LOOK_AT_ROOMS);
     let mut told = false;
     loop {
-        let work = Box::pin(bot.mend_rooms());
+        let work = Box::pin(bot.rooms().mend());
         let mended = tokio::select! {
             () = stop.cancelled() => return,
             mended = work => mended,
@@ -57,7 +57,7 @@ pub(crate) async fn keep_rooms(bot: Arc<Bot>, stop: CancellationToken) {
 pub(crate) async fn keep_reading(bot: Arc<Bot>, stop: CancellationToken) {
     tokio::select! {
         () = stop.cancelled() => {}
-        () = Box::pin(bot.take_waiting()) => {}
+        () = Box::pin(bot.intake().take_waiting()) => {}
         () = wake_for_keys(&bot) => {}
     }
 }
@@ -68,7 +68,7 @@ async fn wake_for_keys(bot: &Bot) {
         if let Some(keys) = bot.client.encryption().room_keys_received_stream().await {
             let mut keys = Box::pin(keys);
             while keys.next().await.is_some() {
-                bot.incoming.wake();
+                bot.intake.wake();
             }
         }
         // The keys' store is not there yet, or was opened anew.
