@@ -18,6 +18,16 @@ pub fn with_causes(error: &dyn Error) -> String {
     text
 }
 
+/// The last of an error's causes alone: `connection refused` rather than `error sending request`, and without what lies
+/// between, which may hold an address.
+pub fn last_cause(error: &dyn Error) -> String {
+    let mut cause = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause.to_string()
+}
+
 #[cfg(test)]
 #[path = "causes_tests.rs"]
 mod tests;

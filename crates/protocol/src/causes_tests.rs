@@ -1,6 +1,6 @@
 use std::io;
 
-use super::with_causes;
+use super::{last_cause, with_causes};
 
 #[derive(Debug, thiserror::Error)]
 enum Failed {
@@ -34,4 +34,10 @@ fn a_cause_that_was_said_is_not_said_again() {
 #[test]
 fn an_error_without_causes_is_its_own_words() {
     assert_eq!(with_causes(&full()), full().to_string());
+}
+
+#[test]
+fn the_last_cause_stands_alone() {
+    assert_eq!(last_cause(&Failed::from(QueryFailed::from(full()))), full().to_string());
+    assert_eq!(last_cause(&full()), full().to_string());
 }

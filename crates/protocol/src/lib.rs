@@ -15,7 +15,7 @@ pub mod link;
 pub mod schema;
 pub mod surface;
 
-pub use causes::with_causes;
+pub use causes::{last_cause, with_causes};
 pub use errors::{ErrorBody, ErrorCode, ErrorEnvelope};
 pub use frames::{
     AgentFrame, Answer, ApprovalAnswer, Ask, Attachment, Cancel, ClientFrame, End, ErrorFrame,

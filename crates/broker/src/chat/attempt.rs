@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::header;
 use bytes::Bytes;
 use cloister_control::books::Model;
-use cloister_protocol::Level;
+use cloister_protocol::{Level, last_cause};
 use futures_util::stream::{self, BoxStream, StreamExt};
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -356,10 +356,5 @@ fn strip(said: &str, key: Option<&ApiKey>) -> ProviderSaid {
 
 /// The innermost reason: `connection refused` rather than `error sending request`.
 fn root_cause(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut cause: &dyn std::error::Error = &error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    cause.to_string()
+    last_cause(&error.without_url())
 }

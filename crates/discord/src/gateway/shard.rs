@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cloister_kit::{Handover, PlaneError, Standing};
-use cloister_protocol::with_causes;
+use cloister_protocol::{last_cause, with_causes};
 use futures_util::StreamExt;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -230,11 +230,7 @@ impl Listener {
                     // It says what it could not read, which is nobody's business.
                     ReceiveMessageErrorType::Deserializing { .. } => Next::On,
                     _ => {
-                        let mut cause: &dyn std::error::Error = &error;
-                        while let Some(deeper) = cause.source() {
-                            cause = deeper;
-                        }
-                        let why = format!("no connection to the gateway: {cause}");
+                        let why = format!("no connection to the gateway: {}", last_cause(&error));
                         Next::Again(self.standing.lost(("unreachable", &why), None))
                     }
                 },

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cloister_protocol::last_cause;
 use cloister_protocol::surface::SendError;
 use serde::Deserialize;
 
@@ -132,11 +133,7 @@ impl std::error::Error for Fault {}
 
 /// The last of the causes, without what lies between: addresses are in there.
 fn cause(error: &dyn std::error::Error) -> String {
-    let mut cause = error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
-    cause.to_string().chars().take(200).collect()
+    last_cause(error).chars().take(200).collect()
 }
 
 /// A refusal of Discord's; a few say only which fields were wrong.

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use cloister_protocol::last_cause;
 use matrix_sdk::ruma::api::error::{ErrorKind, RetryAfter};
 use matrix_sdk::{Error, HttpError};
 
@@ -91,12 +92,8 @@ pub(crate) fn in_short(error: &HttpError) -> String {
     match error {
         HttpError::Reqwest(error) if error.is_timeout() => "no answer in time".to_owned(),
         HttpError::Reqwest(error) => {
-            let mut cause: &dyn std::error::Error = error;
-            while let Some(deeper) = cause.source() {
-                cause = deeper;
-            }
             let what = if error.is_connect() { "no connection" } else { "the request failed" };
-            format!("{what}: {cause}")
+            format!("{what}: {}", last_cause(error))
         }
         other => match other.as_client_api_error() {
             Some(answer) => format!("it answered {answer}"),

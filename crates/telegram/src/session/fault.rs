@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cloister_protocol::last_cause;
 use frankenstein::Error;
 use frankenstein::response::ErrorResponse;
 use serde::Deserialize;
@@ -95,12 +96,8 @@ impl Fault {
         if error.is_timeout() {
             return Self::late();
         }
-        let mut cause: &dyn std::error::Error = &error;
-        while let Some(deeper) = cause.source() {
-            cause = deeper;
-        }
         let what = if error.is_connect() { "no connection" } else { "the request failed" };
-        Self::Unreachable(short(&format!("{what}: {cause}")))
+        Self::Unreachable(short(&format!("{what}: {}", last_cause(&error))))
     }
 
     pub(crate) fn late() -> Self {
