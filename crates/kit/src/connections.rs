@@ -175,10 +175,10 @@ async fn kept_after<F, Work>(
 
 /// What works on a platform for a connector: there from when it can be worked with until it is taken away,
 /// also while the platform can't be reached.
-pub struct Bots<B>(Mutex<HashMap<ConnectorId, Place<B>>>);
+pub struct Bots<B>(Mutex<HashMap<ConnectorId, BotPlace<B>>>);
 
 /// Where one of them goes as soon as there is one.
-pub type Place<B> = Arc<OnceLock<Arc<B>>>;
+pub type BotPlace<B> = Arc<OnceLock<Arc<B>>>;
 
 impl<B> Default for Bots<B> {
     fn default() -> Self {
@@ -187,13 +187,13 @@ impl<B> Default for Bots<B> {
 }
 
 impl<B> Bots<B> {
-    fn all(&self) -> MutexGuard<'_, HashMap<ConnectorId, Place<B>>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<ConnectorId, BotPlace<B>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// An empty place for a connector that is about to live, instead of what was there.
-    pub fn place(&self, id: ConnectorId) -> Place<B> {
-        let place = Place::default();
+    pub fn place(&self, id: ConnectorId) -> BotPlace<B> {
+        let place = BotPlace::default();
         self.all().insert(id, Arc::clone(&place));
         place
     }

@@ -33,7 +33,7 @@ pub mod words;
 pub use backoff::{Backoff, doubled};
 pub use buckets::{Bucket, Buckets, Rate};
 pub use commands::{Commands, spelled};
-pub use connections::{Bots, Connections, Place, kept};
+pub use connections::{BotPlace, Bots, Connections, kept};
 pub use error::PlaneError;
 pub use handover::{Handover, HandsOver};
 pub use host::{Host, Hosted, serve};

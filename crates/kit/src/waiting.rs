@@ -125,7 +125,7 @@ pub async fn keep_taking<W: Waits>(bot: Arc<W>, tracker: TaskTracker, stop: Canc
                 for name in places {
                     // One that is worked on sees itself what is new there.
                     if bot.working().places().insert(name.clone()) {
-                        let place = Arc::new(Place { bot: Arc::clone(&bot), name });
+                        let place = Arc::new(PlaceAtWork { bot: Arc::clone(&bot), name });
                         let (turns, until) = (Arc::clone(&turns), stop.clone());
                         let work = move || {
                             let (place, turns) = (Arc::clone(&place), Arc::clone(&turns));
@@ -149,12 +149,12 @@ pub async fn keep_taking<W: Waits>(bot: Arc<W>, tracker: TaskTracker, stop: Canc
 }
 
 /// A place that something waits in; worked on as long as this lives.
-struct Place<W: Waits> {
+struct PlaceAtWork<W: Waits> {
     bot: Arc<W>,
     name: String,
 }
 
-impl<W: Waits> Drop for Place<W> {
+impl<W: Waits> Drop for PlaceAtWork<W> {
     fn drop(&mut self) {
         self.bot.working().places().remove(&self.name);
         // Something may have come after it was looked last.
@@ -162,7 +162,7 @@ impl<W: Waits> Drop for Place<W> {
     }
 }
 
-impl<W: Waits> Place<W> {
+impl<W: Waits> PlaceAtWork<W> {
     async fn work_through(&self, turns: &Semaphore, stop: &CancellationToken) {
         let mut pauses = Pauses::new();
         loop {

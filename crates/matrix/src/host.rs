@@ -5,7 +5,7 @@ mod view;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cloister_kit::{Host, Hosted, Place, Plane, PlaneError};
+use cloister_kit::{BotPlace, Host, Hosted, Plane, PlaneError};
 use cloister_protocol::admin::{
     AddConnector, Credential, Key, ReconcileReport, ResetMode, ResetReport,
 };
@@ -38,7 +38,7 @@ impl MatrixHost {
     fn account(
         &self,
         connector: Connector,
-        bot: Place<Bot>,
+        bot: BotPlace<Bot>,
         (stop, tracker): (CancellationToken, TaskTracker),
     ) -> Account {
         Account {
@@ -62,7 +62,7 @@ impl MatrixHost {
             return Ok(bot);
         }
         let idle = (CancellationToken::new(), TaskTracker::new());
-        let account = self.account(connector.clone(), Place::default(), idle);
+        let account = self.account(connector.clone(), BotPlace::default(), idle);
         let client = login::bare_client(&connector.address, self.means()).await?;
         Ok(Arc::new(account.bot_of(client, String::new())))
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cloister_kit::waiting::keep_taking;
-use cloister_kit::{Attachment, Handover, Place, Plane, PlaneError, Standing, kept};
+use cloister_kit::{Attachment, BotPlace, Handover, Plane, PlaneError, Standing, kept};
 use cloister_protocol::ErrorCode;
 use cloister_protocol::surface::{Connector, Connectors, OpenSecret};
 use tokio::sync::Semaphore;
@@ -41,7 +41,7 @@ pub(crate) struct Account {
     pub(crate) options: DiscordOptions,
     pub(crate) connector: Connector,
     /// Filled as soon as the bot can be worked with, reachable or not.
-    pub(crate) place: Place<Bot>,
+    pub(crate) place: BotPlace<Bot>,
 }
 
 /// A bot that lives: until its token is cancelled, with what it started on the tracker.

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use twilight_http::routing::Route;
 
 use super::super::bot::{Bot, channel};
-use super::super::incoming::Place;
+use super::super::incoming::ChannelPlace;
 use super::super::rest::Fault;
 use super::super::wire::{Guild, Message, snowflake, snowflake_at, snowflake_since};
 use super::CLOCKS_DIFFER_MS;
@@ -34,7 +34,7 @@ pub(super) struct Backfill<'a> {
     /// What is newer is told by itself.
     until: u64,
     /// What it is, once that is known.
-    known: Option<Place>,
+    known: Option<ChannelPlace>,
     ended: bool,
 }
 
@@ -83,7 +83,7 @@ impl<'a> Backfill<'a> {
     }
 
     /// What the channel is, or none where nothing can be read any more; none of either: the bot is to stop.
-    async fn place(&self) -> Option<Option<Place>> {
+    async fn place(&self) -> Option<Option<ChannelPlace>> {
         let mut backoff = Backoff::new(LONGEST_PAUSE);
         loop {
             let asked = async {

@@ -10,13 +10,13 @@ use cloister_protocol::surface::{
     StoredMessage,
 };
 
-use super::{Intake, MINUTE, Place, Seen, text};
+use super::{ChannelPlace, Intake, MINUTE, Seen, text};
 use crate::wire::{Deleted, Message};
 
 impl Intake {
     pub(super) async fn take_edit(
         &self,
-        place: &Place,
+        place: &ChannelPlace,
         seen: Seen<'_>,
     ) -> Result<Outcome, PlaneError> {
         let message = seen.message;

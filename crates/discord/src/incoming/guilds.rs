@@ -9,7 +9,7 @@ use cloister_protocol::surface::{
 };
 use cloister_protocol::{ErrorCode, with_causes};
 
-use super::{Place, Places};
+use super::{ChannelPlace, Places};
 use crate::wire::{Channel, Guild};
 
 /// Why nothing is sent any more. Set and taken back here alone.
@@ -127,7 +127,7 @@ impl Places {
             if conversation.kind == ConversationKind::Lobby {
                 continue;
             }
-            let place: Option<Place> = self.place(channel, None).await?;
+            let place: Option<ChannelPlace> = self.place(channel, None).await?;
             if place.is_none_or(|place| place.guild.as_deref() == Some(guild)) {
                 of.push(conversation);
             }

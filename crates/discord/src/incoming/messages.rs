@@ -9,14 +9,14 @@ use cloister_protocol::surface::{
 };
 use cloister_protocol::{Attachment, MAX_ATTACHMENTS};
 
-use super::{Intake, Place, Seen, text};
+use super::{ChannelPlace, Intake, Seen, text};
 use crate::outgoing::Origin;
 use crate::wire::Message;
 
 impl Intake {
     pub(super) async fn take_message(
         &self,
-        place: &Place,
+        place: &ChannelPlace,
         seen: Seen<'_>,
     ) -> Result<Outcome, PlaneError> {
         let message = seen.message;
@@ -124,7 +124,7 @@ impl Intake {
     }
 
     /// A mention alone, or a message of a kind that nothing can be done with.
-    async fn said_nothing(&self, place: &Place, seen: Seen<'_>) {
+    async fn said_nothing(&self, place: &ChannelPlace, seen: Seen<'_>) {
         let message = seen.message;
         if !text::files_of(message).is_empty() {
             // What became of its files was said.

@@ -25,7 +25,7 @@ use cloister_protocol::surface::{LetWait, OnceAWhile, WaitsIn, WhyWaiting};
 use super::bot::Bot;
 use super::gateway::Event;
 use super::wire::Message;
-pub(super) use places::{Place, PlacesState};
+pub(super) use places::{ChannelPlace, PlacesState};
 pub(super) use saying::{Sayings, SayingsState};
 pub(super) use speakers::Speaks;
 
@@ -154,7 +154,11 @@ impl Intake {
     }
 
     /// Does what a message asks for.
-    async fn take_words(&self, place: &Place, seen: Seen<'_>) -> Result<Outcome, PlaneError> {
+    async fn take_words(
+        &self,
+        place: &ChannelPlace,
+        seen: Seen<'_>,
+    ) -> Result<Outcome, PlaneError> {
         if seen.edited {
             self.take_edit(place, seen).await
         } else {

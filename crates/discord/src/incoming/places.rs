@@ -19,7 +19,7 @@ const MOST_PLACES: usize = 50_000;
 
 /// What a channel is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ChannelPlace {
     /// Between one person and the agent alone.
     pub(crate) direct: bool,
     pub(crate) guild: Option<String>,
@@ -28,7 +28,7 @@ pub(crate) struct Place {
     pub(crate) name: String,
 }
 
-impl Place {
+impl ChannelPlace {
     /// What a channel says of itself; `guild` where it does not say of which server it is.
     pub(crate) fn of(channel: &Channel, guild: Option<&str>) -> Self {
         Self {
@@ -54,7 +54,7 @@ impl Place {
 #[derive(Default)]
 pub(crate) struct PlacesState {
     /// What is known of channels and threads.
-    places: Mutex<HashMap<String, Place>>,
+    places: Mutex<HashMap<String, ChannelPlace>>,
     /// The role that each server has for the bot; none: it has none.
     roles: Mutex<HashMap<String, Option<String>>>,
 }
@@ -64,11 +64,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl PlacesState {
-    fn place(&self, channel: &str) -> Option<Place> {
+    fn place(&self, channel: &str) -> Option<ChannelPlace> {
         lock(&self.places).get(channel).cloned()
     }
 
-    fn remember(&self, channel: &str, place: Place) {
+    fn remember(&self, channel: &str, place: ChannelPlace) {
         let mut places = lock(&self.places);
         if places.len() >= MOST_PLACES && !places.contains_key(channel) {
             places.clear();
@@ -109,7 +109,7 @@ impl Places {
         &self,
         id: &str,
         guild: Option<&str>,
-    ) -> Result<Option<Place>, PlaneError> {
+    ) -> Result<Option<ChannelPlace>, PlaneError> {
         if let Some(known) = self.bot.places.place(id) {
             return Ok(Some(known));
         }
@@ -117,7 +117,7 @@ impl Places {
         let asked = self.bot.get::<Channel>(&Route::GetChannel { channel_id: channel.get() }).await;
         match asked {
             Ok(found) => {
-                let place = Place::of(&found, guild);
+                let place = ChannelPlace::of(&found, guild);
                 self.bot.places.remember(id, place.clone());
                 Ok(Some(place))
             }
@@ -133,7 +133,7 @@ impl Places {
 
     /// Remembers what a channel or thread is.
     pub(crate) fn learn_channel(&self, channel: &Channel, guild: Option<&str>) {
-        self.bot.places.remember(&channel.id, Place::of(channel, guild));
+        self.bot.places.remember(&channel.id, ChannelPlace::of(channel, guild));
     }
 
     /// Remembers what a server tells of itself when a session begins.
@@ -149,7 +149,7 @@ impl Places {
         self.bot.places.remember_role(&guild.id, ours.map(|role| role.id.clone()));
     }
 
-    pub(crate) fn known_place(&self, channel: &str) -> Option<Place> {
+    pub(crate) fn known_place(&self, channel: &str) -> Option<ChannelPlace> {
         self.bot.places.place(channel)
     }
 

@@ -1,12 +1,12 @@
 use cloister_protocol::surface::Heard;
 use serde_json::json;
 
-use super::Place;
+use super::ChannelPlace;
 use crate::wire::Channel;
 
-fn place(channel: serde_json::Value) -> Place {
+fn place(channel: serde_json::Value) -> ChannelPlace {
     let channel: Channel = serde_json::from_value(channel).expect("a channel");
-    Place::of(&channel, None)
+    ChannelPlace::of(&channel, None)
 }
 
 /// I3: direct, channel and thread are three things; what is not known to be direct is shared.

@@ -6,7 +6,7 @@ use cloister_protocol::surface::{
     ChatsChanged, Locate, Located, PairingWords, Speaker, TakeBackRefusal,
 };
 
-use super::{Place, Seen, Speakers, text};
+use super::{ChannelPlace, Seen, Speakers, text};
 use crate::wire::Account;
 
 /// Whose words they are, where, and what becomes of them.
@@ -24,7 +24,7 @@ impl Speakers {
     /// Who speaks there, if it is somebody whose words are taken. Everybody else is told so, once in a while.
     pub(super) async fn speaker_of(
         &self,
-        place: &Place,
+        place: &ChannelPlace,
         seen: Seen<'_>,
     ) -> Result<Option<Box<Speaker>>, PlaneError> {
         let message = seen.message;
@@ -52,7 +52,7 @@ impl Speakers {
     /// The same without saying anything. `may_see`: nobody else sees the answer, so a code can be in it.
     pub(crate) async fn speaks(
         &self,
-        place: &Place,
+        place: &ChannelPlace,
         channel: &str,
         account: &Account,
         (words, may_see): (&str, bool),

@@ -9,7 +9,7 @@ use cloister_protocol::{ErrorCode, with_causes};
 use super::Interactions;
 use super::respond::{Acknowledged, thinking};
 use crate::commands;
-use crate::incoming::{Place, Speaks, why_not};
+use crate::incoming::{ChannelPlace, Speaks, why_not};
 use crate::outgoing::Origin;
 use crate::wire::{Account, Interaction};
 
@@ -39,7 +39,7 @@ const LOOK_FOR: Duration = Duration::from_millis(1000);
 const NOT_YOURS: &str = "I can't take commands of yours here. If you are new, use `/pair` and give the code to whoever runs this.";
 
 /// Whether a command is answered for one person alone.
-pub(super) fn is_private(name: &str, place: &Place) -> bool {
+pub(super) fn is_private(name: &str, place: &ChannelPlace) -> bool {
     !place.direct && PRIVATE.contains(&name)
 }
 
@@ -85,7 +85,7 @@ impl Interactions {
     async fn who_asks(
         &self,
         asked: &Interaction,
-        place: &Place,
+        place: &ChannelPlace,
         account: &Account,
         channel: &str,
     ) -> Result<Speaks, PlaneError> {
@@ -117,13 +117,16 @@ impl Interactions {
     }
 
     /// Where an interaction happened: Discord says it with the interaction itself.
-    pub(super) fn place_of(&self, asked: &Interaction) -> Place {
+    pub(super) fn place_of(&self, asked: &Interaction) -> ChannelPlace {
         match &asked.channel {
-            Some(channel) => Place::of(channel, asked.guild_id.as_deref()),
+            Some(channel) => ChannelPlace::of(channel, asked.guild_id.as_deref()),
             // What is not known to be direct is shared.
             None => {
                 let known = asked.place().and_then(|id| self.bot.places().known_place(id));
-                known.unwrap_or_else(|| Place { guild: asked.guild_id.clone(), ..Place::default() })
+                known.unwrap_or_else(|| ChannelPlace {
+                    guild: asked.guild_id.clone(),
+                    ..ChannelPlace::default()
+                })
             }
         }
     }

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::markdown::render;
 use super::message::{Attached, Message, Put};
-use super::send::{Known, Place, meaning, nonce};
+use super::send::{Known, MessagePlace, meaning, nonce};
 use crate::bot::Bot;
 use crate::rest::{Fault, codes};
 
@@ -179,7 +179,7 @@ impl Answers {
         let Some(held) = memory.open(interaction, Instant::now()) else { return Ok(None) };
         let private = private || held.private;
         if memory.is_first(interaction, key) {
-            let place = Place::Original { token: &held.token };
+            let place = MessagePlace::Original { token: &held.token };
             match self.bot.sending().put(place, message, Put::Instead, file).await {
                 Ok(known) => {
                     memory.is_there(interaction, &known.id);
@@ -218,7 +218,8 @@ impl Answers {
         (message, file): (&Message, Option<&Attached>),
     ) -> Result<Known, Fault> {
         let memory = &self.bot.answers;
-        let (place, put) = (Place::After { token: &held.token }, Put::Answer { private: true });
+        let (place, put) =
+            (MessagePlace::After { token: &held.token }, Put::Answer { private: true });
         if held.in_doubt.contains(key) {
             let notice = Message::words(MAY_BE_A_REPETITION.to_owned());
             self.bot.sending().put(place, &notice, put, None).await?;
@@ -241,9 +242,9 @@ impl Answers {
         let memory = &self.bot.answers;
         let Some(held) = memory.open(interaction, Instant::now()) else { return Ok(false) };
         let place = if held.original.as_deref() == Some(id) {
-            Place::Original { token: &held.token }
+            MessagePlace::Original { token: &held.token }
         } else if held.private {
-            Place::Answered { token: &held.token, message: id }
+            MessagePlace::Answered { token: &held.token, message: id }
         } else {
             return Ok(false);
         };
@@ -267,7 +268,8 @@ impl Answers {
         let nonce = nonce(&[&self.bot.id().number().to_string(), interaction, "too late"]);
         let put = Put::New { nonce: &nonce, answers: None };
         let message = Message::words(TOO_LATE.to_owned());
-        let known = self.bot.sending().put(Place::Channel(channel), &message, put, None).await;
+        let known =
+            self.bot.sending().put(MessagePlace::Channel(channel), &message, put, None).await;
         known.map(|known| known.id).map_err(meaning)
     }
 }

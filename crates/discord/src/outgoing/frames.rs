@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::Sending;
 use super::message::{Attached, Message, Put};
-use super::send::{Known, Place, is_too_fancy};
+use super::send::{Known, MessagePlace, is_too_fancy};
 use crate::rest::Fault;
 
 /// So long it is taken for true what was seen: permissions change.
@@ -53,7 +53,7 @@ impl Sending {
             ConversationKind::Room | ConversationKind::Lobby => Some(true),
             ConversationKind::Shared => self.bot.sending.frames.are_shown(channel, Instant::now()),
         };
-        let place = Place::Channel(channel);
+        let place = MessagePlace::Channel(channel);
         if message.frame.is_none() || shown == Some(false) {
             let plain = message.without_frame();
             return Ok(self.put_or_plainer(place, &plain, put, file).await?.id);
@@ -68,7 +68,7 @@ impl Sending {
             && let Ok(id) = known.id.parse()
         {
             let whole = if lost { &message.without_frame() } else { message };
-            let there = Place::Message { channel, message: id };
+            let there = MessagePlace::Message { channel, message: id };
             self.put(there, whole, Put::Instead, None).await?;
         }
         Ok(known.id)
@@ -80,7 +80,7 @@ impl Sending {
         (channel, id): (u64, u64),
         message: &Message,
     ) -> Result<(), Fault> {
-        let place = Place::Message { channel, message: id };
+        let place = MessagePlace::Message { channel, message: id };
         let known = self.put_or_plainer(place, message, Put::Instead, None).await?;
         if known.lost_frame(message) {
             self.put(place, &message.without_frame(), Put::Instead, None).await?;
@@ -91,7 +91,7 @@ impl Sending {
     /// Puts a message there, or a plainer one where that is refused.
     async fn put_or_plainer(
         &self,
-        place: Place<'_>,
+        place: MessagePlace<'_>,
         message: &Message,
         put: Put<'_>,
         file: Option<&Attached>,

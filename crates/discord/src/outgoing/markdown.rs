@@ -44,7 +44,7 @@ pub(super) fn render(markdown: &str) -> String {
 }
 
 /// What was begun, and how it ends.
-enum Open {
+enum OpenMarkup {
     /// Ends with these marks.
     Marks(&'static str),
     /// A block: what follows is on a line of its own, after an empty one if it is loose.
@@ -69,7 +69,7 @@ enum Open {
 #[derive(Default)]
 struct Writer {
     out: String,
-    open: Vec<Open>,
+    open: Vec<OpenMarkup>,
     /// The numbers of the lists that are open; none: not numbered.
     lists: Vec<Option<u64>>,
     quotes: usize,
@@ -104,7 +104,7 @@ impl Writer {
         }
     }
 
-    fn start(&mut self, markup: Markup<'_>) -> Open {
+    fn start(&mut self, markup: Markup<'_>) -> OpenMarkup {
         match markup {
             Markup::Paragraph => self.begin_block(),
             Markup::Heading(level) => self.heading(level),
@@ -112,25 +112,25 @@ impl Writer {
                 self.fresh_item = false;
                 self.block(2);
                 self.quotes += 1;
-                Open::Quote
+                OpenMarkup::Quote
             }
             Markup::CodeBlock { language } => {
-                Open::Code { language: language.unwrap_or_default(), code: String::new() }
+                OpenMarkup::Code { language: language.unwrap_or_default(), code: String::new() }
             }
             Markup::List(first) => {
                 self.block(if self.lists.is_empty() { 2 } else { 1 });
                 self.lists.push(first);
-                Open::List
+                OpenMarkup::List
             }
             Markup::Item => self.item(),
-            Markup::Table(aligned) => Open::Table(Table::new(aligned)),
+            Markup::Table(aligned) => OpenMarkup::Table(Table::new(aligned)),
             Markup::TableHead | Markup::TableRow => {
                 self.in_table(Table::row);
-                Open::Nothing
+                OpenMarkup::Nothing
             }
             Markup::TableCell => {
                 self.in_table(Table::cell);
-                Open::Nothing
+                OpenMarkup::Nothing
             }
             Markup::Emphasis => self.marks("*", "_"),
             Markup::Strong => self.marks("**", "**"),
@@ -140,37 +140,37 @@ impl Writer {
                 self.raw("Image: ");
                 self.link(link)
             }
-            Markup::Nothing => Open::Nothing,
+            Markup::Nothing => OpenMarkup::Nothing,
         }
     }
 
     fn end(&mut self) {
         match self.open.pop() {
-            Some(Open::Marks(closing)) => self.raw(closing),
-            Some(Open::Block { loose }) => {
+            Some(OpenMarkup::Marks(closing)) => self.raw(closing),
+            Some(OpenMarkup::Block { loose }) => {
                 self.in_heading = false;
                 self.block(if loose { 2 } else { 1 });
             }
-            Some(Open::Quote) => {
+            Some(OpenMarkup::Quote) => {
                 self.quotes = self.quotes.saturating_sub(1);
                 self.block(2);
             }
-            Some(Open::List) => {
+            Some(OpenMarkup::List) => {
                 self.lists.pop();
                 self.block(if self.lists.is_empty() { 2 } else { 1 });
             }
-            Some(Open::Item) => {
+            Some(OpenMarkup::Item) => {
                 self.fresh_item = false;
                 self.block(1);
             }
-            Some(Open::Aside(said)) => self.text(&said),
-            Some(Open::Code { language, code }) => self.code_block(&language, &code),
-            Some(Open::Table(table)) => self.code_block("", &table.finish()),
-            Some(Open::Link(link)) => {
+            Some(OpenMarkup::Aside(said)) => self.text(&said),
+            Some(OpenMarkup::Code { language, code }) => self.code_block(&language, &code),
+            Some(OpenMarkup::Table(table)) => self.code_block("", &table.finish()),
+            Some(OpenMarkup::Link(link)) => {
                 self.begin(true);
                 link.write(&mut self.out);
             }
-            Some(Open::Nothing) | None => {}
+            Some(OpenMarkup::Nothing) | None => {}
         }
     }
 
@@ -182,13 +182,13 @@ impl Writer {
         self.out
     }
 
-    fn begin_block(&mut self) -> Open {
+    fn begin_block(&mut self) -> OpenMarkup {
         let loose = self.lists.is_empty();
         self.block(if loose { 2 } else { 1 });
-        Open::Block { loose }
+        OpenMarkup::Block { loose }
     }
 
-    fn heading(&mut self, level: u8) -> Open {
+    fn heading(&mut self, level: u8) -> OpenMarkup {
         let mark = match level {
             1 => "# ",
             2 => "## ",
@@ -202,10 +202,10 @@ impl Writer {
         }
         self.raw(mark);
         self.in_heading = true;
-        Open::Block { loose: false }
+        OpenMarkup::Block { loose: false }
     }
 
-    fn item(&mut self) -> Open {
+    fn item(&mut self) -> OpenMarkup {
         self.fresh_item = false;
         self.block(1);
         let depth = self.lists.len().min(MAX_LISTS).saturating_sub(1);
@@ -220,7 +220,7 @@ impl Writer {
         self.begin(false);
         self.out.push_str(&format!("{}{mark}", INDENT.repeat(depth)));
         self.fresh_item = true;
-        Open::Item
+        OpenMarkup::Item
     }
 
     /// Puts at least so many line ends before what comes next.
@@ -258,7 +258,7 @@ impl Writer {
             return;
         }
         match self.open.iter_mut().rev().find(|open| open.collects()) {
-            Some(Open::Link(link)) => link.raw(marks),
+            Some(OpenMarkup::Link(link)) => link.raw(marks),
             // Where there is no markup, there are no marks.
             Some(_) => {}
             None => {
@@ -271,9 +271,9 @@ impl Writer {
     /// Words, as they are.
     fn text(&mut self, words: &str) {
         match self.open.iter_mut().rev().find(|open| open.collects()) {
-            Some(Open::Code { code, .. }) => code.push_str(words),
-            Some(Open::Table(table)) => table.text(words),
-            Some(Open::Link(link)) => link.text(words),
+            Some(OpenMarkup::Code { code, .. }) => code.push_str(words),
+            Some(OpenMarkup::Table(table)) => table.text(words),
+            Some(OpenMarkup::Link(link)) => link.text(words),
             Some(_) | None => self.lines(words),
         }
     }
@@ -306,9 +306,9 @@ impl Writer {
 
     fn line_break(&mut self) {
         match self.open.iter_mut().rev().find(|open| open.collects()) {
-            Some(Open::Code { code, .. }) => code.push('\n'),
-            Some(Open::Table(table)) => table.text(" "),
-            Some(Open::Link(link)) => link.raw(" "),
+            Some(OpenMarkup::Code { code, .. }) => code.push('\n'),
+            Some(OpenMarkup::Table(table)) => table.text(" "),
+            Some(OpenMarkup::Link(link)) => link.raw(" "),
             // A heading is one line.
             Some(_) | None if self.in_heading => self.raw(" "),
             Some(_) | None => self.block(1),
@@ -317,9 +317,9 @@ impl Writer {
 
     fn code(&mut self, code: &str) {
         match self.open.iter_mut().rev().find(|open| open.collects()) {
-            Some(Open::Code { code: block, .. }) => block.push_str(code),
-            Some(Open::Table(table)) => table.text(code),
-            Some(Open::Link(link)) => link.code(code),
+            Some(OpenMarkup::Code { code: block, .. }) => block.push_str(code),
+            Some(OpenMarkup::Table(table)) => table.text(code),
+            Some(OpenMarkup::Link(link)) => link.code(code),
             Some(_) | None => {
                 self.begin(true);
                 push_code(&mut self.out, code);
@@ -328,8 +328,8 @@ impl Writer {
     }
 
     fn in_table(&mut self, act: fn(&mut Table)) {
-        if let Some(Open::Table(table)) =
-            self.open.iter_mut().rev().find(|open| matches!(open, Open::Table(_)))
+        if let Some(OpenMarkup::Table(table)) =
+            self.open.iter_mut().rev().find(|open| matches!(open, OpenMarkup::Table(_)))
         {
             act(table);
         }
@@ -355,29 +355,30 @@ impl Writer {
     }
 
     /// `other`: instead of the marks where the same ones are open already.
-    fn marks(&mut self, marks: &'static str, other: &'static str) -> Open {
-        let like = |open: &Open| matches!(open, Open::Marks(open) if open.starts_with('*'));
-        let same = |open: &Open| matches!(open, Open::Marks(open) if *open == marks);
-        if self.open.iter().any(same) || self.open.iter().any(Open::is_verbatim) {
-            return Open::Nothing;
+    fn marks(&mut self, marks: &'static str, other: &'static str) -> OpenMarkup {
+        let like =
+            |open: &OpenMarkup| matches!(open, OpenMarkup::Marks(open) if open.starts_with('*'));
+        let same = |open: &OpenMarkup| matches!(open, OpenMarkup::Marks(open) if *open == marks);
+        if self.open.iter().any(same) || self.open.iter().any(OpenMarkup::is_verbatim) {
+            return OpenMarkup::Nothing;
         }
         let marks = if self.open.iter().any(like) { other } else { marks };
         self.raw(marks);
-        Open::Marks(marks)
+        OpenMarkup::Marks(marks)
     }
 
     /// Begins a link, if it leads where a link may and is in no other.
-    fn link(&mut self, to: LinkTo<'_>) -> Open {
-        if self.open.iter().any(|open| matches!(open, Open::Table(_))) {
-            return aside(&to).map_or(Open::Nothing, Open::Aside);
+    fn link(&mut self, to: LinkTo<'_>) -> OpenMarkup {
+        if self.open.iter().any(|open| matches!(open, OpenMarkup::Table(_))) {
+            return aside(&to).map_or(OpenMarkup::Nothing, OpenMarkup::Aside);
         }
-        let in_link = self.open.iter().any(|open| matches!(open, Open::Link(_)));
+        let in_link = self.open.iter().any(|open| matches!(open, OpenMarkup::Link(_)));
         let link = if in_link { None } else { Link::begin(to) };
-        link.map_or(Open::Nothing, Open::Link)
+        link.map_or(OpenMarkup::Nothing, OpenMarkup::Link)
     }
 }
 
-impl Open {
+impl OpenMarkup {
     /// What is inside is kept until it ends.
     const fn collects(&self) -> bool {
         matches!(self, Self::Code { .. } | Self::Table(_) | Self::Link(_))

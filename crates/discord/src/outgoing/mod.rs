@@ -41,7 +41,7 @@ use frames::Frames;
 use markdown::render;
 use message::{Attached, Frame, Message, Put};
 use pace::Pace;
-use send::{Place, meaning_of_edit, meaning_of_file, nonce};
+use send::{MessagePlace, meaning_of_edit, meaning_of_file, nonce};
 
 const TYPING_LASTS: Duration = Duration::from_secs(10);
 /// As long as an indicator that helps nobody may hold something up.
@@ -211,7 +211,7 @@ impl Sending {
         let nonce = nonce(&[&self.bot.id().number().to_string(), channel, "say", key]);
         let put = Put::New { nonce: &nonce, answers: None };
         let message = Message::words(render(markdown));
-        let said = self.put(Place::Channel(id.get()), &message, put, None).await;
+        let said = self.put(MessagePlace::Channel(id.get()), &message, put, None).await;
         said.map(drop).map_err(meaning)
     }
 

@@ -34,7 +34,7 @@ const ABOUT_WORDS: u64 = 200_000;
 
 /// Where a message is put.
 #[derive(Clone, Copy)]
-pub(super) enum Place<'a> {
+pub(super) enum MessagePlace<'a> {
     Channel(u64),
     Message {
         channel: u64,
@@ -74,25 +74,27 @@ impl Sending {
     /// Puts a message there and says which it is.
     pub(super) async fn put(
         &self,
-        place: Place<'_>,
+        place: MessagePlace<'_>,
         message: &Message,
         put: Put<'_>,
         file: Option<&Attached>,
     ) -> Result<Known, Fault> {
         let application = self.bot.application().get();
         let (route, ours) = match place {
-            Place::Channel(channel_id) => (Route::CreateMessage { channel_id }, true),
-            Place::Message { channel: channel_id, message: message_id } => {
+            MessagePlace::Channel(channel_id) => (Route::CreateMessage { channel_id }, true),
+            MessagePlace::Message { channel: channel_id, message: message_id } => {
                 (Route::UpdateMessage { channel_id, message_id }, true)
             }
-            Place::Original { token } => {
+            MessagePlace::Original { token } => {
                 let (application_id, interaction_token) = (application, token);
                 (Route::UpdateInteractionOriginal { application_id, interaction_token }, false)
             }
-            Place::After { token } => (after(application, token), false),
-            Place::Answered { token, message } => (answered(application, token, message)?, false),
+            MessagePlace::After { token } => (after(application, token), false),
+            MessagePlace::Answered { token, message } => {
+                (answered(application, token, message)?, false)
+            }
         };
-        if let Place::Channel(channel) | Place::Message { channel, .. } = place {
+        if let MessagePlace::Channel(channel) | MessagePlace::Message { channel, .. } = place {
             self.bot.sending.pace.note(channel, Instant::now());
         }
         let payload = message.payload(put, file);

@@ -58,7 +58,7 @@ pub(super) fn push_text(out: &mut String, text: &str) {
 }
 
 /// What was begun, and how it ends.
-enum Open {
+enum OpenMarkup {
     /// The closing tags, and how many they are.
     Tags(&'static str, usize),
     /// A link, and what is said after it.
@@ -72,7 +72,7 @@ enum Open {
 #[derive(Default)]
 struct Writer {
     out: String,
-    open: Vec<Open>,
+    open: Vec<OpenMarkup>,
     depth: usize,
     in_link: bool,
 }
@@ -108,7 +108,7 @@ impl Writer {
         }
     }
 
-    fn start(&mut self, markup: Markup<'_>) -> Open {
+    fn start(&mut self, markup: Markup<'_>) -> OpenMarkup {
         match markup {
             Markup::Paragraph => self.block("<p>", "</p>"),
             Markup::Heading(level) => {
@@ -130,10 +130,10 @@ impl Writer {
             Markup::TableRow if self.is_in(&["</table>"]) => self.tags("<tr>", "</tr>", 1),
             Markup::TableCell if self.is_in(&["</tr></thead>"]) => self.tags("<th>", "</th>", 1),
             Markup::TableCell if self.is_in(&["</tr>"]) => self.tags("<td>", "</td>", 1),
-            Markup::Item | Markup::TableHead | Markup::TableRow => Open::Flat,
+            Markup::Item | Markup::TableHead | Markup::TableRow => OpenMarkup::Flat,
             Markup::TableCell => {
                 self.out.push(' ');
-                Open::Nothing
+                OpenMarkup::Nothing
             }
             Markup::Emphasis => self.inline("<em>", "</em>"),
             Markup::Strong => self.inline("<strong>", "</strong>"),
@@ -144,17 +144,17 @@ impl Writer {
                 self.out.push_str("Image: ");
                 open
             }
-            Markup::Nothing => Open::Nothing,
+            Markup::Nothing => OpenMarkup::Nothing,
         }
     }
 
     fn end(&mut self) {
         match self.open.pop() {
-            Some(Open::Tags(closing, tags)) => {
+            Some(OpenMarkup::Tags(closing, tags)) => {
                 self.depth = self.depth.saturating_sub(tags);
                 self.out.push_str(closing);
             }
-            Some(Open::Link(told)) => {
+            Some(OpenMarkup::Link(told)) => {
                 self.depth = self.depth.saturating_sub(1);
                 self.in_link = false;
                 self.out.push_str("</a>");
@@ -164,8 +164,8 @@ impl Writer {
                     self.out.push(')');
                 }
             }
-            Some(Open::Flat) => self.out.push_str("<br>"),
-            Some(Open::Nothing) | None => {}
+            Some(OpenMarkup::Flat) => self.out.push_str("<br>"),
+            Some(OpenMarkup::Nothing) | None => {}
         }
     }
 
@@ -179,33 +179,33 @@ impl Writer {
 
     /// Whether the innermost thing that is open is shown as one of these.
     fn is_in(&self, closings: &[&str]) -> bool {
-        matches!(self.open.last(), Some(Open::Tags(closing, _)) if closings.contains(closing))
+        matches!(self.open.last(), Some(OpenMarkup::Tags(closing, _)) if closings.contains(closing))
     }
 
-    fn tags(&mut self, opening: &str, closing: &'static str, tags: usize) -> Open {
+    fn tags(&mut self, opening: &str, closing: &'static str, tags: usize) -> OpenMarkup {
         self.depth += tags;
         self.out.push_str(opening);
-        Open::Tags(closing, tags)
+        OpenMarkup::Tags(closing, tags)
     }
 
     /// What stands inside a table's row or a list's item begins only where there is room for all of it.
-    fn block(&mut self, opening: &str, closing: &'static str) -> Open {
+    fn block(&mut self, opening: &str, closing: &'static str) -> OpenMarkup {
         if self.depth + 8 > MAX_DEPTH {
-            return Open::Flat;
+            return OpenMarkup::Flat;
         }
         self.tags(opening, closing, 1)
     }
 
-    fn inline(&mut self, opening: &str, closing: &'static str) -> Open {
+    fn inline(&mut self, opening: &str, closing: &'static str) -> OpenMarkup {
         if self.depth + 3 > MAX_DEPTH {
-            return Open::Nothing;
+            return OpenMarkup::Nothing;
         }
         self.tags(opening, closing, 1)
     }
 
-    fn code_block(&mut self, language: Option<&str>) -> Open {
+    fn code_block(&mut self, language: Option<&str>) -> OpenMarkup {
         if self.depth + 8 > MAX_DEPTH {
-            return Open::Flat;
+            return OpenMarkup::Flat;
         }
         let mut opening = String::from("<pre><code>");
         if let Some(language) = language {
@@ -217,9 +217,9 @@ impl Writer {
     }
 
     /// Begins a link, if it leads where a link may and is in no other link.
-    fn link(&mut self, link: LinkTo<'_>) -> Open {
+    fn link(&mut self, link: LinkTo<'_>) -> OpenMarkup {
         let has_room = !self.in_link && self.depth + 2 <= MAX_DEPTH;
-        let Some(place) = link.place.filter(|_| has_room) else { return Open::Nothing };
+        let Some(place) = link.place.filter(|_| has_room) else { return OpenMarkup::Nothing };
         self.in_link = true;
         self.depth += 1;
         self.out.push_str("<a href=\"");
@@ -227,7 +227,7 @@ impl Writer {
         self.out.push_str("\">");
         // An address that is its own text needs no second telling, as long as its letters can't be mistaken.
         let told = !link.is_own_text || !link.url.is_ascii();
-        Open::Link(told.then_some(place))
+        OpenMarkup::Link(told.then_some(place))
     }
 }
 

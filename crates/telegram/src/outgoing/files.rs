@@ -17,7 +17,7 @@ use frankenstein::types::{ChatAction, MessageId};
 use futures_util::stream;
 
 use super::pace::What;
-use super::send::{Place, Said};
+use super::send::{MessagePlace, Said};
 use super::{Sending, reply_to};
 use crate::session::Fault;
 
@@ -79,7 +79,7 @@ impl Sending {
     pub(super) async fn post_file(
         &self,
         to: &Recipient,
-        (place, key): (Place, &str),
+        (place, key): (MessagePlace, &str),
         file: &FileToSend,
     ) -> Result<i32, SendError> {
         let Manners { largest_file: most, .. } = self.bot.manners();
@@ -126,7 +126,7 @@ impl Sending {
     /// Sends a file. The outer error: it could not be read.
     async fn upload(
         &self,
-        place: Place,
+        place: MessagePlace,
         said: &Said,
         file: &FileToSend,
         shape: Shape,

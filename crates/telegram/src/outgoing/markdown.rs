@@ -10,7 +10,7 @@ use cloister_policy::legible;
 
 use super::tables::Table;
 use super::text::{Kind, MAX_MARKS, Text, units};
-use super::writer::{MAX_DEPTH, Open, Target, Writer};
+use super::writer::{MAX_DEPTH, OpenMarkup, Target, Writer};
 
 /// The most of one message, in units of UTF-16.
 pub(super) const LONGEST: usize = 4096;
@@ -63,7 +63,7 @@ impl Writer {
             Markdown::Begin(markup) => {
                 let deep = self.open.len() >= MAX_DEPTH;
                 let open = if deep { flat(&markup) } else { self.start(markup) };
-                if matches!(open, Open::Block) {
+                if matches!(open, OpenMarkup::Block) {
                     self.new_block();
                 }
                 self.open.push(open);
@@ -87,40 +87,40 @@ impl Writer {
         }
     }
 
-    fn start(&mut self, markup: Markup<'_>) -> Open {
+    fn start(&mut self, markup: Markup<'_>) -> OpenMarkup {
         match markup {
-            Markup::Paragraph => Open::Block,
+            Markup::Paragraph => OpenMarkup::Block,
             Markup::Heading(_) => {
                 self.new_block();
-                Open::Heading { start: None }
+                OpenMarkup::Heading { start: None }
             }
             Markup::Quote => self.quote(),
             Markup::CodeBlock { language } => self.code_block(language),
             Markup::List(first) => {
                 self.new_block();
                 self.lists.push(first);
-                Open::List
+                OpenMarkup::List
             }
             Markup::Item => {
                 self.bullet();
-                Open::Item
+                OpenMarkup::Item
             }
             Markup::Table(_) => {
                 self.new_block();
                 self.flush_to(0);
                 self.begin();
                 self.table = Some(Table::default());
-                Open::Table
+                OpenMarkup::Table
             }
             Markup::TableHead | Markup::TableRow => {
                 if let Some(table) = &mut self.table {
                     table.begin_row();
                 }
-                Open::Row
+                OpenMarkup::Row
             }
             Markup::TableCell => {
                 self.gap = 0;
-                Open::Cell(std::mem::take(&mut self.out))
+                OpenMarkup::Cell(std::mem::take(&mut self.out))
             }
             Markup::Emphasis => self.style(Kind::Italic),
             Markup::Strong => self.style(Kind::Bold),
@@ -130,83 +130,90 @@ impl Writer {
                 self.text("Image: ");
                 self.link(link)
             }
-            Markup::Nothing => Open::Nothing,
+            Markup::Nothing => OpenMarkup::Nothing,
         }
     }
 
     fn end(&mut self) {
         match self.open.pop() {
-            Some(Open::Style { kind, start }) => self.close(kind, start),
-            Some(Open::Heading { start }) => {
+            Some(OpenMarkup::Style { kind, start }) => self.close(kind, start),
+            Some(OpenMarkup::Heading { start }) => {
                 self.close(Kind::Bold, start);
                 self.new_block();
             }
-            Some(Open::Link { target, start }) => self.end_link(target, start),
-            Some(Open::Quote { start }) => {
+            Some(OpenMarkup::Link { target, start }) => self.end_link(target, start),
+            Some(OpenMarkup::Quote { start }) => {
                 let said = start.and_then(|start| self.out.text.get(start..)).unwrap_or_default();
                 let long = units(said) > LONG_QUOTE || said.lines().count() > LONG_QUOTE_LINES;
                 self.close(Kind::Quote { long }, start);
                 self.new_block();
             }
-            Some(Open::Pre { language, start }) => {
+            Some(OpenMarkup::Pre { language, start }) => {
                 let end = self.out.text.trim_end_matches('\n').len().max(start);
                 self.out.text.truncate(end);
                 self.close(Kind::Pre(language), Some(start));
                 self.new_block();
             }
-            Some(Open::Block) => self.new_block(),
-            Some(Open::List) => {
+            Some(OpenMarkup::Block) => self.new_block(),
+            Some(OpenMarkup::List) => {
                 self.lists.pop();
                 self.new_block();
             }
-            Some(Open::Item) => {
+            Some(OpenMarkup::Item) => {
                 self.after_bullet = false;
                 self.gap = self.gap.max(1);
             }
-            Some(Open::Cell(before)) => {
+            Some(OpenMarkup::Cell(before)) => {
                 let cell = std::mem::replace(&mut self.out, before);
                 self.gap = 0;
                 if let Some(table) = &mut self.table {
                     table.add(cell);
                 }
             }
-            Some(Open::Table) => {
+            Some(OpenMarkup::Table) => {
                 if let Some(table) = self.table.take() {
                     table.write(&mut self.out);
                 }
                 self.new_block();
             }
-            Some(Open::Row | Open::Nothing) | None => {}
+            Some(OpenMarkup::Row | OpenMarkup::Nothing) | None => {}
         }
     }
 
-    fn style(&mut self, kind: Kind) -> Open {
-        let same = |open: &Open| match open {
-            Open::Style { kind: outer, .. } => *outer == kind,
-            Open::Heading { .. } => kind == Kind::Bold,
+    fn style(&mut self, kind: Kind) -> OpenMarkup {
+        let same = |open: &OpenMarkup| match open {
+            OpenMarkup::Style { kind: outer, .. } => *outer == kind,
+            OpenMarkup::Heading { .. } => kind == Kind::Bold,
             _ => false,
         };
-        if self.open.iter().any(same) { Open::Nothing } else { Open::Style { kind, start: None } }
+        if self.open.iter().any(same) {
+            OpenMarkup::Nothing
+        } else {
+            OpenMarkup::Style { kind, start: None }
+        }
     }
 
-    fn quote(&mut self) -> Open {
+    fn quote(&mut self) -> OpenMarkup {
         self.new_block();
         // One in another is not taken; one in a list would begin in the middle of a line.
-        let inside = self.open.iter().any(|open| matches!(open, Open::Quote { .. } | Open::List));
-        if inside { Open::Block } else { Open::Quote { start: None } }
+        let inside = self
+            .open
+            .iter()
+            .any(|open| matches!(open, OpenMarkup::Quote { .. } | OpenMarkup::List));
+        if inside { OpenMarkup::Block } else { OpenMarkup::Quote { start: None } }
     }
 
-    fn code_block(&mut self, language: Option<String>) -> Open {
+    fn code_block(&mut self, language: Option<String>) -> OpenMarkup {
         self.after_bullet = false;
         self.new_block();
         self.flush_to(0);
         self.begin();
-        Open::Pre { language, start: self.out.text.len() }
+        OpenMarkup::Pre { language, start: self.out.text.len() }
     }
 
-    fn link(&mut self, link: LinkTo<'_>) -> Open {
-        if self.open.iter().any(|open| matches!(open, Open::Link { .. })) {
-            return Open::Nothing;
+    fn link(&mut self, link: LinkTo<'_>) -> OpenMarkup {
+        if self.open.iter().any(|open| matches!(open, OpenMarkup::Link { .. })) {
+            return OpenMarkup::Nothing;
         }
         let target = match link.place {
             // Telegram finds an address that is its own text by itself, if its letters can't be mistaken.
@@ -217,7 +224,7 @@ impl Writer {
             Some(place) => Target::Told(place),
             None => Target::Nowhere,
         };
-        Open::Link { target, start: None }
+        OpenMarkup::Link { target, start: None }
     }
 
     fn end_link(&mut self, target: Target, start: Option<usize>) {
@@ -241,14 +248,14 @@ impl Writer {
 }
 
 /// How something is shown that is nested too deep.
-fn flat(markup: &Markup<'_>) -> Open {
+fn flat(markup: &Markup<'_>) -> OpenMarkup {
     match markup {
         Markup::Paragraph
         | Markup::Item
         | Markup::CodeBlock { .. }
         | Markup::Heading(_)
-        | Markup::TableRow => Open::Block,
-        _ => Open::Nothing,
+        | Markup::TableRow => OpenMarkup::Block,
+        _ => OpenMarkup::Nothing,
     }
 }
 

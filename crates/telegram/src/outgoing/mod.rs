@@ -43,7 +43,7 @@ use super::bot::Bot;
 use super::session::Fault;
 use pace::{Pace, What};
 use pieces::Sent;
-use send::{Place, Said};
+use send::{MessagePlace, Said};
 use text::Text;
 
 /// How long Telegram shows that something is being written.
@@ -141,7 +141,7 @@ impl Surface for Bot {
         post: &'a Posting,
     ) -> BoxFuture<'a, Result<String, SendError>> {
         Box::pin(async move {
-            let place = Place::of(to)?;
+            let place = MessagePlace::of(to)?;
             let message = match post {
                 Posting::Answer { markdown, unfinished, buttons } => {
                     let what = if *unfinished { What::Unfinished } else { What::Message };
@@ -171,7 +171,7 @@ impl Surface for Bot {
         post: &'a Posting,
     ) -> BoxFuture<'a, Result<(), SendError>> {
         Box::pin(async move {
-            let place = Place::of(to)?;
+            let place = MessagePlace::of(to)?;
             let message: i32 = message
                 .parse()
                 .map_err(|error| SendError::Refused(format!("{message} is no message: {error}")))?;
@@ -206,7 +206,7 @@ impl Surface for Bot {
         post: &'a Posting,
     ) -> BoxFuture<'a, Result<(), SendError>> {
         Box::pin(async move {
-            let place = Place::of(to)?;
+            let place = MessagePlace::of(to)?;
             let (Posting::Answer { markdown, .. } | Posting::Notice { markdown, .. }) = post else {
                 return Err(SendError::Refused("only a text can be shown as a draft".to_owned()));
             };
@@ -230,7 +230,7 @@ impl Surface for Bot {
     fn typing<'a>(&'a self, to: &'a Recipient, typing: bool) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             // It ends by itself.
-            let (true, Ok(place)) = (typing, Place::of(to)) else { return };
+            let (true, Ok(place)) = (typing, MessagePlace::of(to)) else { return };
             if let Err(error) = self.sending().show_action(place, ChatAction::Typing).await {
                 tracing::debug!(error = with_causes(&error), "typing could not be shown");
             }
@@ -246,7 +246,7 @@ impl Sending {
         key: &str,
         markdown: &str,
     ) -> Result<(), SendError> {
-        let place = Place::parse(conversation)?;
+        let place = MessagePlace::parse(conversation)?;
         let key = format!("say {key}");
         if locked(&self.bot.sending.sent).has(&place, &key, 0) {
             return Ok(());
@@ -260,7 +260,7 @@ impl Sending {
     async fn post_markdown(
         &self,
         to: &Recipient,
-        (place, key): (Place, &str),
+        (place, key): (MessagePlace, &str),
         (markdown, buttons): (&str, &[Button]),
         what: What,
     ) -> Result<i32, SendError> {
@@ -274,7 +274,7 @@ impl Sending {
     async fn edit_markdown(
         &self,
         to: &Recipient,
-        (place, (message, key)): (Place, (i32, &str)),
+        (place, (message, key)): (MessagePlace, (i32, &str)),
         (markdown, buttons): (&str, &[Button]),
         what: What,
     ) -> Result<(), SendError> {
@@ -290,7 +290,7 @@ impl Sending {
         Ok(())
     }
 
-    async fn show_draft(&self, place: Place, id: i32, text: &Text) -> Result<(), Fault> {
+    async fn show_draft(&self, place: MessagePlace, id: i32, text: &Text) -> Result<(), Fault> {
         let entities = text.entities();
         let mut params = SendMessageDraftParams::builder()
             .chat_id(place.chat)
@@ -315,7 +315,7 @@ impl Sending {
     }
 
     /// Shows that something is being done. Nothing waits for it.
-    async fn show_action(&self, place: Place, action: ChatAction) -> Result<(), Fault> {
+    async fn show_action(&self, place: MessagePlace, action: ChatAction) -> Result<(), Fault> {
         let params = SendChatActionParams::builder()
             .chat_id(place.chat)
             .maybe_message_thread_id(place.thread)

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use cloister_protocol::surface::SendError;
 
 use super::pace::What;
-use super::send::{Place, Said};
+use super::send::{MessagePlace, Said};
 use super::text::Text;
 use super::{Sending, locked};
 
@@ -15,20 +15,20 @@ const MAX_SENT: usize = 1_024;
 /// Messages that are there, by the place, the key and the number of the piece.
 #[derive(Debug, Default)]
 pub(super) struct Sent {
-    messages: HashMap<(Place, String, usize), i32>,
-    order: VecDeque<(Place, String, usize)>,
+    messages: HashMap<(MessagePlace, String, usize), i32>,
+    order: VecDeque<(MessagePlace, String, usize)>,
 }
 
 impl Sent {
-    pub(super) fn has(&self, place: &Place, key: &str, number: usize) -> bool {
+    pub(super) fn has(&self, place: &MessagePlace, key: &str, number: usize) -> bool {
         self.get(place, key, number).is_some()
     }
 
-    fn get(&self, place: &Place, key: &str, number: usize) -> Option<i32> {
+    fn get(&self, place: &MessagePlace, key: &str, number: usize) -> Option<i32> {
         self.messages.get(&(*place, key.to_owned(), number)).copied()
     }
 
-    pub(super) fn keep(&mut self, place: &Place, key: &str, number: usize, message: i32) {
+    pub(super) fn keep(&mut self, place: &MessagePlace, key: &str, number: usize, message: i32) {
         let name = (*place, key.to_owned(), number);
         if self.messages.insert(name.clone(), message).is_none() {
             self.order.push_back(name);
@@ -40,7 +40,7 @@ impl Sent {
         }
     }
 
-    fn forget(&mut self, place: &Place, key: &str) {
+    fn forget(&mut self, place: &MessagePlace, key: &str) {
         self.messages.retain(|(at, of, _), _| at != place || of != key);
         self.order.retain(|(at, of, _)| at != place || of != key);
     }
@@ -58,7 +58,7 @@ impl Sending {
     /// last.
     pub(super) async fn post_pieces(
         &self,
-        place: Place,
+        place: MessagePlace,
         key: &str,
         pieces: &[Text],
         mut said: Said,

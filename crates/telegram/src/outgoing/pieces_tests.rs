@@ -1,7 +1,7 @@
 use super::*;
 
-const HERE: Place = Place { chat: 7, thread: Some(3) };
-const THERE: Place = Place { chat: 7, thread: None };
+const HERE: MessagePlace = MessagePlace { chat: 7, thread: Some(3) };
+const THERE: MessagePlace = MessagePlace { chat: 7, thread: None };
 
 /// X1: what is there is known by its place, its key and its number, and by nothing less.
 #[test]

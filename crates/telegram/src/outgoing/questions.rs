@@ -8,7 +8,7 @@ use cloister_protocol::surface::{Button, Press, Recipient, SendError};
 use cloister_protocol::{Answer, Ask};
 
 use super::pace::What;
-use super::send::{Place, Said};
+use super::send::{MessagePlace, Said};
 use super::text::{Kind, Text};
 use super::{Sending, pieces_of, reply_to};
 
@@ -110,7 +110,7 @@ impl Sending {
     pub(super) async fn post_question(
         &self,
         to: &Recipient,
-        (place, key): (Place, &str),
+        (place, key): (MessagePlace, &str),
         (ask, settled): (&Ask, Option<&(Answer, String)>),
     ) -> Result<i32, SendError> {
         let pieces = pieces_of(&write(ask, settled));
@@ -124,7 +124,7 @@ impl Sending {
     pub(super) async fn edit_question(
         &self,
         to: &Recipient,
-        (place, message): (Place, i32),
+        (place, message): (MessagePlace, i32),
         (ask, settled): (&Ask, Option<&(Answer, String)>),
     ) -> Result<(), SendError> {
         let pieces = pieces_of(&write(ask, settled));

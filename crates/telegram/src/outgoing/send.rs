@@ -37,12 +37,12 @@ const MOVED: Duration = Duration::from_millis(200);
 
 /// A chat, and the topic in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Place {
+pub(super) struct MessagePlace {
     pub(super) chat: i64,
     pub(super) thread: Option<i32>,
 }
 
-impl Place {
+impl MessagePlace {
     pub(super) fn parse(conversation: &str) -> Result<Self, SendError> {
         match chat_and_thread(conversation) {
             Some((chat, thread)) => Ok(Self { chat, thread }),
@@ -67,7 +67,7 @@ impl Place {
     }
 }
 
-impl Place {
+impl MessagePlace {
     /// The text as it is said there. In a group no name in it rings, whether its marks are taken or not.
     fn says(self, text: &Text, marks: Marks) -> String {
         match marks {
@@ -129,7 +129,7 @@ impl Sending {
     /// Posts one message, and says which it is.
     pub(super) async fn post_text(
         &self,
-        place: Place,
+        place: MessagePlace,
         (text, said): (&Text, Said),
         what: What,
     ) -> Result<i32, SendError> {
@@ -166,7 +166,7 @@ impl Sending {
     /// Puts a text in the place of what a message said; without a keyboard, the message loses its own.
     pub(super) async fn edit_text(
         &self,
-        place: Place,
+        place: MessagePlace,
         message: i32,
         (text, keyboard): (&Text, Option<InlineKeyboardMarkup>),
         what: What,
@@ -200,7 +200,7 @@ impl Sending {
     /// Makes a request when its turn comes. A long wait is for others to wait.
     pub(super) async fn paced<T>(
         &self,
-        place: Place,
+        place: MessagePlace,
         what: What,
         request: impl Future<Output = Result<MethodResponse<T>, frankenstein::Error>>,
     ) -> Result<T, Fault> {
@@ -210,7 +210,7 @@ impl Sending {
     /// The same for what takes longer.
     pub(super) async fn paced_within<T>(
         &self,
-        place: Place,
+        place: MessagePlace,
         what: What,
         most: Duration,
         request: impl Future<Output = Result<MethodResponse<T>, frankenstein::Error>>,
@@ -244,7 +244,7 @@ impl Sending {
     }
 
     /// What a fault means to who wants to send.
-    pub(super) async fn not_sent(&self, place: Place, fault: Fault) -> SendError {
+    pub(super) async fn not_sent(&self, place: MessagePlace, fault: Fault) -> SendError {
         if let Fault::Migrated(to) = fault {
             return match self.followed(place, to).await {
                 Ok(true) => SendError::Wait(MOVED),
@@ -258,7 +258,7 @@ impl Sending {
     }
 
     /// Lets what is known of a group follow it to its new number; whether this conversation did.
-    async fn followed(&self, place: Place, to: i64) -> Result<bool, PlaneError> {
+    async fn followed(&self, place: MessagePlace, to: i64) -> Result<bool, PlaneError> {
         self.bot.members().group_moved(place.chat, to).await?;
         let at = |chat| conversation_id(chat, place.thread);
         self.bot.members().has_moved(&at(place.chat), &at(to)).await

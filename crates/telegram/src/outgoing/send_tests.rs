@@ -22,14 +22,14 @@ pub(in crate::outgoing) fn recipient(kind: ConversationKind, id: Option<&str>) -
 
 #[test]
 fn a_place_is_a_chat_and_perhaps_a_topic() {
-    let place = |kind, id| Place::of(&recipient(kind, id));
+    let place = |kind, id| MessagePlace::of(&recipient(kind, id));
     assert_eq!(
         place(ConversationKind::Room, Some("42/7")),
-        Ok(Place { chat: 42, thread: Some(7) })
+        Ok(MessagePlace { chat: 42, thread: Some(7) })
     );
     assert_eq!(
         place(ConversationKind::Shared, Some("-100123")),
-        Ok(Place { chat: -100_123, thread: None })
+        Ok(MessagePlace { chat: -100_123, thread: None })
     );
     assert!(matches!(place(ConversationKind::Room, None), Err(SendError::Unreachable(_))));
     for nowhere in ["", "x", "1/", "1/x", "!room:example.org"] {
@@ -42,7 +42,7 @@ fn a_place_is_a_chat_and_perhaps_a_topic() {
 #[test]
 fn what_is_private_never_goes_to_a_group() {
     for kind in [ConversationKind::Room, ConversationKind::Lobby] {
-        let place = Place::of(&recipient(kind, Some("-100123/4")));
+        let place = MessagePlace::of(&recipient(kind, Some("-100123/4")));
         assert!(matches!(place, Err(SendError::Gone(_))), "{kind:?}: {place:?}");
     }
 }
@@ -86,7 +86,7 @@ fn a_name_in_a_group_is_silent() {
     use crate::outgoing::{markdown, text::MAX_MARKS};
     let text = markdown::render(&"`@bob` ".repeat(MAX_MARKS + 20));
     let signs = |chat, marks| {
-        let said = Place { chat, thread: None }.says(&text, marks);
+        let said = MessagePlace { chat, thread: None }.says(&text, marks);
         assert_eq!(said.encode_utf16().count(), text.units(), "no mark moves");
         said.matches('@').count()
     };

@@ -11,7 +11,7 @@ pub(super) const MAX_DEPTH: usize = 32;
 const MAX_INDENT: usize = 8;
 
 /// What was begun, and how it ends. A mark begins with the first character after it.
-pub(super) enum Open {
+pub(super) enum OpenMarkup {
     Style {
         kind: Kind,
         start: Option<usize>,
@@ -57,7 +57,7 @@ pub(super) struct Writer {
     pub(super) out: Text,
     /// The line breaks before whatever comes next.
     pub(super) gap: usize,
-    pub(super) open: Vec<Open>,
+    pub(super) open: Vec<OpenMarkup>,
     /// The next number of each list that is open, if it has numbers.
     pub(super) lists: Vec<Option<u64>>,
     pub(super) table: Option<Table>,
@@ -119,34 +119,35 @@ impl Writer {
         let here = self.out.text.len();
         for open in self.around() {
             match open {
-                Open::Style { start, .. }
-                | Open::Link { start, .. }
-                | Open::Quote { start }
-                | Open::Heading { start } => {
+                OpenMarkup::Style { start, .. }
+                | OpenMarkup::Link { start, .. }
+                | OpenMarkup::Quote { start }
+                | OpenMarkup::Heading { start } => {
                     start.get_or_insert(here);
                 }
-                Open::Pre { .. }
-                | Open::Block
-                | Open::List
-                | Open::Item
-                | Open::Table
-                | Open::Cell(_)
-                | Open::Row
-                | Open::Nothing => {}
+                OpenMarkup::Pre { .. }
+                | OpenMarkup::Block
+                | OpenMarkup::List
+                | OpenMarkup::Item
+                | OpenMarkup::Table
+                | OpenMarkup::Cell(_)
+                | OpenMarkup::Row
+                | OpenMarkup::Nothing => {}
             }
         }
     }
 
     /// What is open around the text that is being written: a cell's has nothing to do with what is around the
     /// table.
-    fn around(&mut self) -> impl Iterator<Item = &mut Open> {
-        let cell = self.open.iter().take(MAX_DEPTH).rposition(|open| matches!(open, Open::Cell(_)));
+    fn around(&mut self) -> impl Iterator<Item = &mut OpenMarkup> {
+        let cell =
+            self.open.iter().take(MAX_DEPTH).rposition(|open| matches!(open, OpenMarkup::Cell(_)));
         self.open.iter_mut().take(MAX_DEPTH).skip(cell.unwrap_or(0))
     }
 
     /// Code lies in no style: those around it end before it and begin again after it. In a link it is only text.
     pub(super) fn code(&mut self, text: &str) {
-        let in_link = self.open.iter().any(|open| matches!(open, Open::Link { .. }));
+        let in_link = self.open.iter().any(|open| matches!(open, OpenMarkup::Link { .. }));
         if in_link || text.trim().is_empty() {
             return self.text(text);
         }
@@ -155,20 +156,20 @@ impl Writer {
         let mut ending = Vec::new();
         for open in self.around() {
             match open {
-                Open::Style { kind, start } => ending.push((kind.clone(), start.take())),
-                Open::Heading { start } => ending.push((Kind::Bold, start.take())),
-                Open::Quote { start } => {
+                OpenMarkup::Style { kind, start } => ending.push((kind.clone(), start.take())),
+                OpenMarkup::Heading { start } => ending.push((Kind::Bold, start.take())),
+                OpenMarkup::Quote { start } => {
                     start.get_or_insert(here);
                 }
-                Open::Link { .. }
-                | Open::Pre { .. }
-                | Open::Block
-                | Open::List
-                | Open::Item
-                | Open::Table
-                | Open::Cell(_)
-                | Open::Row
-                | Open::Nothing => {}
+                OpenMarkup::Link { .. }
+                | OpenMarkup::Pre { .. }
+                | OpenMarkup::Block
+                | OpenMarkup::List
+                | OpenMarkup::Item
+                | OpenMarkup::Table
+                | OpenMarkup::Cell(_)
+                | OpenMarkup::Row
+                | OpenMarkup::Nothing => {}
             }
         }
         for (kind, start) in ending {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cloister_kit::waiting::keep_taking;
-use cloister_kit::{Attachment, Place, Plane, PlaneError, Standing, kept};
+use cloister_kit::{Attachment, BotPlace, Plane, PlaneError, Standing, kept};
 use cloister_protocol::surface::{Connector, Connectors, OpenSecret, SetPosition};
 use cloister_protocol::with_causes;
 use frankenstein::AsyncTelegramApi;
@@ -46,7 +46,7 @@ pub(crate) struct Account {
     pub(crate) options: TelegramOptions,
     pub(crate) connector: Connector,
     /// Filled as soon as the bot can be worked with.
-    pub(crate) bot: Place<Bot>,
+    pub(crate) bot: BotPlace<Bot>,
 }
 
 /// Why a connection ended.

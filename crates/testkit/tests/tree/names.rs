@@ -11,7 +11,6 @@ const MOST: usize = 5;
 const ALLOWED: &[(&str, usize, &str)] = &[
     ("Args", 25, "what a tool or a program takes, in the file that is named after it"),
     ("Row", 19, "a row of the one table that its file is about, before it is parsed"),
-    ("Place", 6, "of the connectors, which are being taken apart"),
 ];
 
 /// Who has no business with doors: a door is the one way out of a sandbox.
