@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloister_kit::Backoff;
+use cloister_kit::{Backoff, keep_shown};
 use cloister_protocol::surface::SetPosition;
 use cloister_protocol::with_causes;
 use tokio::sync::Mutex;
@@ -14,8 +14,8 @@ use super::super::bot::Bot;
 use super::super::commands;
 use super::position::{Position, ShardPosition};
 
-/// How often threads are looked at without being told to.
-const LOOK_AT_THREADS: Duration = Duration::from_secs(60);
+/// The longest pause before commands are offered again.
+const OFFER_AGAIN: Duration = Duration::from_secs(60);
 /// How often a position is written down that only events have moved which concern nobody.
 const WRITE_DOWN: Duration = Duration::from_secs(5);
 
@@ -73,42 +73,15 @@ pub(super) async fn keep_positions(positions: Arc<Positions>, stop: Cancellation
     }
 }
 
-/// Renames threads as their chats are, at the start, when chats change, and once in a while.
+/// Renames and archives threads as their chats are.
 pub(super) async fn keep_threads(bot: Arc<Bot>, stop: CancellationToken) {
-    let mut chats = bot.plane.chat_changes();
-    let mut backoff = Backoff::new(LOOK_AT_THREADS);
-    let mut told = false;
-    loop {
-        let mended = tokio::select! {
-            () = stop.cancelled() => return,
-            mended = Box::pin(bot.threads().mend()) => mended,
-        };
-        let pause = match mended {
-            Ok(()) => {
-                backoff.reset();
-                told = false;
-                LOOK_AT_THREADS
-            }
-            Err(error) => {
-                if !std::mem::replace(&mut told, true) {
-                    let account = &bot.connector.account;
-                    let why = error.chain();
-                    tracing::warn!(account, why, "threads are not as they should be yet");
-                }
-                backoff.pause()
-            }
-        };
-        tokio::select! {
-            () = stop.cancelled() => return,
-            () = chats.next() => {}
-            () = tokio::time::sleep(pause) => {}
-        }
-    }
+    let of = (bot.connector.account.as_str(), "threads");
+    keep_shown(&bot.plane, of, &stop, || bot.threads().mend()).await;
 }
 
 /// Offers the commands, once it works.
 pub(super) async fn keep_commands(bot: Arc<Bot>, stop: CancellationToken) {
-    let mut backoff = Backoff::new(LOOK_AT_THREADS);
+    let mut backoff = Backoff::new(OFFER_AGAIN);
     let mut told = false;
     loop {
         let offered = tokio::select! {

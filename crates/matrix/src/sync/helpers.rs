@@ -3,54 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloister_kit::Backoff;
+use cloister_kit::keep_shown;
 use futures_util::StreamExt;
 use tokio_util::sync::CancellationToken;
 
 use crate::bot::Bot;
 
-/// How often rooms are looked at without being told to.
-const LOOK_AT_ROOMS: Duration = Duration::from_secs(60);
 /// The pause before the keys are looked for where there were none.
 const LOOK_FOR_KEYS: Duration = Duration::from_secs(30);
 
-/// Makes, renames and puts away rooms, at the start, when chats or people change, and once in a while.
+/// Makes, renames and puts away rooms.
 pub(crate) async fn keep_rooms(bot: Arc<Bot>, stop: CancellationToken) {
-    let mut chats = bot.plane.chat_changes();
-    let mut people = bot.plane.access_changes();
-    let mut backoff = Backoff::new(LOOK_AT_ROOMS);
-    let mut told = false;
-    loop {
-        let work = Box::pin(bot.rooms().mend());
-        let mended = tokio::select! {
-            () = stop.cancelled() => return,
-            mended = work => mended,
-        };
-        let pause = match mended {
-            Ok(()) => {
-                backoff.reset();
-                told = false;
-                LOOK_AT_ROOMS
-            }
-            Err(error) => {
-                if !std::mem::replace(&mut told, true) {
-                    let account = &bot.connector.account;
-                    tracing::warn!(
-                        account,
-                        why = error.chain(),
-                        "rooms are not as they should be yet"
-                    );
-                }
-                backoff.pause()
-            }
-        };
-        tokio::select! {
-            () = stop.cancelled() => return,
-            () = chats.next() => {}
-            () = people.next() => {}
-            () = tokio::time::sleep(pause) => {}
-        }
-    }
+    let of = (bot.connector.account.as_str(), "rooms");
+    keep_shown(&bot.plane, of, &stop, || bot.rooms().mend()).await;
 }
 
 /// Takes what waits for a key or a file, as soon as it can be.
