@@ -39,10 +39,10 @@ impl Options {
 #[derive(Clone, Debug)]
 pub struct UpstreamOptions {
     pub connect: Duration,
-    /// From sending the request to the first piece of the answer.
-    pub first_byte: Duration,
-    /// Between two pieces of an answer.
-    pub idle: Duration,
+    /// From sending the request to the first piece of the answer; by what kind of model it is where it is not set.
+    pub first_byte: Option<Duration>,
+    /// Between two pieces of an answer; likewise.
+    pub idle: Option<Duration>,
     /// All attempts on all models of one call together.
     pub total: Duration,
     /// How often one model is tried before the next one.
@@ -62,8 +62,8 @@ impl Default for UpstreamOptions {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(5),
-            first_byte: Duration::from_secs(30),
-            idle: Duration::from_secs(30),
+            first_byte: None,
+            idle: None,
             total: Duration::from_secs(900),
             attempts: 3,
             backoff: Duration::from_millis(250),
@@ -80,8 +80,8 @@ impl Default for UpstreamOptions {
 #[serde(default, deny_unknown_fields)]
 pub struct ModelOptions {
     pub connect_ms: u64,
-    pub first_byte_ms: u64,
-    pub idle_ms: u64,
+    pub first_byte_ms: Option<u64>,
+    pub idle_ms: Option<u64>,
     pub total_ms: u64,
     pub attempts: u32,
     /// Calls of one user under way at once; further ones wait.
@@ -94,8 +94,8 @@ impl Default for ModelOptions {
         let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         Self {
             connect_ms: ms(upstream.connect),
-            first_byte_ms: ms(upstream.first_byte),
-            idle_ms: ms(upstream.idle),
+            first_byte_ms: upstream.first_byte.map(ms),
+            idle_ms: upstream.idle.map(ms),
             total_ms: ms(upstream.total),
             attempts: upstream.attempts,
             calls_per_user: upstream.calls_per_user,
@@ -108,8 +108,8 @@ impl From<&ModelOptions> for UpstreamOptions {
         let time = |ms: u64| Duration::from_millis(ms.max(1));
         Self {
             connect: time(options.connect_ms),
-            first_byte: time(options.first_byte_ms),
-            idle: time(options.idle_ms),
+            first_byte: options.first_byte_ms.map(time),
+            idle: options.idle_ms.map(time),
             total: time(options.total_ms),
             attempts: options.attempts.max(1),
             calls_per_user: options.calls_per_user,

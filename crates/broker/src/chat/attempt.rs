@@ -13,6 +13,7 @@ use super::call::{Gone, Sink};
 use super::events::{EventsSeen, Progress, WholeEvents};
 use super::failure::{Failure, ProviderSaid};
 use super::meter::Reached;
+use super::patience::{Patience, Waits};
 use crate::demo;
 use crate::keys::{ApiKey, KeyRing};
 use crate::options::UpstreamOptions;
@@ -41,6 +42,7 @@ pub(crate) struct Upstream {
     client: reqwest::Client,
     keys: KeyRing,
     options: UpstreamOptions,
+    patience: Patience,
 }
 
 /// How far an attempt has come. Outlives the attempt, so that one that is dropped in its middle can
@@ -53,12 +55,14 @@ pub(crate) struct Attempt {
     /// What the provider may still send after the end of its answer.
     pub(crate) rest: Option<AnswerStream>,
     max_tokens: u64,
+    /// How long it took to the first piece of the answer.
+    began_after: Option<Duration>,
 }
 
 impl Attempt {
     pub(crate) fn new(max_tokens: u64) -> Self {
         let (reached, progress) = (Reached::Nobody, Progress::default());
-        Self { reached, progress, key: None, rest: None, max_tokens }
+        Self { reached, progress, key: None, rest: None, max_tokens, began_after: None }
     }
 
     /// A piece is at least a token: more pieces than tokens were paid for is more than was asked.
@@ -86,6 +90,13 @@ impl From<Gone> for AttemptEnded {
     }
 }
 
+/// When an attempt was begun, and how long it is waited for.
+#[derive(Clone, Copy)]
+struct Begun {
+    at: Instant,
+    waits: Waits,
+}
+
 pub(crate) type AnswerStream = BoxStream<'static, Result<Bytes, Failure>>;
 
 impl Upstream {
@@ -95,7 +106,8 @@ impl Upstream {
             .pool_idle_timeout(Duration::from_secs(60))
             .tcp_nodelay(true)
             .build()?;
-        Ok(Self { client, keys, options })
+        let patience = Patience::new(&options);
+        Ok(Self { client, keys, options, patience })
     }
 
     pub(crate) fn options(&self) -> &UpstreamOptions {
@@ -111,21 +123,27 @@ impl Upstream {
         attempt: &mut Attempt,
         sink: &mut Sink,
     ) -> AttemptEnded {
+        let waits = self.patience.with(model);
         let answered = async {
             if model.is_demo() {
                 attempt.reached = Reached::Answering;
                 let answer = stream::iter(demo::answer(level, &body).into_iter().map(Ok)).boxed();
-                return self.pass_on(answer, Instant::now(), None, attempt, sink).await;
+                let begun = Begun { at: Instant::now(), waits };
+                return self.pass_on(answer, begun, None, attempt, sink).await;
             }
             let key = match attempt.key.take() {
                 Some(key) => Some(key),
                 None => self.keys.read(&model.key).await.map_err(Failure::Key)?,
             };
-            let started = Instant::now();
-            let answer = self.open(model, key.as_ref(), body, attempt).await?;
-            self.pass_on(answer, started, key.as_ref(), attempt, sink).await
+            let begun = Begun { at: Instant::now(), waits };
+            let answer = self.open(model, key.as_ref(), body, waits, attempt).await?;
+            self.pass_on(answer, begun, key.as_ref(), attempt, sink).await
         };
-        match answered.await {
+        let ended = answered.await;
+        if let Some(after) = attempt.began_after {
+            self.patience.began(model, after);
+        }
+        match ended {
             Ok(()) => AttemptEnded::Answered,
             Err(ended) => ended,
         }
@@ -135,12 +153,12 @@ impl Upstream {
     async fn pass_on(
         &self,
         answer: AnswerStream,
-        started: Instant,
+        begun: Begun,
         key: Option<&ApiKey>,
         attempt: &mut Attempt,
         sink: &mut Sink,
     ) -> Result<(), AttemptEnded> {
-        let passed = self.pass_events(answer, started, key, attempt, sink).await;
+        let passed = self.pass_events(answer, begun, key, attempt, sink).await;
         sink.flush().await?;
         passed
     }
@@ -151,6 +169,7 @@ impl Upstream {
         model: &Model,
         key: Option<&ApiKey>,
         body: Bytes,
+        waits: Waits,
         attempt: &mut Attempt,
     ) -> Result<AnswerStream, Failure> {
         let url = format!("{}/chat/completions", model.base_url.trim_end_matches('/'));
@@ -164,7 +183,7 @@ impl Upstream {
             request = request.header(header::AUTHORIZATION, bearer);
         }
         attempt.reached = Reached::Sent;
-        let within = self.options.connect + self.options.first_byte;
+        let within = self.options.connect + waits.first_byte;
         let response = match timeout(within, request.send()).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) if error.is_connect() || error.is_builder() => {
@@ -175,7 +194,7 @@ impl Upstream {
                 attempt.reached = Reached::Nobody;
                 return Err(Failure::Lost);
             }
-            Err(_elapsed) => return Err(Failure::FirstByte(self.options.first_byte)),
+            Err(_elapsed) => return Err(Failure::FirstByte(waits.first_byte)),
         };
         if !response.status().is_success() {
             attempt.reached = Reached::Nobody;
@@ -218,14 +237,14 @@ impl Upstream {
     async fn pass_events(
         &self,
         mut answer: AnswerStream,
-        started: Instant,
+        Begun { at, waits }: Begun,
         key: Option<&ApiKey>,
         attempt: &mut Attempt,
         sink: &mut Sink,
     ) -> Result<(), AttemptEnded> {
         let mut events = WholeEvents::default();
-        let mut deadline = started + self.options.connect + self.options.first_byte;
-        let mut late = Failure::FirstByte(self.options.first_byte);
+        let mut deadline = at + self.options.connect + waits.first_byte;
+        let mut late = Failure::FirstByte(waits.first_byte);
         while !attempt.progress.done {
             let until = sink.due().map_or(deadline, |due| due.min(deadline));
             let piece = match timeout_at(until, answer.next()).await {
@@ -247,8 +266,9 @@ impl Upstream {
                 tracing::warn!("a provider does not keep the limit of an answer's length");
                 return Ok(sink.send(Bytes::from_static(CUT_AT_LIMIT)).await?);
             }
-            deadline = Instant::now() + self.options.idle;
-            late = Failure::Idle(self.options.idle);
+            attempt.began_after.get_or_insert_with(|| at.elapsed());
+            deadline = Instant::now() + waits.idle;
+            late = Failure::Idle(waits.idle);
         }
         if attempt.progress.done {
             attempt.rest = Some(answer);

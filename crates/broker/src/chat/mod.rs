@@ -13,6 +13,7 @@ mod failure;
 mod gateway;
 mod masked;
 mod meter;
+mod patience;
 mod request;
 mod shares;
 

@@ -103,8 +103,8 @@ impl LinkSide for TestLink {
 pub(crate) fn quick() -> Options {
     let mut options = Options::new(PathBuf::from("/nonexistent"));
     options.upstream.connect = Duration::from_millis(500);
-    options.upstream.first_byte = Duration::from_millis(300);
-    options.upstream.idle = Duration::from_millis(300);
+    options.upstream.first_byte = Some(Duration::from_millis(300));
+    options.upstream.idle = Some(Duration::from_millis(300));
     options.upstream.total = Duration::from_secs(5);
     options.upstream.attempts = 2;
     options.upstream.backoff = Duration::from_millis(5);

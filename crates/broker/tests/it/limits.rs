@@ -69,7 +69,7 @@ async fn more_calls_at_once_than_allowed_are_told_to_wait() {
     let mut options = quick();
     options.door.calls = 2;
     options.door.coordinator_calls = 2;
-    options.upstream.first_byte = PATIENCE;
+    options.upstream.first_byte = Some(PATIENCE);
     let world = World::with(options, DOLLAR).await;
     world.use_models(&[&server]).await;
     let door = world.open();
@@ -96,7 +96,7 @@ async fn the_bodies_of_a_doors_calls_are_bounded_together() {
     let server = ModelServer::start().await.unwrap();
     let mut options = quick();
     options.door.bodies_bytes = 100_000;
-    options.upstream.first_byte = PATIENCE;
+    options.upstream.first_byte = Some(PATIENCE);
     let world = World::with(options, DOLLAR).await;
     world.use_models(&[&server]).await;
     let door = world.open();

@@ -131,7 +131,7 @@ async fn hanging_up_before_the_first_word_ends_the_call_too() {
     let server = ModelServer::start().await.unwrap();
     server.enqueue(Reply::hang());
     let mut options = crate::harness::quick();
-    options.upstream.first_byte = std::time::Duration::from_secs(60);
+    options.upstream.first_byte = Some(std::time::Duration::from_secs(60));
     let world = World::with(options, crate::harness::DOLLAR).await;
     world.use_models(&[&server]).await;
     let door = world.open();

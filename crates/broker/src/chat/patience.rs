@@ -1,0 +1,133 @@
+//! How long a model is waited for: by what kind it is, by what it did before, or as the operator says.
+//!
+//! Slow is not broken. A model on the same machine may read a long prompt for minutes; one that reasons says nothing
+//! until it has thought; of what runs in a data centre two minutes of silence are an outage, and the next model's turn.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use cloister_control::books::Model;
+use cloister_policy::egress::address_is_public;
+use url::{Host, Url};
+
+use crate::options::UpstreamOptions;
+
+/// How many times its slowest beginning a model is waited for.
+const TIMES_SLOWEST: u32 = 3;
+/// Models whose beginnings are remembered at once.
+const MOST_REMEMBERED: usize = 1_000;
+
+/// Parts of what providers call their models that reason before they answer.
+const REASONING: [&str; 12] = [
+    "reason",
+    "think",
+    "deepseek-r",
+    "qwq",
+    "magistral",
+    "gpt-5",
+    "gpt-oss",
+    "grok-4",
+    "glm-4.5",
+    "glm-4.6",
+    "kimi-k2",
+    "minimax-m",
+];
+
+/// What makes a model slow to begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ModelKind {
+    /// It runs on a machine of the operator.
+    Local,
+    /// It thinks before it answers.
+    Reasoning,
+    Ordinary,
+}
+
+/// How long one call of a model is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Waits {
+    pub(crate) first_byte: Duration,
+    pub(crate) idle: Duration,
+}
+
+/// What is known of how slow models are.
+pub(crate) struct Patience {
+    first_byte: Option<Duration>,
+    idle: Option<Duration>,
+    most: Duration,
+    slowest: Mutex<BTreeMap<String, Duration>>,
+}
+
+impl Patience {
+    pub(crate) fn new(options: &UpstreamOptions) -> Self {
+        let (first_byte, idle, most) = (options.first_byte, options.idle, options.total);
+        Self { first_byte, idle, most, slowest: Mutex::default() }
+    }
+
+    pub(crate) fn with(&self, model: &Model) -> Waits {
+        let usual = ModelKind::of(model).waits();
+        let slowest = self.slowest.lock().unwrap_or_else(PoisonError::into_inner);
+        let learnt = slowest.get(&model.name).map_or(Duration::ZERO, |time| *time * TIMES_SLOWEST);
+        Waits {
+            first_byte: self.first_byte.unwrap_or(usual.first_byte.max(learnt)).min(self.most),
+            idle: self.idle.unwrap_or(usual.idle).min(self.most),
+        }
+    }
+
+    /// A model began its answer after this long.
+    pub(crate) fn began(&self, model: &Model, after: Duration) {
+        let mut slowest = self.slowest.lock().unwrap_or_else(PoisonError::into_inner);
+        if slowest.len() >= MOST_REMEMBERED && !slowest.contains_key(&model.name) {
+            slowest.clear();
+        }
+        let known = slowest.entry(model.name.clone()).or_default();
+        *known = after.max(*known);
+    }
+}
+
+impl ModelKind {
+    fn of(model: &Model) -> Self {
+        if is_local(&model.base_url) {
+            return Self::Local;
+        }
+        let id = model.model.to_ascii_lowercase();
+        let short = id.rsplit('/').next().unwrap_or_default();
+        let o_series =
+            short.strip_prefix('o').is_some_and(|rest| rest.starts_with(['1', '3', '4']));
+        if o_series || REASONING.iter().any(|part| id.contains(part)) {
+            Self::Reasoning
+        } else {
+            Self::Ordinary
+        }
+    }
+
+    fn waits(self) -> Waits {
+        let (first_byte, idle) = match self {
+            Self::Local => (600, 120),
+            Self::Reasoning => (300, 120),
+            Self::Ordinary => (120, 60),
+        };
+        Waits { first_byte: Duration::from_secs(first_byte), idle: Duration::from_secs(idle) }
+    }
+}
+
+/// An address that no provider on the internet has, or a name that only a network of one's own knows.
+fn is_local(base_url: &str) -> bool {
+    let Ok(url) = Url::parse(base_url) else { return false };
+    match url.host() {
+        Some(Host::Ipv4(address)) => address_is_public(IpAddr::V4(address)).is_err(),
+        Some(Host::Ipv6(address)) => address_is_public(IpAddr::V6(address)).is_err(),
+        Some(Host::Domain(name)) => {
+            let name = name.trim_end_matches('.');
+            let own = [".localhost", ".local", ".lan", ".internal", ".home.arpa"];
+            !name.contains('.') || own.iter().any(|end| name.ends_with(end))
+        }
+        None => false,
+    }
+}
+
+#[cfg(test)]
+#[path = "patience_tests.rs"]
+mod tests;
