@@ -53,6 +53,7 @@ pub(crate) async fn build_with(
     let layout = create_layout(data)?;
     let lock = lock(&layout)?;
     finish_interrupted_change(&layout)?;
+    adopt_old_state(&layout)?;
     let policies = Policies::load(&layout.policies()).map_err(|wrong| bad_policies(&wrong))?;
     let store = Store::open_with(&layout.database(), config.store).await?;
     let keys = master::unlock(&store, layout.root(), &config.secrets).await?;
@@ -186,6 +187,12 @@ fn no_doors(error: BuildError) -> CliError {
             .fix("if no CA certificates were found, install them: `apt install ca-certificates`"),
         BuildError::NoRuntime(_) => CliError::new(ErrorCode::Internal, with_causes(&error)),
     }
+}
+
+/// Moves what the one connector kept that is older than the place for what connectors keep.
+fn adopt_old_state(layout: &Layout) -> Result<(), CliError> {
+    let failed = "what the connector of Matrix keeps could not be moved to its place";
+    layout.adopt_surface_state("matrix").map_err(CliError::io(failed))
 }
 
 pub fn create_layout(data: &Path) -> Result<Layout, CliError> {

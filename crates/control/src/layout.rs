@@ -114,13 +114,21 @@ impl Layout {
     pub fn surface_state(&self, surface: &str) -> io::Result<PathBuf> {
         let all = self.root.join("surfaces");
         private_dir(&all)?;
-        let (dir, before) = (all.join(surface), self.root.join(surface));
-        // Where it was kept before every surface had a place.
-        if surface == "matrix" && before.is_dir() && !dir.exists() {
-            std::fs::rename(before, &dir)?;
-        }
+        let dir = all.join(surface);
         private_dir(&dir)?;
         Ok(dir)
+    }
+
+    /// Moves what a surface's connector kept beside everything else before every surface had a place. Not for a name
+    /// that somebody else chose: it could be that of another directory.
+    pub fn adopt_surface_state(&self, surface: &str) -> io::Result<()> {
+        let all = self.root.join("surfaces");
+        let (dir, before) = (all.join(surface), self.root.join(surface));
+        if before.is_dir() && !dir.exists() {
+            private_dir(&all)?;
+            std::fs::rename(before, dir)?;
+        }
+        Ok(())
     }
 
     /// A sandbox's own run directory, made anew.

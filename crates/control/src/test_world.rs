@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use cloister_protocol::admin::ContextChange;
 use cloister_protocol::link::Cause;
-use cloister_protocol::surface::{Located, Speaker};
+use cloister_protocol::surface::{CommandSign, Customs, Located, Speaker};
 use cloister_protocol::{Answer, ApprovalId, ChatId, TurnId, UserId, WorkspaceId};
 use cloister_store::Actor;
 use cloister_store::approvals::{ApprovalKind, NewApproval};
@@ -133,6 +133,9 @@ impl World {
         };
         let connector =
             store.conversations().put_connector(&Actor::person("test"), &new).await.unwrap();
+        let customs =
+            Customs { command_sign: CommandSign::Bang, room_per_chat: true, sees_readers: true };
+        store.conversations().set_customs(&new.surface, customs).await.unwrap();
         Self { dir, control, root, ada, bob, club, connector }
     }
 

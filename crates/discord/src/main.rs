@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use cloister_discord::{DiscordHost, SURFACE};
 use cloister_kit::{Program, run};
+use cloister_protocol::surface::Customs;
 
 const PROGRAM: Program = Program {
     surface: SURFACE,
@@ -17,6 +18,7 @@ const PROGRAM: Program = Program {
         "cdn.discordapp.com",
         "media.discordapp.net",
     ],
+    customs: Customs::USUAL,
 };
 
 fn main() -> ExitCode {

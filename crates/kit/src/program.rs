@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use cloister_protocol::link::DOOR_PATH;
 use cloister_protocol::surface::{
-    ConnectorFrame, FrameAnswer, Hello, LONGEST_LINE, News as Told, PlaneFrame, VERSION, Welcomed,
+    ConnectorFrame, Customs, FrameAnswer, Hello, LONGEST_LINE, News as Told, PlaneFrame, VERSION,
+    Welcomed,
 };
 use futures_util::{SinkExt, StreamExt};
 use tokio::net::UnixStream;
@@ -43,6 +44,8 @@ pub struct Program {
     pub version: &'static str,
     /// Its platform's hosts, as [`Hello`] has them.
     pub hosts: &'static [&'static str],
+    /// What is different on its surface.
+    pub customs: Customs,
 }
 
 /// Lives until the control plane has had enough of it.
@@ -108,6 +111,7 @@ async fn greet(
         surface: program.surface.to_owned(),
         program: format!("cloister-{} {}", program.surface, program.version),
         hosts: program.hosts.iter().map(|host| (*host).to_owned()).collect(),
+        customs: program.customs,
     });
     let line = serde_json::to_string(&hello).map_err(|error| error.to_string())?;
     writer.send(line).await.map_err(|error| format!("hello could not be said: {error}"))?;

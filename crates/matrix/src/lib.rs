@@ -17,7 +17,9 @@ mod sync;
 
 pub use host::MatrixHost;
 
+use cloister_protocol::surface::CommandSign;
+
 /// The surface's name in the inbox and among identities.
 pub const SURFACE: &str = "matrix";
 /// What commands begin with: clients keep what begins with `/` to themselves.
-const SIGN: char = '!';
+pub const SIGN: CommandSign = CommandSign::Bang;

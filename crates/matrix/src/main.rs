@@ -5,10 +5,15 @@
 use std::process::ExitCode;
 
 use cloister_kit::{Program, run};
-use cloister_matrix::{MatrixHost, SURFACE};
+use cloister_matrix::{MatrixHost, SIGN, SURFACE};
+use cloister_protocol::surface::Customs;
 
-const PROGRAM: Program =
-    Program { surface: SURFACE, version: env!("CARGO_PKG_VERSION"), hosts: &[] };
+const PROGRAM: Program = Program {
+    surface: SURFACE,
+    version: env!("CARGO_PKG_VERSION"),
+    hosts: &[],
+    customs: Customs { command_sign: SIGN, room_per_chat: true, sees_readers: true },
+};
 
 fn main() -> ExitCode {
     run(PROGRAM, |plane, state| {

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde_json::Value;
 
 use crate::link::{Downlink, Uplink};
-use crate::surface::{AnyCall, AnyOrder, CallAnswer, OrderAnswer};
+use crate::surface::{AnyCall, AnyOrder, CallAnswer, ConnectorFrame, OrderAnswer, PlaneFrame};
 use crate::{AgentFrame, ClientFrame, ErrorBody, ErrorEnvelope};
 
 #[derive(JsonSchema)]
@@ -20,6 +20,8 @@ struct Wire {
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "names the roots of the schema; never built")]
 struct Surfaces {
+    from_connector: ConnectorFrame,
+    from_plane: PlaneFrame,
     call: AnyCall,
     call_answer: CallAnswer,
     order: AnyOrder,

@@ -8,11 +8,9 @@ use crate::audit;
 use crate::connectors::ConnectorId;
 use crate::conversations::ConversationId;
 use crate::conversations::Conversations;
+use crate::customs;
 use crate::db::Tx;
 use crate::error::{StoreError, Tried};
-
-/// Where the connector itself sees who reads in a room, and tells nothing while somebody does whom it is not for.
-const SEES_WHO_READS: &str = "matrix";
 
 /// The conversations that a person and the agent share over an account (?3 on ?2 of the user ?1) that is theirs no
 /// more. Where ids of conversations begin with the account, those of their other accounts there stay; elsewhere
@@ -104,7 +102,8 @@ pub(crate) async fn forget_account(
     user: UserId,
     (surface, external_id): (&str, &str),
 ) -> Result<(), StoreError> {
-    if surface == SEES_WHO_READS {
+    // There the connector itself tells nothing while somebody reads whom it is not for.
+    if customs::of(&mut *tx, surface).await?.sees_readers {
         return Ok(());
     }
     let shared: Vec<i64> = sqlx::query_scalar(OF_ACCOUNT)

@@ -1,3 +1,4 @@
+use cloister_protocol::surface::Customs;
 use cloister_protocol::{AgentFrame, ChatId, Update};
 
 use super::*;
@@ -128,6 +129,8 @@ async fn other_accounts_keep_what_is_theirs() {
     let telegram = world.connector("telegram").await;
     let discord = world.connector("discord").await;
     let matrix = world.connector("matrix").await;
+    let sees = Customs { sees_readers: true, ..Customs::USUAL };
+    world.store.conversations().set_customs("matrix", sees).await.unwrap();
     for (surface, id) in [
         ("telegram", "1001"),
         ("telegram", "100"),

@@ -21,6 +21,7 @@ mod clock;
 pub mod connectors;
 pub mod contexts;
 pub mod conversations;
+mod customs;
 mod db;
 pub mod egress;
 mod error;

@@ -34,6 +34,7 @@ const STEPS: &[MigrationStep] = &[
     step!("0016_relative_trust"),
     step!("0020_budget_questions"),
     step!("0021_lobbies"),
+    step!("0022_surface_customs"),
 ];
 
 /// All of them.

@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use cloister_protocol::surface::{CommandSign, Customs};
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, SqliteConnection};
@@ -49,6 +50,37 @@ fn every_file_is_a_step_and_they_are_in_order() {
     let steps: Vec<&str> = STEPS.iter().map(|(name, _)| *name).collect();
     assert_eq!(steps, files.iter().map(String::as_str).collect::<Vec<_>>());
     assert_eq!(all().iter().count(), STEPS.len(), "a name has no number");
+}
+
+/// What a surface was known for by its name holds until its connector says so itself.
+#[tokio::test]
+async fn what_was_known_of_a_surface_by_its_name_still_holds() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("cloister.db");
+    let options = SqliteConnectOptions::new().filename(&path).create_if_missing(true);
+    let mut before = options.connect().await.unwrap();
+    let steps = STEPS.iter().take_while(|(name, _)| *name != "0022_surface_customs");
+    let steps = Migrator::with_migrations(steps.filter_map(migration).collect());
+    steps.run(&mut before).await.unwrap();
+    for (surface, account) in [("matrix", "@a:x"), ("matrix", "@b:x"), ("telegram", "7")] {
+        sqlx::query(
+            "INSERT INTO connectors (surface, account, address, settings, added_by, created_at) \
+             VALUES (?1, ?2, '', '{}', 'test', 0)",
+        )
+        .bind(surface)
+        .bind(account)
+        .execute(&mut before)
+        .await
+        .unwrap();
+    }
+    all().run(&mut before).await.unwrap();
+    let kept: Vec<(String, String)> =
+        sqlx::query_as("SELECT name, customs FROM surfaces").fetch_all(&mut before).await.unwrap();
+    let [(name, customs)] = kept.as_slice() else { panic!("{kept:?}") };
+    let known =
+        Customs { command_sign: CommandSign::Bang, room_per_chat: true, sees_readers: true };
+    assert_eq!(name, "matrix");
+    assert_eq!(serde_json::from_str::<Customs>(customs).unwrap(), known);
 }
 
 /// What was a door of a person is their lobby now, and what was heard there is still known.

@@ -27,6 +27,7 @@ const OF_THE_PLATFORM: &[&str] = &[
     "pairing_codes",
     "refused_events",
     "stops",
+    "surfaces",
 ];
 
 async fn store_with(dir: &Path, names: &[&str]) -> (Store, Vec<User>) {

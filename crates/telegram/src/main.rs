@@ -5,10 +5,15 @@
 use std::process::ExitCode;
 
 use cloister_kit::{Program, run};
+use cloister_protocol::surface::Customs;
 use cloister_telegram::{SURFACE, TelegramHost};
 
-const PROGRAM: Program =
-    Program { surface: SURFACE, version: env!("CARGO_PKG_VERSION"), hosts: &["api.telegram.org"] };
+const PROGRAM: Program = Program {
+    surface: SURFACE,
+    version: env!("CARGO_PKG_VERSION"),
+    hosts: &["api.telegram.org"],
+    customs: Customs::USUAL,
+};
 
 fn main() -> ExitCode {
     run(PROGRAM, |plane, _state| {

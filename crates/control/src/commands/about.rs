@@ -12,7 +12,7 @@ use crate::error::ControlError;
 /// `/help [COMMAND]`
 pub(super) fn help(rest: &str, here: &Here) -> Result<String, ControlError> {
     let p = here.sign();
-    let spelled = |text: &str| spell_commands(&here.surface, text).into_owned();
+    let spelled = |text: &str| spell_commands(here.customs.command_sign, text).into_owned();
     let name = rest.trim_start_matches(['/', '!']).to_ascii_lowercase();
     if let Some(command) = COMMANDS.iter().find(|command| command.name == name) {
         return Ok(spelled(&format!("{}: {}", command.usage, command.help)));

@@ -265,8 +265,7 @@ impl Chats {
     /// How the chats of who writes are shown where they write.
     pub(super) async fn shows_chats(&self, here: &Here) -> Result<Shows, ControlError> {
         let Some(conversation) = &here.conversation else { return Ok(Shows::Rooms) };
-        // Matrix opens a room for every chat, also before what keeps them together is there.
-        if here.surface == "matrix" {
+        if here.customs.room_per_chat {
             return Ok(Shows::Rooms);
         }
         Ok(match conversation.kind {

@@ -14,7 +14,7 @@ use crate::control::part;
 
 pub use chats::Chats;
 pub(crate) use chats::title;
-pub(crate) use spelling::{nearest, prefix, spell_commands};
+pub(crate) use spelling::{nearest, spell_commands};
 
 part! {
     /// The commands, carried out.

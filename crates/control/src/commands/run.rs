@@ -4,13 +4,14 @@
 use cloister_policy::egress::Rule;
 use cloister_policy::engine::{ChatCall, DomainCall, Person, Place, Request, WorkspaceCall};
 use cloister_protocol::link::Cause;
+use cloister_protocol::surface::Customs;
 use cloister_protocol::{End, ErrorCode, TurnId, Usage, UserId};
 use cloister_store::Actor;
 use cloister_store::conversations::{Conversation, ConversationKind};
 use cloister_store::inbox::InboxItem;
 
 use super::tasks::task_line;
-use super::{Typed, Verb, nearest, parse, prefix, spell_commands};
+use super::{Typed, Verb, nearest, parse, spell_commands};
 use crate::commands::Commands;
 use crate::error::ControlError;
 use crate::options::usd_to_nano;
@@ -24,6 +25,8 @@ pub(super) struct Here {
     pub(super) conversation: Option<Conversation>,
     /// Empty: web or terminal.
     pub(super) surface: String,
+    /// What is different there.
+    pub(super) customs: Customs,
 }
 
 impl Here {
@@ -34,7 +37,7 @@ impl Here {
 
     /// What commands begin with there.
     pub(super) fn sign(&self) -> char {
-        prefix(&self.surface)
+        self.customs.command_sign.as_char()
     }
 }
 
@@ -76,7 +79,7 @@ impl Commands {
                 }
                 let fix = body.fix.map(|fix| format!("\n{fix}")).unwrap_or_default();
                 let text = format!("{}{}: {}{fix}", here.sign(), typed.name, body.message);
-                (spell_commands(&here.surface, &text).into_owned(), Some(body.code))
+                (spell_commands(here.customs.command_sign, &text).into_owned(), Some(body.code))
             }
         })
     }
@@ -91,12 +94,14 @@ impl Commands {
             Some(conversation) => self.control.store().chats().surface_of(conversation.id).await?,
             None => None,
         };
+        let surface = surface.unwrap_or_default();
         Ok(Here {
             by,
             person: self.control.people().person(by).await?,
             place: self.control.people().place_of_chat(row.workspace, row.chat).await?,
             conversation,
-            surface: surface.unwrap_or_default(),
+            customs: self.control.surfaces().customs_of(&surface).await?,
+            surface,
         })
     }
 
@@ -152,7 +157,7 @@ impl Commands {
             | Verb::Stop
             | Verb::Release => {
                 let text = self.about_everything(row, here, verb, rest).await?;
-                Ok(spell_commands(&here.surface, &text).into_owned())
+                Ok(spell_commands(here.customs.command_sign, &text).into_owned())
             }
         }
     }

@@ -2,25 +2,18 @@
 
 use std::borrow::Cow;
 
+use cloister_protocol::surface::CommandSign;
+
 use super::COMMANDS;
 
 /// How far a word may be from a command to be taken for a slip.
 const MAX_SLIPS: usize = 2;
 
-/// What a command begins with when it is shown on a surface. Both are always understood; clients of some
-/// surfaces keep `/` for themselves.
-pub(crate) fn prefix(surface: &str) -> char {
-    match surface {
-        "matrix" => '!',
-        _ => '/',
-    }
-}
-
 /// Our own words, with commands as they are typed on a surface. Never for the words of people or of the agent:
 /// those are shown as they are.
-pub(crate) fn spell_commands<'a>(surface: &str, text: &'a str) -> Cow<'a, str> {
+pub(crate) fn spell_commands(sign: CommandSign, text: &str) -> Cow<'_, str> {
     let is_command = |word: &str| COMMANDS.iter().any(|command| command.name == word);
-    cloister_kit::spelled(prefix(surface), text, is_command)
+    cloister_kit::spelled(sign.as_char(), text, is_command)
 }
 
 /// The command that somebody who typed this may have meant.

@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn commands_are_spelled_as_they_are_typed_there() {
-    for (plain, on_matrix) in [
+    for (plain, elsewhere) in [
         ("/help lists them", "!help lists them"),
         ("try `/retry T1` (/tasks lists them)", "try `!retry T1` (!tasks lists them)"),
         ("did you mean /clear?", "did you mean !clear?"),
@@ -14,8 +14,8 @@ fn commands_are_spelled_as_they_are_typed_there() {
         ("", ""),
         ("/", "/"),
     ] {
-        assert_eq!(spell_commands("matrix", plain), on_matrix);
-        assert_eq!(spell_commands("web", plain), plain);
+        assert_eq!(spell_commands(CommandSign::Bang, plain), elsewhere);
+        assert_eq!(spell_commands(CommandSign::Slash, plain), plain);
     }
 }
 

@@ -16,6 +16,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::control::part;
 use crate::error::ControlError;
+use crate::metrics::RecentError;
 use crate::surfaces::Health;
 
 pub(crate) use pulse::LastPulse;
@@ -373,8 +374,11 @@ fn quota_line(pulse: &Pulse) -> StatusLine {
     )
 }
 
+/// What to do about what a connector complains of.
+const CONNECTORS_HINT: &str = "`cloister doctor` says how each connector is doing and what to do";
+
 /// What to do about a complaint of the log.
-pub fn error_hint(message: &str) -> &'static str {
+pub fn error_hint(error: &RecentError) -> &'static str {
     const HINTS: &[(&str, &str)] = &[
         ("did not start", "run `cloister doctor`; the fields have the launcher's words"),
         (
@@ -382,10 +386,7 @@ pub fn error_hint(message: &str) -> &'static str {
             "its message is tried again by itself; if it comes often, look at its memory limit",
         ),
         ("an executor", "it is tried again by itself; `cloister task show` has what it did"),
-        ("Matrix", "`cloister matrix status` says what is wrong and what to do"),
-        ("Telegram", "`cloister telegram status` says what is wrong and what to do"),
-        ("Discord", "`cloister discord status` says what is wrong and what to do"),
-        ("a connector", "`cloister doctor` says how each is doing and what to do"),
+        ("a connector", CONNECTORS_HINT),
         ("model", "run `cloister model test NAME`"),
         ("database", "look at the disk: `df -h` and `dmesg`"),
         ("quota", "`cloister user list` shows who is over it"),
@@ -394,11 +395,15 @@ pub fn error_hint(message: &str) -> &'static str {
             "they are taken up at the next start; `[work] drain_s` gives them longer",
         ),
     ];
-    let known = HINTS.iter().find(|(word, _)| message.contains(word));
-    known.map_or(
-        "the log around that time says more (`CLOISTER_LOG=debug` says most)",
-        |(_, hint)| hint,
-    )
+    let known = HINTS.iter().find(|(word, _)| error.message.contains(word));
+    if let Some((_, hint)) = known {
+        return hint;
+    }
+    // Whatever a connector complains of says which surface's it is.
+    match error.fields.starts_with("surface=") {
+        true => CONNECTORS_HINT,
+        false => "the log around that time says more (`CLOISTER_LOG=debug` says most)",
+    }
 }
 
 fn line(id: &str, label: &str, value: impl Into<String>) -> StatusLine {

@@ -20,6 +20,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use cloister_protocol::admin::{ConnectorState, ReconcileReport};
+use cloister_protocol::surface::Customs;
 use cloister_store::connectors::ConnectorId;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -34,6 +35,7 @@ pub use remote::RemoteHost;
 
 use crate::control::part;
 use crate::courier;
+use crate::error::ControlError;
 use crate::ports::Surface;
 
 /// How a connector is doing.
@@ -132,6 +134,11 @@ impl Surfaces {
     /// What the courier of a connector holds while it works.
     pub(crate) fn alone(&self, connector: ConnectorId) -> Arc<tokio::sync::Mutex<()>> {
         self.control.inner.surfaces.alone(connector)
+    }
+
+    /// What is different on a surface, as its connector said last.
+    pub(crate) async fn customs_of(&self, surface: &str) -> Result<Customs, ControlError> {
+        Ok(self.control.store().conversations().customs(surface).await?)
     }
 
     /// Rooms may have to be made, renamed or put away.

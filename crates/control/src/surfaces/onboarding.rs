@@ -6,7 +6,6 @@
 use cloister_protocol::UserId;
 use tokio::time::Instant;
 
-use crate::commands;
 use crate::error::ControlError;
 use crate::limits::{Buckets, Rate};
 use crate::people::account;
@@ -128,7 +127,7 @@ impl Surfaces {
     /// Who the agent is and how to begin, for who has just arrived on a surface.
     pub async fn welcome(&self, user: UserId, surface: &str) -> Result<String, ControlError> {
         let user = self.control.store().users().user_by_id(user).await?;
-        let p = commands::prefix(surface);
+        let p = self.customs_of(surface).await?.command_sign.as_char();
         let agent = self.control.config().agent_name(user.workspace);
         let agent =
             agent.map_or_else(|| "your agent".to_owned(), |name| format!("{name}, your agent"));

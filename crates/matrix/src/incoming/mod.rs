@@ -203,7 +203,7 @@ impl Intake {
                 let body = error.body();
                 let fix = body.fix.map(|fix| format!(" ({fix})")).unwrap_or_default();
                 let words = format!("I did not take that: {}{fix}.", body.message);
-                let words = self.bot.plane.commands().spelled(crate::SIGN, &words);
+                let words = self.bot.plane.commands().spelled(crate::SIGN.as_char(), &words);
                 let again = OnceAWhile { key: format!("matrix {} {code:?}", room.room_id()) };
                 if self.bot.plane.call(again).await.unwrap_or(false) {
                     self.bot.sayings().speak(room, &format!("not-taken-{}", seen.id), &words).await;

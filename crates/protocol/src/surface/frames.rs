@@ -67,6 +67,46 @@ pub struct Hello {
     /// The hosts of its platform, as `HOST`, `HOST:PORT` or `*.HOST`, beside the servers of its accounts.
     #[serde(default)]
     pub hosts: Vec<String>,
+    #[serde(default)]
+    pub customs: Customs,
+}
+
+/// What is different on a surface. What is left out is as it is on most. It is remembered until another hello.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Customs {
+    /// What a command begins with where it is shown.
+    pub command_sign: CommandSign,
+    /// Every chat has a room of its own, also before what keeps them together is there.
+    pub room_per_chat: bool,
+    /// The connector itself sees who reads in a conversation, and tells nothing while somebody does whom it is not
+    /// for: with an account that is somebody's no more, their conversations are not forgotten.
+    pub sees_readers: bool,
+}
+
+impl Customs {
+    /// As it is on most surfaces.
+    pub const USUAL: Self =
+        Self { command_sign: CommandSign::Slash, room_per_chat: false, sees_readers: false };
+}
+
+/// What a command begins with. Both are always understood; clients of some surfaces keep `/` for themselves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum CommandSign {
+    #[default]
+    #[serde(rename = "/")]
+    Slash,
+    #[serde(rename = "!")]
+    Bang,
+}
+
+impl CommandSign {
+    pub const fn as_char(self) -> char {
+        match self {
+            Self::Slash => '/',
+            Self::Bang => '!',
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]

@@ -14,8 +14,8 @@ mod rows;
 pub(crate) use calls::CallAnswer;
 pub use calls::*;
 pub use frames::{
-    ConnectorFrame, FrameAnswer, Hello, LONGEST_LINE, LogLevel, LogLine, News, Outcome, PlaneFrame,
-    Settings, VERSION, Welcomed,
+    CommandSign, ConnectorFrame, Customs, FrameAnswer, Hello, LONGEST_LINE, LogLevel, LogLine,
+    News, Outcome, PlaneFrame, Settings, VERSION, Welcomed,
 };
 pub(crate) use orders::OrderAnswer;
 pub use orders::*;

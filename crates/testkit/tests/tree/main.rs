@@ -9,6 +9,7 @@ mod causes;
 mod methods;
 mod names;
 mod source;
+mod surfaces;
 
 const MAX_FILE_LINES: usize = 600;
 

@@ -46,7 +46,7 @@ fn error_line(error: RecentError) -> ErrorLine {
         last_at: time(error.last_at),
         level: error.level.to_owned(),
         count: error.count,
-        fix: error_hint(&error.message).to_owned(),
+        fix: error_hint(&error).to_owned(),
         message: error.message,
         fields: error.fields,
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloister_protocol::surface::{News, Settings, Start};
+use cloister_protocol::surface::{Customs, News, Settings, Start};
 use cloister_protocol::with_causes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -96,6 +96,9 @@ impl ConnectorProgram {
                     let settings = program.settings();
                     let surface = program.of.surface;
                     let welcomed = line::greet((lines, write, first), surface, settings).await;
+                    if let Ok(connector) = &welcomed {
+                        program.keep_customs(connector.hello.customs).await;
+                    }
                     drop(greeted.send(welcomed.map(|connector| program.talk(connector))));
                 }
                 (Opened::Outside { stream, host, port }, None) => {
@@ -109,6 +112,16 @@ impl ConnectorProgram {
         self.control.inner.crew.go("connector-connection", async move {
             until.run_until_cancelled(work).await;
         });
+    }
+
+    /// What is different on its surface holds from now on, also while it is away.
+    async fn keep_customs(&self, customs: Customs) {
+        let surface = self.of.surface;
+        let kept = self.control.store().conversations().set_customs(surface, customs).await;
+        if let Err(error) = kept {
+            let error = with_causes(&error);
+            tracing::error!(surface, error, "what is different on a surface could not be kept");
+        }
     }
 
     fn settings(self: &Arc<Self>) -> Settings {
