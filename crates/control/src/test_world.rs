@@ -18,6 +18,7 @@ use cloister_store::users::User;
 use cloister_store::{Store, StoreOptions};
 use futures_util::future::BoxFuture;
 
+use crate::commands::Typed;
 use crate::layout::Layout;
 use crate::people::{Giver, Heard};
 use crate::ports::{
@@ -214,6 +215,7 @@ impl World {
                 text: text.into(),
                 attachments: Vec::new(),
             },
+            meant: Typed::meant(crate::commands::parse(text).as_ref()),
             heard_in: conversation
                 .map(|conversation| HeardIn { conversation: conversation.id, origin: None }),
         };

@@ -4,7 +4,7 @@ use super::*;
 use crate::connectors::NewConnector;
 use crate::conversations::NewConversation;
 use crate::db::Store;
-use crate::inbox::{HeardIn, Inbound};
+use crate::inbox::{HeardIn, Inbound, Meant};
 use crate::users::{AccountKind, User, UserLimits};
 
 const C1: ChatId = ChatId::from_number(1);
@@ -80,6 +80,7 @@ impl World {
                 text: text.into(),
                 attachments: Vec::new(),
             },
+            meant: Meant::Words,
             heard_in: Some(HeardIn { conversation: self.alone.id, origin: None }),
         };
         let row = self.store.inbox().accept(inbound).await.unwrap().item;

@@ -4,7 +4,7 @@ use cloister_protocol::{AgentFrame, ChatId, Update, UserId, WorkspaceId};
 use super::*;
 use crate::conversations::{Conversation, ConversationKind, NewConversation};
 use crate::db::Store;
-use crate::inbox::{HeardIn, Inbound, MostOpen};
+use crate::inbox::{HeardIn, Inbound, Meant, MostOpen};
 use crate::users::UserLimits;
 
 const C1: ChatId = ChatId::from_number(1);
@@ -57,6 +57,7 @@ impl World {
             workspace: self.workspace,
             chat: C1,
             cause,
+            meant: Meant::Words,
             heard_in: Some(HeardIn { conversation: room.id, origin: Some("$thread".into()) }),
         };
         let most = MostOpen { in_workspace: 100, in_all: 100 };

@@ -131,6 +131,7 @@ async fn a_forgotten_conversation_tells_on_the_web() {
             text: "hi".into(),
             attachments: Vec::new(),
         },
+        meant: crate::inbox::Meant::Words,
         heard_in: Some(HeardIn { conversation: lobby.id, origin: None }),
     };
     let most = crate::inbox::MostOpen { in_workspace: 9, in_all: 9 };
@@ -205,6 +206,7 @@ async fn an_answer_finds_its_way_when_its_conversation_was_forgotten() {
                 text: message.to_owned(),
                 attachments: Vec::new(),
             },
+            meant: crate::inbox::Meant::Words,
             heard_in: Some(HeardIn { conversation: room.id, origin: None }),
         };
         let item = store.inbox().accept(inbound).await.unwrap().item;

@@ -3,7 +3,7 @@ use cloister_protocol::{AgentFrame, Update};
 use super::*;
 use crate::actor::Actor;
 use crate::db::Store;
-use crate::inbox::Inbound;
+use crate::inbox::{Inbound, Meant};
 use crate::users::UserLimits;
 
 async fn chat_of(lines: usize) -> (tempfile::TempDir, Store, WorkspaceId, ChatId) {
@@ -21,7 +21,15 @@ async fn chat_of(lines: usize) -> (tempfile::TempDir, Store, WorkspaceId, ChatId
         let (source, workspace) = ("socket".to_owned(), user.workspace);
         store
             .inbox()
-            .accept(Inbound { source, external_id, workspace, chat, cause, heard_in: None })
+            .accept(Inbound {
+                source,
+                external_id,
+                workspace,
+                chat,
+                cause,
+                meant: Meant::Words,
+                heard_in: None,
+            })
             .await
             .unwrap();
         let frame = AgentFrame::Update(Update::Notice { text: n.to_string() });

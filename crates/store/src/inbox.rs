@@ -4,6 +4,8 @@ use cloister_protocol::link::Cause;
 pub use cloister_protocol::surface::HeardIn;
 use cloister_protocol::{ChatId, MessageId, WorkspaceId};
 
+pub use crate::meant::{Meant, TypedCommand};
+
 use crate::actor::Actor;
 use crate::audit;
 use crate::conversations::ConversationId;
@@ -20,6 +22,7 @@ pub struct Inbound {
     pub workspace: WorkspaceId,
     pub chat: ChatId,
     pub cause: Cause,
+    pub meant: Meant,
     /// Where on a surface it was heard; none: web, terminal, or the control plane itself.
     pub heard_in: Option<HeardIn>,
 }
@@ -31,6 +34,7 @@ pub struct InboxItem {
     pub workspace: WorkspaceId,
     pub chat: ChatId,
     pub cause: Cause,
+    pub meant: Meant,
     pub state: InboxState,
     pub received_at: i64,
     /// Where on a surface it was heard; none: web, terminal, or the control plane itself.
@@ -66,14 +70,25 @@ pub(crate) struct Row {
     workspace_id: u32,
     chat: u32,
     cause: String,
+    command: Option<String>,
     state: String,
     received_at: i64,
     conversation: Option<i64>,
 }
 
-from_row!(Row { id, external_id, workspace_id, chat, cause, state, received_at, conversation });
+from_row!(Row {
+    id,
+    external_id,
+    workspace_id,
+    chat,
+    cause,
+    command,
+    state,
+    received_at,
+    conversation,
+});
 
-pub(crate) const SELECT: &str = "SELECT id, external_id, workspace_id, chat, cause, state, received_at, conversation \
+pub(crate) const SELECT: &str = "SELECT id, external_id, workspace_id, chat, cause, command, state, received_at, conversation \
      FROM inbox";
 
 impl Row {
@@ -90,6 +105,7 @@ impl Row {
             workspace: WorkspaceId::from_number(self.workspace_id),
             chat: ChatId::from_number(self.chat),
             cause: serde_json::from_str(&self.cause).map_err(|e| corrupt("inbox cause", e))?,
+            meant: Meant::of_column(self.command.as_deref())?,
             state,
             received_at: self.received_at,
             conversation: self.conversation.map(ConversationId::from_number),
@@ -127,8 +143,8 @@ pub struct MostOpen {
 /// One trip to the writer, and the checks hold at that moment.
 const TAKE: &str = "\
     INSERT INTO inbox (source, external_id, workspace_id, chat, cause, state, received_at, \
-                       conversation, origin) \
-    SELECT ?1, ?2, ?3, ?4, ?5, 'accepted', ?6, ?9, ?10 FROM chats \
+                       conversation, origin, command) \
+    SELECT ?1, ?2, ?3, ?4, ?5, 'accepted', ?6, ?9, ?10, ?11 FROM chats \
     WHERE workspace_id = ?3 AND number = ?4 AND archived_at IS NULL \
       AND (SELECT count(*) FROM inbox WHERE workspace_id = ?3 AND state <> 'answered') < ?7 \
       AND (SELECT count(*) FROM inbox WHERE state <> 'answered') < ?8 \
@@ -186,6 +202,7 @@ impl Inbox {
             .bind(most.in_all)
             .bind(inbound.heard_in.as_ref().map(|heard| heard.conversation.number()))
             .bind(inbound.heard_in.as_ref().and_then(|heard| heard.origin.as_deref()))
+            .bind(inbound.meant.column()?)
             .fetch_all(&mut *tx)
             .await
             .tried("store a message")?;
@@ -344,6 +361,7 @@ fn new_item(id: i64, inbound: Inbound, now: i64) -> InboxItem {
         workspace: inbound.workspace,
         chat: inbound.chat,
         cause: inbound.cause,
+        meant: inbound.meant,
         state: InboxState::Accepted,
         received_at: now,
         conversation: inbound.heard_in.map(|heard| heard.conversation),
@@ -358,8 +376,8 @@ pub(crate) async fn accept_in(
     let cause = serde_json::to_string(&inbound.cause).map_err(|e| corrupt("inbox cause", e))?;
     let inserted: Option<i64> = sqlx::query_scalar(
         "INSERT INTO inbox (source, external_id, workspace_id, chat, cause, state, received_at, \
-                            conversation, origin) \
-         VALUES (?, ?, ?, ?, ?, 'accepted', ?, ?, ?) \
+                            conversation, origin, command) \
+         VALUES (?, ?, ?, ?, ?, 'accepted', ?, ?, ?, ?) \
          ON CONFLICT (source, external_id) DO NOTHING RETURNING id",
     )
     .bind(&inbound.source)
@@ -370,6 +388,7 @@ pub(crate) async fn accept_in(
     .bind(now)
     .bind(inbound.heard_in.as_ref().map(|heard| heard.conversation.number()))
     .bind(inbound.heard_in.as_ref().and_then(|heard| heard.origin.as_deref()))
+    .bind(inbound.meant.column()?)
     .fetch_optional(&mut *tx)
     .await
     .tried("store a message")?;

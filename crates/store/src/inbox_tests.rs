@@ -35,6 +35,7 @@ impl Setup {
                 text: id.to_owned(),
                 attachments: Vec::new(),
             },
+            meant: Meant::Words,
             heard_in: None,
         };
         self.store.inbox().take_message(inbound, MOST_OPEN).await

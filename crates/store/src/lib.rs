@@ -34,6 +34,7 @@ pub mod identities;
 pub mod inbox;
 pub mod ledger;
 pub mod lobbies;
+mod meant;
 mod memory;
 mod migrations;
 pub mod models;

@@ -5,7 +5,7 @@ use cloister_protocol::link::Cause;
 use super::*;
 use crate::connectors::NewConnector;
 use crate::db::Store;
-use crate::inbox::{HeardIn, Inbound, MostOpen, Taken};
+use crate::inbox::{HeardIn, Inbound, Meant, MostOpen, Taken};
 use crate::users::{User, UserLimits};
 
 const C1: ChatId = ChatId::from_number(1);
@@ -81,6 +81,7 @@ impl World {
                 text: id.to_owned(),
                 attachments: Vec::new(),
             },
+            meant: Meant::Words,
             heard_in: place.map(|place| HeardIn { conversation: place.id, origin: None }),
         };
         let most = MostOpen { in_workspace: 100, in_all: 100 };

@@ -3,7 +3,7 @@ use cloister_protocol::{UserId, UserName};
 use super::*;
 use crate::Store;
 use crate::actor::Actor;
-use crate::inbox::{Inbound, MostOpen, Taken};
+use crate::inbox::{Inbound, Meant, MostOpen, Taken};
 use crate::tokens::TokenKind;
 use crate::users::UserLimits;
 use cloister_protocol::link::Cause;
@@ -50,6 +50,7 @@ impl World {
                 text: "hello".to_owned(),
                 attachments: Vec::new(),
             },
+            meant: Meant::Words,
             heard_in: None,
         };
         let most = MostOpen { in_workspace: 1_000, in_all: 1_000 };

@@ -35,6 +35,7 @@ const STEPS: &[MigrationStep] = &[
     step!("0020_budget_questions"),
     step!("0021_lobbies"),
     step!("0022_surface_customs"),
+    step!("0023_commands"),
 ];
 
 /// All of them.

@@ -10,7 +10,7 @@ use crate::connectors::NewConnector;
 use crate::conversations::{ConversationKind, NewConversation};
 use crate::db::Store;
 use crate::identities::Account;
-use crate::inbox::{Inbound, MostOpen};
+use crate::inbox::{Inbound, Meant, MostOpen};
 use crate::secrets::{MasterPlace, NewSecret};
 use crate::tokens::TokenKind;
 use crate::users::{User, UserLimits};
@@ -55,6 +55,7 @@ async fn live(store: &Store, keys: &Keyring, user: &User, words: &str) {
             text: words.to_owned(),
             attachments: Vec::new(),
         },
+        meant: Meant::Words,
         heard_in: None,
     };
     store.inbox().take_message(inbound, MostOpen { in_workspace: 9, in_all: 9 }).await.unwrap();

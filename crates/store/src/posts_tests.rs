@@ -8,7 +8,7 @@ use crate::approvals::{ApprovalKind, NewApproval};
 use crate::connectors::NewConnector;
 use crate::conversations::{Conversation, ConversationKind, NewConversation};
 use crate::db::Store;
-use crate::inbox::{HeardIn, Inbound, MostOpen, Taken};
+use crate::inbox::{HeardIn, Inbound, Meant, MostOpen, Taken};
 use crate::users::{User, UserLimits};
 
 const C1: ChatId = ChatId::from_number(1);
@@ -55,6 +55,7 @@ impl World {
                 text: id.to_owned(),
                 attachments: Vec::new(),
             },
+            meant: Meant::Words,
             heard_in: Some(HeardIn { conversation: place.id, origin: Some("$1".to_owned()) }),
         };
         let most = MostOpen { in_workspace: 100, in_all: 100 };

@@ -10,6 +10,7 @@ use crate::approvals::Approvals;
 use crate::audit;
 use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt};
+use crate::inbox::Meant;
 
 /// More of them are not told apart: policy counts so many as "and more".
 const MAX_MARKS: u32 = 65;
@@ -241,7 +242,7 @@ impl Approvals {
         .tried("list who has written in a chat")
     }
 
-    /// What a person wrote in a chat up to a message, since they last cleared it, newest first.
+    /// What a person wrote in a chat up to a message, since they last cleared it, newest first, and for whom.
     pub async fn own_words(
         &self,
         workspace: WorkspaceId,
@@ -249,9 +250,9 @@ impl Approvals {
         up_to: i64,
         from: &str,
         count: u32,
-    ) -> Result<Vec<String>, StoreError> {
-        sqlx::query_scalar(
-            "SELECT json_extract(cause, '$.text') FROM inbox WHERE workspace_id = ?1 AND chat = ?2 AND id <= ?3 \
+    ) -> Result<Vec<(Meant, String)>, StoreError> {
+        let rows: Vec<(Option<String>, String)> = sqlx::query_as(
+            "SELECT command, json_extract(cause, '$.text') FROM inbox WHERE workspace_id = ?1 AND chat = ?2 AND id <= ?3 \
              AND json_extract(cause, '$.cause') = 'message' AND json_extract(cause, '$.from') = ?4 \
              AND id > coalesce((SELECT max(id) FROM inbox WHERE workspace_id = ?1 AND chat = ?2 AND id <= ?3 \
                                 AND json_extract(cause, '$.cause') = 'clear'), 0) \
@@ -264,7 +265,11 @@ impl Approvals {
         .bind(count)
         .fetch_all(self.store.reader())
         .await
-        .tried("read what a person wrote")
+        .tried("read what a person wrote")?;
+        let wrote = |(command, text): (Option<String>, String)| {
+            Ok((Meant::of_column(command.as_deref())?, text))
+        };
+        rows.into_iter().map(wrote).collect()
     }
 }
 

@@ -24,12 +24,12 @@ pub struct Shown {
 pub struct SinceClear {
     /// Messages that are no commands.
     pub messages: i64,
-    /// Texts that begin like a command; which of them are is not known here.
-    pub like_commands: Vec<String>,
+    /// Texts that begin like a command and were stored before it was kept which are.
+    pub undecided: Vec<String>,
     pub cleared_at: Option<i64>,
 }
 
-/// Texts that begin like a command and are looked at, at most.
+/// Texts that begin like a command and were not decided, at most.
 const MAX_LOOKED_AT: i64 = 1000;
 
 impl Chats {
@@ -137,10 +137,13 @@ impl Chats {
         .await
         .tried(failed)?;
         const SINCE: &str = "FROM inbox WHERE workspace_id = ?1 AND chat = ?2 AND id > ?3 \
-             AND json_extract(cause, '$.cause') = 'message' \
-             AND trim(json_extract(cause, '$.text'))";
+             AND json_extract(cause, '$.cause') = 'message'";
+        const BEGINS: &str = "trim(json_extract(cause, '$.text'))";
         let after = cleared.map_or(0, |(id, _)| id);
-        let plain = format!("SELECT count(*) {SINCE} NOT GLOB '[/!]*'");
+        let plain = format!(
+            "SELECT count(*) {SINCE} AND CASE WHEN command IS NULL THEN {BEGINS} NOT GLOB '[/!]*' \
+             ELSE command = 'null' END"
+        );
         let messages: i64 = sqlx::query_scalar(sqlx::AssertSqlSafe(plain))
             .bind(workspace.number())
             .bind(chat.number())
@@ -148,8 +151,10 @@ impl Chats {
             .fetch_one(self.store.reader())
             .await
             .tried(failed)?;
-        let like = format!("SELECT json_extract(cause, '$.text') {SINCE} GLOB '[/!]*' LIMIT ?4");
-        let like_commands: Vec<String> = sqlx::query_scalar(sqlx::AssertSqlSafe(like))
+        let like = format!(
+            "SELECT json_extract(cause, '$.text') {SINCE} AND command IS NULL AND {BEGINS} GLOB '[/!]*' LIMIT ?4"
+        );
+        let undecided: Vec<String> = sqlx::query_scalar(sqlx::AssertSqlSafe(like))
             .bind(workspace.number())
             .bind(chat.number())
             .bind(after)
@@ -157,7 +162,7 @@ impl Chats {
             .fetch_all(self.store.reader())
             .await
             .tried(failed)?;
-        Ok(SinceClear { messages, like_commands, cleared_at: cleared.map(|(_, at)| at) })
+        Ok(SinceClear { messages, undecided, cleared_at: cleared.map(|(_, at)| at) })
     }
 }
 

@@ -6,7 +6,7 @@ use cloister_protocol::{Attachment, ChatId, TaskId, TaskState, TurnId, UserId, W
 use crate::conversations;
 use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt, not_found};
-use crate::inbox::{self, Inbound, InboxItem};
+use crate::inbox::{self, Inbound, InboxItem, Meant};
 use crate::{audit, grants, provenance, requests};
 
 /// A task to be made.
@@ -513,6 +513,7 @@ pub(crate) async fn report_turn(
         workspace,
         chat: last.chat,
         cause: Cause::TasksEnded { reports: tasks.iter().map(Task::report).collect() },
+        meant: Meant::Words,
         heard_in: conversations::last_active(tx, (workspace, last.chat), inbox_id).await?,
     };
     Ok(Some(inbox::accept_in(tx, trigger, now).await?.item))

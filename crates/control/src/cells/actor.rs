@@ -413,9 +413,7 @@ impl Actor {
                 }
                 self.stop_cell().await;
                 self.control.cells().clear_history(&row).await?;
-            } else if let Cause::Message { text, .. } = &row.cause
-                && let Some(command) = commands::parse(text)
-            {
+            } else if let Some(command) = commands::of(&row) {
                 self.control.commands().run_command(&row, command).await?;
             } else if self.deaths.get(&row.id).copied().unwrap_or(0) >= MAX_DEATHS {
                 let text = "Your agent ended again and again while it worked on this message. \
@@ -492,11 +490,7 @@ impl Actor {
     async fn hand_over_new(&mut self, row: InboxItem) -> bool {
         let connected = self.cell.as_ref().filter(|cell| cell.link.is_some());
         let in_order = connected.is_some_and(|cell| row.id > cell.newest);
-        let for_us = match &row.cause {
-            Cause::Message { text, .. } => commands::parse(text).is_some(),
-            Cause::TasksEnded { .. } => false,
-            Cause::Clear => true,
-        };
+        let for_us = matches!(row.cause, Cause::Clear) || commands::of(&row).is_some();
         let goes_on = !self.control.stops().is_stopped() && !self.clearing;
         in_order && !for_us && goes_on && self.hand_over(row).await.is_ok()
     }

@@ -2,10 +2,10 @@
 
 use cloister_policy::engine::{Names, Ownership};
 use cloister_protocol::ErrorCode;
-use cloister_store::inbox::InboxItem;
+use cloister_store::inbox::{InboxItem, Meant};
 
 use super::run::{Here, line};
-use super::{COMMANDS, Command, Group, nearest, parse, spell_commands};
+use super::{COMMANDS, Command, Group, nearest, spell_commands, stored};
 use crate::commands::Commands;
 use crate::error::ControlError;
 
@@ -43,7 +43,8 @@ impl Commands {
         let owner = self.control.store().users().user_of(row.workspace).await?.name;
         let lists = self.control.contexts().context_lists(row.workspace, row.chat).await?;
         let since = self.control.store().chats().since_clear(row.workspace, row.chat).await?;
-        let talk = since.like_commands.iter().filter(|text| parse(text).is_none()).count();
+        let is_talk = |text: &&String| stored(&Meant::Undecided, text).is_none();
+        let talk = since.undecided.iter().filter(is_talk).count();
         let messages = since.messages.saturating_add(i64::try_from(talk).unwrap_or(i64::MAX));
         let title =
             if chat.title.is_empty() { String::new() } else { format!(" “{}”", chat.title) };

@@ -1,7 +1,6 @@
 //! Commands about chats, and the changes of chats that every surface has to show.
 
 use cloister_policy::engine::{ChatCall, Request, WorkspaceCall};
-use cloister_protocol::link::Cause;
 use cloister_protocol::{ChatId, ErrorCode, WorkspaceId};
 use cloister_store::Actor;
 use cloister_store::chats::Chat;
@@ -286,8 +285,7 @@ impl Chats {
     /// What turns a lobby has its effect before the next message is looked at, which is for the chat that is
     /// shown by then. The command itself says so later, and does nothing twice.
     pub(crate) async fn turn_lobby_now(&self, row: &InboxItem) -> Result<(), ControlError> {
-        let Cause::Message { text, .. } = &row.cause else { return Ok(()) };
-        let Some(typed) = super::parse(text) else { return Ok(()) };
+        let Some(typed) = super::of(row) else { return Ok(()) };
         let turns = matches!(typed.verb, Some(Verb::New))
             || matches!(typed.verb, Some(Verb::Chats)) && !typed.rest.is_empty();
         if !turns || row.conversation.is_none() || row.state == InboxState::Answered {

@@ -3,6 +3,7 @@
 
 mod about;
 mod chats;
+mod deciding;
 mod offering;
 mod questions;
 mod run;
@@ -14,6 +15,7 @@ use crate::control::part;
 
 pub use chats::Chats;
 pub(crate) use chats::title;
+pub(crate) use deciding::{of, stored};
 pub(crate) use spelling::{nearest, spell_commands};
 
 part! {
@@ -230,6 +232,8 @@ pub struct MenuItem {
     pub name: &'static str,
     pub usage: &'static str,
     pub help: &'static str,
+    /// Whether it must get through when messages do not.
+    pub urgent: bool,
 }
 
 /// The commands that a surface may offer, in the order of `/help`.
@@ -243,12 +247,8 @@ pub fn menu() -> impl Iterator<Item = MenuItem> {
         },
         usage: command.usage,
         help: command.help,
+        urgent: command.verb.is_urgent(),
     })
-}
-
-/// Whether a text is a command that must get through when messages do not.
-pub(crate) fn is_urgent(text: &str) -> bool {
-    parse(text).and_then(|typed| typed.verb).is_some_and(Verb::is_urgent)
 }
 
 /// A command as it was typed.
@@ -259,13 +259,13 @@ pub(crate) struct Typed {
 }
 
 /// The command in a message, if it is one: a single line that starts with `/` or `!` and a word, in which `_`
-/// stands for `-`. A path such as `/etc/hosts` is no command.
+/// stands for `-`. A path such as `/etc/hosts` is no command. For who takes messages in: what was stored, [`of`] knows.
 pub(crate) fn parse(text: &str) -> Option<Typed> {
     let line = text.trim();
     let body = line.strip_prefix(['/', '!'])?;
     let (name, rest) = body.split_once(char::is_whitespace).unwrap_or((body, ""));
     let name = name.to_ascii_lowercase().replace('_', "-");
-    let verb = COMMANDS.iter().find(|command| command.name == name).map(|command| command.verb);
+    let verb = deciding::verb(&name);
     let word =
         !name.is_empty() && name.len() <= 24 && name.bytes().all(|b| b.is_ascii_alphabetic());
     // Only what is to be done may take several lines.

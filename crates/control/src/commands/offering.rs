@@ -1,14 +1,13 @@
 //! What can be pressed below the answer to a command: each does what a command or an answer that could be typed
 //! does. Computed when the answer is told, of what is so then.
 
-use cloister_protocol::link::Cause;
 use cloister_protocol::{Answer, TaskState};
 use cloister_store::inbox::InboxItem;
 use cloister_store::tasks::Task;
 
+use super::Verb;
 use super::chats::Shows;
 use super::run::Here;
-use super::{Verb, parse};
 use crate::commands::Commands;
 use crate::error::ControlError;
 use crate::surfaces::words::short;
@@ -24,8 +23,7 @@ const TITLE_CHARS: usize = 28;
 impl Commands {
     /// The buttons below the answer to a message: none unless it was a command that has some.
     pub(crate) async fn buttons_below(&self, row: &InboxItem) -> Result<Vec<Button>, ControlError> {
-        let Cause::Message { text, .. } = &row.cause else { return Ok(Vec::new()) };
-        let Some(verb) = parse(text).and_then(|typed| typed.verb) else { return Ok(Vec::new()) };
+        let Some(verb) = super::of(row).and_then(|typed| typed.verb) else { return Ok(Vec::new()) };
         // Of what is listed where others read along, the list itself is enough.
         let offers = matches!(
             verb,

@@ -57,7 +57,7 @@ async fn lists_have_buttons() {
         assert!(offered(&telegram, &format!("p{number}"), plain).await.is_empty(), "{plain}");
     }
     for (_, does) in chats.iter().chain(&settings) {
-        assert!(super::parse(does).unwrap().verb.is_some(), "{does}");
+        assert!(crate::commands::parse(does).unwrap().verb.is_some(), "{does}");
     }
 }
 
@@ -97,7 +97,7 @@ async fn the_menu_is_understood() {
         assert!((1..=32).contains(&item.name.len()) && item.name.bytes().all(fits), "{item:?}");
         assert!((1..=100).contains(&item.help.chars().count()), "{item:?}");
         for sign in ['/', '!'] {
-            let typed = super::parse(&format!("{sign}{} x", item.name)).unwrap();
+            let typed = crate::commands::parse(&format!("{sign}{} x", item.name)).unwrap();
             assert!(typed.verb.is_some(), "{item:?}");
         }
     }

@@ -11,7 +11,7 @@ use cloister_store::conversations::{Conversation, ConversationKind};
 use cloister_store::inbox::InboxItem;
 
 use super::tasks::task_line;
-use super::{Typed, Verb, nearest, parse, spell_commands};
+use super::{Typed, Verb, nearest, spell_commands};
 use crate::commands::Commands;
 use crate::error::ControlError;
 use crate::options::usd_to_nano;
@@ -285,11 +285,7 @@ impl Commands {
     async fn answering(&self, row: &InboxItem, here: &Here) -> Result<Vec<String>, ControlError> {
         let mut chats: Vec<String> = Vec::new();
         for item in self.control.store().inbox().unanswered(row.workspace).await? {
-            let answers = match &item.cause {
-                Cause::Message { text, .. } => parse(text).is_none(),
-                Cause::TasksEnded { .. } => true,
-                Cause::Clear => false,
-            };
+            let answers = !matches!(item.cause, Cause::Clear) && super::of(&item).is_none();
             let told = !here.is_shared() || item.chat == row.chat;
             let chat = item.chat.to_string();
             if answers && told && !chats.contains(&chat) {

@@ -7,7 +7,7 @@ use cloister_protocol::{AgentFrame, Answer, End, SendFile, TextChunk, TurnId, Up
 use cloister_store::Actor;
 use cloister_store::audit::Fingerprint;
 use cloister_store::conversations::{Conversation, ConversationKind, NewConversation};
-use cloister_store::inbox::{HeardIn, Inbound, MostOpen, Taken, trigger_id};
+use cloister_store::inbox::{HeardIn, Inbound, Meant, MostOpen, Taken, trigger_id};
 
 use super::fake::{Fake, Kill, LONGEST};
 use super::split::{Limit, Piece, split};
@@ -103,6 +103,7 @@ impl World {
                 text: "hello".to_owned(),
                 attachments: Vec::new(),
             },
+            meant: Meant::Words,
             heard_in: Some(HeardIn { conversation: place.id, origin: Some("$hello".to_owned()) }),
         };
         let most = MostOpen { in_workspace: 1_000_000, in_all: 1_000_000 };

@@ -1,6 +1,5 @@
 //! Rows of the outbox, told in order, each once.
 
-use cloister_protocol::link::Cause;
 use cloister_protocol::{AgentFrame, ChatId, TaskId, WorkspaceId};
 use cloister_store::StoreError;
 use cloister_store::conversations::{Conversation, ConversationKind};
@@ -105,11 +104,7 @@ impl Worker {
             return Ok(None);
         };
         let message = self.control.store().inbox().inbox_item(turn).await?;
-        let is_command = |item: &InboxItem| match &item.cause {
-            Cause::Message { text, .. } => commands::parse(text).is_some(),
-            Cause::TasksEnded { .. } | Cause::Clear => false,
-        };
-        Ok(message.filter(is_command))
+        Ok(message.filter(|item| commands::of(item).is_some()))
     }
 
     /// What can be pressed below the answer to a command. It is told without, if that can't be found out.

@@ -22,6 +22,7 @@ use cloister_store::tasks::Task;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::{MAX_CHATS, lock};
+use crate::commands;
 use crate::control::part;
 use crate::error::ControlError;
 use crate::ports::{CameIn, ContentPart, ContentSource, NotRecorded, Principal};
@@ -183,7 +184,9 @@ impl Provenance {
             .own_words(workspace, chat, up_to, name.as_str(), OWN_MESSAGES)
             .await?;
         // A command is for the control plane, and asks the agent for nothing.
-        Ok(words.into_iter().filter(|text| crate::commands::parse(text).is_none()).collect())
+        let words =
+            words.into_iter().filter(|(meant, text)| commands::stored(meant, text).is_none());
+        Ok(words.map(|(_, text)| text).collect())
     }
 
     /// The labels of everything that a task of this chat can read there.

@@ -11,11 +11,11 @@ use cloister_protocol::{
 use cloister_store::Actor;
 use cloister_store::audit::Entry;
 use cloister_store::conversations::{Conversation, ConversationKind};
-use cloister_store::inbox::{Accepted, HeardIn, Inbound, InboxItem, MostOpen, Taken};
+use cloister_store::inbox::{Accepted, HeardIn, Inbound, InboxItem, Meant, MostOpen, Taken};
 use tokio::time::Instant;
 
 use crate::cells::Poke;
-use crate::commands;
+use crate::commands::{self, Typed};
 use crate::error::ControlError;
 use crate::files::RelPath;
 use crate::inbox::Inbox;
@@ -66,7 +66,8 @@ impl Inbox {
         }
         check_size(&message)?;
         let workspace = message.workspace;
-        let urgent = commands::is_urgent(&message.text);
+        let typed = commands::parse(&message.text);
+        let urgent = typed.as_ref().is_some_and(Typed::is_urgent);
         let external_id = self.known_as(&message).await?;
         if let Err(too_much) =
             self.control.inner.limiter.message(Knock { surface, workspace, urgent })
@@ -91,11 +92,11 @@ impl Inbox {
                 text: message.text,
                 attachments,
             },
+            meant: Typed::meant(typed.as_ref()),
             heard_in: message.heard_in,
         };
         let on_surface = inbound.heard_in.is_some();
-        let command = matches!(&inbound.cause, Cause::Message { text, .. } if commands::parse(text).is_some());
-        let again = command.then(|| inbound.clone());
+        let again = typed.map(|_command| inbound.clone());
         let mut taken =
             self.control.store().inbox().take_message(inbound, self.most_open(urgent)).await?;
         if let (Taken::Archived, Some(command)) = (&taken, again) {
@@ -237,6 +238,7 @@ impl Inbox {
             workspace,
             chat,
             cause: Cause::Clear,
+            meant: Meant::Words,
             heard_in: None,
         };
         self.control.store().inbox().accept(inbound).await?;

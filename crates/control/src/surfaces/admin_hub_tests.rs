@@ -1,7 +1,7 @@
 use cloister_protocol::admin::ConnectorState;
 use cloister_protocol::link::Cause;
 use cloister_protocol::{AgentFrame, ChatId, End, TurnId, Update, Usage};
-use cloister_store::inbox::{HeardIn, Inbound, InboxItem};
+use cloister_store::inbox::{HeardIn, Inbound, InboxItem, Meant};
 use cloister_store::secrets::NewSecret;
 use cloister_store::users::User;
 use cloister_vault::{Binding, Form, Owner};
@@ -63,6 +63,7 @@ impl World {
             workspace: place.workspace,
             chat: place.chat,
             cause: Cause::TasksEnded { reports: Vec::new() },
+            meant: Meant::Words,
             heard_in: Some(HeardIn { conversation: place.id, origin: None }),
         };
         let row = self.store().inbox().accept(inbound).await.unwrap().item;

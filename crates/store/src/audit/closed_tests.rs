@@ -5,7 +5,7 @@ use cloister_protocol::{AgentFrame, ChatId, End, TurnId, Usage, UserName};
 use cloister_vault::{Binding, Form, Keyring, Owner};
 
 use super::*;
-use crate::inbox::{Inbound, MostOpen, Taken};
+use crate::inbox::{Inbound, Meant, MostOpen, Taken};
 use crate::secrets::{MasterPlace, NewSecret};
 use crate::tasks::NewTask;
 use crate::tokens::TokenKind;
@@ -82,6 +82,7 @@ impl World {
                 text: id.to_owned(),
                 attachments: Vec::new(),
             },
+            meant: Meant::Words,
             heard_in: None,
         };
         self.store.inbox().take_message(inbound, MostOpen { in_workspace: 9, in_all: 9 }).await

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 
 mod causes;
+mod commands;
 mod methods;
 mod names;
 mod source;

@@ -8,10 +8,12 @@ use cloister_protocol::UserId;
 use cloister_protocol::link::Cause;
 use cloister_store::admin_hub::{AdminHub, Exchange, Mirrored};
 use cloister_store::conversations::{Conversation, ConversationKind};
+use cloister_store::inbox::InboxItem;
 use cloister_vault::Owner;
 use tokio::time::Instant;
 
 use super::{code, staff_role};
+use crate::commands;
 use crate::error::ControlError;
 use crate::surfaces::AdminHubs;
 use crate::surfaces::words;
@@ -139,7 +141,7 @@ impl AdminHubs {
         let Some(began) = self.control.store().outbox().began_with(exchange.asked).await? else {
             return Ok(None);
         };
-        let Some(id) = began.conversation.filter(|_| is_shown(&began.cause)) else {
+        let Some(id) = began.conversation.filter(|_| is_shown(&began)) else {
             return Ok(None);
         };
         let there = self.control.store().conversations().conversation_by_id(id).await?;
@@ -173,10 +175,10 @@ impl AdminHubs {
 
 /// Commands are answered by the control plane, with what is the asker's alone: limits, codes, what waits. What a
 /// command began is as little shown as the command.
-fn is_shown(cause: &Cause) -> bool {
-    match cause {
+fn is_shown(began: &InboxItem) -> bool {
+    match &began.cause {
         Cause::Message { text, .. } => {
-            !words::is_command(text) && !cloister_kit::words::asks_to_pair(text)
+            commands::of(began).is_none() && !cloister_kit::words::asks_to_pair(text)
         }
         Cause::TasksEnded { .. } | Cause::Clear => false,
     }

@@ -71,14 +71,14 @@ impl SurfaceDesk {
 
     /// What connectors are told when they begin.
     pub(super) fn settings(&self) -> Settings {
+        let urgent = commands::menu().filter(|item| item.urgent);
+        let urgent = urgent.map(|item| item.name.to_owned()).collect();
         let menu = commands::menu().map(|item| MenuItem {
             name: item.name.to_owned(),
             usage: item.usage.to_owned(),
             help: item.help.to_owned(),
         });
-        let menu: Vec<MenuItem> = menu.collect();
-        let is_urgent = |item: &&MenuItem| commands::is_urgent(&format!("/{}", item.name));
-        let urgent = menu.iter().filter(is_urgent).map(|item| item.name.clone()).collect();
+        let menu = menu.collect();
         let largest_upload = self.control.work().max_upload_mb << 20;
         let (options, log) = (Value::Null, String::new());
         Settings { commands: menu, urgent, largest_upload, options, log }
