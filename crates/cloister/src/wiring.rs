@@ -124,6 +124,7 @@ fn ours(config: &Config) -> Result<Vec<ConnectorOptions>, CliError> {
         all.push(ConnectorOptions {
             surface,
             number,
+            own: false,
             program: beside(&format!("cloister-{surface}"))?,
             missing: format!(
                 "build it with `make {surface}-connector`, or take it from a release archive; then try again"
@@ -141,6 +142,7 @@ fn own(config: &Config) -> impl Iterator<Item = ConnectorOptions> {
         // A surface has its name as long as the process lives, and there are a handful: nothing is to be given back.
         surface: Box::leak(Box::<str>::from(name)),
         number,
+        own: true,
         program: own.program.clone(),
         missing: format!("put it there, or change `[connectors.{name}] program`"),
         options: own.options.clone().into(),

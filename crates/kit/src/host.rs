@@ -91,11 +91,8 @@ pub trait Host: Send + Sync + Sized + 'static {
             let typed = account.trim();
             all.into_iter().find(|connector| connector.account == typed).ok_or_else(|| {
                 let surface = self.hosted().plane.surface();
-                PlaneError::with_fix(
-                    ErrorCode::NotFound,
-                    format!("there is no {surface} account {account}"),
-                    format!("`cloister {surface} list` shows what there is"),
-                )
+                let message = format!("there is no {surface} account {account}");
+                PlaneError::refused(ErrorCode::NotFound, message)
             })
         }
     }

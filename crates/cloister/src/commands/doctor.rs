@@ -9,7 +9,7 @@ use cloister_protocol::admin::{ConnectorState, ConnectorView, Judgement, StatusV
 
 use super::{Context, connectors as surfaces};
 use crate::client::connect;
-use crate::config::Config;
+use crate::config::{Config, OwnConnector};
 use crate::output::CliError;
 
 pub(super) async fn run(context: Context) -> Result<ExitCode, CliError> {
@@ -186,23 +186,54 @@ async fn connectors(context: &Context) -> Vec<Check> {
     };
     let runs = client.line().is_some();
     let mut checks = Vec::new();
-    for surface in surfaces::ALL {
-        let path = surface.connectors();
-        let Ok(views) = client.get::<Vec<ConnectorView>>(&path).await else { continue };
-        checks.extend(views.iter().map(|view| connector(surface, view, runs)));
+    let config = Config::load(&context.data).unwrap_or_default();
+    let own = config.connectors.iter().map(|(name, _)| surfaces::Surface::own(name));
+    for surface in surfaces::ALL.into_iter().chain(own) {
+        match client.get::<Vec<ConnectorView>>(&surface.connectors()).await {
+            Ok(views) if views.is_empty() && surface.own => checks.push(without_accounts(surface)),
+            Ok(views) => checks.extend(views.iter().map(|view| connector(surface, view, runs))),
+            Err(_) if surface.own => checks.push(not_served(surface)),
+            Err(_) => {}
+        }
     }
+    checks.extend(config.connectors.iter().filter_map(|(name, own)| no_program(name, own)));
     checks
+}
+
+fn without_accounts(surface: surfaces::Surface) -> Check {
+    let add = format!("`{} --account ACCOUNT` connects one", surface.typed("add"));
+    let found = format!("{} has no account yet, and does not run", surface.name);
+    Check { fix: Some(add), ..check("surfaces.connector", CheckStatus::Note, found) }
+}
+
+/// Named since the control plane was started.
+fn not_served(surface: surfaces::Surface) -> Check {
+    let fix = "end the control plane and start it again with `cloister up`".to_owned();
+    let found =
+        format!("{} is in cloister.toml, and the control plane has not read it", surface.name);
+    Check { fix: Some(fix), ..check("surfaces.connector", CheckStatus::Note, found) }
+}
+
+fn no_program(name: &str, own: &OwnConnector) -> Option<Check> {
+    let fix = format!("put it there, or change `[connectors.{name}] program`");
+    let found = format!("the program of {name} is not here: {}", own.program.display());
+    let missing =
+        || Check { fix: Some(fix), ..check("surfaces.program", CheckStatus::Failed, found) };
+    (!own.program.is_file()).then(missing)
 }
 
 fn connector(surface: surfaces::Surface, view: &ConnectorView, runs: bool) -> Check {
     let account = &view.account;
-    let address = view.address.trim_end_matches('/');
+    let address = match view.address.trim_end_matches('/') {
+        "" => surface.title,
+        address => address,
+    };
     let heard = || match view.last_heard_at {
         Some(at) => format!("last heard at {}", crate::output::time(at)),
         None => "not heard since the start".to_owned(),
     };
     let problem = view.problem.as_deref().unwrap_or("no reason is known");
-    let status_says = Some(format!("`cloister {} status {account}` says more", surface.name));
+    let status_says = Some(format!("`{} {account}` says more", surface.typed("status")));
     let (status, found, fix) = match view.state {
         _ if !runs => {
             let there = format!("{} {}", view.conversations, surface.places);

@@ -214,8 +214,8 @@ impl Status {
         let waited = i64::try_from(waited).unwrap_or(i64::MAX);
         let look = state == ConnectorState::Retrying || waited >= OLD;
         let act = state == ConnectorState::LoggedOut || waited >= VERY_OLD;
-        let fix =
-            format!("`cloister {surface} status {account}` says what is wrong and what to do");
+        let status = self.control.surfaces().typed(surface, "status");
+        let fix = format!("`{status} {account}` says what is wrong and what to do");
         line(&format!("connector.{surface}.{account}"), &format!("Connector {account}"), value)
             .judged(look, act, &fix)
     }

@@ -346,7 +346,8 @@ async fn a_connector_that_stops_working_is_told() {
     let told = world.shown_in(&hub).await;
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(told[0].contains("does not work") && told[0].contains("the token was revoked"));
-    assert!(told[0].contains("cloister matrix status"), "{told:?}");
+    // No program serves it here: it is looked for like one of an operator's own.
+    assert!(told[0].contains("`cloister connector status matrix`"), "{told:?}");
 
     let world = world.restarted(SurfaceOptions::default()).await;
     world.control.surfaces().report_health(id, health(ConnectorState::LoggedOut));

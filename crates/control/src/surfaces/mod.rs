@@ -131,6 +131,16 @@ impl Surfaces {
         self.control.inner.surfaces.programs()
     }
 
+    /// What an operator types to do something about the accounts of a surface: `list`, `status`. One that nothing
+    /// serves any more is looked for like one's own.
+    pub(crate) fn typed(&self, surface: &str, what: &str) -> String {
+        let program = self.programs().into_iter().find(|program| program.surface() == surface);
+        program.map_or_else(
+            || format!("cloister connector {what} {surface}"),
+            |program| program.typed(what),
+        )
+    }
+
     /// What the courier of a connector holds while it works.
     pub(crate) fn alone(&self, connector: ConnectorId) -> Arc<tokio::sync::Mutex<()>> {
         self.control.inner.surfaces.alone(connector)

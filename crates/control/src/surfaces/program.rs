@@ -46,6 +46,8 @@ pub struct ConnectorOptions {
     pub surface: &'static str,
     /// Its place among the surfaces.
     pub number: u8,
+    /// Whether an operator brought it along: its accounts are then under `cloister connector`.
+    pub own: bool,
     pub program: PathBuf,
     /// What to do where the program is not there.
     pub missing: String,
@@ -98,6 +100,15 @@ impl ConnectorProgram {
 
     pub(crate) const fn surface(&self) -> &'static str {
         self.of.surface
+    }
+
+    /// What an operator types to do something about its accounts.
+    pub(super) fn typed(&self, what: &str) -> String {
+        let ConnectorOptions { surface, own, .. } = self.of;
+        match own {
+            true => format!("cloister connector {what} {surface}"),
+            false => format!("cloister {surface} {what}"),
+        }
     }
 
     /// The desk that answers it.

@@ -217,7 +217,16 @@ impl RemoteHost {
     }
 
     async fn ordered<O: Order>(&self, of: O, within: Duration) -> Result<O::Answer, ControlError> {
-        order(&**self.desk.reach(), of, within).await.map_err(refused)
+        let done = order(&**self.desk.reach(), of, within).await;
+        done.map_err(|body| refused(self.with_list(body)))
+    }
+
+    /// Where an account is that is not there, a connector can't know: what is typed for it depends on who brought it.
+    fn with_list(&self, mut body: ErrorBody) -> ErrorBody {
+        if body.code == ErrorCode::NotFound && body.fix.is_none() {
+            body.fix = Some(format!("`{}` shows what there is", self.program.typed("list")));
+        }
+        body
     }
 
     async fn view(

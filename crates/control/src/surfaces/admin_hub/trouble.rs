@@ -31,7 +31,8 @@ impl AdminHubs {
             if known.told.as_deref() == trouble {
                 continue;
             }
-            let text = sentence(&known, &health, trouble);
+            let status = self.control.surfaces().typed(&known.surface, "status");
+            let text = sentence(&known, &health, trouble, &status);
             let told = self
                 .control
                 .store()
@@ -65,7 +66,7 @@ fn trouble_of(
     }
 }
 
-fn sentence(known: &Trouble, health: &Health, trouble: Option<&str>) -> String {
+fn sentence(known: &Trouble, health: &Health, trouble: Option<&str>, status: &str) -> String {
     let Trouble { surface, account, .. } = known;
     if trouble.is_none() {
         return format!("**{surface} {account}** works again.");
@@ -75,7 +76,7 @@ fn sentence(known: &Trouble, health: &Health, trouble: Option<&str>) -> String {
         None => String::new(),
     };
     format!(
-        "**{surface} {account}** does not work ({}){problem}\n\n`cloister {surface} status` says more.",
+        "**{surface} {account}** does not work ({}){problem}\n\n`{status}` says more.",
         health.state.words()
     )
 }
