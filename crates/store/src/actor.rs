@@ -61,7 +61,8 @@ impl fmt::Display for Actor {
         match self {
             Self::Operator => f.write_str("operator"),
             Self::Person { name, .. } | Self::Connector { name } => f.write_str(name),
-            Self::Cell { workspace, .. } => write!(f, "cell {workspace}"),
+            Self::Cell { workspace, task: None } => write!(f, "cell {workspace}"),
+            Self::Cell { workspace, task: Some(task) } => write!(f, "cell {workspace} {task}"),
             Self::System { part } => f.write_str(part),
         }
     }

@@ -534,7 +534,8 @@ pub(crate) async fn tell(
     });
     let chat = (approval.workspace, approval.chat);
     let told = outbox::push(tx, chat, &TurnId::of_question(approval.id), &frame, now).await?;
-    let entry = audit::Entry::of_cell(approval.workspace, "approval.ask", approval.id);
+    let entry =
+        audit::Entry::of_cell((approval.workspace, approval.task), "approval.ask", approval.id);
     let detail = format!("{} {} {}", approval.class, approval.digest, approval.title);
     audit::record(tx, now, entry.with(detail)).await?;
     Ok(told)

@@ -1,6 +1,6 @@
 //! Artifacts: files as they were when they were sent.
 
-use cloister_protocol::{AgentFrame, ChatId, SendFile, TurnId, WorkspaceId};
+use cloister_protocol::{AgentFrame, ChatId, SendFile, TaskId, TurnId, WorkspaceId};
 
 use crate::error::{StoreError, Tried, not_found};
 use crate::outbox::Outbox;
@@ -33,7 +33,7 @@ impl Outbox {
         &self,
         id: &str,
         chat: (WorkspaceId, ChatId),
-        turn: &TurnId,
+        (turn, task): (&TurnId, Option<TaskId>),
         (file, print): (&SendFile, &audit::Fingerprint),
         request: (&str, &str),
     ) -> Result<OutboxItem, StoreError> {
@@ -55,7 +55,7 @@ impl Outbox {
         let told = outbox::push(&mut tx, chat, turn, &frame, now).await?;
         requests::remember(&mut tx, request.0, request.1, file, now).await?;
         let detail = format!("{}: {print}", file.name);
-        let entry = audit::Entry::of_cell(chat.0, "file.send", &file.path).with(detail);
+        let entry = audit::Entry::of_cell((chat.0, task), "file.send", &file.path).with(detail);
         audit::record(&mut tx, now, entry).await?;
         tx.commit().await.tried("send a file")?;
         Ok(told)

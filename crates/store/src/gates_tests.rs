@@ -374,7 +374,8 @@ async fn a_step_passes_with_its_record_or_not_at_all() {
     let said = SaidStep::of(&answer).unwrap();
     store.tasks().append_said(task.id, 0, said, Vec::new()).await.unwrap();
     let passing = || {
-        let entry = Entry::of_cell(setup.workspace, "tool.call", task.id).with("bash");
+        let entry =
+            Entry::of_cell((setup.workspace, Some(task.id)), "tool.call", task.id).with("bash");
         Passing::of(setup.cleared(&task, grant), vec![entry])
     };
     let stored = store.tasks().append_call(task.id, 1, "c", passing()).await.unwrap();

@@ -181,6 +181,31 @@ impl Inbox {
         Ok(accepted)
     }
 
+    /// Has a chat's context start anew, once per key.
+    pub async fn clear(
+        &self,
+        actor: &Actor,
+        (workspace, chat): (WorkspaceId, ChatId),
+        key: &str,
+    ) -> Result<(), StoreError> {
+        let inbound = Inbound {
+            source: "clear".to_owned(),
+            external_id: format!("{workspace}:{chat}:{key}"),
+            workspace,
+            chat,
+            cause: Cause::Clear,
+            meant: Meant::Words,
+            heard_in: None,
+        };
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
+        if !accept_in(&mut tx, inbound, now).await?.duplicate {
+            let entry = audit::Entry::new(actor, "chat.clear", chat).of_workspace(workspace);
+            audit::record(&mut tx, now, entry).await?;
+        }
+        tx.commit().await.tried("clear a chat")
+    }
+
     /// Stores a person's message, if its chat takes messages and not too many wait.
     pub async fn take_message(
         &self,
@@ -393,10 +418,6 @@ pub(crate) async fn accept_in(
     .await
     .tried("store a message")?;
     if let Some(id) = inserted {
-        if matches!(inbound.cause, Cause::Clear) {
-            let entry = audit::Entry::new(&Actor::somebody(), "chat.clear", inbound.chat);
-            audit::record(tx, now, entry.of_workspace(inbound.workspace)).await?;
-        }
         return Ok(Accepted { item: new_item(id, inbound, now), duplicate: false });
     }
     let row: Row = sqlx::query_as(sqlx::AssertSqlSafe(format!(

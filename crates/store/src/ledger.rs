@@ -148,7 +148,8 @@ impl Tasks {
         }
         if let Some(detail) = shown_by(seq, step) {
             let workspace = WorkspaceId::from_number(workspace);
-            let entry = audit::Entry::of_cell(workspace, "tool.result", task).with(detail);
+            let entry =
+                audit::Entry::of_cell((workspace, Some(task)), "tool.result", task).with(detail);
             audit::record(&mut tx, now, entry).await?;
         }
         sqlx::query("UPDATE tasks SET attempts = 0 WHERE id = ? AND attempts > 0")

@@ -152,7 +152,7 @@ impl Outbox {
             _ => (None, false),
         };
         if let (Some((id, conversation)), Some(frame)) = (told, frame) {
-            let entry = audit::Entry::of_cell(chat.0, "message.out", chat.1)
+            let entry = audit::Entry::of_cell((chat.0, None), "message.out", chat.1)
                 .with(format!("{turn}, {}", audit::said(words(frame))));
             audit::record(&mut tx, now, entry).await?;
             ended.told = Some(OutboxItem {

@@ -241,7 +241,7 @@ impl Tasks {
         provenance::begin_task(&mut tx, id, &new.marks).await?;
         requests::remember(&mut tx, scope, request, &id, now).await?;
         let told = format!("{}: {}", new.title, audit::said(&new.instructions));
-        let entry = audit::Entry::of_cell(new.workspace, "task.new", id).with(told);
+        let entry = audit::Entry::of_cell((new.workspace, new.parent), "task.new", id).with(told);
         audit::record(&mut tx, now, entry).await?;
         tx.commit().await.tried("make a task")?;
         self.task(id).await
@@ -453,7 +453,7 @@ impl Tasks {
             TaskState::Cancelled => ending.result.as_str(),
             state => state.as_str(),
         };
-        let entry = audit::Entry::of_cell(task.workspace, "task.end", id).with(said);
+        let entry = audit::Entry::of_cell((task.workspace, Some(id)), "task.end", id).with(said);
         audit::record(&mut tx, now, entry).await?;
         tx.commit().await.tried("end a task")?;
         Ok(Some(TaskEnded { task, woke }))

@@ -100,8 +100,13 @@ impl Sessions {
         let place = (own.user.workspace, ChatId::from_number(1));
         let file = (&file, &Fingerprint::of(b"x"));
         let turn = cloister_protocol::TurnId::of_message(1);
-        let sent =
-            world.store().outbox().send_artifact(&artifact, place, &turn, file, ("test", "1"));
+        let sent = world.store().outbox().send_artifact(
+            &artifact,
+            place,
+            (&turn, None),
+            file,
+            ("test", "1"),
+        );
         sent.await.unwrap();
         std::fs::write(world.control().layout().objects().join(&artifact), "x").unwrap();
         let (viewer, none) = (world.add("vera").await, world.add("nora").await);

@@ -161,7 +161,7 @@ impl Lease {
 fn call_entry(who: Principal, level: Level, model: &Model, request: &ChatRequest) -> Entry {
     let subject = who.task.map_or_else(|| "coordinator".to_owned(), |task| task.to_string());
     let detail = format!("{level} {}: shown {}", model.name, request.print());
-    Entry::of_cell(who.workspace, "model.call", subject).with(detail)
+    Entry::of_cell((who.workspace, who.task), "model.call", subject).with(detail)
 }
 
 fn cost(tokens: u64, price: i64) -> i64 {

@@ -134,7 +134,8 @@ impl Gate {
         if self.is_open(host)? {
             return Ok(());
         }
-        let entry = Entry::of_cell(self.who.workspace, "egress.open", host).with(self.place());
+        let entry = Entry::of_cell((self.who.workspace, self.who.task), "egress.open", host)
+            .with(self.place());
         self.books.record(entry).await.map_err(|error| {
             tracing::error!(
                 error = with_causes(&error),
@@ -218,7 +219,8 @@ impl Gate {
     /// Puts the use of a secret into the audit trail, before it is used. No entry, no use.
     pub(super) async fn intend(&self, name: &SecretName, host: &str) -> Result<(), Denied> {
         let detail = format!("{}: {host}", self.place());
-        let entry = Entry::of_cell(self.who.workspace, "secret.use", name).with(detail);
+        let entry =
+            Entry::of_cell((self.who.workspace, self.who.task), "secret.use", name).with(detail);
         self.books.record(entry).await.map_err(|error| {
             tracing::error!(
                 error = with_causes(&error),
@@ -241,11 +243,8 @@ impl Gate {
             RefusalKind::Gated => return stopped,
         };
         if hearers.audit {
-            let entry = Entry::of_cell(self.who.workspace, action, &denied.host).with(format!(
-                "{}: {}",
-                self.place(),
-                denied.reason
-            ));
+            let entry = Entry::of_cell((self.who.workspace, self.who.task), action, &denied.host)
+                .with(format!("{}: {}", self.place(), denied.reason));
             if let Err(error) = self.books.record(entry).await {
                 tracing::error!(error = with_causes(&error), "a refusal could not be audited");
             }
@@ -269,7 +268,9 @@ impl Gate {
     /// Puts into the audit trail how often was refused what.
     pub(super) async fn close(&self) {
         let Some(summary) = self.refusals.summary() else { return };
-        let entry = Entry::of_cell(self.who.workspace, "egress.closed", self.place()).with(summary);
+        let entry =
+            Entry::of_cell((self.who.workspace, self.who.task), "egress.closed", self.place())
+                .with(summary);
         if let Err(error) = self.books.record(entry).await {
             tracing::error!(
                 error = with_causes(&error),

@@ -134,7 +134,8 @@ impl Shelf {
             if !fresh {
                 continue;
             }
-            let entry = Entry::of_cell(self.who.workspace, "secret.masked", &name).with(place);
+            let entry = Entry::of_cell((self.who.workspace, self.who.task), "secret.masked", &name)
+                .with(place);
             if let Err(error) = self.books.record(entry).await {
                 tracing::error!(error = with_causes(&error), secret = %name, "that a secret was masked could not be audited");
             }

@@ -249,7 +249,9 @@ async fn nothing_outside_the_workspace_can_be_sent() {
         .collect();
     assert_eq!(told.len(), count, "the model was told each time: {told:#?}\n{}", end.text);
     let audit = world.audit().await;
-    let refused = audit.iter().filter(|row| row.action == "file.refused" && row.actor == "cell w1");
+    let refused = audit
+        .iter()
+        .filter(|row| row.action == "file.refused" && row.actor.starts_with("cell w1 T"));
     assert!(refused.count() >= count - 1, "{audit:#?}");
     assert!(Path::new("/etc/passwd").exists());
 }

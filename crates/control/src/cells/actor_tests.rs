@@ -1,5 +1,6 @@
 use cloister_protocol::link::{Asked, Cause, Downlink, Reply, Request, Uplink};
 use cloister_protocol::{End, TurnId, Usage};
+use cloister_store::Actor;
 
 use super::*;
 use crate::options::CellOptions;
@@ -120,7 +121,7 @@ async fn a_clear_ends_the_coordinator_and_removes_what_it_kept() {
     std::fs::create_dir(folder.join("deep")).unwrap();
     std::os::unix::fs::symlink("/etc/passwd", folder.join("deep/link")).unwrap();
     std::fs::write(folder.join("files/mine.txt"), "mine").unwrap();
-    world.control.inbox().clear_chat(workspace, C1, "k").await.unwrap();
+    world.control.inbox().clear_chat(&Actor::person("ada"), workspace, C1, "k").await.unwrap();
     let clear = world.store().inbox().unanswered_in(workspace, C1).await.unwrap().pop().unwrap();
     assert!(matches!(clear.cause, Cause::Clear));
     // It waits for the turn before it; the coordinator's word for it is nothing.

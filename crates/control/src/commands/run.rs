@@ -140,7 +140,7 @@ impl Commands {
             Verb::Clear => {
                 self.control
                     .inbox()
-                    .clear_chat(row.workspace, row.chat, &row.id.to_string())
+                    .clear_chat(&who(row), row.workspace, row.chat, &row.id.to_string())
                     .await?;
                 Ok("Cleared: the next message starts afresh. Files and memory stay.".to_owned())
             }

@@ -181,7 +181,7 @@ impl World {
         let chat = (workspace, C1);
         let turn = turn(row);
         let file = (&file, &Fingerprint::of(b"content"));
-        let told = self.store().outbox().send_artifact(&id, chat, &turn, file, ("x", &id));
+        let told = self.store().outbox().send_artifact(&id, chat, (&turn, None), file, ("x", &id));
         self.control.hub().say_stored(told.await.unwrap());
     }
 }

@@ -221,5 +221,5 @@ pub(super) fn pass_entry(cleared: &Cleared) -> Entry {
         PassedBy::Policy => String::new(),
     };
     let detail = format!("{}{by} {}", effect.title(), effect.digest());
-    Entry::of_cell(workspace, "gate.pass", subject).with(detail)
+    Entry::of_cell((workspace, task), "gate.pass", subject).with(detail)
 }

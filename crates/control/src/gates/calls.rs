@@ -70,7 +70,8 @@ impl Gates {
                 (live.task.clone(), wanted_by(live, call))
             };
             let cell = self.cell_of_task(&task).await?;
-            let note = Entry::of_cell(task.workspace, "tool.call", id).with(noted(call));
+            let note =
+                Entry::of_cell((task.workspace, Some(id)), "tool.call", id).with(noted(call));
             let refuse = |reason| Ok(CallGate::Refuse { reason, noted: vec![note.clone()] });
             if originals == Originals::Changes {
                 return refuse(ORIGINALS_STAY.to_owned());

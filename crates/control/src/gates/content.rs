@@ -421,7 +421,7 @@ fn came_in_entry(task: &Task, content: &CameIn) -> Option<Entry> {
         ContentPart::Text => return None,
         ContentPart::Whole(print) => format!("{print}: {source}"),
     };
-    Some(Entry::of_cell(task.workspace, "content.in", task.id).with(detail))
+    Some(Entry::of_cell((task.workspace, Some(task.id)), "content.in", task.id).with(detail))
 }
 
 fn take_in(context: &mut TaskContext, source: &ContentSource, text: &str) {

@@ -105,7 +105,8 @@ impl Gates {
             let (title, plain) = (wanted.effect.title(), is_plain_read(&wanted.ask));
             match self.judge(&cell, wanted).await? {
                 Judged::Denied { reason } => {
-                    let entry = Entry::of_cell(prepared.task.workspace, "gate.deny", id);
+                    let entry =
+                        Entry::of_cell((prepared.task.workspace, Some(id)), "gate.deny", id);
                     let detail = format!("{title}: {reason}");
                     self.control.store().audit().record(entry.with(detail)).await?;
                     return Ok(Look::Denied(reason));

@@ -37,7 +37,12 @@ impl Gates {
             let came_of_it =
                 done.as_ref().map_or_else(|error| with_causes(error), |()| "done".to_owned());
             let detail = format!("{}: {came_of_it}", task.id);
-            Entry::of_cell(workspace, "file.delete", format!("chats/{chat}/{file}")).with(detail)
+            Entry::of_cell(
+                (workspace, Some(task.id)),
+                "file.delete",
+                format!("chats/{chat}/{file}"),
+            )
+            .with(detail)
         };
         let noted = done.iter().map(entry).collect();
         let line = |(file, done): &(String, Result<(), FileError>)| match done {

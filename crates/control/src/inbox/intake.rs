@@ -11,7 +11,7 @@ use cloister_protocol::{
 use cloister_store::Actor;
 use cloister_store::audit::Entry;
 use cloister_store::conversations::{Conversation, ConversationKind};
-use cloister_store::inbox::{Accepted, HeardIn, Inbound, InboxItem, Meant, MostOpen, Taken};
+use cloister_store::inbox::{Accepted, HeardIn, Inbound, InboxItem, MostOpen, Taken};
 use tokio::time::Instant;
 
 use crate::cells::Poke;
@@ -227,33 +227,26 @@ impl Inbox {
     /// Starts a chat's context anew.
     pub(crate) async fn clear_chat(
         &self,
+        actor: &Actor,
         workspace: WorkspaceId,
         chat: ChatId,
         key: &str,
     ) -> Result<(), ControlError> {
         self.control.store().chats().chat(workspace, chat).await?;
-        let inbound = Inbound {
-            source: "clear".to_owned(),
-            external_id: format!("{workspace}:{chat}:{key}"),
-            workspace,
-            chat,
-            cause: Cause::Clear,
-            meant: Meant::Words,
-            heard_in: None,
-        };
-        self.control.store().inbox().accept(inbound).await?;
+        self.control.store().inbox().clear(actor, (workspace, chat), key).await?;
         self.control.cells().poke((workspace, chat), Poke::Inbox);
         Ok(())
     }
 
-    /// Starts a chat's context anew, for the operator.
+    /// Starts a chat's context anew, for who administers it.
     pub async fn clear_chat_now(
         &self,
+        actor: &Actor,
         workspace: WorkspaceId,
         chat: ChatId,
     ) -> Result<(), ControlError> {
         let key = crate::tasks::random_name().map_err(ControlError::io("no key could be made"))?;
-        self.clear_chat(workspace, chat, &key).await
+        self.clear_chat(actor, workspace, chat, &key).await
     }
 
     /// Attachments are what an upload put into this chat's `incoming/`, and nothing else.

@@ -46,7 +46,7 @@ impl Tasks {
                     .send_artifact(
                         &id,
                         wanted.chat,
-                        &wanted.turn,
+                        (&wanted.turn, wanted.task),
                         (&file, &print),
                         (scope, request),
                     )
@@ -55,7 +55,8 @@ impl Tasks {
                 Ok(file)
             }
             Err(error) => {
-                let entry = Entry::of_cell(wanted.chat.0, "file.refused", &wanted.path);
+                let entry =
+                    Entry::of_cell((wanted.chat.0, wanted.task), "file.refused", &wanted.path);
                 self.control.store().audit().record(entry.with(&error)).await?;
                 Err(error)
             }

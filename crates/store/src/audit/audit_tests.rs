@@ -120,8 +120,8 @@ async fn entries_are_chained_per_user_and_for_the_platform() {
     let mut world = World::new().await;
     world.act(10).await;
     let workspace = WorkspaceId::from_number(1);
-    world.store.audit().record(Entry::of_cell(workspace, "task.new", "T1")).await.unwrap();
-    let missing = Entry::of_cell(WorkspaceId::from_number(99), "task.new", "T1");
+    world.store.audit().record(Entry::of_cell((workspace, None), "task.new", "T1")).await.unwrap();
+    let missing = Entry::of_cell((WorkspaceId::from_number(99), None), "task.new", "T1");
     assert!(world.store.audit().record(missing).await.is_err(), "an entry of nobody is refused");
     let own = world.store.audit().audit_of(world.chain(), None, 100).await.unwrap();
     assert_eq!(own.len(), 11);
@@ -651,7 +651,8 @@ async fn a_million_entries() {
     for thousand in 0..ENTRIES / 1000 {
         let mut tx = store.begin().await.unwrap();
         for i in 0..1000 {
-            let entry = Entry::of_cell(WorkspaceId::from_number(1), "egress.allow", i).with(detail);
+            let entry =
+                Entry::of_cell((WorkspaceId::from_number(1), None), "egress.allow", i).with(detail);
             record(&mut tx, (thousand * 1000 + i) as i64, entry).await.unwrap();
         }
         tx.commit().await.unwrap();

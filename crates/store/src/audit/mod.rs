@@ -23,7 +23,7 @@ mod statements;
 mod verify;
 pub mod witness;
 
-use cloister_protocol::{UserId, WorkspaceId};
+use cloister_protocol::{TaskId, UserId, WorkspaceId};
 use cloister_vault::{Digest32, Owner};
 use sqlx::SqliteExecutor;
 
@@ -94,9 +94,13 @@ impl Entry {
         Self { place: WhichChain::Of(chain), ..self }
     }
 
-    /// What a cell did, in the chain of its user.
-    pub fn of_cell(workspace: WorkspaceId, action: &'static str, subject: impl ToString) -> Self {
-        Self::new(&Actor::cell(workspace), action, subject).of_workspace(workspace)
+    /// What a cell did, at a task or in its chat, in the chain of its user.
+    pub fn of_cell(
+        (workspace, task): (WorkspaceId, Option<TaskId>),
+        action: &'static str,
+        subject: impl ToString,
+    ) -> Self {
+        Self::new(&Actor::Cell { workspace, task }, action, subject).of_workspace(workspace)
     }
 }
 

@@ -106,7 +106,7 @@ async fn change(
         chat = control.chats().archive_chat(asker.actor(), user.workspace, id, archived).await?;
     }
     if change.clear {
-        control.inbox().clear_chat_now(user.workspace, id).await?;
+        control.inbox().clear_chat_now(asker.actor(), user.workspace, id).await?;
     }
     json(view(chat))
 }
