@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cloister_control::{ControlError, MasterSettings, SecretOptions};
+use cloister_control::{MasterSettings, SecretOptions, SecretsRefusal};
 use cloister_protocol::{ErrorCode, with_causes};
 use cloister_store::Store;
 use cloister_store::secrets::{MasterPlace, SecretError};
@@ -40,7 +40,7 @@ pub(crate) async fn unlock(
 pub(crate) fn settings(data: &Path) -> MasterSettings {
     let data = data.to_owned();
     Arc::new(move || {
-        let wrong = |message: String| ControlError::refused(ErrorCode::BadRequest, message);
+        let wrong = SecretsRefusal::Settings;
         let options = Config::load(&data).map_err(|error| wrong(error.body.message))?.secrets;
         let place = options.place(usual(&data)).map_err(|error| wrong(error.to_string()))?;
         Ok((place, options.names_next()))

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use cloister_control::ControlError;
+use cloister_control::{ControlError, Failed, Fault};
 use cloister_protocol::{ErrorBody, ErrorCode, ErrorEnvelope};
 use serde::Serialize;
 
@@ -73,6 +73,21 @@ impl From<ControlError> for CliError {
             ErrorCode::Internal => Self::new(body.code, error.chain()),
             _ => body.into(),
         }
+    }
+}
+
+impl<R> From<Failed<R>> for CliError
+where
+    ControlError: From<Failed<R>>,
+{
+    fn from(failed: Failed<R>) -> Self {
+        ControlError::from(failed).into()
+    }
+}
+
+impl From<Fault> for CliError {
+    fn from(fault: Fault) -> Self {
+        ControlError::from(fault).into()
     }
 }
 

@@ -6,7 +6,7 @@ use cloister_store::audit::Entry;
 use cloister_store::pki::{Client, Issue, LiveClient};
 use cloister_store::{Actor, Clock, Store};
 
-use crate::error::ControlError;
+use crate::error::Fault;
 
 /// The machines that hold a certificate, and what is done to the authority that gives them out.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ impl Clients {
         user: UserId,
         secret_hash: &str,
         expires_at: i64,
-    ) -> Result<u32, ControlError> {
+    ) -> Result<u32, Fault> {
         Ok(self.store.clients().invite_client(actor, user, secret_hash, expires_at).await?)
     }
 
@@ -41,31 +41,31 @@ impl Clients {
         secret_hash: &str,
         name: &str,
         issue: Issue,
-    ) -> Result<Option<Client>, ControlError> {
+    ) -> Result<Option<Client>, Fault> {
         Ok(self.store.clients().enrol_client(invitation, secret_hash, name, issue).await?)
     }
 
     /// Notes that a machine, which is who acts, gets its next certificate.
-    pub async fn renew(&self, client: ClientId, issue: Issue) -> Result<Client, ControlError> {
+    pub async fn renew(&self, client: ClientId, issue: Issue) -> Result<Client, Fault> {
         Ok(self.store.clients().renew_client(client, issue).await?)
     }
 
     /// Ends a machine and every session it opened.
-    pub async fn revoke(&self, actor: &Actor, client: ClientId) -> Result<Client, ControlError> {
+    pub async fn revoke(&self, actor: &Actor, client: ClientId) -> Result<Client, Fault> {
         Ok(self.store.clients().revoke_client(actor, client).await?)
     }
 
-    pub async fn all(&self) -> Result<Vec<Client>, ControlError> {
+    pub async fn all(&self) -> Result<Vec<Client>, Fault> {
         Ok(self.store.clients().all().await?)
     }
 
     /// Those whose certificate is good.
-    pub async fn live(&self) -> Result<Vec<LiveClient>, ControlError> {
+    pub async fn live(&self) -> Result<Vec<LiveClient>, Fault> {
         Ok(self.store.clients().live_clients().await?)
     }
 
     /// Notes which machine opened a session, so that it ends with the machine.
-    pub async fn bind_session(&self, hash: &str, client: ClientId) -> Result<(), ControlError> {
+    pub async fn bind_session(&self, hash: &str, client: ClientId) -> Result<(), Fault> {
         Ok(self.store.clients().bind_session(hash, client).await?)
     }
 
@@ -75,7 +75,7 @@ impl Clients {
         actor: &Actor,
         action: &'static str,
         detail: &str,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), Fault> {
         let entry = Entry::new(actor, action, "ca").with(detail);
         Ok(self.store.audit().record(entry).await?)
     }

@@ -1,18 +1,57 @@
 //! What people hear of, and decide about, where their agent may go.
 
-use cloister_policy::egress::Rule;
+use cloister_policy::egress::{Rule, RuleError};
 use cloister_protocol::{AgentFrame, ErrorCode, Update, UserId, WorkspaceId};
 use cloister_store::Actor;
 use cloister_store::egress::{EgressRule, EgressUsage};
 
 use crate::control::part;
-use crate::error::ControlError;
+use crate::error::{Failed, Refusal};
 use crate::ports::{Principal, RefusedEgress};
 
 /// Rules of one user.
 const MAX_RULES: usize = 500;
 /// Rules of one task's own list.
 const MAX_TASK_HOSTS: usize = 50;
+
+pub type EgressError = Failed<EgressRefusal>;
+
+#[derive(Debug, thiserror::Error)]
+pub enum EgressRefusal {
+    #[error("there are {MAX_RULES} rules already")]
+    TooManyRules,
+    #[error("{rule} is not on your allowlist")]
+    NotAllowed { rule: String },
+    #[error("say which host, such as example.com or *.example.com")]
+    NoHost,
+    #[error("{rule:?} can't be allowed: {error}")]
+    NoRule { rule: String, error: RuleError },
+    #[error("a task names at most {MAX_TASK_HOSTS} hosts")]
+    TooManyHosts,
+}
+
+impl Refusal for EgressRefusal {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::TooManyRules => ErrorCode::Conflict,
+            Self::NotAllowed { .. } => ErrorCode::NotFound,
+            Self::NoHost | Self::NoRule { .. } | Self::TooManyHosts => ErrorCode::BadRequest,
+        }
+    }
+
+    fn fix(&self) -> Option<String> {
+        let fix = match self {
+            Self::TooManyRules => "remove some: /network lists them, /forbid removes one",
+            Self::NotAllowed { .. } => "/network shows what is",
+            Self::NoRule { .. } => {
+                "name a host (example.com), its subdomains (*.example.com), or a part of it \
+                 (example.com/path); https is meant unless http:// is in front"
+            }
+            Self::NoHost | Self::TooManyHosts => return None,
+        };
+        Some(fix.to_owned())
+    }
+}
 
 part! {
     /// Where agents may go.
@@ -21,17 +60,17 @@ part! {
 
 impl EgressRules {
     /// A user's rules.
-    pub async fn of(&self, user: UserId) -> Result<Vec<String>, ControlError> {
+    pub async fn of(&self, user: UserId) -> Result<Vec<String>, EgressError> {
         Ok(self.control.store().egress().egress_rules(user).await?)
     }
 
     /// The same, with who added them and when.
-    pub async fn list(&self, user: UserId) -> Result<Vec<EgressRule>, ControlError> {
+    pub async fn list(&self, user: UserId) -> Result<Vec<EgressRule>, EgressError> {
         Ok(self.control.store().egress().egress_rule_list(user).await?)
     }
 
     /// How much went where, the newest days first.
-    pub async fn usage(&self, user: UserId, rows: u32) -> Result<Vec<EgressUsage>, ControlError> {
+    pub async fn usage(&self, user: UserId, rows: u32) -> Result<Vec<EgressUsage>, EgressError> {
         Ok(self.control.store().egress().egress_usage(user, rows).await?)
     }
 
@@ -49,7 +88,7 @@ impl EgressRules {
         &self,
         who: Principal,
         refused: RefusedEgress,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), EgressError> {
         let Some(task) = who.task else { return Ok(()) };
         let task = self.control.store().tasks().task(task).await?;
         let key = format!("egress-{}-{}", task.id, refused.host);
@@ -73,14 +112,10 @@ impl EgressRules {
         actor: &Actor,
         user: UserId,
         rule: &str,
-    ) -> Result<(Rule, bool), ControlError> {
+    ) -> Result<(Rule, bool), EgressError> {
         let rule = checked_rule(rule)?;
         if self.control.store().egress().egress_rules(user).await?.len() >= MAX_RULES {
-            return Err(ControlError::with_fix(
-                ErrorCode::Conflict,
-                format!("there are {MAX_RULES} rules already"),
-                "remove some: /network lists them, /forbid removes one",
-            ));
+            return Err(EgressRefusal::TooManyRules.into());
         }
         let new =
             self.control.store().egress().allow_egress(actor, user, &rule.to_string()).await?;
@@ -93,7 +128,7 @@ impl EgressRules {
         actor: &Actor,
         user: UserId,
         rule: &str,
-    ) -> Result<bool, ControlError> {
+    ) -> Result<bool, EgressError> {
         // A rule that can't be read (any more) must still be removable, as it stands.
         if self.control.store().egress().forbid_egress(actor, user, rule.trim()).await? {
             return Ok(true);
@@ -107,7 +142,7 @@ impl EgressRules {
         actor: &Actor,
         workspace: WorkspaceId,
         rule: &str,
-    ) -> Result<String, ControlError> {
+    ) -> Result<String, EgressError> {
         let user = self.control.store().users().user_of(workspace).await?;
         let (rule, new) = self.allow_egress(actor, user.id, rule).await?;
         Ok(if new {
@@ -125,19 +160,15 @@ impl EgressRules {
         actor: &Actor,
         workspace: WorkspaceId,
         rule: &str,
-    ) -> Result<String, ControlError> {
+    ) -> Result<String, EgressError> {
         let user = self.control.store().users().user_of(workspace).await?;
         if self.forbid_egress(actor, user.id, rule).await? {
             return Ok(format!("{} is no longer allowed.", rule.trim()));
         }
-        Err(ControlError::with_fix(
-            ErrorCode::NotFound,
-            format!("{} is not on your allowlist", rule.trim()),
-            "/network shows what is",
-        ))
+        Err(EgressRefusal::NotAllowed { rule: rule.trim().to_owned() }.into())
     }
 
-    pub(crate) async fn network(&self, workspace: WorkspaceId) -> Result<String, ControlError> {
+    pub(crate) async fn network(&self, workspace: WorkspaceId) -> Result<String, EgressError> {
         let user = self.control.store().users().user_of(workspace).await?;
         let rules = self.control.store().egress().egress_rule_list(user.id).await?;
         if rules.is_empty() {
@@ -155,31 +186,19 @@ impl EgressRules {
     }
 }
 
-fn checked_rule(rule: &str) -> Result<Rule, ControlError> {
-    if rule.trim().is_empty() {
-        return Err(ControlError::refused(
-            ErrorCode::BadRequest,
-            "say which host, such as example.com or *.example.com",
-        ));
+fn checked_rule(rule: &str) -> Result<Rule, EgressRefusal> {
+    let rule = rule.trim();
+    if rule.is_empty() {
+        return Err(EgressRefusal::NoHost);
     }
-    rule.trim().parse::<Rule>().map_err(|error| {
-        ControlError::with_fix(
-            ErrorCode::BadRequest,
-            format!("{:?} can't be allowed: {error}", rule.trim()),
-            "name a host (example.com), its subdomains (*.example.com), or a part of it \
-             (example.com/path); https is meant unless http:// is in front",
-        )
-    })
+    rule.parse().map_err(|error| EgressRefusal::NoRule { rule: rule.to_owned(), error })
 }
 
 /// The rules of a task are those of its manifest; each must be one that a person could allow.
-pub(crate) fn checked_hosts(hosts: Option<&[String]>) -> Result<Option<Vec<String>>, ControlError> {
+pub(crate) fn checked_hosts(hosts: Option<&[String]>) -> Result<Option<Vec<String>>, EgressRefusal> {
     let Some(hosts) = hosts else { return Ok(None) };
     if hosts.len() > MAX_TASK_HOSTS {
-        return Err(ControlError::refused(
-            ErrorCode::BadRequest,
-            format!("a task names at most {MAX_TASK_HOSTS} hosts"),
-        ));
+        return Err(EgressRefusal::TooManyHosts);
     }
     let rules = hosts.iter().map(|host| checked_rule(host).map(|rule| rule.to_string()));
     rules.collect::<Result<_, _>>().map(Some)

@@ -43,25 +43,25 @@ mod test_telegram;
 #[cfg(test)]
 mod test_world;
 
-pub use audit::{Audit, AuditOptions, AuditParts, S3Witness, SecretOptions};
+pub use audit::{Audit, AuditKeepError, AuditOptions, AuditRefusal, AuditParts, S3Witness, SecretOptions};
 pub use books::Books;
 pub use cells::Cells;
 pub use clients::Clients;
 pub use cloister_store::{Actor, Clock};
 pub use commands::{COMMANDS, Chats, MenuItem, menu};
 pub use config::{
-    CheckedPolicies, Config, ConfigScope, Policies, RolledBack, Version, check_policy_files,
+    BadQuestion, CheckedPolicies, Config, ConfigError, ConfigRefusal, ConfigScope, Policies, RolledBack, Version, VersionError, check_policy_files,
     finish_interrupted_change, read_policy_dir,
 };
 pub use control::{Control, Parts};
-pub use egress::EgressRules;
-pub use error::ControlError;
+pub use egress::{EgressError, EgressRefusal, EgressRules};
+pub use error::{ControlError, Failed, Fault, Refusal, RefusedAround};
 pub use gates::Gates;
 pub use hub::Said;
 pub use inbox::{Inbox, IncomingMessage, Receipt, Upload};
 pub use limits::Permit;
 pub use metrics::{CONTENT_TYPE, LoggedLine, Metrics, ModelCall, RecentError};
-pub use models::{Models, base_url};
+pub use models::{ModelError, ModelRefusal, Models, base_url};
 pub use options::{
     CellOptions, GateOptions, LimitOptions, SurfaceOptions, UserOptions, WorkOptions, nano_to_usd,
     usd_to_nano,
@@ -71,9 +71,9 @@ pub use people::{
     Sessions, account,
 };
 pub use personal::PersonalData;
-pub use secrets::{MasterSettings, Secrets};
+pub use secrets::{MasterSettings, Secrets, SecretsError, SecretsRefusal};
 pub use status::{Readiness, Status, error_hint};
-pub use stop::Stops;
+pub use stop::{StopError, StopRefusal, Stops};
 pub use surfaces::{
     Attachment, Below, Button, ButtonDone, ChatChanges, Choice, ChoiceKind, ConnectorOptions,
     ConnectorProgram, Health, MOST_BUTTONS, Press, Pressed, PressedButton, RemoteHost, Surfaces,

@@ -5,7 +5,7 @@ use cloister_store::Actor;
 use cloister_store::users::User;
 
 use crate::control::part;
-use crate::error::ControlError;
+use crate::error::Fault;
 
 /// Roles whose holders look after the platform.
 const KEEPERS: [&str; 3] = ["operator", "admin", "overlord"];
@@ -23,7 +23,7 @@ impl Notices {
         chat: ChatId,
         key: &str,
         text: String,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), Fault> {
         let frame = AgentFrame::Update(Update::Notice { text });
         if let Some(item) =
             self.control.store().outbox().notify((workspace, chat), key, &frame).await?
@@ -34,7 +34,7 @@ impl Notices {
     }
 
     /// Those who look after the whole platform.
-    pub(crate) async fn keepers(&self) -> Result<Vec<User>, ControlError> {
+    pub(crate) async fn keepers(&self) -> Result<Vec<User>, Fault> {
         let mut ids: Vec<UserId> = Vec::new();
         let mut keepers = Vec::new();
         for (name, held) in self.control.store().users().all_roles().await? {
@@ -55,7 +55,7 @@ impl Notices {
         user: &User,
         key: &str,
         text: String,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), Fault> {
         self.control.store().chats().ensure_first_chat(&Actor::CONTROL, user.workspace).await?;
         self.tell_once(user.workspace, ChatId::from_number(1), key, text).await
     }

@@ -7,15 +7,15 @@ use std::io::{Read, Seek, SeekFrom};
 use std::time::Duration;
 
 use cloister_protocol::admin::{Erased, PersonalInventory};
-use cloister_protocol::{ErrorCode, UserId};
+use cloister_protocol::UserId;
 use cloister_store::Actor;
 use cloister_store::audit::Erasure;
 use cloister_store::users::User;
 use tokio::time::{Instant, sleep};
 
-use crate::config::ConfigScope;
+use crate::config::{ConfigError, ConfigScope};
 use crate::control::part;
-use crate::error::ControlError;
+use crate::error::{ControlError, Fault};
 use crate::files::RelPath;
 
 /// How much of a file is read at once.
@@ -44,11 +44,11 @@ impl PersonalData {
     pub async fn personal_inventory(&self, user: &User) -> Result<PersonalInventory, ControlError> {
         let records = self.control.store().platform().personal_kinds().await?;
         let failed = "the workspace could not be listed";
-        let tree = self.control.layout().tree(user.workspace).map_err(ControlError::io(failed))?;
+        let tree = self.control.layout().tree(user.workspace).map_err(Fault::io(failed))?;
         let found = tokio::task::spawn_blocking(move || tree.inventory())
             .await
-            .map_err(|error| ControlError::refused(ErrorCode::Internal, error.to_string()))?
-            .map_err(ControlError::io(failed))?;
+            .map_err(Fault::interrupted(failed))?
+            .map_err(Fault::io(failed))?;
         Ok(PersonalInventory { records, files: found.files, left_out: found.left_out })
     }
 
@@ -61,12 +61,12 @@ impl PersonalData {
     ) -> Result<(Vec<u8>, Option<u64>), ControlError> {
         let failed = || format!("{path:?} could not be read");
         let tree =
-            self.control.layout().tree(user.workspace).map_err(ControlError::io(failed()))?;
+            self.control.layout().tree(user.workspace).map_err(Fault::io(failed()))?;
         let mut file = tree.read(&RelPath::parse(path)?)?;
         let mut piece = Vec::new();
         file.seek(SeekFrom::Start(from))
             .and_then(|_at| file.take(PIECE).read_to_end(&mut piece))
-            .map_err(ControlError::io(failed()))?;
+            .map_err(Fault::io(failed()))?;
         let next = (piece.len() as u64 == PIECE).then(|| from.saturating_add(PIECE));
         Ok((piece, next))
     }
@@ -101,7 +101,7 @@ impl PersonalData {
     }
 
     /// What the person is called in entries of the platform's chain.
-    async fn names_of(&self, user: &User) -> Result<Vec<String>, ControlError> {
+    async fn names_of(&self, user: &User) -> Result<Vec<String>, Fault> {
         let mut names = vec![user.name.to_string()];
         for identity in self.control.store().users().identities_of(user.id).await? {
             let account = identity.account;
@@ -112,12 +112,12 @@ impl PersonalData {
     }
 
     /// Forgets what was versioned of the workspace.
-    async fn forget_versions(&self, user: &User) -> Result<(), ControlError> {
+    async fn forget_versions(&self, user: &User) -> Result<(), ConfigError> {
         self.control.config().forget_versions(ConfigScope::Workspace(user.workspace)).await
     }
 
     /// Removes the workspace once nothing in it runs any more.
-    async fn remove_workspace(&self, user: &User) -> Result<(), ControlError> {
+    async fn remove_workspace(&self, user: &User) -> Result<(), Fault> {
         let deadline = Instant::now() + LET_GO;
         loop {
             let dir = self.control.layout().workspace(user.workspace);
@@ -130,10 +130,10 @@ impl PersonalData {
 }
 
 /// What is gone already needs no removing.
-fn remove(removal: impl FnOnce() -> std::io::Result<()>) -> Result<(), ControlError> {
+fn remove(removal: impl FnOnce() -> std::io::Result<()>) -> Result<(), Fault> {
     match removal() {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(ControlError::io("a file could not be removed")(error))
+            Err(Fault::io("a file could not be removed")(error))
         }
         Ok(()) | Err(_) => Ok(()),
     }

@@ -8,7 +8,7 @@ use cloister_store::secrets::{MasterPlace, NewSecret, RotationDone, SecretInfo};
 use cloister_vault::{Binding, MasterKey, MasterSource, Owner, SecretName, SecretValue};
 
 use crate::control::part;
-use crate::error::ControlError;
+use crate::error::{Failed, Fault, Refusal};
 
 /// How many secrets one owner may have.
 const MOST_SECRETS: usize = 500;
@@ -17,7 +17,43 @@ const LONGEST_GRACE_S: u64 = 30 * 24 * 3600;
 
 /// Where the settings say that the master key is, looked up each time: they may have been changed. The flag
 /// says whether they name the key that is to replace it.
-pub type MasterSettings = Arc<dyn Fn() -> Result<(MasterPlace, bool), ControlError> + Send + Sync>;
+pub type MasterSettings =
+    Arc<dyn Fn() -> Result<(MasterPlace, bool), SecretsRefusal> + Send + Sync>;
+
+pub type SecretsError = Failed<SecretsRefusal>;
+
+#[derive(Debug, thiserror::Error)]
+pub enum SecretsRefusal {
+    #[error("{owner} has {MOST_SECRETS} secrets already")]
+    TooMany { owner: Owner },
+    #[error("the time of grace is at most {LONGEST_GRACE_S} seconds")]
+    TooMuchGrace,
+    #[error("the master key comes from a command, and the settings name none to replace it")]
+    NoNextMaster,
+    /// Where the master key is can't be told from the settings.
+    #[error("{0}")]
+    Settings(String),
+}
+
+impl Refusal for SecretsRefusal {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::TooMany { .. } => ErrorCode::Conflict,
+            Self::TooMuchGrace | Self::NoNextMaster | Self::Settings(_) => ErrorCode::BadRequest,
+        }
+    }
+
+    fn fix(&self) -> Option<String> {
+        let fix = match self {
+            Self::TooMany { .. } => "`cloister secret rm NAME` removes one",
+            Self::NoNextMaster => {
+                "put next_command or next_file under [secrets] in cloister.toml, and try again"
+            }
+            Self::TooMuchGrace | Self::Settings(_) => return None,
+        };
+        Some(fix.to_owned())
+    }
+}
 
 part! {
     /// The secrets.
@@ -26,7 +62,7 @@ part! {
 
 impl Secrets {
     /// Names and bindings of an owner's secrets, never values.
-    pub async fn list(&self, owner: Owner) -> Result<Vec<SecretInfo>, ControlError> {
+    pub async fn list(&self, owner: Owner) -> Result<Vec<SecretInfo>, SecretsError> {
         Ok(self.control.store().secrets().of(owner).await?)
     }
 
@@ -35,15 +71,10 @@ impl Secrets {
         &self,
         actor: &Actor,
         new: NewSecret,
-    ) -> Result<SecretInfo, ControlError> {
+    ) -> Result<SecretInfo, SecretsError> {
         let there = self.control.store().secrets().of(new.owner).await?;
         if there.len() >= MOST_SECRETS && there.iter().all(|secret| secret.name != new.name) {
-            let message = format!("{} has {MOST_SECRETS} secrets already", new.owner);
-            return Err(ControlError::with_fix(
-                ErrorCode::Conflict,
-                message,
-                "`cloister secret rm NAME` removes one",
-            ));
+            return Err(SecretsRefusal::TooMany { owner: new.owner }.into());
         }
         Ok(self.control.store().secrets().set_secret(actor, self.control.keys(), new).await?)
     }
@@ -55,10 +86,9 @@ impl Secrets {
         whose: (Owner, &SecretName),
         value: SecretValue,
         grace_s: u64,
-    ) -> Result<SecretInfo, ControlError> {
+    ) -> Result<SecretInfo, SecretsError> {
         if grace_s > LONGEST_GRACE_S {
-            let message = format!("the time of grace is at most {LONGEST_GRACE_S} seconds");
-            return Err(ControlError::refused(ErrorCode::BadRequest, message));
+            return Err(SecretsRefusal::TooMuchGrace.into());
         }
         let grace_ms = i64::try_from(grace_s.saturating_mul(1000)).unwrap_or(i64::MAX);
         Ok(self
@@ -75,7 +105,7 @@ impl Secrets {
         actor: &Actor,
         whose: (Owner, &SecretName),
         binding: Binding,
-    ) -> Result<SecretInfo, ControlError> {
+    ) -> Result<SecretInfo, SecretsError> {
         Ok(self
             .control
             .store()
@@ -88,7 +118,7 @@ impl Secrets {
         &self,
         actor: &Actor,
         (owner, name): (Owner, &SecretName),
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), SecretsError> {
         Ok(self.control.store().secrets().remove_secret(actor, owner, name).await?)
     }
 
@@ -97,7 +127,7 @@ impl Secrets {
     pub async fn rotate_master(
         &self,
         actor: &Actor,
-    ) -> Result<(RotationDone, Option<String>), ControlError> {
+    ) -> Result<(RotationDone, Option<String>), SecretsError> {
         let _one_at_a_time = self.control.inner.rotating.lock().await;
         let (place, named) = (self.control.inner.parts.master)()?;
         match (&place.current, &place.incoming) {
@@ -123,19 +153,15 @@ impl Secrets {
                             master_file or master_command, in the place of the one that is there";
                 Ok((done, Some(next.to_owned())))
             }
-            (MasterSource::File(_) | MasterSource::Command(_), _) => Err(ControlError::with_fix(
-                ErrorCode::BadRequest,
-                "the master key comes from a command, and the settings name none to replace it",
-                "put next_command or next_file under [secrets] in cloister.toml, and try again",
-            )),
+            (MasterSource::File(_) | MasterSource::Command(_), _) => {
+                Err(SecretsRefusal::NoNextMaster.into())
+            }
         }
     }
 
-    async fn load_master(&self, source: MasterSource) -> Result<MasterKey, ControlError> {
+    async fn load_master(&self, source: MasterSource) -> Result<MasterKey, SecretsError> {
         let loading = tokio::task::spawn_blocking(move || MasterKey::load(&source));
-        let loaded = loading.await.map_err(|error| {
-            ControlError::refused(ErrorCode::Internal, format!("the key was not read: {error}"))
-        })?;
+        let loaded = loading.await.map_err(Fault::interrupted("the key was not read"))?;
         Ok(loaded.map_err(cloister_store::secrets::SecretError::from)?)
     }
 }

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use crate::cells::Poke;
 use crate::control::part;
-use crate::error::ControlError;
+use crate::error::{Failed, Refusal};
 
 /// How long a stop waits for executors to be gone.
 const GONE_WITHIN: Duration = Duration::from_secs(5);
@@ -51,6 +51,23 @@ pub struct StoppedAll {
     pub left: usize,
 }
 
+pub type StopError = Failed<StopRefusal>;
+
+#[derive(Debug, thiserror::Error)]
+pub enum StopRefusal {
+    /// The sentence says by whom and since when.
+    #[error("{sentence} Nothing is done until then.")]
+    Stopped { sentence: String },
+}
+
+impl Refusal for StopRefusal {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::Stopped { .. } => ErrorCode::Refused,
+        }
+    }
+}
+
 part! {
     /// The emergency stop.
     pub struct Stops;
@@ -63,11 +80,11 @@ impl Stops {
     }
 
     /// The stop that is in force.
-    pub async fn emergency_stop(&self) -> Result<Option<Stop>, ControlError> {
+    pub async fn emergency_stop(&self) -> Result<Option<Stop>, StopError> {
         Ok(self.control.store().platform().open_stop().await?)
     }
 
-    pub(crate) async fn load_stop(&self) -> Result<(), ControlError> {
+    pub(crate) async fn load_stop(&self) -> Result<(), StopError> {
         let stop = self.control.store().platform().open_stop().await?;
         if let Some(stop) = &stop {
             tracing::warn!(by = stop.stopped_by, reason = stop.reason, "everything is stopped");
@@ -77,7 +94,7 @@ impl Stops {
     }
 
     /// Stops everything. It is in force before it is recorded, and stays so if that fails.
-    pub async fn stop_all(&self, actor: &Actor, reason: &str) -> Result<StoppedAll, ControlError> {
+    pub async fn stop_all(&self, actor: &Actor, reason: &str) -> Result<StoppedAll, StopError> {
         self.control.inner.stopped.in_force.store(true, Ordering::SeqCst);
         let ended = self.end_executors().await;
         let reason: String = reason.trim().chars().take(MAX_REASON).collect();
@@ -119,7 +136,7 @@ impl Stops {
     }
 
     /// Lets everything go on; what was stopped, if something was.
-    pub async fn release_all(&self, actor: &Actor) -> Result<Option<Stop>, ControlError> {
+    pub async fn release_all(&self, actor: &Actor) -> Result<Option<Stop>, StopError> {
         let released = self.control.store().platform().release_all(actor).await?;
         self.control.inner.stopped.set(None);
         if released.is_some() {
@@ -137,10 +154,9 @@ impl Stops {
     }
 
     /// Refuses something that must not happen while everything is stopped.
-    pub(crate) fn refuse_while_stopped(&self) -> Result<(), ControlError> {
+    pub(crate) fn refuse_while_stopped(&self) -> Result<(), StopRefusal> {
         if self.is_stopped() {
-            let message = format!("{} Nothing is done until then.", self.stop_sentence());
-            return Err(ControlError::refused(ErrorCode::Refused, message));
+            return Err(StopRefusal::Stopped { sentence: self.stop_sentence() });
         }
         Ok(())
     }
@@ -164,7 +180,7 @@ impl Stops {
     }
 
     /// Tells whoever wrote a message that it is kept until the release, once per stop.
-    pub(crate) async fn tell_stopped(&self, row: &InboxItem) -> Result<(), ControlError> {
+    pub(crate) async fn tell_stopped(&self, row: &InboxItem) -> Result<(), StopError> {
         let stop = {
             let known =
                 self.control.inner.stopped.known.read().unwrap_or_else(PoisonError::into_inner);
@@ -179,7 +195,7 @@ impl Stops {
             self.stop_sentence()
         );
         let key = format!("stopped-{stop}-{}", row.id);
-        self.control.notices().tell_once(row.workspace, row.chat, &key, text).await
+        Ok(self.control.notices().tell_once(row.workspace, row.chat, &key, text).await?)
     }
 }
 

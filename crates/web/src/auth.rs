@@ -70,7 +70,7 @@ pub(crate) fn random_token() -> io::Result<String> {
 
 /// A token for who is asked by a page of ours.
 pub(crate) fn new_token() -> Result<String, Failure> {
-    let failed = cloister_control::ControlError::io("no token could be made");
+    let failed = cloister_control::Fault::io("no token could be made");
     Ok(random_token().map_err(failed)?)
 }
 
@@ -81,7 +81,7 @@ pub async fn new_login_token(
     user: &User,
 ) -> Result<(String, i64), cloister_control::ControlError> {
     let token =
-        random_token().map_err(cloister_control::ControlError::io("no token could be made"))?;
+        random_token().map_err(cloister_control::Fault::io("no token could be made"))?;
     let expires = expiry(control, LOGIN_TTL);
     control
         .sessions()
@@ -99,7 +99,7 @@ pub(crate) async fn new_session_token(
 ) -> Result<(String, i64), Failure> {
     let ttl = ttl_s.map_or(SESSION_TTL, Duration::from_secs).min(MAX_SESSION_TTL);
     let token =
-        random_token().map_err(cloister_control::ControlError::io("no token could be made"))?;
+        random_token().map_err(cloister_control::Fault::io("no token could be made"))?;
     let expires = expiry(control, ttl);
     control
         .sessions()

@@ -5,7 +5,7 @@ use axum::extract::{self, FromRequest, FromRequestParts};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use cloister_control::ControlError;
+use cloister_control::{ControlError, Failed, Fault};
 use cloister_protocol::{ErrorBody, ErrorCode, ErrorEnvelope};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -51,6 +51,21 @@ impl From<ControlError> for Failure {
             tracing::error!(error = error.chain(), "a request failed");
         }
         body.into()
+    }
+}
+
+impl<R> From<Failed<R>> for Failure
+where
+    ControlError: From<Failed<R>>,
+{
+    fn from(failed: Failed<R>) -> Self {
+        ControlError::from(failed).into()
+    }
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        ControlError::from(fault).into()
     }
 }
 

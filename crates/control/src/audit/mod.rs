@@ -9,18 +9,18 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use cloister_protocol::ErrorCode;
+use cloister_protocol::{ErrorCode, with_causes};
 use cloister_store::Actor;
 use cloister_store::audit::export::ExportPart;
 use cloister_store::audit::record::Extent;
 use cloister_store::audit::witness::{Delivery, FileWitness, Witness};
-use cloister_store::audit::{AuditError, Erasure, Ranges, Redaction, Report, Sealer, Verification};
+use cloister_store::audit::{AuditError, Erasure, ParseRangesError, Ranges, Redaction, Report, Sealer, Verification};
 use cloister_store::audit::{AuditRow, Entry, Ties};
 use cloister_vault::Owner;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use crate::control::part;
-use crate::error::ControlError;
+use crate::error::{Failed, Fault, Refusal};
 use crate::ports::CheckpointWitness;
 
 pub use options::{AuditOptions, S3Witness, SecretOptions};
@@ -88,6 +88,28 @@ impl Witness for StoreWitness<'_> {
     }
 }
 
+pub type AuditKeepError = Failed<AuditRefusal>;
+
+#[derive(Debug, thiserror::Error)]
+pub enum AuditRefusal {
+    #[error("{0}")]
+    NoEntries(ParseRangesError),
+}
+
+impl Refusal for AuditRefusal {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::NoEntries(_) => ErrorCode::BadRequest,
+        }
+    }
+
+    fn fix(&self) -> Option<String> {
+        match self {
+            Self::NoEntries(_) => Some("numbers and ranges look like 4,7-9".to_owned()),
+        }
+    }
+}
+
 part! {
     /// The audit, kept.
     pub struct Audit;
@@ -106,7 +128,7 @@ impl Audit {
         action: &'static str,
         subject: &str,
         detail: &str,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), AuditKeepError> {
         let entry = Entry::new(actor, action, subject).with(detail);
         Ok(self.control.store().audit().record(entry).await?)
     }
@@ -117,12 +139,12 @@ impl Audit {
         chains: &[Owner],
         after: Option<i64>,
         count: u32,
-    ) -> Result<Vec<AuditRow>, ControlError> {
+    ) -> Result<Vec<AuditRow>, AuditKeepError> {
         Ok(self.control.store().audit().audit_among(chains, after, count).await?)
     }
 
     /// One entry, and what ties it to the one before.
-    pub async fn entry(&self, chain: Owner, seq: u64) -> Result<(AuditRow, Ties), ControlError> {
+    pub async fn entry(&self, chain: Owner, seq: u64) -> Result<(AuditRow, Ties), AuditKeepError> {
         Ok(self.control.store().audit().audit_entry(chain, seq).await?)
     }
 
@@ -168,10 +190,10 @@ impl Audit {
             }
             let mut troubles = Vec::new();
             if let Err(error) = self.redact_old().await {
-                troubles.push(ControlError::from(error).chain());
+                troubles.push(with_causes(&Fault::from(error)));
             }
             if let Err(error) = self.control.store().secrets().drop_expired_secrets().await {
-                troubles.push(ControlError::from(error).chain());
+                troubles.push(with_causes(&Fault::from(error)));
             }
             troubles.extend(self.seal_audit().await);
             self.control.inner.audit.note(troubles);
@@ -186,7 +208,7 @@ impl Audit {
         });
         let mut troubles = Vec::new();
         if let Err(error) = sealed.await {
-            troubles.push(ControlError::from(error).chain());
+            troubles.push(with_causes(&Fault::from(error)));
         }
         let parts = &self.control.inner.parts.audit;
         if let Some(path) = &parts.options.witness_file {
@@ -203,7 +225,7 @@ impl Audit {
         let showing = self.control.store().audit().deliver_checkpoints(&dir, witness);
         match timeout(WITNESS_TIME, showing).await {
             Ok(Ok(_taken)) => None,
-            Ok(Err(error)) => Some(ControlError::from(error).chain()),
+            Ok(Err(error)) => Some(with_causes(&Fault::from(error))),
             Err(_late) => Some(format!("the witness {} did not answer in time", witness.name())),
         }
     }
@@ -247,14 +269,8 @@ impl Audit {
         entries: &str,
         names_too: bool,
         why: &str,
-    ) -> Result<u64, ControlError> {
-        let entries: Ranges = entries.parse().map_err(|error| {
-            ControlError::with_fix(
-                ErrorCode::BadRequest,
-                format!("{error}"),
-                "numbers and ranges look like 4,7-9",
-            )
-        })?;
+    ) -> Result<u64, AuditKeepError> {
+        let entries: Ranges = entries.parse().map_err(AuditRefusal::NoEntries)?;
         let extent = if names_too { Extent::All } else { Extent::Detail };
         let redaction = Redaction { chain, entries, extent, why: why.to_owned() };
         Ok(self.with_sealer(async |sealer| sealer.redact(actor, &redaction).await).await?)
@@ -264,7 +280,7 @@ impl Audit {
         &self,
         actor: &Actor,
         erasure: &Erasure,
-    ) -> Result<u64, ControlError> {
+    ) -> Result<u64, AuditKeepError> {
         let erased = self.with_sealer(async |sealer| sealer.erase(actor, erasure).await).await;
         match erased {
             // There was nothing to erase.
@@ -274,7 +290,7 @@ impl Audit {
     }
 
     /// Some lines of a chain that proves itself; what is new is signed first.
-    pub async fn export_audit(&self, chain: Owner, first: u64) -> Result<ExportPart, ControlError> {
+    pub async fn export_audit(&self, chain: Owner, first: u64) -> Result<ExportPart, AuditKeepError> {
         if first <= 1 {
             self.with_sealer(async |sealer| sealer.checkpoint().await).await?;
         }
@@ -282,7 +298,7 @@ impl Audit {
     }
 
     /// Verifies all of it, against what a witness kept too if its file is named.
-    pub async fn verify_audit(&self, witness: Option<PathBuf>) -> Result<Report, ControlError> {
+    pub async fn verify_audit(&self, witness: Option<PathBuf>) -> Result<Report, AuditKeepError> {
         let what = Verification { witness, ..Verification::of(&self.audit_dir()) };
         Ok(self.control.store().audit().verify_audit(&what).await?)
     }

@@ -16,7 +16,7 @@ use super::slots::{Slot, Waiting};
 use super::{ChatKey, Idle, LinkEnd, Poke, SWAMPED};
 use crate::commands;
 use crate::control::Control;
-use crate::error::ControlError;
+use crate::error::{ControlError, Fault};
 use crate::ports::{Exit, Role};
 
 /// How often the coordinator may die while a message waits before the person is told.
@@ -377,14 +377,14 @@ impl Actor {
             self.behind = tried.is_err();
             match tried {
                 Ok(()) => return,
-                Err(ControlError::Launch(error)) => {
+                Err(ControlError::Fault(Fault::Launch(error))) => {
                     self.failed_launches += 1;
                     tracing::error!(workspace = %self.workspace, error = with_causes(&error), "the cell did not start");
                     if self.failed_launches < MAX_FAILED_LAUNCHES {
                         tokio::time::sleep(Duration::from_millis(200)).await;
                         continue;
                     }
-                    let body = ControlError::Launch(error).body();
+                    let body = Fault::Launch(error).body();
                     let fix = body.fix.map(|fix| format!(" {fix}")).unwrap_or_default();
                     let text = format!("Your agent could not be started: {}.{fix}", body.message);
                     self.give_up(body.code, &text).await;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use cloister_protocol::{ChatId, WorkspaceId};
 
 use crate::cells::Cells;
-use crate::error::ControlError;
+use crate::error::{ControlError, Fault};
 
 const WATCH_EVERY: Duration = Duration::from_millis(500);
 /// Measuring may take at most this share of the time: a large tree is measured less often.
@@ -39,10 +39,7 @@ impl Cells {
         .await;
         match prepared {
             Ok(result) => result,
-            Err(join) => Err(ControlError::Io {
-                what: failed.to_owned(),
-                source: std::io::Error::other(join),
-            }),
+            Err(join) => Err(Fault::interrupted(failed)(join).into()),
         }
     }
 
@@ -94,10 +91,7 @@ impl Cells {
         let tree = self.control.layout().tree(workspace).map_err(ControlError::io(failed))?;
         match tokio::task::spawn_blocking(move || tree.usage()).await {
             Ok(usage) => Ok(usage.map_err(ControlError::io(failed))?.bytes),
-            Err(join) => Err(ControlError::Io {
-                what: failed.to_owned(),
-                source: std::io::Error::other(join),
-            }),
+            Err(join) => Err(Fault::interrupted(failed)(join).into()),
         }
     }
 

@@ -173,10 +173,10 @@ impl Commands {
         let by = who(row);
         if verb == Verb::Allow {
             self.may_change_host(here, DomainCall::Allow, rest)?;
-            self.control.egress().allow_host(&by, row.workspace, rest).await
+            Ok(self.control.egress().allow_host(&by, row.workspace, rest).await?)
         } else if verb == Verb::Forbid {
             self.may_change_host(here, DomainCall::Disallow, rest)?;
-            self.control.egress().forbid_host(&by, row.workspace, rest).await
+            Ok(self.control.egress().forbid_host(&by, row.workspace, rest).await?)
         } else if verb == Verb::AdminChannel {
             self.control.admin_hubs().admin_channel(here.by, here.conversation.as_ref(), rest).await
         } else if verb == Verb::Stop {
@@ -184,7 +184,7 @@ impl Commands {
         } else if verb == Verb::Release {
             self.release_everything(row).await
         } else {
-            self.control.egress().network(row.workspace).await
+            Ok(self.control.egress().network(row.workspace).await?)
         }
     }
 

@@ -8,13 +8,12 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 
 use cloister_protocol::admin::{Identity, IdentityChange};
-use cloister_protocol::{ErrorCode, WorkspaceId};
+use cloister_protocol::WorkspaceId;
 use cloister_store::Actor;
 use cloister_store::tokens::token_hash;
 
-use crate::config::Config;
-use crate::config::ConfigScope;
-use crate::error::ControlError;
+use crate::config::{Config, ConfigError, ConfigRefusal, ConfigScope};
+use crate::error::Fault;
 use crate::files::{FileError, RelPath, Tree, is_invisible};
 
 const SOUL: &str = "SOUL.md";
@@ -24,12 +23,12 @@ const USER_TITLE: &str = "# About the person";
 /// How the agent is told its name: the first line under the title.
 const NAME_BEFORE: &str = "Your name is ";
 /// As much as the agent reads of each file.
-const MAX_BYTES: usize = 8 << 10;
-const MAX_NAME_CHARS: usize = 40;
+pub(super) const MAX_BYTES: usize = 8 << 10;
+pub(super) const MAX_NAME_CHARS: usize = 40;
 
 impl Config {
     /// What the two files say now.
-    pub fn identity(&self, workspace: WorkspaceId) -> Result<Identity, ControlError> {
+    pub fn identity(&self, workspace: WorkspaceId) -> Result<Identity, ConfigError> {
         let tree = self.workspace_tree(workspace)?;
         let (soul, user) = (read(&tree, SOUL)?, read(&tree, USER)?);
         let (agent_name, manner) = split_soul(&soul);
@@ -53,14 +52,10 @@ impl Config {
         actor: &Actor,
         workspace: WorkspaceId,
         change: &IdentityChange,
-    ) -> Result<Identity, ControlError> {
+    ) -> Result<Identity, ConfigError> {
         let now = self.identity(workspace)?;
         if change.seen.as_ref().is_some_and(|seen| *seen != now.seen) {
-            return Err(ControlError::with_fix(
-                ErrorCode::Conflict,
-                "SOUL.md or USER.md was changed meanwhile",
-                "Look at what they say now, and save again.",
-            ));
+            return Err(ConfigRefusal::IdentityChanged.into());
         }
         let agent_name = match &change.agent_name {
             Some(name) => checked_name(name)?,
@@ -90,37 +85,31 @@ impl Config {
         self.identity(workspace)
     }
 
-    fn workspace_tree(&self, workspace: WorkspaceId) -> Result<Tree, ControlError> {
+    fn workspace_tree(&self, workspace: WorkspaceId) -> Result<Tree, Fault> {
         self.control
             .layout()
             .tree(workspace)
-            .map_err(ControlError::io("the workspace could not be opened"))
+            .map_err(Fault::io("the workspace could not be opened"))
     }
 }
 
 /// The text of a file, or what it starts with. One that can't be shown whole is an error: it would
 /// be lost when it is written.
-fn read(tree: &Tree, name: &str) -> Result<String, ControlError> {
+fn read(tree: &Tree, name: &'static str) -> Result<String, ConfigError> {
     let file = match tree.read(&RelPath::parse(name)?) {
         Ok(file) => file,
         Err(FileError::NotFound { .. }) => return Ok(crate::layout::initial_text(name).to_owned()),
         Err(error) => return Err(error.into()),
     };
-    let unreadable = |reason: &str| {
-        ControlError::with_fix(
-            ErrorCode::Refused,
-            format!("{name} in the workspace {reason}"),
-            "Change it by hand, or ask the agent to shorten it.",
-        )
-    };
+    let unreadable = |reason| Err(ConfigRefusal::IdentityUnreadable { name, reason }.into());
     let mut text = String::new();
     match file.take(MAX_BYTES as u64 * 4).read_to_string(&mut text) {
-        Ok(read) if read >= MAX_BYTES * 4 => Err(unreadable("is too long to be changed here")),
+        Ok(read) if read >= MAX_BYTES * 4 => unreadable("is too long to be changed here"),
         Ok(_) => Ok(text),
         Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-            Err(unreadable("is not text in UTF-8"))
+            unreadable("is not text in UTF-8")
         }
-        Err(error) => Err(ControlError::io(format!("{name} could not be read"))(error)),
+        Err(error) => Err(Fault::io(format!("{name} could not be read"))(error).into()),
     }
 }
 
@@ -140,28 +129,19 @@ fn split_soul(text: &str) -> (String, String) {
     }
 }
 
-fn checked_name(name: &str) -> Result<String, ControlError> {
+fn checked_name(name: &str) -> Result<String, ConfigRefusal> {
     let name = name.trim();
     let bad = |c: char| c.is_control() || is_invisible(c) || "<>`*_#[]".contains(c);
     if name.chars().count() > MAX_NAME_CHARS || name.contains(bad) {
-        return Err(ControlError::refused(
-            ErrorCode::BadRequest,
-            format!(
-                "an agent's name has at most {MAX_NAME_CHARS} letters on one line, and no markup"
-            ),
-        ));
+        return Err(ConfigRefusal::NoAgentName);
     }
     Ok(name.to_owned())
 }
 
-fn document(name: &str, text: &str) -> Result<String, ControlError> {
+fn document(name: &'static str, text: &str) -> Result<String, ConfigRefusal> {
     let text = format!("{}\n", text.replace("\r\n", "\n").trim_end());
     if text.len() > MAX_BYTES || text.contains('\0') {
-        return Err(ControlError::with_fix(
-            ErrorCode::TooLarge,
-            format!("{name} would have {} bytes; the agent reads {MAX_BYTES}", text.len()),
-            "Make it shorter.",
-        ));
+        return Err(ConfigRefusal::IdentityTooLong { name, bytes: text.len() });
     }
     Ok(text)
 }

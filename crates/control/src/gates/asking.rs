@@ -13,7 +13,7 @@ use cloister_store::audit::Entry;
 use cloister_store::grants;
 use cloister_store::tasks::Task;
 
-use crate::error::ControlError;
+use crate::error::{ControlError, Fault};
 use crate::gates::Gates;
 
 /// A question that is longer than this could not be shown whole, and is not put to anyone.
@@ -169,7 +169,7 @@ impl Gates {
         }
         match self.ask_people(new).await {
             Ok(approval) => Ok(Judged::Asked(Box::new(approval))),
-            Err(ControlError::Store(flood @ StoreError::TooMany { .. })) => {
+            Err(ControlError::Fault(Fault::Store(flood @ StoreError::TooMany { .. }))) => {
                 Ok(Judged::Denied { reason: flood.to_string() })
             }
             Err(error) => Err(error),

@@ -59,9 +59,9 @@ pub(super) struct LiveGuard(OwnedMutexGuard<Option<Live>>);
 impl LiveGuard {
     /// None only before it is loaded.
     pub(super) fn get(&mut self) -> Result<&mut Live, ControlError> {
-        let missing = || ControlError::Io {
-            what: "what is known of a task is missing".to_owned(),
-            source: std::io::ErrorKind::NotFound.into(),
+        let missing = || {
+            let what = "what is known of a task is missing";
+            ControlError::io(what)(std::io::ErrorKind::NotFound.into())
         };
         self.0.as_mut().ok_or_else(missing)
     }

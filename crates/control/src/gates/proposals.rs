@@ -241,10 +241,10 @@ impl Gates {
         let Kept { path, text, why, before: _, origin } = kept;
         // Whoever reads the file from now on reads what it came from.
         self.control.provenance().workspace_marked(workspace, &origin).await?;
-        self.control
+        Ok(self.control
             .config()
             .write_versioned(&actor, VersionedChange { workspace, path, text, why })
-            .await
+            .await?)
     }
 
     fn current_text(

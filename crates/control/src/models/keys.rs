@@ -4,15 +4,14 @@
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::Key;
 use cloister_store::Actor;
 use cloister_store::models::{KeyRef, key_secret};
 use cloister_store::secrets::{NewSecret, SecretError};
 use cloister_vault::{Owner, SecretValue, sync_dir};
 
-use crate::error::ControlError;
-use crate::models::Models;
+use crate::error::Fault;
+use crate::models::{ModelError, ModelRefusal, Models};
 use crate::surfaces::credentials::binding;
 
 /// The largest file that is a key.
@@ -28,7 +27,7 @@ impl Models {
         name: &str,
         key: &Key,
         base_url: &str,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), ModelError> {
         self.seal_key(actor, name, key.expose().trim(), base_url).await
     }
 
@@ -38,7 +37,7 @@ impl Models {
         name: &str,
         key: &str,
         address: &str,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), ModelError> {
         let new = NewSecret {
             owner: Owner::Platform,
             name: key_secret(name)?,
@@ -50,7 +49,7 @@ impl Models {
     }
 
     /// Forgets the key of a model; that there is none is no error.
-    pub(crate) async fn forget_key(&self, actor: &Actor, name: &str) -> Result<(), ControlError> {
+    pub(crate) async fn forget_key(&self, actor: &Actor, name: &str) -> Result<(), ModelError> {
         match self
             .control
             .store()
@@ -65,9 +64,9 @@ impl Models {
 
     /// Seals every key that is a plain file: it is sealed, opened again and compared, and only then is the file
     /// overwritten and removed. Returns their names.
-    pub async fn seal_plain_keys(&self) -> Result<Vec<String>, ControlError> {
+    pub async fn seal_plain_keys(&self) -> Result<Vec<String>, ModelError> {
         let dir = self.control.layout().keys();
-        let failed = || ControlError::io("the directory of keys could not be read");
+        let failed = || Fault::io("the directory of keys could not be read");
         let mut sealed = Vec::new();
         for entry in std::fs::read_dir(&dir).map_err(failed())? {
             let entry = entry.map_err(failed())?;
@@ -85,7 +84,7 @@ impl Models {
                 sealed.push(name.clone());
             }
             shred(&entry.path())
-                .map_err(ControlError::io(format!("the plain key {name} could not be removed")))?;
+                .map_err(Fault::io(format!("the plain key {name} could not be removed")))?;
         }
         if !sealed.is_empty() {
             sync_dir(&dir).map_err(failed())?;
@@ -95,8 +94,8 @@ impl Models {
     }
 
     /// False: there is no key in it.
-    async fn seal_file(&self, path: &Path, name: &str) -> Result<bool, ControlError> {
-        let failed = ControlError::io(format!("the key {name} could not be read"));
+    async fn seal_file(&self, path: &Path, name: &str) -> Result<bool, ModelError> {
+        let failed = Fault::io(format!("the key {name} could not be read"));
         let bytes = std::fs::read(path).map_err(failed)?;
         let text = String::from_utf8_lossy(&bytes);
         let key = text.trim();
@@ -118,9 +117,7 @@ impl Models {
         if opened.value.expose() == key.as_bytes() {
             return Ok(true);
         }
-        let message =
-            format!("the key {name} does not open as it was sealed; the file is left as it is");
-        Err(ControlError::refused(ErrorCode::Internal, message))
+        Err(ModelRefusal::SealedWrongly { name: name.to_owned() }.into())
     }
 }
 

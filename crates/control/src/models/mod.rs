@@ -1,17 +1,19 @@
 //! Connecting models: what was said is checked, the model is tried, and only then are its key and its
 //! address kept.
 
+mod error;
 mod keys;
 
 use cloister_protocol::admin::{Key, ModelView, NewModel};
-use cloister_protocol::{ErrorBody, ErrorCode, Level};
+use cloister_protocol::Level;
 use cloister_store::models::{DEMO, KeyRef, Model};
-use cloister_store::{Actor, StoreError};
+use cloister_store::Actor;
 
 use crate::control::part;
-use crate::error::ControlError;
 use crate::options::{nano_to_usd, usd_to_nano};
 use crate::ports::Upstream;
+
+pub use error::{ModelError, ModelRefusal};
 
 /// What people paste behind the base URL.
 const ENDPOINT: &str = "/chat/completions";
@@ -30,16 +32,16 @@ part! {
 }
 
 impl Models {
-    pub async fn all(&self) -> Result<Vec<Model>, ControlError> {
+    pub async fn all(&self) -> Result<Vec<Model>, ModelError> {
         Ok(self.control.store().models().all().await?)
     }
 
-    pub async fn named(&self, name: &str) -> Result<Model, ControlError> {
+    pub async fn named(&self, name: &str) -> Result<Model, ModelError> {
         Ok(self.control.store().models().model(name).await?)
     }
 
     /// Removes a model, also from the chains it is in, and its key.
-    pub async fn remove(&self, actor: &Actor, name: &str) -> Result<(), ControlError> {
+    pub async fn remove(&self, actor: &Actor, name: &str) -> Result<(), ModelError> {
         self.control.store().models().remove_model(actor, name).await?;
         self.forget_key(actor, name).await
     }
@@ -50,7 +52,7 @@ impl Models {
         actor: &Actor,
         level: Level,
         names: &[String],
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), ModelError> {
         Ok(self.control.store().models().set_chain(actor, level, names).await?)
     }
 
@@ -60,7 +62,7 @@ impl Models {
         actor: &Actor,
         upstream: &dyn Upstream,
         new: NewModel,
-    ) -> Result<Connected, ControlError> {
+    ) -> Result<Connected, ModelError> {
         let base_url = base_url(&new.base_url)?;
         check(&new)?;
         let there = self
@@ -72,12 +74,7 @@ impl Models {
             .into_iter()
             .find(|model| model.name == new.name);
         if there.is_some() && !new.replace {
-            let there = StoreError::Exists { what: "model", name: new.name };
-            return Err(ControlError::with_fix(
-                ErrorCode::Conflict,
-                there.to_string(),
-                "`cloister model add --replace` replaces it",
-            ));
+            return Err(ModelRefusal::Exists { name: new.name }.into());
         }
         let key = match (&new.key, &new.key_env) {
             (Some(_), _) => KeyRef::Sealed(new.name.clone()),
@@ -102,7 +99,8 @@ impl Models {
         let answer = if new.untested {
             None
         } else {
-            Some(upstream.probe(&model, new.key.as_ref()).await.map_err(refusal)?)
+            let probed = upstream.probe(&model, new.key.as_ref()).await;
+            Some(probed.map_err(|said| ModelRefusal::Unusable(Box::new(said)))?)
         };
         self.keep_model(actor, &model, new.key.as_ref(), new.replace).await?;
         Ok(Connected { model, answer })
@@ -114,7 +112,7 @@ impl Models {
         model: &Model,
         key: Option<&Key>,
         replace: bool,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), ModelError> {
         if let Some(key) = key {
             self.keep_key(actor, &model.name, key, &model.base_url).await?;
         }
@@ -131,7 +129,7 @@ impl Models {
 
     /// Makes a model the first of both levels. Other real models stay behind it; the scripted one
     /// does not: a model that fails must not turn into a script unnoticed.
-    pub async fn prefer_model(&self, actor: &Actor, name: &str) -> Result<(), ControlError> {
+    pub async fn prefer_model(&self, actor: &Actor, name: &str) -> Result<(), ModelError> {
         for level in Level::ALL {
             let chain = self.control.store().models().chain(level).await?;
             let others = chain.into_iter().map(|model| model.name);
@@ -143,7 +141,7 @@ impl Models {
     }
 
     /// Whether the scripted demo model may answer people.
-    pub async fn uses_demo_model(&self) -> Result<bool, ControlError> {
+    pub async fn uses_demo_model(&self) -> Result<bool, ModelError> {
         for level in Level::ALL {
             if self.control.store().models().chain(level).await?.iter().any(Model::is_demo) {
                 return Ok(true);
@@ -153,7 +151,7 @@ impl Models {
     }
 
     /// A model as people see it: never with its key.
-    pub async fn model_view(&self, model: Model) -> Result<ModelView, ControlError> {
+    pub async fn model_view(&self, model: Model) -> Result<ModelView, ModelError> {
         let mut levels = Vec::new();
         for level in Level::ALL {
             let chain = self.control.store().models().chain(level).await?;
@@ -179,21 +177,13 @@ fn per_million(nano: i64) -> f64 {
     nano_to_usd(nano) * 1e6
 }
 
-fn refusal(body: ErrorBody) -> ControlError {
-    ControlError::Refused { code: body.code, message: body.message, fix: body.fix }
-}
-
 /// The base URL as it is kept: without the end that people copy along with it.
-pub fn base_url(given: &str) -> Result<String, ControlError> {
+pub fn base_url(given: &str) -> Result<String, ModelRefusal> {
     let url = given.trim().trim_end_matches('/');
     let url = url.strip_suffix(ENDPOINT).unwrap_or(url).trim_end_matches('/');
-    let refuse = |why: &str| {
-        let shown: String = url.chars().take(200).collect();
-        Err(ControlError::with_fix(
-            ErrorCode::BadRequest,
-            format!("{shown:?} is not a base URL: {why}"),
-            "It looks like https://openrouter.ai/api/v1 or http://127.0.0.1:11434/v1.",
-        ))
+    let refuse = |why| {
+        let shown = url.chars().take(200).collect();
+        Err(ModelRefusal::NoBaseUrl { shown, why })
     };
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
     let Some(rest) = rest else { return refuse("it starts with http:// or https://") };
@@ -202,10 +192,7 @@ pub fn base_url(given: &str) -> Result<String, ControlError> {
         return refuse("it names no host");
     }
     if host.contains('@') {
-        return Err(ControlError::refused(
-            ErrorCode::BadRequest,
-            "a base URL goes without a name or password in it; the key has its own place",
-        ));
+        return Err(ModelRefusal::KeyInUrl);
     }
     if !url.bytes().all(|b| b.is_ascii_graphic()) || url.contains(['?', '#', '\\']) {
         return refuse("it has characters that do not belong there");
@@ -213,27 +200,23 @@ pub fn base_url(given: &str) -> Result<String, ControlError> {
     Ok(url.to_owned())
 }
 
-fn check(new: &NewModel) -> Result<(), ControlError> {
-    let refuse = |message: String| Err(ControlError::refused(ErrorCode::BadRequest, message));
+fn check(new: &NewModel) -> Result<(), ModelRefusal> {
     let word = !new.name.is_empty()
         && new.name.len() <= 64
         && !new.name.starts_with('.')
         && new.name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
     if !word || new.name == DEMO {
-        return refuse(format!(
-            "{:?} can't name a model: use up to 64 letters, digits, '-', '_' and '.', and not 'demo'",
-            new.name
-        ));
+        return Err(ModelRefusal::NoName { name: new.name.clone() });
     }
     if new.model.trim().is_empty() {
-        return refuse("the model id is empty".to_owned());
+        return Err(ModelRefusal::NoModelId);
     }
     let sane = |usd: Option<f64>| usd.is_none_or(|usd| (0.0..=1e6).contains(&usd));
     if !sane(new.prompt_usd) || !sane(new.completion_usd) {
-        return refuse("a price is out of range (dollars per million tokens)".to_owned());
+        return Err(ModelRefusal::NoPrice);
     }
     if new.max_output_tokens == Some(0) {
-        return refuse("a model must be allowed at least one token".to_owned());
+        return Err(ModelRefusal::NoTokens);
     }
     Ok(())
 }

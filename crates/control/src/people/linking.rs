@@ -129,7 +129,7 @@ impl People {
             user.name
         );
         let key = format!("login-{}", self.control.store().clock.now_ms());
-        self.control.notices().tell_once(user.workspace, chat, &key, text).await
+        Ok(self.control.notices().tell_once(user.workspace, chat, &key, text).await?)
     }
 
     /// Tells a person that somebody else changed who they are. Once per what happened and day.
@@ -150,7 +150,7 @@ impl People {
             user.name
         );
         let key = format!("identity-{}-{}", self.control.store().clock.now_ms(), hex_digest(what));
-        self.control.notices().tell_once(user.workspace, chat, &key, text).await
+        Ok(self.control.notices().tell_once(user.workspace, chat, &key, text).await?)
     }
 
     /// Tells a person that somebody else took something of theirs away.
@@ -169,7 +169,7 @@ impl People {
             by.actor.shown()
         );
         let key = format!("loss-{}-{}", self.control.store().clock.now_ms(), hex_digest(what));
-        self.control.notices().tell_once(user.workspace, chat, &key, text).await
+        Ok(self.control.notices().tell_once(user.workspace, chat, &key, text).await?)
     }
 }
 

@@ -17,7 +17,7 @@ use cloister_store::conversations::{Conversation, ConversationKind};
 use cloister_store::inbox::HeardIn;
 use serde::{Deserialize, Serialize};
 
-use crate::error::ControlError;
+use crate::error::{ControlError, Fault};
 use crate::inbox::IncomingMessage;
 use crate::surfaces::Surfaces;
 
@@ -81,10 +81,7 @@ impl Surfaces {
         let mut kept = Vec::with_capacity(presses.len());
         for press in presses {
             let (press, lives) = self.to_keep(conversation, press).await?;
-            let json = serde_json::to_string(&press).map_err(|error| ControlError::Io {
-                what: "a button could not be kept".to_owned(),
-                source: error.into(),
-            })?;
+            let json = serde_json::to_string(&press).map_err(|error| Fault::io("a button could not be kept")(error.into()))?;
             let lives = i64::try_from(lives.as_millis()).unwrap_or(i64::MAX);
             let token = new_token().map_err(ControlError::io("no button could be made"))?;
             let until = self.control.store().clock.now_ms().saturating_add(lives);
@@ -155,10 +152,7 @@ impl Surfaces {
         if button.expires_at <= self.control.store().clock.now_ms() {
             return Err(expired());
         }
-        let kept: Kept = serde_json::from_str(&button.press).map_err(|error| ControlError::Io {
-            what: "a button could not be read".to_owned(),
-            source: error.into(),
-        })?;
+        let kept: Kept = serde_json::from_str(&button.press).map_err(|error| Fault::io("a button could not be read")(error.into()))?;
         let done = match kept {
             Kept::Answer { approval, .. } if pressed.below == Below::Gone => {
                 return Err(withdrawn(approval));

@@ -8,7 +8,7 @@ use cloister_store::secrets::{NewSecret, SecretError};
 use cloister_vault::{Binding, Form, Owner, SecretName, SecretValue};
 
 use crate::control::Control;
-use crate::error::ControlError;
+use crate::error::{ControlError, Fault};
 
 /// What a secret is bound to whose server has an address that a secret can't be bound to.
 const NOWHERE: &str = "nowhere.invalid";
@@ -65,12 +65,12 @@ pub(crate) async fn forget(
     }
 }
 
-fn name(surface: &str, connector: ConnectorId) -> Result<SecretName, ControlError> {
+fn name(surface: &str, connector: ConnectorId) -> Result<SecretName, Fault> {
     Ok(format!("{surface}-{connector}").parse()?)
 }
 
 /// It belongs to the server, as the header that the account is known by.
-pub(crate) fn binding(address: &str) -> Result<Binding, ControlError> {
+pub(crate) fn binding(address: &str) -> Result<Binding, Fault> {
     let form = Form::Header { name: "authorization".to_owned(), template: "Bearer {}".to_owned() };
     let host = host_of(address).and_then(|host| host.parse().ok());
     // An address without a name, such as [::1], is not one that a secret can be bound to; this binds to none.

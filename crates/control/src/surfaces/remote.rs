@@ -60,7 +60,10 @@ fn body(code: ErrorCode, message: impl Into<String>) -> ErrorBody {
 }
 
 fn refused(body: ErrorBody) -> ControlError {
-    ControlError::Refused { code: body.code, message: body.message, fix: body.fix }
+    match body.fix {
+        Some(fix) => ControlError::with_fix(body.code, body.message, fix),
+        None => ControlError::refused(body.code, body.message),
+    }
 }
 
 /// One connector, as the courier works with it.

@@ -40,7 +40,7 @@ impl Tasks {
             user.name
         );
         let key = format!("budget-{}-{}", self.control.store().clock.today(), state.limit);
-        self.control.notices().tell_once(workspace, chat, &key, text).await
+        Ok(self.control.notices().tell_once(workspace, chat, &key, text).await?)
     }
 
     /// Tells whom a task works for, once for each limit, that it is nearly used up.

@@ -8,7 +8,7 @@ use cloister_store::audit::{Entry, Fingerprint};
 
 use crate::cells::Admitted;
 use crate::chat_file::ChatFile;
-use crate::error::ControlError;
+use crate::error::{ControlError, Fault};
 use crate::files::safe_name;
 use crate::inbox::mime_of;
 use crate::tasks::Tasks;
@@ -85,10 +85,7 @@ impl Tasks {
         let limit = self.control.work().max_upload_mb << 20;
         let copied = tokio::task::spawn_blocking(move || copy_bounded(&mut source, &target, limit))
             .await
-            .map_err(|join| ControlError::Io {
-                what: "copying a file was interrupted".to_owned(),
-                source: std::io::Error::other(join),
-            })?
+            .map_err(Fault::interrupted("copying a file was interrupted"))?
             .map_err(ControlError::io("a file could not be copied to the object store"))?;
         let Some((size, print)) = copied else {
             return Err(ControlError::refused(

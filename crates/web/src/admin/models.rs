@@ -1,6 +1,7 @@
 //! Models and the chain of each level.
 
 use axum::extract::State as Extract;
+use cloister_control::ControlError;
 use cloister_policy::engine::{ModelCall, PlatformCall};
 use cloister_protocol::ErrorCode;
 use cloister_protocol::Level;
@@ -59,7 +60,7 @@ async fn add(
 
 /// Which models an endpoint has.
 async fn ids(Extract(admin): Extract<Admin>, Body(place): Body<ModelPlace>) -> Answer<Vec<String>> {
-    let base_url = cloister_control::base_url(&place.base_url)?;
+    let base_url = cloister_control::base_url(&place.base_url).map_err(ControlError::from)?;
     let ids = admin.upstream.model_ids(&base_url, place.key.as_ref()).await;
     json(ids.map_err(Failure::from)?)
 }

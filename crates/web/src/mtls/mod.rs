@@ -144,7 +144,7 @@ impl Remote {
             ));
         };
         let secret = random_token()
-            .map_err(cloister_control::ControlError::io("no secret could be made"))?;
+            .map_err(cloister_control::Fault::io("no secret could be made"))?;
         let expires = self.now().after(self.inner.options.invitation_life());
         let store = &self.inner.store;
         let hash = token_hash(&secret);

@@ -72,7 +72,7 @@ pub(super) async fn show(
         agent: state.control.config().agent_name(viewer.workspace),
         chats: control.chats().of(viewer.workspace).await?,
         message_id: random_token()
-            .map_err(cloister_control::ControlError::io("no message id could be made"))?,
+            .map_err(cloister_control::Fault::io("no message id could be made"))?,
         max_upload: state.control.work().max_upload_mb << 20,
         viewer: &viewer,
         chat: &chat,

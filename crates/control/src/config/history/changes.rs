@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 
-use cloister_protocol::{ErrorCode, WorkspaceId};
+use cloister_protocol::WorkspaceId;
 use cloister_store::Actor;
 use cloister_store::audit::Entry;
 
 use super::snapshot::{self, POLICIES, SETTINGS};
 use super::{Change, ConfigScope, Contents, History, Selection, Version};
-use crate::config::Config;
+use crate::config::{Config, ConfigError, ConfigRefusal};
 use crate::control::Control;
-use crate::error::ControlError;
+use crate::error::Fault;
 use crate::files::{FileError, RelPath};
 use crate::layout::Layout;
 use crate::ports::CellBackend;
@@ -46,7 +46,7 @@ impl Config {
         &self,
         actor: &Actor,
         change: VersionedChange,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), ConfigError> {
         let VersionedChange { workspace, path, text, why } = change;
         let path = RelPath::parse(&path)?;
         if !snapshot::steers(&path) {
@@ -56,8 +56,8 @@ impl Config {
             return Err(FileError::Refused { path, reason }.into());
         }
         if u64::try_from(text.len()).is_ok_and(|length| length > snapshot::MAX_FILE_BYTES) {
-            let message = format!("{} would have {} bytes", path.as_str(), text.len());
-            return Err(ControlError::refused(ErrorCode::TooLarge, message));
+            let (path, bytes) = (path.as_str().to_owned(), text.len());
+            return Err(ConfigRefusal::TooLarge { path, bytes }.into());
         }
         let path = format!("{workspace}/{}", path.as_str());
         let files = BTreeMap::from([(path, Some(text.into_bytes()))]);
@@ -72,7 +72,7 @@ impl Config {
         scope: ConfigScope,
         files: Contents,
         why: &str,
-    ) -> Result<Option<String>, ControlError> {
+    ) -> Result<Option<String>, ConfigError> {
         let paths: Vec<&str> = files.keys().map(String::as_str).collect();
         let entry = Entry::new(actor, "config.change", paths.join(" ")).with(why);
         let entry = match scope {
@@ -93,18 +93,16 @@ impl Config {
     /// Work on the history, which is files: beside everything else.
     async fn with_history<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Control) -> Result<T, ControlError> + Send + 'static,
-    ) -> Result<T, ControlError> {
+        work: impl FnOnce(&Control) -> Result<T, ConfigError> + Send + 'static,
+    ) -> Result<T, ConfigError> {
         let control = self.control.clone();
         let done = tokio::task::spawn_blocking(move || work(&control)).await;
-        done.unwrap_or_else(|join| {
-            let what = "work on the history of the configuration was interrupted".to_owned();
-            Err(ControlError::Io { what, source: std::io::Error::other(join) })
-        })
+        let what = "work on the history of the configuration was interrupted";
+        done.map_err(Fault::interrupted(what))?
     }
 
     /// Forgets every version of a scope.
-    pub(crate) async fn forget_versions(&self, scope: ConfigScope) -> Result<(), ControlError> {
+    pub(crate) async fn forget_versions(&self, scope: ConfigScope) -> Result<(), ConfigError> {
         self.with_history(move |control| control.inner.history.forget(scope)).await
     }
 
@@ -129,7 +127,7 @@ impl Config {
         scope: Option<ConfigScope>,
         path: Option<&str>,
         count: usize,
-    ) -> Result<Vec<Version>, ControlError> {
+    ) -> Result<Vec<Version>, ConfigError> {
         let selection = selection(scope, path);
         self.with_history(move |control| control.inner.history.log(&selection, count)).await
     }
@@ -141,7 +139,7 @@ impl Config {
         path: Option<&str>,
         from: &str,
         to: Option<&str>,
-    ) -> Result<(String, String, String), ControlError> {
+    ) -> Result<(String, String, String), ConfigError> {
         let selection = selection(scope, path);
         let (from, to) = (from.to_owned(), to.map(str::to_owned));
         self.with_history(move |control| {
@@ -157,7 +155,7 @@ impl Config {
         scope: ConfigScope,
         path: Option<&str>,
         version: &str,
-    ) -> Result<RolledBack, ControlError> {
+    ) -> Result<RolledBack, ConfigError> {
         let path = path.map(|path| scope.full(path));
         let at = self.control.store().clock.now_ms() / 1000;
         let (named, back_to) = (path.clone(), version.to_owned());
@@ -179,17 +177,17 @@ impl Config {
     }
 
     /// What could not be used is not put back.
-    fn check_before_rollback(&self, contents: &Contents) -> Result<(), ControlError> {
+    fn check_before_rollback(&self, contents: &Contents) -> Result<(), ConfigError> {
         if contents.keys().any(|path| is_policy(path)) {
             self.check_policies_with(contents)?;
         }
         let Some(settings) = contents.get(SETTINGS) else { return Ok(()) };
         let text = String::from_utf8_lossy(settings.as_deref().unwrap_or_default()).into_owned();
         let check = self.control.inner.settings_check.get().copied();
-        check.map_or(Ok(()), |check| check(&text)).map_err(|wrong| {
-            let message = format!("cloister.toml of that version is not right: {wrong}");
-            ControlError::refused(ErrorCode::Conflict, message)
-        })
+        match check.map_or(Ok(()), |check| check(&text)) {
+            Ok(()) => Ok(()),
+            Err(wrong) => Err(ConfigRefusal::SettingsThen { wrong }.into()),
+        }
     }
 
     /// How `cloister.toml` is checked before it is put back; said once.
@@ -200,7 +198,7 @@ impl Config {
 }
 
 /// Finishes a change that a crash interrupted. Before anything reads the configuration.
-pub fn finish_interrupted_change(layout: &Layout) -> Result<(), ControlError> {
+pub fn finish_interrupted_change(layout: &Layout) -> Result<(), ConfigError> {
     History::new(layout.clone()).recover(|files| put_files(layout, None, files))
 }
 
@@ -210,7 +208,7 @@ fn put_files(
     layout: &Layout,
     backend: Option<&dyn CellBackend>,
     files: &Contents,
-) -> Result<(), ControlError> {
+) -> Result<(), Fault> {
     for (path, content) in files {
         match ConfigScope::of(path) {
             Some(ConfigScope::Workspace(workspace)) => {
@@ -222,7 +220,7 @@ fn put_files(
             Some(ConfigScope::Platform) => {
                 let failed = format!("{path} could not be written");
                 put_platform_file(&layout.root().join(path), content.as_deref())
-                    .map_err(ControlError::io(failed))?;
+                    .map_err(Fault::io(failed))?;
             }
             None => {}
         }
@@ -235,9 +233,9 @@ fn put_workspace_file(
     (workspace, path): (WorkspaceId, &RelPath),
     content: Option<&[u8]>,
     show: impl Fn(&File) -> std::io::Result<()>,
-) -> Result<(), ControlError> {
+) -> Result<(), Fault> {
     let failed = "the workspace could not be opened";
-    let tree = layout.tree(workspace).map_err(ControlError::io(failed))?;
+    let tree = layout.tree(workspace).map_err(Fault::io(failed))?;
     let Some(bytes) = content else {
         return match tree.remove(path) {
             Ok(()) | Err(FileError::NotFound { .. }) => Ok(()),
@@ -246,9 +244,9 @@ fn put_workspace_file(
     };
     let failed = format!("{} could not be shown to the cell", path.as_str());
     for folder in path.folders() {
-        show(&tree.make_dir(&folder)?).map_err(ControlError::io(failed.clone()))?;
+        show(&tree.make_dir(&folder)?).map_err(Fault::io(failed.clone()))?;
     }
-    show(&tree.replace(path, bytes)?).map_err(ControlError::io(failed))
+    show(&tree.replace(path, bytes)?).map_err(Fault::io(failed))
 }
 
 fn selection(scope: Option<ConfigScope>, path: Option<&str>) -> Selection {

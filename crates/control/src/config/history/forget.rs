@@ -9,12 +9,13 @@ use super::History;
 use super::objects::{Commit, Id, ObjectKind};
 use super::repository::{Files, HistoryError, Repository};
 use super::snapshot::ConfigScope;
-use crate::error::ControlError;
+use crate::config::ConfigError;
+use crate::error::Fault;
 
 impl History {
     /// Forgets every version of what is in a scope. Other versions stay, under new ids. Cut short, it can be
     /// asked for again.
-    pub(crate) fn forget(&self, scope: ConfigScope) -> Result<(), ControlError> {
+    pub(crate) fn forget(&self, scope: ConfigScope) -> Result<(), ConfigError> {
         let failed = "the history of the configuration could not be written anew";
         let dir = self.layout.history();
         let fresh_dir = dir.with_file_name("history.new");
@@ -23,13 +24,13 @@ impl History {
             Some(repository) => repository,
             None => Repository::open(dir.clone())?,
         };
-        remove(&fresh_dir).map_err(ControlError::io(failed))?;
+        remove(&fresh_dir).map_err(Fault::io(failed))?;
         let fresh = Repository::open(fresh_dir.clone())?;
         copy_without(&repository, &fresh, scope)?;
         renameat_with(CWD, &fresh_dir, CWD, &dir, RenameFlags::EXCHANGE)
-            .map_err(|errno| ControlError::io(failed)(errno.into()))?;
+            .map_err(|errno| Fault::io(failed)(errno.into()))?;
         // What has the name now is the old one.
-        remove(&fresh_dir).map_err(ControlError::io(failed))
+        Ok(remove(&fresh_dir).map_err(Fault::io(failed))?)
     }
 }
 

@@ -18,7 +18,7 @@ fn settings(text: &str) -> Change {
     }
 }
 
-fn put(layout: &Layout) -> impl Fn(&Contents) -> Result<(), ControlError> + '_ {
+fn put(layout: &Layout) -> impl Fn(&Contents) -> Result<(), Fault> + '_ {
     |contents| {
         for (path, bytes) in contents {
             let path = layout.root().join(path);
@@ -110,7 +110,7 @@ fn a_change_that_was_interrupted_is_finished_and_one_by_hand_is_left() {
 fn a_write_that_fails_leaves_no_version() {
     let (_dir, layout, history) = history();
     history.change(&settings("a = 1\n"), put(&layout)).unwrap();
-    let failed = |_: &Contents| Err(ControlError::refused(ErrorCode::Internal, "disk full"));
+    let failed = |_: &Contents| Err(Fault::io("disk full")(std::io::ErrorKind::StorageFull.into()));
     history.change(&settings("a = 2\n"), failed).unwrap_err();
     assert_eq!(logged(&history).len(), 1);
     history.recover(|_| panic!("nothing is left to finish")).unwrap();

@@ -16,18 +16,19 @@ mod snapshot;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use cloister_protocol::ErrorCode;
-
 pub use changes::{RolledBack, finish_interrupted_change};
 pub(crate) use changes::{SettingsCheck, VersionedChange};
 pub(crate) use diff::unified;
+pub(super) use repository::HistoryError;
+pub use repository::VersionError;
 pub use snapshot::ConfigScope;
 pub(crate) use snapshot::is_policy_file;
 
 use self::objects::{Commit, Id, ObjectKind};
-use self::repository::{Files, HistoryError, Repository};
+use self::repository::{Files, Repository};
 use self::snapshot::Found;
-use crate::error::ControlError;
+use super::ConfigError;
+use crate::error::Fault;
 use crate::layout::Layout;
 
 /// Who changed what was not changed through us.
@@ -36,25 +37,6 @@ const BY_HAND: &str = "found on disk";
 const LATEST: &str = "latest";
 /// The most versions that are looked through for a list.
 const MAX_LOOKED_AT: usize = 100_000;
-
-impl From<HistoryError> for ControlError {
-    fn from(error: HistoryError) -> Self {
-        match error {
-            HistoryError::NoVersion(_) => Self::with_fix(
-                ErrorCode::NotFound,
-                error.to_string(),
-                "`cloister config log` lists them; `latest~1` is what was before the newest change",
-            ),
-            HistoryError::Ambiguous(_) => Self::refused(ErrorCode::BadRequest, error.to_string()),
-            HistoryError::Io { what, source } => {
-                Self::io(format!("the history of the configuration could not be {what}"))(source)
-            }
-            HistoryError::Damaged { .. } => {
-                Self::io(error.to_string())(std::io::ErrorKind::InvalidData.into())
-            }
-        }
-    }
-}
 
 /// What is to be in a file; nothing: the file goes.
 type Contents = BTreeMap<String, Option<Vec<u8>>>;
@@ -115,8 +97,8 @@ impl History {
 
     fn with<T>(
         &self,
-        work: impl FnOnce(&Repository) -> Result<T, ControlError>,
-    ) -> Result<T, ControlError> {
+        work: impl FnOnce(&Repository) -> Result<T, ConfigError>,
+    ) -> Result<T, ConfigError> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let repository = match open.take() {
             Some(repository) => repository,
@@ -131,8 +113,8 @@ impl History {
     /// something else by now was changed by hand, and stays.
     pub(crate) fn recover(
         &self,
-        write: impl FnOnce(&Contents) -> Result<(), ControlError>,
-    ) -> Result<(), ControlError> {
+        write: impl FnOnce(&Contents) -> Result<(), Fault>,
+    ) -> Result<(), ConfigError> {
         self.with(|repository| {
             let Some(announced) = repository.announced()? else { return Ok(()) };
             let wanted = repository.files(announced)?;
@@ -166,13 +148,13 @@ impl History {
     }
 
     /// Takes up what was changed by hand, in every scope.
-    pub(crate) fn catch_up(&self, at: i64) -> Result<(), ControlError> {
+    pub(crate) fn catch_up(&self, at: i64) -> Result<(), ConfigError> {
         let failed = "the workspaces could not be listed";
         let mut scopes = vec![ConfigScope::Platform];
         for entry in
-            std::fs::read_dir(self.layout.workspaces()).map_err(ControlError::io(failed))?
+            std::fs::read_dir(self.layout.workspaces()).map_err(Fault::io(failed))?
         {
-            let name = entry.map_err(ControlError::io(failed))?.file_name();
+            let name = entry.map_err(Fault::io(failed))?.file_name();
             let workspace = name.to_str().and_then(|name| name.parse().ok());
             scopes.extend(workspace.map(ConfigScope::Workspace));
         }
@@ -185,7 +167,7 @@ impl History {
         repository: &Repository,
         scopes: &[ConfigScope],
         at: i64,
-    ) -> Result<(Option<Id>, Files), ControlError> {
+    ) -> Result<(Option<Id>, Files), ConfigError> {
         let head = repository.head()?;
         let mut files = match head {
             Some(head) => repository.files(head)?,
@@ -214,8 +196,8 @@ impl History {
     pub(crate) fn change(
         &self,
         change: &Change,
-        write: impl FnOnce(&Contents) -> Result<(), ControlError>,
-    ) -> Result<Option<String>, ControlError> {
+        write: impl FnOnce(&Contents) -> Result<(), Fault>,
+    ) -> Result<Option<String>, ConfigError> {
         self.with(|repository| {
             let (head, before) = self.take_up(repository, &[change.scope], change.at)?;
             let mut files = before.clone();
@@ -243,7 +225,7 @@ impl History {
                 Err(error) => {
                     // As far as it went, it is found on disk next time.
                     repository.forget_announced()?;
-                    Err(error)
+                    Err(error.into())
                 }
             }
         })
@@ -254,7 +236,7 @@ impl History {
         &self,
         selection: &Selection,
         count: usize,
-    ) -> Result<Vec<Version>, ControlError> {
+    ) -> Result<Vec<Version>, ConfigError> {
         self.with(|repository| {
             let Some(head) = repository.head()? else { return Ok(Vec::new()) };
             let mut versions = Vec::new();
@@ -282,7 +264,7 @@ impl History {
         selection: &Selection,
         from: &str,
         to: Option<&str>,
-    ) -> Result<(String, String, String), ControlError> {
+    ) -> Result<(String, String, String), ConfigError> {
         self.with(|repository| {
             let from = resolve(repository, selection, from)?;
             let to = resolve(repository, selection, to.unwrap_or(LATEST))?;
@@ -308,7 +290,7 @@ impl History {
         path: Option<String>,
         version: &str,
         at: i64,
-    ) -> Result<Contents, ControlError> {
+    ) -> Result<Contents, ConfigError> {
         let selection = Selection { scope: Some(scope), path };
         self.with(|repository| {
             let wanted = repository.files(resolve(repository, &selection, version)?)?;
@@ -333,13 +315,13 @@ fn resolve(
     selection: &Selection,
     named: &str,
 ) -> Result<Id, HistoryError> {
-    let missing = || HistoryError::NoVersion(named.chars().take(80).collect());
+    let missing = || VersionError::None(named.chars().take(80).collect());
     let Some(back) = named.strip_prefix(LATEST) else { return repository.find(named) };
     let head = repository.head()?.ok_or_else(missing)?;
     let mut back: usize = match back.strip_prefix('~') {
         Some(back) => back.parse().or(Err(missing()))?,
         None if back.is_empty() => 0,
-        None => return Err(missing()),
+        None => return Err(missing().into()),
     };
     let mut at = head;
     for version in repository.versions(head).take(MAX_LOOKED_AT) {
@@ -352,7 +334,7 @@ fn resolve(
         back -= usize::from(paths.iter().any(|path| selection.has(path)));
         at = commit.parent.ok_or_else(missing)?;
     }
-    if back == 0 { Ok(at) } else { Err(missing()) }
+    if back == 0 { Ok(at) } else { Err(missing().into()) }
 }
 
 fn record(

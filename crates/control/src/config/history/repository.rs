@@ -31,10 +31,17 @@ pub(crate) enum HistoryError {
     Io { what: &'static str, source: io::Error },
     #[error("the history of the configuration is damaged: {object} {reason}")]
     Damaged { object: String, reason: &'static str },
+    #[error(transparent)]
+    Version(#[from] VersionError),
+}
+
+/// What is named is not one version.
+#[derive(Debug, thiserror::Error)]
+pub enum VersionError {
     #[error("there is no version {0:?}")]
-    NoVersion(String),
+    None(String),
     #[error("{0:?} names several versions: write more of it")]
-    Ambiguous(String),
+    Several(String),
 }
 
 fn io(what: &'static str) -> impl FnOnce(io::Error) -> HistoryError {
@@ -270,19 +277,19 @@ impl Repository {
 
     /// The version whose id begins like this.
     pub(super) fn find(&self, named: &str) -> Result<Id, HistoryError> {
-        let missing = || HistoryError::NoVersion(named.chars().take(80).collect());
+        let missing = || VersionError::None(named.chars().take(80).collect());
         let newest = self.head()?.ok_or_else(missing)?;
         if named.len() < LEAST_PREFIX || !named.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Err(missing());
+            return Err(missing().into());
         }
         let (named, mut found) = (named.to_ascii_lowercase(), None);
         for version in self.versions(newest) {
             let (id, _) = version?;
             if id.to_string().starts_with(&named) && found.replace(id).is_some() {
-                return Err(HistoryError::Ambiguous(named));
+                return Err(VersionError::Several(named).into());
             }
         }
-        found.ok_or_else(missing)
+        Ok(found.ok_or_else(missing)?)
     }
 
     /// This version and those before it, newest first.

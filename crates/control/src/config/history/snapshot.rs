@@ -6,7 +6,7 @@ use std::io::{self, Read};
 
 use cloister_protocol::WorkspaceId;
 
-use crate::error::ControlError;
+use crate::error::Fault;
 use crate::files::{FileError, RelPath, Tree};
 use crate::layout::{IDENTITY_FILES, Layout, STEERING_FOLDERS};
 
@@ -73,30 +73,30 @@ pub(crate) fn is_policy_file(name: &str) -> bool {
 /// The files of a scope, by their paths in the history.
 pub(super) type Found = BTreeMap<String, Vec<u8>>;
 
-pub(super) fn read(layout: &Layout, scope: ConfigScope) -> Result<Found, ControlError> {
+pub(super) fn read(layout: &Layout, scope: ConfigScope) -> Result<Found, Fault> {
     match scope {
         ConfigScope::Platform => read_platform(layout),
         ConfigScope::Workspace(workspace) => read_workspace(layout, workspace),
     }
 }
 
-fn read_platform(layout: &Layout) -> Result<Found, ControlError> {
+fn read_platform(layout: &Layout) -> Result<Found, Fault> {
     let failed = "the configuration could not be read";
     let mut found = Found::new();
     let settings = open_if_there(File::open(layout.root().join(SETTINGS)));
-    if let Some(file) = settings.map_err(ControlError::io(failed))? {
+    if let Some(file) = settings.map_err(Fault::io(failed))? {
         found.extend(content(file, SETTINGS)?);
     }
     let names = match std::fs::read_dir(layout.policies()) {
         Ok(names) => names,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
-        Err(error) => return Err(ControlError::io(failed)(error)),
+        Err(error) => return Err(Fault::io(failed)(error)),
     };
     for entry in names.take(MAX_FILES) {
-        let entry = entry.map_err(ControlError::io(failed))?;
+        let entry = entry.map_err(Fault::io(failed))?;
         let name = entry.file_name();
         let Some(name) = name.to_str().filter(|name| is_policy_file(name)) else { continue };
-        let file = open_if_there(File::open(entry.path())).map_err(ControlError::io(failed))?;
+        let file = open_if_there(File::open(entry.path())).map_err(Fault::io(failed))?;
         if let Some(file) = file {
             found.extend(content(file, &format!("{POLICIES}/{name}"))?);
         }
@@ -104,11 +104,11 @@ fn read_platform(layout: &Layout) -> Result<Found, ControlError> {
     Ok(found)
 }
 
-fn read_workspace(layout: &Layout, workspace: WorkspaceId) -> Result<Found, ControlError> {
+fn read_workspace(layout: &Layout, workspace: WorkspaceId) -> Result<Found, Fault> {
     let mut found = Found::new();
     let failed = "the workspace could not be opened";
     let opened = open_if_there(Tree::open(&layout.workspace(workspace)));
-    let Some(tree) = opened.map_err(ControlError::io(failed))? else { return Ok(found) };
+    let Some(tree) = opened.map_err(Fault::io(failed))? else { return Ok(found) };
     let mut paths: Vec<RelPath> =
         IDENTITY_FILES.iter().map(|name| RelPath::parse(name)).collect::<Result<_, _>>()?;
     for folder in STEERING_FOLDERS {
@@ -134,10 +134,10 @@ fn open_if_there<T>(opened: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-fn content(file: File, path: &str) -> Result<Option<(String, Vec<u8>)>, ControlError> {
+fn content(file: File, path: &str) -> Result<Option<(String, Vec<u8>)>, Fault> {
     let mut bytes = Vec::new();
     let read = file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
-    read.map_err(ControlError::io(format!("{path} could not be read")))?;
+    read.map_err(Fault::io(format!("{path} could not be read")))?;
     if u64::try_from(bytes.len()).is_ok_and(|length| length > MAX_FILE_BYTES) {
         tracing::warn!(path, "a file is too large to be versioned");
         return Ok(None);

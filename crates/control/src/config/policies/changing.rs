@@ -2,15 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use cloister_policy::engine::PolicyErrors;
-use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::{PolicyFile, PolicyProblem};
 use cloister_store::Actor;
 
 use super::files::{check, read_dir, sources};
-use crate::config::Config;
-use crate::config::ConfigScope;
-use crate::error::ControlError;
+use crate::config::{Config, ConfigError, ConfigRefusal, ConfigScope};
+use crate::error::Fault;
 
 const FOLDER: &str = "policies/";
 
@@ -32,16 +29,10 @@ impl CheckedPolicies {
         self.problems.is_empty() && self.failures.is_empty()
     }
 
-    fn refusal(&self) -> Option<ControlError> {
+    /// Refuses what does not check.
+    fn require(&self) -> Result<(), ConfigRefusal> {
         let wrong: Vec<String> = self.problems.iter().chain(&self.failures).map(words).collect();
-        if wrong.is_empty() {
-            return None;
-        }
-        Some(ControlError::with_fix(
-            ErrorCode::BadRequest,
-            format!("the policies can't take effect:\n{}", wrong.join("\n")),
-            "what was in force stays so; `cloister policy check DIR` says the same without trying",
-        ))
+        if wrong.is_empty() { Ok(()) } else { Err(ConfigRefusal::PoliciesTried { wrong }) }
     }
 }
 
@@ -51,20 +42,12 @@ fn words(problem: &PolicyProblem) -> String {
     format!("{}{line}{policy}: {}", problem.file, problem.message)
 }
 
-fn broken(errors: &PolicyErrors) -> ControlError {
-    ControlError::with_fix(
-        ErrorCode::BadRequest,
-        format!("the policies can't take effect:\n{errors}"),
-        "what was in force stays so",
-    )
-}
-
 impl Config {
     /// Whether files could be put in force. Without files: those of the policy directory.
     pub fn check_policies(
         &self,
         files: Option<&[PolicyFile]>,
-    ) -> Result<CheckedPolicies, ControlError> {
+    ) -> Result<CheckedPolicies, ConfigError> {
         match files {
             Some(files) => Ok(check(files)),
             None => match read_dir(&self.control.layout().policies()) {
@@ -92,17 +75,15 @@ impl Config {
         actor: &Actor,
         files: Option<Vec<PolicyFile>>,
         why: Option<&str>,
-    ) -> Result<CheckedPolicies, ControlError> {
+    ) -> Result<CheckedPolicies, ConfigError> {
         let on_disk = read_dir(&self.control.layout().policies());
         let files = match (files, on_disk) {
             (Some(files), _) => files,
             (None, Ok(files)) => files,
-            (None, Err(errors)) => return Err(broken(&errors)),
+            (None, Err(errors)) => return Err(ConfigRefusal::Policies(errors).into()),
         };
         let mut checked = check(&files);
-        if let Some(refusal) = checked.refusal() {
-            return Err(refusal);
-        }
+        checked.require()?;
         let path = |name: &str| format!("{FOLDER}{name}");
         let mut contents: BTreeMap<_, _> = files
             .iter()
@@ -114,17 +95,17 @@ impl Config {
         let why = why.unwrap_or("Policies");
         checked.version = self.change_config(actor, ConfigScope::Platform, contents, why).await?;
         let now = self.control.store().clock.now_ms();
-        self.control.policies().replace(files, now).map_err(|errors| broken(&errors))?;
+        self.control.policies().replace(files, now).map_err(ConfigRefusal::Policies)?;
         self.control.people().access_changed();
         Ok(checked)
     }
 
-    fn policy_names(&self) -> Result<Vec<String>, ControlError> {
+    fn policy_names(&self) -> Result<Vec<String>, ConfigError> {
         let failed = "the policy directory could not be read";
         let dir = self.control.layout().policies();
         let mut names = Vec::new();
-        for entry in std::fs::read_dir(dir).map_err(ControlError::io(failed))? {
-            let name = entry.map_err(ControlError::io(failed))?.file_name();
+        for entry in std::fs::read_dir(dir).map_err(Fault::io(failed))? {
+            let name = entry.map_err(Fault::io(failed))?.file_name();
             let name = name.to_str().filter(|name| crate::config::is_policy_file(name));
             names.extend(name.map(str::to_owned));
         }
@@ -132,11 +113,11 @@ impl Config {
     }
 
     /// Puts the files of the policy directory in force, after they were written.
-    pub(crate) fn reload_policies(&self) -> Result<(), ControlError> {
+    pub(crate) fn reload_policies(&self) -> Result<(), ConfigError> {
         let files =
-            read_dir(&self.control.layout().policies()).map_err(|errors| broken(&errors))?;
+            read_dir(&self.control.layout().policies()).map_err(ConfigRefusal::Policies)?;
         let now = self.control.store().clock.now_ms();
-        self.control.policies().replace(files, now).map_err(|errors| broken(&errors))?;
+        self.control.policies().replace(files, now).map_err(ConfigRefusal::Policies)?;
         self.control.people().access_changed();
         Ok(())
     }
@@ -145,7 +126,7 @@ impl Config {
     pub(crate) fn check_policies_with(
         &self,
         contents: &BTreeMap<String, Option<Vec<u8>>>,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), ConfigRefusal> {
         let now = read_dir(&self.control.layout().policies()).unwrap_or_default();
         let untouched = now
             .into_iter()
@@ -157,7 +138,7 @@ impl Config {
         });
         let mut files: Vec<PolicyFile> = untouched.chain(changed).collect();
         files.sort_by(|a, b| a.name.cmp(&b.name));
-        check(&files).refusal().map_or(Ok(()), Err)
+        check(&files).require()
     }
 
     /// Why the policy directory is not what is in force; none if it is.

@@ -1,23 +1,37 @@
 //! What would be decided about a request that somebody describes.
 
 use cloister_policy::engine::{
-    Described, Explanation, ModelCall, Ownership, Place, PlatformCall, Request,
+    DescribeError, Described, Explanation, ModelCall, Ownership, Place, PlatformCall, Request,
 };
-use cloister_policy::{Class, Rated};
+use cloister_policy::{Class, ParseClassError, Rated};
 use cloister_protocol::admin::PolicyQuestion;
-use cloister_protocol::{ChatId, ErrorCode, WorkspaceId};
+use cloister_protocol::{ChatId, WorkspaceId};
 use cloister_store::users::User;
 
-use crate::config::Config;
-use crate::error::ControlError;
+use crate::config::{Config, ConfigError};
 
-fn bad(message: impl Into<String>) -> ControlError {
-    ControlError::with_fix(
-        ErrorCode::BadRequest,
-        message,
-        "such as `cloister policy explain user anna read_chat chat:w2/C1`, or \
-         `cloister policy explain executor anna fetch_writing domain:api.example.org --untrusted`",
-    )
+/// A question about a decision that can't be answered.
+#[derive(Debug, thiserror::Error)]
+pub enum BadQuestion {
+    #[error("{0:?} names nothing: write platform, or KIND:NAME such as workspace:w1")]
+    NamesNothing(String),
+    #[error("{0:?} is not a workspace")]
+    NoWorkspace(String),
+    #[error(
+        "{0:?} is not a kind of thing: expected workspace, chat, context, model, secret, \
+         domain, skill, tool or mailbox"
+    )]
+    NoKind(String),
+    #[error("{0:?} asks for nothing: expected user, coordinator or executor")]
+    NoAsker(String),
+    #[error("say which user")]
+    NoUser,
+    #[error("{0:?} is not a risk: expected safe, middle, destructive, outward or unknown")]
+    NoRisk(String),
+    #[error("{0}")]
+    NoClass(ParseClassError),
+    #[error("{0}")]
+    NoRequest(DescribeError),
 }
 
 /// What a request is about, as people write it.
@@ -32,7 +46,7 @@ pub(super) struct About {
 }
 
 impl About {
-    pub(super) fn parse(text: &str) -> Result<Self, ControlError> {
+    pub(super) fn parse(text: &str) -> Result<Self, ConfigError> {
         let scope = Some(text.to_owned());
         if text == "platform" {
             return Ok(Self { scope, ..Self::default() });
@@ -40,11 +54,8 @@ impl About {
         if let Ok(chat) = text.parse() {
             return Ok(Self { chat: Some(chat), ..Self::default() });
         }
-        let (kind, rest) = text.split_once(':').ok_or_else(|| {
-            bad(format!(
-                "{text:?} names nothing: write platform, or KIND:NAME such as workspace:w1"
-            ))
-        })?;
+        let (kind, rest) =
+            text.split_once(':').ok_or_else(|| BadQuestion::NamesNothing(text.to_owned()))?;
         let (first, name) = rest.split_once('/').unwrap_or((rest, ""));
         let workspace: Option<WorkspaceId> = first.parse().ok();
         let named = match (workspace, name) {
@@ -54,8 +65,8 @@ impl About {
         let here = Self { workspace, scope, ..Self::default() };
         match kind {
             "workspace" | "chat" => {
-                let workspace =
-                    Some(workspace.ok_or_else(|| bad(format!("{first:?} is not a workspace")))?);
+                let missing = || BadQuestion::NoWorkspace(first.to_owned());
+                let workspace = Some(workspace.ok_or_else(missing)?);
                 let chat = (!name.is_empty()).then(|| name.parse::<ChatId>()).transpose()?;
                 Ok(Self { workspace, chat, ..here })
             }
@@ -64,10 +75,7 @@ impl About {
             "secret" | "domain" | "skill" | "tool" | "mailbox" => {
                 Ok(Self { name: Some(named.to_owned()), ..here })
             }
-            _ => Err(bad(format!(
-                "{kind:?} is not a kind of thing: expected workspace, chat, context, model, secret, \
-                 domain, skill, tool or mailbox"
-            ))),
+            _ => Err(BadQuestion::NoKind(kind.to_owned()).into()),
         }
     }
 }
@@ -77,21 +85,18 @@ impl Config {
     pub async fn explain_policy(
         &self,
         question: &PolicyQuestion,
-    ) -> Result<Explanation, ControlError> {
+    ) -> Result<Explanation, ConfigError> {
         let request = self.described(question).await?;
         Ok(self.control.policies().engine().explain(&request))
     }
 
-    async fn described(&self, question: &PolicyQuestion) -> Result<Request, ControlError> {
+    async fn described(&self, question: &PolicyQuestion) -> Result<Request, ConfigError> {
         let part = match question.who.as_str() {
             "user" => None,
             part @ ("coordinator" | "executor") => Some(part.to_owned()),
-            other => {
-                let expected = "expected user, coordinator or executor";
-                return Err(bad(format!("{other:?} asks for nothing: {expected}")));
-            }
+            other => return Err(BadQuestion::NoAsker(other.to_owned()).into()),
         };
-        let name = question.user.as_ref().ok_or_else(|| bad("say which user"))?;
+        let name = question.user.as_ref().ok_or(BadQuestion::NoUser)?;
         let user = self.control.store().users().user(name).await?;
         let about = question.about.as_deref().map(About::parse).transpose()?.unwrap_or_default();
         let roles = if question.roles.is_empty() {
@@ -126,7 +131,7 @@ impl Config {
             role: question.role.clone(),
             scope: about.scope.or_else(|| Some("platform".to_owned())),
             to_self: question.own,
-            class: class.map_err(|error| bad(error.to_string()))?,
+            class: class.map_err(BadQuestion::NoClass)?,
             own: question.own,
             risk: question.risk.as_deref().map(risk).transpose()?,
             confined: !question.unconfined,
@@ -136,7 +141,7 @@ impl Config {
             not_in_context: question.not_in_context,
             not_in_manifest: question.not_in_manifest,
         };
-        described.request().map_err(|error| bad(error.to_string()))
+        Ok(described.request().map_err(BadQuestion::NoRequest)?)
     }
 
     async fn place_of(
@@ -144,7 +149,7 @@ impl Config {
         question: &PolicyQuestion,
         user: &User,
         about: &About,
-    ) -> Result<Place, ControlError> {
+    ) -> Result<Place, ConfigError> {
         let workspace = about.workspace.unwrap_or(user.workspace);
         let nowhere = PlatformCall::parse(&question.action).is_some()
             || ModelCall::parse(&question.action).is_some();
@@ -152,17 +157,14 @@ impl Config {
             return Ok(Place::workspace(workspace, Ownership::Community));
         }
         match about.chat {
-            Some(chat) => self.control.people().place_of_chat(workspace, chat).await,
-            None => self.control.people().place(workspace).await,
+            Some(chat) => Ok(self.control.people().place_of_chat(workspace, chat).await?),
+            None => Ok(self.control.people().place(workspace).await?),
         }
     }
 }
 
-fn risk(word: &str) -> Result<Rated, ControlError> {
-    Rated::parse(word).ok_or_else(|| {
-        let expected = "expected safe, middle, destructive, outward or unknown";
-        bad(format!("{word:?} is not a risk: {expected}"))
-    })
+fn risk(word: &str) -> Result<Rated, BadQuestion> {
+    Rated::parse(word).ok_or_else(|| BadQuestion::NoRisk(word.to_owned()))
 }
 
 #[cfg(test)]

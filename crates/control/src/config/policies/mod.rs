@@ -14,6 +14,7 @@ use cloister_policy::engine::{Engine, PolicyErrors, Source};
 use cloister_protocol::admin::PolicyFile;
 
 pub use changing::CheckedPolicies;
+pub use explain::BadQuestion;
 use files::sources;
 pub use files::{check as check_policy_files, read_dir as read_policy_dir};
 

@@ -28,7 +28,7 @@ use super::remote::{Reach, RemoteSurface};
 use super::{Attachment, hosts};
 use crate::commands;
 use crate::control::Control;
-use crate::error::ControlError;
+use crate::error::{ControlError, Fault};
 use crate::ports::Whereabouts;
 pub(super) use files::Lent;
 use files::OpenFiles;
@@ -257,11 +257,11 @@ impl Drop for Operated {
 /// Whether it says nothing about what was asked: it may be answered when it is asked again.
 fn passes(error: &ControlError) -> bool {
     match error {
-        ControlError::Busy { .. } | ControlError::Io { .. } => true,
-        ControlError::Store(error) => {
+        ControlError::Fault(Fault::Io { .. }) => true,
+        ControlError::Fault(Fault::Store(error)) => {
             !matches!(error, StoreError::Corrupt { .. } | StoreError::NotFound { .. })
         }
-        _ => false,
+        refused => refused.retry_after().is_some(),
     }
 }
 

@@ -1,21 +1,16 @@
-//! What control answers when it can't do what was asked: a code, a sentence, and what to do.
+//! What fails beneath a part, whichever it is: the database, a file, the sandbox.
 
-use std::time::Duration;
-
-use cloister_protocol::{ErrorBody, ErrorCode, ParseIdError, with_causes};
+use cloister_protocol::{ErrorBody, ErrorCode, ParseIdError};
 use cloister_store::StoreError;
 use cloister_store::audit::AuditError;
 use cloister_store::secrets::SecretError;
 
+use super::{ControlError, Failed};
 use crate::files::FileError;
 use crate::ports::LaunchError;
 
 #[derive(Debug, thiserror::Error)]
-pub enum ControlError {
-    #[error("{message}")]
-    Refused { code: ErrorCode, message: String, fix: Option<String> },
-    #[error("{message}")]
-    Busy { message: String, retry_after: Duration },
+pub enum Fault {
     #[error("the database failed")]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -28,25 +23,15 @@ pub enum ControlError {
     Audit(#[from] AuditError),
     #[error(transparent)]
     Secret(#[from] SecretError),
+    /// What names a thing is no name of one.
+    #[error(transparent)]
+    Id(#[from] ParseIdError),
 }
 
-impl ControlError {
-    pub fn refused(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self::Refused { code, message: message.into(), fix: None }
-    }
-
-    pub fn with_fix(code: ErrorCode, message: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self::Refused { code, message: message.into(), fix: Some(fix.into()) }
-    }
-
+impl Fault {
     /// There is no such thing.
     pub fn not_found(what: &'static str, name: impl Into<String>) -> Self {
         Self::Store(StoreError::NotFound { what, name: name.into() })
-    }
-
-    /// Too much at once; it is worth trying again after this long.
-    pub fn busy(message: impl Into<String>, retry_after: Duration) -> Self {
-        Self::Busy { message: message.into(), retry_after }
     }
 
     pub fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
@@ -54,12 +39,22 @@ impl ControlError {
         move |source| Self::Io { what, source }
     }
 
+    /// Work on another thread did not come to its end.
+    pub(crate) fn interrupted(
+        what: impl Into<String>,
+    ) -> impl FnOnce(tokio::task::JoinError) -> Self {
+        let what = what.into();
+        move |join| Self::Io { what, source: std::io::Error::other(join) }
+    }
+
     pub fn code(&self) -> ErrorCode {
         match self {
-            Self::Refused { code, .. } => *code,
-            Self::Busy { .. } => ErrorCode::Busy,
-            Self::Store(StoreError::NotFound { .. }) => ErrorCode::NotFound,
-            Self::Store(StoreError::Exists { .. }) => ErrorCode::Conflict,
+            Self::Store(StoreError::NotFound { .. })
+            | Self::File(FileError::NotFound { .. })
+            | Self::Audit(AuditError::NoSuchEntries { .. })
+            | Self::Secret(SecretError::NoSecret { .. }) => ErrorCode::NotFound,
+            Self::Store(StoreError::Exists { .. })
+            | Self::Secret(SecretError::NoIncoming { .. }) => ErrorCode::Conflict,
             Self::Store(StoreError::TooMany { .. } | StoreError::Busy { .. }) => ErrorCode::Busy,
             Self::Store(
                 StoreError::Open { .. }
@@ -68,30 +63,20 @@ impl ControlError {
                 | StoreError::Corrupt { .. }
                 | StoreError::Random(_),
             )
+            | Self::File(FileError::Io { .. })
             | Self::Io { .. } => ErrorCode::Internal,
-            Self::File(FileError::NotFound { .. }) => ErrorCode::NotFound,
-            Self::File(FileError::BadPath { .. }) => ErrorCode::BadRequest,
+            Self::File(FileError::BadPath { .. })
+            | Self::Secret(SecretError::Binding(_))
+            | Self::Id(_) => ErrorCode::BadRequest,
             Self::File(FileError::Refused { .. }) => ErrorCode::Refused,
-            Self::File(FileError::Io { .. }) => ErrorCode::Internal,
             Self::Launch(error) => error.code(),
-            Self::Audit(AuditError::NoSuchEntries { .. })
-            | Self::Secret(SecretError::NoSecret { .. }) => ErrorCode::NotFound,
-            Self::Secret(SecretError::Binding(_)) => ErrorCode::BadRequest,
-            Self::Secret(SecretError::NoIncoming { .. }) => ErrorCode::Conflict,
             Self::Audit(_) | Self::Secret(_) => ErrorCode::Internal,
         }
     }
 
     /// What the asker may see: no paths of ours, no causes.
     pub fn body(&self) -> ErrorBody {
-        let mut retry_after_s = None;
         let (message, fix) = match self {
-            Self::Busy { message, retry_after } => {
-                let seconds = whole_seconds(*retry_after);
-                retry_after_s = Some(seconds);
-                (format!("busy: {message}"), Some(format!("try again in {seconds} s")))
-            }
-            Self::Refused { message, fix, .. } => (message.clone(), fix.clone()),
             Self::Store(
                 error @ (StoreError::NotFound { .. }
                 | StoreError::Exists { .. }
@@ -107,29 +92,32 @@ impl ControlError {
             Self::Store(_) | Self::Io { .. } | Self::Audit(_) | Self::Secret(_) => {
                 (self.to_string(), Some("see the log of the control plane".to_owned()))
             }
-            Self::File(error) => (error.to_string(), None),
+            Self::File(_) | Self::Id(_) => (self.to_string(), None),
             Self::Launch(LaunchError::CannotIsolate { fix, .. }) => (self.to_string(), fix.clone()),
             Self::Launch(LaunchError::Failed { .. }) => (
                 "the sandbox did not start".to_owned(),
                 Some("see the log of the control plane, and `cloister doctor`".to_owned()),
             ),
         };
-        ErrorBody { code: self.code(), message, fix, retry_after_s }
-    }
-
-    /// The whole chain of causes, for the log.
-    pub fn chain(&self) -> String {
-        with_causes(self)
+        ErrorBody { code: self.code(), message, fix, retry_after_s: None }
     }
 }
 
-/// Rounded up, and at least one: whoever waits that long is not too early.
-fn whole_seconds(time: Duration) -> u64 {
-    time.as_secs().saturating_add(u64::from(time.subsec_nanos() > 0)).max(1)
+/// What fails beneath every part becomes the error of each, so that `?` says it.
+macro_rules! beneath {
+    ($($below:ident),+ $(,)?) => {$(
+        impl<R> From<$below> for Failed<R> {
+            fn from(error: $below) -> Self {
+                Self::Fault(error.into())
+            }
+        }
+
+        impl From<$below> for ControlError {
+            fn from(error: $below) -> Self {
+                Self::Fault(error.into())
+            }
+        }
+    )+};
 }
 
-impl From<ParseIdError> for ControlError {
-    fn from(error: ParseIdError) -> Self {
-        Self::refused(ErrorCode::BadRequest, error.to_string())
-    }
-}
+beneath!(StoreError, FileError, LaunchError, AuditError, SecretError, ParseIdError);

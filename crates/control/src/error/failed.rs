@@ -1,0 +1,85 @@
+//! Why a part did not do what it was asked.
+
+use std::error::Error;
+use std::time::Duration;
+
+use cloister_protocol::{ErrorBody, ErrorCode, with_causes};
+
+use super::{ControlError, Fault};
+
+/// What a part says no with, in its own words: the sentence is what the variant displays.
+pub trait Refusal: Error {
+    fn code(&self) -> ErrorCode;
+
+    /// What to do about it.
+    fn fix(&self) -> Option<String> {
+        None
+    }
+
+    /// It was too much at once, and is worth trying again after this long.
+    fn retry_after(&self) -> Option<Duration> {
+        None
+    }
+}
+
+/// The error of a part whose refusals are `R`.
+#[derive(Debug, thiserror::Error)]
+pub enum Failed<R> {
+    #[error(transparent)]
+    Refused(R),
+    /// Another part that was asked for something refused it. Never a fault: those pass as they are.
+    #[error(transparent)]
+    Elsewhere(Box<ControlError>),
+    #[error(transparent)]
+    Fault(Fault),
+}
+
+impl<R: Refusal> From<R> for Failed<R> {
+    fn from(refusal: R) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl<R> From<Fault> for Failed<R> {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+impl<R: Refusal + 'static> Failed<R> {
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::Refused(refusal) => refusal.code(),
+            Self::Elsewhere(refusal) => refusal.code(),
+            Self::Fault(fault) => fault.code(),
+        }
+    }
+
+    /// What the asker may see: no paths of ours, no causes.
+    pub fn body(&self) -> ErrorBody {
+        match self {
+            Self::Refused(refusal) => refusal_body(refusal),
+            Self::Elsewhere(refusal) => refusal.body(),
+            Self::Fault(fault) => fault.body(),
+        }
+    }
+
+    /// The whole chain of causes, for the log.
+    pub fn chain(&self) -> String {
+        with_causes(self)
+    }
+}
+
+pub(super) fn refusal_body(refusal: &dyn Refusal) -> ErrorBody {
+    let (message, code) = (refusal.to_string(), refusal.code());
+    let Some(wait) = refusal.retry_after().map(whole_seconds) else {
+        return ErrorBody { code, message, fix: refusal.fix(), retry_after_s: None };
+    };
+    let (message, fix) = (format!("busy: {message}"), Some(format!("try again in {wait} s")));
+    ErrorBody { code, message, fix, retry_after_s: Some(wait) }
+}
+
+/// Rounded up, and at least one: whoever waits that long is not too early.
+fn whole_seconds(time: Duration) -> u64 {
+    time.as_secs().saturating_add(u64::from(time.subsec_nanos() > 0)).max(1)
+}

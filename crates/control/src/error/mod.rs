@@ -1,0 +1,140 @@
+//! What control answers when it can't do what was asked: a code, a sentence, and what to do.
+//!
+//! Each part has an error of its own (`GateError`, `TaskError` …): what it refuses itself is an enum whose variants
+//! display the sentences that people read (`GateRefusal`, `TaskRefusal` …), and `Failed` joins to that what other parts
+//! refused it and what failed beneath them all (`Fault`). Which part may fail with what another refuses is said once,
+//! in `asks`: without its line there, `?` on that part's error does not compile. Ring 3 sees the sum, `ControlError`.
+
+mod asks;
+mod failed;
+mod fault;
+
+use cloister_protocol::{ErrorBody, ErrorCode, with_causes};
+
+use crate::audit::AuditRefusal;
+use crate::config::ConfigRefusal;
+use crate::egress::EgressRefusal;
+use crate::models::ModelRefusal;
+use crate::secrets::SecretsRefusal;
+use crate::stop::StopRefusal;
+
+pub use failed::{Failed, Refusal};
+pub use fault::Fault;
+
+/// What any part refuses, and what fails beneath them.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    #[error(transparent)]
+    Fault(#[from] Fault),
+    #[error(transparent)]
+    Around(RefusedAround),
+    #[error(transparent)]
+    Audit(#[from] AuditRefusal),
+    #[error(transparent)]
+    Config(#[from] ConfigRefusal),
+    #[error(transparent)]
+    Egress(#[from] EgressRefusal),
+    #[error(transparent)]
+    Model(#[from] ModelRefusal),
+    #[error(transparent)]
+    Secrets(#[from] SecretsRefusal),
+    #[error(transparent)]
+    Stop(#[from] StopRefusal),
+}
+
+/// What those around control refuse, in their words.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct RefusedAround {
+    code: ErrorCode,
+    message: String,
+    fix: Option<String>,
+    retry_after: Option<std::time::Duration>,
+}
+
+impl Refusal for RefusedAround {
+    fn code(&self) -> ErrorCode {
+        self.code
+    }
+
+    fn fix(&self) -> Option<String> {
+        self.fix.clone()
+    }
+
+    fn retry_after(&self) -> Option<std::time::Duration> {
+        self.retry_after
+    }
+}
+
+impl ControlError {
+    /// A refusal of who is around control.
+    pub fn refused(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self::Around(RefusedAround { code, message: message.into(), fix: None, retry_after: None })
+    }
+
+    pub fn with_fix(code: ErrorCode, message: impl Into<String>, fix: impl Into<String>) -> Self {
+        let (message, fix) = (message.into(), Some(fix.into()));
+        Self::Around(RefusedAround { code, message, fix, retry_after: None })
+    }
+
+    pub fn busy(message: impl Into<String>, retry_after: std::time::Duration) -> Self {
+        let (code, message) = (ErrorCode::Busy, message.into());
+        Self::Around(RefusedAround { code, message, fix: None, retry_after: Some(retry_after) })
+    }
+
+    pub fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
+        let what = what.into();
+        move |source| Fault::Io { what, source }.into()
+    }
+
+    /// There is no such thing.
+    pub fn not_found(what: &'static str, name: impl Into<String>) -> Self {
+        Self::Fault(Fault::not_found(what, name))
+    }
+
+    /// Who refused it, unless it failed.
+    fn refusal(&self) -> Result<&dyn Refusal, &Fault> {
+        match self {
+            Self::Fault(fault) => Err(fault),
+            Self::Around(refusal) => Ok(refusal),
+            Self::Audit(refusal) => Ok(refusal),
+            Self::Config(refusal) => Ok(refusal),
+            Self::Egress(refusal) => Ok(refusal),
+            Self::Model(refusal) => Ok(refusal),
+            Self::Secrets(refusal) => Ok(refusal),
+            Self::Stop(refusal) => Ok(refusal),
+        }
+    }
+
+    pub fn code(&self) -> ErrorCode {
+        self.refusal().map_or_else(Fault::code, Refusal::code)
+    }
+
+    /// What the asker may see: no paths of ours, no causes.
+    pub fn body(&self) -> ErrorBody {
+        self.refusal().map_or_else(Fault::body, failed::refusal_body)
+    }
+
+    /// It was too much at once, and is worth trying again after this long.
+    pub(crate) fn retry_after(&self) -> Option<std::time::Duration> {
+        self.refusal().ok()?.retry_after()
+    }
+
+    /// The whole chain of causes, for the log.
+    pub fn chain(&self) -> String {
+        with_causes(self)
+    }
+}
+
+impl<R> From<Failed<R>> for ControlError
+where
+    Self: From<R>,
+{
+    fn from(failed: Failed<R>) -> Self {
+        match failed {
+            Failed::Refused(refusal) => refusal.into(),
+            Failed::Elsewhere(refusal) => *refusal,
+            Failed::Fault(fault) => Self::Fault(fault),
+        }
+    }
+}

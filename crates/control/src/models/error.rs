@@ -1,0 +1,63 @@
+//! What is refused about models.
+
+use cloister_protocol::{ErrorBody, ErrorCode};
+
+use crate::error::{Failed, Refusal};
+
+pub type ModelError = Failed<ModelRefusal>;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ModelRefusal {
+    #[error("there is a model {name} already")]
+    Exists { name: String },
+    /// What its provider said when it was tried.
+    #[error("{}", .0.message)]
+    Unusable(Box<ErrorBody>),
+    #[error("{shown:?} is not a base URL: {why}")]
+    NoBaseUrl { shown: String, why: &'static str },
+    #[error("a base URL goes without a name or password in it; the key has its own place")]
+    KeyInUrl,
+    #[error("{name:?} can't name a model: use up to 64 letters, digits, '-', '_' and '.', and not 'demo'")]
+    NoName { name: String },
+    #[error("the model id is empty")]
+    NoModelId,
+    #[error("a price is out of range (dollars per million tokens)")]
+    NoPrice,
+    #[error("a model must be allowed at least one token")]
+    NoTokens,
+    #[error("the key {name} does not open as it was sealed; the file is left as it is")]
+    SealedWrongly { name: String },
+}
+
+impl Refusal for ModelRefusal {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::Exists { .. } => ErrorCode::Conflict,
+            Self::Unusable(said) => said.code,
+            Self::NoBaseUrl { .. }
+            | Self::KeyInUrl
+            | Self::NoName { .. }
+            | Self::NoModelId
+            | Self::NoPrice
+            | Self::NoTokens => ErrorCode::BadRequest,
+            Self::SealedWrongly { .. } => ErrorCode::Internal,
+        }
+    }
+
+    fn fix(&self) -> Option<String> {
+        match self {
+            Self::Exists { .. } => Some("`cloister model add --replace` replaces it".to_owned()),
+            Self::Unusable(said) => said.fix.clone(),
+            Self::NoBaseUrl { .. } => Some(
+                "It looks like https://openrouter.ai/api/v1 or http://127.0.0.1:11434/v1."
+                    .to_owned(),
+            ),
+            Self::KeyInUrl
+            | Self::NoName { .. }
+            | Self::NoModelId
+            | Self::NoPrice
+            | Self::NoTokens
+            | Self::SealedWrongly { .. } => None,
+        }
+    }
+}
