@@ -19,7 +19,7 @@ use crate::config::Policies;
 use crate::config::{History, SettingsCheck};
 use crate::crew::Crew;
 use crate::egress::EgressRules;
-use crate::error::ControlError;
+use crate::error::{ControlError, Fault};
 use crate::gates::GateState;
 use crate::gates::Gates;
 use crate::gates::Provenance;
@@ -155,7 +155,7 @@ impl Control {
     pub async fn start(&self) -> Result<(), ControlError> {
         self.inner.parts.backend.sweep().await;
         let failed = "the run directory could not be cleared";
-        self.layout().clear_run().map_err(ControlError::io(failed))?;
+        self.layout().clear_run().map_err(Fault::io(failed))?;
         self.gates().apply_allowed_proposals().await?;
         self.stops().load_stop().await?;
         let requeued = self.store().tasks().requeue_running().await?;

@@ -6,7 +6,7 @@ use cloister_store::Actor;
 use cloister_store::egress::{EgressRule, EgressUsage};
 
 use crate::control::part;
-use crate::error::{Failed, Refusal};
+use crate::error::{Failed, Fault, Refusal};
 use crate::ports::{Principal, RefusedEgress};
 
 /// Rules of one user.
@@ -60,17 +60,17 @@ part! {
 
 impl EgressRules {
     /// A user's rules.
-    pub async fn of(&self, user: UserId) -> Result<Vec<String>, EgressError> {
+    pub async fn of(&self, user: UserId) -> Result<Vec<String>, Fault> {
         Ok(self.control.store().egress().egress_rules(user).await?)
     }
 
     /// The same, with who added them and when.
-    pub async fn list(&self, user: UserId) -> Result<Vec<EgressRule>, EgressError> {
+    pub async fn list(&self, user: UserId) -> Result<Vec<EgressRule>, Fault> {
         Ok(self.control.store().egress().egress_rule_list(user).await?)
     }
 
     /// How much went where, the newest days first.
-    pub async fn usage(&self, user: UserId, rows: u32) -> Result<Vec<EgressUsage>, EgressError> {
+    pub async fn usage(&self, user: UserId, rows: u32) -> Result<Vec<EgressUsage>, Fault> {
         Ok(self.control.store().egress().egress_usage(user, rows).await?)
     }
 
@@ -84,11 +84,7 @@ impl EgressRules {
         });
     }
 
-    async fn tell_refusal(
-        &self,
-        who: Principal,
-        refused: RefusedEgress,
-    ) -> Result<(), EgressError> {
+    async fn tell_refusal(&self, who: Principal, refused: RefusedEgress) -> Result<(), Fault> {
         let Some(task) = who.task else { return Ok(()) };
         let task = self.control.store().tasks().task(task).await?;
         let key = format!("egress-{}-{}", task.id, refused.host);
@@ -168,7 +164,7 @@ impl EgressRules {
         Err(EgressRefusal::NotAllowed { rule: rule.trim().to_owned() }.into())
     }
 
-    pub(crate) async fn network(&self, workspace: WorkspaceId) -> Result<String, EgressError> {
+    pub(crate) async fn network(&self, workspace: WorkspaceId) -> Result<String, Fault> {
         let user = self.control.store().users().user_of(workspace).await?;
         let rules = self.control.store().egress().egress_rule_list(user.id).await?;
         if rules.is_empty() {
@@ -195,7 +191,9 @@ fn checked_rule(rule: &str) -> Result<Rule, EgressRefusal> {
 }
 
 /// The rules of a task are those of its manifest; each must be one that a person could allow.
-pub(crate) fn checked_hosts(hosts: Option<&[String]>) -> Result<Option<Vec<String>>, EgressRefusal> {
+pub(crate) fn checked_hosts(
+    hosts: Option<&[String]>,
+) -> Result<Option<Vec<String>>, EgressRefusal> {
     let Some(hosts) = hosts else { return Ok(None) };
     if hosts.len() > MAX_TASK_HOSTS {
         return Err(EgressRefusal::TooManyHosts);

@@ -43,23 +43,26 @@ mod test_telegram;
 #[cfg(test)]
 mod test_world;
 
-pub use audit::{Audit, AuditKeepError, AuditOptions, AuditRefusal, AuditParts, S3Witness, SecretOptions};
+pub use audit::{
+    Audit, AuditKeepError, AuditOptions, AuditParts, AuditRefusal, S3Witness, SecretOptions,
+};
 pub use books::Books;
-pub use cells::Cells;
+pub use cells::{CellError, CellRefusal, Cells};
 pub use clients::Clients;
 pub use cloister_store::{Actor, Clock};
-pub use commands::{COMMANDS, Chats, MenuItem, menu};
+pub use commands::{COMMANDS, Chats, CommandError, CommandRefusal, MenuItem, menu};
 pub use config::{
-    BadQuestion, CheckedPolicies, Config, ConfigError, ConfigRefusal, ConfigScope, Policies, RolledBack, Version, VersionError, check_policy_files,
-    finish_interrupted_change, read_policy_dir,
+    BadQuestion, CheckedPolicies, Config, ConfigError, ConfigRefusal, ConfigScope, Policies,
+    RolledBack, Version, VersionError, check_policy_files, finish_interrupted_change,
+    read_policy_dir,
 };
 pub use control::{Control, Parts};
 pub use egress::{EgressError, EgressRefusal, EgressRules};
 pub use error::{ControlError, Failed, Fault, Refusal, RefusedAround};
-pub use gates::Gates;
+pub use gates::{GateError, GateRefusal, Gates};
 pub use hub::Said;
-pub use inbox::{Inbox, IncomingMessage, Receipt, Upload};
-pub use limits::Permit;
+pub use inbox::{Inbox, InboxError, InboxRefusal, IncomingMessage, Receipt, Upload};
+pub use limits::{Permit, TooMuch};
 pub use metrics::{CONTENT_TYPE, LoggedLine, Metrics, ModelCall, RecentError};
 pub use models::{ModelError, ModelRefusal, Models, base_url};
 pub use options::{
@@ -67,16 +70,16 @@ pub use options::{
     usd_to_nano,
 };
 pub use people::{
-    AccessChanges, Accounts, Contexts, Giver, Heard, Linker, Linking, People, Route, Routed,
-    Sessions, account,
+    AccessChanges, Accounts, Contexts, Giver, Heard, Linker, Linking, People, PeopleError,
+    PeopleRefusal, Route, Routed, Sessions, account,
 };
 pub use personal::PersonalData;
 pub use secrets::{MasterSettings, Secrets, SecretsError, SecretsRefusal};
 pub use status::{Readiness, Status, error_hint};
-pub use stop::{StopError, StopRefusal, Stops};
+pub use stop::{StopRefusal, Stops};
 pub use surfaces::{
     Attachment, Below, Button, ButtonDone, ChatChanges, Choice, ChoiceKind, ConnectorOptions,
-    ConnectorProgram, Health, MOST_BUTTONS, Press, Pressed, PressedButton, RemoteHost, Surfaces,
-    TypedIn,
+    ConnectorProgram, Health, MOST_BUTTONS, Press, Pressed, PressedButton, RemoteHost,
+    SurfaceError, SurfaceRefusal, Surfaces, TypedIn,
 };
-pub use tasks::Tasks;
+pub use tasks::{TaskError, TaskRefusal, Tasks};

@@ -6,8 +6,8 @@
 use std::io::{Read, Seek, SeekFrom};
 use std::time::Duration;
 
-use cloister_protocol::admin::{Erased, PersonalInventory};
 use cloister_protocol::UserId;
+use cloister_protocol::admin::{Erased, PersonalInventory};
 use cloister_store::Actor;
 use cloister_store::audit::Erasure;
 use cloister_store::users::User;
@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::config::{ConfigError, ConfigScope};
 use crate::control::part;
-use crate::error::{ControlError, Fault};
+use crate::error::Fault;
 use crate::files::RelPath;
 
 /// How much of a file is read at once.
@@ -36,12 +36,12 @@ impl PersonalData {
         user: UserId,
         kind: &str,
         from: u64,
-    ) -> Result<(Vec<serde_json::Value>, Option<u64>), ControlError> {
+    ) -> Result<(Vec<serde_json::Value>, Option<u64>), Fault> {
         Ok(self.control.store().platform().personal_records(user, kind, from).await?)
     }
 
     /// What there is of a person.
-    pub async fn personal_inventory(&self, user: &User) -> Result<PersonalInventory, ControlError> {
+    pub async fn personal_inventory(&self, user: &User) -> Result<PersonalInventory, Fault> {
         let records = self.control.store().platform().personal_kinds().await?;
         let failed = "the workspace could not be listed";
         let tree = self.control.layout().tree(user.workspace).map_err(Fault::io(failed))?;
@@ -58,10 +58,9 @@ impl PersonalData {
         user: &User,
         path: &str,
         from: u64,
-    ) -> Result<(Vec<u8>, Option<u64>), ControlError> {
+    ) -> Result<(Vec<u8>, Option<u64>), Fault> {
         let failed = || format!("{path:?} could not be read");
-        let tree =
-            self.control.layout().tree(user.workspace).map_err(Fault::io(failed()))?;
+        let tree = self.control.layout().tree(user.workspace).map_err(Fault::io(failed()))?;
         let mut file = tree.read(&RelPath::parse(path)?)?;
         let mut piece = Vec::new();
         file.seek(SeekFrom::Start(from))
@@ -77,7 +76,7 @@ impl PersonalData {
         actor: &Actor,
         user: &User,
         why: &str,
-    ) -> Result<Erased, ControlError> {
+    ) -> Result<Erased, ConfigError> {
         let erasure =
             Erasure { user: user.id, names: self.names_of(user).await?, why: why.to_owned() };
         // Nothing new begins.

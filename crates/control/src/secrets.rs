@@ -62,7 +62,7 @@ part! {
 
 impl Secrets {
     /// Names and bindings of an owner's secrets, never values.
-    pub async fn list(&self, owner: Owner) -> Result<Vec<SecretInfo>, SecretsError> {
+    pub async fn list(&self, owner: Owner) -> Result<Vec<SecretInfo>, Fault> {
         Ok(self.control.store().secrets().of(owner).await?)
     }
 
@@ -105,7 +105,7 @@ impl Secrets {
         actor: &Actor,
         whose: (Owner, &SecretName),
         binding: Binding,
-    ) -> Result<SecretInfo, SecretsError> {
+    ) -> Result<SecretInfo, Fault> {
         Ok(self
             .control
             .store()
@@ -118,7 +118,7 @@ impl Secrets {
         &self,
         actor: &Actor,
         (owner, name): (Owner, &SecretName),
-    ) -> Result<(), SecretsError> {
+    ) -> Result<(), Fault> {
         Ok(self.control.store().secrets().remove_secret(actor, owner, name).await?)
     }
 
@@ -159,7 +159,7 @@ impl Secrets {
         }
     }
 
-    async fn load_master(&self, source: MasterSource) -> Result<MasterKey, SecretsError> {
+    async fn load_master(&self, source: MasterSource) -> Result<MasterKey, Fault> {
         let loading = tokio::task::spawn_blocking(move || MasterKey::load(&source));
         let loaded = loading.await.map_err(Fault::interrupted("the key was not read"))?;
         Ok(loaded.map_err(cloister_store::secrets::SecretError::from)?)

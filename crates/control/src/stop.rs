@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use crate::cells::Poke;
 use crate::control::part;
-use crate::error::{Failed, Refusal};
+use crate::error::{Fault, Refusal};
 
 /// How long a stop waits for executors to be gone.
 const GONE_WITHIN: Duration = Duration::from_secs(5);
@@ -51,8 +51,6 @@ pub struct StoppedAll {
     pub left: usize,
 }
 
-pub type StopError = Failed<StopRefusal>;
-
 #[derive(Debug, thiserror::Error)]
 pub enum StopRefusal {
     /// The sentence says by whom and since when.
@@ -80,11 +78,11 @@ impl Stops {
     }
 
     /// The stop that is in force.
-    pub async fn emergency_stop(&self) -> Result<Option<Stop>, StopError> {
+    pub async fn emergency_stop(&self) -> Result<Option<Stop>, Fault> {
         Ok(self.control.store().platform().open_stop().await?)
     }
 
-    pub(crate) async fn load_stop(&self) -> Result<(), StopError> {
+    pub(crate) async fn load_stop(&self) -> Result<(), Fault> {
         let stop = self.control.store().platform().open_stop().await?;
         if let Some(stop) = &stop {
             tracing::warn!(by = stop.stopped_by, reason = stop.reason, "everything is stopped");
@@ -94,7 +92,7 @@ impl Stops {
     }
 
     /// Stops everything. It is in force before it is recorded, and stays so if that fails.
-    pub async fn stop_all(&self, actor: &Actor, reason: &str) -> Result<StoppedAll, StopError> {
+    pub async fn stop_all(&self, actor: &Actor, reason: &str) -> Result<StoppedAll, Fault> {
         self.control.inner.stopped.in_force.store(true, Ordering::SeqCst);
         let ended = self.end_executors().await;
         let reason: String = reason.trim().chars().take(MAX_REASON).collect();
@@ -136,7 +134,7 @@ impl Stops {
     }
 
     /// Lets everything go on; what was stopped, if something was.
-    pub async fn release_all(&self, actor: &Actor) -> Result<Option<Stop>, StopError> {
+    pub async fn release_all(&self, actor: &Actor) -> Result<Option<Stop>, Fault> {
         let released = self.control.store().platform().release_all(actor).await?;
         self.control.inner.stopped.set(None);
         if released.is_some() {
@@ -180,7 +178,7 @@ impl Stops {
     }
 
     /// Tells whoever wrote a message that it is kept until the release, once per stop.
-    pub(crate) async fn tell_stopped(&self, row: &InboxItem) -> Result<(), StopError> {
+    pub(crate) async fn tell_stopped(&self, row: &InboxItem) -> Result<(), Fault> {
         let stop = {
             let known =
                 self.control.inner.stopped.known.read().unwrap_or_else(PoisonError::into_inner);
@@ -195,7 +193,7 @@ impl Stops {
             self.stop_sentence()
         );
         let key = format!("stopped-{stop}-{}", row.id);
-        Ok(self.control.notices().tell_once(row.workspace, row.chat, &key, text).await?)
+        self.control.notices().tell_once(row.workspace, row.chat, &key, text).await
     }
 }
 

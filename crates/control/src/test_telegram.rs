@@ -11,7 +11,7 @@ use cloister_store::inbox::HeardIn;
 use crate::inbox::Receipt;
 use crate::people::Heard;
 use crate::test_world::World;
-use crate::{Below, ButtonDone, ControlError, IncomingMessage, Press, PressedButton};
+use crate::{Below, ButtonDone, ControlError, IncomingMessage, Press, PressedButton, SurfaceError};
 
 /// The accounts of Ada and Bob, and with them their private conversations.
 pub(crate) const ADA_THERE: &str = "1001";
@@ -141,7 +141,7 @@ impl<'a> Telegram<'a> {
         by: &str,
         conversation: &str,
         token: &str,
-    ) -> Result<ButtonDone, ControlError> {
+    ) -> Result<ButtonDone, SurfaceError> {
         self.press_below(Below::Shown, by, conversation, token).await
     }
 
@@ -151,7 +151,7 @@ impl<'a> Telegram<'a> {
         by: &str,
         conversation: &str,
         token: &str,
-    ) -> Result<ButtonDone, ControlError> {
+    ) -> Result<ButtonDone, SurfaceError> {
         let connector = self.connector.id;
         let pressed =
             PressedButton { surface: "telegram", by, connector, conversation, token, below };

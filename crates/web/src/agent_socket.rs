@@ -234,10 +234,11 @@ impl Client {
     }
 
     async fn allowed(&self, call: ChatCall) -> Result<(), ControlError> {
-        self.control
+        Ok(self
+            .control
             .people()
             .require_in_chat(self.owner.user, call, self.workspace, self.chat)
-            .await
+            .await?)
     }
 
     /// Sends what is stored: after a row the client has, or what nobody has been sent yet.
@@ -250,7 +251,7 @@ impl Client {
             Some(row) => self.control.inbox().told_after(self.workspace, self.chat, row).await,
             None => self.control.inbox().not_shown(self.workspace, self.chat).await,
         };
-        let rows = rows.map_err(|error: ControlError| {
+        let rows = rows.map_err(|error| {
             tracing::error!(error = error.chain(), "what is to be sent could not be read");
             Closed
         })?;
@@ -420,7 +421,7 @@ impl Client {
         };
         let receipt = match self.control.inbox().receive(incoming).await {
             Ok(receipt) => receipt,
-            Err(failure) => return Ok(Err(failure)),
+            Err(failure) => return Ok(Err(failure.into())),
         };
         let accepted = AgentFrame::Accepted { id: message.id, turn: receipt.turn.clone() };
         self.send_frame(socket, &accepted).await?;

@@ -80,8 +80,7 @@ pub async fn new_login_token(
     actor: &Actor,
     user: &User,
 ) -> Result<(String, i64), cloister_control::ControlError> {
-    let token =
-        random_token().map_err(cloister_control::Fault::io("no token could be made"))?;
+    let token = random_token().map_err(cloister_control::Fault::io("no token could be made"))?;
     let expires = expiry(control, LOGIN_TTL);
     control
         .sessions()
@@ -98,8 +97,7 @@ pub(crate) async fn new_session_token(
     ttl_s: Option<u64>,
 ) -> Result<(String, i64), Failure> {
     let ttl = ttl_s.map_or(SESSION_TTL, Duration::from_secs).min(MAX_SESSION_TTL);
-    let token =
-        random_token().map_err(cloister_control::Fault::io("no token could be made"))?;
+    let token = random_token().map_err(cloister_control::Fault::io("no token could be made"))?;
     let expires = expiry(control, ttl);
     control
         .sessions()

@@ -63,7 +63,7 @@ async fn take_in(pieces: &mut BodyDataStream, mut upload: Upload) -> Result<Atta
             None => return Ok(upload.finish().await?),
             // A disk that is slow must not hold up everybody else.
             Some(Ok(bytes)) => {
-                upload = off_the_way(move || upload.write(&bytes).map(|()| upload)).await?;
+                upload = off_the_way(move || Ok(upload.write(&bytes).map(|()| upload)?)).await?;
             }
             Some(Err(error)) => {
                 return Err(Failure::new(

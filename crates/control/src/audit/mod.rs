@@ -9,12 +9,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use cloister_protocol::{ErrorCode, with_causes};
+use cloister_protocol::ErrorCode;
 use cloister_store::Actor;
 use cloister_store::audit::export::ExportPart;
 use cloister_store::audit::record::Extent;
 use cloister_store::audit::witness::{Delivery, FileWitness, Witness};
-use cloister_store::audit::{AuditError, Erasure, ParseRangesError, Ranges, Redaction, Report, Sealer, Verification};
+use cloister_store::audit::{
+    AuditError, Erasure, ParseRangesError, Ranges, Redaction, Report, Sealer, Verification,
+};
 use cloister_store::audit::{AuditRow, Entry, Ties};
 use cloister_vault::Owner;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
@@ -128,7 +130,7 @@ impl Audit {
         action: &'static str,
         subject: &str,
         detail: &str,
-    ) -> Result<(), AuditKeepError> {
+    ) -> Result<(), Fault> {
         let entry = Entry::new(actor, action, subject).with(detail);
         Ok(self.control.store().audit().record(entry).await?)
     }
@@ -139,12 +141,12 @@ impl Audit {
         chains: &[Owner],
         after: Option<i64>,
         count: u32,
-    ) -> Result<Vec<AuditRow>, AuditKeepError> {
+    ) -> Result<Vec<AuditRow>, Fault> {
         Ok(self.control.store().audit().audit_among(chains, after, count).await?)
     }
 
     /// One entry, and what ties it to the one before.
-    pub async fn entry(&self, chain: Owner, seq: u64) -> Result<(AuditRow, Ties), AuditKeepError> {
+    pub async fn entry(&self, chain: Owner, seq: u64) -> Result<(AuditRow, Ties), Fault> {
         Ok(self.control.store().audit().audit_entry(chain, seq).await?)
     }
 
@@ -190,10 +192,10 @@ impl Audit {
             }
             let mut troubles = Vec::new();
             if let Err(error) = self.redact_old().await {
-                troubles.push(with_causes(&Fault::from(error)));
+                troubles.push(Fault::from(error).chain());
             }
             if let Err(error) = self.control.store().secrets().drop_expired_secrets().await {
-                troubles.push(with_causes(&Fault::from(error)));
+                troubles.push(Fault::from(error).chain());
             }
             troubles.extend(self.seal_audit().await);
             self.control.inner.audit.note(troubles);
@@ -208,7 +210,7 @@ impl Audit {
         });
         let mut troubles = Vec::new();
         if let Err(error) = sealed.await {
-            troubles.push(with_causes(&Fault::from(error)));
+            troubles.push(Fault::from(error).chain());
         }
         let parts = &self.control.inner.parts.audit;
         if let Some(path) = &parts.options.witness_file {
@@ -225,7 +227,7 @@ impl Audit {
         let showing = self.control.store().audit().deliver_checkpoints(&dir, witness);
         match timeout(WITNESS_TIME, showing).await {
             Ok(Ok(_taken)) => None,
-            Ok(Err(error)) => Some(with_causes(&Fault::from(error))),
+            Ok(Err(error)) => Some(Fault::from(error).chain()),
             Err(_late) => Some(format!("the witness {} did not answer in time", witness.name())),
         }
     }
@@ -276,11 +278,7 @@ impl Audit {
         Ok(self.with_sealer(async |sealer| sealer.redact(actor, &redaction).await).await?)
     }
 
-    pub(crate) async fn erase_audit(
-        &self,
-        actor: &Actor,
-        erasure: &Erasure,
-    ) -> Result<u64, AuditKeepError> {
+    pub(crate) async fn erase_audit(&self, actor: &Actor, erasure: &Erasure) -> Result<u64, Fault> {
         let erased = self.with_sealer(async |sealer| sealer.erase(actor, erasure).await).await;
         match erased {
             // There was nothing to erase.
@@ -290,7 +288,7 @@ impl Audit {
     }
 
     /// Some lines of a chain that proves itself; what is new is signed first.
-    pub async fn export_audit(&self, chain: Owner, first: u64) -> Result<ExportPart, AuditKeepError> {
+    pub async fn export_audit(&self, chain: Owner, first: u64) -> Result<ExportPart, Fault> {
         if first <= 1 {
             self.with_sealer(async |sealer| sealer.checkpoint().await).await?;
         }
@@ -298,7 +296,7 @@ impl Audit {
     }
 
     /// Verifies all of it, against what a witness kept too if its file is named.
-    pub async fn verify_audit(&self, witness: Option<PathBuf>) -> Result<Report, AuditKeepError> {
+    pub async fn verify_audit(&self, witness: Option<PathBuf>) -> Result<Report, Fault> {
         let what = Verification { witness, ..Verification::of(&self.audit_dir()) };
         Ok(self.control.store().audit().verify_audit(&what).await?)
     }

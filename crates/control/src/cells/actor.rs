@@ -14,9 +14,10 @@ use super::cell::{Cell, sandbox_name};
 use super::ending::Owed;
 use super::slots::{Slot, Waiting};
 use super::{ChatKey, Idle, LinkEnd, Poke, SWAMPED};
+use crate::cells::CellError;
 use crate::commands;
 use crate::control::Control;
-use crate::error::{ControlError, Fault};
+use crate::error::Fault;
 use crate::ports::{Exit, Role};
 
 /// How often the coordinator may die while a message waits before the person is told.
@@ -338,7 +339,7 @@ impl Actor {
     /// Does something that nothing depends on, a little later: it must not stand in the way of a turn.
     fn later<F>(&self, what: &'static str, job: impl FnOnce(Control) -> F)
     where
-        F: Future<Output = Result<(), ControlError>> + Send + 'static,
+        F: Future<Output = Result<(), CellError>> + Send + 'static,
     {
         let (job, stop) = (job(self.control.clone()), self.control.inner.stop.clone());
         self.beside(what, |_control| async move {
@@ -353,7 +354,7 @@ impl Actor {
     /// Does something that nothing depends on, beside the actor.
     fn beside<F>(&self, what: &'static str, job: impl FnOnce(Control) -> F)
     where
-        F: Future<Output = Result<(), ControlError>> + Send + 'static,
+        F: Future<Output = Result<(), CellError>> + Send + 'static,
     {
         let (job, workspace) = (job(self.control.clone()), self.workspace);
         self.control.inner.crew.go(what, async move {
@@ -377,7 +378,7 @@ impl Actor {
             self.behind = tried.is_err();
             match tried {
                 Ok(()) => return,
-                Err(ControlError::Fault(Fault::Launch(error))) => {
+                Err(CellError::Fault(Fault::Launch(error))) => {
                     self.failed_launches += 1;
                     tracing::error!(workspace = %self.workspace, error = with_causes(&error), "the cell did not start");
                     if self.failed_launches < MAX_FAILED_LAUNCHES {
@@ -398,7 +399,7 @@ impl Actor {
         }
     }
 
-    async fn try_reconcile(&mut self) -> Result<(), ControlError> {
+    async fn try_reconcile(&mut self) -> Result<(), CellError> {
         let mut owed = Vec::new();
         self.clearing = false;
         for row in self.control.store().inbox().unanswered_in(self.workspace, self.chat).await? {
@@ -466,7 +467,7 @@ impl Actor {
     }
 
     /// Gives a row to the coordinator, if one is connected; else it is given when one is.
-    async fn hand_over(&mut self, row: InboxItem) -> Result<(), ControlError> {
+    async fn hand_over(&mut self, row: InboxItem) -> Result<(), Fault> {
         let (id, owed) = (row.id, Owed::of(&row));
         let waited = self.control.cells().waited(row.received_at);
         let prompt = self.control.contexts().context_prompt(self.workspace, row.chat).await?;

@@ -7,13 +7,12 @@
 use cloister_policy::engine::{Cell, CellAsk, CellCall, Known, Part, Request as Question};
 use cloister_policy::reach::{Asker, CellRequest, Distance, Names, Needs};
 use cloister_protocol::link::{Asked, Request};
-use cloister_protocol::{ChatId, ErrorCode, TaskId, UserId};
+use cloister_protocol::{ChatId, TaskId, UserId};
 use cloister_store::inbox::{InboxItem, InboxState};
 use cloister_store::tasks::Task;
 
 use super::ChatKey;
-use crate::cells::Cells;
-use crate::error::ControlError;
+use crate::cells::{CellError, CellRefusal, Cells};
 use crate::tasks::ReachedTask;
 
 /// A request of a cell that may be carried out: whatever does so takes it. Only the check makes one.
@@ -24,12 +23,11 @@ pub(crate) struct Admitted {
 
 impl Admitted {
     /// Uses the leave up, for what it was given for.
-    pub(crate) fn to(self, kind: CellRequest) -> Result<(), ControlError> {
+    pub(crate) fn to(self, kind: CellRequest) -> Result<(), CellRefusal> {
         if self.kind == kind {
             return Ok(());
         }
-        let message = format!("{} was admitted, not {}", self.kind.as_str(), kind.as_str());
-        Err(ControlError::refused(ErrorCode::Forbidden, message))
+        Err(CellRefusal::OtherAdmitted { admitted: self.kind, done: kind })
     }
 }
 
@@ -50,13 +48,12 @@ impl Cells {
         &self,
         chat: ChatKey,
         request: &Request,
-    ) -> Result<OfTurn, ControlError> {
+    ) -> Result<OfTurn, CellError> {
         let kind = CellRequest::of_asked(&request.ask);
         let reach = kind.row().reach(Asker::Coordinator);
         // What is not for a coordinator at all does not even reach its own chat.
         if !reach.covers(Distance::OwnChat) {
-            let message = format!("a coordinator has nothing to do with {}", kind.as_str());
-            return Err(ControlError::refused(ErrorCode::BadRequest, message));
+            return Err(CellRefusal::NotForCoordinators(kind).into());
         }
         let row = self.open_turn(chat, request).await?;
         let person = self.control.provenance().person_of(&row).await?;
@@ -76,28 +73,23 @@ impl Cells {
         task: &Task,
         request: &Request,
         plan_pending: bool,
-    ) -> Result<Admitted, ControlError> {
+    ) -> Result<Admitted, CellError> {
         let kind = CellRequest::of_asked(&request.ask);
         let own_chat = request.chat.is_none_or(|chat| chat == task.chat);
         let own_turn = request.turn.as_ref().is_none_or(|turn| *turn == task.turn);
         let near = own_chat && own_turn;
         if !near || !kind.row().reach(Asker::Executor).covers(Distance::OwnChat) {
-            let message = "an executor sees its own task only";
-            return Err(ControlError::refused(ErrorCode::Forbidden, message));
+            return Err(CellRefusal::OwnTaskOnly.into());
         }
         if plan_pending && kind.changes() {
-            return Err(ControlError::with_fix(
-                ErrorCode::Refused,
-                "the request is risky: a plan must be approved before anything is changed",
-                "write the plan with propose_plan",
-            ));
+            return Err(CellRefusal::PlanFirst.into());
         }
         let cell = self.control.gates().cell_of_task(task).await?;
         self.require_action(kind, &cell, task.chat).await
     }
 
     /// The inbox row behind a request's turn, if it is an open one of this chat.
-    async fn open_turn(&self, chat: ChatKey, request: &Request) -> Result<InboxItem, ControlError> {
+    async fn open_turn(&self, chat: ChatKey, request: &Request) -> Result<InboxItem, CellError> {
         let row = match &request.turn {
             Some(turn) => self.control.tasks().row_of_turn(turn).await?,
             None => None,
@@ -107,10 +99,7 @@ impl Cells {
                 && row.state != InboxState::Answered
                 && request.chat.is_none_or(|named| named == row.chat)
         };
-        row.filter(open).ok_or_else(|| {
-            let message = "the request names no open turn of this chat";
-            ControlError::refused(ErrorCode::BadRequest, message)
-        })
+        row.filter(open).ok_or_else(|| CellRefusal::NoOpenTurn.into())
     }
 
     /// Asks the policies for the action of a request, where the thing is that it names.
@@ -119,7 +108,7 @@ impl Cells {
         kind: CellRequest,
         cell: &Cell,
         at: ChatId,
-    ) -> Result<Admitted, ControlError> {
+    ) -> Result<Admitted, CellError> {
         match kind.row().needs {
             Needs::Action(call) => self.require_of_cell(cell, call, at).await?,
             // Judged where it is known what exactly it says.
@@ -133,14 +122,19 @@ impl Cells {
         cell: &Cell,
         call: CellCall,
         at: ChatId,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), CellError> {
         let known = Known {
             stopped: self.control.stops().is_stopped(),
             plan_pending: false,
             untrusted: false,
         };
         let place = self.control.people().place_of_chat(cell.place.workspace, at).await?;
-        self.control.people().require(&Question::cell(cell, &CellAsk::Chat(call), &place, known))
+        Ok(self.control.people().require(&Question::cell(
+            cell,
+            &CellAsk::Chat(call),
+            &place,
+            known,
+        ))?)
     }
 
     /// Admits a task that a person starts by a command, without a coordinator.
@@ -148,7 +142,7 @@ impl Cells {
         &self,
         person: UserId,
         (workspace, chat): ChatKey,
-    ) -> Result<Admitted, ControlError> {
+    ) -> Result<Admitted, CellError> {
         let cell = self.control.gates().cell(Part::Coordinator, person, workspace, chat).await?;
         self.require_action(CellRequest::Delegate, &cell, chat).await
     }

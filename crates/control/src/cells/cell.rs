@@ -12,7 +12,7 @@ use super::ending::Owed;
 use super::slots::Slot;
 use super::{ChatKey, Doorway, LinkEnd};
 use crate::control::Control;
-use crate::error::ControlError;
+use crate::error::Fault;
 use crate::layout::CHATS_FOLDER;
 use crate::ports::{
     Access, Egress, Inhabitant, Mount, OpenDoor, Principal, Role, Sandbox, SandboxSpec,
@@ -65,11 +65,7 @@ fn mounts(workspace: &Path, only: PathBuf, chat: &str) -> Vec<Mount> {
 }
 
 impl Cell {
-    pub(super) async fn launch(
-        control: &Control,
-        key: ChatKey,
-        slot: Slot,
-    ) -> Result<Self, ControlError> {
+    pub(super) async fn launch(control: &Control, key: ChatKey, slot: Slot) -> Result<Self, Fault> {
         let (workspace, chat) = key;
         let user = control.store().users().user_of(workspace).await?;
         control.cells().prepare_workspace(workspace, vec![chat]).await?;
@@ -80,7 +76,7 @@ impl Cell {
         let layout = control.layout();
         let only = layout
             .only_chat(&name, chat)
-            .map_err(ControlError::io("the view of a coordinator could not be made"))?;
+            .map_err(Fault::io("the view of a coordinator could not be made"))?;
         let spec = SandboxSpec {
             name,
             inhabitant: Inhabitant::Agent(Role::Coordinator),

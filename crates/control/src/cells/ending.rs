@@ -10,7 +10,7 @@ use cloister_store::inbox::InboxItem;
 
 use super::Poke;
 use crate::cells::Cells;
-use crate::error::ControlError;
+use crate::error::Fault;
 
 /// A turn that is owed to someone: what its end needs of its inbox row.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ impl Owed {
 
 impl Cells {
     /// Stores the end of a turn once and tells whoever looks.
-    pub(crate) async fn finish_turn(&self, owed: &Owed, mut end: End) -> Result<(), ControlError> {
+    pub(crate) async fn finish_turn(&self, owed: &Owed, mut end: End) -> Result<(), Fault> {
         let turn = end.turn.clone();
         let (usage, error) = (end.usage, end.error);
         end.message = owed.message.clone();
@@ -65,13 +65,13 @@ impl Cells {
 
     /// Starts a chat's context anew, when its coordinator is gone: what it has kept is removed, and only then
     /// does what was said before count no more. Nobody has to believe that a coordinator forgets.
-    pub(super) async fn clear_history(&self, row: &InboxItem) -> Result<(), ControlError> {
+    pub(super) async fn clear_history(&self, row: &InboxItem) -> Result<(), Fault> {
         let (workspace, chat, layout) = (row.workspace, row.chat, self.control.layout().clone());
         let failed = "the journal of a chat could not be removed";
         let removed =
             tokio::task::spawn_blocking(move || layout.forget_journal(workspace, chat)).await;
         let removed = removed.unwrap_or_else(|join| Err(std::io::Error::other(join)));
-        removed.map_err(ControlError::io(failed))?;
+        removed.map_err(Fault::io(failed))?;
         self.control.store().approvals().history_cleared(workspace, chat).await?;
         let end = End {
             turn: TurnId::of_trigger(&row.trigger()?),
@@ -111,7 +111,7 @@ impl Cells {
         row: &InboxItem,
         code: ErrorCode,
         text: &str,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), Fault> {
         let end = End {
             turn: TurnId::of_trigger(&row.trigger()?),
             message: None,

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 
 use crate::cells::Cells;
 use crate::control::Control;
-use crate::error::ControlError;
+use crate::error::Fault;
 use crate::ports::{
     Attached, CameIn, Egress, Gated, LinkSide, More, NotRecorded, OpenDoor, Outward, Principal,
     RefusedEgress,
@@ -82,19 +82,19 @@ impl Cells {
         name: &str,
         who: Principal,
         egress: Egress,
-    ) -> Result<Doorway, ControlError> {
+    ) -> Result<Doorway, Fault> {
         let run_dir = self
             .control
             .layout()
             .sandbox_run(name)
-            .map_err(ControlError::io("the run directory of a sandbox could not be made"))?;
+            .map_err(Fault::io("the run directory of a sandbox could not be made"))?;
         let socket = run_dir.join("door.sock");
         let (connected, connections) = mpsc::channel(4);
         let slot = LinkSlot { connected, control: self.control.clone(), who };
         let doors = &self.control.inner.parts.doors;
         let door = doors
             .open(socket.clone(), who, egress, Arc::new(slot))
-            .map_err(ControlError::io("the door of a sandbox could not be opened"))?;
+            .map_err(Fault::io("the door of a sandbox could not be opened"))?;
         Ok(Doorway { socket, connections, door })
     }
 

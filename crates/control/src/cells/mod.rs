@@ -10,6 +10,7 @@ mod actor;
 mod admission;
 mod cell;
 mod ending;
+mod error;
 mod link;
 mod quota;
 mod requests;
@@ -28,6 +29,7 @@ use crate::ports::{Inhabitant, LaunchError, Sandbox, SandboxSpec};
 
 pub(crate) use admission::Admitted;
 pub(crate) use ending::Owed;
+pub use error::{CellError, CellRefusal};
 pub(crate) use link::{Doorway, LinkEnd};
 use slots::Slots;
 

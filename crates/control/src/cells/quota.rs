@@ -11,7 +11,7 @@ use std::time::Duration;
 use cloister_protocol::{ChatId, WorkspaceId};
 
 use crate::cells::Cells;
-use crate::error::{ControlError, Fault};
+use crate::error::Fault;
 
 const WATCH_EVERY: Duration = Duration::from_millis(500);
 /// Measuring may take at most this share of the time: a large tree is measured less often.
@@ -23,28 +23,25 @@ impl Cells {
         &self,
         workspace: WorkspaceId,
         chats: Vec<ChatId>,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), Fault> {
         let failed = "the workspace could not be prepared";
         let control = self.control.clone();
-        let prepared = tokio::task::spawn_blocking(move || -> Result<(), ControlError> {
+        let prepared = tokio::task::spawn_blocking(move || -> Result<(), Fault> {
             let prepared = control.layout().prepare(workspace, &chats)?;
             for file in &prepared.given {
-                control.backend().adopt(workspace, file).map_err(ControlError::io(failed))?;
+                control.backend().adopt(workspace, file).map_err(Fault::io(failed))?;
             }
             for file in &prepared.shown {
-                control.backend().show(workspace, file).map_err(ControlError::io(failed))?;
+                control.backend().show(workspace, file).map_err(Fault::io(failed))?;
             }
             Ok(())
         })
         .await;
-        match prepared {
-            Ok(result) => result,
-            Err(join) => Err(Fault::interrupted(failed)(join).into()),
-        }
+        prepared.map_err(Fault::interrupted(failed))?
     }
 
     /// What a workspace may still grow by; notes when that has become nothing.
-    pub(crate) async fn room(&self, workspace: WorkspaceId) -> Result<u64, ControlError> {
+    pub(crate) async fn room(&self, workspace: WorkspaceId) -> Result<u64, Fault> {
         let user = self.control.store().users().user_of(workspace).await?;
         let used = self.measure(workspace).await?;
         let over = used >= user.limits.quota_bytes;
@@ -63,7 +60,7 @@ impl Cells {
         over: bool,
         used: u64,
         quota: u64,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), Fault> {
         if !over {
             return Ok(());
         }
@@ -86,13 +83,12 @@ impl Cells {
     }
 
     /// What a workspace takes on disk.
-    pub async fn measure(&self, workspace: WorkspaceId) -> Result<u64, ControlError> {
+    pub async fn measure(&self, workspace: WorkspaceId) -> Result<u64, Fault> {
         let failed = "the workspace could not be measured";
-        let tree = self.control.layout().tree(workspace).map_err(ControlError::io(failed))?;
-        match tokio::task::spawn_blocking(move || tree.usage()).await {
-            Ok(usage) => Ok(usage.map_err(ControlError::io(failed))?.bytes),
-            Err(join) => Err(Fault::interrupted(failed)(join).into()),
-        }
+        let tree = self.control.layout().tree(workspace).map_err(Fault::io(failed))?;
+        let usage = tokio::task::spawn_blocking(move || tree.usage()).await;
+        let usage = usage.map_err(Fault::interrupted(failed))?.map_err(Fault::io(failed))?;
+        Ok(usage.bytes)
     }
 
     /// Watches the workspaces in which executors run.

@@ -2,15 +2,15 @@
 
 use cloister_policy::reach::CellRequest;
 use cloister_protocol::link::{Asked, Cause, Reply, Request};
-use cloister_protocol::{ErrorCode, TaskId, TaskState, TurnId};
+use cloister_protocol::{TaskId, TaskState, TurnId};
 use cloister_store::Actor;
 use cloister_store::tasks::{NewTask, Task};
 
 use super::ChatKey;
 use super::admission::{Admitted, OfTurn};
-use crate::cells::Cells;
+use crate::cells::{CellError, CellRefusal, Cells};
 use crate::control::Control;
-use crate::error::ControlError;
+use crate::error::Fault;
 use crate::gates::{Proposed, Proposing, mark_text};
 use crate::tasks::ReachedTask;
 
@@ -33,15 +33,14 @@ pub(super) async fn answer(control: &Control, chat: ChatKey, request: &Request) 
 
 /// The answer to a request that came while too many others were carried out.
 pub(super) fn too_many() -> Reply {
-    let error = ControlError::with_fix(ErrorCode::Busy, "too many requests at once", "try again");
-    Reply::Refused { error: error.body() }
+    Reply::Refused { error: CellError::from(CellRefusal::TooManyRequests).body() }
 }
 
 async fn try_answer(
     control: &Control,
     chat: ChatKey,
     request: &Request,
-) -> Result<Reply, ControlError> {
+) -> Result<Reply, CellError> {
     let admitted = control.cells().admit_of_turn(chat, request).await?;
     match &request.ask {
         Asked::Delegate { .. } => delegate(control, admitted, request).await,
@@ -50,11 +49,11 @@ async fn try_answer(
             let context = store.chats().context_of_chat(chat.0, chat.1).await?;
             let tasks =
                 store.tasks().tasks_in_context(chat.0, context.as_deref(), LISTED_TASKS).await?;
-            tell_tasks(control, chat, &tasks).await
+            Ok(tell_tasks(control, chat, &tasks).await?)
         }
         Asked::ShowTask { .. } => {
             let task = admitted.task.map(ReachedTask::into_task);
-            tell_tasks(control, chat, task.as_slice()).await
+            Ok(tell_tasks(control, chat, task.as_slice()).await?)
         }
         Asked::CancelTasks { .. } => {
             let actor = &Actor::cell(chat.0);
@@ -84,20 +83,13 @@ async fn try_answer(
             {
                 Proposed::Kept { path } => Ok(Reply::Kept { path }),
                 // A turn does not wait for people.
-                Proposed::Asked(approval) => Err(ControlError::refused(
-                    ErrorCode::Refused,
-                    format!(
-                        "the person is asked ({}); it is written when they allow it",
-                        approval.id
-                    ),
-                )),
-                Proposed::Refused(reason) => Err(ControlError::refused(ErrorCode::Refused, reason)),
+                Proposed::Asked(approval) => {
+                    Err(CellRefusal::PersonIsAsked { approval: approval.id }.into())
+                }
+                Proposed::Refused(reason) => Err(CellRefusal::ProposalRefused { reason }.into()),
             }
         }
-        Asked::ProposePlan { .. } => Err(ControlError::refused(
-            ErrorCode::BadRequest,
-            "a coordinator has no plan to propose; delegate the task",
-        )),
+        Asked::ProposePlan { .. } => Err(CellRefusal::NoPlanOfCoordinators.into()),
     }
 }
 
@@ -110,10 +102,10 @@ async fn delegate(
     control: &Control,
     admitted: OfTurn,
     request: &Request,
-) -> Result<Reply, ControlError> {
+) -> Result<Reply, CellError> {
     let OfTurn { leave, row, person, task: _ } = admitted;
     let Asked::Delegate { title, instructions, risky, hosts, secrets } = &request.ask else {
-        return Err(ControlError::refused(ErrorCode::BadRequest, "there is nothing to delegate"));
+        return Err(CellRefusal::NothingToDelegate.into());
     };
     let marks = control.provenance().heard_in(&row).await?;
     let (chat, row_id) = ((row.workspace, row.chat), row.id);
@@ -149,7 +141,7 @@ async fn tell_tasks(
     control: &Control,
     (workspace, chat): ChatKey,
     tasks: &[Task],
-) -> Result<Reply, ControlError> {
+) -> Result<Reply, Fault> {
     let ids: Vec<TaskId> = tasks.iter().map(|task| task.id).collect();
     control.store().approvals().told_in_chat(workspace, chat, &ids).await?;
     Ok(Reply::Tasks { tasks: tasks.iter().map(Task::report).collect() })
@@ -166,14 +158,13 @@ impl Cells {
         leave: Admitted,
         mut task: NewTask,
         (scope, request): (&str, &str),
-    ) -> Result<Task, ControlError> {
+    ) -> Result<Task, CellError> {
         leave.to(CellRequest::Delegate)?;
-        let bad = |message: &str| ControlError::refused(ErrorCode::BadRequest, message);
         if task.instructions.trim().is_empty() {
-            return Err(bad("a task needs instructions"));
+            return Err(CellRefusal::NoInstructions.into());
         }
         if task.instructions.len() > MAX_INSTRUCTIONS {
-            return Err(bad("the instructions of a task may be at most 64 KiB"));
+            return Err(CellRefusal::InstructionsTooLong.into());
         }
         task.title = short_title(&task);
         // Asked again, it is not a new one that the limit could refuse.
@@ -182,11 +173,7 @@ impl Cells {
         }
         let open = self.control.store().tasks().open_tasks(task.workspace).await?;
         if open.len() >= self.control.work().max_open_tasks {
-            return Err(ControlError::with_fix(
-                ErrorCode::Busy,
-                format!("{} tasks are open already", open.len()),
-                "wait for some to end, or cancel some with /cancel",
-            ));
+            return Err(CellRefusal::TooManyTasks { open: open.len() }.into());
         }
         let task = self.control.store().tasks().delegate(task, scope, request).await?;
         // What it came from is in the chat's files from now on.

@@ -1,26 +1,23 @@
 //! Commands that tell a person where they are, how they are set up, and what they can say.
 
 use cloister_policy::engine::{Names, Ownership};
-use cloister_protocol::ErrorCode;
 use cloister_store::inbox::{InboxItem, Meant};
 
 use super::run::{Here, line};
 use super::{COMMANDS, Command, Group, nearest, spell_commands, stored};
-use crate::commands::Commands;
-use crate::error::ControlError;
+use crate::commands::{CommandError, CommandRefusal, Commands};
+use crate::error::Fault;
 
 /// `/help [COMMAND]`
-pub(super) fn help(rest: &str, here: &Here) -> Result<String, ControlError> {
+pub(super) fn help(rest: &str, here: &Here) -> Result<String, CommandRefusal> {
     let p = here.sign();
     let spelled = |text: &str| spell_commands(here.customs.command_sign, text).into_owned();
     let name = rest.trim_start_matches(['/', '!']).to_ascii_lowercase();
     if let Some(command) = COMMANDS.iter().find(|command| command.name == name) {
         return Ok(spelled(&format!("{}: {}", command.usage, command.help)));
     }
-    if let Some(close) = nearest(&name).filter(|_| !name.is_empty()) {
-        let fix = format!("did you mean /help {close}?");
-        let message = "there is no such command";
-        return Err(ControlError::with_fix(ErrorCode::NotFound, message, fix));
+    if let Some(nearest) = nearest(&name).filter(|_| !name.is_empty()) {
+        return Err(CommandRefusal::NoHelp { nearest });
     }
     let mut text = "Just write what you want. Commands:".to_owned();
     for group in Group::ALL {
@@ -34,11 +31,7 @@ pub(super) fn help(rest: &str, here: &Here) -> Result<String, ControlError> {
 
 impl Commands {
     /// `/context`
-    pub(super) async fn context(
-        &self,
-        row: &InboxItem,
-        here: &Here,
-    ) -> Result<String, ControlError> {
+    pub(super) async fn context(&self, row: &InboxItem, here: &Here) -> Result<String, Fault> {
         let chat = self.control.store().chats().chat(row.workspace, row.chat).await?;
         let owner = self.control.store().users().user_of(row.workspace).await?.name;
         let lists = self.control.contexts().context_lists(row.workspace, row.chat).await?;
@@ -77,7 +70,7 @@ impl Commands {
         &self,
         row: &InboxItem,
         here: &Here,
-    ) -> Result<String, ControlError> {
+    ) -> Result<String, CommandError> {
         refuse_if_shared(here, "your settings are")?;
         let p = here.sign();
         let user = self.control.store().users().user_by_id(here.by).await?;
@@ -122,7 +115,7 @@ impl Commands {
     }
 
     /// `/pair`
-    pub(super) async fn pair(&self, here: &Here) -> Result<String, ControlError> {
+    pub(super) async fn pair(&self, here: &Here) -> Result<String, CommandError> {
         if here.surface.is_empty() {
             return Ok(
                 "You are known here: no code is needed on the web or in the terminal. To link an \
@@ -152,13 +145,8 @@ impl Commands {
 }
 
 /// What is a person's own is not said where others read along.
-fn refuse_if_shared(here: &Here, what: &str) -> Result<(), ControlError> {
-    if !here.is_shared() {
-        return Ok(());
-    }
-    let message = format!("others read along here, and {what} for you alone");
-    let fix = "write to me where the two of us are by ourselves";
-    Err(ControlError::with_fix(ErrorCode::Forbidden, message, fix))
+fn refuse_if_shared(here: &Here, what: &'static str) -> Result<(), CommandRefusal> {
+    if here.is_shared() { Err(CommandRefusal::OthersReadAlong { what }) } else { Ok(()) }
 }
 
 fn listed(names: &Names) -> String {

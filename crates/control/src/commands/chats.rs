@@ -1,7 +1,7 @@
 //! Commands about chats, and the changes of chats that every surface has to show.
 
 use cloister_policy::engine::{ChatCall, Request, WorkspaceCall};
-use cloister_protocol::{ChatId, ErrorCode, WorkspaceId};
+use cloister_protocol::{ChatId, WorkspaceId};
 use cloister_store::Actor;
 use cloister_store::chats::Chat;
 use cloister_store::connectors::ConnectorId;
@@ -11,8 +11,9 @@ use cloister_store::inbox::{InboxItem, InboxState};
 use super::Verb;
 use super::run::who;
 use super::run::{Here, line};
+use crate::commands::{CommandError, CommandRefusal};
 use crate::control::part;
-use crate::error::ControlError;
+use crate::error::Fault;
 
 /// The longest chat title.
 const MAX_TITLE_CHARS: usize = 80;
@@ -43,15 +44,15 @@ impl Chats {
         &self,
         actor: &Actor,
         workspace: WorkspaceId,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), Fault> {
         Ok(self.control.store().chats().ensure_first_chat(actor, workspace).await?)
     }
 
-    pub async fn chat(&self, workspace: WorkspaceId, chat: ChatId) -> Result<Chat, ControlError> {
+    pub async fn chat(&self, workspace: WorkspaceId, chat: ChatId) -> Result<Chat, Fault> {
         Ok(self.control.store().chats().chat(workspace, chat).await?)
     }
 
-    pub async fn of(&self, workspace: WorkspaceId) -> Result<Vec<Chat>, ControlError> {
+    pub async fn of(&self, workspace: WorkspaceId) -> Result<Vec<Chat>, Fault> {
         Ok(self.control.store().chats().of(workspace).await?)
     }
 
@@ -62,7 +63,7 @@ impl Chats {
         workspace: WorkspaceId,
         title: &str,
         key: Option<&str>,
-    ) -> Result<Chat, ControlError> {
+    ) -> Result<Chat, Fault> {
         let chat = self.control.store().chats().new_chat(actor, workspace, title, key).await?;
         self.control.surfaces().chats_changed();
         Ok(chat)
@@ -75,7 +76,7 @@ impl Chats {
         workspace: WorkspaceId,
         chat: ChatId,
         title: &str,
-    ) -> Result<Chat, ControlError> {
+    ) -> Result<Chat, Fault> {
         let chat = self.control.store().chats().rename_chat(actor, workspace, chat, title).await?;
         self.control.surfaces().chats_changed();
         Ok(chat)
@@ -88,7 +89,7 @@ impl Chats {
         workspace: WorkspaceId,
         chat: ChatId,
         archived: bool,
-    ) -> Result<Chat, ControlError> {
+    ) -> Result<Chat, Fault> {
         let chat =
             self.control.store().chats().archive_chat(actor, workspace, chat, archived).await?;
         self.control.surfaces().chats_changed();
@@ -101,7 +102,7 @@ impl Chats {
         row: &InboxItem,
         here: &Here,
         rest: &str,
-    ) -> Result<String, ControlError> {
+    ) -> Result<String, CommandError> {
         self.administers_if_shared(here, "a new chat is opened")?;
         let key = row.id.to_string();
         let Some(conversation) = &here.conversation else {
@@ -127,9 +128,7 @@ impl Chats {
                     .await?
             }
             Shows::Threads => {
-                let message = "a chat in this conversation is a topic or thread of it";
-                let fix = "open one, and write to me there";
-                return Err(ControlError::with_fix(ErrorCode::BadRequest, message, fix));
+                return Err(CommandRefusal::ChatsAreThreads.into());
             }
         };
         self.control.surfaces().chats_changed();
@@ -151,18 +150,15 @@ impl Chats {
         row: &InboxItem,
         here: &Here,
         rest: &str,
-    ) -> Result<String, ControlError> {
+    ) -> Result<String, CommandError> {
         let id: ChatId = rest.to_uppercase().parse()?;
-        let unknown = || {
-            let fix = "/chats lists them";
-            ControlError::with_fix(ErrorCode::NotFound, format!("there is no chat {id}"), fix)
-        };
+        let unknown = CommandRefusal::NoChat { id };
         if here.is_shared() && id != row.chat {
-            return Err(unknown());
+            return Err(unknown.into());
         }
         let chat = match self.control.store().chats().chat(row.workspace, id).await {
             Ok(chat) => chat,
-            Err(cloister_store::StoreError::NotFound { .. }) => return Err(unknown()),
+            Err(cloister_store::StoreError::NotFound { .. }) => return Err(unknown.into()),
             Err(error) => return Err(error.into()),
         };
         let place = self.control.people().place_of_chat(row.workspace, id).await?;
@@ -208,7 +204,7 @@ impl Chats {
         row: &InboxItem,
         here: &Here,
         (connector, chat): (ConnectorId, &Chat),
-    ) -> Result<String, ControlError> {
+    ) -> Result<String, Fault> {
         if here.is_shared() || chat.id == row.chat {
             return Ok(THERE.to_owned());
         }
@@ -248,7 +244,7 @@ impl Chats {
         workspace: WorkspaceId,
         chat: &Chat,
         here: &Here,
-    ) -> Result<String, ControlError> {
+    ) -> Result<String, Fault> {
         if here.is_shared() {
             return Ok(String::new());
         }
@@ -262,7 +258,7 @@ impl Chats {
     }
 
     /// How the chats of who writes are shown where they write.
-    pub(super) async fn shows_chats(&self, here: &Here) -> Result<Shows, ControlError> {
+    pub(super) async fn shows_chats(&self, here: &Here) -> Result<Shows, Fault> {
         let Some(conversation) = &here.conversation else { return Ok(Shows::Rooms) };
         if here.customs.room_per_chat {
             return Ok(Shows::Rooms);
@@ -284,7 +280,7 @@ impl Chats {
 
     /// What turns a lobby has its effect before the next message is looked at, which is for the chat that is
     /// shown by then. The command itself says so later, and does nothing twice.
-    pub(crate) async fn turn_lobby_now(&self, row: &InboxItem) -> Result<(), ControlError> {
+    pub(crate) async fn turn_lobby_now(&self, row: &InboxItem) -> Result<(), CommandError> {
         let Some(typed) = super::of(row) else { return Ok(()) };
         let turns = matches!(typed.verb, Some(Verb::New))
             || matches!(typed.verb, Some(Verb::Chats)) && !typed.rest.is_empty();
@@ -309,11 +305,10 @@ impl Chats {
         row: &InboxItem,
         here: &Here,
         rest: &str,
-    ) -> Result<String, ControlError> {
+    ) -> Result<String, CommandError> {
         let title = title(rest);
         if title.is_empty() {
-            let message = format!("say the new title: {}rename TITLE", here.sign());
-            return Err(ControlError::refused(ErrorCode::BadRequest, message));
+            return Err(CommandRefusal::NoTitle { sign: here.sign() }.into());
         }
         let chat = self.rename_chat(&who(row), row.workspace, row.chat, &title).await?;
         Ok(format!("{} is now “{}”.", chat.id, chat.title))
@@ -325,7 +320,7 @@ impl Chats {
         row: &InboxItem,
         here: &Here,
         rest: &str,
-    ) -> Result<String, ControlError> {
+    ) -> Result<String, CommandError> {
         let (mut chat, mut archived) = (row.chat, true);
         for word in rest.split_whitespace() {
             if word.eq_ignore_ascii_case("undo") {
@@ -365,11 +360,7 @@ impl Chats {
     }
 
     /// `/chats`
-    pub(super) async fn list_chats(
-        &self,
-        row: &InboxItem,
-        here: &Here,
-    ) -> Result<String, ControlError> {
+    pub(super) async fn list_chats(&self, row: &InboxItem, here: &Here) -> Result<String, Fault> {
         let chats = self.control.store().chats().of(row.workspace).await?;
         let shown = self.control.store().chats().shown_chats(row.workspace).await?;
         let mut text = String::new();
@@ -403,7 +394,7 @@ impl Chats {
     }
 
     /// Where others read along, only who administers the community changes which chats there are.
-    fn administers_if_shared(&self, here: &Here, what: &str) -> Result<(), ControlError> {
+    fn administers_if_shared(&self, here: &Here, what: &'static str) -> Result<(), CommandRefusal> {
         if !here.is_shared() {
             return Ok(());
         }
@@ -414,11 +405,7 @@ impl Chats {
                     error = refused.chain(),
                     "a command in a shared conversation is refused"
                 );
-                ControlError::with_fix(
-                    ErrorCode::Forbidden,
-                    format!("others use this conversation too: {what} only by who administers it"),
-                    "write to me in a conversation of your own for a chat of your own",
-                )
+                CommandRefusal::OthersUseIt { what }
             },
         )
     }

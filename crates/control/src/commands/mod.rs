@@ -4,6 +4,7 @@
 mod about;
 mod chats;
 mod deciding;
+mod error;
 mod offering;
 mod questions;
 mod run;
@@ -16,6 +17,7 @@ use crate::control::part;
 pub use chats::Chats;
 pub(crate) use chats::title;
 pub(crate) use deciding::{of, stored};
+pub use error::{CommandError, CommandRefusal};
 pub(crate) use spelling::{nearest, spell_commands};
 
 part! {

@@ -8,8 +8,8 @@ use cloister_store::tasks::Task;
 use super::Verb;
 use super::chats::Shows;
 use super::run::Here;
-use crate::commands::Commands;
-use crate::error::ControlError;
+use crate::commands::{CommandError, Commands};
+use crate::error::Fault;
 use crate::surfaces::words::short;
 use crate::surfaces::{Button, Press};
 
@@ -22,7 +22,7 @@ const TITLE_CHARS: usize = 28;
 
 impl Commands {
     /// The buttons below the answer to a message: none unless it was a command that has some.
-    pub(crate) async fn buttons_below(&self, row: &InboxItem) -> Result<Vec<Button>, ControlError> {
+    pub(crate) async fn buttons_below(&self, row: &InboxItem) -> Result<Vec<Button>, CommandError> {
         let Some(verb) = super::of(row).and_then(|typed| typed.verb) else { return Ok(Vec::new()) };
         // Of what is listed where others read along, the list itself is enough.
         let offers = matches!(
@@ -67,11 +67,7 @@ impl Commands {
     }
 
     /// Where one chat is shown at a time, one for each other chat; and another where chats can be opened.
-    async fn chat_buttons(
-        &self,
-        row: &InboxItem,
-        here: &Here,
-    ) -> Result<Vec<Button>, ControlError> {
+    async fn chat_buttons(&self, row: &InboxItem, here: &Here) -> Result<Vec<Button>, Fault> {
         let shows = self.control.chats().shows_chats(here).await?;
         if here.is_shared() {
             return Ok(Vec::new());
@@ -94,11 +90,7 @@ impl Commands {
     }
 
     /// A way to stop each task that is open.
-    async fn task_buttons(
-        &self,
-        row: &InboxItem,
-        here: &Here,
-    ) -> Result<Vec<Button>, ControlError> {
+    async fn task_buttons(&self, row: &InboxItem, here: &Here) -> Result<Vec<Button>, Fault> {
         let mut open = self.control.store().tasks().open_tasks(row.workspace).await?;
         open.retain(|task| task.parent.is_none() && (!here.is_shared() || task.chat == row.chat));
         let running = open.iter().filter(|task: &&Task| {
@@ -112,11 +104,7 @@ impl Commands {
     }
 
     /// The answers to what waits, for the first few.
-    async fn answer_buttons(
-        &self,
-        row: &InboxItem,
-        here: &Here,
-    ) -> Result<Vec<Button>, ControlError> {
+    async fn answer_buttons(&self, row: &InboxItem, here: &Here) -> Result<Vec<Button>, Fault> {
         let mut pending = self.control.store().approvals().pending_approvals(row.workspace).await?;
         pending.retain(|asked| !here.is_shared() || asked.chat == row.chat);
         let mut buttons = Vec::new();

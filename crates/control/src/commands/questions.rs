@@ -1,12 +1,12 @@
 //! Commands about what people are asked and what they have allowed.
 
-use cloister_protocol::{Answer, ApprovalId, ErrorCode};
+use cloister_protocol::{Answer, ApprovalId};
 use cloister_store::approvals::{Approval, ApprovalState};
 use cloister_store::inbox::InboxItem;
 
 use super::run::Here;
-use crate::commands::Commands;
-use crate::error::ControlError;
+use crate::commands::{CommandError, CommandRefusal, Commands};
+use crate::error::Fault;
 
 /// How much of each question a list shows; the questions themselves are in the chat, whole.
 const MAX_LISTED: usize = 20;
@@ -19,7 +19,7 @@ impl Commands {
         here: &Here,
         allow: bool,
         rest: &str,
-    ) -> Result<String, ControlError> {
+    ) -> Result<String, CommandError> {
         let mut id = None;
         let mut once = false;
         let mut answer = if allow { Answer::Allow } else { Answer::Deny };
@@ -69,26 +69,19 @@ impl Commands {
         &self,
         row: &InboxItem,
         here: &Here,
-    ) -> Result<ApprovalId, ControlError> {
+    ) -> Result<ApprovalId, CommandError> {
         let pending = self.control.store().approvals().pending_approvals(row.workspace).await?;
         let in_chat = pending.iter().filter(|question| question.chat == row.chat);
         let (own, others): (Vec<_>, Vec<_>) =
             in_chat.partition(|question| question.user == here.by);
         match (own.as_slice(), others.as_slice()) {
             ([one], _) => Ok(one.id),
-            ([], []) => {
-                Err(ControlError::refused(ErrorCode::NotFound, "nothing waits for an answer here"))
+            ([], []) => Err(CommandRefusal::NothingWaits.into()),
+            ([], others) => Err(CommandRefusal::NothingOfYoursWaits { others: ids(others) }.into()),
+            (several, _) => {
+                let (several, first) = (ids(several), first(several));
+                Err(CommandRefusal::SeveralWait { several, first }.into())
             }
-            ([], others) => Err(ControlError::with_fix(
-                ErrorCode::NotFound,
-                format!("nothing of yours waits here; of others: {}", ids(others)),
-                "who may answer for others says which: /approve A1, /deny A1",
-            )),
-            (several, _) => Err(ControlError::with_fix(
-                ErrorCode::Conflict,
-                format!("several questions wait ({}): say which one", ids(several)),
-                format!("such as /approve {0} or /deny {0}", first(several)),
-            )),
         }
     }
 
@@ -98,14 +91,12 @@ impl Commands {
         row: &InboxItem,
         here: &Here,
         id: ApprovalId,
-    ) -> Result<ApprovalId, ControlError> {
+    ) -> Result<ApprovalId, CommandError> {
         if here.is_shared() {
             let pending = self.control.store().approvals().pending_approvals(row.workspace).await?;
             let asked_here = |question: &Approval| question.id == id && question.chat == row.chat;
             if !pending.iter().any(asked_here) {
-                let message = format!("{id} does not wait for an answer in this conversation");
-                let fix = "/approvals lists what does";
-                return Err(ControlError::with_fix(ErrorCode::NotFound, message, fix));
+                return Err(CommandRefusal::NotAskedHere { id }.into());
             }
         }
         Ok(id)
@@ -115,7 +106,7 @@ impl Commands {
         &self,
         row: &InboxItem,
         here: &Here,
-    ) -> Result<String, ControlError> {
+    ) -> Result<String, Fault> {
         let mut pending = self.control.store().approvals().pending_approvals(row.workspace).await?;
         if here.is_shared() {
             pending.retain(|question| question.chat == row.chat);
@@ -129,11 +120,7 @@ impl Commands {
         Ok(format!("{}{more}", shown.join("\n\n")))
     }
 
-    pub(super) async fn list_grants(
-        &self,
-        row: &InboxItem,
-        here: &Here,
-    ) -> Result<String, ControlError> {
+    pub(super) async fn list_grants(&self, row: &InboxItem, here: &Here) -> Result<String, Fault> {
         let grants = self.control.gates().grants(row.workspace).await?;
         if grants.is_empty() {
             return Ok("You have allowed nothing for longer than once.".to_owned());
@@ -151,11 +138,10 @@ impl Commands {
         row: &InboxItem,
         here: &Here,
         rest: &str,
-    ) -> Result<String, ControlError> {
-        let number = rest.trim_start_matches(['G', 'g']).parse::<u32>().map_err(|error| {
-            let message = format!("{rest:?} is no grant: {error}");
-            ControlError::with_fix(ErrorCode::BadRequest, message, "/grants lists them")
-        })?;
+    ) -> Result<String, CommandError> {
+        let number = rest.trim_start_matches(['G', 'g']).parse::<u32>();
+        let said = || rest.to_owned();
+        let number = number.map_err(|error| CommandRefusal::NoGrant { said: said(), error })?;
         self.control.gates().revoke_grant(here.by, row.workspace, number).await?;
         Ok(format!("G{number} is revoked: it is asked about again."))
     }

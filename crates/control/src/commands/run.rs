@@ -12,8 +12,8 @@ use cloister_store::inbox::InboxItem;
 
 use super::tasks::task_line;
 use super::{Typed, Verb, nearest, spell_commands};
-use crate::commands::Commands;
-use crate::error::ControlError;
+use crate::commands::{CommandError, CommandRefusal, Commands};
+use crate::error::Fault;
 use crate::options::usd_to_nano;
 
 /// Who typed a command, and where.
@@ -47,7 +47,7 @@ impl Commands {
         &self,
         row: &InboxItem,
         typed: Typed,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), CommandError> {
         let (text, error) = self.said_to(row, &typed).await?;
         let end = End {
             turn: TurnId::of_trigger(&row.trigger()?),
@@ -56,7 +56,7 @@ impl Commands {
             usage: Usage::default(),
             error,
         };
-        self.control.cells().finish_turn(&crate::cells::Owed::of(row), end).await
+        Ok(self.control.cells().finish_turn(&crate::cells::Owed::of(row), end).await?)
     }
 
     /// What is answered to a command.
@@ -64,7 +64,7 @@ impl Commands {
         &self,
         row: &InboxItem,
         typed: &Typed,
-    ) -> Result<(String, Option<ErrorCode>), ControlError> {
+    ) -> Result<(String, Option<ErrorCode>), CommandError> {
         let here = self.here(row).await?;
         Ok(match self.answer_command(row, &here, typed).await {
             Ok(text) => (text, None),
@@ -84,7 +84,7 @@ impl Commands {
         })
     }
 
-    pub(super) async fn here(&self, row: &InboxItem) -> Result<Here, ControlError> {
+    pub(super) async fn here(&self, row: &InboxItem) -> Result<Here, Fault> {
         let by = self.control.provenance().person_of(row).await?;
         let conversation = match row.conversation {
             Some(id) => self.control.store().conversations().conversation_by_id(id).await?,
@@ -110,30 +110,27 @@ impl Commands {
         row: &InboxItem,
         here: &Here,
         typed: &Typed,
-    ) -> Result<String, ControlError> {
+    ) -> Result<String, CommandError> {
         let Some(verb) = typed.verb else {
-            let fix = match nearest(&typed.name) {
-                Some(name) => format!("did you mean /{name}? /help lists them all"),
-                None => "/help lists them".to_owned(),
-            };
-            let message = "there is no such command";
-            return Err(ControlError::with_fix(ErrorCode::BadRequest, message, fix));
+            return Err(CommandRefusal::NoCommand { nearest: nearest(&typed.name) }.into());
         };
         self.may_command(row, here, verb)?;
         let rest = typed.rest.as_str();
         match verb {
-            Verb::Start => self.control.surfaces().welcome(here.by, &here.surface).await,
-            Verb::Help => super::about::help(rest, here),
+            Verb::Start => Ok(self.control.surfaces().welcome(here.by, &here.surface).await?),
+            Verb::Help => Ok(super::about::help(rest, here)?),
             Verb::Settings => self.settings(row, here).await,
             Verb::Pair => self.pair(here).await,
-            Verb::Context => self.context(row, here).await,
-            Verb::Status => self.status(row, here).await,
-            Verb::Tasks => self.list_tasks(row, here).await,
+            Verb::Context => Ok(self.context(row, here).await?),
+            Verb::Status => Ok(self.status(row, here).await?),
+            Verb::Tasks => Ok(self.list_tasks(row, here).await?),
             Verb::Task => self.task_command(row, here, rest).await,
             Verb::Cancel => self.cancel(row, here, rest).await,
             Verb::Retry => self.retry(row, here, rest).await,
             Verb::New => self.control.chats().new_chat_command(row, here, rest).await,
-            Verb::Chats if rest.is_empty() => self.control.chats().list_chats(row, here).await,
+            Verb::Chats if rest.is_empty() => {
+                Ok(self.control.chats().list_chats(row, here).await?)
+            }
             Verb::Chats => self.control.chats().show_chat_command(row, here, rest).await,
             Verb::Rename => self.control.chats().rename_command(row, here, rest).await,
             Verb::Archive => self.control.chats().archive_command(row, here, rest).await,
@@ -146,8 +143,8 @@ impl Commands {
             }
             Verb::Approve => self.answer_question(row, here, true, rest).await,
             Verb::Deny => self.answer_question(row, here, false, rest).await,
-            Verb::Approvals => self.list_questions(row, here).await,
-            Verb::Grants => self.list_grants(row, here).await,
+            Verb::Approvals => Ok(self.list_questions(row, here).await?),
+            Verb::Grants => Ok(self.list_grants(row, here).await?),
             Verb::Revoke => self.revoke(row, here, rest).await,
             Verb::Budget => self.budget(row, rest).await,
             Verb::Allow
@@ -169,7 +166,7 @@ impl Commands {
         here: &Here,
         verb: Verb,
         rest: &str,
-    ) -> Result<String, ControlError> {
+    ) -> Result<String, CommandError> {
         let by = who(row);
         if verb == Verb::Allow {
             self.may_change_host(here, DomainCall::Allow, rest)?;
@@ -178,7 +175,11 @@ impl Commands {
             self.may_change_host(here, DomainCall::Disallow, rest)?;
             Ok(self.control.egress().forbid_host(&by, row.workspace, rest).await?)
         } else if verb == Verb::AdminChannel {
-            self.control.admin_hubs().admin_channel(here.by, here.conversation.as_ref(), rest).await
+            Ok(self
+                .control
+                .admin_hubs()
+                .admin_channel(here.by, here.conversation.as_ref(), rest)
+                .await?)
         } else if verb == Verb::Stop {
             self.stop_everything(row, rest).await
         } else if verb == Verb::Release {
@@ -195,7 +196,7 @@ impl Commands {
         row: &InboxItem,
         here: &Here,
         verb: Verb,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), CommandError> {
         let workspace = |call| Request::workspace(&here.person, call, &here.place);
         let chat = |call| Request::chat(&here.person, call, &here.place, row.chat);
         let request = match verb {
@@ -225,7 +226,7 @@ impl Commands {
             | Verb::Stop
             | Verb::Release => return Ok(()),
         };
-        self.control.people().require(&request)
+        Ok(self.control.people().require(&request)?)
     }
 
     fn may_change_host(
@@ -233,15 +234,15 @@ impl Commands {
         here: &Here,
         call: DomainCall,
         rule: &str,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), CommandError> {
         let (person, place) = (&here.person, &here.place);
-        self.control.people().require(&match rule.parse::<Rule>() {
+        Ok(self.control.people().require(&match rule.parse::<Rule>() {
             Ok(rule) => Request::domain(person, call, place, rule.host()),
             Err(_unreadable) => Request::workspace(person, WorkspaceCall::ChangeSettings, place),
-        })
+        })?)
     }
 
-    async fn status(&self, row: &InboxItem, here: &Here) -> Result<String, ControlError> {
+    async fn status(&self, row: &InboxItem, here: &Here) -> Result<String, Fault> {
         let user = self.control.store().users().user_of(row.workspace).await?;
         let mut open = self.control.store().tasks().open_tasks(row.workspace).await?;
         let mut questions =
@@ -282,7 +283,7 @@ impl Commands {
     }
 
     /// The chats where something is being answered; commands answer themselves.
-    async fn answering(&self, row: &InboxItem, here: &Here) -> Result<Vec<String>, ControlError> {
+    async fn answering(&self, row: &InboxItem, here: &Here) -> Result<Vec<String>, Fault> {
         let mut chats: Vec<String> = Vec::new();
         for item in self.control.store().inbox().unanswered(row.workspace).await? {
             let answers = !matches!(item.cause, Cause::Clear) && super::of(&item).is_none();
@@ -295,23 +296,16 @@ impl Commands {
         Ok(chats)
     }
 
-    async fn budget(&self, row: &InboxItem, rest: &str) -> Result<String, ControlError> {
+    async fn budget(&self, row: &InboxItem, rest: &str) -> Result<String, CommandError> {
         let mut user = self.control.store().users().user_of(row.workspace).await?;
         if !rest.is_empty() {
             // The first user runs this machine; the others ask them.
             if user.id.number() != 1 {
-                return Err(ControlError::with_fix(
-                    ErrorCode::Forbidden,
-                    "only the operator can change a budget",
-                    format!("ask them for `cloister budget set {} --daily USD`", user.name),
-                ));
+                return Err(CommandRefusal::NotYourBudget { of: user.name }.into());
             }
-            let usd: f64 = rest.trim_start_matches('$').parse().map_err(|error| {
-                ControlError::refused(
-                    ErrorCode::BadRequest,
-                    format!("{rest:?} is not an amount in dollars: {error}"),
-                )
-            })?;
+            let usd = rest.trim_start_matches('$').parse::<f64>();
+            let said = || rest.to_owned();
+            let usd = usd.map_err(|error| CommandRefusal::NoAmount { said: said(), error })?;
             user = self
                 .control
                 .tasks()

@@ -1,26 +1,20 @@
 //! The emergency stop, said in a chat by somebody who may.
 
 use cloister_policy::engine::{PlatformCall, Request};
-use cloister_protocol::ErrorCode;
 use cloister_store::Actor;
 use cloister_store::inbox::InboxItem;
 
-use crate::commands::Commands;
-use crate::error::ControlError;
+use crate::commands::{CommandError, CommandRefusal, Commands};
 
 impl Commands {
     pub(super) async fn stop_everything(
         &self,
         row: &InboxItem,
         rest: &str,
-    ) -> Result<String, ControlError> {
+    ) -> Result<String, CommandError> {
         let (what, reason) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
         if what != "all" {
-            return Err(ControlError::with_fix(
-                ErrorCode::BadRequest,
-                "/stop all stops every agent of everybody here",
-                "to stop your own tasks: /cancel",
-            ));
+            return Err(CommandRefusal::StopWhat.into());
         }
         let actor = self.who_may(row, PlatformCall::EmergencyStop).await?;
         let stopped = self.control.stops().stop_all(&actor, reason).await?;
@@ -35,7 +29,7 @@ impl Commands {
         ))
     }
 
-    pub(super) async fn release_everything(&self, row: &InboxItem) -> Result<String, ControlError> {
+    pub(super) async fn release_everything(&self, row: &InboxItem) -> Result<String, CommandError> {
         let actor = self.who_may(row, PlatformCall::EmergencyRelease).await?;
         Ok(match self.control.stops().release_all(&actor).await? {
             Some(_) => "Everything goes on.".to_owned(),
@@ -44,10 +38,10 @@ impl Commands {
     }
 
     /// Who wrote it, if the policies let them do this.
-    async fn who_may(&self, row: &InboxItem, call: PlatformCall) -> Result<Actor, ControlError> {
+    async fn who_may(&self, row: &InboxItem, call: PlatformCall) -> Result<Actor, CommandError> {
         let user = self.control.provenance().person_of(row).await?;
         let person = self.control.people().person(user).await?;
         self.control.people().require(&Request::platform(&person, call))?;
-        self.control.accounts().acting(user).await
+        Ok(self.control.accounts().acting(user).await?)
     }
 }

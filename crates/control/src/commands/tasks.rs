@@ -2,14 +2,14 @@
 
 use cloister_policy::engine::ChatCall;
 use cloister_protocol::link::Cause;
-use cloister_protocol::{ErrorCode, TaskId, TurnId};
+use cloister_protocol::{TaskId, TurnId};
 use cloister_store::Actor;
 use cloister_store::inbox::{InboxItem, InboxState};
 use cloister_store::tasks::{NewTask, Task};
 
 use super::run::{Here, line, who};
-use crate::commands::Commands;
-use crate::error::ControlError;
+use crate::commands::{CommandError, CommandRefusal, Commands};
+use crate::error::Fault;
 use crate::gates::mark_text;
 use crate::options::nano_to_usd;
 use crate::tasks::ReachedTask;
@@ -24,11 +24,9 @@ impl Commands {
         row: &InboxItem,
         here: &Here,
         rest: &str,
-    ) -> Result<String, ControlError> {
+    ) -> Result<String, CommandError> {
         if rest.is_empty() {
-            let message = "say what is to be done, or which task to show";
-            let fix = "such as /task sort the photos, or /task T1";
-            return Err(ControlError::with_fix(ErrorCode::BadRequest, message, fix));
+            return Err(CommandRefusal::TaskWhat.into());
         }
         if is_task_id(rest) {
             let task = self.task_here(row, here, rest, ChatCall::Read).await?;
@@ -45,7 +43,7 @@ impl Commands {
     }
 
     /// A task from a person's own words, without a coordinator that puts it into its own.
-    async fn start_task(&self, row: &InboxItem, text: &str) -> Result<Task, ControlError> {
+    async fn start_task(&self, row: &InboxItem, text: &str) -> Result<Task, CommandError> {
         let person = self.control.provenance().person_of(row).await?;
         let leave =
             self.control.cells().admit_by_command(person, (row.workspace, row.chat)).await?;
@@ -73,15 +71,11 @@ impl Commands {
             marks: marks.iter().map(mark_text).collect(),
         };
         let (scope, request) = (format!("task {}", row.workspace), row.id.to_string());
-        self.control.cells().new_task(leave, new, (&scope, &request)).await
+        Ok(self.control.cells().new_task(leave, new, (&scope, &request)).await?)
     }
 
     /// `/tasks`
-    pub(super) async fn list_tasks(
-        &self,
-        row: &InboxItem,
-        here: &Here,
-    ) -> Result<String, ControlError> {
+    pub(super) async fn list_tasks(&self, row: &InboxItem, here: &Here) -> Result<String, Fault> {
         let mut tasks = self.control.store().tasks().list(row.workspace, 20).await?;
         if here.is_shared() {
             tasks.retain(|task| task.chat == row.chat);
@@ -99,7 +93,7 @@ impl Commands {
         row: &InboxItem,
         here: &Here,
         rest: &str,
-    ) -> Result<String, ControlError> {
+    ) -> Result<String, CommandError> {
         let one = match rest {
             "" | "all" => None,
             id => Some(self.task_here(row, here, id, ChatCall::CancelTask).await?),
@@ -121,7 +115,7 @@ impl Commands {
     }
 
     /// Stops the answers that are being written in this chat; whether there were any.
-    async fn cancel_turns_before(&self, row: &InboxItem) -> Result<bool, ControlError> {
+    async fn cancel_turns_before(&self, row: &InboxItem) -> Result<bool, Fault> {
         let mut stopped = false;
         for earlier in self.control.store().inbox().unanswered(row.workspace).await? {
             let runs = earlier.state == InboxState::Journaled && earlier.chat == row.chat;
@@ -139,7 +133,7 @@ impl Commands {
         row: &InboxItem,
         here: &Here,
         rest: &str,
-    ) -> Result<String, ControlError> {
+    ) -> Result<String, CommandError> {
         let old = self.task_here(row, here, rest, ChatCall::RetryTask).await?;
         let id = old.task().id;
         let actor = self.control.accounts().acting(here.by).await?;
@@ -154,16 +148,16 @@ impl Commands {
         here: &Here,
         text: &str,
         call: ChatCall,
-    ) -> Result<ReachedTask, ControlError> {
+    ) -> Result<ReachedTask, CommandError> {
         let id = task_id(text)?;
         if here.is_shared() {
-            return self
+            return Ok(self
                 .control
                 .tasks()
                 .task_in_chat(here.by, call, (row.workspace, row.chat), id)
-                .await;
+                .await?);
         }
-        self.control.tasks().task_in_workspace(&here.person, call, row.workspace, id).await
+        Ok(self.control.tasks().task_in_workspace(&here.person, call, row.workspace, id).await?)
     }
 }
 
@@ -171,7 +165,7 @@ pub(super) fn task_line(task: &Task) -> String {
     format!("{} {} ({}, {})", task.id, task.title, task.state.as_str(), task.chat)
 }
 
-fn task_id(text: &str) -> Result<TaskId, ControlError> {
+fn task_id(text: &str) -> Result<TaskId, Fault> {
     let number = text.trim_start_matches(['T', 't', '#']);
     Ok(format!("T{number}").parse()?)
 }

@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 
-use cloister_protocol::admin::{Identity, IdentityChange};
 use cloister_protocol::WorkspaceId;
+use cloister_protocol::admin::{Identity, IdentityChange};
 use cloister_store::Actor;
 use cloister_store::tokens::token_hash;
 

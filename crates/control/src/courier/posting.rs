@@ -17,7 +17,7 @@ use cloister_store::posts::Post;
 
 use super::render::{self, Says};
 use super::worker::Worker;
-use crate::error::{ControlError, Fault};
+use crate::error::Fault;
 use crate::ports::{Posting, Recipient, SendError};
 
 /// How long is rested each time something was announced and is in doubt again, in first pauses: with those of a
@@ -190,9 +190,9 @@ impl Worker {
             Says::File { artifact, file } => {
                 match self.control.inbox().artifact(telling.row.workspace, artifact).await {
                     Ok(download) => Posting::File(download),
-                    Err(ControlError::Fault(Fault::Store(
+                    Err(Fault::Store(
                         error @ (StoreError::Query { .. } | StoreError::Busy { .. }),
-                    ))) => {
+                    )) => {
                         return Err(error.into());
                     }
                     Err(error) => {

@@ -46,6 +46,20 @@ impl<R> From<Fault> for Failed<R> {
     }
 }
 
+impl<R> Failed<R> {
+    /// The same, as what another part fails with that asked this one.
+    pub(super) fn pass_on<Other>(self) -> Failed<Other>
+    where
+        ControlError: From<R>,
+    {
+        match self {
+            Self::Refused(refusal) => Failed::Elsewhere(Box::new(refusal.into())),
+            Self::Elsewhere(refusal) => Failed::Elsewhere(refusal),
+            Self::Fault(fault) => Failed::Fault(fault),
+        }
+    }
+}
+
 impl<R: Refusal + 'static> Failed<R> {
     pub fn code(&self) -> ErrorCode {
         match self {
@@ -61,6 +75,15 @@ impl<R: Refusal + 'static> Failed<R> {
             Self::Refused(refusal) => refusal_body(refusal),
             Self::Elsewhere(refusal) => refusal.body(),
             Self::Fault(fault) => fault.body(),
+        }
+    }
+
+    /// It was too much at once, and is worth trying again after this long.
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Refused(refusal) => refusal.retry_after(),
+            Self::Elsewhere(refusal) => refusal.retry_after(),
+            Self::Fault(_) => None,
         }
     }
 

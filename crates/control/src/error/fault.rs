@@ -1,6 +1,6 @@
 //! What fails beneath a part, whichever it is: the database, a file, the sandbox.
 
-use cloister_protocol::{ErrorBody, ErrorCode, ParseIdError};
+use cloister_protocol::{ErrorBody, ErrorCode, ParseIdError, with_causes};
 use cloister_store::StoreError;
 use cloister_store::audit::AuditError;
 use cloister_store::secrets::SecretError;
@@ -100,6 +100,11 @@ impl Fault {
             ),
         };
         ErrorBody { code: self.code(), message, fix, retry_after_s: None }
+    }
+
+    /// The whole chain of causes, for the log.
+    pub fn chain(&self) -> String {
+        with_causes(self)
     }
 }
 

@@ -2,21 +2,31 @@
 //!
 //! Each part has an error of its own (`GateError`, `TaskError` …): what it refuses itself is an enum whose variants
 //! display the sentences that people read (`GateRefusal`, `TaskRefusal` …), and `Failed` joins to that what other parts
-//! refused it and what failed beneath them all (`Fault`). Which part may fail with what another refuses is said once,
-//! in `asks`: without its line there, `?` on that part's error does not compile. Ring 3 sees the sum, `ControlError`.
+//! refused it and what failed beneath them all (`Fault`). A method that fails with a `Fault` refuses nothing. Which part
+//! may fail with what another refuses is said once, in `asks`: without its line there, `?` on that part's error does not
+//! compile. Ring 3 sees the sum, `ControlError`.
 
 mod asks;
 mod failed;
 mod fault;
 
+use std::time::Duration;
+
 use cloister_protocol::{ErrorBody, ErrorCode, with_causes};
 
 use crate::audit::AuditRefusal;
+use crate::cells::CellRefusal;
+use crate::commands::CommandRefusal;
 use crate::config::ConfigRefusal;
 use crate::egress::EgressRefusal;
+use crate::gates::GateRefusal;
+use crate::inbox::InboxRefusal;
 use crate::models::ModelRefusal;
+use crate::people::PeopleRefusal;
 use crate::secrets::SecretsRefusal;
 use crate::stop::StopRefusal;
+use crate::surfaces::SurfaceRefusal;
+use crate::tasks::TaskRefusal;
 
 pub use failed::{Failed, Refusal};
 pub use fault::Fault;
@@ -31,15 +41,29 @@ pub enum ControlError {
     #[error(transparent)]
     Audit(#[from] AuditRefusal),
     #[error(transparent)]
+    Cell(#[from] CellRefusal),
+    #[error(transparent)]
+    Command(#[from] CommandRefusal),
+    #[error(transparent)]
     Config(#[from] ConfigRefusal),
     #[error(transparent)]
     Egress(#[from] EgressRefusal),
     #[error(transparent)]
+    Gate(#[from] GateRefusal),
+    #[error(transparent)]
+    Inbox(#[from] InboxRefusal),
+    #[error(transparent)]
     Model(#[from] ModelRefusal),
+    #[error(transparent)]
+    People(#[from] PeopleRefusal),
     #[error(transparent)]
     Secrets(#[from] SecretsRefusal),
     #[error(transparent)]
     Stop(#[from] StopRefusal),
+    #[error(transparent)]
+    Surface(#[from] SurfaceRefusal),
+    #[error(transparent)]
+    Task(#[from] TaskRefusal),
 }
 
 /// What those around control refuse, in their words.
@@ -48,43 +72,18 @@ pub enum ControlError {
 pub struct RefusedAround {
     code: ErrorCode,
     message: String,
-    fix: Option<String>,
-    retry_after: Option<std::time::Duration>,
 }
 
 impl Refusal for RefusedAround {
     fn code(&self) -> ErrorCode {
         self.code
     }
-
-    fn fix(&self) -> Option<String> {
-        self.fix.clone()
-    }
-
-    fn retry_after(&self) -> Option<std::time::Duration> {
-        self.retry_after
-    }
 }
 
 impl ControlError {
     /// A refusal of who is around control.
     pub fn refused(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self::Around(RefusedAround { code, message: message.into(), fix: None, retry_after: None })
-    }
-
-    pub fn with_fix(code: ErrorCode, message: impl Into<String>, fix: impl Into<String>) -> Self {
-        let (message, fix) = (message.into(), Some(fix.into()));
-        Self::Around(RefusedAround { code, message, fix, retry_after: None })
-    }
-
-    pub fn busy(message: impl Into<String>, retry_after: std::time::Duration) -> Self {
-        let (code, message) = (ErrorCode::Busy, message.into());
-        Self::Around(RefusedAround { code, message, fix: None, retry_after: Some(retry_after) })
-    }
-
-    pub fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
-        let what = what.into();
-        move |source| Fault::Io { what, source }.into()
+        Self::Around(RefusedAround { code, message: message.into() })
     }
 
     /// There is no such thing.
@@ -98,11 +97,18 @@ impl ControlError {
             Self::Fault(fault) => Err(fault),
             Self::Around(refusal) => Ok(refusal),
             Self::Audit(refusal) => Ok(refusal),
+            Self::Cell(refusal) => Ok(refusal),
+            Self::Command(refusal) => Ok(refusal),
             Self::Config(refusal) => Ok(refusal),
             Self::Egress(refusal) => Ok(refusal),
+            Self::Gate(refusal) => Ok(refusal),
+            Self::Inbox(refusal) => Ok(refusal),
             Self::Model(refusal) => Ok(refusal),
+            Self::People(refusal) => Ok(refusal),
             Self::Secrets(refusal) => Ok(refusal),
             Self::Stop(refusal) => Ok(refusal),
+            Self::Surface(refusal) => Ok(refusal),
+            Self::Task(refusal) => Ok(refusal),
         }
     }
 
@@ -116,7 +122,7 @@ impl ControlError {
     }
 
     /// It was too much at once, and is worth trying again after this long.
-    pub(crate) fn retry_after(&self) -> Option<std::time::Duration> {
+    pub(super) fn retry_after(&self) -> Option<Duration> {
         self.refusal().ok()?.retry_after()
     }
 
@@ -138,3 +144,7 @@ where
         }
     }
 }
+
+#[cfg(test)]
+#[path = "error_tests.rs"]
+mod tests;

@@ -5,7 +5,7 @@ use cloister_policy::engine::{Outcome, Person, Place, Request, WorkspaceCall};
 use cloister_policy::gate::{Tally, tally};
 use cloister_protocol::admin::{GrantReach, GrantView};
 use cloister_protocol::{AgentFrame, Answer, ApprovalId, ErrorCode, Update, UserId, WorkspaceId};
-use cloister_store::answers::{AnswerRefused, Answered, Given, Standing};
+use cloister_store::answers::{Answered, Given, Standing};
 use cloister_store::approvals::{Allowed, Approval, ApprovalKind, ApprovalState};
 use cloister_store::audit::Entry;
 use cloister_store::grants::{Grant, Reach};
@@ -13,8 +13,8 @@ use cloister_store::raises::Raise;
 use cloister_store::tasks::Task;
 use cloister_store::{Actor, StoreError};
 
-use crate::error::ControlError;
-use crate::gates::Gates;
+use crate::error::Fault;
+use crate::gates::{GateError, GateRefusal, Gates};
 use crate::tasks::ReachedTask;
 
 impl Gates {
@@ -27,7 +27,7 @@ impl Gates {
         id: ApprovalId,
         answer: Answer,
         digest: Option<&str>,
-    ) -> Result<Approval, ControlError> {
+    ) -> Result<Approval, GateError> {
         let answer = match self.control.store().approvals().approval(id).await {
             Ok(approval) if approval.workspace == workspace => answer.plainly(&approval.offered),
             Ok(_) | Err(StoreError::NotFound { .. }) => answer,
@@ -44,7 +44,7 @@ impl Gates {
         id: ApprovalId,
         answer: Answer,
         digest: Option<&str>,
-    ) -> Result<Approval, ControlError> {
+    ) -> Result<Approval, GateError> {
         let actor = self.control.accounts().acting(by).await?;
         let known = match self.control.store().approvals().approval(id).await {
             Ok(approval) if approval.workspace == workspace => Some(approval),
@@ -61,7 +61,7 @@ impl Gates {
             Tally::Denied { stop: _ } => Standing::Denied,
         };
         match self.control.store().inbox().answer(&actor, &given, settle).await? {
-            Answered::Refused(refused) => Err(not_taken(id, refused)),
+            Answered::Refused(why) => Err(GateRefusal::AnswerNotTaken { approval: id, why }.into()),
             Answered::Taken { approval, standing } => {
                 self.after_answer(&actor, &given, &approval, standing).await?;
                 Ok(*approval)
@@ -75,7 +75,7 @@ impl Gates {
         actor: &Actor,
         by: UserId,
         approval: &Approval,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), GateError> {
         let person = self.control.people().person(by).await?;
         let place = self.control.people().place_of_chat(approval.workspace, approval.chat).await?;
         let request = who_answers(&person, &place, approval);
@@ -86,8 +86,7 @@ impl Gates {
         };
         let entry = Entry::new(actor, "approval.refused", approval.id).with(&reason);
         self.control.store().audit().record(entry.of_workspace(approval.workspace)).await?;
-        let message = format!("you may not answer {}: {reason}", approval.id);
-        Err(ControlError::refused(ErrorCode::Forbidden, message))
+        Err(GateRefusal::MayNotAnswer { approval: approval.id, reason }.into())
     }
 
     /// Tells who looks, wakes who waits, and carries out what the answer itself does.
@@ -97,7 +96,7 @@ impl Gates {
         given: &Given,
         approval: &Approval,
         standing: Standing,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), GateError> {
         let left = match standing {
             Standing::Waiting { people } => people,
             Standing::Allowed(_) | Standing::Denied => 0,
@@ -131,16 +130,16 @@ impl Gates {
     }
 
     /// Somebody wants it stopped; that it has ended by itself meanwhile is as good.
-    async fn stop_task(&self, actor: &Actor, task: &ReachedTask) -> Result<(), ControlError> {
+    async fn stop_task(&self, actor: &Actor, task: &ReachedTask) -> Result<(), GateError> {
         match self.control.tasks().cancel_task(actor, task).await {
             Ok(_) => Ok(()),
             Err(error) if error.code() == ErrorCode::NotFound => Ok(()),
-            Err(error) => Err(error),
+            Err(error) => Err(error.into()),
         }
     }
 
     /// Ends a task that somebody wants stopped, if a crash came between the answer and its end.
-    pub(crate) async fn end_if_stopped(&self, task: &Task) -> Result<bool, ControlError> {
+    pub(crate) async fn end_if_stopped(&self, task: &Task) -> Result<bool, GateError> {
         let asked = self.control.store().approvals().approvals_of(task.id).await?;
         let Some(by) = asked.iter().find(|approval| approval.stops_the_task()) else {
             return Ok(false);
@@ -154,7 +153,7 @@ impl Gates {
     }
 
     /// What people have answered, for an executor that starts again.
-    pub(crate) async fn notes_for(&self, task: &Task) -> Result<Vec<String>, ControlError> {
+    pub(crate) async fn notes_for(&self, task: &Task) -> Result<Vec<String>, Fault> {
         let asked = self.control.store().approvals().approvals_of(task.id).await?;
         // Calls that waited are made again by themselves, or have their refusal in the ledger.
         let requests: Vec<&Approval> = asked
@@ -187,7 +186,7 @@ impl Gates {
     }
 
     /// What is remembered of people's answers in a workspace.
-    pub async fn grants(&self, workspace: WorkspaceId) -> Result<Vec<GrantView>, ControlError> {
+    pub async fn grants(&self, workspace: WorkspaceId) -> Result<Vec<GrantView>, Fault> {
         let grants = self.control.store().approvals().grants(workspace).await?;
         Ok(grants.into_iter().map(grant_view).collect())
     }
@@ -198,7 +197,7 @@ impl Gates {
         by: UserId,
         workspace: WorkspaceId,
         id: u32,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), Fault> {
         let actor = self.control.accounts().acting(by).await?;
         Ok(self.control.store().approvals().revoke_grant(&actor, workspace, id).await?)
     }
@@ -230,14 +229,4 @@ fn grant_view(grant: Grant) -> GrantView {
         since: since.map_or_else(|_out_of_range| grant.created_at.to_string(), |t| t.to_string()),
         approval: grant.approval,
     }
-}
-
-fn not_taken(id: ApprovalId, refused: AnswerRefused) -> ControlError {
-    let code = match refused {
-        AnswerRefused::Unknown | AnswerRefused::Closed | AnswerRefused::Void => ErrorCode::NotFound,
-        AnswerRefused::Changed => ErrorCode::Conflict,
-        AnswerRefused::NotOffered => ErrorCode::BadRequest,
-        AnswerRefused::SamePerson => ErrorCode::Refused,
-    };
-    ControlError::with_fix(code, format!("{id}: {refused}"), "/approvals lists what waits")
 }

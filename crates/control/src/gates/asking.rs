@@ -6,15 +6,15 @@ use cloister_policy::gate::{
     self, Cleared, Decision, Digest, Effect, Grant, GrantId, PassedBy, Question, Reach, Template,
 };
 use cloister_policy::provenance::Flow;
-use cloister_protocol::{ChatId, ErrorCode, UserId, WorkspaceId};
+use cloister_protocol::{ChatId, UserId, WorkspaceId};
 use cloister_store::StoreError;
 use cloister_store::approvals::{Approval, ApprovalKind, NewApproval};
 use cloister_store::audit::Entry;
 use cloister_store::grants;
 use cloister_store::tasks::Task;
 
-use crate::error::{ControlError, Fault};
-use crate::gates::Gates;
+use crate::error::Fault;
+use crate::gates::{GateError, GateRefusal, Gates};
 
 /// A question that is longer than this could not be shown whole, and is not put to anyone.
 const MAX_SHOWN_BYTES: usize = 512 << 10;
@@ -66,20 +66,20 @@ impl Gates {
         person: UserId,
         workspace: WorkspaceId,
         chat: ChatId,
-    ) -> Result<Cell, ControlError> {
+    ) -> Result<Cell, Fault> {
         let person = self.control.people().person(person).await?;
         let place = self.control.people().place_of_chat(workspace, chat).await?;
         let lists = self.control.contexts().context_lists(workspace, chat).await?;
         Ok(Cell { part, person, place, chat, lists })
     }
 
-    pub(crate) async fn cell_of_task(&self, task: &Task) -> Result<Cell, ControlError> {
+    pub(crate) async fn cell_of_task(&self, task: &Task) -> Result<Cell, Fault> {
         let part = Part::Executor { task: task.id, manifest: manifest_of(task) };
         self.cell(part, task.person, task.workspace, task.chat).await
     }
 
     /// Decides, and asks people if they must be asked.
-    pub(crate) async fn judge(&self, cell: &Cell, wanted: Wanted) -> Result<Judged, ControlError> {
+    pub(crate) async fn judge(&self, cell: &Cell, wanted: Wanted) -> Result<Judged, GateError> {
         // A call in the sandbox sends nothing by itself: that untrusted content is behind it makes a
         // question more careful, and is none of its own.
         let confined = matches!(wanted.ask, CellAsk::CallTool { confined: true, .. });
@@ -104,23 +104,15 @@ impl Gates {
             Decision::Deny { reason } => return Ok(Judged::Denied { reason }),
             Decision::Ask(question) => match question.settled_by(&wanted.plans, &wanted.effect) {
                 Ok(pass) => pass,
-                Err(question) => return self.put(cell, &wanted, *question).await,
+                Err(question) => return Ok(self.put(cell, &wanted, *question).await?),
             },
         };
-        let cleared = pass.clear(wanted.effect);
-        let changed = |changed: gate::ChangedAfterGate| {
-            ControlError::refused(ErrorCode::Refused, changed.to_string())
-        };
-        Ok(Judged::Pass(Box::new(cleared.map_err(changed)?)))
+        let cleared = pass.clear(wanted.effect).map_err(GateRefusal::Changed)?;
+        Ok(Judged::Pass(Box::new(cleared)))
     }
 
     /// Puts a question to people, once.
-    async fn put(
-        &self,
-        cell: &Cell,
-        wanted: &Wanted,
-        question: Question,
-    ) -> Result<Judged, ControlError> {
+    async fn put(&self, cell: &Cell, wanted: &Wanted, question: Question) -> Result<Judged, Fault> {
         let Question { class, people, reason, sources, rendered, offered } = question;
         if rendered.text.len() > MAX_SHOWN_BYTES {
             let reason = format!(
@@ -169,7 +161,7 @@ impl Gates {
         }
         match self.ask_people(new).await {
             Ok(approval) => Ok(Judged::Asked(Box::new(approval))),
-            Err(ControlError::Fault(Fault::Store(flood @ StoreError::TooMany { .. }))) => {
+            Err(Fault::Store(flood @ StoreError::TooMany { .. })) => {
                 Ok(Judged::Denied { reason: flood.to_string() })
             }
             Err(error) => Err(error),
@@ -177,7 +169,7 @@ impl Gates {
     }
 
     /// Stores a question and tells it, if it is a new one.
-    pub(super) async fn ask_people(&self, new: NewApproval) -> Result<Approval, ControlError> {
+    pub(super) async fn ask_people(&self, new: NewApproval) -> Result<Approval, Fault> {
         let asked = self.control.store().approvals().ask(new).await?;
         if let Some(told) = asked.told {
             self.control.hub().say_stored(told);

@@ -16,8 +16,7 @@ use super::asking::{Then, pass_entry, said_no};
 use super::content::Live;
 use super::outward::asker;
 use super::{Judged, Wanted};
-use crate::error::ControlError;
-use crate::gates::Gates;
+use crate::gates::{GateError, Gates};
 
 /// Arguments up to this length are whole in the audit trail; of longer ones it has what proves them.
 const NOTED_BYTES: usize = 16 << 10;
@@ -53,11 +52,7 @@ struct Rating {
 
 impl Gates {
     /// Decides about one call of a task's ledger.
-    pub(crate) async fn gate_call(
-        &self,
-        id: TaskId,
-        call: &Call,
-    ) -> Result<CallGate, ControlError> {
+    pub(crate) async fn gate_call(&self, id: TaskId, call: &Call) -> Result<CallGate, GateError> {
         let mut looks = 0;
         let originals = originals_of(call);
         loop {

@@ -24,7 +24,8 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 use super::{MAX_CHATS, lock};
 use crate::commands;
 use crate::control::part;
-use crate::error::ControlError;
+use crate::error::Fault;
+use crate::gates::GateError;
 use crate::ports::{CameIn, ContentPart, ContentSource, NotRecorded, Principal};
 
 /// How many messages of a person, the one that led to a task included, say what they asked for.
@@ -58,10 +59,10 @@ pub(super) struct LiveGuard(OwnedMutexGuard<Option<Live>>);
 
 impl LiveGuard {
     /// None only before it is loaded.
-    pub(super) fn get(&mut self) -> Result<&mut Live, ControlError> {
+    pub(super) fn get(&mut self) -> Result<&mut Live, Fault> {
         let missing = || {
             let what = "what is known of a task is missing";
-            ControlError::io(what)(std::io::ErrorKind::NotFound.into())
+            Fault::io(what)(std::io::ErrorKind::NotFound.into())
         };
         self.0.as_mut().ok_or_else(missing)
     }
@@ -86,7 +87,7 @@ part! {
 
 impl Provenance {
     /// What is known of a task, with what its chat's files say by now.
-    pub(super) async fn live(&self, id: TaskId) -> Result<LiveGuard, ControlError> {
+    pub(super) async fn live(&self, id: TaskId) -> Result<LiveGuard, Fault> {
         let slot = {
             let mut tasks = lock(&self.control.inner.gates.tasks);
             match tasks.get(&id) {
@@ -114,7 +115,7 @@ impl Provenance {
         Ok(guard)
     }
 
-    async fn load(&self, id: TaskId) -> Result<Live, ControlError> {
+    async fn load(&self, id: TaskId) -> Result<Live, Fault> {
         let task = self.control.store().tasks().task(id).await?;
         let content = self.control.store().approvals().task_content(id).await?;
         let mut seen = Seen::default();
@@ -140,7 +141,7 @@ impl Provenance {
     }
 
     /// The plans of a task and of those above it.
-    async fn approved_plans(&self, task: &Task) -> Result<Vec<String>, ControlError> {
+    async fn approved_plans(&self, task: &Task) -> Result<Vec<String>, Fault> {
         let mut plans = Vec::new();
         let mut next = Some(task.id);
         while let Some(id) = next {
@@ -160,7 +161,7 @@ impl Provenance {
 
     /// What the person whom a task works for wrote: the words that led to it, and what they said
     /// before in this chat.
-    async fn own_words(&self, task: &Task) -> Result<Asked, ControlError> {
+    async fn own_words(&self, task: &Task) -> Result<Asked, Fault> {
         let mut asked = Asked::from_words(&task.request);
         if let Some(up_to) = task.turn.message() {
             let place = (task.workspace, task.chat);
@@ -176,7 +177,7 @@ impl Provenance {
         (workspace, chat): (WorkspaceId, ChatId),
         person: UserId,
         up_to: i64,
-    ) -> Result<Vec<String>, ControlError> {
+    ) -> Result<Vec<String>, Fault> {
         let name = self.control.store().users().user_by_id(person).await?.name;
         let store = self.control.store();
         let words = store
@@ -190,7 +191,7 @@ impl Provenance {
     }
 
     /// The labels of everything that a task of this chat can read there.
-    async fn files_of(&self, workspace: WorkspaceId, chat: ChatId) -> Result<Labels, ControlError> {
+    async fn files_of(&self, workspace: WorkspaceId, chat: ChatId) -> Result<Labels, Fault> {
         if let Some(known) = lock(&self.control.inner.gates.chats).get(&(workspace, chat)) {
             return Ok(known.clone());
         }
@@ -213,7 +214,7 @@ impl Provenance {
         &self,
         row: &InboxItem,
         person: UserId,
-    ) -> Result<TaskContext, ControlError> {
+    ) -> Result<TaskContext, Fault> {
         let content =
             self.control.store().approvals().chat_content(row.workspace, row.chat).await?;
         let words: Labels = self.heard_in(row).await?.into_iter().collect();
@@ -228,7 +229,7 @@ impl Provenance {
     /// Where everything came from that the coordinator of a turn's chat has heard: the words that started the
     /// turn, and whatever anybody said there since the chat was last cleared. Whom it is trusted for depends
     /// on whom the turn works for.
-    pub(crate) async fn heard_in(&self, row: &InboxItem) -> Result<Vec<Mark>, ControlError> {
+    pub(crate) async fn heard_in(&self, row: &InboxItem) -> Result<Vec<Mark>, Fault> {
         let mut marks = self.words_of(row).await?;
         for from in self.control.store().approvals().authors_in(row.workspace, row.chat).await? {
             let mark = self.author(&from).await?;
@@ -240,7 +241,7 @@ impl Provenance {
     }
 
     /// Whose words a message of this author is.
-    async fn author(&self, from: &str) -> Result<Mark, ControlError> {
+    async fn author(&self, from: &str) -> Result<Mark, Fault> {
         Ok(match self.user_named(from).await? {
             Some(user) => Mark::Own { user },
             None => Mark::person(from),
@@ -248,7 +249,7 @@ impl Provenance {
     }
 
     /// The person of this name, if there still is one.
-    async fn user_named(&self, name: &str) -> Result<Option<UserId>, ControlError> {
+    async fn user_named(&self, name: &str) -> Result<Option<UserId>, Fault> {
         let Ok(name) = name.parse() else { return Ok(None) };
         match self.control.store().users().user(&name).await {
             Ok(user) => Ok(Some(user.id)),
@@ -258,7 +259,7 @@ impl Provenance {
     }
 
     /// Where the words that started a turn came from.
-    pub(crate) async fn words_of(&self, row: &InboxItem) -> Result<Vec<Mark>, ControlError> {
+    pub(crate) async fn words_of(&self, row: &InboxItem) -> Result<Vec<Mark>, Fault> {
         match &row.cause {
             Cause::Message { from, text, attachments } => {
                 let author = self.author(from).await?;
@@ -272,7 +273,7 @@ impl Provenance {
     }
 
     /// The person whom a turn works for.
-    pub(crate) async fn person_of(&self, row: &InboxItem) -> Result<UserId, ControlError> {
+    pub(crate) async fn person_of(&self, row: &InboxItem) -> Result<UserId, Fault> {
         let author = match &row.cause {
             Cause::Message { from, .. } => self.user_named(from).await?,
             Cause::TasksEnded { reports } => match reports.first() {
@@ -301,7 +302,7 @@ impl Provenance {
         })
     }
 
-    async fn record(&self, task: TaskId, content: &CameIn) -> Result<(), ControlError> {
+    async fn record(&self, task: TaskId, content: &CameIn) -> Result<(), Fault> {
         let mut guard = self.live(task).await?;
         let live = guard.get()?;
         if let ContentSource::Repository { place } = &content.source {
@@ -339,7 +340,7 @@ impl Provenance {
         live: &mut Live,
         host: &Host,
         addresses: &[IpAddr],
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), Fault> {
         if live.found.contains_key(host) {
             return Ok(());
         }
@@ -359,7 +360,7 @@ impl Provenance {
             let mut guard = self.live(task).await?;
             guard.get()?.found.remove(&host);
             self.control.store().approvals().host_lost(task, host.as_str()).await?;
-            Ok::<_, ControlError>(())
+            Ok::<_, GateError>(())
         };
         if let Err(error) = lost.await {
             tracing::error!(workspace = %who.workspace, %task, error = error.chain(), "where a host was could not be forgotten");
@@ -373,7 +374,7 @@ impl Provenance {
         chat: ChatId,
         name: &str,
         entry: Entry,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), Fault> {
         let mark = Mark::file(name);
         self.control
             .store()
@@ -397,7 +398,7 @@ impl Provenance {
         &self,
         workspace: WorkspaceId,
         origin: &Labels,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), Fault> {
         let marks: Vec<String> = origin.to_remember().iter().map(mark_text).collect();
         if marks.is_empty() {
             return Ok(());

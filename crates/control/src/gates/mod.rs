@@ -53,6 +53,7 @@ mod answering;
 mod asking;
 mod calls;
 mod content;
+mod error;
 mod outward;
 mod plans;
 mod proposals;
@@ -71,6 +72,7 @@ pub(crate) use asking::{Judged, Wanted};
 pub(crate) use calls::CallGate;
 pub(crate) use content::Provenance;
 pub(crate) use content::mark_text;
+pub use error::{GateError, GateRefusal};
 pub(crate) use plans::NewPlan;
 pub(crate) use proposals::{Proposed, Proposing};
 

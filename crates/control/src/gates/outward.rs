@@ -23,8 +23,8 @@ use tokio::time::{Instant, timeout_at};
 use super::asking::{Then, pass_entry, said_no};
 use super::content::Live;
 use super::{Judged, Wanted};
-use crate::error::ControlError;
-use crate::gates::Gates;
+use crate::error::Fault;
+use crate::gates::{GateError, Gates};
 use crate::ports::{Clearance, Gated, Outward, Principal};
 
 /// How often one request is looked at again because something changed meanwhile.
@@ -57,7 +57,7 @@ impl Gates {
         }
     }
 
-    async fn decide_outward(&self, id: TaskId, outward: &Outward) -> Result<Gated, ControlError> {
+    async fn decide_outward(&self, id: TaskId, outward: &Outward) -> Result<Gated, GateError> {
         let hold = Duration::from_secs(self.control.inner.parts.gates.hold_s);
         let deadline = Instant::now() + hold;
         for _ in 0..MAX_LOOKS {
@@ -84,7 +84,7 @@ impl Gates {
         Ok(Gated::Refused { reason, approval: None })
     }
 
-    async fn look(&self, id: TaskId, outward: &Outward) -> Result<Look, ControlError> {
+    async fn look(&self, id: TaskId, outward: &Outward) -> Result<Look, GateError> {
         let prepared = {
             let mut guard = self.control.provenance().live(id).await?;
             let live = guard.get()?;
@@ -122,7 +122,7 @@ impl Gates {
         if seen.by_grant && prepared.found.is_none() && outward.search.is_none() {
             return Ok(Look::Where);
         }
-        self.let_go(prepared, seen).await
+        Ok(self.let_go(prepared, seen).await?)
     }
 
     /// All that is decided by itself: each secret on the request, more choices than are free, and the
@@ -131,7 +131,7 @@ impl Gates {
         &self,
         prepared: &Prepared,
         outward: &Outward,
-    ) -> Result<Vec<Wanted>, ControlError> {
+    ) -> Result<Vec<Wanted>, Fault> {
         let host = &outward.to.host;
         let mut all = prepared.secrets();
         if prepared.bits > 0 {
@@ -146,7 +146,7 @@ impl Gates {
     }
 
     /// Records that it goes, and what it chose, before it does.
-    async fn let_go(&self, prepared: Prepared, seen: Verdicts) -> Result<Look, ControlError> {
+    async fn let_go(&self, prepared: Prepared, seen: Verdicts) -> Result<Look, Fault> {
         let Prepared { top, bits, found, host, asks, .. } = prepared;
         let (place, approvals) = (host.as_str(), self.control.store().approvals());
         let counted = seen.choosing.is_none() && bits > 0;
@@ -166,7 +166,7 @@ impl Gates {
         Ok(clearance.map_or(Look::Again, |clearance| Look::Go(Box::new(clearance))))
     }
 
-    async fn any_pending(&self, asked: &[Approval]) -> Result<bool, ControlError> {
+    async fn any_pending(&self, asked: &[Approval]) -> Result<bool, Fault> {
         for approval in asked {
             if self.control.store().approvals().approval(approval.id).await?.state
                 == ApprovalState::Pending

@@ -7,7 +7,7 @@ use cloister_policy::gate::{Action, Asker, Effect, Surroundings, TargetFile};
 use cloister_policy::provenance::{Flow, Labels, Mark, Sink, TaskContext};
 use cloister_policy::reach::CellRequest;
 use cloister_protocol::link::Lasting;
-use cloister_protocol::{ErrorCode, TaskId, UserId, WorkspaceId};
+use cloister_protocol::{TaskId, UserId, WorkspaceId};
 use cloister_store::Actor;
 use cloister_store::approvals::{Allowed, Approval, ApprovalState};
 use cloister_store::grants::{Passing, Recorded};
@@ -20,12 +20,12 @@ use super::asking::{Then, pass_entry, said_no};
 use super::{Judged, Wanted};
 use crate::cells::Admitted;
 use crate::config::{VersionedChange, unified};
-use crate::error::ControlError;
+use crate::error::Fault;
 use crate::files::{FileError, RelPath};
-use crate::gates::Gates;
+use crate::gates::{GateError, GateRefusal, Gates};
 
 /// The longest text of one such file.
-const MAX_TEXT_BYTES: usize = 64 << 10;
+pub(super) const MAX_TEXT_BYTES: usize = 64 << 10;
 const MAX_WHY_CHARS: usize = 1000;
 const MAX_NAME_BYTES: usize = 64;
 const MAX_DEPTH: usize = 4;
@@ -98,7 +98,7 @@ impl Gates {
         leave: Admitted,
         task: &Task,
         proposing: &Proposing<'_>,
-    ) -> Result<Proposed, ControlError> {
+    ) -> Result<Proposed, GateError> {
         leave.to(CellRequest::Propose)?;
         let (context, plan_pending) = {
             let mut guard = self.control.provenance().live(task.id).await?;
@@ -122,7 +122,7 @@ impl Gates {
         leave: Admitted,
         row: &InboxItem,
         proposing: &Proposing<'_>,
-    ) -> Result<Proposed, ControlError> {
+    ) -> Result<Proposed, GateError> {
         leave.to(CellRequest::Propose)?;
         let person = self.control.provenance().person_of(row).await?;
         let part = cloister_policy::engine::Part::Coordinator;
@@ -141,7 +141,7 @@ impl Gates {
         &self,
         proposer: Proposer,
         proposing: &Proposing<'_>,
-    ) -> Result<Proposed, ControlError> {
+    ) -> Result<Proposed, GateError> {
         let path = checked_path(proposing.what, proposing.path)?;
         check_text(proposing.text)?;
         let now = self.current_text(proposer.workspace, &path)?;
@@ -192,26 +192,24 @@ impl Gates {
 
     /// Writes what was allowed, unless the file is no longer what people saw. Done before, it does
     /// nothing more.
-    pub(super) async fn apply_proposal(&self, allowed: Allowed) -> Result<(), ControlError> {
+    pub(super) async fn apply_proposal(&self, allowed: Allowed) -> Result<(), GateError> {
         let approval = allowed.approval();
         if approval.applied_at.is_some() {
             return Ok(());
         }
         if let Some(linked) = self.control.people().link_if_allowed(&allowed).await {
-            return linked;
+            return Ok(linked?);
         }
-        let unreadable =
-            || ControlError::refused(ErrorCode::Internal, "the proposal can't be read");
-        let json = approval.proposal.as_ref().ok_or_else(unreadable)?;
-        let kept: Kept = serde_json::from_str(json).map_err(|_error| unreadable())?;
+        let unreadable = GateRefusal::ProposalUnreadable;
+        let Some(json) = &approval.proposal else { return Err(unreadable.into()) };
+        let kept: Kept = serde_json::from_str(json).map_err(|_error| unreadable)?;
         let path = RelPath::parse(&kept.path)?;
         let now = self.current_text(approval.workspace, &path)?;
         let done = now.as_deref() == Some(kept.text.as_str());
         if !done && now.as_deref().map(sha256_hex) != kept.before {
             self.control.store().approvals().proposal_applied(approval.id).await?;
-            let message = format!("{}: {} has changed since it was asked", approval.id, kept.path);
-            let fix = "it was left as it is; let the agent propose the change again";
-            return Err(ControlError::with_fix(ErrorCode::Conflict, message, fix));
+            let (approval, path) = (approval.id, kept.path);
+            return Err(GateRefusal::FileChanged { approval, path }.into());
         }
         let (workspace, id) = (approval.workspace, approval.id);
         if !done {
@@ -221,7 +219,7 @@ impl Gates {
     }
 
     /// Writes what was allowed just before a stop.
-    pub(crate) async fn apply_allowed_proposals(&self) -> Result<(), ControlError> {
+    pub(crate) async fn apply_allowed_proposals(&self) -> Result<(), GateError> {
         for allowed in self.control.store().approvals().unapplied_proposals().await? {
             let id = allowed.approval().id;
             if let Err(error) = self.apply_proposal(allowed).await {
@@ -236,12 +234,13 @@ impl Gates {
         workspace: WorkspaceId,
         kept: Kept,
         by: WrittenBy,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), GateError> {
         let actor = by.into_actor();
         let Kept { path, text, why, before: _, origin } = kept;
         // Whoever reads the file from now on reads what it came from.
         self.control.provenance().workspace_marked(workspace, &origin).await?;
-        Ok(self.control
+        Ok(self
+            .control
             .config()
             .write_versioned(&actor, VersionedChange { workspace, path, text, why })
             .await?)
@@ -251,9 +250,9 @@ impl Gates {
         &self,
         workspace: WorkspaceId,
         path: &RelPath,
-    ) -> Result<Option<String>, ControlError> {
+    ) -> Result<Option<String>, Fault> {
         let failed = "the workspace could not be opened";
-        let tree = self.control.layout().tree(workspace).map_err(ControlError::io(failed))?;
+        let tree = self.control.layout().tree(workspace).map_err(Fault::io(failed))?;
         let file = match tree.read(path) {
             Ok(file) => file,
             Err(FileError::NotFound { .. }) => return Ok(None),
@@ -262,7 +261,7 @@ impl Gates {
         let mut text = String::new();
         let most = 16 * MAX_TEXT_BYTES as u64;
         let failed = format!("{} could not be read", path.as_str());
-        file.take(most).read_to_string(&mut text).map_err(ControlError::io(failed))?;
+        file.take(most).read_to_string(&mut text).map_err(Fault::io(failed))?;
         Ok(Some(text))
     }
 }
@@ -281,16 +280,14 @@ fn wanted(
     kept: &Kept,
     now: Option<&str>,
     flow: Flow,
-) -> Result<Wanted, ControlError> {
+) -> Result<Wanted, GateError> {
     let diff = unified(&kept.path, now.map(str::as_bytes), Some(kept.text.as_bytes()));
     let action = Action::Keep { what: proposing.what, path: kept.path.clone(), diff };
     let target = TargetFile {
         path: kept.path.clone(),
         sha256: now.map(|text| Sha256::digest(text.as_bytes()).into()),
     };
-    let json = serde_json::to_string(kept).map_err(|error| {
-        ControlError::refused(ErrorCode::BadRequest, format!("the text can't be kept: {error}"))
-    })?;
+    let json = serde_json::to_string(kept).map_err(GateRefusal::TextNotKept)?;
     Ok(Wanted {
         effect: Effect {
             action,
@@ -327,7 +324,7 @@ fn sha256_hex(text: &str) -> String {
 }
 
 /// Only the files that a kind of change is about.
-pub(super) fn checked_path(what: Lasting, path: &str) -> Result<RelPath, ControlError> {
+pub(super) fn checked_path(what: Lasting, path: &str) -> Result<RelPath, GateError> {
     let parts: Vec<&str> = path.split('/').collect();
     let fits = match (what, parts.as_slice()) {
         (Lasting::Memory, ["MEMORY.md"]) => true,
@@ -350,12 +347,7 @@ pub(super) fn checked_path(what: Lasting, path: &str) -> Result<RelPath, Control
         return Ok(RelPath::parse(path)?);
     }
     let shown: String = path.chars().take(100).collect();
-    Err(ControlError::with_fix(
-        ErrorCode::BadRequest,
-        format!("{shown:?} is no file for {}", what.as_str()),
-        "memory is MEMORY.md or notes/NAME.md; settings are SOUL.md, USER.md and HEARTBEAT.md; a skill is \
-         skills/NAME/SKILL.md, a schedule schedules/NAME.md, a tool tools/NAME",
-    ))
+    Err(GateRefusal::NoFileFor { shown, what }.into())
 }
 
 fn is_name(name: &str) -> bool {
@@ -363,10 +355,9 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= MAX_NAME_BYTES && name.bytes().all(plain)
 }
 
-fn check_text(text: &str) -> Result<(), ControlError> {
+fn check_text(text: &str) -> Result<(), GateRefusal> {
     if text.len() > MAX_TEXT_BYTES || text.contains('\0') {
-        let message = format!("the text of such a file has at most {} KiB", MAX_TEXT_BYTES >> 10);
-        return Err(ControlError::refused(ErrorCode::TooLarge, message));
+        return Err(GateRefusal::TextTooLong);
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use cloister_store::audit::Entry;
 use cloister_store::grants::Recorded;
 use cloister_store::tasks::Task;
 
-use crate::error::ControlError;
+use crate::error::Fault;
 use crate::files::{FileError, RelPath};
 use crate::gates::Gates;
 
@@ -18,21 +18,20 @@ impl Gates {
         task: &Task,
         files: Vec<String>,
         _leave: Recorded,
-    ) -> Result<(Outcome, Vec<Entry>), ControlError> {
+    ) -> Result<(Outcome, Vec<Entry>), Fault> {
         let (layout, workspace, chat) = (self.control.layout().clone(), task.workspace, task.chat);
         let failed = "what a person sent could not be deleted";
         let work = move || {
-            let tree = layout.tree(workspace).map_err(ControlError::io(failed))?;
+            let tree = layout.tree(workspace).map_err(Fault::io(failed))?;
             let deleted = files.into_iter().map(|file| {
                 let path = RelPath::parse(&format!("chats/{chat}/{file}"));
                 let done = path.and_then(|path| tree.remove(&path));
                 (file, done)
             });
-            Ok::<Vec<(String, Result<(), FileError>)>, ControlError>(deleted.collect())
+            Ok::<Vec<(String, Result<(), FileError>)>, Fault>(deleted.collect())
         };
-        let done = tokio::task::spawn_blocking(work)
-            .await
-            .map_err(|join| ControlError::io(failed)(std::io::Error::other(join)))??;
+        let done =
+            tokio::task::spawn_blocking(work).await.map_err(Fault::interrupted(failed))??;
         let entry = |(file, done): &(String, Result<(), FileError>)| {
             let came_of_it =
                 done.as_ref().map_or_else(|error| with_causes(error), |()| "done".to_owned());

@@ -8,7 +8,7 @@ use cloister_protocol::{ApprovalId, UserId, WorkspaceId};
 use cloister_store::approvals::Approval;
 
 use super::answering::who_answers;
-use crate::error::ControlError;
+use crate::error::Fault;
 use crate::gates::Gates;
 
 /// As much of everybody's as one person is shown at once.
@@ -17,7 +17,7 @@ const MOST: u32 = 500;
 impl Gates {
     /// Every question that this person may answer and has not, oldest first: those of their own
     /// agent, and those of others as far as the policies let them.
-    pub async fn approvals_for(&self, user: UserId) -> Result<Vec<Approval>, ControlError> {
+    pub async fn approvals_for(&self, user: UserId) -> Result<Vec<Approval>, Fault> {
         let person = self.control.people().person(user).await?;
         let own = self.control.store().users().user_by_id(user).await?.workspace;
         let pending = if answers_for_others(&person, own) {
@@ -47,11 +47,11 @@ impl Gates {
     }
 
     /// What waits for an answer in a workspace.
-    pub async fn pending(&self, workspace: WorkspaceId) -> Result<Vec<Approval>, ControlError> {
+    pub async fn pending(&self, workspace: WorkspaceId) -> Result<Vec<Approval>, Fault> {
         Ok(self.control.store().approvals().pending_approvals(workspace).await?)
     }
 
-    pub async fn approval(&self, id: ApprovalId) -> Result<Approval, ControlError> {
+    pub async fn approval(&self, id: ApprovalId) -> Result<Approval, Fault> {
         Ok(self.control.store().approvals().approval(id).await?)
     }
 }

@@ -5,8 +5,7 @@ use std::time::Duration;
 use cloister_protocol::link::Cause;
 use cloister_protocol::surface::Speaker;
 use cloister_protocol::{
-    Attachment, ChatId, ErrorCode, MAX_ATTACHMENTS, MAX_TEXT_BYTES, MessageId, TurnId, UserName,
-    WorkspaceId,
+    Attachment, ChatId, MAX_ATTACHMENTS, MAX_TEXT_BYTES, MessageId, TurnId, UserName, WorkspaceId,
 };
 use cloister_store::Actor;
 use cloister_store::audit::Entry;
@@ -16,18 +15,15 @@ use tokio::time::Instant;
 
 use crate::cells::Poke;
 use crate::commands::{self, Typed};
-use crate::error::ControlError;
+use crate::error::Fault;
 use crate::files::RelPath;
-use crate::inbox::Inbox;
+use crate::inbox::{Inbox, InboxError, InboxRefusal};
 use crate::limits::{Knock, URGENT_HEADROOM};
 
 /// What a turn is taken to last when none has ended lately.
 const USUAL_TURN: Duration = Duration::from_secs(10);
 /// The longest that anybody is told to wait.
 const LONGEST_WAIT: Duration = Duration::from_secs(120);
-
-/// What to do about an archived chat where there is no command line.
-const ARCHIVED_FIX: &str = "/archive undo opens it again, /new starts another";
 
 /// A message as a surface received it.
 #[derive(Clone, Debug)]
@@ -53,16 +49,12 @@ pub struct Receipt {
 
 impl Inbox {
     /// Stores a message and wakes the cell that answers it. What was stored before is never refused.
-    pub async fn receive(&self, message: IncomingMessage) -> Result<Receipt, ControlError> {
+    pub async fn receive(&self, message: IncomingMessage) -> Result<Receipt, InboxError> {
         let began = Instant::now();
         let surface = message.surface;
         if self.control.closing() {
             self.control.metrics().refused(surface, "stopping");
-            return Err(ControlError::with_fix(
-                ErrorCode::ShuttingDown,
-                "the control plane is stopping; the message was not taken",
-                "send it again in a moment",
-            ));
+            return Err(InboxRefusal::Stopping.into());
         }
         check_size(&message)?;
         let workspace = message.workspace;
@@ -108,10 +100,20 @@ impl Inbox {
             }
             Taken::Stored(Accepted { item, duplicate: false }) => item,
             Taken::Archived if on_surface => {
-                let (message, fix) = (format!("chat {} is archived", message.chat), ARCHIVED_FIX);
-                return Err(ControlError::with_fix(ErrorCode::Conflict, message, fix));
+                return Err(InboxRefusal::ArchivedHere { chat: message.chat }.into());
             }
-            not_taken => return Err(self.not_taken(surface, message.chat, &not_taken)),
+            Taken::Archived => return Err(InboxRefusal::Archived { chat: message.chat }.into()),
+            Taken::TooMany(waiting) => {
+                self.control.metrics().refused(surface, "unanswered");
+                let retry_after = self.answered_after(waiting - self.control.work().max_unanswered);
+                return Err(InboxRefusal::Unanswered { waiting, retry_after }.into());
+            }
+            Taken::Full(waiting) => {
+                self.control.metrics().refused(surface, "queue_full");
+                let most = self.control.inner.limiter.options().unanswered;
+                let retry_after = self.answered_after(waiting - most);
+                return Err(InboxRefusal::Full { waiting, retry_after }.into());
+            }
         };
         self.control.metrics().accepted(surface, began.elapsed());
         self.control.chats().turn_lobby_now(&item).await?;
@@ -123,7 +125,7 @@ impl Inbox {
     }
 
     /// Takes a command in an archived chat: without it, who has but one conversation could not open another.
-    async fn take_command(&self, command: Inbound) -> Result<Accepted, ControlError> {
+    async fn take_command(&self, command: Inbound) -> Result<Accepted, Fault> {
         if let Cause::Message { from, .. } = &command.cause {
             let entry = Entry::new(&Actor::person(from), "message.in", command.chat)
                 .with(format!("a command by {} in an archived chat", command.source))
@@ -135,7 +137,7 @@ impl Inbox {
 
     /// What the inbox knows a message by. A lobby may show another chat when the same message comes again, so
     /// there it is known by the conversation.
-    async fn known_as(&self, message: &IncomingMessage) -> Result<String, ControlError> {
+    async fn known_as(&self, message: &IncomingMessage) -> Result<String, Fault> {
         let lobby = match &message.heard_in {
             Some(heard) => {
                 self.control.store().conversations().conversation_by_id(heard.conversation).await?
@@ -155,7 +157,7 @@ impl Inbox {
         surface: &str,
         speaker: &Speaker,
         id: &MessageId,
-    ) -> Result<Option<InboxItem>, ControlError> {
+    ) -> Result<Option<InboxItem>, Fault> {
         self.stored_in(surface, &speaker.conversation, (speaker.workspace, speaker.chat), id).await
     }
 
@@ -166,7 +168,7 @@ impl Inbox {
         conversation: &Conversation,
         (workspace, chat): (WorkspaceId, ChatId),
         id: &MessageId,
-    ) -> Result<Option<InboxItem>, ControlError> {
+    ) -> Result<Option<InboxItem>, Fault> {
         if conversation.kind == ConversationKind::Lobby {
             let key = known_in_lobby(conversation, id);
             if let Some(item) = self.control.store().inbox().stored_before(surface, &key).await? {
@@ -178,11 +180,7 @@ impl Inbox {
     }
 
     /// The receipt of a message that was stored before.
-    async fn again(
-        &self,
-        surface: &'static str,
-        item: &InboxItem,
-    ) -> Result<Receipt, ControlError> {
+    async fn again(&self, surface: &'static str, item: &InboxItem) -> Result<Receipt, InboxError> {
         self.control.metrics().duplicate(surface);
         self.control.chats().turn_lobby_now(item).await?;
         self.control.cells().poke((item.workspace, item.chat), Poke::Inbox);
@@ -197,31 +195,11 @@ impl Inbox {
         }
     }
 
-    fn not_taken(&self, surface: &'static str, chat: ChatId, taken: &Taken) -> ControlError {
-        let (reason, message, over) = match taken {
-            Taken::Stored(_) | Taken::Archived => {
-                return ControlError::with_fix(
-                    ErrorCode::Conflict,
-                    format!("chat {chat} is archived"),
-                    format!("open it again with `cloister chats archive {chat} --undo`"),
-                );
-            }
-            Taken::TooMany(waiting) => (
-                "unanswered",
-                format!("{waiting} messages wait for an answer already"),
-                waiting - self.control.work().max_unanswered,
-            ),
-            Taken::Full(waiting) => (
-                "queue_full",
-                format!("{waiting} messages of everybody wait for an answer already"),
-                waiting - self.control.inner.limiter.options().unanswered,
-            ),
-        };
-        self.control.metrics().refused(surface, reason);
-        // As long as turns have taken lately, for each that must be answered first.
+    /// As long as turns have taken lately, for each that must be answered first.
+    fn answered_after(&self, over: i64) -> Duration {
         let turn = self.control.metrics().recent_turn_median().unwrap_or(USUAL_TURN);
         let turns = u32::try_from(over.clamp(0, 60) + 1).unwrap_or(1);
-        ControlError::busy(message, turn.saturating_mul(turns).min(LONGEST_WAIT))
+        turn.saturating_mul(turns).min(LONGEST_WAIT)
     }
 
     /// Starts a chat's context anew.
@@ -231,7 +209,7 @@ impl Inbox {
         workspace: WorkspaceId,
         chat: ChatId,
         key: &str,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), Fault> {
         self.control.store().chats().chat(workspace, chat).await?;
         self.control.store().inbox().clear(actor, (workspace, chat), key).await?;
         self.control.cells().poke((workspace, chat), Poke::Inbox);
@@ -244,16 +222,13 @@ impl Inbox {
         actor: &Actor,
         workspace: WorkspaceId,
         chat: ChatId,
-    ) -> Result<(), ControlError> {
-        let key = crate::tasks::random_name().map_err(ControlError::io("no key could be made"))?;
+    ) -> Result<(), Fault> {
+        let key = crate::tasks::random_name().map_err(Fault::io("no key could be made"))?;
         self.clear_chat(actor, workspace, chat, &key).await
     }
 
     /// Attachments are what an upload put into this chat's `incoming/`, and nothing else.
-    fn known_attachments(
-        &self,
-        message: &IncomingMessage,
-    ) -> Result<Vec<Attachment>, ControlError> {
+    fn known_attachments(&self, message: &IncomingMessage) -> Result<Vec<Attachment>, InboxError> {
         let place = format!("chats/{}/incoming/", message.chat);
         let mut known = Vec::new();
         if message.attachments.is_empty() {
@@ -263,15 +238,11 @@ impl Inbox {
             .control
             .layout()
             .tree(message.workspace)
-            .map_err(ControlError::io("the workspace could not be opened"))?;
+            .map_err(Fault::io("the workspace could not be opened"))?;
         for attachment in &message.attachments {
             let path = RelPath::parse(&attachment.path)?;
             if !path.as_str().starts_with(&place) {
-                return Err(ControlError::with_fix(
-                    ErrorCode::BadRequest,
-                    format!("{:?} is not a file that was sent to this chat", attachment.path),
-                    "upload it first, and use the path that the upload answers with",
-                ));
+                return Err(InboxRefusal::NotSentHere { path: attachment.path.clone() }.into());
             }
             let file = tree.read(&path)?;
             let size = file.metadata().map(|meta| meta.len()).unwrap_or(0);
@@ -286,25 +257,15 @@ impl Inbox {
     }
 }
 
-fn check_size(message: &IncomingMessage) -> Result<(), ControlError> {
+fn check_size(message: &IncomingMessage) -> Result<(), InboxRefusal> {
     if message.text.len() > MAX_TEXT_BYTES {
-        return Err(ControlError::with_fix(
-            ErrorCode::TooLarge,
-            format!(
-                "the text has {} bytes; at most {MAX_TEXT_BYTES} are taken",
-                message.text.len()
-            ),
-            "send it as a file",
-        ));
+        return Err(InboxRefusal::TextTooLong { bytes: message.text.len() });
     }
     if message.attachments.len() > MAX_ATTACHMENTS {
-        return Err(ControlError::refused(
-            ErrorCode::TooLarge,
-            format!("at most {MAX_ATTACHMENTS} files can come with one message"),
-        ));
+        return Err(InboxRefusal::TooManyFiles);
     }
     if message.text.trim().is_empty() && message.attachments.is_empty() {
-        return Err(ControlError::refused(ErrorCode::BadRequest, "the message is empty"));
+        return Err(InboxRefusal::Empty);
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! The inbox: what people say and hand over, stored before it is acknowledged, and what they were shown of it.
 
+mod error;
 mod intake;
 mod past;
 mod shown;
@@ -8,9 +9,9 @@ mod uploads;
 use cloister_protocol::WorkspaceId;
 
 use crate::control::part;
-use crate::error::ControlError;
 use crate::limits::Permit;
 
+pub use error::{InboxError, InboxRefusal};
 pub(crate) use intake::client_id;
 pub use intake::{IncomingMessage, Receipt};
 pub(crate) use shown::Shown;
@@ -28,7 +29,7 @@ impl Inbox {
         &self,
         surface: &'static str,
         workspace: WorkspaceId,
-    ) -> Result<Permit, ControlError> {
+    ) -> Result<Permit, InboxError> {
         self.control.inner.limiter.socket(workspace).map_err(|too_much| {
             self.control.metrics().refused(surface, too_much.reason);
             too_much.into()

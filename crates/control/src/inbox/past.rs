@@ -6,11 +6,11 @@ use cloister_store::inbox::{Backlog, InboxItem};
 use cloister_store::outbox::{OutboxItem, TranscriptLine};
 
 use super::Inbox;
-use crate::error::ControlError;
+use crate::error::Fault;
 
 impl Inbox {
     /// What is not answered yet.
-    pub async fn backlog(&self) -> Result<Backlog, ControlError> {
+    pub async fn backlog(&self) -> Result<Backlog, Fault> {
         Ok(self.control.store().inbox().backlog().await?)
     }
 
@@ -20,16 +20,12 @@ impl Inbox {
         workspace: WorkspaceId,
         chat: ChatId,
         id: i64,
-    ) -> Result<Option<InboxItem>, ControlError> {
+    ) -> Result<Option<InboxItem>, Fault> {
         Ok(self.control.store().inbox().said(workspace, chat, id).await?)
     }
 
     /// The newest row that was told in a chat.
-    pub async fn last_told(
-        &self,
-        workspace: WorkspaceId,
-        chat: ChatId,
-    ) -> Result<i64, ControlError> {
+    pub async fn last_told(&self, workspace: WorkspaceId, chat: ChatId) -> Result<i64, Fault> {
         Ok(self.control.store().inbox().last_told(workspace, chat).await?)
     }
 
@@ -40,7 +36,7 @@ impl Inbox {
         chat: ChatId,
         cursor: Cursor,
         count: usize,
-    ) -> Result<HistoryPage, ControlError> {
+    ) -> Result<HistoryPage, Fault> {
         Ok(self.control.store().inbox().history(workspace, chat, cursor, count).await?)
     }
 
@@ -50,7 +46,7 @@ impl Inbox {
         workspace: WorkspaceId,
         chat: ChatId,
         count: u32,
-    ) -> Result<Vec<TranscriptLine>, ControlError> {
+    ) -> Result<Vec<TranscriptLine>, Fault> {
         Ok(self.control.store().outbox().transcript(workspace, chat, count).await?)
     }
 
@@ -60,7 +56,7 @@ impl Inbox {
         workspace: WorkspaceId,
         chat: ChatId,
         row: i64,
-    ) -> Result<Vec<OutboxItem>, ControlError> {
+    ) -> Result<Vec<OutboxItem>, Fault> {
         Ok(self.control.store().outbox().outbox_after(workspace, chat, row).await?)
     }
 
@@ -69,7 +65,7 @@ impl Inbox {
         &self,
         workspace: WorkspaceId,
         turn: &TurnId,
-    ) -> Result<Vec<OutboxItem>, ControlError> {
+    ) -> Result<Vec<OutboxItem>, Fault> {
         Ok(self.control.store().outbox().outbox_of_turn(workspace, turn).await?)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use cloister_protocol::{ChatId, WorkspaceId, with_causes};
 use cloister_store::outbox::OutboxItem;
 
-use crate::error::ControlError;
+use crate::error::Fault;
 use crate::inbox::Inbox;
 
 /// Rows of the outbox that were shown, which the store does not know yet.
@@ -37,7 +37,7 @@ impl Inbox {
         &self,
         workspace: WorkspaceId,
         chat: ChatId,
-    ) -> Result<Vec<OutboxItem>, ControlError> {
+    ) -> Result<Vec<OutboxItem>, Fault> {
         // Looked at before and after: what is noted meanwhile may have been read as it was.
         let mut noted = self.control.inner.shown.rows().clone();
         let mut rows = self.control.store().outbox().undelivered(workspace, chat).await?;

@@ -2,14 +2,14 @@
 
 use std::io::Write;
 
-use cloister_protocol::{Attachment, ChatId, ErrorCode, UserId, WorkspaceId, with_causes};
+use cloister_protocol::{Attachment, ChatId, UserId, WorkspaceId, with_causes};
 use cloister_store::Actor;
 use cloister_store::audit::{Entry, Fingerprint};
 
 use crate::control::Control;
-use crate::error::ControlError;
+use crate::error::Fault;
 use crate::files::{RelPath, Tree, Unnamed};
-use crate::inbox::Inbox;
+use crate::inbox::{Inbox, InboxError, InboxRefusal};
 use crate::limits::Permit;
 
 /// A file that is being taken in. It has no name before it is whole: dropped unfinished or killed on the way,
@@ -25,8 +25,8 @@ pub struct Upload {
     written: u64,
     print: Fingerprint,
     limit: u64,
-    /// Why a larger file is refused.
-    over: ErrorCode,
+    /// A larger file would not fit into the workspace any more.
+    to_the_quota: bool,
     _permit: Permit,
 }
 
@@ -51,10 +51,9 @@ impl Inbox {
         by: UserId,
         (workspace, chat): (WorkspaceId, ChatId),
         name: &str,
-    ) -> Result<Upload, ControlError> {
-        let permit = self.control.inner.limiter.upload(workspace).map_err(|too_much| {
+    ) -> Result<Upload, InboxError> {
+        let permit = self.control.inner.limiter.upload(workspace).inspect_err(|too_much| {
             self.control.metrics().refused("upload", too_much.reason);
-            ControlError::from(too_much)
         })?;
         self.control.store().chats().chat(workspace, chat).await?;
         self.control.cells().prepare_workspace(workspace, vec![chat]).await?;
@@ -62,10 +61,10 @@ impl Inbox {
             .control
             .layout()
             .tree(workspace)
-            .map_err(ControlError::io("the workspace could not be opened"))?;
+            .map_err(Fault::io("the workspace could not be opened"))?;
         let room = self.control.cells().room(workspace).await?;
         if room == 0 {
-            return Err(over_quota());
+            return Err(InboxRefusal::OverQuota.into());
         }
         let actor = self.control.accounts().acting(by).await?;
         let begins = Entry::new(&actor, "file.upload", chat).with(format!("begins: {name}"));
@@ -86,16 +85,16 @@ impl Inbox {
             written: 0,
             print: Fingerprint::default(),
             limit: upload_limit.min(room),
-            over: if room < upload_limit { ErrorCode::OverQuota } else { ErrorCode::TooLarge },
+            to_the_quota: room < upload_limit,
             _permit: permit,
         })
     }
 
     /// Removes a file that came with a message which was not taken.
     pub fn discard_upload(&self, workspace: WorkspaceId, file: &Attachment) {
-        let removed = RelPath::parse(&file.path).map_err(ControlError::from).and_then(|path| {
+        let removed = RelPath::parse(&file.path).map_err(Fault::from).and_then(|path| {
             let failed = "the workspace could not be opened";
-            let tree = self.control.layout().tree(workspace).map_err(ControlError::io(failed))?;
+            let tree = self.control.layout().tree(workspace).map_err(Fault::io(failed))?;
             Ok(tree.remove(&path)?)
         });
         if let Err(error) = removed {
@@ -109,7 +108,7 @@ impl Inbox {
         by: UserId,
         workspace: WorkspaceId,
         id: &str,
-    ) -> Result<Download, ControlError> {
+    ) -> Result<Download, Fault> {
         let download = self.artifact(workspace, id).await?;
         let actor = self.control.accounts().acting(by).await?;
         let detail = format!("{}: {} bytes", download.name, download.size);
@@ -123,10 +122,10 @@ impl Inbox {
         &self,
         workspace: WorkspaceId,
         id: &str,
-    ) -> Result<Download, ControlError> {
+    ) -> Result<Download, Fault> {
         let artifact = self.control.store().outbox().artifact(workspace, id).await?;
         let file = std::fs::File::open(self.control.layout().objects().join(&artifact.id))
-            .map_err(ControlError::io("a sent file could not be opened"))?;
+            .map_err(Fault::io("a sent file could not be opened"))?;
         Ok(Download {
             name: artifact.name,
             mime: artifact.mime,
@@ -138,28 +137,26 @@ impl Inbox {
 
 impl Upload {
     /// Appends a piece.
-    pub fn write(&mut self, bytes: &[u8]) -> Result<(), ControlError> {
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), InboxError> {
         self.written = self.written.saturating_add(bytes.len() as u64);
         if self.written > self.limit {
-            return Err(match self.over {
-                ErrorCode::OverQuota => over_quota(),
-                code => ControlError::refused(
-                    code,
-                    format!("the file is larger than the {} MB that are taken", self.limit >> 20),
-                ),
+            return Err(if self.to_the_quota {
+                InboxRefusal::OverQuota.into()
+            } else {
+                InboxRefusal::FileTooLarge { most_mb: self.limit >> 20 }.into()
             });
         }
         self.print.take(bytes);
         let written = self.file.file.write_all(bytes);
-        written.map_err(ControlError::io("an upload could not be written"))
+        Ok(written.map_err(Fault::io("an upload could not be written"))?)
     }
 
     /// Keeps the file, and puts into the audit trail what it is. What can't be recorded is not kept.
-    pub async fn finish(self) -> Result<Attachment, ControlError> {
+    pub async fn finish(self) -> Result<Attachment, InboxError> {
         let failed = "an upload could not be kept";
         let kept = tokio::task::spawn_blocking(move || self.keep())
             .await
-            .map_err(|join| ControlError::io(failed)(std::io::Error::other(join)))??;
+            .map_err(Fault::interrupted(failed))??;
         let Kept { control, tree, workspace, path, entry, attachment } = kept;
         if let Err(error) = control.store().audit().record(entry.of_workspace(workspace)).await {
             if let Err(error) = tree.remove(&path) {
@@ -173,9 +170,9 @@ impl Upload {
         Ok(attachment)
     }
 
-    fn keep(mut self) -> Result<Kept, ControlError> {
+    fn keep(mut self) -> Result<Kept, Fault> {
         let failed = "an upload could not be kept";
-        self.file.file.sync_all().map_err(ControlError::io(failed))?;
+        self.file.file.sync_all().map_err(Fault::io(failed))?;
         let path = self.file.name(&self.wanted)?;
         if let Err(error) = self.control.backend().adopt(self.workspace, &self.file.file) {
             if let Err(error) = self.tree.remove(&path) {
@@ -184,7 +181,7 @@ impl Upload {
                     "an upload that could not be kept could not be removed"
                 );
             }
-            return Err(ControlError::io(failed)(error));
+            return Err(Fault::io(failed)(error));
         }
         let attachment = Attachment {
             path: path.as_str().to_owned(),
@@ -206,14 +203,6 @@ struct Kept {
     path: RelPath,
     entry: Entry,
     attachment: Attachment,
-}
-
-pub(crate) fn over_quota() -> ControlError {
-    ControlError::with_fix(
-        ErrorCode::OverQuota,
-        "the workspace is over its quota: writes are refused",
-        "delete files you no longer need (the agent can), or ask the operator for a larger quota",
-    )
 }
 
 #[cfg(test)]

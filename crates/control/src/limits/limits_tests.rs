@@ -1,4 +1,5 @@
 use super::*;
+use crate::inbox::InboxError;
 
 fn workspace(number: u32) -> WorkspaceId {
     WorkspaceId::from_number(number)
@@ -20,7 +21,7 @@ fn a_flood_is_told_when_to_come_back_and_others_are_not() {
     }
     let refused = limiter.message(knock(1, false)).unwrap_err();
     assert_eq!(refused.reason, "person_rate");
-    let body = ControlError::from(refused).body();
+    let body = InboxError::from(refused).body();
     assert_eq!(body.retry_after_s, Some(2));
     assert_eq!(body.fix.as_deref(), Some("try again in 2 s"));
     limiter.message(knock(2, false)).unwrap();

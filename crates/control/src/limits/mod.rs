@@ -10,7 +10,6 @@ use std::time::Duration;
 use cloister_protocol::WorkspaceId;
 use tokio::time::Instant;
 
-use crate::error::ControlError;
 use crate::options::LimitOptions;
 pub(crate) use cloister_kit::{Buckets, Rate};
 
@@ -42,17 +41,12 @@ pub(crate) struct Knock {
 }
 
 /// Why something is not taken: the word for it that is counted, and when to try again.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TooMuch {
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct TooMuch {
     pub(crate) reason: &'static str,
-    pub(crate) message: &'static str,
+    message: &'static str,
     pub(crate) retry_after: Duration,
-}
-
-impl From<TooMuch> for ControlError {
-    fn from(too_much: TooMuch) -> Self {
-        Self::busy(too_much.message, too_much.retry_after)
-    }
 }
 
 impl Limiter {

@@ -17,7 +17,9 @@ pub enum ModelRefusal {
     NoBaseUrl { shown: String, why: &'static str },
     #[error("a base URL goes without a name or password in it; the key has its own place")]
     KeyInUrl,
-    #[error("{name:?} can't name a model: use up to 64 letters, digits, '-', '_' and '.', and not 'demo'")]
+    #[error(
+        "{name:?} can't name a model: use up to 64 letters, digits, '-', '_' and '.', and not 'demo'"
+    )]
     NoName { name: String },
     #[error("the model id is empty")]
     NoModelId,

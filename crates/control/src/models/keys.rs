@@ -27,7 +27,7 @@ impl Models {
         name: &str,
         key: &Key,
         base_url: &str,
-    ) -> Result<(), ModelError> {
+    ) -> Result<(), Fault> {
         self.seal_key(actor, name, key.expose().trim(), base_url).await
     }
 
@@ -37,7 +37,7 @@ impl Models {
         name: &str,
         key: &str,
         address: &str,
-    ) -> Result<(), ModelError> {
+    ) -> Result<(), Fault> {
         let new = NewSecret {
             owner: Owner::Platform,
             name: key_secret(name)?,
@@ -49,7 +49,7 @@ impl Models {
     }
 
     /// Forgets the key of a model; that there is none is no error.
-    pub(crate) async fn forget_key(&self, actor: &Actor, name: &str) -> Result<(), ModelError> {
+    pub(crate) async fn forget_key(&self, actor: &Actor, name: &str) -> Result<(), Fault> {
         match self
             .control
             .store()

@@ -4,12 +4,13 @@
 mod error;
 mod keys;
 
-use cloister_protocol::admin::{Key, ModelView, NewModel};
 use cloister_protocol::Level;
-use cloister_store::models::{DEMO, KeyRef, Model};
+use cloister_protocol::admin::{Key, ModelView, NewModel};
 use cloister_store::Actor;
+use cloister_store::models::{DEMO, KeyRef, Model};
 
 use crate::control::part;
+use crate::error::Fault;
 use crate::options::{nano_to_usd, usd_to_nano};
 use crate::ports::Upstream;
 
@@ -32,16 +33,16 @@ part! {
 }
 
 impl Models {
-    pub async fn all(&self) -> Result<Vec<Model>, ModelError> {
+    pub async fn all(&self) -> Result<Vec<Model>, Fault> {
         Ok(self.control.store().models().all().await?)
     }
 
-    pub async fn named(&self, name: &str) -> Result<Model, ModelError> {
+    pub async fn named(&self, name: &str) -> Result<Model, Fault> {
         Ok(self.control.store().models().model(name).await?)
     }
 
     /// Removes a model, also from the chains it is in, and its key.
-    pub async fn remove(&self, actor: &Actor, name: &str) -> Result<(), ModelError> {
+    pub async fn remove(&self, actor: &Actor, name: &str) -> Result<(), Fault> {
         self.control.store().models().remove_model(actor, name).await?;
         self.forget_key(actor, name).await
     }
@@ -52,7 +53,7 @@ impl Models {
         actor: &Actor,
         level: Level,
         names: &[String],
-    ) -> Result<(), ModelError> {
+    ) -> Result<(), Fault> {
         Ok(self.control.store().models().set_chain(actor, level, names).await?)
     }
 
@@ -112,7 +113,7 @@ impl Models {
         model: &Model,
         key: Option<&Key>,
         replace: bool,
-    ) -> Result<(), ModelError> {
+    ) -> Result<(), Fault> {
         if let Some(key) = key {
             self.keep_key(actor, &model.name, key, &model.base_url).await?;
         }
@@ -129,7 +130,7 @@ impl Models {
 
     /// Makes a model the first of both levels. Other real models stay behind it; the scripted one
     /// does not: a model that fails must not turn into a script unnoticed.
-    pub async fn prefer_model(&self, actor: &Actor, name: &str) -> Result<(), ModelError> {
+    pub async fn prefer_model(&self, actor: &Actor, name: &str) -> Result<(), Fault> {
         for level in Level::ALL {
             let chain = self.control.store().models().chain(level).await?;
             let others = chain.into_iter().map(|model| model.name);
@@ -141,7 +142,7 @@ impl Models {
     }
 
     /// Whether the scripted demo model may answer people.
-    pub async fn uses_demo_model(&self) -> Result<bool, ModelError> {
+    pub async fn uses_demo_model(&self) -> Result<bool, Fault> {
         for level in Level::ALL {
             if self.control.store().models().chain(level).await?.iter().any(Model::is_demo) {
                 return Ok(true);
@@ -151,7 +152,7 @@ impl Models {
     }
 
     /// A model as people see it: never with its key.
-    pub async fn model_view(&self, model: Model) -> Result<ModelView, ModelError> {
+    pub async fn model_view(&self, model: Model) -> Result<ModelView, Fault> {
         let mut levels = Vec::new();
         for level in Level::ALL {
             let chain = self.control.store().models().chain(level).await?;

@@ -7,7 +7,7 @@ use cloister_store::users::{User, UserLimits};
 use cloister_store::{Actor, BudgetState, UsageRow};
 
 use crate::control::part;
-use crate::error::ControlError;
+use crate::error::Fault;
 
 part! {
     /// The accounts of people and communities.
@@ -15,25 +15,25 @@ part! {
 }
 
 impl Accounts {
-    pub async fn all(&self) -> Result<Vec<User>, ControlError> {
+    pub async fn all(&self) -> Result<Vec<User>, Fault> {
         Ok(self.control.store().users().all().await?)
     }
 
-    pub async fn named(&self, name: &UserName) -> Result<User, ControlError> {
+    pub async fn named(&self, name: &UserName) -> Result<User, Fault> {
         Ok(self.control.store().users().user(name).await?)
     }
 
-    pub async fn by_id(&self, user: UserId) -> Result<User, ControlError> {
+    pub async fn by_id(&self, user: UserId) -> Result<User, Fault> {
         Ok(self.control.store().users().user_by_id(user).await?)
     }
 
     /// Whose workspace this is.
-    pub async fn of(&self, workspace: WorkspaceId) -> Result<User, ControlError> {
+    pub async fn of(&self, workspace: WorkspaceId) -> Result<User, Fault> {
         Ok(self.control.store().users().user_of(workspace).await?)
     }
 
     /// A person as who acts, by their name.
-    pub(crate) async fn acting(&self, user: UserId) -> Result<Actor, ControlError> {
+    pub(crate) async fn acting(&self, user: UserId) -> Result<Actor, Fault> {
         Ok(Actor::person(self.by_id(user).await?.name))
     }
 
@@ -43,7 +43,7 @@ impl Accounts {
         actor: &Actor,
         name: &UserName,
         limits: UserLimits,
-    ) -> Result<User, ControlError> {
+    ) -> Result<User, Fault> {
         let user = self.control.store().users().add_user(actor, name, limits).await?;
         self.control.chats().ensure_first_chat(actor, user.workspace).await?;
         Ok(user)
@@ -54,51 +54,51 @@ impl Accounts {
         actor: &Actor,
         name: &UserName,
         limits: UserLimits,
-    ) -> Result<User, ControlError> {
+    ) -> Result<User, Fault> {
         Ok(self.control.store().users().set_limits(actor, name, limits).await?)
     }
 
     /// What a user has spent of today's budget.
-    pub async fn budget_state(&self, user: UserId) -> Result<BudgetState, ControlError> {
+    pub async fn budget_state(&self, user: UserId) -> Result<BudgetState, Fault> {
         Ok(self.control.store().tasks().budget_state(user).await?)
     }
 
     /// What a user's model calls came to, by day, level and model.
-    pub async fn usage(&self, user: UserId) -> Result<Vec<UsageRow>, ControlError> {
+    pub async fn usage(&self, user: UserId) -> Result<Vec<UsageRow>, Fault> {
         Ok(self.control.store().tasks().usage(Some(user), None).await?)
     }
 
     /// Whether somebody was never here.
-    pub async fn is_newcomer(&self, user: UserId) -> Result<bool, ControlError> {
+    pub async fn is_newcomer(&self, user: UserId) -> Result<bool, Fault> {
         Ok(self.control.store().users().is_newcomer(user).await?)
     }
 
-    pub async fn roles_of(&self, user: UserId) -> Result<Vec<HeldRole>, ControlError> {
+    pub async fn roles_of(&self, user: UserId) -> Result<Vec<HeldRole>, Fault> {
         Ok(self.control.store().users().roles_of(user).await?)
     }
 
     /// Who holds which role, of everybody.
-    pub async fn all_roles(&self) -> Result<Vec<(UserName, HeldRole)>, ControlError> {
+    pub async fn all_roles(&self) -> Result<Vec<(UserName, HeldRole)>, Fault> {
         Ok(self.control.store().users().all_roles().await?)
     }
 
     /// The accounts on surfaces that are somebody's.
-    pub async fn identities_of(&self, user: UserId) -> Result<Vec<Identity>, ControlError> {
+    pub async fn identities_of(&self, user: UserId) -> Result<Vec<Identity>, Fault> {
         Ok(self.control.store().users().identities_of(user).await?)
     }
 
     /// Whether the guided start is to be offered.
-    pub async fn offers_start(&self, user: UserId) -> Result<bool, ControlError> {
+    pub async fn offers_start(&self, user: UserId) -> Result<bool, Fault> {
         Ok(self.control.store().users().offers_start(user).await?)
     }
 
     /// From here on the guided start is offered, unless it was before.
-    pub async fn begin_start_offer(&self, user: UserId) -> Result<(), ControlError> {
+    pub async fn begin_start_offer(&self, user: UserId) -> Result<(), Fault> {
         Ok(self.control.store().users().begin_start_offer(user).await?)
     }
 
     /// The guided start was used or skipped.
-    pub async fn close_start(&self, user: UserId) -> Result<(), ControlError> {
+    pub async fn close_start(&self, user: UserId) -> Result<(), Fault> {
         Ok(self.control.store().users().close_start(user).await?)
     }
 }

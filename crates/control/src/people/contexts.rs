@@ -4,22 +4,22 @@ use std::collections::{BTreeSet, HashMap};
 
 use cloister_policy::engine::{ContextLists, Names};
 use cloister_protocol::admin::{ContextChange, NameList};
-use cloister_protocol::{ChatId, ErrorCode, WorkspaceId};
+use cloister_protocol::{ChatId, WorkspaceId};
 use cloister_store::Actor;
 use cloister_store::contexts::{Context, Conversation, Lists, OUTERMOST};
 
-use crate::error::ControlError;
-use crate::people::Contexts;
+use crate::error::Fault;
+use crate::people::{Contexts, PeopleError, PeopleRefusal};
 use crate::ports::Principal;
 
 /// How deep contexts may lie in one another.
 const MAX_DEPTH: usize = 8;
-const MAX_NAME_BYTES: usize = 64;
-const MAX_PROMPT_BYTES: usize = 16 << 10;
-const MAX_NAMES: usize = 200;
+pub(super) const MAX_NAME_BYTES: usize = 64;
+pub(super) const MAX_PROMPT_BYTES: usize = 16 << 10;
+pub(super) const MAX_NAMES: usize = 200;
 
 impl Contexts {
-    pub async fn of(&self, workspace: WorkspaceId) -> Result<Vec<Context>, ControlError> {
+    pub async fn of(&self, workspace: WorkspaceId) -> Result<Vec<Context>, Fault> {
         Ok(self.control.store().chats().contexts(workspace).await?)
     }
 
@@ -29,7 +29,7 @@ impl Contexts {
         &self,
         workspace: WorkspaceId,
         chat: ChatId,
-    ) -> Result<ContextLists, ControlError> {
+    ) -> Result<ContextLists, Fault> {
         let contexts = self.control.store().chats().contexts(workspace).await?;
         let inner = self.control.store().chats().context_of_chat(workspace, chat).await?;
         Ok(effective(&contexts, inner.as_deref().unwrap_or(OUTERMOST)))
@@ -40,7 +40,7 @@ impl Contexts {
         &self,
         workspace: WorkspaceId,
         name: &str,
-    ) -> Result<ContextLists, ControlError> {
+    ) -> Result<ContextLists, Fault> {
         Ok(effective(&self.control.store().chats().contexts(workspace).await?, name))
     }
 
@@ -50,7 +50,7 @@ impl Contexts {
         &self,
         workspace: WorkspaceId,
         chat: ChatId,
-    ) -> Result<String, ControlError> {
+    ) -> Result<String, Fault> {
         let contexts = self.control.store().chats().contexts(workspace).await?;
         if contexts.is_empty() {
             return Ok(String::new());
@@ -79,19 +79,15 @@ impl Contexts {
         workspace: WorkspaceId,
         name: &str,
         change: ContextChange,
-    ) -> Result<Context, ControlError> {
+    ) -> Result<Context, PeopleError> {
         check_name(name)?;
         let contexts = self.control.store().chats().contexts(workspace).await?;
         let before = contexts.iter().find(|context| context.name == name).cloned();
         if change.new && before.is_some() {
-            let message = format!("there is a context {name} already");
-            let fix = "`cloister context set` changes it";
-            return Err(ControlError::with_fix(ErrorCode::Conflict, message, fix));
+            return Err(PeopleRefusal::ContextExists { name: name.to_owned() }.into());
         }
         if !change.new && before.is_none() && name != OUTERMOST {
-            let message = format!("there is no context {name}");
-            let fix = "`cloister context add` makes one";
-            return Err(ControlError::with_fix(ErrorCode::NotFound, message, fix));
+            return Err(PeopleRefusal::NoContext { name: name.to_owned() }.into());
         }
         let was = before.as_ref().and_then(|context| context.conversation.clone());
         let changed = changed(before.unwrap_or_else(|| fresh(workspace, name)), change)?;
@@ -99,11 +95,8 @@ impl Contexts {
             contexts.into_iter().filter(|context| context.name != name).collect();
         after.push(changed.clone());
         if around(&after, name).is_none() {
-            let message = format!(
-                "{} is no context around {name}: it is not there, inside of {name}, or too deep",
-                changed.inherits
-            );
-            return Err(ControlError::refused(ErrorCode::BadRequest, message));
+            let (inherits, name) = (changed.inherits, name.to_owned());
+            return Err(PeopleRefusal::NotAround { inherits, name }.into());
         }
         let put = self.control.store().chats().put_context(actor, &changed).await?;
         if let Some(was) = was.filter(|was| put.conversation.as_ref() != Some(was)) {
@@ -117,12 +110,11 @@ impl Contexts {
         actor: &Actor,
         workspace: WorkspaceId,
         name: &str,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), PeopleError> {
         let contexts = self.control.store().chats().contexts(workspace).await?;
         if let Some(inner) = contexts.iter().find(|context| context.inherits == name) {
-            let message = format!("the context {} is inside of {name}", inner.name);
-            let fix = format!("remove {} first, or put it elsewhere with --inherits", inner.name);
-            return Err(ControlError::with_fix(ErrorCode::Conflict, message, fix));
+            let (inner, name) = (inner.name.clone(), name.to_owned());
+            return Err(PeopleRefusal::ContextInside { inner, name }.into());
         }
         let removed = contexts.into_iter().find(|context| context.name == name);
         self.control.store().chats().remove_context(actor, workspace, name).await?;
@@ -190,8 +182,7 @@ fn own(lists: &Lists) -> ContextLists {
     }
 }
 
-fn changed(mut context: Context, change: ContextChange) -> Result<Context, ControlError> {
-    let refuse = |message: String| ControlError::refused(ErrorCode::BadRequest, message);
+fn changed(mut context: Context, change: ContextChange) -> Result<Context, PeopleError> {
     let ContextChange { inherits, prompt, tools, models, skills, surface, conversation, new: _ } =
         change;
     if let Some(inherits) = inherits {
@@ -199,7 +190,7 @@ fn changed(mut context: Context, change: ContextChange) -> Result<Context, Contr
     }
     if let Some(prompt) = prompt {
         if prompt.len() > MAX_PROMPT_BYTES {
-            return Err(refuse(format!("a prompt has at most {MAX_PROMPT_BYTES} bytes")));
+            return Err(PeopleRefusal::PromptTooLong.into());
         }
         context.prompt = prompt;
     }
@@ -211,9 +202,7 @@ fn changed(mut context: Context, change: ContextChange) -> Result<Context, Contr
             None => {}
             Some(NameList::All) => *list = None,
             Some(NameList::Only(names)) if names.len() <= MAX_NAMES => *list = Some(names),
-            Some(NameList::Only(_)) => {
-                return Err(refuse(format!("a list has at most {MAX_NAMES} names")));
-            }
+            Some(NameList::Only(_)) => return Err(PeopleRefusal::ListTooLong.into()),
         }
     }
     match (surface, conversation) {
@@ -223,28 +212,18 @@ fn changed(mut context: Context, change: ContextChange) -> Result<Context, Contr
             context.conversation =
                 Some(Conversation { surface: there.surface, id: there.external_id });
         }
-        (Some(_), Some(_)) => {
-            return Err(refuse("a conversation is a context of its own".to_owned()));
-        }
-        (Some(_), None) | (None, Some(_)) => {
-            return Err(refuse("a surface and a conversation there go together".to_owned()));
-        }
+        (Some(_), Some(_)) => return Err(PeopleRefusal::OutermostConversation.into()),
+        (Some(_), None) | (None, Some(_)) => return Err(PeopleRefusal::HalfConversation.into()),
     }
     Ok(context)
 }
 
-fn check_name(name: &str) -> Result<(), ControlError> {
+fn check_name(name: &str) -> Result<(), PeopleRefusal> {
     let fits = (1..=MAX_NAME_BYTES).contains(&name.len())
         && name
             .bytes()
             .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_.".contains(&b));
-    if fits {
-        return Ok(());
-    }
-    let message = format!(
-        "a context's name is up to {MAX_NAME_BYTES} lower-case letters, digits, '-', '_' or '.'"
-    );
-    Err(ControlError::refused(ErrorCode::BadRequest, message))
+    if fits { Ok(()) } else { Err(PeopleRefusal::NoContextName) }
 }
 
 #[cfg(test)]

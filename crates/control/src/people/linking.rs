@@ -2,7 +2,7 @@
 //! is an overlord; and they are told, where they were before.
 
 use cloister_policy::{Class, legible};
-use cloister_protocol::{Answer, ApprovalId, ErrorCode, UserId};
+use cloister_protocol::{Answer, ApprovalId, UserId};
 use cloister_store::Actor;
 use cloister_store::approvals::{Allowed, Approval, ApprovalKind, NewApproval};
 use cloister_store::identities::Account;
@@ -10,8 +10,8 @@ use cloister_store::users::{AccountKind, User};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::error::ControlError;
-use crate::people::People;
+use crate::error::Fault;
+use crate::people::{People, PeopleError, PeopleRefusal};
 
 /// Who links an account to somebody.
 #[derive(Clone, Copy, Debug)]
@@ -49,16 +49,14 @@ impl People {
         actor: &Actor,
         user: &User,
         account: &Account,
-    ) -> Result<ApprovalId, ControlError> {
+    ) -> Result<ApprovalId, PeopleError> {
         let to_link = ToLink {
             link_surface: account.surface.clone(),
             link_id: account.external_id.clone(),
             link_name: account.display_name.clone(),
             by: actor.to_string(),
         };
-        let json = serde_json::to_string(&to_link).map_err(|error| {
-            ControlError::refused(ErrorCode::Internal, format!("it can't be kept: {error}"))
-        })?;
+        let json = serde_json::to_string(&to_link).map_err(PeopleRefusal::LinkNotKept)?;
         let text = format!(
             "Account: {} on {}\nIt calls itself: {}\nAsked by: {actor}\n\nWhoever has this account would be you: they \
              would read your chats and write in your name. Allow it only if the account is yours and you have just \
@@ -100,13 +98,13 @@ impl People {
     pub(crate) async fn link_if_allowed(
         &self,
         allowed: &Allowed,
-    ) -> Option<Result<(), ControlError>> {
+    ) -> Option<Result<(), PeopleError>> {
         let approval = allowed.approval();
         let to_link: ToLink = serde_json::from_str(approval.proposal.as_deref()?).ok()?;
         Some(self.link_allowed(approval, to_link).await)
     }
 
-    async fn link_allowed(&self, approval: &Approval, to_link: ToLink) -> Result<(), ControlError> {
+    async fn link_allowed(&self, approval: &Approval, to_link: ToLink) -> Result<(), PeopleError> {
         let user = self.control.store().users().user_of(approval.workspace).await?;
         let ToLink { link_surface, link_id, link_name, by } = to_link;
         let account = super::account(&link_surface, &link_id, &link_name)?;
@@ -118,7 +116,7 @@ impl People {
     }
 
     /// Tells a person who has accounts elsewhere that a browser was logged in as them.
-    pub async fn tell_of_login(&self, user: &User) -> Result<(), ControlError> {
+    pub async fn tell_of_login(&self, user: &User) -> Result<(), Fault> {
         if self.control.store().users().identities_of(user.id).await?.is_empty() {
             return Ok(());
         }
@@ -129,7 +127,7 @@ impl People {
             user.name
         );
         let key = format!("login-{}", self.control.store().clock.now_ms());
-        Ok(self.control.notices().tell_once(user.workspace, chat, &key, text).await?)
+        self.control.notices().tell_once(user.workspace, chat, &key, text).await
     }
 
     /// Tells a person that somebody else changed who they are. Once per what happened and day.
@@ -138,7 +136,7 @@ impl People {
         by: &Linker<'_>,
         user: &User,
         what: &str,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), Fault> {
         if by.user == user.id {
             return Ok(());
         }
@@ -150,7 +148,7 @@ impl People {
             user.name
         );
         let key = format!("identity-{}-{}", self.control.store().clock.now_ms(), hex_digest(what));
-        Ok(self.control.notices().tell_once(user.workspace, chat, &key, text).await?)
+        self.control.notices().tell_once(user.workspace, chat, &key, text).await
     }
 
     /// Tells a person that somebody else took something of theirs away.
@@ -159,7 +157,7 @@ impl People {
         by: &Linker<'_>,
         user: &User,
         what: &str,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), Fault> {
         if by.user == user.id || user.kind == AccountKind::Community {
             return Ok(());
         }
@@ -169,7 +167,7 @@ impl People {
             by.actor.shown()
         );
         let key = format!("loss-{}-{}", self.control.store().clock.now_ms(), hex_digest(what));
-        Ok(self.control.notices().tell_once(user.workspace, chat, &key, text).await?)
+        self.control.notices().tell_once(user.workspace, chat, &key, text).await
     }
 }
 

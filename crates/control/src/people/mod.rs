@@ -7,6 +7,7 @@
 mod access;
 mod accounts;
 mod contexts;
+mod error;
 mod linking;
 mod naming;
 mod pairing;
@@ -18,17 +19,18 @@ mod sessions;
 use cloister_policy::engine::{
     Assignment, ChatCall, Outcome, Ownership, Person, Place, Request, WorkspaceCall,
 };
-use cloister_protocol::{ChatId, ErrorCode, UserId, UserName, WorkspaceId};
+use cloister_protocol::{ChatId, UserId, UserName, WorkspaceId};
 use cloister_store::identities::Account;
 use cloister_store::users::{AccountKind, User};
 use cloister_store::{Actor, StoreError};
 
 use crate::control::part;
-use crate::error::ControlError;
+use crate::error::Fault;
 
 pub(crate) use access::Access;
 pub use access::AccessChanges;
 pub use accounts::Accounts;
+pub use error::{PeopleError, PeopleRefusal};
 pub use linking::{Linker, Linking};
 pub(crate) use pairing::Pairings;
 pub use roles::Giver;
@@ -52,7 +54,7 @@ part! {
 
 impl People {
     /// A user with every role they hold. A role that can't be read is held by nobody.
-    pub async fn person(&self, user: UserId) -> Result<Person, ControlError> {
+    pub async fn person(&self, user: UserId) -> Result<Person, Fault> {
         let held = self.control.store().users().roles_of(user).await?;
         let roles = held.into_iter().filter_map(|held| {
             let text = format!("{}@{}", held.role, held.scope);
@@ -66,7 +68,7 @@ impl People {
     }
 
     /// Where a workspace is, and whose.
-    pub async fn place(&self, workspace: WorkspaceId) -> Result<Place, ControlError> {
+    pub async fn place(&self, workspace: WorkspaceId) -> Result<Place, Fault> {
         let account = self.control.store().users().user_of(workspace).await?;
         Ok(Place::workspace(workspace, ownership(&account)))
     }
@@ -76,14 +78,14 @@ impl People {
         &self,
         workspace: WorkspaceId,
         chat: ChatId,
-    ) -> Result<Place, ControlError> {
+    ) -> Result<Place, Fault> {
         let place = self.place(workspace).await?;
         let context = self.control.store().chats().context_of_chat(workspace, chat).await?;
         Ok(Place { context, chat: Some(chat), ..place })
     }
 
     /// A workspace by its id or by the name of whose it is.
-    pub async fn find_workspace(&self, text: &str) -> Result<Option<User>, ControlError> {
+    pub async fn find_workspace(&self, text: &str) -> Result<Option<User>, Fault> {
         let found = if let Ok(id) = text.parse::<WorkspaceId>() {
             self.control.store().users().user_of(id).await
         } else if let Ok(name) = text.parse::<UserName>() {
@@ -105,7 +107,7 @@ impl People {
         call: ChatCall,
         workspace: WorkspaceId,
         chat: ChatId,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), PeopleError> {
         let person = self.person(user).await?;
         let place = self.place_of_chat(workspace, chat).await?;
         self.require(&Request::chat(&person, call, &place, chat))
@@ -117,7 +119,7 @@ impl People {
         user: UserId,
         call: WorkspaceCall,
         workspace: WorkspaceId,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), PeopleError> {
         let person = self.person(user).await?;
         let place = self.place(workspace).await?;
         self.require(&Request::workspace(&person, call, &place))
@@ -129,32 +131,26 @@ impl People {
         from: &UserName,
         workspace: WorkspaceId,
         chat: ChatId,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), PeopleError> {
         let user = self.control.store().users().user(from).await?.id;
         self.require_in_chat(user, ChatCall::SendMessage, workspace, chat).await
     }
 
     /// Refuses what the policies do not allow, with their reason.
-    pub fn require(&self, request: &Request) -> Result<(), ControlError> {
+    pub fn require(&self, request: &Request) -> Result<(), PeopleError> {
         let verdict = self.control.policies().engine().decide(request);
         let reason = match verdict.outcome {
             Outcome::Allow => return Ok(()),
             Outcome::Ask { reason, .. } | Outcome::Deny { reason } => reason,
         };
-        let by = verdict.policies.first().map(|id| format!(" (policy {id})")).unwrap_or_default();
-        Err(ControlError::refused(ErrorCode::Forbidden, format!("not allowed: {reason}{by}")))
+        let by = verdict.policies.first().map(ToString::to_string);
+        Err(PeopleRefusal::NotAllowed { reason, by }.into())
     }
 
     /// Makes the account and workspace of a community. Someone must be there to run it.
-    pub async fn add_community(
-        &self,
-        actor: &Actor,
-        name: &UserName,
-    ) -> Result<User, ControlError> {
+    pub async fn add_community(&self, actor: &Actor, name: &UserName) -> Result<User, PeopleError> {
         if self.control.store().users().all().await?.is_empty() {
-            let message = "a community needs somebody who runs it";
-            let fix = "`cloister user add NAME` adds a user first";
-            return Err(ControlError::with_fix(ErrorCode::Conflict, message, fix));
+            return Err(PeopleRefusal::NobodyToRunIt.into());
         }
         let limits = self.control.users().limits();
         let account = self
@@ -173,7 +169,7 @@ impl People {
         actor: &Actor,
         user: &User,
         account: &Account,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), PeopleError> {
         require_person(user)?;
         self.control.store().users().link_identity(actor, account, user.id).await?;
         self.access().changed();
@@ -186,7 +182,7 @@ impl People {
         actor: &Actor,
         user: &User,
         account: &Account,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), Fault> {
         let Account { surface, external_id, .. } = account;
         self.control.store().users().unlink_identity(actor, user.id, surface, external_id).await?;
         self.access().changed();
@@ -202,14 +198,10 @@ fn ownership(account: &User) -> Ownership {
     }
 }
 
-fn require_person(user: &User) -> Result<(), ControlError> {
+fn require_person(user: &User) -> Result<(), PeopleRefusal> {
     match user.kind {
         AccountKind::Person => Ok(()),
-        AccountKind::Community => {
-            let message = format!("{} is a community, and not a person", user.name);
-            let fix = "give its members a role in its scope instead";
-            Err(ControlError::with_fix(ErrorCode::BadRequest, message, fix))
-        }
+        AccountKind::Community => Err(PeopleRefusal::Community { name: user.name.clone() }),
     }
 }
 
@@ -219,20 +211,18 @@ pub fn account(
     surface: &str,
     external_id: &str,
     display_name: &str,
-) -> Result<Account, ControlError> {
-    let bad = |what: &str, most: usize| {
-        let message = format!("{what} is one word of 1 to {most} printable characters");
-        ControlError::refused(ErrorCode::BadRequest, message)
-    };
+) -> Result<Account, PeopleError> {
     let is_word = |text: &str, most: usize| {
         (1..=most).contains(&text.chars().count())
             && !text.chars().any(|c| c.is_control() || c.is_whitespace() || is_invisible(c))
     };
     if !is_word(surface, MAX_SURFACE_CHARS) {
-        return Err(bad("a surface", MAX_SURFACE_CHARS));
+        let (what, most) = ("a surface", MAX_SURFACE_CHARS);
+        return Err(PeopleRefusal::NoWord { what, most }.into());
     }
     if !is_word(external_id, MAX_ACCOUNT_CHARS) {
-        return Err(bad("the id of an account", MAX_ACCOUNT_CHARS));
+        let (what, most) = ("the id of an account", MAX_ACCOUNT_CHARS);
+        return Err(PeopleRefusal::NoWord { what, most }.into());
     }
     let shown = display_name.chars().filter(|c| !c.is_control() && !is_invisible(*c));
     Ok(Account {

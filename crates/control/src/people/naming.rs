@@ -5,8 +5,7 @@ use cloister_policy::engine::ChatCall;
 use cloister_protocol::{ErrorCode, UserId};
 use cloister_store::conversations::{Conversation, ConversationKind};
 
-use crate::error::ControlError;
-use crate::people::People;
+use crate::people::{People, PeopleError, PeopleRefusal};
 
 impl People {
     /// The name that somebody gave a conversation on its surface becomes that of its chat, as with `/rename`: who
@@ -18,16 +17,14 @@ impl People {
         conversation: &Conversation,
         title: &str,
         by: Option<&str>,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), PeopleError> {
         let title = crate::commands::title(title);
         // A lobby is called what its surface calls it, whatever it shows.
         if title.is_empty() || conversation.kind == ConversationKind::Lobby {
             return Ok(());
         }
         let Some(account) = by else {
-            let message = "it is not known who named this conversation";
-            let fix = "/rename names its chat";
-            return Err(ControlError::with_fix(ErrorCode::Forbidden, message, fix));
+            return Err(PeopleRefusal::NamedByNobody.into());
         };
         let user = match self.may_name(conversation, account).await {
             Ok(user) => user,
@@ -50,7 +47,7 @@ impl People {
         &self,
         conversation: &Conversation,
         account: &str,
-    ) -> Result<UserId, ControlError> {
+    ) -> Result<UserId, PeopleError> {
         let surface =
             self.control.store().chats().surface_of(conversation.id).await?.unwrap_or_default();
         let identity = self.control.store().users().identity(&surface, account).await?;
@@ -59,8 +56,7 @@ impl People {
             ConversationKind::Room | ConversationKind::Lobby => conversation.user == Some(user),
         };
         let Some(user) = identity.map(|identity| identity.user).filter(|user| theirs(*user)) else {
-            let message = "this chat is not yours to name";
-            return Err(ControlError::refused(ErrorCode::Forbidden, message));
+            return Err(PeopleRefusal::NotYoursToName.into());
         };
         let (workspace, chat) = (conversation.workspace, conversation.chat);
         self.require_in_chat(user, ChatCall::Change, workspace, chat).await?;

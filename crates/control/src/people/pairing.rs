@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use cloister_policy::engine::Assignment;
-use cloister_protocol::{ErrorCode, UserId, with_causes};
+use cloister_protocol::{UserId, with_causes};
 use cloister_store::Actor;
 use cloister_store::audit::Entry;
 use cloister_store::identities::Account;
@@ -16,9 +16,9 @@ use tokio::time::Instant;
 
 use super::linking::{Linker, Linking};
 use super::roles::{Change, Giver};
-use crate::error::ControlError;
+use crate::error::Fault;
 use crate::limits::{Buckets, Rate};
-use crate::people::People;
+use crate::people::{People, PeopleError, PeopleRefusal};
 
 /// 32 letters and digits that nobody mistakes for one another.
 const ALPHABET: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
@@ -52,19 +52,18 @@ impl People {
         surface: &str,
         external_id: &str,
         display_name: &str,
-    ) -> Result<String, ControlError> {
+    ) -> Result<String, PeopleError> {
         let account = super::account(surface, external_id, display_name)?;
         let key = (account.surface.clone(), account.external_id.clone());
         let now = Instant::now();
-        let busy =
-            |wait| ControlError::busy("codes are asked for faster than they are given", wait);
+        let busy = |retry_after| PeopleRefusal::TooManyCodes { retry_after };
         let pairings = &self.control.inner.pairings;
         pairings.asked_by.take(key.clone(), now).map_err(busy)?;
         pairings.asked.take((), now).map_err(|wait| {
             pairings.asked_by.give_back(&key);
             busy(wait)
         })?;
-        let code = new_code().map_err(ControlError::io("no code could be made"))?;
+        let code = new_code().map_err(Fault::io("no code could be made"))?;
         let life = i64::try_from(LIFE.as_millis()).unwrap_or(i64::MAX);
         let expires_at = self.control.store().clock.now_ms().saturating_add(life);
         self.control.store().users().add_pairing(&code_hash(&code), &account, expires_at).await?;
@@ -73,14 +72,14 @@ impl People {
     }
 
     /// Whose code this is, for who is to decide about it.
-    pub async fn pairing(&self, by: Giver<'_>, typed: &str) -> Result<Pairing, ControlError> {
+    pub async fn pairing(&self, by: Giver<'_>, typed: &str) -> Result<Pairing, PeopleError> {
         let code = self.guess(typed, by.user)?;
         match self.control.store().users().pairing(&code_hash(&code)).await? {
             Some(pairing) => {
                 self.right(by.user);
                 Ok(pairing)
             }
-            None => Err(self.wrong(by.actor).await),
+            None => Err(self.wrong(by.actor).await.into()),
         }
     }
 
@@ -92,7 +91,7 @@ impl People {
         typed: &str,
         user: &User,
         role: Option<&Assignment>,
-    ) -> Result<Linking, ControlError> {
+    ) -> Result<Linking, PeopleError> {
         super::require_person(user)?;
         let code = self.guess(typed, by.user)?;
         let giver = Giver { user: by.user, actor: by.actor };
@@ -125,10 +124,7 @@ impl People {
             }
             Redeemed::MustAsk(_) if role.is_some() => {
                 self.right(by.user);
-                let message =
-                    format!("{} is asked first, and a role can't wait for that", user.name);
-                let fix = "pair without a role; `cloister role give` gives it";
-                Err(ControlError::with_fix(ErrorCode::BadRequest, message, fix))
+                Err(PeopleRefusal::RoleCantWait { name: user.name.clone() }.into())
             }
             Redeemed::MustAsk(pairing) => {
                 self.right(by.user);
@@ -136,7 +132,7 @@ impl People {
                 self.control.store().users().drop_pairing(&hash).await?;
                 Ok(Linking::Asked(asked))
             }
-            Redeemed::Wrong => Err(self.wrong(by.actor).await),
+            Redeemed::Wrong => Err(self.wrong(by.actor).await.into()),
         }
     }
 
@@ -146,7 +142,7 @@ impl People {
         by: &Linker<'_>,
         user: &User,
         account: &Account,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), Fault> {
         let id = cloister_policy::legible(&account.external_id);
         let what =
             format!("linked the account {id} on {} to you: it is you here now", account.surface);
@@ -154,10 +150,10 @@ impl People {
     }
 
     /// Every code that is entered counts as wrong until it turns out right.
-    fn guess(&self, typed: &str, by: UserId) -> Result<String, ControlError> {
+    fn guess(&self, typed: &str, by: UserId) -> Result<String, PeopleRefusal> {
         let now = Instant::now();
         let pairings = &self.control.inner.pairings;
-        let busy = |wait| ControlError::busy("wrong codes were entered too often", wait);
+        let busy = |retry_after| PeopleRefusal::TooManyWrongCodes { retry_after };
         pairings.wrong_by.take(by, now).map_err(busy)?;
         pairings.wrong.take((), now).map_err(|wait| {
             pairings.wrong_by.give_back(&by);
@@ -175,7 +171,7 @@ impl People {
 
     /// One answer for every code that is no good, whatever the reason. What was typed is not recorded:
     /// it may be a code with a slip in it.
-    async fn wrong(&self, actor: &Actor) -> ControlError {
+    async fn wrong(&self, actor: &Actor) -> PeopleRefusal {
         let entry = Entry::new(actor, "pairing.wrong", "code");
         if let Err(error) = self.control.store().audit().record(entry).await {
             tracing::error!(
@@ -183,9 +179,7 @@ impl People {
                 "a wrong pairing code could not be recorded"
             );
         }
-        let message = "the code is wrong, used or expired";
-        let fix = "codes are good for ten minutes; write `pair` again to get another";
-        ControlError::with_fix(ErrorCode::NotFound, message, fix)
+        PeopleRefusal::WrongCode
     }
 }
 

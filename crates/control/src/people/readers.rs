@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use cloister_protocol::{Level, UserId};
 use cloister_store::users::AccountKind;
 
-use crate::error::ControlError;
+use crate::error::Fault;
 use crate::people::People;
 
 /// Each model that may be asked, and where it is.
@@ -28,7 +28,7 @@ impl Readers {
 
 impl People {
     /// Who reads what people write, now.
-    pub async fn readers(&self) -> Result<Readers, ControlError> {
+    pub async fn readers(&self) -> Result<Readers, Fault> {
         let mut readers = BTreeSet::new();
         for level in Level::ALL {
             for model in self.control.store().models().chain(level).await? {
@@ -39,7 +39,7 @@ impl People {
     }
 
     /// Tells everybody who was ever here, but for who did it, when somebody reads with them who did not `before`.
-    pub async fn tell_of_readers(&self, by: UserId, before: &Readers) -> Result<(), ControlError> {
+    pub async fn tell_of_readers(&self, by: UserId, before: &Readers) -> Result<(), Fault> {
         let now = self.readers().await?;
         if now.hosts().is_subset(&before.hosts()) {
             return Ok(());

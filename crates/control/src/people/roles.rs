@@ -3,14 +3,14 @@
 
 use cloister_policy::engine::{Assignment, Role, Scope};
 use cloister_policy::legible;
-use cloister_protocol::{ErrorCode, UserId};
+use cloister_protocol::UserId;
 use cloister_store::Actor;
 use cloister_store::outbox::OutboxItem;
 use cloister_store::roles::{Concerned, TakenRole};
 use cloister_store::users::{AccountKind, User};
 
-use crate::error::ControlError;
-use crate::people::People;
+use crate::error::Fault;
+use crate::people::{People, PeopleError, PeopleRefusal};
 
 /// Who gives or takes a role.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +28,7 @@ pub(super) enum Change {
 
 impl People {
     /// Whose private workspace a scope is, or is in. The policies ask for it wherever a role is given.
-    pub async fn owner_of(&self, scope: &Scope) -> Result<Option<UserId>, ControlError> {
+    pub async fn owner_of(&self, scope: &Scope) -> Result<Option<UserId>, Fault> {
         match scope.workspace() {
             Some(workspace) => Ok(self.place(workspace).await?.owner()),
             None => Ok(None),
@@ -41,7 +41,7 @@ impl People {
         by: Giver<'_>,
         user: &User,
         assignment: &Assignment,
-    ) -> Result<bool, ControlError> {
+    ) -> Result<bool, PeopleError> {
         super::require_person(user)?;
         let concerned = self.concerned(Change::Give, user, assignment, by).await?;
         let (role, scope) = (assignment.role.as_str(), assignment.scope.to_string());
@@ -63,7 +63,7 @@ impl People {
         by: Giver<'_>,
         user: &User,
         assignment: &Assignment,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), PeopleError> {
         let concerned = self.concerned(Change::Take, user, assignment, by).await?;
         let (role, scope) = (assignment.role.as_str(), assignment.scope.to_string());
         match self
@@ -79,15 +79,11 @@ impl People {
                 Ok(())
             }
             TakenRole::NotHeld => {
-                let message = format!("{} does not hold {assignment}", user.name);
-                let fix = "`cloister role list` shows who holds what";
-                Err(ControlError::with_fix(ErrorCode::NotFound, message, fix))
+                let (name, role) = (user.name.clone(), assignment.to_string());
+                Err(PeopleRefusal::RoleNotHeld { name, role }.into())
             }
             TakenRole::LastOverlord => {
-                let message = format!("{} is the last overlord of the platform", user.name);
-                let fix = "give the role to somebody else first: \
-                           `cloister role give NAME overlord --scope platform`";
-                Err(ControlError::with_fix(ErrorCode::Conflict, message, fix))
+                Err(PeopleRefusal::LastOverlord { name: user.name.clone() }.into())
             }
         }
     }
@@ -100,7 +96,7 @@ impl People {
         user: &User,
         assignment: &Assignment,
         by: Giver<'_>,
-    ) -> Result<Vec<Concerned>, ControlError> {
+    ) -> Result<Vec<Concerned>, Fault> {
         let mut concerned = Vec::new();
         let is_person = user.kind == AccountKind::Person;
         if is_person
@@ -117,7 +113,7 @@ impl People {
         Ok(concerned)
     }
 
-    async fn concern(&self, user: &User, text: String) -> Result<Concerned, ControlError> {
+    async fn concern(&self, user: &User, text: String) -> Result<Concerned, Fault> {
         let chat = (user.workspace, self.control.store().users().last_chat(user.workspace).await?);
         Ok(Concerned { user: user.id, chat, text })
     }

@@ -13,8 +13,8 @@ use cloister_store::contexts::{self, Context};
 use cloister_store::conversations::{Conversation, ConversationKind, NewConversation};
 use cloister_store::lobbies::Thread;
 
-use crate::error::ControlError;
-use crate::people::Contexts;
+use crate::error::Fault;
+use crate::people::{Contexts, PeopleError};
 
 /// The first chat of every workspace.
 const FIRST_CHAT: u32 = 1;
@@ -102,7 +102,7 @@ impl Contexts {
         surface: &str,
         external_id: &str,
         heard: Heard<'_>,
-    ) -> Result<Route, ControlError> {
+    ) -> Result<Route, PeopleError> {
         let Some(identity) = self.control.store().users().identity(surface, external_id).await?
         else {
             return Ok(Route::Refused {
@@ -125,7 +125,7 @@ impl Contexts {
         surface: &str,
         sender: &str,
         heard: Heard<'_>,
-    ) -> Result<Located, ControlError> {
+    ) -> Result<Located, PeopleError> {
         let Some(identity) = self.control.store().users().identity(surface, sender).await? else {
             return Ok(Located::Stranger {
                 tell: self.control.surfaces().refusal(surface, sender).await?,
@@ -171,7 +171,7 @@ impl Contexts {
         connector: ConnectorId,
         user: UserId,
         heard: Heard<'_>,
-    ) -> Result<bool, ControlError> {
+    ) -> Result<bool, Fault> {
         let Heard::OwnThread { of, .. } = heard else { return Ok(true) };
         let around = self.control.store().conversations().conversation(connector, of).await?;
         Ok(around.is_none_or(|around| around.user == Some(user)))
@@ -183,7 +183,7 @@ impl Contexts {
         user: UserId,
         (surface, heard): (&str, Heard<'_>),
         known: Option<&Conversation>,
-    ) -> Result<Leads, ControlError> {
+    ) -> Result<Leads, PeopleError> {
         let id = heard.id().to_owned();
         let there = contexts::Conversation { surface: surface.to_owned(), id };
         if let Some(context) = self.control.store().chats().context_of(&there).await?
@@ -221,7 +221,7 @@ impl Contexts {
         context: &Context,
         heard: Heard<'_>,
         known: Option<&Conversation>,
-    ) -> Result<bool, ControlError> {
+    ) -> Result<bool, Fault> {
         let known = known.map(|known| known.kind);
         if heard.is_shared() || known == Some(ConversationKind::Shared) {
             return Ok(true);
@@ -239,7 +239,7 @@ impl Contexts {
         (surface, of): (&str, &str),
         known: Option<&Conversation>,
         heard: Heard<'_>,
-    ) -> Result<Leads, ControlError> {
+    ) -> Result<Leads, PeopleError> {
         let around = contexts::Conversation { surface: surface.to_owned(), id: of.to_owned() };
         let Some(context) = self.control.store().chats().context_of(&around).await? else {
             return Ok(Leads::Nowhere(NOT_CONNECTED));
@@ -264,7 +264,7 @@ impl Contexts {
         user: UserId,
         context: Context,
         heard: Heard<'_>,
-    ) -> Result<Leads, ControlError> {
+    ) -> Result<Leads, PeopleError> {
         let (workspace, Some(chat)) = (context.workspace, context.chat) else {
             return Ok(Leads::Nowhere(NOT_CONNECTED));
         };
@@ -277,7 +277,7 @@ impl Contexts {
         (workspace, chat): (WorkspaceId, ChatId),
         context: Option<String>,
         heard: Heard<'_>,
-    ) -> Result<Leads, ControlError> {
+    ) -> Result<Leads, PeopleError> {
         let place = self.control.people().place_of_chat(workspace, chat).await?;
         if let Ownership::Private { owner } = place.ownership {
             // What is a person's own is never told where others read along, and to nobody else, whatever
@@ -298,7 +298,7 @@ impl Contexts {
     }
 
     /// Into the person's own workspace.
-    async fn leads_home(&self, user: UserId, heard: Heard<'_>) -> Result<Leads, ControlError> {
+    async fn leads_home(&self, user: UserId, heard: Heard<'_>) -> Result<Leads, PeopleError> {
         let own = self.control.store().users().user_by_id(user).await?;
         let workspace = own.workspace;
         let chat = ChatId::from_number(FIRST_CHAT);
@@ -321,7 +321,7 @@ impl Contexts {
         heard: Heard<'_>,
         known: Option<Conversation>,
         routed: &Routed,
-    ) -> Result<Conversation, ControlError> {
+    ) -> Result<Conversation, Fault> {
         match known {
             Some(known) if (known.workspace, known.chat) == (routed.workspace, routed.chat) => {
                 return Ok(known);
@@ -352,7 +352,7 @@ impl Contexts {
         heard: Heard<'_>,
         known: Option<Conversation>,
         beside: &Routed,
-    ) -> Result<Conversation, ControlError> {
+    ) -> Result<Conversation, Fault> {
         if let Some(known) = known {
             self.control.store().conversations().forget_conversation(known.id).await?;
         }
@@ -388,7 +388,7 @@ impl Contexts {
         &self,
         (workspace, context): (WorkspaceId, &str),
         conversation: &contexts::Conversation,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), Fault> {
         let store = self.control.store();
         for thread in store.chats().threads_of(&conversation.surface, (workspace, context)).await? {
             store.conversations().forget_conversation(thread).await?;

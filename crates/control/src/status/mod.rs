@@ -15,7 +15,7 @@ use cloister_store::pulse::Pulse;
 use tokio::time::{Instant, timeout};
 
 use crate::control::part;
-use crate::error::ControlError;
+use crate::error::Fault;
 use crate::metrics::RecentError;
 use crate::surfaces::Health;
 
@@ -44,7 +44,7 @@ part! {
 
 impl Status {
     /// Everything an operator looks at first. Bounded: a few seconds at worst.
-    pub async fn status_lines(&self) -> Result<Vec<StatusLine>, ControlError> {
+    pub async fn status_lines(&self) -> Result<Vec<StatusLine>, Fault> {
         let mut lines: Vec<StatusLine> = Vec::new();
         lines.extend(self.stop_line());
         lines.extend(self.work_lines());
@@ -220,7 +220,7 @@ impl Status {
             .judged(look, act, &fix)
     }
 
-    async fn approval_line(&self) -> Result<StatusLine, ControlError> {
+    async fn approval_line(&self) -> Result<StatusLine, Fault> {
         let value = match self.control.store().approvals().count_pending_approvals().await? {
             0 => "nobody is asked anything".to_owned(),
             1 => "1 question waits for somebody's answer".to_owned(),
@@ -269,9 +269,9 @@ impl Status {
         )
     }
 
-    async fn disk_line(&self) -> Result<StatusLine, ControlError> {
+    async fn disk_line(&self) -> Result<StatusLine, Fault> {
         let (free, size) =
-            self.disk().map_err(ControlError::io("the room on the disk could not be read"))?;
+            self.disk().map_err(Fault::io("the room on the disk could not be read"))?;
         let (bytes, all) = self.workspaces_size().await?;
         let least = if all { "" } else { "at least " };
         let value = format!(
@@ -288,7 +288,7 @@ impl Status {
     }
 
     /// What all workspaces take, and whether there was time to measure all.
-    async fn workspaces_size(&self) -> Result<(u64, bool), ControlError> {
+    async fn workspaces_size(&self) -> Result<(u64, bool), Fault> {
         let deadline = Instant::now() + MEASURE_TIME;
         let mut sum = 0_u64;
         for user in self.control.store().users().all().await? {
@@ -301,7 +301,7 @@ impl Status {
         Ok((sum, true))
     }
 
-    async fn spender_lines(&self) -> Result<Vec<StatusLine>, ControlError> {
+    async fn spender_lines(&self) -> Result<Vec<StatusLine>, Fault> {
         let spenders = self.control.store().platform().heaviest_spenders(SPENDERS).await?;
         let lines = spenders.into_iter().map(|spend| {
             let name = spend.user.as_str();
@@ -317,7 +317,7 @@ impl Status {
         Ok(lines.collect())
     }
 
-    async fn model_line(&self) -> Result<StatusLine, ControlError> {
+    async fn model_line(&self) -> Result<StatusLine, Fault> {
         let mut names = Vec::new();
         let mut demo = false;
         for level in [Level::Coordinator, Level::Executor] {

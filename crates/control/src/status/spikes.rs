@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::error::ControlError;
+use crate::error::Fault;
 use crate::metrics::TokenSpike;
 use crate::status::Status;
 
@@ -25,7 +25,7 @@ impl Status {
         }
     }
 
-    pub(crate) async fn tell_spike(&self, spike: TokenSpike) -> Result<(), ControlError> {
+    pub(crate) async fn tell_spike(&self, spike: TokenSpike) -> Result<(), Fault> {
         let user = self.control.store().users().user_by_id(spike.user).await?;
         tracing::warn!(user = %spike.user, tokens = spike.tokens, usual = spike.usual, "an agent uses far more tokens than usual");
         let much = much(&spike);

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use cloister_policy::engine::{Assignment, PlatformCall, Request, Role, Scope};
 use cloister_policy::legible;
-use cloister_protocol::{ErrorCode, UserId, WorkspaceId};
+use cloister_protocol::{UserId, WorkspaceId};
 use cloister_store::Actor;
 use cloister_store::admin_hub::AdminHub;
 use cloister_store::connectors::ConnectorId;
@@ -23,8 +23,9 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::control::part;
-use crate::error::ControlError;
+use crate::error::Fault;
 use crate::limits::{Buckets, Rate};
+use crate::surfaces::{SurfaceError, SurfaceRefusal};
 
 /// How often it is looked for something to tell, and where nobody wants to be told.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -69,7 +70,7 @@ impl AdminHubs {
         by: UserId,
         conversation: Option<&Conversation>,
         typed: &str,
-    ) -> Result<String, ControlError> {
+    ) -> Result<String, SurfaceError> {
         let person = self.control.people().person(by).await?;
         self.control
             .people()
@@ -82,15 +83,12 @@ impl AdminHubs {
             None => None,
         };
         let (Some(here), Some(context)) = (shared, context) else {
-            let message =
-                "an admin hub is a group, a channel or a room that is connected as a context";
-            let fix = "`cloister context add` connects one; write it there";
-            return Err(ControlError::with_fix(ErrorCode::BadRequest, message, fix));
+            return Err(SurfaceRefusal::NoHubHere.into());
         };
         let actor = self.control.accounts().acting(by).await?;
         match typed.trim().to_ascii_lowercase().as_str() {
-            "enable" => self.enable_hub(&actor, here, &context).await,
-            "disable" => self.disable_hub(&actor, here).await,
+            "enable" => Ok(self.enable_hub(&actor, here, &context).await?),
+            "disable" => Ok(self.disable_hub(&actor, here).await?),
             "" if self
                 .hub_of(here.connector)
                 .await?
@@ -99,11 +97,7 @@ impl AdminHubs {
                 Ok("This is the admin hub. /admin-channel disable ends that.".to_owned())
             }
             "" => Ok("This is not the admin hub. /admin-channel enable makes it one.".to_owned()),
-            _ => {
-                let message = "say what: enable or disable";
-                let fix = "/admin-channel enable makes this the admin hub";
-                Err(ControlError::with_fix(ErrorCode::BadRequest, message, fix))
-            }
+            _ => Err(SurfaceRefusal::HubWhat.into()),
         }
     }
 
@@ -112,7 +106,7 @@ impl AdminHubs {
         actor: &Actor,
         here: &Conversation,
         context: &str,
-    ) -> Result<String, ControlError> {
+    ) -> Result<String, Fault> {
         if !self.control.store().outbox().set_admin_hub(actor, here.connector, Some(here)).await? {
             return Ok("This is the admin hub already.".to_owned());
         }
@@ -128,11 +122,7 @@ impl AdminHubs {
         ))
     }
 
-    async fn disable_hub(
-        &self,
-        actor: &Actor,
-        here: &Conversation,
-    ) -> Result<String, ControlError> {
+    async fn disable_hub(&self, actor: &Actor, here: &Conversation) -> Result<String, Fault> {
         let is_this =
             self.hub_of(here.connector).await?.is_some_and(|hub| hub.conversation.id == here.id);
         if !is_this {
@@ -143,16 +133,13 @@ impl AdminHubs {
     }
 
     /// The admin hub of a connector.
-    pub(super) async fn hub_of(
-        &self,
-        connector: ConnectorId,
-    ) -> Result<Option<AdminHub>, ControlError> {
+    pub(super) async fn hub_of(&self, connector: ConnectorId) -> Result<Option<AdminHub>, Fault> {
         let hubs = self.control.store().outbox().admin_hubs().await?;
         Ok(hubs.into_iter().find(|hub| hub.connector == connector))
     }
 
     /// The hubs that are still a context, and where something can be sent.
-    async fn open_hubs(&self) -> Result<Vec<AdminHub>, ControlError> {
+    async fn open_hubs(&self) -> Result<Vec<AdminHub>, Fault> {
         let mut open = Vec::new();
         for hub in self.control.store().outbox().admin_hubs().await? {
             let place = &hub.conversation;
@@ -190,7 +177,7 @@ impl AdminHubs {
     async fn look_after_hubs(
         &self,
         unwell: &mut HashMap<ConnectorId, Instant>,
-    ) -> Result<bool, ControlError> {
+    ) -> Result<bool, Fault> {
         let hubs = self.open_hubs().await?;
         if hubs.is_empty() {
             return Ok(false);
@@ -223,7 +210,7 @@ impl AdminHubs {
                 format!("pairing-{}-{}", account.external_id, self.control.store().clock.now_ms());
             self.tell_hubs(&hubs, &key, &text).await
         };
-        let told: Result<(), ControlError> = told.await;
+        let told: Result<(), Fault> = told.await;
         if let Err(error) = told {
             tracing::error!(error = error.chain(), "the admin hubs could not be told of a code");
         }
@@ -235,18 +222,13 @@ impl AdminHubs {
             let hubs = self.open_hubs().await?;
             self.tell_hubs(&hubs, key, text).await
         };
-        let told: Result<(), ControlError> = told.await;
+        let told: Result<(), Fault> = told.await;
         if let Err(error) = told {
             tracing::error!(error = error.chain(), "the admin hubs could not be told");
         }
     }
 
-    async fn tell_hubs(
-        &self,
-        hubs: &[AdminHub],
-        key: &str,
-        text: &str,
-    ) -> Result<(), ControlError> {
+    async fn tell_hubs(&self, hubs: &[AdminHub], key: &str, text: &str) -> Result<(), Fault> {
         for hub in hubs {
             let told = self.control.store().outbox().tell_hub(hub, key, text).await?;
             self.say_all(told);

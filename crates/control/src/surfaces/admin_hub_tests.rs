@@ -1,6 +1,6 @@
 use cloister_protocol::admin::ConnectorState;
 use cloister_protocol::link::Cause;
-use cloister_protocol::{AgentFrame, ChatId, End, TurnId, Update, Usage};
+use cloister_protocol::{AgentFrame, ChatId, End, ErrorCode, TurnId, Update, Usage};
 use cloister_store::inbox::{HeardIn, Inbound, InboxItem, Meant};
 use cloister_store::secrets::NewSecret;
 use cloister_store::users::User;

@@ -1,12 +1,11 @@
 //! Answers that are pressed, not typed: a reaction, a button.
 
 use cloister_policy::engine::Ownership;
-use cloister_protocol::{AgentFrame, Answer, ErrorCode};
+use cloister_protocol::{AgentFrame, Answer};
 use cloister_store::approvals::Approval;
 use cloister_store::conversations::ConversationId;
 
-use crate::error::ControlError;
-use crate::surfaces::Surfaces;
+use crate::surfaces::{SurfaceError, SurfaceRefusal, Surfaces};
 
 /// A reaction to, or a button on, a message of ours.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +22,7 @@ pub struct Pressed<'a> {
 impl Surfaces {
     /// Answers the question that a message of ours asks, as the person whose account pressed it; none if the
     /// message asks nothing. Who may not answer it is refused.
-    pub async fn press(&self, pressed: Pressed<'_>) -> Result<Option<Approval>, ControlError> {
+    pub async fn press(&self, pressed: Pressed<'_>) -> Result<Option<Approval>, SurfaceError> {
         let told =
             self.control.store().outbox().told_by(pressed.conversation, pressed.message).await?;
         let Some((workspace, AgentFrame::Ask(ask))) = told.map(|row| (row.workspace, row.frame))
@@ -33,24 +32,24 @@ impl Surfaces {
         let Some(identity) =
             self.control.store().users().identity(pressed.surface, pressed.by).await?
         else {
-            return Err(ControlError::refused(ErrorCode::Forbidden, "you are not known here"));
+            return Err(SurfaceRefusal::Stranger.into());
         };
         // In a person's own conversation nobody presses for them, whatever they may do elsewhere.
         if let Ownership::Private { owner } =
             self.control.people().place(workspace).await?.ownership
             && owner != identity.user
         {
-            let message = "what is asked here is asked of somebody else";
-            return Err(ControlError::refused(ErrorCode::Forbidden, message));
+            return Err(SurfaceRefusal::AskedOfSomebodyElse.into());
         }
         let digest = Some(ask.digest.as_str()).filter(|digest| !digest.is_empty());
         let by = identity.user;
         // A touch is easily made, and by more than the person: it never stands for longer than it says.
-        self.control
+        let taken = self
+            .control
             .gates()
             .take_answer(by, workspace, ask.approval, pressed.answer, digest)
-            .await
-            .map(Some)
+            .await?;
+        Ok(Some(taken))
     }
 }
 

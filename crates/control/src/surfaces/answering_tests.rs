@@ -24,7 +24,7 @@ impl World {
         by: &str,
         conversation: &Conversation,
         message: &str,
-    ) -> Result<Option<Approval>, ControlError> {
+    ) -> Result<Option<Approval>, SurfaceError> {
         let conversation = conversation.id;
         let answer = Answer::Allow;
         self.control

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use cloister_policy::engine::Ownership;
 pub use cloister_protocol::surface::{Below, Button, MOST_BUTTONS, Press};
-use cloister_protocol::{Answer, ApprovalId, ErrorCode, UserId};
+use cloister_protocol::{Answer, ApprovalId, UserId};
 use cloister_store::approvals::{Approval, ApprovalState};
 use cloister_store::buttons::{KeptButton, NewButtons, button_hash};
 use cloister_store::connectors::ConnectorId;
@@ -17,9 +17,9 @@ use cloister_store::conversations::{Conversation, ConversationKind};
 use cloister_store::inbox::HeardIn;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{ControlError, Fault};
+use crate::error::Fault;
 use crate::inbox::IncomingMessage;
-use crate::surfaces::Surfaces;
+use crate::surfaces::{SurfaceError, SurfaceRefusal, Surfaces};
 
 /// How many characters a token has; each is one of 64.
 const TOKEN_CHARS: usize = 22;
@@ -72,18 +72,18 @@ impl Surfaces {
         &self,
         conversation: &Conversation,
         presses: &[Press],
-    ) -> Result<Vec<String>, ControlError> {
+    ) -> Result<Vec<String>, SurfaceError> {
         if presses.len() > MOST_BUTTONS {
-            let message = format!("a message has at most {MOST_BUTTONS} buttons");
-            return Err(ControlError::refused(ErrorCode::BadRequest, message));
+            return Err(SurfaceRefusal::TooManyButtons.into());
         }
         let mut tokens = Vec::with_capacity(presses.len());
         let mut kept = Vec::with_capacity(presses.len());
         for press in presses {
             let (press, lives) = self.to_keep(conversation, press).await?;
-            let json = serde_json::to_string(&press).map_err(|error| Fault::io("a button could not be kept")(error.into()))?;
+            let json = serde_json::to_string(&press)
+                .map_err(|error| Fault::io("a button could not be kept")(error.into()))?;
             let lives = i64::try_from(lives.as_millis()).unwrap_or(i64::MAX);
-            let token = new_token().map_err(ControlError::io("no button could be made"))?;
+            let token = new_token().map_err(Fault::io("no button could be made"))?;
             let until = self.control.store().clock.now_ms().saturating_add(lives);
             kept.push((button_hash(&token), json, until));
             tokens.push(token);
@@ -98,10 +98,7 @@ impl Surfaces {
     }
 
     /// Who alone may press what is shown in a conversation.
-    async fn presser_of(
-        &self,
-        conversation: &Conversation,
-    ) -> Result<Option<UserId>, ControlError> {
+    async fn presser_of(&self, conversation: &Conversation) -> Result<Option<UserId>, Fault> {
         Ok(match self.control.people().place(conversation.workspace).await?.ownership {
             Ownership::Private { owner } => Some(owner),
             Ownership::Community => conversation.user,
@@ -112,7 +109,7 @@ impl Surfaces {
         &self,
         conversation: &Conversation,
         press: &Press,
-    ) -> Result<(Kept, Duration), ControlError> {
+    ) -> Result<(Kept, Duration), SurfaceError> {
         match press {
             Press::Command(command) => Ok((Kept::Command(command.clone()), COMMAND_LIVES)),
             Press::Answer { approval, answer } => {
@@ -121,8 +118,7 @@ impl Surfaces {
                 let shared = conversation.kind == ConversationKind::Shared;
                 // Where others read along, only what is asked there is answered there.
                 if !here || shared && asked.chat != conversation.chat {
-                    let message = format!("{approval} is not asked in this conversation");
-                    return Err(ControlError::refused(ErrorCode::NotFound, message));
+                    return Err(SurfaceRefusal::NotAskedHere { approval: *approval }.into());
                 }
                 let (approval, answer, digest) = (*approval, *answer, asked.digest);
                 Ok((Kept::Answer { approval, answer, digest }, ANSWER_LIVES))
@@ -135,27 +131,26 @@ impl Surfaces {
     pub async fn press_button(
         &self,
         pressed: PressedButton<'_>,
-    ) -> Result<ButtonDone, ControlError> {
+    ) -> Result<ButtonDone, SurfaceError> {
         let Some(identity) =
             self.control.store().users().identity(pressed.surface, pressed.by).await?
         else {
-            return Err(ControlError::refused(ErrorCode::Forbidden, "you are not known here"));
+            return Err(SurfaceRefusal::Stranger.into());
         };
         let hash = button_hash(pressed.token);
         let (conversation, button) = self.button_there(&pressed, &hash).await?;
         self.may_press(identity.user, &conversation, &button).await?;
         if button.used_at.is_some() {
-            let fix = "ask for a new one, such as with /status or /chats";
-            let message = "this button was pressed before";
-            return Err(ControlError::with_fix(ErrorCode::Conflict, message, fix));
+            return Err(SurfaceRefusal::ButtonUsed.into());
         }
         if button.expires_at <= self.control.store().clock.now_ms() {
-            return Err(expired());
+            return Err(SurfaceRefusal::ButtonExpired.into());
         }
-        let kept: Kept = serde_json::from_str(&button.press).map_err(|error| Fault::io("a button could not be read")(error.into()))?;
+        let kept: Kept = serde_json::from_str(&button.press)
+            .map_err(|error| Fault::io("a button could not be read")(error.into()))?;
         let done = match kept {
             Kept::Answer { approval, .. } if pressed.below == Below::Gone => {
-                return Err(withdrawn(approval));
+                return Err(SurfaceRefusal::ButtonWithdrawn { approval }.into());
             }
             Kept::Answer { approval, answer, digest } => {
                 let given = (approval, answer, digest.as_str());
@@ -181,14 +176,14 @@ impl Surfaces {
         &self,
         pressed: &PressedButton<'_>,
         hash: &str,
-    ) -> Result<(Conversation, KeptButton), ControlError> {
+    ) -> Result<(Conversation, KeptButton), SurfaceError> {
         let known = self
             .control
             .store()
             .conversations()
             .conversation(pressed.connector, pressed.conversation)
             .await?;
-        let Some(conversation) = known else { return Err(unknown()) };
+        let Some(conversation) = known else { return Err(SurfaceRefusal::NoButton.into()) };
         let surface = self.control.store().chats().surface_of(conversation.id).await?;
         let button = self.control.store().inbox().button(hash).await?;
         match button {
@@ -198,7 +193,7 @@ impl Surfaces {
             {
                 Ok((conversation, button))
             }
-            Some(_) | None => Err(unknown()),
+            Some(_) | None => Err(SurfaceRefusal::NoButton.into()),
         }
     }
 
@@ -207,15 +202,14 @@ impl Surfaces {
         user: UserId,
         conversation: &Conversation,
         button: &KeptButton,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), SurfaceError> {
         let owner = match self.control.people().place(conversation.workspace).await?.ownership {
             Ownership::Private { owner } => Some(owner),
             Ownership::Community => None,
         };
         let for_somebody_else = |only: Option<UserId>| only.is_some_and(|only| only != user);
         if for_somebody_else(button.user) || for_somebody_else(owner) {
-            let message = "this button is for somebody else";
-            return Err(ControlError::refused(ErrorCode::Forbidden, message));
+            return Err(SurfaceRefusal::ButtonOfSomebodyElse.into());
         }
         Ok(())
     }
@@ -225,7 +219,7 @@ impl Surfaces {
         user: UserId,
         conversation: &Conversation,
         (approval, answer, digest): (ApprovalId, Answer, &str),
-    ) -> Result<ButtonDone, ControlError> {
+    ) -> Result<ButtonDone, SurfaceError> {
         let digest = Some(digest).filter(|digest| !digest.is_empty());
         let workspace = conversation.workspace;
         let answered =
@@ -241,7 +235,7 @@ impl Surfaces {
         surface: &'static str,
         (conversation, hash): (&Conversation, &str),
         text: String,
-    ) -> Result<ButtonDone, ControlError> {
+    ) -> Result<ButtonDone, SurfaceError> {
         let id = hash.chars().take(32).collect::<String>();
         let message = IncomingMessage {
             surface,
@@ -256,25 +250,6 @@ impl Surfaces {
         self.control.inbox().receive(message).await?;
         Ok(ButtonDone::Command { text })
     }
-}
-
-fn unknown() -> ControlError {
-    let fix = "ask for a new one, such as with /status or /chats";
-    ControlError::with_fix(ErrorCode::NotFound, "this button does nothing any more", fix)
-}
-
-/// Who answers a question reads it while they do.
-fn withdrawn(approval: ApprovalId) -> ControlError {
-    let message = "I can't see any more what this button answers";
-    let fix = format!(
-        "/approvals shows what waits, and /approve {approval} or /deny {approval} answers this"
-    );
-    ControlError::with_fix(ErrorCode::NotFound, message, fix)
-}
-
-fn expired() -> ControlError {
-    let fix = "ask for a new one, such as with /status, /chats or /approvals";
-    ControlError::with_fix(ErrorCode::NotFound, "this button is too old", fix)
 }
 
 /// As much chance as 132 coins.

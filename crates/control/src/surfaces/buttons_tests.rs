@@ -1,6 +1,6 @@
 //! X5: buttons, and everything that must not work with them.
 
-use cloister_protocol::ChatId;
+use cloister_protocol::{ChatId, ErrorCode};
 use cloister_store::Actor;
 use cloister_store::inbox::InboxItem;
 
@@ -37,7 +37,7 @@ impl Telegram<'_> {
     }
 }
 
-fn code<T: std::fmt::Debug>(refused: Result<T, ControlError>) -> ErrorCode {
+fn code<T: std::fmt::Debug>(refused: Result<T, SurfaceError>) -> ErrorCode {
     refused.unwrap_err().code()
 }
 

@@ -9,8 +9,8 @@ use cloister_store::contexts;
 use cloister_store::conversations::ConversationKind;
 
 use super::words::short;
-use crate::error::ControlError;
-use crate::surfaces::Surfaces;
+use crate::error::Fault;
+use crate::surfaces::{SurfaceError, Surfaces};
 
 /// The most that is offered at once.
 const MOST_CHOICES: usize = 25;
@@ -58,7 +58,7 @@ impl Surfaces {
         typed_in: TypedIn<'_>,
         kind: ChoiceKind,
         typed: &str,
-    ) -> Result<Vec<Choice>, ControlError> {
+    ) -> Result<Vec<Choice>, SurfaceError> {
         let Some(identity) = self.control.store().users().identity(by_surface, by).await? else {
             return Ok(Vec::new());
         };
@@ -88,7 +88,7 @@ impl Surfaces {
         surface: &str,
         user: UserId,
         typed_in: TypedIn<'_>,
-    ) -> Result<Option<Offer>, ControlError> {
+    ) -> Result<Option<Offer>, SurfaceError> {
         let person = self.control.people().person(user).await?;
         let known = self
             .control
@@ -135,13 +135,13 @@ impl Surfaces {
         &self,
         surface: &str,
         id: &str,
-    ) -> Result<Option<(WorkspaceId, ChatId)>, ControlError> {
+    ) -> Result<Option<(WorkspaceId, ChatId)>, Fault> {
         let there = contexts::Conversation { surface: surface.to_owned(), id: id.to_owned() };
         let context = self.control.store().chats().context_of(&there).await?;
         Ok(context.and_then(|context| Some((context.workspace, context.chat?))))
     }
 
-    async fn chat_choices(&self, offer: &Offer) -> Result<Vec<Choice>, ControlError> {
+    async fn chat_choices(&self, offer: &Offer) -> Result<Vec<Choice>, Fault> {
         let chats = self.control.store().chats().of(offer.workspace).await?;
         let open = chats.iter().rev().filter(|chat| !chat.archived && offer.has(chat.id));
         Ok(open.map(|chat| choice(chat.id, &chat.title)).collect())
@@ -149,7 +149,7 @@ impl Surfaces {
 
     /// Where others read along: for who administers the community, those of that context. What is put away already
     /// comes last.
-    async fn archive_choices(&self, offer: &Offer) -> Result<Vec<Choice>, ControlError> {
+    async fn archive_choices(&self, offer: &Offer) -> Result<Vec<Choice>, SurfaceError> {
         let call = WorkspaceCall::ChangeSettings;
         let administers = Request::workspace(&offer.person, call, &offer.place);
         if offer.from != Whose::Own && self.control.people().require(&administers).is_err() {
@@ -170,14 +170,14 @@ impl Surfaces {
     }
 
     /// Whether a chat is in the same context, and may be changed by who chooses.
-    async fn is_beside(&self, offer: &Offer, chat: ChatId) -> Result<bool, ControlError> {
+    async fn is_beside(&self, offer: &Offer, chat: ChatId) -> Result<bool, SurfaceError> {
         let place = self.control.people().place_of_chat(offer.workspace, chat).await?;
         let changes = Request::chat(&offer.person, ChatCall::Change, &place, chat);
         Ok(place.context == offer.place.context && self.control.people().require(&changes).is_ok())
     }
 
     /// Those that are open first, the newest of each first.
-    async fn task_choices(&self, offer: &Offer) -> Result<Vec<Choice>, ControlError> {
+    async fn task_choices(&self, offer: &Offer) -> Result<Vec<Choice>, Fault> {
         let mut tasks = self.control.store().tasks().list(offer.workspace, TASKS_LOOKED_AT).await?;
         tasks.retain(|task| offer.has(task.chat));
         tasks.sort_by_key(|task| (task.state.is_final(), std::cmp::Reverse(task.id.number())));
@@ -191,7 +191,7 @@ impl Surfaces {
         Ok(named.collect())
     }
 
-    async fn approval_choices(&self, offer: &Offer) -> Result<Vec<Choice>, ControlError> {
+    async fn approval_choices(&self, offer: &Offer) -> Result<Vec<Choice>, Fault> {
         let pending = self.control.store().approvals().pending_approvals(offer.workspace).await?;
         let here = pending.iter().filter(|asked| offer.has(asked.chat));
         Ok(here.map(|asked| choice(asked.id, &asked.title)).collect())

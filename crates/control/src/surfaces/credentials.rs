@@ -8,7 +8,8 @@ use cloister_store::secrets::{NewSecret, SecretError};
 use cloister_vault::{Binding, Form, Owner, SecretName, SecretValue};
 
 use crate::control::Control;
-use crate::error::{ControlError, Fault};
+use crate::error::Fault;
+use crate::surfaces::SurfaceError;
 
 /// What a secret is bound to whose server has an address that a secret can't be bound to.
 const NOWHERE: &str = "nowhere.invalid";
@@ -21,7 +22,7 @@ pub(crate) async fn keep(
     connector: ConnectorId,
     address: &str,
     value: SecretValue,
-) -> Result<(), ControlError> {
+) -> Result<(), SurfaceError> {
     let new = NewSecret {
         owner: Owner::Platform,
         name: name(surface, connector)?,
@@ -37,7 +38,7 @@ pub(crate) async fn open(
     control: &Control,
     surface: &str,
     connector: ConnectorId,
-) -> Result<Option<SecretValue>, ControlError> {
+) -> Result<Option<SecretValue>, Fault> {
     let name = name(surface, connector)?;
     match control.store().secrets().open_secret(control.keys(), Owner::Platform, &name).await {
         Ok(opened) => Ok(Some(opened.value)),
@@ -57,7 +58,7 @@ pub(crate) async fn forget(
     actor: &Actor,
     surface: &str,
     connector: ConnectorId,
-) -> Result<(), ControlError> {
+) -> Result<(), Fault> {
     let name = name(surface, connector)?;
     match control.store().secrets().remove_secret(actor, Owner::Platform, &name).await {
         Ok(()) | Err(SecretError::NoSecret { .. }) => Ok(()),

@@ -6,7 +6,7 @@ use cloister_protocol::admin::{ConnectorState, ConnectorView, ReconcileReport};
 use cloister_store::connectors::{Connector, ConnectorId};
 
 use super::Health;
-use crate::error::ControlError;
+use crate::error::Fault;
 use crate::surfaces::Surfaces;
 
 /// How long an answer about a new connector waits for it to be connected.
@@ -38,7 +38,7 @@ impl Surfaces {
         &self,
         connector: &Connector,
         mut facts: Vec<(String, String)>,
-    ) -> Result<ConnectorView, ControlError> {
+    ) -> Result<ConnectorView, Fault> {
         let health = self.health_of(connector.id);
         let known = self.control.store().conversations().of(connector.id).await?;
         let state = health.as_ref().map_or(ConnectorState::Starting, |health| health.state);

@@ -7,6 +7,7 @@ mod buttons;
 mod choices;
 pub(crate) mod credentials;
 mod desk;
+mod error;
 mod hosting;
 mod hosts;
 mod line;
@@ -30,12 +31,13 @@ pub use answering::Pressed;
 pub use buttons::{Below, Button, ButtonDone, MOST_BUTTONS, Press, PressedButton};
 pub use choices::{Choice, ChoiceKind, TypedIn};
 pub(crate) use desk::SurfaceDesk;
+pub use error::{SurfaceError, SurfaceRefusal};
 pub use program::{ConnectorOptions, ConnectorProgram};
 pub use remote::RemoteHost;
 
 use crate::control::part;
 use crate::courier;
-use crate::error::ControlError;
+use crate::error::Fault;
 use crate::ports::Surface;
 
 /// How a connector is doing.
@@ -147,7 +149,7 @@ impl Surfaces {
     }
 
     /// What is different on a surface, as its connector said last.
-    pub(crate) async fn customs_of(&self, surface: &str) -> Result<Customs, ControlError> {
+    pub(crate) async fn customs_of(&self, surface: &str) -> Result<Customs, Fault> {
         Ok(self.control.store().conversations().customs(surface).await?)
     }
 

@@ -6,10 +6,10 @@
 use cloister_protocol::UserId;
 use tokio::time::Instant;
 
-use crate::error::ControlError;
+use crate::error::Fault;
 use crate::limits::{Buckets, Rate};
 use crate::people::account;
-use crate::surfaces::Surfaces;
+use crate::surfaces::{SurfaceError, Surfaces};
 
 /// What was said lately, in memory. What must outlive a restart is in the database.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl Surfaces {
         &self,
         surface: &str,
         external_id: &str,
-    ) -> Result<Option<String>, ControlError> {
+    ) -> Result<Option<String>, SurfaceError> {
         // What can't be an account's id is not worth remembering.
         let Ok(stranger) = account(surface, external_id, "") else { return Ok(None) };
         let strangers = &self.telling().strangers;
@@ -77,11 +77,7 @@ impl Surfaces {
     }
 
     /// What a stranger was to be told could not be said: it is said when they come again.
-    pub async fn take_back_refusal(
-        &self,
-        surface: &str,
-        external_id: &str,
-    ) -> Result<(), ControlError> {
+    pub async fn take_back_refusal(&self, surface: &str, external_id: &str) -> Result<(), Fault> {
         Ok(self.control.store().conversations().forget_stranger(surface, external_id).await?)
     }
 
@@ -125,7 +121,7 @@ impl Surfaces {
     }
 
     /// Who the agent is and how to begin, for who has just arrived on a surface.
-    pub async fn welcome(&self, user: UserId, surface: &str) -> Result<String, ControlError> {
+    pub async fn welcome(&self, user: UserId, surface: &str) -> Result<String, Fault> {
         let user = self.control.store().users().user_by_id(user).await?;
         let p = self.customs_of(surface).await?.command_sign.as_char();
         let agent = self.control.config().agent_name(user.workspace);

@@ -25,7 +25,7 @@ use super::line::{ConnectorLine, refusal};
 use super::remote::Reach;
 use super::{Health, SurfaceDesk};
 use crate::control::Control;
-use crate::error::ControlError;
+use crate::error::Fault;
 use crate::ports::{
     Access, Exit, Inhabitant, Limits, Mount, Owner, Sandbox, SandboxSpec, WayOut, Whereabouts,
 };
@@ -136,7 +136,7 @@ impl ConnectorProgram {
     }
 
     /// Lets it run as long as it has accounts.
-    pub(super) async fn run_for_its_accounts(self: &Arc<Self>) -> Result<(), ControlError> {
+    pub(super) async fn run_for_its_accounts(self: &Arc<Self>) -> Result<(), Fault> {
         let accounts = self.control.store().conversations().connectors(self.of.surface).await?;
         if accounts.is_empty() {
             self.rest()

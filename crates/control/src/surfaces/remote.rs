@@ -13,8 +13,8 @@ use cloister_protocol::surface::{
 use cloister_protocol::{ErrorBody, ErrorCode};
 use cloister_store::Actor;
 use cloister_store::conversations::Conversation;
-use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, TryFutureExt};
 use serde_json::Value;
 
 use super::desk::Lent;
@@ -22,6 +22,7 @@ use super::{ConnectorProgram, SurfaceDesk};
 use crate::control::Control;
 use crate::error::ControlError;
 use crate::ports::{Posting, Recipient, Streaming, Surface, SurfaceHost, Webhook};
+use crate::surfaces::{SurfaceError, SurfaceRefusal};
 
 /// How long one message may take to be posted, with a file in it.
 const POST_TIME: Duration = Duration::from_secs(20 * 60);
@@ -57,13 +58,6 @@ async fn order<O: Order>(
 fn body(code: ErrorCode, message: impl Into<String>) -> ErrorBody {
     let fix = Some("see the log of the connector".to_owned());
     ErrorBody { code, message: message.into(), fix, retry_after_s: None }
-}
-
-fn refused(body: ErrorBody) -> ControlError {
-    match body.fix {
-        Some(fix) => ControlError::with_fix(body.code, body.message, fix),
-        None => ControlError::refused(body.code, body.message),
-    }
 }
 
 /// One connector, as the courier works with it.
@@ -219,9 +213,13 @@ impl RemoteHost {
         Arc::new(Self { control, name, program, desk })
     }
 
-    async fn ordered<O: Order>(&self, of: O, within: Duration) -> Result<O::Answer, ControlError> {
+    async fn ordered<O: Order>(
+        &self,
+        of: O,
+        within: Duration,
+    ) -> Result<O::Answer, SurfaceRefusal> {
         let done = order(&**self.desk.reach(), of, within).await;
-        done.map_err(|body| refused(self.with_list(body)))
+        done.map_err(|said| SurfaceRefusal::Connector(Box::new(self.with_list(said))))
     }
 
     /// Where an account is that is not there, a connector can't know: what is typed for it depends on who brought it.
@@ -235,7 +233,7 @@ impl RemoteHost {
     async fn view(
         &self,
         connector: &cloister_store::connectors::Connector,
-    ) -> Result<ConnectorView, ControlError> {
+    ) -> Result<ConnectorView, SurfaceError> {
         let facts = Facts { connector: connector.clone() };
         // Who can't be asked just now is shown without.
         let mut facts = match self.program.is_there() {
@@ -245,7 +243,7 @@ impl RemoteHost {
         if let Some(bytes) = self.program.memory() {
             facts.push(("memory".to_owned(), format!("{} MiB", bytes >> 20)));
         }
-        self.control.surfaces().connector_view(connector, facts).await
+        Ok(self.control.surfaces().connector_view(connector, facts).await?)
     }
 }
 
@@ -255,7 +253,7 @@ impl SurfaceHost for RemoteHost {
     }
 
     fn start(&self) -> BoxFuture<'_, Result<(), ControlError>> {
-        self.program.run_for_its_accounts().boxed()
+        async { Ok(self.program.run_for_its_accounts().await?) }.boxed()
     }
 
     fn add<'a>(
@@ -291,7 +289,7 @@ impl SurfaceHost for RemoteHost {
         async move {
             let (account, by) = (account.to_owned(), actor.to_string());
             self.ordered(Remove { account, by }, ERRAND_TIME).await?;
-            self.program.run_for_its_accounts().await
+            Ok(self.program.run_for_its_accounts().await?)
         }
         .boxed()
     }
@@ -302,7 +300,7 @@ impl SurfaceHost for RemoteHost {
     ) -> BoxFuture<'a, Result<ReconcileReport, ControlError>> {
         async move {
             let asked = Reconcile { account: account.to_owned() };
-            self.ordered(asked, ERRAND_TIME).await
+            Ok(self.ordered(asked, ERRAND_TIME).await?)
         }
         .boxed()
     }
@@ -315,7 +313,8 @@ impl SurfaceHost for RemoteHost {
         dry_run: bool,
     ) -> BoxFuture<'a, Result<ResetReport, ControlError>> {
         let (account, by) = (account.to_owned(), actor.to_string());
-        self.ordered(Reset { account, mode, dry_run, by }, ERRAND_TIME).boxed()
+        let reset = self.ordered(Reset { account, mode, dry_run, by }, ERRAND_TIME);
+        reset.map_err(ControlError::from).boxed()
     }
 
     fn expects(&self, name: &str, secret_header: Option<&str>) -> Result<(), WebhookAnswer> {

@@ -14,7 +14,7 @@ use cloister_store::users::User;
 use cloister_store::{BudgetKind, Dollars, OverBudget};
 use sha2::{Digest, Sha256};
 
-use crate::error::ControlError;
+use crate::error::Fault;
 use crate::options::nano_to_usd;
 use crate::ports::{More, Principal};
 use crate::tasks::Tasks;
@@ -28,7 +28,7 @@ impl Tasks {
         &self,
         workspace: WorkspaceId,
         chat: ChatId,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), Fault> {
         let user = self.control.store().users().user_of(workspace).await?;
         let state = self.control.store().tasks().budget_state(user.id).await?;
         if state.spent == 0 || state.spent < state.limit / 100 * WARN_PERCENT {
@@ -40,11 +40,11 @@ impl Tasks {
             user.name
         );
         let key = format!("budget-{}-{}", self.control.store().clock.today(), state.limit);
-        Ok(self.control.notices().tell_once(workspace, chat, &key, text).await?)
+        self.control.notices().tell_once(workspace, chat, &key, text).await
     }
 
     /// Tells whom a task works for, once for each limit, that it is nearly used up.
-    pub(crate) async fn warn_of_task_budget(&self, task: &Task) -> Result<bool, ControlError> {
+    pub(crate) async fn warn_of_task_budget(&self, task: &Task) -> Result<bool, Fault> {
         let owner = self.control.store().users().user_of(task.workspace).await?.id;
         let state = self.control.store().tasks().task_budget_state(owner, task.id).await?;
         if state.spent == 0 || state.spent < state.limit / 100 * WARN_PERCENT {
@@ -82,11 +82,7 @@ impl Tasks {
         self.control.inner.tasks.running().get(&task).map(|running| running.parked.clone())
     }
 
-    async fn ask_for_more(
-        &self,
-        who: Principal,
-        over: &OverBudget,
-    ) -> Result<Approval, ControlError> {
+    async fn ask_for_more(&self, who: Principal, over: &OverBudget) -> Result<Approval, Fault> {
         let owner = self.control.store().users().user_of(who.workspace).await?;
         let task = match who.task {
             Some(task) => Some(self.control.store().tasks().task(task).await?),
@@ -147,7 +143,7 @@ impl Tasks {
         owner: &User,
         over: &OverBudget,
         approval: &Approval,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), Fault> {
         let text = format!(
             "{} has used up today's budget ({} of {}). `cloister task approve {} --user {}` gives more for today.",
             owner.name,
@@ -174,14 +170,14 @@ impl Tasks {
         match self.control.store().tasks().end_past_days().await {
             Ok(_ended) => *day = today,
             Err(error) => {
-                let error = ControlError::from(error);
+                let error = Fault::from(error);
                 tracing::error!(error = error.chain(), "the questions of a past day still wait");
             }
         }
     }
 
     /// One line: what was spent today of what.
-    pub(crate) async fn budget_line(&self, user: &User) -> Result<String, ControlError> {
+    pub(crate) async fn budget_line(&self, user: &User) -> Result<String, Fault> {
         let state = self.control.store().tasks().budget_state(user.id).await?;
         Ok(format!(
             "${:.4} of ${:.2} spent today, ${:.2} per task",
@@ -198,7 +194,7 @@ impl Tasks {
         name: &UserName,
         daily: Option<i64>,
         per_task: Option<i64>,
-    ) -> Result<User, ControlError> {
+    ) -> Result<User, Fault> {
         let mut limits = self.control.store().users().user(name).await?.limits;
         limits.daily_budget = daily.unwrap_or(limits.daily_budget);
         limits.task_budget = per_task.unwrap_or(limits.task_budget);

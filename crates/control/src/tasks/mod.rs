@@ -4,6 +4,7 @@
 //! ledger when what it waits for has come.
 
 mod budgets;
+mod error;
 mod reach;
 mod requests;
 mod runner;
@@ -13,9 +14,7 @@ mod shown;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cloister_protocol::{
-    AgentFrame, ChatId, ErrorCode, TaskId, TaskState, Update, WorkspaceId, with_causes,
-};
+use cloister_protocol::{AgentFrame, ChatId, TaskId, TaskState, Update, WorkspaceId, with_causes};
 use cloister_store::Actor;
 use cloister_store::audit::Entry;
 use cloister_store::tasks::{Ending, NewTask, Task};
@@ -24,9 +23,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cells::Poke;
 use crate::control::part;
-use crate::error::ControlError;
+use crate::error::Fault;
 use crate::ports::Sandbox;
 
+pub use error::{TaskError, TaskRefusal};
 pub(crate) use reach::ReachedTask;
 pub(crate) use sending::{FileToSend, random_name};
 
@@ -121,7 +121,7 @@ impl Tasks {
                     Ok(Some(task)) => self.run_task(task),
                     Ok(None) => break,
                     Err(error) => {
-                        let error = ControlError::from(error);
+                        let error = Fault::from(error);
                         tracing::error!(error = error.chain(), "the task queue could not be read");
                         break;
                     }
@@ -167,14 +167,13 @@ impl Tasks {
         &self,
         actor: &Actor,
         reached: &ReachedTask,
-    ) -> Result<Vec<TaskId>, ControlError> {
+    ) -> Result<Vec<TaskId>, TaskError> {
         let (id, workspace) = (reached.task().id, reached.task().workspace);
         let open = self.control.store().tasks().open_tasks(workspace).await?;
         let meant = |task: &&Task| task.id == id || descends_from(task, id, &open);
         let cancelled = self.cancel_each(actor, open.iter().filter(meant)).await?;
         if cancelled.is_empty() {
-            let message = format!("there is no open task {id} here");
-            return Err(ControlError::refused(ErrorCode::NotFound, message));
+            return Err(TaskRefusal::NotOpen { id }.into());
         }
         Ok(cancelled)
     }
@@ -185,7 +184,7 @@ impl Tasks {
         actor: &Actor,
         workspace: WorkspaceId,
         chat: Option<ChatId>,
-    ) -> Result<Vec<TaskId>, ControlError> {
+    ) -> Result<Vec<TaskId>, Fault> {
         let open = self.control.store().tasks().open_tasks(workspace).await?;
         let meant = |task: &&Task| chat.is_none_or(|chat| task.chat == chat);
         self.cancel_each(actor, open.iter().filter(meant)).await
@@ -195,7 +194,7 @@ impl Tasks {
         &self,
         actor: &Actor,
         tasks: impl Iterator<Item = &Task> + Send,
-    ) -> Result<Vec<TaskId>, ControlError> {
+    ) -> Result<Vec<TaskId>, Fault> {
         let mut cancelled = Vec::new();
         for task in tasks {
             let ending = Ending {
@@ -218,21 +217,19 @@ impl Tasks {
         actor: &Actor,
         reached: ReachedTask,
         key: &str,
-    ) -> Result<Task, ControlError> {
+    ) -> Result<Task, TaskError> {
         let old = reached.into_task();
         let id = old.id;
         match old.state {
             TaskState::Failed | TaskState::Cancelled if old.parent.is_none() => {}
             TaskState::Failed | TaskState::Cancelled => {
-                let message = format!("{id} is a sub-task: retry the task above it");
-                return Err(ControlError::refused(ErrorCode::Conflict, message));
+                return Err(TaskRefusal::RetrySubTask { id }.into());
             }
-            TaskState::Queued | TaskState::Running | TaskState::Waiting | TaskState::Done => {
-                let message = format!(
-                    "{id} is {}: only a task that failed or was cancelled can be retried",
-                    old.state.as_str()
-                );
-                return Err(ControlError::refused(ErrorCode::Conflict, message));
+            state @ (TaskState::Queued
+            | TaskState::Running
+            | TaskState::Waiting
+            | TaskState::Done) => {
+                return Err(TaskRefusal::RetryLive { id, state }.into());
             }
         }
         let again = NewTask {
@@ -254,11 +251,15 @@ impl Tasks {
         let entry = Entry::new(actor, "task.retry", id).of_workspace(old.workspace);
         self.control.store().audit().record(entry).await?;
         let leave = self.control.cells().admit_by_command(old.person, (old.workspace, old.chat));
-        self.control.cells().new_task(leave.await?, again, (&format!("retry {id}"), key)).await
+        Ok(self
+            .control
+            .cells()
+            .new_task(leave.await?, again, (&format!("retry {id}"), key))
+            .await?)
     }
 
     /// Ends a task once: stores it, stops its executor, tells whoever looks and wakes who waits.
-    pub(crate) async fn end_task(&self, id: TaskId, ending: Ending) -> Result<bool, ControlError> {
+    pub(crate) async fn end_task(&self, id: TaskId, ending: Ending) -> Result<bool, Fault> {
         let ended = self.control.store().tasks().end_task(id, ending).await?;
         let sandbox = {
             let running = self.control.inner.tasks.running();

@@ -5,15 +5,15 @@
 
 use cloister_policy::engine::{ChatCall, Person, Request};
 use cloister_policy::reach::{Distance, Reach};
-use cloister_protocol::{ChatId, ErrorCode, TaskId, TurnId, UserId, WorkspaceId};
+use cloister_protocol::{ChatId, TaskId, TurnId, UserId, WorkspaceId};
 use cloister_store::StoreError;
 use cloister_store::approvals::Approval;
 use cloister_store::inbox::{InboxItem, InboxState};
 use cloister_store::tasks::Task;
 
 use crate::cells::Poke;
-use crate::error::ControlError;
-use crate::tasks::Tasks;
+use crate::error::Fault;
+use crate::tasks::{TaskError, TaskRefusal, Tasks};
 
 /// A task that the asker may act on.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ impl Tasks {
         person: &Person,
         call: ChatCall,
         id: TaskId,
-    ) -> Result<ReachedTask, ControlError> {
+    ) -> Result<ReachedTask, TaskError> {
         let task = self.known_task(id).await?;
         let place = self.control.people().place_of_chat(task.workspace, task.chat).await?;
         self.control.people().require(&Request::chat(person, call, &place, task.chat))?;
@@ -50,10 +50,10 @@ impl Tasks {
         call: ChatCall,
         workspace: WorkspaceId,
         id: TaskId,
-    ) -> Result<ReachedTask, ControlError> {
+    ) -> Result<ReachedTask, TaskError> {
         match self.known_task(id).await? {
             task if task.workspace == workspace => self.task_for(person, call, id).await,
-            _of_others => Err(no_task(id)),
+            _of_others => Err(TaskRefusal::NoTask { id }.into()),
         }
     }
 
@@ -64,10 +64,14 @@ impl Tasks {
         call: ChatCall,
         chat: (WorkspaceId, ChatId),
         id: TaskId,
-    ) -> Result<ReachedTask, ControlError> {
+    ) -> Result<ReachedTask, TaskError> {
         self.control.people().require_in_chat(by, call, chat.0, chat.1).await?;
         let task = self.known_task(id).await?;
-        if (task.workspace, task.chat) == chat { Ok(ReachedTask(task)) } else { Err(no_task(id)) }
+        if (task.workspace, task.chat) == chat {
+            Ok(ReachedTask(task))
+        } else {
+            Err(TaskRefusal::NoTask { id }.into())
+        }
     }
 
     /// A task that a request of this chat's agent names, if the request reaches that far.
@@ -76,17 +80,21 @@ impl Tasks {
         chat: (WorkspaceId, ChatId),
         reach: Reach,
         id: TaskId,
-    ) -> Result<ReachedTask, ControlError> {
+    ) -> Result<ReachedTask, TaskError> {
         let task = self.known_task(id).await?;
         let distance = self.distance(chat, (task.workspace, task.chat)).await?;
-        if reach.covers(distance) { Ok(ReachedTask(task)) } else { Err(no_task(id)) }
+        if reach.covers(distance) {
+            Ok(ReachedTask(task))
+        } else {
+            Err(TaskRefusal::NoTask { id }.into())
+        }
     }
 
     /// The task that a question is of, for whoever may answer it.
     pub(crate) async fn task_asking(
         &self,
         approval: &Approval,
-    ) -> Result<Option<ReachedTask>, ControlError> {
+    ) -> Result<Option<ReachedTask>, TaskError> {
         match approval.task {
             Some(id) => Ok(Some(ReachedTask(self.known_task(id).await?))),
             None => Ok(None),
@@ -99,7 +107,7 @@ impl Tasks {
         &self,
         from: (WorkspaceId, ChatId),
         to: (WorkspaceId, ChatId),
-    ) -> Result<Distance, ControlError> {
+    ) -> Result<Distance, Fault> {
         if from == to {
             return Ok(Distance::OwnChat);
         }
@@ -112,16 +120,16 @@ impl Tasks {
         Ok(if same { Distance::OtherChat } else { Distance::OtherContext })
     }
 
-    async fn known_task(&self, id: TaskId) -> Result<Task, ControlError> {
+    async fn known_task(&self, id: TaskId) -> Result<Task, TaskError> {
         match self.control.store().tasks().task(id).await {
             Ok(task) => Ok(task),
-            Err(StoreError::NotFound { .. }) => Err(no_task(id)),
+            Err(StoreError::NotFound { .. }) => Err(TaskRefusal::NoTask { id }.into()),
             Err(error) => Err(error.into()),
         }
     }
 
     /// Stops the answer to a message.
-    pub fn cancel_turn(&self, row: &InboxItem) -> Result<(), ControlError> {
+    pub fn cancel_turn(&self, row: &InboxItem) -> Result<(), Fault> {
         let turn = TurnId::of_trigger(&row.trigger()?);
         self.control.cells().poke((row.workspace, row.chat), Poke::CancelTurn(turn));
         Ok(())
@@ -133,35 +141,24 @@ impl Tasks {
         by: UserId,
         (workspace, chat): (WorkspaceId, ChatId),
         turn: &TurnId,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), TaskError> {
         self.control.people().require_in_chat(by, ChatCall::CancelTurn, workspace, chat).await?;
         let row = self.row_of_turn(turn).await?;
         let row = row.filter(|row| (row.workspace, row.chat) == (workspace, chat));
         match row {
             Some(row) if row.state == InboxState::Answered => Ok(()),
-            Some(row) => self.cancel_turn(&row),
-            None => {
-                let message = format!("there is no turn {turn} in this chat");
-                Err(ControlError::refused(ErrorCode::NotFound, message))
-            }
+            Some(row) => Ok(self.cancel_turn(&row)?),
+            None => Err(TaskRefusal::NoTurn { turn: turn.clone() }.into()),
         }
     }
 
     /// The inbox row that started a turn.
-    pub(crate) async fn row_of_turn(
-        &self,
-        turn: &TurnId,
-    ) -> Result<Option<InboxItem>, ControlError> {
+    pub(crate) async fn row_of_turn(&self, turn: &TurnId) -> Result<Option<InboxItem>, Fault> {
         match turn.message() {
             Some(id) => Ok(self.control.store().inbox().inbox_item(id).await?),
             None => Ok(None),
         }
     }
-}
-
-/// The same for one that is not there and for one that is not the asker's business.
-fn no_task(id: TaskId) -> ControlError {
-    ControlError::refused(ErrorCode::NotFound, format!("there is no task {id}"))
 }
 
 #[cfg(test)]

@@ -1,19 +1,18 @@
 //! What an executor may ask of the control plane.
 
 use cloister_protocol::link::{Asked, Reply, Request};
-use cloister_protocol::{Answer, ErrorCode, TurnId};
+use cloister_protocol::{Answer, TurnId};
 use cloister_store::approvals::ApprovalState;
 use cloister_store::tasks::{NewTask, Task};
 
 use crate::cells::Admitted;
 use crate::control::Control;
-use crate::error::ControlError;
 use crate::gates::{NewPlan, Proposed, Proposing};
-use crate::tasks::FileToSend;
+use crate::tasks::{FileToSend, TaskError, TaskRefusal};
 
 /// How deep sub-tasks may nest, and how many one task may have.
-const MAX_DEPTH: u32 = 2;
-const MAX_CHILDREN: usize = 10;
+pub(super) const MAX_DEPTH: u32 = 2;
+pub(super) const MAX_CHILDREN: usize = 10;
 /// The longest plan that is put to a person.
 const MAX_PLAN_BYTES: usize = 32 << 10;
 
@@ -48,7 +47,7 @@ async fn try_answer(
     task: &Task,
     request: &Request,
     plan_pending: bool,
-) -> Result<Answered, ControlError> {
+) -> Result<Answered, TaskError> {
     let leave = control.cells().admit_of_task(task, request, plan_pending).await?;
     match &request.ask {
         Asked::Delegate { title, instructions, .. } => {
@@ -71,11 +70,11 @@ async fn try_answer(
             match control.gates().propose_from_task(leave, task, &proposing).await? {
                 Proposed::Kept { path } => Ok(Answered::Now(Reply::Kept { path })),
                 Proposed::Asked(_) => Ok(Answered::Later),
-                Proposed::Refused(reason) => Err(ControlError::refused(ErrorCode::Refused, reason)),
+                Proposed::Refused(reason) => Err(TaskRefusal::ProposalRefused { reason }.into()),
             }
         }
         Asked::ListTasks | Asked::ShowTask { .. } | Asked::CancelTasks { .. } => {
-            Err(ControlError::refused(ErrorCode::Forbidden, "an executor sees its own task only"))
+            Err(TaskRefusal::OwnTaskOnly.into())
         }
     }
 }
@@ -89,20 +88,14 @@ async fn sub_task(
     task: &Task,
     (title, instructions): (&str, &str),
     (request, leave): (&Request, Admitted),
-) -> Result<Answered, ControlError> {
+) -> Result<Answered, TaskError> {
     if !may_delegate(task) {
-        return Err(ControlError::refused(
-            ErrorCode::Refused,
-            format!("sub-tasks nest at most {MAX_DEPTH} deep: do this part yourself"),
-        ));
+        return Err(TaskRefusal::TooDeep.into());
     }
     // A task that comes back for the report of its last sub-task asks for no new one.
     let made = control.store().tasks().delegated_before(&scope(task), request.id.as_str()).await?;
     if made.is_none() && control.store().tasks().children(task.id).await?.len() >= MAX_CHILDREN {
-        return Err(ControlError::refused(
-            ErrorCode::Refused,
-            format!("a task has at most {MAX_CHILDREN} sub-tasks: do this part yourself"),
-        ));
+        return Err(TaskRefusal::TooManySubTasks.into());
     }
     let child = NewTask {
         workspace: task.workspace,
@@ -140,12 +133,9 @@ async fn propose_plan(
     leave: Admitted,
     task: &Task,
     plan: &str,
-) -> Result<Answered, ControlError> {
+) -> Result<Answered, TaskError> {
     if plan.trim().is_empty() || plan.len() > MAX_PLAN_BYTES {
-        return Err(ControlError::refused(
-            ErrorCode::BadRequest,
-            "a plan has 1 byte to 32 KiB of text",
-        ));
+        return Err(TaskRefusal::NoPlan.into());
     }
     let approval = control.gates().ask_for_plan(leave, NewPlan { task, text: plan }).await?;
     match approval.state {

@@ -15,10 +15,11 @@ use tokio_util::sync::CancellationToken;
 use super::requests::{self, Answered};
 use crate::cells::{Doorway, LinkEnd};
 use crate::control::Control;
-use crate::error::ControlError;
+use crate::error::Fault;
 use crate::ports::{
     Access, Egress, Exit, Inhabitant, Mount, OpenDoor, Principal, Role, Sandbox, SandboxSpec,
 };
+use crate::tasks::TaskError;
 
 const CONNECT_TIME: Duration = Duration::from_secs(20);
 /// How long an executor that lost its link has to come back.
@@ -113,7 +114,7 @@ pub(super) async fn run(control: &Control, task: Task, cancel: CancellationToken
 }
 
 /// Puts the end of an attempt into the task's state.
-async fn settle(control: &Control, task: &Task, over: Over) -> Result<(), ControlError> {
+async fn settle(control: &Control, task: &Task, over: Over) -> Result<(), Fault> {
     match over {
         Over::Finished(finish) => {
             let ledger = control.store().tasks().steps(task.id).await?;
@@ -158,7 +159,7 @@ async fn settle(control: &Control, task: &Task, over: Over) -> Result<(), Contro
 }
 
 /// The end of a task whose executor could not say it itself: what it was doing is told as unknown.
-async fn failed(control: &Control, task: &Task, result: String) -> Result<Ending, ControlError> {
+async fn failed(control: &Control, task: &Task, result: String) -> Result<Ending, Fault> {
     let ledger = control.store().tasks().steps(task.id).await?;
     let finish = Finish { ok: false, result, claims: vec![], usage: Default::default() };
     let not_shown = cloister_policy::not_shown(&ledger, &finish);
@@ -170,7 +171,7 @@ fn sandbox_name(task: &Task) -> String {
     format!("{}-{}", task.workspace, task.id)
 }
 
-async fn launch<'a>(control: &'a Control, task: &'a Task) -> Result<Attempt<'a>, ControlError> {
+async fn launch<'a>(control: &'a Control, task: &'a Task) -> Result<Attempt<'a>, Fault> {
     let user = control.store().users().user_of(task.workspace).await?;
     let plan_pending =
         task.plan_first && !control.store().approvals().has_allowed_plan(task.id).await?;
@@ -261,7 +262,7 @@ impl Attempt<'_> {
     }
 
     /// Serves one connection; none when it was lost.
-    async fn serve(&mut self, mut link: LinkEnd) -> Result<Option<Over>, ControlError> {
+    async fn serve(&mut self, mut link: LinkEnd) -> Result<Option<Over>, TaskError> {
         loop {
             let frame = tokio::select! {
                 frame = link.up.recv() => frame,
@@ -327,12 +328,12 @@ impl Attempt<'_> {
     }
 
     /// Approved since the launch; the request will be made again, and answered then.
-    async fn plan_was_approved(&self) -> Result<bool, ControlError> {
+    async fn plan_was_approved(&self) -> Result<bool, Fault> {
         Ok(self.plan_pending
             && self.control.store().approvals().has_allowed_plan(self.task.id).await?)
     }
 
-    async fn start(&mut self) -> Result<Start, ControlError> {
+    async fn start(&mut self) -> Result<Start, Fault> {
         self.ledger = self.control.store().tasks().steps(self.task.id).await?;
         let task = self.task;
         Ok(Start {

@@ -8,10 +8,10 @@ use cloister_store::audit::{Entry, Fingerprint};
 
 use crate::cells::Admitted;
 use crate::chat_file::ChatFile;
-use crate::error::{ControlError, Fault};
+use crate::error::Fault;
 use crate::files::safe_name;
 use crate::inbox::mime_of;
-use crate::tasks::Tasks;
+use crate::tasks::{TaskError, TaskRefusal, Tasks};
 
 /// A file that an agent wants the person to have.
 pub(crate) struct FileToSend {
@@ -30,7 +30,7 @@ impl Tasks {
         &self,
         leave: Admitted,
         wanted: FileToSend,
-    ) -> Result<SendFile, ControlError> {
+    ) -> Result<SendFile, TaskError> {
         leave.to(CellRequest::SendFile)?;
         self.control.stops().refuse_while_stopped()?;
         let (scope, request) = (wanted.request.0.as_str(), wanted.request.1.as_str());
@@ -67,7 +67,7 @@ impl Tasks {
     async fn keep_artifact(
         &self,
         wanted: &FileToSend,
-    ) -> Result<(String, SendFile, Fingerprint), ControlError> {
+    ) -> Result<(String, SendFile, Fingerprint), TaskError> {
         let chat = wanted.chat.1;
         let file = match wanted.task {
             Some(_) => ChatFile::of_executor(chat, &wanted.path)?,
@@ -78,20 +78,18 @@ impl Tasks {
             .control
             .layout()
             .tree(wanted.chat.0)
-            .map_err(ControlError::io("the workspace could not be opened"))?;
+            .map_err(Fault::io("the workspace could not be opened"))?;
         let mut source = tree.read(path)?;
-        let id = random_name().map_err(ControlError::io("no random name could be made"))?;
+        let id = random_name().map_err(Fault::io("no random name could be made"))?;
         let target = self.control.layout().objects().join(&id);
         let limit = self.control.work().max_upload_mb << 20;
         let copied = tokio::task::spawn_blocking(move || copy_bounded(&mut source, &target, limit))
             .await
             .map_err(Fault::interrupted("copying a file was interrupted"))?
-            .map_err(ControlError::io("a file could not be copied to the object store"))?;
+            .map_err(Fault::io("a file could not be copied to the object store"))?;
         let Some((size, print)) = copied else {
-            return Err(ControlError::refused(
-                cloister_protocol::ErrorCode::TooLarge,
-                format!("{:?} is larger than the {} MB that can be sent", wanted.path, limit >> 20),
-            ));
+            let (path, most_mb) = (wanted.path.clone(), limit >> 20);
+            return Err(TaskRefusal::FileTooLarge { path, most_mb }.into());
         };
         let name = safe_name(wanted.name.as_deref().unwrap_or(path.file_name()));
         let url = format!("/cells/{}/v1/artifacts/{id}", wanted.chat.0);

@@ -306,8 +306,9 @@ impl Asker {
     /// Records it when control refused what this call asked of it.
     pub(crate) async fn noted<T>(
         &self,
-        done: Result<T, cloister_control::ControlError>,
+        done: Result<T, impl Into<ControlError>>,
     ) -> Result<T, Failure> {
+        let done = done.map_err(Into::into);
         if let Err(error) = &done
             && error.code() == ErrorCode::Forbidden
         {

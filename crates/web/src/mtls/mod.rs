@@ -143,8 +143,8 @@ impl Remote {
                 "start it with `cloister up`; `[admin] enabled = true` in cloister.toml if it was turned off",
             ));
         };
-        let secret = random_token()
-            .map_err(cloister_control::Fault::io("no secret could be made"))?;
+        let secret =
+            random_token().map_err(cloister_control::Fault::io("no secret could be made"))?;
         let expires = self.now().after(self.inner.options.invitation_life());
         let store = &self.inner.store;
         let hash = token_hash(&secret);

@@ -34,7 +34,7 @@ impl Now {
         match control.gates().approval(ask.approval).await {
             Ok(approval) => drop(self.approvals.insert(approval.id, approval)),
             Err(error) if error.code() == ErrorCode::NotFound => {}
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.into()),
         }
         Ok(())
     }

@@ -10,11 +10,11 @@ use cloister_store::inbox::{InboxItem, inbox_id};
 use tokio::time::Instant;
 
 use super::{Actor, NOTE_AFTER};
-use crate::cells::{Owed, requests};
-use crate::error::ControlError;
+use crate::cells::{CellError, Owed, requests};
+use crate::error::Fault;
 
 impl Actor {
-    pub(super) async fn take_frame(&mut self, frame: Uplink) -> Result<(), ControlError> {
+    pub(super) async fn take_frame(&mut self, frame: Uplink) -> Result<(), CellError> {
         let kind = CellRequest::of_frame(&frame);
         let for_us = kind.row().reach(Asker::Coordinator).covers(Distance::OwnChat);
         match frame {
@@ -90,7 +90,7 @@ impl Actor {
         }
     }
 
-    async fn end_turn(&mut self, end: End) -> Result<(), ControlError> {
+    async fn end_turn(&mut self, end: End) -> Result<(), CellError> {
         self.active_at = Instant::now();
         let turn = end.turn.clone();
         let Some(id) = turn.message() else {
@@ -108,7 +108,7 @@ impl Actor {
         self.send(Downlink::Stored { turn }).await;
         let (workspace, chat) = (self.workspace, self.chat);
         self.later("looking at the budget", move |control| async move {
-            control.tasks().warn_of_budget(workspace, chat).await
+            Ok(control.tasks().warn_of_budget(workspace, chat).await?)
         });
         if self.behind || self.clearing {
             self.reconcile().await;
@@ -118,7 +118,7 @@ impl Actor {
 
     /// A row of this chat may be ended by its own coordinator; the store ends it once. A clear never is: that
     /// a coordinator has forgotten is not its to say.
-    async fn turn_owed(&mut self, id: i64) -> Result<Option<Owed>, ControlError> {
+    async fn turn_owed(&mut self, id: i64) -> Result<Option<Owed>, Fault> {
         if let Some(owed) = self.cell.as_ref().and_then(|cell| cell.sent.get(&id)) {
             return Ok(Some(owed.clone()));
         }

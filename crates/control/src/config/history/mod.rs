@@ -151,9 +151,7 @@ impl History {
     pub(crate) fn catch_up(&self, at: i64) -> Result<(), ConfigError> {
         let failed = "the workspaces could not be listed";
         let mut scopes = vec![ConfigScope::Platform];
-        for entry in
-            std::fs::read_dir(self.layout.workspaces()).map_err(Fault::io(failed))?
-        {
+        for entry in std::fs::read_dir(self.layout.workspaces()).map_err(Fault::io(failed))? {
             let name = entry.map_err(Fault::io(failed))?.file_name();
             let workspace = name.to_str().and_then(|name| name.parse().ok());
             scopes.extend(workspace.map(ConfigScope::Workspace));

@@ -30,7 +30,10 @@ fn versions_are_found_again_with_their_files() {
     assert_eq!(repository.find(&first.short()).unwrap(), first);
     assert_eq!(repository.find(&second.to_string().to_uppercase()).unwrap(), second);
     for missing in ["00000000", "zz", "../../etc/passwd", ""] {
-        assert!(matches!(repository.find(missing), Err(HistoryError::Version(VersionError::None(_)))), "{missing}");
+        assert!(
+            matches!(repository.find(missing), Err(HistoryError::Version(VersionError::None(_)))),
+            "{missing}"
+        );
     }
     let (from, to) = (repository.commit(first).unwrap(), repository.commit(second).unwrap());
     let changed = repository.changed(Some(from.tree), to.tree).unwrap();

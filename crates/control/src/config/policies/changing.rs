@@ -114,8 +114,7 @@ impl Config {
 
     /// Puts the files of the policy directory in force, after they were written.
     pub(crate) fn reload_policies(&self) -> Result<(), ConfigError> {
-        let files =
-            read_dir(&self.control.layout().policies()).map_err(ConfigRefusal::Policies)?;
+        let files = read_dir(&self.control.layout().policies()).map_err(ConfigRefusal::Policies)?;
         let now = self.control.store().clock.now_ms();
         self.control.policies().replace(files, now).map_err(ConfigRefusal::Policies)?;
         self.control.people().access_changed();

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::{code, staff_role};
 use crate::commands;
-use crate::error::ControlError;
+use crate::error::Fault;
 use crate::surfaces::AdminHubs;
 use crate::surfaces::words;
 
@@ -34,7 +34,7 @@ const HOLDS_A_SECRET: &str = "*(not shown: it holds a secret)*";
 
 impl AdminHubs {
     /// Tells staff who have a private conversation on the connector already that it is shown from now on.
-    pub(super) async fn tell_staff(&self, hub: &AdminHub) -> Result<(), ControlError> {
+    pub(super) async fn tell_staff(&self, hub: &AdminHub) -> Result<(), Fault> {
         let mut private: BTreeMap<UserId, Conversation> = BTreeMap::new();
         for found in self.control.store().conversations().of(hub.connector).await? {
             let usable = found.external_id.is_some() && found.broken.is_none();
@@ -56,7 +56,7 @@ impl AdminHubs {
         hub: &AdminHub,
         user: UserId,
         conversation: &Conversation,
-    ) -> Result<bool, ControlError> {
+    ) -> Result<bool, Fault> {
         let person = self.control.people().person(user).await?;
         let place = &hub.conversation;
         let Some(held) = staff_role(&person.roles, place.workspace) else { return Ok(false) };
@@ -79,7 +79,7 @@ impl AdminHubs {
     }
 
     /// Shows a hub what was said since it was last looked, as fast as that is allowed.
-    pub(super) async fn mirror_to(&self, hub: &AdminHub) -> Result<(), ControlError> {
+    pub(super) async fn mirror_to(&self, hub: &AdminHub) -> Result<(), Fault> {
         let (exchanges, all_up_to) = self.control.store().outbox().exchanges(hub, AT_ONCE).await?;
         let too_late = self.control.store().clock.now_ms().saturating_sub(TOO_LATE_MS);
         let mut shown = Vec::new();
@@ -110,7 +110,7 @@ impl AdminHubs {
         &self,
         hub: &AdminHub,
         exchange: &Exchange,
-    ) -> Result<Option<String>, ControlError> {
+    ) -> Result<Option<String>, Fault> {
         let Some(asked_at) = self.asked_there(hub, exchange).await? else { return Ok(None) };
         let user = exchange.user;
         let Some(there) =
@@ -133,11 +133,7 @@ impl AdminHubs {
 
     /// When what an exchange is about was asked, if that was in private over the connector of the hub and is shown.
     /// What was begun on the web or over another connector stays there, wherever its end is told.
-    async fn asked_there(
-        &self,
-        hub: &AdminHub,
-        exchange: &Exchange,
-    ) -> Result<Option<i64>, ControlError> {
+    async fn asked_there(&self, hub: &AdminHub, exchange: &Exchange) -> Result<Option<i64>, Fault> {
         let Some(began) = self.control.store().outbox().began_with(exchange.asked).await? else {
             return Ok(None);
         };
@@ -154,7 +150,7 @@ impl AdminHubs {
     }
 
     /// Every secret that this person or the platform has, with what is inside of those that have parts.
-    async fn secrets_near(&self, user: UserId) -> Result<Vec<Vec<u8>>, ControlError> {
+    async fn secrets_near(&self, user: UserId) -> Result<Vec<Vec<u8>>, Fault> {
         let mut secrets = Vec::new();
         for owner in [Owner::User(user), Owner::Platform] {
             for opened in

@@ -8,7 +8,7 @@ use cloister_store::admin_hub::{AdminHub, Trouble};
 use cloister_store::connectors::ConnectorId;
 use tokio::time::Instant;
 
-use crate::error::ControlError;
+use crate::error::Fault;
 use crate::surfaces::AdminHubs;
 use crate::surfaces::{Health, words};
 
@@ -23,7 +23,7 @@ impl AdminHubs {
         &self,
         hubs: &[AdminHub],
         unwell: &mut HashMap<ConnectorId, Instant>,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), Fault> {
         let now = Instant::now();
         for known in self.control.store().outbox().troubles().await? {
             let Some(health) = self.control.surfaces().health_of(known.connector) else { continue };

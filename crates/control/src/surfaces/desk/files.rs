@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use cloister_protocol::ErrorCode;
 use cloister_protocol::surface::{AnyCall, FileToSend};
 
 use super::{Done, SurfaceDesk, answer, not_found};
-use crate::error::ControlError;
+use crate::error::Fault;
 use crate::inbox::{Download, Upload};
+use crate::surfaces::{SurfaceError, SurfaceRefusal};
 
 /// How many files may be on their way in at once.
 const MOST_COMING: usize = 64;
@@ -74,42 +74,38 @@ impl SurfaceDesk {
         Ok((FileToSend { file, name, mime, size: download.size }, lent))
     }
 
-    pub(super) async fn about_files(&self, call: AnyCall) -> Result<Done, ControlError> {
+    pub(super) async fn about_files(&self, call: AnyCall) -> Result<Done, SurfaceError> {
         match call {
             AnyCall::BeginFile(c) => {
                 let speaker = self.speaker(&c.speaker).await?;
                 if self.files.coming().len() >= MOST_COMING {
-                    let message = "too many files are on their way at once";
-                    return Err(ControlError::busy(message, FILES_AGAIN));
+                    return Err(SurfaceRefusal::TooManyFiles { retry_after: FILES_AGAIN }.into());
                 }
                 let place = (speaker.workspace, speaker.chat);
                 let upload = self.control.inbox().upload(speaker.user, place, &c.name).await?;
                 let file = self.files.number();
                 self.files.coming().insert(file, upload);
-                answer(&c, file)
+                Ok(answer(&c, file)?)
             }
             AnyCall::WriteFile(c) => {
-                let bytes = STANDARD.decode(&c.data).map_err(|error| {
-                    let message = format!("the file's bytes are not in base64: {error}");
-                    ControlError::refused(ErrorCode::BadRequest, message)
-                })?;
+                let bytes = STANDARD.decode(&c.data).map_err(SurfaceRefusal::NoBytes)?;
                 let mut coming = self.files.coming();
                 let written = coming.get_mut(&c.file).ok_or_else(not_found)?.write(&bytes);
                 drop(coming);
-                answer(&c, written?)
+                Ok(answer(&c, written?)?)
             }
             AnyCall::EndFile(c) => {
                 let upload = self.files.coming().remove(&c.file).ok_or_else(not_found)?;
-                answer(&c, upload.finish().await?)
+                Ok(answer(&c, upload.finish().await?)?)
             }
             AnyCall::DropFile(c) => {
                 drop(self.files.coming().remove(&c.file));
-                answer(&c, ())
+                Ok(answer(&c, ())?)
             }
             AnyCall::DiscardFile(c) => {
                 self.may_see(c.workspace).await?;
                 self.control.inbox().discard_upload(c.workspace, &c.attachment);
-                answer(&c, ())
+                Ok(answer(&c, ())?)
             }
             AnyCall::ReadFile(c) => {
                 let file = self.files.going().get(&c.file).cloned().ok_or_else(not_found)?;
@@ -117,9 +113,9 @@ impl SurfaceDesk {
                 let failed = "a file to be sent could not be read";
                 let piece = tokio::task::spawn_blocking(move || piece_of(&file, from))
                     .await
-                    .map_err(|join| ControlError::io(failed)(std::io::Error::other(join)))?
-                    .map_err(ControlError::io(failed))?;
-                answer(&c, STANDARD.encode(piece))
+                    .map_err(Fault::interrupted(failed))?
+                    .map_err(Fault::io(failed))?;
+                Ok(answer(&c, STANDARD.encode(piece))?)
             }
             other => Ok(Done::NotMine(Box::new(other))),
         }

@@ -11,16 +11,17 @@ use cloister_store::inbox::{InboxItem, InboxState};
 use cloister_store::waiting::ToWait;
 
 use super::{Done, SurfaceDesk, answer, not_found};
-use crate::error::ControlError;
+use crate::error::Fault;
 use crate::inbox::IncomingMessage;
 use crate::people::Heard;
+use crate::surfaces::SurfaceError;
 use crate::surfaces::words::short;
 
 /// The most of a reason that is kept in the audit.
 const LONGEST_REASON: usize = 300;
 
 impl SurfaceDesk {
-    pub(super) async fn about_what_is_heard(&self, call: AnyCall) -> Result<Done, ControlError> {
+    pub(super) async fn about_what_is_heard(&self, call: AnyCall) -> Result<Done, SurfaceError> {
         let store = self.control.store();
         match call {
             AnyCall::Locate(c) => {
@@ -31,9 +32,9 @@ impl SurfaceDesk {
                     .contexts()
                     .locate(c.connector, self.surface, &c.sender, heard)
                     .await;
-                answer(&c, found?)
+                Ok(answer(&c, found?)?)
             }
-            AnyCall::Receive(c) => answer(&c, self.receive(&c.message).await?),
+            AnyCall::Receive(c) => Ok(answer(&c, self.receive(&c.message).await?)?),
             AnyCall::StoredMessage(c) => {
                 let speaker = self.speaker(&c.speaker).await?;
                 let item =
@@ -42,7 +43,7 @@ impl SurfaceDesk {
                     Some(item) => Some(self.stored(item).await?),
                     None => None,
                 };
-                answer(&c, stored)
+                Ok(answer(&c, stored)?)
             }
             AnyCall::StoredIn(c) => {
                 let here = self.own_conversation(c.conversation).await?;
@@ -53,10 +54,10 @@ impl SurfaceDesk {
                     Some(item) => Some(self.stored(item).await?),
                     None => None,
                 };
-                answer(&c, stored)
+                Ok(answer(&c, stored)?)
             }
             AnyCall::WasStored(c) => {
-                answer(&c, store.inbox().stored_before(self.surface, &c.id).await?.is_some())
+                Ok(answer(&c, store.inbox().stored_before(self.surface, &c.id).await?.is_some())?)
             }
             AnyCall::CancelTurn(c) => {
                 let item = store.inbox().inbox_item(c.message).await?.ok_or_else(not_found)?;
@@ -65,30 +66,30 @@ impl SurfaceDesk {
                     Some(heard) if self.known_conversation(heard).await?.is_some() => {}
                     _ => self.may_see(item.workspace).await?,
                 }
-                answer(&c, self.control.tasks().cancel_turn(&item)?)
+                Ok(answer(&c, self.control.tasks().cancel_turn(&item)?)?)
             }
             AnyCall::AnswerToldBy(c) => {
                 self.own_conversation(c.conversation).await?;
-                answer(&c, self.answer_told_by(c.conversation, &c.message).await?)
+                Ok(answer(&c, self.answer_told_by(c.conversation, &c.message).await?)?)
             }
             AnyCall::Asks(c) => {
                 self.own_conversation(c.conversation).await?;
                 let told = store.outbox().told_by(c.conversation, &c.message).await?;
-                answer(&c, told.is_some_and(|row| matches!(row.frame, AgentFrame::Ask(_))))
+                Ok(answer(&c, told.is_some_and(|row| matches!(row.frame, AgentFrame::Ask(_))))?)
             }
             AnyCall::IsPosted(c) => {
                 self.own_conversation(c.conversation).await?;
-                answer(&c, store.outbox().is_posted(c.conversation, &c.message).await?)
+                Ok(answer(&c, store.outbox().is_posted(c.conversation, &c.message).await?)?)
             }
             AnyCall::InDoubtSince(c) => {
                 self.own_conversation(c.conversation).await?;
-                answer(&c, store.outbox().in_doubt_since(c.conversation, &c.key).await?)
+                Ok(answer(&c, store.outbox().in_doubt_since(c.conversation, &c.key).await?)?)
             }
             other => self.about_what_waits(other).await,
         }
     }
 
-    async fn about_what_waits(&self, call: AnyCall) -> Result<Done, ControlError> {
+    async fn about_what_waits(&self, call: AnyCall) -> Result<Done, SurfaceError> {
         let store = self.control.store();
         match call {
             AnyCall::LetWait(c) => {
@@ -100,52 +101,52 @@ impl SurfaceDesk {
                     why: c.why,
                     sealed: c.sealed.as_deref(),
                 };
-                answer(&c, store.inbox().let_wait(event).await?)
+                Ok(answer(&c, store.inbox().let_wait(event).await?)?)
             }
             AnyCall::StopWaiting(c) => {
                 self.own(c.connector).await?;
-                answer(&c, store.inbox().stop_waiting(c.connector, &c.place, &c.event).await?)
+                Ok(answer(&c, store.inbox().stop_waiting(c.connector, &c.place, &c.event).await?)?)
             }
             AnyCall::WaitsIn(c) => {
                 self.own(c.connector).await?;
-                answer(&c, store.inbox().waits_in(c.connector, &c.place).await?)
+                Ok(answer(&c, store.inbox().waits_in(c.connector, &c.place).await?)?)
             }
             AnyCall::WaitingPlaces(c) => {
                 self.own(c.connector).await?;
-                answer(&c, store.inbox().waiting_places(c.connector).await?)
+                Ok(answer(&c, store.inbox().waiting_places(c.connector).await?)?)
             }
             AnyCall::FirstWaiting(c) => {
                 self.own(c.connector).await?;
-                answer(&c, store.inbox().first_waiting(c.connector, &c.place, c.most).await?)
+                Ok(answer(&c, store.inbox().first_waiting(c.connector, &c.place, c.most).await?)?)
             }
             AnyCall::WaitingEvents(c) => {
                 self.own(c.connector).await?;
                 let mut waiting = store.inbox().waiting_events(c.connector).await?;
                 waiting.iter_mut().for_each(|event| event.sealed = None);
-                answer(&c, waiting)
+                Ok(answer(&c, waiting)?)
             }
             AnyCall::SealedEvent(c) => {
                 self.own(c.connector).await?;
-                answer(&c, store.inbox().sealed_event(c.connector, c.waiting).await?)
+                Ok(answer(&c, store.inbox().sealed_event(c.connector, c.waiting).await?)?)
             }
             AnyCall::ToldThatItWaits(c) => {
                 self.own(c.connector).await?;
-                answer(&c, store.inbox().told_that_it_waits(c.connector, c.waiting).await?)
+                Ok(answer(&c, store.inbox().told_that_it_waits(c.connector, c.waiting).await?)?)
             }
             other => self.about_what_is_not_taken(other).await,
         }
     }
 
-    async fn about_what_is_not_taken(&self, call: AnyCall) -> Result<Done, ControlError> {
+    async fn about_what_is_not_taken(&self, call: AnyCall) -> Result<Done, SurfaceError> {
         let store = self.control.store();
         match call {
             AnyCall::RefuseEvent(c) => {
                 self.own(c.connector).await?;
-                answer(&c, store.conversations().refuse_event(c.connector, &c.event).await?)
+                Ok(answer(&c, store.conversations().refuse_event(c.connector, &c.event).await?)?)
             }
             AnyCall::WasRefused(c) => {
                 self.own(c.connector).await?;
-                answer(&c, store.conversations().was_refused(c.connector, &c.event).await?)
+                Ok(answer(&c, store.conversations().was_refused(c.connector, &c.event).await?)?)
             }
             AnyCall::RefusedDevice(c) => {
                 self.own(c.connector).await?;
@@ -157,13 +158,13 @@ impl SurfaceDesk {
                     Some(whose) => entry.of(whose.user),
                     None => entry,
                 };
-                answer(&c, store.audit().record(entry).await?)
+                Ok(answer(&c, store.audit().record(entry).await?)?)
             }
             AnyCall::SetEncrypted(c) => {
-                answer(&c, store.conversations().set_encrypted(self.surface, &c.place).await?)
+                Ok(answer(&c, store.conversations().set_encrypted(self.surface, &c.place).await?)?)
             }
             AnyCall::WasEncrypted(c) => {
-                answer(&c, store.conversations().was_encrypted(self.surface, &c.place).await?)
+                Ok(answer(&c, store.conversations().was_encrypted(self.surface, &c.place).await?)?)
             }
             AnyCall::Dropped(c) => {
                 let account = self.own_connector(c.connector).await?.account;
@@ -171,17 +172,17 @@ impl SurfaceDesk {
                 let why = format!("{}: {}", short(&c.what, 100), short(&c.why, LONGEST_REASON));
                 let entry = Entry::new(&Actor::connector(self.surface), "message.dropped", subject)
                     .with(why);
-                answer(&c, store.audit().record(entry).await?)
+                Ok(answer(&c, store.audit().record(entry).await?)?)
             }
             AnyCall::CountError(c) => {
                 self.control.metrics().connector_error(self.surface, error_kind(&c.kind));
-                answer(&c, ())
+                Ok(answer(&c, ())?)
             }
             other => Ok(Done::NotMine(Box::new(other))),
         }
     }
 
-    async fn receive(&self, message: &Incoming) -> Result<Receipt, ControlError> {
+    async fn receive(&self, message: &Incoming) -> Result<Receipt, SurfaceError> {
         let speaker = self.speaker(&message.speaker).await?;
         let conversation = speaker.conversation.id;
         let received = self.control.inbox().receive(IncomingMessage {
@@ -201,7 +202,7 @@ impl SurfaceDesk {
     /// Who speaks, as it is known here. What a connector says of it names the person and the conversation, and is
     /// believed nothing else: the person has an account on its surface, the conversation is one of its own, and in
     /// what is somebody's own nobody else speaks.
-    pub(super) async fn speaker(&self, said: &Speaker) -> Result<Speaker, ControlError> {
+    pub(super) async fn speaker(&self, said: &Speaker) -> Result<Speaker, SurfaceError> {
         let person = self.own_person(said.user).await?;
         let conversation = self.own_conversation(said.conversation.id).await?;
         let shared = conversation.kind == ConversationKind::Shared;
@@ -220,7 +221,7 @@ impl SurfaceDesk {
         })
     }
 
-    async fn stored(&self, item: InboxItem) -> Result<Stored, ControlError> {
+    async fn stored(&self, item: InboxItem) -> Result<Stored, Fault> {
         let origin = self.control.store().outbox().origin_of_turn(item.id).await?;
         let said = match &item.cause {
             Cause::Message { from, text, .. } => Some((from.clone(), text.clone())),
@@ -239,7 +240,7 @@ impl SurfaceDesk {
         &self,
         conversation: cloister_store::conversations::ConversationId,
         message: &str,
-    ) -> Result<Option<String>, ControlError> {
+    ) -> Result<Option<String>, Fault> {
         let store = self.control.store();
         let Some(row) = store.outbox().told_by(conversation, message).await? else {
             return Ok(None);

@@ -28,8 +28,9 @@ use super::remote::{Reach, RemoteSurface};
 use super::{Attachment, hosts};
 use crate::commands;
 use crate::control::Control;
-use crate::error::{ControlError, Fault};
+use crate::error::Fault;
 use crate::ports::Whereabouts;
+use crate::surfaces::{SurfaceError, SurfaceRefusal};
 pub(super) use files::Lent;
 use files::OpenFiles;
 
@@ -98,7 +99,7 @@ impl SurfaceDesk {
         })
     }
 
-    async fn answered(self: &Arc<Self>, call: AnyCall) -> Result<Value, ControlError> {
+    async fn answered(self: &Arc<Self>, call: AnyCall) -> Result<Value, SurfaceError> {
         let call = match self.about_rows(call).await? {
             Done::Answered(answer) => return Ok(answer),
             Done::NotMine(call) => call,
@@ -114,8 +115,7 @@ impl SurfaceDesk {
         match self.about_words(*call).await? {
             Done::Answered(answer) => Ok(answer),
             Done::NotMine(call) => {
-                let message = format!("nobody answers {call:?}");
-                Err(ControlError::refused(ErrorCode::Internal, message))
+                Err(SurfaceRefusal::NobodyAnswers { call: format!("{call:?}") }.into())
             }
         }
     }
@@ -155,11 +155,8 @@ impl SurfaceDesk {
 
     /// An account is put down as the operator named it, at a server that they named, that the platform has, or that is
     /// on the public internet.
-    async fn may_put_connector(&self, put: &PutConnector) -> Result<(), ControlError> {
-        let not_asked = || {
-            let message = "no operator asks for this account now";
-            ControlError::refused(ErrorCode::Forbidden, message)
-        };
+    async fn may_put_connector(&self, put: &PutConnector) -> Result<(), SurfaceRefusal> {
+        let not_asked = || SurfaceRefusal::AccountNotAskedFor;
         let new = self.adding().ok_or_else(not_asked)?;
         let named = new.account.trim();
         if !named.is_empty() && named != put.account {
@@ -179,12 +176,11 @@ impl SurfaceDesk {
     }
 
     /// Accounts are added, changed and removed while an operator asks for that, and at no other time.
-    fn only_for_operators(&self) -> Result<(), ControlError> {
+    fn only_for_operators(&self) -> Result<(), SurfaceRefusal> {
         if self.operators.load(Ordering::SeqCst) > 0 {
             return Ok(());
         }
-        let message = "no operator asks for this now";
-        Err(ControlError::refused(ErrorCode::Forbidden, message))
+        Err(SurfaceRefusal::NotAskedFor)
     }
 
     /// The connectors are gone: nothing is handed to them until they attach again, and what they had open is closed.
@@ -195,26 +191,26 @@ impl SurfaceDesk {
     }
 
     /// That it is one of this surface's connectors.
-    async fn own(&self, id: ConnectorId) -> Result<(), ControlError> {
+    async fn own(&self, id: ConnectorId) -> Result<(), SurfaceError> {
         let own = self.control.store().conversations().is_of_surface(id, self.surface).await?;
         if own { Ok(()) } else { Err(not_found()) }
     }
 
     /// One of this surface's connectors.
-    async fn own_connector(&self, id: ConnectorId) -> Result<Connector, ControlError> {
+    async fn own_connector(&self, id: ConnectorId) -> Result<Connector, SurfaceError> {
         let all = self.control.store().conversations().connectors(self.surface).await?;
         all.into_iter().find(|connector| connector.id == id).ok_or_else(not_found)
     }
 
     /// A conversation of one of this surface's connectors.
-    async fn own_conversation(&self, id: ConversationId) -> Result<Conversation, ControlError> {
+    async fn own_conversation(&self, id: ConversationId) -> Result<Conversation, SurfaceError> {
         self.known_conversation(id).await?.ok_or_else(not_found)
     }
 
     async fn known_conversation(
         &self,
         id: ConversationId,
-    ) -> Result<Option<Conversation>, ControlError> {
+    ) -> Result<Option<Conversation>, SurfaceError> {
         let Some(found) = self.control.store().conversations().conversation_by_id(id).await? else {
             return Ok(None);
         };
@@ -223,7 +219,7 @@ impl SurfaceDesk {
     }
 
     /// A person who has an account on this surface.
-    async fn own_person(&self, user: UserId) -> Result<Person, ControlError> {
+    async fn own_person(&self, user: UserId) -> Result<Person, SurfaceError> {
         if self.accounts_of(user).await?.is_empty() {
             return Err(not_found());
         }
@@ -231,7 +227,7 @@ impl SurfaceDesk {
         Ok(Person { user: user.id, name: user.name, workspace: user.workspace })
     }
 
-    async fn accounts_of(&self, user: UserId) -> Result<Vec<String>, ControlError> {
+    async fn accounts_of(&self, user: UserId) -> Result<Vec<String>, Fault> {
         let accounts = self.control.store().users().identities_of(user).await?.into_iter();
         let here = accounts.map(|identity| identity.account);
         let here = here.filter(|account| account.surface == self.surface);
@@ -255,10 +251,10 @@ impl Drop for Operated {
 }
 
 /// Whether it says nothing about what was asked: it may be answered when it is asked again.
-fn passes(error: &ControlError) -> bool {
+fn passes(error: &SurfaceError) -> bool {
     match error {
-        ControlError::Fault(Fault::Io { .. }) => true,
-        ControlError::Fault(Fault::Store(error)) => {
+        SurfaceError::Fault(Fault::Io { .. }) => true,
+        SurfaceError::Fault(Fault::Store(error)) => {
             !matches!(error, StoreError::Corrupt { .. } | StoreError::NotFound { .. })
         }
         refused => refused.retry_after().is_some(),
@@ -273,18 +269,18 @@ enum Done {
 }
 
 /// An answer of the type that the call asks for.
-fn answer<C: Call>(_call: &C, answer: C::Answer) -> Result<Done, ControlError> {
+fn answer<C: Call>(_call: &C, answer: C::Answer) -> Result<Done, Fault> {
     let failed = "an answer could not be written";
     let value = serde_json::to_value(answer);
-    value.map(Done::Answered).map_err(|error| ControlError::io(failed)(error.into()))
+    Ok(Done::Answered(value.map_err(|error| Fault::io(failed)(error.into()))?))
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn not_found() -> ControlError {
-    ControlError::refused(ErrorCode::NotFound, "this surface has nothing of that name")
+fn not_found() -> SurfaceError {
+    SurfaceRefusal::NotOfThisSurface.into()
 }
 
 #[cfg(test)]

@@ -9,16 +9,15 @@ use cloister_store::conversations::{ConversationKind, NewConversation};
 use cloister_store::{Actor, StoreError};
 
 use super::{Done, SurfaceDesk, answer, lock};
-use crate::error::ControlError;
 use crate::surfaces::remote::RemoteSurface;
-use crate::surfaces::{Health, credentials};
+use crate::surfaces::{Health, SurfaceError, credentials};
 
 impl SurfaceDesk {
-    pub(super) async fn about_rows(self: &Arc<Self>, call: AnyCall) -> Result<Done, ControlError> {
+    pub(super) async fn about_rows(self: &Arc<Self>, call: AnyCall) -> Result<Done, SurfaceError> {
         let store = self.control.store();
         match call {
             AnyCall::Connectors(c) => {
-                answer(&c, store.conversations().connectors(self.surface).await?)
+                Ok(answer(&c, store.conversations().connectors(self.surface).await?)?)
             }
             AnyCall::PutConnector(c) => {
                 self.may_put_connector(&c).await?;
@@ -28,7 +27,10 @@ impl SurfaceDesk {
                     address: c.address.clone(),
                     settings: c.settings.clone(),
                 };
-                answer(&c, store.conversations().put_connector(&Actor::person(&c.by), &row).await?)
+                Ok(answer(
+                    &c,
+                    store.conversations().put_connector(&Actor::person(&c.by), &row).await?,
+                )?)
             }
             AnyCall::RemoveConnector(c) => {
                 self.only_for_operators()?;
@@ -36,11 +38,11 @@ impl SurfaceDesk {
                 store.conversations().remove_connector(&Actor::person(&c.by), c.connector).await?;
                 self.gone(c.connector);
                 self.control.surfaces().forget_health(c.connector);
-                answer(&c, ())
+                Ok(answer(&c, ())?)
             }
             AnyCall::SetPosition(c) => {
                 self.own(c.connector).await?;
-                answer(&c, store.conversations().set_position(c.connector, &c.position).await?)
+                Ok(answer(&c, store.conversations().set_position(c.connector, &c.position).await?)?)
             }
             AnyCall::KeepSecret(c) => {
                 self.only_for_operators()?;
@@ -56,12 +58,12 @@ impl SurfaceDesk {
                     value,
                 )
                 .await?;
-                answer(&c, ())
+                Ok(answer(&c, ())?)
             }
             AnyCall::OpenSecret(c) => {
                 self.own(c.connector).await?;
                 let opened = credentials::open(&self.control, self.surface, c.connector).await?;
-                answer(&c, opened.and_then(|value| credentials::as_key(&value)))
+                Ok(answer(&c, opened.and_then(|value| credentials::as_key(&value)))?)
             }
             AnyCall::ForgetSecret(c) => {
                 self.only_for_operators()?;
@@ -73,33 +75,33 @@ impl SurfaceDesk {
                     c.connector,
                 )
                 .await?;
-                answer(&c, ())
+                Ok(answer(&c, ())?)
             }
             AnyCall::Attach(c) => {
                 self.own(c.connector).await?;
                 self.attach(c.connector, &c);
-                answer(&c, ())
+                Ok(answer(&c, ())?)
             }
             AnyCall::Detach(c) => {
                 self.gone(c.connector);
-                answer(&c, ())
+                Ok(answer(&c, ())?)
             }
             AnyCall::Expect(c) => {
                 self.own(c.connector).await?;
                 lock(&self.expected).insert(c.name.clone(), (c.connector, c.proof.clone()));
-                answer(&c, ())
+                Ok(answer(&c, ())?)
             }
             AnyCall::Report(c) => {
                 // What is said last of one that was removed is nothing to anybody.
                 if store.conversations().is_of_surface(c.connector, self.surface).await? {
                     self.report(c.connector, c.health.clone());
                 }
-                answer(&c, ())
+                Ok(answer(&c, ())?)
             }
             AnyCall::NoteReconciled(c) => {
                 self.own(c.connector).await?;
                 self.control.surfaces().note_reconciled(c.connector, c.report.clone());
-                answer(&c, ())
+                Ok(answer(&c, ())?)
             }
             other => self.about_conversations(other).await,
         }
@@ -142,60 +144,60 @@ impl SurfaceDesk {
         self.control.surfaces().report_health(id, health);
     }
 
-    async fn about_conversations(&self, call: AnyCall) -> Result<Done, ControlError> {
+    async fn about_conversations(&self, call: AnyCall) -> Result<Done, SurfaceError> {
         let store = self.control.store();
         match call {
             AnyCall::ConversationAt(c) => {
                 self.own(c.connector).await?;
-                answer(&c, store.conversations().conversation(c.connector, &c.place).await?)
+                Ok(answer(&c, store.conversations().conversation(c.connector, &c.place).await?)?)
             }
             AnyCall::ConversationById(c) => {
-                answer(&c, self.known_conversation(c.conversation).await?)
+                Ok(answer(&c, self.known_conversation(c.conversation).await?)?)
             }
             AnyCall::Conversations(c) => {
                 self.own(c.connector).await?;
-                answer(&c, store.conversations().of(c.connector).await?)
+                Ok(answer(&c, store.conversations().of(c.connector).await?)?)
             }
             AnyCall::PutConversation(c) => {
                 self.may_put(&c.new).await?;
-                answer(&c, store.conversations().put_conversation(&c.new).await?)
+                Ok(answer(&c, store.conversations().put_conversation(&c.new).await?)?)
             }
             AnyCall::ForgetConversation(c) => {
                 self.own_conversation(c.conversation).await?;
-                answer(&c, store.conversations().forget_conversation(c.conversation).await?)
+                Ok(answer(&c, store.conversations().forget_conversation(c.conversation).await?)?)
             }
             AnyCall::ForgetConversations(c) => {
                 self.only_for_operators()?;
                 self.own(c.connector).await?;
-                answer(
+                Ok(answer(
                     &c,
                     store
                         .conversations()
                         .forget_conversations(&Actor::person(&c.by), c.connector)
                         .await?,
-                )
+                )?)
             }
             AnyCall::SetBroken(c) => {
                 self.own_conversation(c.conversation).await?;
-                answer(
+                Ok(answer(
                     &c,
                     store.conversations().set_broken(c.conversation, c.why.as_deref()).await?,
-                )
+                )?)
             }
             AnyCall::SetShown(c) => {
                 self.own_conversation(c.conversation).await?;
-                answer(
+                Ok(answer(
                     &c,
                     store.conversations().set_shown(c.conversation, &c.title, c.archived).await?,
-                )
+                )?)
             }
             AnyCall::MakeAnew(c) => {
                 self.own_conversation(c.conversation).await?;
-                answer(&c, store.conversations().make_anew(c.conversation).await?)
+                Ok(answer(&c, store.conversations().make_anew(c.conversation).await?)?)
             }
             AnyCall::ConversationMoved(c) => {
                 let connector = self.own_connector(c.connector).await?;
-                answer(
+                Ok(answer(
                     &c,
                     store
                         .conversations()
@@ -206,32 +208,32 @@ impl SurfaceDesk {
                             &c.to,
                         )
                         .await?,
-                )
+                )?)
             }
             AnyCall::ConversationsToMend(c) => {
                 self.own(c.connector).await?;
-                answer(&c, store.conversations().conversations_to_mend(c.connector).await?)
+                Ok(answer(&c, store.conversations().conversations_to_mend(c.connector).await?)?)
             }
             AnyCall::LastHeard(c) => {
                 self.own(c.connector).await?;
-                answer(&c, store.conversations().last_heard(c.connector).await?)
+                Ok(answer(&c, store.conversations().last_heard(c.connector).await?)?)
             }
             AnyCall::HasToTell(c) => {
                 self.own_conversation(c.conversation).await?;
-                answer(&c, !store.outbox().to_tell(c.conversation).await?.is_empty())
+                Ok(answer(&c, !store.outbox().to_tell(c.conversation).await?.is_empty())?)
             }
             AnyCall::ContextOf(c) => {
                 let (surface, id) = (self.surface.to_owned(), c.place.clone());
                 let found =
                     store.chats().context_of(&contexts::Conversation { surface, id }).await?;
-                answer(
+                Ok(answer(
                     &c,
                     found.map(|context| ContextAt {
                         workspace: context.workspace,
                         chat: context.chat,
                         created_at: context.created_at,
                     }),
-                )
+                )?)
             }
             other => self.about_people(other).await,
         }
@@ -239,7 +241,7 @@ impl SurfaceDesk {
 
     /// A conversation is put in place for a person who has an account here, in their own workspace, or where an
     /// operator connected it.
-    async fn may_put(&self, new: &NewConversation) -> Result<(), ControlError> {
+    async fn may_put(&self, new: &NewConversation) -> Result<(), SurfaceError> {
         self.own(new.connector).await?;
         let (workspace, chat) = new.chat;
         self.control.store().chats().chat(workspace, chat).await?;
@@ -259,39 +261,42 @@ impl SurfaceDesk {
         }
     }
 
-    async fn about_people(&self, call: AnyCall) -> Result<Done, ControlError> {
+    async fn about_people(&self, call: AnyCall) -> Result<Done, SurfaceError> {
         let store = self.control.store();
         match call {
             AnyCall::ChatsChanged(c) => {
                 self.control.surfaces().chats_changed();
-                answer(&c, ())
+                Ok(answer(&c, ())?)
             }
             AnyCall::Home(c) => {
                 self.own(c.connector).await?;
-                answer(&c, store.chats().home(c.connector, c.user).await?)
+                Ok(answer(&c, store.chats().home(c.connector, c.user).await?)?)
             }
             AnyCall::Homes(c) => {
                 self.own(c.connector).await?;
-                answer(&c, store.chats().homes(c.connector).await?)
+                Ok(answer(&c, store.chats().homes(c.connector).await?)?)
             }
             AnyCall::SetHome(c) => {
                 self.own(c.connector).await?;
-                answer(&c, store.chats().set_home(c.connector, c.user, c.place.as_deref()).await?)
+                Ok(answer(
+                    &c,
+                    store.chats().set_home(c.connector, c.user, c.place.as_deref()).await?,
+                )?)
             }
             AnyCall::WantRooms(c) => {
                 self.own(c.connector).await?;
                 let person = self.own_person(c.user).await?;
-                answer(
+                Ok(answer(
                     &c,
                     store.conversations().want_rooms(c.connector, c.user, person.workspace).await?,
-                )
+                )?)
             }
             AnyCall::GiveUpRooms(c) => {
                 self.own(c.connector).await?;
-                answer(&c, store.chats().give_up_rooms(c.connector, c.user).await?)
+                Ok(answer(&c, store.chats().give_up_rooms(c.connector, c.user).await?)?)
             }
             AnyCall::IsKnown(c) => {
-                answer(&c, store.users().identity(self.surface, &c.account).await?.is_some())
+                Ok(answer(&c, store.users().identity(self.surface, &c.account).await?.is_some())?)
             }
             AnyCall::WhoIs(c) => {
                 let whose = store.users().identity(self.surface, &c.account).await?;
@@ -299,35 +304,35 @@ impl SurfaceDesk {
                     Some(identity) => Some(self.own_person(identity.user).await?),
                     None => None,
                 };
-                answer(&c, person)
+                Ok(answer(&c, person)?)
             }
-            AnyCall::PersonById(c) => answer(&c, self.own_person(c.user).await?),
-            AnyCall::AccountsOf(c) => answer(&c, self.accounts_of(c.user).await?),
+            AnyCall::PersonById(c) => Ok(answer(&c, self.own_person(c.user).await?)?),
+            AnyCall::AccountsOf(c) => Ok(answer(&c, self.accounts_of(c.user).await?)?),
             AnyCall::IsUser(c) => {
                 let known = store.users().all().await?.iter().any(|user| user.name == c.name);
-                answer(&c, known)
+                Ok(answer(&c, known)?)
             }
             AnyCall::ChatOf(c) => {
                 self.may_see(c.workspace).await?;
-                answer(&c, store.chats().chat(c.workspace, c.chat).await?)
+                Ok(answer(&c, store.chats().chat(c.workspace, c.chat).await?)?)
             }
             AnyCall::Chats(c) => {
                 self.may_see(c.workspace).await?;
-                answer(&c, store.chats().of(c.workspace).await?)
+                Ok(answer(&c, store.chats().of(c.workspace).await?)?)
             }
             AnyCall::RenameChat(c) => {
                 let conversation = self.own_conversation(c.conversation).await?;
                 let by = c.by.as_deref();
-                answer(
+                Ok(answer(
                     &c,
                     self.control.people().rename_chat_from(&conversation, &c.title, by).await?,
-                )
+                )?)
             }
             other => self.about_chats(other).await,
         }
     }
 
-    async fn about_chats(&self, call: AnyCall) -> Result<Done, ControlError> {
+    async fn about_chats(&self, call: AnyCall) -> Result<Done, SurfaceError> {
         let store = self.control.store();
         match call {
             AnyCall::ShownAs(c) => {
@@ -340,21 +345,21 @@ impl SurfaceDesk {
                     Some(whose) => self.control.accounts().acting(whose.user).await?,
                     None => Actor::somebody(),
                 };
-                answer(&c, store.chats().rename_from(&by, c.conversation, &c.title).await?)
+                Ok(answer(&c, store.chats().rename_from(&by, c.conversation, &c.title).await?)?)
             }
             AnyCall::EnsureFirstChat(c) => {
                 let person = self.own_person(c.user).await?;
-                answer(
+                Ok(answer(
                     &c,
                     store
                         .chats()
                         .ensure_first_chat(&Actor::person(&person.name), person.workspace)
                         .await?,
-                )
+                )?)
             }
             AnyCall::RestoreChat(c) => {
                 self.may_see(c.workspace).await?;
-                answer(
+                Ok(answer(
                     &c,
                     store
                         .chats()
@@ -365,7 +370,7 @@ impl SurfaceDesk {
                             &c.title,
                         )
                         .await?,
-                )
+                )?)
             }
             AnyCall::IsWorkspace(c) => {
                 let known = match store.users().user_of(c.workspace).await {
@@ -373,7 +378,7 @@ impl SurfaceDesk {
                     Err(StoreError::NotFound { .. }) => false,
                     Err(error) => return Err(error.into()),
                 };
-                answer(&c, known)
+                Ok(answer(&c, known)?)
             }
             other => Ok(Done::NotMine(Box::new(other))),
         }
@@ -383,7 +388,7 @@ impl SurfaceDesk {
     pub(super) async fn may_see(
         &self,
         workspace: cloister_protocol::WorkspaceId,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), SurfaceError> {
         let owner = self.control.store().users().user_of(workspace).await?.id;
         if !self.accounts_of(owner).await?.is_empty() {
             return Ok(());

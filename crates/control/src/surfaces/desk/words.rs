@@ -4,16 +4,15 @@ use cloister_protocol::surface::{AnyCall, ButtonDone as Outcome};
 use cloister_store::buttons::button_hash;
 
 use super::{Done, SurfaceDesk, answer};
-use crate::error::ControlError;
-use crate::surfaces::{ButtonDone, Pressed, PressedButton, TypedIn};
+use crate::surfaces::{ButtonDone, Pressed, PressedButton, SurfaceError, TypedIn};
 
 impl SurfaceDesk {
-    pub(super) async fn about_words(&self, call: AnyCall) -> Result<Done, ControlError> {
+    pub(super) async fn about_words(&self, call: AnyCall) -> Result<Done, SurfaceError> {
         let control = &self.control;
         match call {
             AnyCall::MintButtons(c) => {
                 let conversation = self.own_conversation(c.conversation).await?;
-                answer(&c, control.surfaces().mint_buttons(&conversation, &c.presses).await?)
+                Ok(answer(&c, control.surfaces().mint_buttons(&conversation, &c.presses).await?)?)
             }
             AnyCall::PressButton(c) => {
                 self.own(c.connector).await?;
@@ -29,7 +28,7 @@ impl SurfaceDesk {
                     ButtonDone::Answered(approval) => Outcome::Answered { state: approval.state },
                     ButtonDone::Command { text } => Outcome::Command { text },
                 };
-                answer(&c, done)
+                Ok(answer(&c, done)?)
             }
             AnyCall::ButtonPlace(c) => {
                 self.own(c.connector).await?;
@@ -45,7 +44,7 @@ impl SurfaceDesk {
                     None => None,
                 };
                 let of = of.filter(|of| of.connector == c.connector);
-                answer(&c, of.and_then(|of| of.external_id))
+                Ok(answer(&c, of.and_then(|of| of.external_id))?)
             }
             AnyCall::PressAnswer(c) => {
                 self.own_conversation(c.conversation).await?;
@@ -56,7 +55,7 @@ impl SurfaceDesk {
                     message: &c.message,
                     answer: c.answer,
                 };
-                answer(&c, control.surfaces().press(pressed).await?.is_some())
+                Ok(answer(&c, control.surfaces().press(pressed).await?.is_some())?)
             }
             AnyCall::Choices(c) => {
                 self.own(c.connector).await?;
@@ -67,24 +66,26 @@ impl SurfaceDesk {
                     private: c.private,
                 };
                 let who = (self.surface, c.by.as_str());
-                answer(&c, control.surfaces().choices(who, typed_in, c.kind, &c.typed).await?)
+                Ok(answer(&c, control.surfaces().choices(who, typed_in, c.kind, &c.typed).await?)?)
             }
-            AnyCall::OnceAWhile(c) => {
-                answer(&c, control.surfaces().once_a_while(&format!("{} {}", self.surface, c.key)))
-            }
+            AnyCall::OnceAWhile(c) => Ok(answer(
+                &c,
+                control.surfaces().once_a_while(&format!("{} {}", self.surface, c.key)),
+            )?),
             AnyCall::RefusalAgain(c) => {
-                answer(&c, control.surfaces().refusal_again(self.surface, &c.account))
+                Ok(answer(&c, control.surfaces().refusal_again(self.surface, &c.account))?)
             }
-            AnyCall::TakeBackRefusal(c) => {
-                answer(&c, control.surfaces().take_back_refusal(self.surface, &c.account).await?)
-            }
-            AnyCall::PairingWords(c) => answer(
+            AnyCall::TakeBackRefusal(c) => Ok(answer(
+                &c,
+                control.surfaces().take_back_refusal(self.surface, &c.account).await?,
+            )?),
+            AnyCall::PairingWords(c) => Ok(answer(
                 &c,
                 control.surfaces().pairing_words(self.surface, &c.account, &c.name).await,
-            ),
+            )?),
             AnyCall::Welcome(c) => {
                 self.own_person(c.user).await?;
-                answer(&c, control.surfaces().welcome(c.user, self.surface).await?)
+                Ok(answer(&c, control.surfaces().welcome(c.user, self.surface).await?)?)
             }
             other => Ok(Done::NotMine(Box::new(other))),
         }

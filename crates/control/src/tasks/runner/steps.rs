@@ -8,8 +8,9 @@ use cloister_store::grants::{Passing, Recorded};
 use cloister_store::ledger::{Called, Journaled, SaidStep};
 
 use super::{Attempt, Over};
-use crate::error::ControlError;
+use crate::error::Fault;
 use crate::gates::CallGate;
+use crate::tasks::TaskError;
 
 impl Attempt<'_> {
     /// Puts a step into the ledger; or says why the attempt is over.
@@ -17,7 +18,7 @@ impl Attempt<'_> {
         &mut self,
         seq: u32,
         step: Step,
-    ) -> Result<Option<Over>, ControlError> {
+    ) -> Result<Option<Over>, TaskError> {
         let at = usize::try_from(seq).unwrap_or(usize::MAX);
         let known = self.ledger.get(at).is_some_and(|there| *there == step);
         let Some(said) = SaidStep::of(&step) else {
@@ -79,7 +80,7 @@ impl Attempt<'_> {
         seq: u32,
         call: String,
         passing: Passing,
-    ) -> Result<Result<Option<Recorded>, Over>, ControlError> {
+    ) -> Result<Result<Option<Recorded>, Over>, Fault> {
         let tasks = self.control.store().tasks();
         let (recorded, stored) = match tasks.append_call(self.task.id, seq, &call, passing).await? {
             Called::New(recorded) => (Some(recorded), Journaled::Stored),
@@ -98,7 +99,7 @@ impl Attempt<'_> {
         seq: u32,
         (call, outcome): (String, Outcome),
         noted: Vec<Entry>,
-    ) -> Result<Over, ControlError> {
+    ) -> Result<Over, Fault> {
         let step = Step::Result { call, outcome };
         if let Some(said) = SaidStep::of(&step) {
             let tasks = self.control.store().tasks();
@@ -112,7 +113,7 @@ impl Attempt<'_> {
     }
 
     /// Lets a call through; or says why the attempt is over.
-    async fn make_call(&mut self, seq: u32, call: String) -> Result<Option<Over>, ControlError> {
+    async fn make_call(&mut self, seq: u32, call: String) -> Result<Option<Over>, TaskError> {
         let Some(known) = self.call(&call).cloned() else {
             let reason = "a call was made that no answer of the model has".to_owned();
             return Ok(Some(Over::Refused(reason)));
@@ -130,11 +131,11 @@ impl Attempt<'_> {
             CallGate::Wait => Ok(Some(Over::Parked)),
             CallGate::Stopped => Ok(Some(Over::Stopped)),
             CallGate::Delete { files, passing } => {
-                self.delete_sent(seq, call, files, passing).await.map(Some)
+                Ok(self.delete_sent(seq, call, files, passing).await.map(Some)?)
             }
             CallGate::Refuse { reason, noted } => {
                 let outcome = Outcome { status: CallStatus::Refused, output: reason };
-                self.append_result(seq, (call, outcome), noted).await.map(Some)
+                Ok(self.append_result(seq, (call, outcome), noted).await.map(Some)?)
             }
         }
     }
@@ -146,7 +147,7 @@ impl Attempt<'_> {
         call: String,
         files: Vec<String>,
         passing: Passing,
-    ) -> Result<Over, ControlError> {
+    ) -> Result<Over, Fault> {
         let recorded = match self.append_call(seq, call.clone(), passing).await? {
             Ok(Some(recorded)) => recorded,
             // Journaled by another attempt: whoever starts from the ledger finds it there.
