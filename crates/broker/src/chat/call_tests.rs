@@ -1,5 +1,3 @@
-#![expect(clippy::unwrap_used, reason = "a test that can't go on says so")]
-
 use super::*;
 
 fn sink() -> (Sink, mpsc::Receiver<Piece>) {
