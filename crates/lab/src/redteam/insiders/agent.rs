@@ -154,8 +154,8 @@ impl Field {
         for at in PLACES {
             // A task of each place, which is none of the others' business.
             let mut client = field.client(at);
-            say(&mut client, "quiet").await?;
-            report(&mut client).await?;
+            let answer = say(&mut client, "quiet").await?;
+            report(&mut client, &answer).await?;
             let folder = field.ground.chat_folder(at.workspace(), at.chat);
             for file in
                 ["files/treasure.txt", "incoming/treasure.txt", "history.db", "history.db-wal"]
@@ -177,8 +177,8 @@ impl Field {
         let folder = self.ground.chat_folder(at.workspace(), at.chat);
         let mut client = self.client(at);
         let path = if is_executor {
-            say(&mut client, "delegate").await?;
-            report(&mut client).await?;
+            let answer = say(&mut client, "delegate").await?;
+            report(&mut client, &answer).await?;
             folder.join("files").join(REPORT)
         } else {
             say(&mut client, "attack").await?;

@@ -126,13 +126,17 @@ pub(super) async fn frame<T>(
     }
 }
 
-/// The end of the next turn that no message started: what the agent says of its tasks.
-pub(super) async fn report(client: &mut AgentClient) -> Result<End, CliError> {
+/// The end of the next turn that no message started: what the agent says of its tasks. It may have come before the
+/// answer that it is a report on was whole.
+pub(super) async fn report(client: &mut AgentClient, answer: &Answer) -> Result<End, CliError> {
     let of_task = |frame| match frame {
         AgentFrame::End(end) if end.message.is_none() => Some(end),
         _ => None,
     };
-    frame(client, "a report", of_task).await
+    match answer.frames.iter().cloned().find_map(of_task) {
+        Some(end) => Ok(end),
+        None => frame(client, "a report", of_task).await,
+    }
 }
 
 /// Looks again and again until there is something to see.
