@@ -266,6 +266,9 @@ async fn chat_speaks_to_people_and_to_programs() {
 
     let waited = world.stack.cli_ok(&["chat", "--wait", "run: echo from-the-task"]).await.unwrap();
     assert!(waited.contains("from-the-task"), "{waited}");
+    let waited =
+        world.stack.cli_ok(&["chat", "--wait", "/task run: echo by-$((1+1))"]).await.unwrap();
+    assert!(waited.contains("by-2"), "{waited}");
     let file = data.with_file_name("note.txt");
     std::fs::write(&file, "content").unwrap();
     let sent = ["chat", "--file", file.to_str().unwrap(), "look at this"];

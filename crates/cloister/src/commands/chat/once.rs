@@ -17,6 +17,9 @@ use crate::commands::ask;
 use crate::connection::Connection;
 use crate::output::{CliError, INTERRUPTED, NOT_IN_TIME, Output, QUESTION_WAITS};
 
+/// What a message begins with that starts a task.
+const TASK_COMMAND: &str = "/task ";
+
 pub(super) struct Talk {
     pub(super) output: Output,
     pub(super) connection: Connection,
@@ -34,6 +37,8 @@ struct Pending {
     /// What was shown of the answer.
     telling: Telling,
     end: Option<End>,
+    /// The message starts a task by itself, with no model that delegates it.
+    starts_task: bool,
     /// The turn delegated something.
     delegated: bool,
     /// Tasks that were queued since, and not cancelled.
@@ -49,6 +54,7 @@ impl Pending {
     fn follow(&mut self, update: &Update) {
         match update {
             Update::Task { task, state: TaskState::Queued, .. } if self.turn.is_some() => {
+                self.delegated |= self.starts_task && self.end.is_none();
                 self.tasks.insert(*task);
             }
             Update::Task { task, state: TaskState::Cancelled, .. } => {
@@ -91,6 +97,7 @@ impl Talk {
             turn: None,
             telling: Telling::default(),
             end: None,
+            starts_task: message.text.trim_start().starts_with(TASK_COMMAND),
             delegated: false,
             tasks: HashSet::new(),
             told: false,
