@@ -110,6 +110,8 @@ async fn turn(link: &mut Link, trigger: Trigger) -> Result<(), door::Gone> {
             });
             if let Some(request) = request {
                 link.say(&Uplink::Request(request)).await?;
+                // A turn that is over delegates nothing.
+                link.answers(1).await;
             }
             "delegated".to_owned()
         }
