@@ -1,7 +1,8 @@
 //! What tests share. Nothing here ships.
 //!
 //! Owns: the model server, a provider that says what a test told it to say and checks what it is
-//! asked; the stack, the whole product started for a test; chaos, which kills it and counts;
+//! asked; the stack, the whole product started for a test; the product, that stack with that model, the one world under
+//! the suites of every surface; chaos, which kills it and counts;
 //! the hostile agent, which stands in for ours in a sandbox and takes what it can;
 //! fuzz, which throws mutated bytes at a parser; the browser, a real one; the homeserver, a real one
 //! too; a Telegram and a Discord for tests; the schema of the wire as text.
@@ -13,6 +14,7 @@ pub mod fuzz;
 pub mod hostile;
 pub mod internet;
 pub mod model_server;
+pub mod product;
 mod random;
 pub mod rooms_bench;
 pub mod stack;
@@ -22,6 +24,7 @@ pub mod telegram;
 pub use browser::{Browser, BrowserError, Page};
 pub use fuzz::Fuzz;
 pub use model_server::{Matcher, ModelServer, ModelServerBuilder, Received, Reply, Steps};
+pub use product::Product;
 pub use stack::{AgentClient, Answer, CliOutput, ClientError, Stack, StackBuilder, StackError};
 
 /// The JSON Schema of everything on the wire, as it is committed under `docs/`.

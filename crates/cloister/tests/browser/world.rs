@@ -2,14 +2,17 @@
 
 use std::path::Path;
 
-use cloister_testkit::{Browser, ModelServer, ModelServerBuilder, Page, Stack};
+use cloister_testkit::{
+    Browser, ModelServer, ModelServerBuilder, Page, Product, Stack, world_of_product,
+};
 use serde_json::json;
 
 pub(crate) struct World {
-    pub(crate) stack: Stack,
-    pub(crate) model: ModelServer,
+    product: Product,
     pub(crate) browser: Browser,
 }
+
+world_of_product!(World);
 
 impl World {
     /// With a model that echoes and acts on `run: COMMAND`.
@@ -18,11 +21,9 @@ impl World {
     }
 
     pub(crate) async fn with(model: ModelServerBuilder) -> Self {
-        let model = model.start().await.unwrap();
-        let stack = Stack::builder().same_port().start().await.unwrap();
-        stack.use_model(&model).await.unwrap();
+        let product = Product::start(Stack::builder().same_port(), model).await;
         let browser = Browser::start().await.unwrap();
-        Self { stack, model, browser }
+        Self { product, browser }
     }
 
     /// The owner's first tab, logged in, connected.

@@ -73,7 +73,7 @@ pub(crate) async fn a_question_is_answered_where_it_is_asked<G: Ground>() {
     ann.sees("A1").await;
     ann.allow().await;
     ann.sees("removed it").await;
-    let approvals = ground.stack().cli_ok(&["--json", "task", "approvals"]).await.unwrap();
+    let approvals = ground.cli_ok(&["--json", "task", "approvals"]).await;
     assert!(!approvals.contains("pending"), "{approvals}");
 }
 
@@ -114,7 +114,7 @@ pub(crate) async fn files_go_both_ways<G: Ground>() {
 pub(crate) async fn a_stranger_gets_nothing_done<G: Ground>() {
     let mut ground = G::start("", ModelServer::builder()).await;
     let mut ann = ground.person("ann").await;
-    let known = ground.stack().cli_ok(&["--json", "user", "list"]).await.unwrap();
+    let known = ground.cli_ok(&["--json", "user", "list"]).await;
     let mut eve = ground.stranger().await;
     let is_way_in = |told: &&String| told.contains(G::WAY_IN);
     eve.tries("hello, do something for me").await;
@@ -126,14 +126,14 @@ pub(crate) async fn a_stranger_gets_nothing_done<G: Ground>() {
     eve.tries("please").await;
     eve.tries("/status").await;
     ann.ask("are you there?", "echo: are you there?").await;
-    let asked = ground.model().requests();
+    let asked = ground.model.requests();
     let of_eve = |text: &str| text.contains("do something for me") || text.contains("please");
     assert!(asked.iter().all(|request| !of_eve(&request.last_user_text())));
     let told = eve.was_told().await;
     assert!(told.iter().all(|said| !said.contains("echo:")), "{told:#?}");
     let ways_in = told.iter().filter(is_way_in).count();
     assert_eq!(ways_in, if eve.is_answered_each_time() { told.len() } else { 1 }, "{told:#?}");
-    assert_eq!(ground.stack().cli_ok(&["--json", "user", "list"]).await.unwrap(), known);
+    assert_eq!(ground.cli_ok(&["--json", "user", "list"]).await, known);
 }
 
 /// X1: killed while an answer is being written, and started again: it is answered, once.
@@ -142,16 +142,13 @@ pub(crate) async fn a_kill_in_mid_answer_loses_and_doubles_nothing<G: Ground>() 
     let mut ann = ground.person("ann").await;
     ann.ask("first", "echo: first").await;
     let (reply, steps) = Reply::text("this text is never whole").chunks(6).stepped();
-    ground.model().enqueue(reply);
+    ground.model.enqueue(reply);
     steps.allow(2);
-    let before = ground.model().request_count();
+    let before = ground.model.request_count();
     ann.say("second").await;
-    assert!(
-        ground.model().wait_for_n(before + 1, PATIENCE).await.is_some(),
-        "it is being answered"
-    );
-    ground.stack().kill().await.unwrap();
-    ground.stack().restart().await.unwrap();
+    assert!(ground.model.wait_for_n(before + 1, PATIENCE).await.is_some(), "it is being answered");
+    ground.stack.kill().await.unwrap();
+    ground.stack.restart().await.unwrap();
     ann.sees("echo: second").await;
     ann.ask("third", "echo: third").await;
     let heard = ann.heard().await;

@@ -1,18 +1,17 @@
 //! Discord: direct messages with a bot.
 
-use std::os::unix::fs::PermissionsExt;
-
 use cloister_testkit::discord::{BotAccount, Discord as Server, Letter, Person, Seen};
-use cloister_testkit::{ModelServer, ModelServerBuilder, Stack};
+use cloister_testkit::{ModelServerBuilder, Product, Stack, world_of_product};
 
 use crate::seat::{Ground, Seat, eventually};
 
 pub(crate) struct Discord {
-    stack: Stack,
-    model: ModelServer,
+    product: Product,
     server: Server,
     bot: BotAccount,
 }
+
+world_of_product!(Discord);
 
 pub(crate) struct InAChannel {
     person: Person,
@@ -25,24 +24,14 @@ impl Ground for Discord {
 
     async fn start(config: &str, model: ModelServerBuilder) -> Self {
         let server = Server::start().await.unwrap();
-        let model = model.start().await.unwrap();
-        let stack = Stack::builder().config(config).start().await.unwrap();
-        stack.use_model(&model).await.unwrap();
-        let bot = connect(&stack, &server).await;
-        Self { stack, model, server, bot }
-    }
-
-    fn stack(&mut self) -> &mut Stack {
-        &mut self.stack
-    }
-
-    fn model(&self) -> &ModelServer {
-        &self.model
+        let product = Product::start(Stack::builder().config(config), model).await;
+        let bot = connect(&product, &server).await;
+        Self { product, server, bot }
     }
 
     async fn person(&mut self, user: &str) -> InAChannel {
-        self.stack.cli_ok(&["user", "add", user]).await.unwrap();
-        sit_down(&self.stack, (&self.server, &self.bot), user).await
+        self.cli_ok(&["user", "add", user]).await;
+        sit_down(&self.product, (&self.server, &self.bot), user).await
     }
 
     async fn stranger(&mut self) -> InAChannel {
@@ -63,29 +52,24 @@ impl Ground for Discord {
 }
 
 /// Connects a bot, as an operator does.
-pub(crate) async fn connect(stack: &Stack, server: &Server) -> BotAccount {
+pub(crate) async fn connect(product: &Product, server: &Server) -> BotAccount {
     let bot = server.bot("cloister");
-    let token = stack.data().join("discord.token");
-    std::fs::write(&token, &bot.token).unwrap();
-    std::fs::set_permissions(&token, PermissionsExt::from_mode(0o600)).unwrap();
-    let token = token.to_str().unwrap().to_owned();
+    let token = product.token_file("discord", &bot.token);
     let (api, gateway) = (server.url(), server.gateway_url());
-    let add = ["discord", "add", "--token-file", &token, "--api-url", &api, "--gateway-url"];
-    stack.cli_ok(&[&add[..], &[&gateway]].concat()).await.unwrap();
+    let add = ["discord", "add", "--token-file", token.to_str().unwrap(), "--api-url", &api];
+    product.cli_ok(&[&add[..], &["--gateway-url", &gateway]].concat()).await;
     eventually("a session", || async { (!server.sessions().is_empty()).then_some(()) }).await;
     bot
 }
 
 /// A user with an account there.
 pub(crate) async fn sit_down(
-    stack: &Stack,
+    product: &Product,
     (server, bot): (&Server, &BotAccount),
     user: &str,
 ) -> InAChannel {
     let person = server.person(user);
-    let id = person.id().to_string();
-    let link = ["user", "link", user, "--surface", "discord", "--id", &id];
-    stack.cli_ok(&link).await.unwrap();
+    product.link_account(user, "discord", &person.id().to_string()).await;
     let channel = person.dm(bot);
     InAChannel { person, channel }
 }

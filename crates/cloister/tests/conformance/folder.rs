@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use cloister_testkit::{ModelServer, ModelServerBuilder, Stack};
+use cloister_testkit::{ModelServerBuilder, Product, Stack, world_of_product};
 
 use crate::seat::{Ground, Seat, eventually};
 
@@ -11,9 +11,10 @@ const PROGRAM: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/folder-surface/surface.py");
 
 pub(crate) struct Folder {
-    stack: Stack,
-    model: ModelServer,
+    product: Product,
 }
+
+world_of_product!(Folder);
 
 pub(crate) struct AtAFolder {
     home: PathBuf,
@@ -25,28 +26,16 @@ impl Ground for Folder {
     type Stranger = AtAFolder;
 
     async fn start(config: &str, model: ModelServerBuilder) -> Self {
-        let model = model.start().await.unwrap();
         let program = Path::new(PROGRAM).canonicalize().unwrap();
         let config =
             format!("{config}\n[connectors.folder]\nprogram = {:?}\n", program.to_str().unwrap());
-        let stack = Stack::builder().config(&config).start().await.unwrap();
-        stack.use_model(&model).await.unwrap();
-        stack.cli_ok(&["connector", "add", "folder", "--account", "office"]).await.unwrap();
-        Self { stack, model }
-    }
-
-    fn stack(&mut self) -> &mut Stack {
-        &mut self.stack
-    }
-
-    fn model(&self) -> &ModelServer {
-        &self.model
+        let product = Product::start(Stack::builder().config(&config), model).await;
+        product.cli_ok(&["connector", "add", "folder", "--account", "office"]).await;
+        Self { product }
     }
 
     async fn person(&mut self, user: &str) -> AtAFolder {
-        self.stack.cli_ok(&["user", "add", user]).await.unwrap();
-        let link = ["user", "link", user, "--surface", "folder", "--id", user];
-        self.stack.cli_ok(&link).await.unwrap();
+        self.link_account(user, "folder", user).await;
         AtAFolder::open(&self.stack, user)
     }
 

@@ -1,19 +1,20 @@
 //! Matrix, encrypted, with a client that sees what the homeserver tells it.
 
 use cloister_testkit::synapse::{Account, Fault, FaultProxy, Synapse};
-use cloister_testkit::{ModelServer, ModelServerBuilder, Stack};
+use cloister_testkit::{ModelServerBuilder, Product, Stack, world_of_product};
 use matrix_sdk::Room;
 
 use crate::person::Person;
 use crate::seat::{Ground, Seat, eventually};
 
 pub(crate) struct Matrix {
-    stack: Stack,
-    model: ModelServer,
+    product: Product,
     synapse: Synapse,
     proxy: FaultProxy,
     bot: Account,
 }
+
+world_of_product!(Matrix);
 
 pub(crate) struct InARoom {
     person: Person,
@@ -27,24 +28,14 @@ impl Ground for Matrix {
     async fn start(config: &str, model: ModelServerBuilder) -> Self {
         let synapse = Synapse::shared().await.unwrap_or_else(|error| panic!("{error}"));
         let proxy = FaultProxy::before(&synapse).await.unwrap();
-        let model = model.start().await.unwrap();
-        let stack = Stack::builder().config(config).start().await.unwrap();
-        stack.use_model(&model).await.unwrap();
-        let bot = connect(&stack, &synapse, &proxy.url()).await;
-        Self { stack, model, synapse, proxy, bot }
-    }
-
-    fn stack(&mut self) -> &mut Stack {
-        &mut self.stack
-    }
-
-    fn model(&self) -> &ModelServer {
-        &self.model
+        let product = Product::start(Stack::builder().config(config), model).await;
+        let bot = connect(&product, &synapse, &proxy.url()).await;
+        Self { product, synapse, proxy, bot }
     }
 
     async fn person(&mut self, user: &str) -> InARoom {
-        self.stack.cli_ok(&["user", "add", user]).await.unwrap();
-        sit_down(&self.stack, (&self.synapse, &self.bot), user).await
+        self.cli_ok(&["user", "add", user]).await;
+        sit_down(&self.product, (&self.synapse, &self.bot), user).await
     }
 
     async fn stranger(&mut self) -> InARoom {
@@ -65,25 +56,23 @@ impl Ground for Matrix {
 }
 
 /// Connects a bot, as an operator does.
-pub(crate) async fn connect(stack: &Stack, synapse: &Synapse, url: &str) -> Account {
+pub(crate) async fn connect(product: &Product, synapse: &Synapse, url: &str) -> Account {
     let bot = synapse.register("bot").await.unwrap();
-    let password = stack.data().join("bot.password");
-    std::fs::write(&password, &bot.password).unwrap();
-    let password = password.to_str().unwrap().to_owned();
+    let password = product.token_file("bot", &bot.password);
     let add = ["matrix", "add", "--homeserver", url, "--user", &bot.user_id];
-    stack.cli_ok(&[&add[..], &["--password-file", &password]].concat()).await.unwrap();
+    let password = ["--password-file", password.to_str().unwrap()];
+    product.cli_ok(&[&add[..], &password].concat()).await;
     bot
 }
 
 /// A user with an account there, in the room of their first chat.
 pub(crate) async fn sit_down(
-    stack: &Stack,
+    product: &Product,
     (synapse, bot): (&Synapse, &Account),
     user: &str,
 ) -> InARoom {
     let person = Person::register(synapse, user).await;
-    let link = ["user", "link", user, "--surface", "matrix", "--id", person.id()];
-    stack.cli_ok(&link).await.unwrap();
+    product.link_account(user, "matrix", person.id()).await;
     person.invite(&bot.user_id).await;
     let room = person.room_of("C1").await;
     InARoom { person, room }

@@ -1,23 +1,22 @@
 //! What the checks know of a surface: people who sit at it, say things and see what is shown.
 
-use std::future::Future;
+use std::ops::DerefMut;
 use std::time::Duration;
 
-use cloister_testkit::{ModelServer, ModelServerBuilder, Stack};
+use cloister_testkit::{ModelServerBuilder, Product};
 use tokio::time::{Instant, sleep};
 
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) use cloister_testkit::product::{PATIENCE, eventually};
+
 const LOOK_EVERY: Duration = Duration::from_millis(30);
 
 /// The product with one surface connected.
-pub(crate) trait Ground: Sized {
+pub(crate) trait Ground: Sized + DerefMut<Target = Product> {
     type Seat: Seat;
     type Stranger: Outside;
     /// What a stranger is told has this: how to be let in.
     const WAY_IN: &'static str = "pair";
     async fn start(config: &str, model: ModelServerBuilder) -> Self;
-    fn stack(&mut self) -> &mut Stack;
-    fn model(&self) -> &ModelServer;
     /// Somebody we know, in their first chat.
     async fn person(&mut self, user: &str) -> Self::Seat;
     /// Somebody nobody knows.
@@ -79,20 +78,5 @@ pub(crate) trait Seat {
     async fn ask(&mut self, text: &str, answer: &str) {
         self.say(text).await;
         self.sees(answer).await;
-    }
-}
-
-/// Looks until there is something.
-pub(crate) async fn eventually<T, F: Future<Output = Option<T>>>(
-    what: &str,
-    mut look: impl FnMut() -> F,
-) -> T {
-    let began = Instant::now();
-    loop {
-        if let Some(found) = look().await {
-            return found;
-        }
-        assert!(began.elapsed() < PATIENCE, "never: {what}");
-        sleep(LOOK_EVERY).await;
     }
 }

@@ -1,20 +1,19 @@
 //! Telegram: a private chat with a bot that has no topics.
 
-use std::os::unix::fs::PermissionsExt;
-
 use cloister_testkit::telegram::{
     BotAccount, Fault, FileKind, Person, Place, Sent, TelegramServer,
 };
-use cloister_testkit::{ModelServer, ModelServerBuilder, Stack};
+use cloister_testkit::{ModelServerBuilder, Product, Stack, world_of_product};
 
 use crate::seat::{Ground, Seat, eventually};
 
 pub(crate) struct Telegram {
-    stack: Stack,
-    model: ModelServer,
+    product: Product,
     server: TelegramServer,
     bot: BotAccount,
 }
+
+world_of_product!(Telegram);
 
 pub(crate) struct InAChat {
     person: Person,
@@ -27,24 +26,14 @@ impl Ground for Telegram {
 
     async fn start(config: &str, model: ModelServerBuilder) -> Self {
         let server = TelegramServer::start().await.unwrap();
-        let model = model.start().await.unwrap();
-        let stack = Stack::builder().config(config).start().await.unwrap();
-        stack.use_model(&model).await.unwrap();
-        let bot = connect(&stack, &server).await;
-        Self { stack, model, server, bot }
-    }
-
-    fn stack(&mut self) -> &mut Stack {
-        &mut self.stack
-    }
-
-    fn model(&self) -> &ModelServer {
-        &self.model
+        let product = Product::start(Stack::builder().config(config), model).await;
+        let bot = connect(&product, &server).await;
+        Self { product, server, bot }
     }
 
     async fn person(&mut self, user: &str) -> InAChat {
-        self.stack.cli_ok(&["user", "add", user]).await.unwrap();
-        sit_down(&self.stack, (&self.server, &self.bot), user).await
+        self.cli_ok(&["user", "add", user]).await;
+        sit_down(&self.product, (&self.server, &self.bot), user).await
     }
 
     async fn stranger(&mut self) -> InAChat {
@@ -64,26 +53,22 @@ impl Ground for Telegram {
 }
 
 /// Connects a bot, as an operator does.
-pub(crate) async fn connect(stack: &Stack, server: &TelegramServer) -> BotAccount {
+pub(crate) async fn connect(product: &Product, server: &TelegramServer) -> BotAccount {
     let bot = server.bot("cloister_bot");
-    let token = stack.data().join("telegram.token");
-    std::fs::write(&token, &bot.token).unwrap();
-    std::fs::set_permissions(&token, PermissionsExt::from_mode(0o600)).unwrap();
-    let (url, token) = (server.url(), token.to_str().unwrap().to_owned());
-    let add = ["telegram", "add", "--token-file", &token, "--api-url", &url];
-    stack.cli_ok(&add).await.unwrap();
+    let token = product.token_file("telegram", &bot.token);
+    let (url, token) = (server.url(), token.to_str().unwrap());
+    product.cli_ok(&["telegram", "add", "--token-file", token, "--api-url", &url]).await;
     bot
 }
 
 /// A user with an account there.
 pub(crate) async fn sit_down(
-    stack: &Stack,
+    product: &Product,
     (server, bot): (&TelegramServer, &BotAccount),
     user: &str,
 ) -> InAChat {
     let person = server.person(user);
-    let link = ["user", "link", user, "--surface", "telegram", "--id", &person.name()];
-    stack.cli_ok(&link).await.unwrap();
+    product.link_account(user, "telegram", &person.name()).await;
     let place = person.with(bot);
     InAChat { person, place }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
-use cloister_testkit::{ModelServer, ModelServerBuilder, Stack};
+use cloister_testkit::{ModelServerBuilder, Product, Stack, world_of_product};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::task::JoinSet;
@@ -12,9 +12,10 @@ use tokio::task::JoinSet;
 use crate::seat::{Ground, Outside, PATIENCE, Seat};
 
 pub(crate) struct Terminal {
-    stack: Stack,
-    model: ModelServer,
+    product: Product,
 }
+
+world_of_product!(Terminal);
 
 pub(crate) struct AtTheKeys {
     _child: Child,
@@ -30,22 +31,12 @@ impl Ground for Terminal {
     const WAY_IN: &'static str = "cloister user";
 
     async fn start(config: &str, model: ModelServerBuilder) -> Self {
-        let model = model.start().await.unwrap();
-        let stack = Stack::builder().config(config).same_port().start().await.unwrap();
-        stack.use_model(&model).await.unwrap();
-        Self { stack, model }
-    }
-
-    fn stack(&mut self) -> &mut Stack {
-        &mut self.stack
-    }
-
-    fn model(&self) -> &ModelServer {
-        &self.model
+        let stack = Stack::builder().config(config).same_port();
+        Self { product: Product::start(stack, model).await }
     }
 
     async fn person(&mut self, user: &str) -> AtTheKeys {
-        self.stack.cli_ok(&["user", "add", user]).await.unwrap();
+        self.cli_ok(&["user", "add", user]).await;
         AtTheKeys::open(&self.stack, user).await
     }
 

@@ -3,7 +3,7 @@
 use cloister_testkit::discord::Discord;
 use cloister_testkit::synapse::Synapse;
 use cloister_testkit::telegram::TelegramServer;
-use cloister_testkit::{ModelServer, Stack};
+use cloister_testkit::{ModelServer, Product, Stack};
 
 use crate::seat::{Seat, eventually};
 use crate::terminal::AtTheKeys;
@@ -17,25 +17,23 @@ async fn a_person_with_every_account_has_one_agent() {
     let synapse = Synapse::shared().await.unwrap_or_else(|error| panic!("{error}"));
     let telegram = TelegramServer::start().await.unwrap();
     let discord = Discord::start().await.unwrap();
-    let model = ModelServer::start().await.unwrap();
-    let stack = Stack::start().await.unwrap();
-    stack.use_model(&model).await.unwrap();
-    let on_matrix = matrix::connect(&stack, &synapse, &synapse.url()).await;
-    let on_telegram = telegram::connect(&stack, &telegram).await;
-    let on_discord = discord::connect(&stack, &discord).await;
-    stack.cli_ok(&["user", "add", "ann"]).await.unwrap();
+    let product = Product::start(Stack::builder(), ModelServer::builder()).await;
+    let on_matrix = matrix::connect(&product, &synapse, &synapse.url()).await;
+    let on_telegram = telegram::connect(&product, &telegram).await;
+    let on_discord = discord::connect(&product, &discord).await;
+    product.cli_ok(&["user", "add", "ann"]).await;
 
-    let mut room = matrix::sit_down(&stack, (&synapse, &on_matrix), "ann").await;
-    let mut chat = telegram::sit_down(&stack, (&telegram, &on_telegram), "ann").await;
-    let mut channel = discord::sit_down(&stack, (&discord, &on_discord), "ann").await;
-    let mut page = AtThePage::open(&stack, "ann").await;
-    let mut keys = AtTheKeys::open(&stack, "ann").await;
+    let mut room = matrix::sit_down(&product, (&synapse, &on_matrix), "ann").await;
+    let mut chat = telegram::sit_down(&product, (&telegram, &on_telegram), "ann").await;
+    let mut channel = discord::sit_down(&product, (&discord, &on_discord), "ann").await;
+    let mut page = AtThePage::open(&product.stack, "ann").await;
+    let mut keys = AtTheKeys::open(&product.stack, "ann").await;
     room.ask("from matrix", "echo: from matrix").await;
     chat.ask("from telegram", "echo: from telegram").await;
     channel.ask("from discord", "echo: from discord").await;
     page.ask("from the page", "echo: from the page").await;
     keys.ask("from the keys", "echo: from the keys").await;
-    let said = stack.cli_ok(&["chats", "show", "C1", "--user", "ann"]).await.unwrap();
+    let said = product.cli_ok(&["chats", "show", "C1", "--user", "ann"]).await;
     for place in ["matrix", "telegram", "discord", "the page", "the keys"] {
         assert!(said.contains(&format!("echo: from {place}")), "{said}");
     }

@@ -8,7 +8,7 @@ use cloister_protocol::{
     AgentFrame, Answer, ApprovalId, Attachment, ChatId, ClientFrame, Message, MessageId, TurnId,
 };
 use cloister_testkit::stack::Address;
-use cloister_testkit::{AgentClient, ModelServer, ModelServerBuilder, Stack};
+use cloister_testkit::{AgentClient, ModelServerBuilder, Product, Stack, world_of_product};
 
 use crate::seat::{Ground, Outside, Seat};
 
@@ -16,9 +16,10 @@ use crate::seat::{Ground, Outside, Seat};
 const BREATH: Duration = Duration::from_millis(30);
 
 pub(crate) struct Web {
-    stack: Stack,
-    model: ModelServer,
+    product: Product,
 }
+
+world_of_product!(Web);
 
 pub(crate) struct AtThePage {
     client: AgentClient,
@@ -38,22 +39,12 @@ impl Ground for Web {
     const WAY_IN: &'static str = "/api/v1/sessions";
 
     async fn start(config: &str, model: ModelServerBuilder) -> Self {
-        let model = model.start().await.unwrap();
-        let stack = Stack::builder().config(config).same_port().start().await.unwrap();
-        stack.use_model(&model).await.unwrap();
-        Self { stack, model }
-    }
-
-    fn stack(&mut self) -> &mut Stack {
-        &mut self.stack
-    }
-
-    fn model(&self) -> &ModelServer {
-        &self.model
+        let stack = Stack::builder().config(config).same_port();
+        Self { product: Product::start(stack, model).await }
     }
 
     async fn person(&mut self, user: &str) -> AtThePage {
-        self.stack.cli_ok(&["user", "add", user]).await.unwrap();
+        self.cli_ok(&["user", "add", user]).await;
         AtThePage::open(&self.stack, user).await
     }
 

@@ -1,16 +1,13 @@
 //! The product with a scripted model behind it and a bot on a fake Discord.
 
-use std::future::Future;
-use std::path::PathBuf;
-use std::time::Duration;
-
 use cloister_testkit::discord::{BotAccount, Discord, Person, Seen};
-use cloister_testkit::{Matcher, ModelServer, ModelServerBuilder, Reply, Stack};
+use cloister_testkit::{
+    Matcher, ModelServer, ModelServerBuilder, Product, Reply, Stack, world_of_product,
+};
 use serde_json::Value;
-use tokio::time::{Instant, sleep};
 
-pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+pub(crate) use cloister_testkit::product::{PATIENCE, eventually};
+
 /// Short waits, so that recovery is seen soon.
 pub(crate) const SOON: &str = "[discord]\nretry_most_s = 1\nrequest_timeout_s = 2\n";
 
@@ -34,11 +31,9 @@ impl WorldBuilder {
     /// With a bot that is not connected yet.
     pub(crate) async fn bare(self) -> World {
         let discord = Discord::start().await.unwrap();
-        let model = self.model.start().await.unwrap();
-        let stack = Stack::builder().config(&self.config).start().await.unwrap();
-        stack.use_model(&model).await.unwrap();
+        let product = Product::start(Stack::builder().config(&self.config), self.model).await;
         let bot = discord.bot("helper");
-        World { stack, model, discord, bot }
+        World { product, discord, bot }
     }
 
     pub(crate) async fn start(self) -> World {
@@ -50,11 +45,12 @@ impl WorldBuilder {
 }
 
 pub(crate) struct World {
-    pub(crate) stack: Stack,
-    pub(crate) model: ModelServer,
+    product: Product,
     pub(crate) discord: Discord,
     pub(crate) bot: BotAccount,
 }
+
+world_of_product!(World);
 
 impl World {
     /// With a model that echoes and acts on `run: COMMAND`.
@@ -66,25 +62,13 @@ impl World {
         WorldBuilder { config: String::new(), model: ModelServer::builder() }
     }
 
-    /// A file that holds a token, as an operator would make it.
-    pub(crate) fn token_file(&self, name: &str, token: &str) -> PathBuf {
-        use std::os::unix::fs::PermissionsExt;
-        let path = self.stack.data().with_file_name(format!("{name}.token"));
-        std::fs::write(&path, format!("{token}\n")).unwrap();
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
-        path
-    }
-
     /// Connects a bot as an operator does.
     pub(crate) async fn add_bot(&self, bot: &BotAccount) {
         let file = self.token_file(&bot.name, &bot.token);
         let (api, gateway) = (self.discord.url(), self.discord.gateway_url());
         let file = file.to_str().unwrap();
         let add = ["discord", "add", "--token-file", file, "--api-url", &api];
-        self.stack
-            .cli_ok(&[&add[..], &["--gateway-url", &gateway]].concat())
-            .await
-            .unwrap_or_else(|error| panic!("{error}\n{}", self.stack.log()));
+        self.cli_ok(&[&add[..], &["--gateway-url", &gateway]].concat()).await;
     }
 
     /// A person with a user here and an account there, linked.
@@ -103,22 +87,17 @@ impl World {
 
     /// Makes a user, if there is none of this name, whose account this is.
     pub(crate) async fn link(&self, user: &str, person: &Person) {
-        // It may be there already.
-        self.stack.cli(&["user", "add", user]).await.unwrap();
-        let id = person.id().to_string();
-        let link = ["user", "link", user, "--surface", "discord", "--id", &id];
-        self.stack.cli_ok(&link).await.unwrap();
+        self.link_account(user, "discord", &person.id().to_string()).await;
     }
 
     /// A community with a guild, whose channel `general` is connected; each of these users has the role in it.
     pub(crate) async fn club(&self, role: &str, users: &[&str]) -> Club {
-        let made = self.json(&["workspace", "add", "club"]).await;
-        let scope = format!("workspace:{}", made["id"].as_str().unwrap());
         let mut people = Vec::new();
         for user in users {
             people.push(self.person(user).await);
-            self.stack.cli_ok(&["role", "give", user, role, "--scope", &scope]).await.unwrap();
         }
+        let members: Vec<(&str, &str)> = users.iter().map(|user| (*user, role)).collect();
+        let scope = self.community("club", &members).await;
         let there: Vec<&Person> = people.iter().collect();
         let guild = self.discord.guild("club", &there, &[&self.bot]);
         let general = self.discord.channel(guild, "general");
@@ -133,51 +112,15 @@ impl World {
         self.stack.cli_ok(&[&add[..], &["--conversation", &id]].concat()).await.unwrap();
     }
 
-    /// A command of the command line that must succeed, as JSON.
-    pub(crate) async fn json(&self, arguments: &[&str]) -> Value {
-        let mut all = vec!["--json"];
-        all.extend(arguments);
-        serde_json::from_str(&self.stack.cli_ok(&all).await.unwrap()).unwrap()
-    }
-
     /// How the bot is doing, as `cloister discord list` says.
     pub(crate) async fn bot_view(&self) -> Value {
-        let listed = self.json(&["discord", "list"]).await;
-        let id = self.bot.user_id.to_string();
-        let bots = listed.as_array().unwrap().iter();
-        let mut found =
-            bots.filter(|bot| bot["account"].as_str().unwrap_or_default().contains(&id));
-        found.next().cloned().unwrap_or_else(|| panic!("{id} is not in {listed}"))
+        let bot = self.connector("discord", &self.bot.user_id.to_string()).await;
+        assert!(bot.is_object(), "{} is not in the list", self.bot.user_id);
+        bot
     }
 
     pub(crate) async fn until_state(&self, state: &str) -> Value {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            let view = self.bot_view().await;
-            if view["state"] == state {
-                return view;
-            }
-            assert!(
-                Instant::now() < deadline,
-                "it is never {state}: {view:#}\n{}",
-                self.stack.log()
-            );
-            sleep(LOOK_EVERY).await;
-        }
-    }
-
-    /// How many questions wait for an answer of somebody.
-    pub(crate) async fn waiting(&self, user: &str) -> usize {
-        self.json(&["task", "approvals", "--user", user]).await.as_array().map_or(0, Vec::len)
-    }
-
-    /// What the model was last told by its user, once it has these words in it.
-    pub(crate) async fn told_model(&self, words: &str) -> String {
-        eventually(&format!("the model is told {words:?}"), || async {
-            let requests = self.model.requests();
-            requests.iter().rev().map(|r| r.last_user_text()).find(|text| text.contains(words))
-        })
-        .await
+        self.until_connector("discord", &self.bot.user_id.to_string(), state).await
     }
 
     /// What every test ends with: nobody was asked wrongly.
@@ -194,21 +137,6 @@ pub(crate) struct Club {
     pub(crate) guild: u64,
     pub(crate) general: u64,
     pub(crate) scope: String,
-}
-
-/// Looks again and again until there is something to see.
-pub(crate) async fn eventually<T, F: Future<Output = Option<T>>>(
-    what: &str,
-    mut look: impl FnMut() -> F,
-) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(seen) = look().await {
-            return seen;
-        }
-        assert!(Instant::now() < deadline, "never: {what}");
-        sleep(LOOK_EVERY).await;
-    }
 }
 
 /// What others said in a channel.

@@ -3,11 +3,9 @@
 //! A person who says `job:NAME` gets a task of that name; its executor takes the steps that the test
 //! wrote down for the name (up to a `-`, so that `hold-1` and `hold-2` are two tasks of one kind).
 
-use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 use cloister_protocol::admin::{Line, Session, TaskView};
 use cloister_protocol::{
@@ -17,15 +15,15 @@ use cloister_store::Store;
 use cloister_store::audit::AuditRow;
 use cloister_testkit::stack::{Response, processes};
 use cloister_testkit::{
-    AgentClient, Answer, ModelServer, ModelServerBuilder, Received, Reply, Stack,
+    AgentClient, Answer, ModelServer, ModelServerBuilder, Product, Received, Reply, Stack,
+    world_of_product,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::timeout;
 
-pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+pub(crate) use cloister_testkit::product::{PATIENCE, eventually};
 
 /// The steps of the executors, by the name of their task.
 pub(crate) type Jobs = Vec<(&'static str, Vec<Reply>)>;
@@ -88,9 +86,10 @@ pub(crate) fn hold() -> Reply {
 }
 
 pub(crate) struct World {
-    pub(crate) stack: Stack,
-    pub(crate) model: ModelServer,
+    pub(crate) product: Product,
 }
+
+world_of_product!(World);
 
 impl World {
     /// With a model that echoes and acts on `run: COMMAND`.
@@ -99,10 +98,7 @@ impl World {
     }
 
     pub(crate) async fn with(config: &str, model: ModelServerBuilder) -> Self {
-        let model = model.start().await.unwrap();
-        let stack = Stack::builder().config(config).start().await.unwrap();
-        stack.use_model(&model).await.unwrap();
-        Self { stack, model }
+        Self { product: Product::start(Stack::builder().config(config), model).await }
     }
 
     /// A client of the owner's first chat.
@@ -130,13 +126,6 @@ impl World {
     /// Lets one command that holds go on.
     pub(crate) fn release_one(&self, workspace: u32, chat: u32) {
         std::fs::write(self.files(workspace, chat).join("go"), "").unwrap();
-    }
-
-    /// A command of the command line that must succeed, as JSON.
-    pub(crate) async fn json(&self, arguments: &[&str]) -> Value {
-        let mut all = vec!["--json"];
-        all.extend(arguments);
-        serde_json::from_str(&self.stack.cli_ok(&all).await.unwrap()).unwrap()
     }
 
     /// A command that must fail, with its exit code and error.
@@ -187,21 +176,6 @@ impl World {
     pub(crate) async fn upload(&self, session: &Session, name: &str, bytes: &[u8]) -> Response {
         let path = format!("/cells/{}/v1/chats/C1/files?name={name}", session.workspace);
         self.stack.http("POST", &path, Some(&session.token), bytes.to_vec()).await.unwrap()
-    }
-}
-
-/// Looks again and again until there is something to see.
-pub(crate) async fn eventually<T, F: Future<Output = Option<T>>>(
-    what: &str,
-    mut look: impl FnMut() -> F,
-) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(seen) = look().await {
-            return seen;
-        }
-        assert!(Instant::now() < deadline, "never: {what}");
-        sleep(LOOK_EVERY).await;
     }
 }
 

@@ -1,17 +1,12 @@
 //! The product with a scripted model behind it and a bot on a real homeserver.
 
-use std::future::Future;
-use std::time::Duration;
-
 use cloister_testkit::synapse::{Account, FaultProxy, PlainPerson, Synapse};
-use cloister_testkit::{ModelServer, ModelServerBuilder, Stack};
+use cloister_testkit::{ModelServer, ModelServerBuilder, Product, Stack, world_of_product};
 use serde_json::Value;
-use tokio::time::{Instant, sleep};
 
 use crate::person::Person;
 
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+pub(crate) use cloister_testkit::product::{PATIENCE, eventually};
 
 /// What a world is made of.
 pub(crate) struct WorldBuilder {
@@ -51,24 +46,23 @@ impl WorldBuilder {
         } else {
             None
         };
-        let model = self.model.start().await.unwrap();
-        let stack = Stack::builder().config(&self.config).start().await.unwrap();
-        stack.use_model(&model).await.unwrap();
+        let product = Product::start(Stack::builder().config(&self.config), self.model).await;
         let bot = synapse.register("bot").await.unwrap();
-        let world = World { stack, model, synapse, proxy, bot, plain_rooms: self.plain_rooms };
+        let world = World { product, synapse, proxy, bot, plain_rooms: self.plain_rooms };
         world.add_bot(&world.bot).await;
         world
     }
 }
 
 pub(crate) struct World {
-    pub(crate) stack: Stack,
-    pub(crate) model: ModelServer,
+    product: Product,
     pub(crate) synapse: Synapse,
     pub(crate) proxy: Option<FaultProxy>,
     pub(crate) bot: Account,
     plain_rooms: bool,
 }
+
+world_of_product!(World);
 
 impl World {
     /// With a model that echoes and acts on `run: COMMAND`, and a bot whose rooms are encrypted.
@@ -109,10 +103,7 @@ impl World {
         if self.plain_rooms {
             add.push("--plain-rooms");
         }
-        self.stack
-            .cli_ok(&add)
-            .await
-            .unwrap_or_else(|error| panic!("{error}\n{}", self.stack.log()));
+        self.cli_ok(&add).await;
     }
 
     /// A person with a user here and an account there, linked; their client listens.
@@ -131,10 +122,7 @@ impl World {
 
     /// Makes a user, if there is none of this name, whose account on Matrix this is.
     pub(crate) async fn link(&self, user: &str, account: &str) {
-        // It may be there already.
-        self.stack.cli(&["user", "add", user]).await.unwrap();
-        let link = ["user", "link", user, "--surface", "matrix", "--id", account];
-        self.stack.cli_ok(&link).await.unwrap();
+        self.link_account(user, "matrix", account).await;
     }
 
     /// A person who found the bot: it has made their Space and their first room.
@@ -149,48 +137,14 @@ impl World {
         (person, room)
     }
 
-    /// A command of the command line that must succeed, as JSON.
-    pub(crate) async fn json(&self, arguments: &[&str]) -> Value {
-        let mut all = vec!["--json"];
-        all.extend(arguments);
-        serde_json::from_str(&self.stack.cli_ok(&all).await.unwrap()).unwrap()
-    }
-
     /// How the bot is doing, as `cloister matrix list` says.
     pub(crate) async fn bot_view(&self) -> Value {
-        let listed = self.json(&["matrix", "list"]).await;
-        let account = self.bot.user_id.as_str();
-        listed.as_array().unwrap().iter().find(|bot| bot["account"] == account).unwrap().clone()
+        let bot = self.connector("matrix", &self.bot.user_id).await;
+        assert!(bot.is_object(), "{} is not in the list", self.bot.user_id);
+        bot
     }
 
     pub(crate) async fn until_state(&self, state: &str) -> Value {
-        eventually(&format!("the bot is {state}"), || async {
-            Some(self.bot_view().await).filter(|view| view["state"] == state)
-        })
-        .await
-    }
-
-    /// The value of a metric whose line begins like this.
-    pub(crate) async fn metric(&self, line: &str) -> Option<f64> {
-        let token = self.stack.operator_token().unwrap();
-        let response = self.stack.http("GET", "/metrics", Some(&token), Vec::new()).await.unwrap();
-        let text = response.text();
-        let found = text.lines().find(|known| known.starts_with(line))?;
-        found.rsplit(' ').next()?.parse().ok()
-    }
-}
-
-/// Looks again and again until there is something to see.
-pub(crate) async fn eventually<T, F: Future<Output = Option<T>>>(
-    what: &str,
-    mut look: impl FnMut() -> F,
-) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(seen) = look().await {
-            return seen;
-        }
-        assert!(Instant::now() < deadline, "never: {what}");
-        sleep(LOOK_EVERY).await;
+        self.until_connector("matrix", &self.bot.user_id, state).await
     }
 }

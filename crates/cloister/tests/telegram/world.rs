@@ -1,18 +1,13 @@
 //! The product with a scripted model behind it and a bot on a Telegram that checks what it is sent.
 
-use std::future::Future;
-use std::path::PathBuf;
-use std::time::Duration;
-
 use cloister_testkit::telegram::{
     BotAccount, BotSettings, Group, Pacing, Person, Place, Seen, TelegramServer,
 };
-use cloister_testkit::{ModelServer, ModelServerBuilder, Stack};
+use cloister_testkit::{ModelServer, ModelServerBuilder, Product, Stack, world_of_product};
 use serde_json::Value;
-use tokio::time::{Instant, sleep};
 
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+pub(crate) use cloister_testkit::product::{PATIENCE, eventually};
+
 /// What a person's client is posted to from, where updates are posted.
 pub(crate) const SITE: &str = "https://agents.example.org";
 
@@ -69,13 +64,11 @@ impl WorldBuilder {
     /// The product without a bot, and a bot that waits to be connected.
     pub(crate) async fn bare(self) -> World {
         let telegram = TelegramServer::paced(self.pacing).await.unwrap();
-        let model = self.model.start().await.unwrap();
         let stack = Stack::builder().config(&self.config).log_filter(self.log_filter);
-        let stack = stack.start().await.unwrap();
-        stack.use_model(&model).await.unwrap();
+        let product = Product::start(stack, self.model).await;
         let bot = telegram.bot_with("cloister_bot", self.bot);
-        telegram.site(SITE, stack.address());
-        World { stack, model, telegram, bot }
+        telegram.site(SITE, product.stack.address());
+        World { product, telegram, bot }
     }
 
     pub(crate) async fn start(self) -> World {
@@ -88,11 +81,12 @@ impl WorldBuilder {
 }
 
 pub(crate) struct World {
-    pub(crate) stack: Stack,
-    pub(crate) model: ModelServer,
+    product: Product,
     pub(crate) telegram: TelegramServer,
     pub(crate) bot: BotAccount,
 }
+
+world_of_product!(World);
 
 impl World {
     /// With a model that echoes and acts on `run: COMMAND`, and a bot without topics.
@@ -116,22 +110,12 @@ impl World {
         builder.config("", "")
     }
 
-    /// A file that holds a token, outside of the data directory.
-    pub(crate) fn token_file(&self, name: &str, token: &str) -> PathBuf {
-        let path = self.stack.data().parent().unwrap().join(format!("{name}.token"));
-        std::fs::write(&path, token).unwrap();
-        path
-    }
-
     /// Connects a bot as an operator does.
     pub(crate) async fn add_bot(&self, bot: &BotAccount, more: &[&str]) {
         let file = self.token_file(&bot.username, &bot.token);
         let (file, url) = (file.to_str().unwrap(), self.telegram.url());
         let add = ["telegram", "add", "--token-file", file, "--api-url", &url];
-        self.stack
-            .cli_ok(&[&add[..], more].concat())
-            .await
-            .unwrap_or_else(|error| panic!("{error}\n{}", self.stack.log()));
+        self.cli_ok(&[&add[..], more].concat()).await;
     }
 
     /// A person with a user here and an account there, linked; they have not written to the bot.
@@ -143,10 +127,7 @@ impl World {
 
     /// Makes a user, if there is none of this name, whose account on Telegram this is.
     pub(crate) async fn link(&self, user: &str, person: &Person) {
-        // It may be there already.
-        self.stack.cli(&["user", "add", user]).await.unwrap();
-        let link = ["user", "link", user, "--surface", "telegram", "--id", &person.name()];
-        self.stack.cli_ok(&link).await.unwrap();
+        self.link_account(user, "telegram", &person.name()).await;
     }
 
     /// A person who is known here and has not written yet, and the chat with the bot. A greeting would be one of
@@ -167,71 +148,20 @@ impl World {
 
     /// A community with these people in this role, and a group that is its context `general`.
     pub(crate) async fn club(&self, group: &Group, members: &[(&str, &str)]) {
-        let made = self.json(&["workspace", "add", "club"]).await;
-        let scope = format!("workspace:{}", made["id"].as_str().unwrap());
-        for (user, role) in members {
-            self.stack.cli_ok(&["role", "give", user, role, "--scope", &scope]).await.unwrap();
-        }
+        self.community("club", members).await;
         let id = group.id().to_string();
         let conversation = format!("--conversation={id}");
         let add = ["context", "add", "general", "--in", "club", "--surface", "telegram"];
         self.stack.cli_ok(&[&add[..], &[conversation.as_str()]].concat()).await.unwrap();
     }
 
-    /// A command of the command line that must succeed, as JSON.
-    pub(crate) async fn json(&self, arguments: &[&str]) -> Value {
-        let mut all = vec!["--json"];
-        all.extend(arguments);
-        serde_json::from_str(&self.stack.cli_ok(&all).await.unwrap()).unwrap()
-    }
-
     /// How the bot is doing, as `cloister telegram list` says.
     pub(crate) async fn bot_view(&self) -> Value {
-        let listed = self.json(&["telegram", "list"]).await;
-        listed.as_array().and_then(|list| list.first()).cloned().unwrap_or_default()
+        self.connector("telegram", "").await
     }
 
     pub(crate) async fn until_state(&self, state: &str) -> Value {
-        eventually(&format!("the bot is {state}"), || async {
-            Some(self.bot_view().await).filter(|view| view["state"] == state)
-        })
-        .await
-    }
-
-    /// What the model was last told by its user, once it was told this.
-    pub(crate) async fn told_model(&self, words: &str) -> String {
-        eventually(&format!("the model is told {words:?}"), || async {
-            let requests = self.model.requests();
-            requests.iter().rev().map(|r| r.last_user_text()).find(|text| text.contains(words))
-        })
-        .await
-    }
-
-    /// How many questions wait for somebody.
-    pub(crate) async fn waiting(&self, user: &str) -> usize {
-        let waiting = self.json(&["task", "approvals", "--user", user]).await;
-        waiting.as_array().map_or(0, Vec::len)
-    }
-
-    /// What is in the `incoming/` of everybody's chats.
-    pub(crate) fn incoming(&self) -> Vec<PathBuf> {
-        let mut files = Vec::new();
-        let below = |path: PathBuf| std::fs::read_dir(path).into_iter().flatten().flatten();
-        for workspace in below(self.stack.data().join("workspaces")) {
-            for chat in below(workspace.path().join("chats")) {
-                files.extend(below(chat.path().join("incoming")).map(|entry| entry.path()));
-            }
-        }
-        files
-    }
-
-    /// The value of a metric whose line begins like this.
-    pub(crate) async fn metric(&self, line: &str) -> Option<f64> {
-        let token = self.stack.operator_token().unwrap();
-        let response = self.stack.http("GET", "/metrics", Some(&token), Vec::new()).await.unwrap();
-        let text = response.text();
-        let found = text.lines().find(|known| known.starts_with(line))?;
-        found.rsplit(' ').next()?.parse().ok()
+        self.until_connector("telegram", "", state).await
     }
 }
 
@@ -258,19 +188,4 @@ pub(crate) fn count(person: &Person, place: &Place, words: &str) -> usize {
 pub(crate) fn echoes(person: &Person, place: &Place) -> Vec<String> {
     let heard = person.heard_texts(place).into_iter();
     heard.filter(|text| text.starts_with("echo: ")).collect()
-}
-
-/// Looks again and again until there is something to see.
-pub(crate) async fn eventually<T, F: Future<Output = Option<T>>>(
-    what: &str,
-    mut look: impl FnMut() -> F,
-) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(seen) = look().await {
-            return seen;
-        }
-        assert!(Instant::now() < deadline, "never: {what}");
-        sleep(LOOK_EVERY).await;
-    }
 }
