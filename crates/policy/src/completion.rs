@@ -3,7 +3,7 @@
 //! Says what is *not* shown. It can miss a false claim made in words it does not know; it never
 //! vouches for one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cloister_protocol::link::{Call, CallStatus, Finish, Step};
 
@@ -11,6 +11,8 @@ use crate::tools::is_mutating;
 
 /// How much of a command or claim is quoted.
 const QUOTE_CHARS: usize = 80;
+/// How many files of a report are looked for: each in all that was done.
+const MAX_NAMES: usize = 100;
 
 /// A call of the ledger and how it ended; none if it never ran.
 struct Ran<'a> {
@@ -111,7 +113,13 @@ fn unshown_files(ran: &BTreeMap<(usize, &str), Ran<'_>>, result: &str) -> Vec<St
         "сохранил",
         "отправил",
     ];
+    let acted: Vec<&str> = ran
+        .values()
+        .filter(|r| r.status == Some(CallStatus::Ok) && is_mutating(&r.call.name))
+        .map(|r| r.call.arguments.as_str())
+        .collect();
     let mut missing = Vec::new();
+    let mut looked_for = BTreeSet::new();
     for sentence in result.split(['\n', '!', '?', ';']).flat_map(|line| line.split(". ")) {
         let lower = sentence.to_lowercase();
         if !DOING.iter().any(|verb| lower.contains(verb)) {
@@ -119,12 +127,16 @@ fn unshown_files(ran: &BTreeMap<(usize, &str), Ran<'_>>, result: &str) -> Vec<St
         }
         for name in sentence.split_whitespace().filter_map(file_name) {
             let bare = name.rsplit('/').next().unwrap_or(name);
-            let shown = ran.values().any(|r| {
-                r.status == Some(CallStatus::Ok)
-                    && is_mutating(&r.call.name)
-                    && r.call.arguments.contains(bare)
-            });
-            if !shown {
+            if !looked_for.insert(name) {
+                continue;
+            }
+            if looked_for.len() > MAX_NAMES {
+                missing.push(format!(
+                    "it names more than {MAX_NAMES} files; the others were not looked for"
+                ));
+                return missing;
+            }
+            if !acted.iter().any(|arguments| arguments.contains(bare)) {
                 missing.push(format!("{}: no successful step names this file", quote(name)));
             }
         }

@@ -30,7 +30,7 @@ use crate::reply::{Failure, Path, Query};
 use crate::server::State;
 
 /// Beyond this a frame is not even read; the socket closes.
-const MAX_READ_BYTES: usize = 16 * MAX_FRAME_BYTES;
+const MAX_READ_BYTES: usize = 2 * MAX_FRAME_BYTES;
 /// Frames are small as a rule; larger ones are read in pieces.
 const READ_BUFFER: usize = 4 << 10;
 const PING_EVERY: Duration = Duration::from_secs(20);

@@ -215,7 +215,12 @@ fn push_escaped(out: &mut String, text: &str) {
 
 /// Where the next web address begins and ends.
 fn next_address(text: &str) -> Option<(usize, usize)> {
-    let start = ["https://", "http://"].iter().filter_map(|scheme| text.find(scheme)).min()?;
+    // Both begin alike: a look for one of them would go through all the rest where there is only the other.
+    let is_address = |(at, _): &(usize, &str)| {
+        let tail = text.get(*at..).unwrap_or_default();
+        tail.starts_with("https://") || tail.starts_with("http://")
+    };
+    let (start, _) = text.match_indices("http").find(is_address)?;
     let tail = text.get(start..)?;
     let stops = |c: char| c.is_whitespace() || c.is_control() || "<>\"'`{}|\\^".contains(c);
     let length = tail.find(stops).unwrap_or(tail.len());

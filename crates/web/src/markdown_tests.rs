@@ -217,3 +217,15 @@ fn deep_or_long_text_stays_bounded() {
     let brackets = html_of(&"[".repeat(100_000));
     assert!(brackets.len() < 1_000_000);
 }
+
+/// Whoever looks through all the rest for each address takes minutes, on a worker that others wait for.
+#[test]
+fn a_page_of_addresses_is_shown_in_the_time_that_its_length_takes() {
+    for part in ["https://a ", "http://a ", "http", "https:/", "www.a "] {
+        let (done, heard) = std::sync::mpsc::sync_channel(1);
+        let text = part.repeat(500_000 / part.len());
+        std::thread::spawn(move || done.send(html_of(&text).len()));
+        let shown = heard.recv_timeout(std::time::Duration::from_secs(30));
+        assert!(shown.is_ok_and(|length| length >= 400_000), "{part}");
+    }
+}

@@ -36,3 +36,21 @@ fn a_lasting_change_is_to_a_file_of_its_kind_or_to_none() {
         assert!(checked_path(what, path).is_err(), "{path}");
     }
 }
+
+/// Memory in the person's own words replaced all that was kept before, and a file's name was free.
+#[test]
+fn only_what_is_added_behind_what_is_kept_goes_unasked() {
+    let added = super::proposals::added;
+    assert_eq!(added("MEMORY.md", None, "- tea\n"), Some("- tea\n"));
+    assert_eq!(added("MEMORY.md", Some("\n"), "- tea\n"), Some("- tea\n"));
+    assert_eq!(added("MEMORY.md", Some("- one\n"), "- one\n- tea\n"), Some("\n- tea\n"));
+    assert_eq!(added("notes/a.md", Some("- one\n\n"), "- one\n- tea\n"), Some("\n- tea\n"));
+    for (path, before, after) in [
+        ("MEMORY.md", Some("- never share my address\n"), "- tea\n"),
+        ("MEMORY.md", Some("- never share my address\n"), "- tea\n- never share my address\n"),
+        ("MEMORY.md", Some("- never share"), "- never share tea\n"),
+        ("notes/SYSTEM-from-now-on.md", None, "- tea\n"),
+    ] {
+        assert_eq!(added(path, before, after), None, "{path}: {after}");
+    }
+}

@@ -29,6 +29,8 @@ pub(super) const MAX_TEXT_BYTES: usize = 64 << 10;
 const MAX_WHY_CHARS: usize = 1000;
 const MAX_NAME_BYTES: usize = 64;
 const MAX_DEPTH: usize = 4;
+/// What is kept in mind.
+const MEMORY: &str = "MEMORY.md";
 
 /// A lasting change that is asked for.
 pub(crate) struct Proposing<'a> {
@@ -148,8 +150,11 @@ impl Gates {
         if now.as_deref() == Some(proposing.text) {
             return Ok(Proposed::Kept { path: path.as_str().to_owned() });
         }
-        let sink =
-            Sink::Write { what: proposing.what, text: added(now.as_deref(), proposing.text) };
+        let what = proposing.what;
+        let sink = match added(path.as_str(), now.as_deref(), proposing.text) {
+            Some(text) => Sink::Write { what, text },
+            None => Sink::Rewrite { what },
+        };
         let flow = proposer.context.decide(&sink);
         let kept = Kept {
             path: path.as_str().to_owned(),
@@ -266,7 +271,8 @@ impl Gates {
     }
 }
 
-/// Words that provenance lets pass are the person's own; anything else is what the proposer has read.
+/// Words that provenance lets pass are the person's own, byte for byte; anything else is what the proposer has
+/// read.
 fn origin_of(proposer: &Proposer, flow: &Flow) -> Labels {
     match flow {
         Flow::Run => Labels::of(Mark::Own { user: proposer.person }),
@@ -314,9 +320,15 @@ fn wanted(
     })
 }
 
-/// What a change adds at the end of a file; all of it, where it changes more.
-fn added<'a>(before: Option<&str>, after: &'a str) -> &'a str {
-    before.and_then(|before| after.strip_prefix(before)).unwrap_or(after)
+/// What a change adds at the end of a file, in lines of its own; none where it does anything else. The name of
+/// a new file is text as well, and nobody's but the proposer's, but for the one that memory always has.
+pub(super) fn added<'a>(path: &str, before: Option<&str>, after: &'a str) -> Option<&'a str> {
+    match before.map(str::trim_end) {
+        None if path == MEMORY => Some(after),
+        None => None,
+        Some("") => Some(after),
+        Some(before) => after.strip_prefix(before).filter(|added| added.starts_with('\n')),
+    }
 }
 
 fn sha256_hex(text: &str) -> String {
@@ -327,7 +339,7 @@ fn sha256_hex(text: &str) -> String {
 pub(super) fn checked_path(what: Lasting, path: &str) -> Result<RelPath, GateError> {
     let parts: Vec<&str> = path.split('/').collect();
     let fits = match (what, parts.as_slice()) {
-        (Lasting::Memory, ["MEMORY.md"]) => true,
+        (Lasting::Memory, [MEMORY]) => true,
         (Lasting::Memory, ["notes", folders @ .., file]) => {
             folders.len() < MAX_DEPTH
                 && folders.iter().all(|name| is_name(name))

@@ -8,8 +8,13 @@ use std::collections::BTreeSet;
 use super::address::{Address, mail_address};
 use super::own::own;
 use crate::egress::Host;
+use crate::gate::{Reading, visible};
 
 const MAX_TEXT_BYTES: usize = 256 << 10;
+/// A longer phrase is nobody's words: it is looked for at every place of everything that was said.
+const MAX_PHRASE_WORDS: usize = 256;
+/// The same of what is to be kept in mind.
+const MAX_SAYING_BYTES: usize = 2 << 10;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
@@ -21,9 +26,9 @@ pub struct Asked {
     recipients: BTreeSet<String>,
     /// `#room` and `@name`
     places: BTreeSet<String>,
-    /// The words of each line, as written.
+    /// The sentences of each line, as written but for blanks.
     lines: Vec<Vec<String>>,
-    /// The same by sentences, each with the hosts that it names.
+    /// The words of each sentence, as written, with the hosts that it names.
     sentences: Vec<Sentence>,
 }
 
@@ -66,15 +71,13 @@ impl Asked {
     }
 
     fn add_line(&mut self, line: &str) {
-        self.lines.push(words(line).map(str::to_owned).collect());
-        let mut rest = line;
-        while !rest.is_empty() {
-            // A full stop inside of a word, such as a host, ends nothing.
-            let ends = [". ", "! ", "? ", "; "].iter().filter_map(|end| rest.find(end)).min();
-            let (sentence, more) = rest.split_at(ends.map_or(rest.len(), |at| at + 2));
+        let mut said = Vec::new();
+        for sentence in sentences(line) {
             self.add_sentence(sentence);
-            rest = more;
+            said.push(sentence.split_whitespace().collect::<Vec<_>>().join(" "));
         }
+        said.retain(|sentence| !sentence.is_empty());
+        self.lines.push(said);
     }
 
     fn add_sentence(&mut self, line: &str) {
@@ -167,11 +170,18 @@ impl Asked {
         self.sentences.iter().filter(meant).map(count).sum()
     }
 
-    /// Whether a text has only words that the person wrote one after the other, however it is
-    /// punctuated. For text that stays here.
+    /// Whether each line of a text is whole sentences of the person, one after the other and byte for byte: as
+    /// an item of a list or not, with or without the last full stop, and behind what asked to keep it in mind.
+    /// Nothing in it may be hidden from who reads it. For text that stays here.
     pub(super) fn has_saying(&self, text: &str) -> bool {
-        let parts: Vec<&str> = words(text).collect();
-        !parts.is_empty() && self.lines.iter().any(|line| has_words(line, &parts))
+        if text.len() > MAX_SAYING_BYTES {
+            return false;
+        }
+        let lines = text.split('\n').filter(|line| !line.is_empty());
+        let mut lines = lines.map(|line| line.strip_prefix("- ").unwrap_or(line)).peekable();
+        lines.peek().is_some()
+            && visible(text, Reading::Prose) == text
+            && lines.all(|line| self.lines.iter().any(|said| has_sentences(said, line)))
     }
 
     pub(super) fn addresses(&self) -> impl Iterator<Item = &Address> {
@@ -179,8 +189,78 @@ impl Asked {
     }
 }
 
+/// The sentences of a line. A full stop inside of a word, such as a host, ends nothing.
+fn sentences(line: &str) -> impl Iterator<Item = &str> {
+    let mut last = '\0';
+    line.split_inclusive(move |c: char| {
+        let ends = c == ' ' && matches!(last, '.' | '!' | '?' | ';');
+        last = c;
+        ends
+    })
+}
+
+/// Whether a line is some of these sentences in a row.
+fn has_sentences(said: &[String], line: &str) -> bool {
+    (0..said.len()).any(|at| {
+        let Some((first, others)) = said.get(at..).and_then(<[String]>::split_first) else {
+            return false;
+        };
+        let kept = behind_request(first);
+        std::iter::once(first.as_str()).chain(kept).any(|first| {
+            let others = others.iter().map(String::as_str);
+            are_sentences(std::iter::once(first).chain(others), line)
+        })
+    })
+}
+
+fn are_sentences<'a>(said: impl Iterator<Item = &'a str>, line: &str) -> bool {
+    let mut rest = line;
+    for sentence in said {
+        if rest == sentence || Some(rest) == sentence.strip_suffix('.') {
+            return true;
+        }
+        match rest.strip_prefix(sentence).and_then(|rest| rest.strip_prefix(' ')) {
+            Some(more) => rest = more,
+            None => return false,
+        }
+    }
+    false
+}
+
+/// What may stand before a request to keep something in mind, without turning it round.
+const BEFORE: &[&str] =
+    &["and", "also", "please", "then", "und", "auch", "bitte", "и", "также", "пожалуйста"];
+/// Such requests.
+const REQUESTS: &[&str] = &["remember", "keep in mind", "merk dir", "merke dir", "запомни"];
+/// What may stand between one and what it is about.
+const BETWEEN: &[&str] = &["this:", "that:", "that", "dass", "что", "это:"];
+
+/// What a sentence asks to be kept in mind: all that stands behind its request.
+fn behind_request(sentence: &str) -> Option<&str> {
+    let mut rest = sentence;
+    while let Some((word, more)) = rest.split_once(' ') {
+        if !BEFORE.contains(&word.trim_end_matches(',').to_lowercase().as_str()) {
+            break;
+        }
+        rest = more;
+    }
+    let behind = REQUESTS.iter().find_map(|request| {
+        let said = rest.get(..request.len())?;
+        (said.to_lowercase() == **request).then(|| rest.get(request.len()..)).flatten()
+    })?;
+    let behind = behind.strip_prefix([':', ',']).unwrap_or(behind).strip_prefix(' ')?;
+    let kept = match behind.split_once(' ') {
+        Some((word, more)) if BETWEEN.contains(&word.to_lowercase().as_str()) => more,
+        _ => behind,
+    };
+    (!kept.is_empty()).then_some(kept)
+}
+
 /// Whether words stand in a row, as written or all in lower case.
 fn has_words(said: &[String], parts: &[&str]) -> bool {
+    if parts.len() > MAX_PHRASE_WORDS {
+        return false;
+    }
     let lower = |word: &str| word.to_lowercase();
     said.windows(parts.len()).any(|window| {
         let pairs = || window.iter().zip(parts);

@@ -40,9 +40,14 @@ pub enum Sink<'a> {
         name: &'a str,
         host: &'a Host,
     },
+    /// Text that is added behind what is kept.
     Write {
         what: Lasting,
         text: &'a str,
+    },
+    /// A new file, or one that loses something.
+    Rewrite {
+        what: Lasting,
     },
     Spend {
         payee: &'a str,
@@ -170,9 +175,14 @@ impl TaskContext {
                 let asked = self.asked.names_target_host(host);
                 (!asked).then(|| format!("you did not name {host}, where {name:?} would be used"))
             }
-            Sink::Write { what, text } => (!self.asked.has_saying(text)).then(|| {
-                format!("what would be kept in {} is not in your own words", what.as_str())
-            }),
+            Sink::Write { what: Lasting::Memory, text } if self.asked.has_saying(text) => None,
+            Sink::Write { what, .. } => {
+                Some(format!("what would be kept in {} is not in your own words", what.as_str()))
+            }
+            Sink::Rewrite { what } => Some(format!(
+                "it does more than add your own words to {}: it makes a file, or takes something away",
+                what.as_str()
+            )),
             // Money is asked for by the gate in any case; here nothing speaks for it.
             Sink::Spend { payee, amount } => Some(format!("it would pay {amount} to {payee:?}")),
         };

@@ -49,7 +49,7 @@
 //! # What remains
 //!
 //! Choosing which of the given links to follow, or which phrase to search for, tells the named host a
-//! few bits per request. They are counted, for each task and host, and beyond [`FREE_BITS`] a person is
+//! few bits per request. They are counted, for each message of a person and host, and beyond [`FREE_BITS`] a person is
 //! asked.
 
 mod address;
@@ -64,3 +64,7 @@ pub use asked::Asked;
 pub use flow::{FREE_BITS, Flow, Sink, TaskContext};
 pub use mark::{Labels, Mark};
 pub use seen::Seen;
+
+#[cfg(test)]
+#[path = "largest_tests.rs"]
+mod largest_tests;

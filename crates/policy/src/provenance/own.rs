@@ -37,6 +37,9 @@ const QUOTING: &[&str] = &[
 /// What ends a line for some readers and not for others.
 const ODD_BREAKS: &[char] = &['\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
 
+/// How many ways to read a message's fences are followed.
+const MAX_READINGS: usize = 32;
+
 /// The person's own lines, and whether there are others.
 pub(super) struct Own<'a> {
     pub(super) lines: Vec<&'a str>,
@@ -89,6 +92,10 @@ fn is_closed(read: &[Read]) -> bool {
         }
         next.sort_unstable();
         next.dedup();
+        // Who writes so many kinds of fences closes none for certain.
+        if next.len() > MAX_READINGS {
+            return false;
+        }
         states = next;
     }
     let opened: usize = read.iter().map(|read| read.opens).sum();
@@ -156,6 +163,10 @@ struct Lead<'a> {
 impl<'a> Lead<'a> {
     fn of(line: &'a str) -> Self {
         let mut lead = Self { columns: 0, quoted: false, odd: false, rest: line };
+        // Found once: a line can be a quarter of a million marks of quotation.
+        let last_fence = ["```", "~~~"].iter().filter_map(|fence| line.rfind(fence)).max();
+        let may_have_fence =
+            |rest: &str| last_fence.is_some_and(|at| at >= line.len() - rest.len());
         let mut counting = true;
         loop {
             let mut chars = lead.rest.chars();
@@ -175,7 +186,7 @@ impl<'a> Lead<'a> {
                 lead.odd = true;
                 counting = false;
                 lead.rest = after;
-            } else if first == '>' && has_more_marks(after) {
+            } else if first == '>' && may_have_fence(after) {
                 lead.quoted = true;
                 lead.odd = true;
                 counting = false;
@@ -192,11 +203,6 @@ fn is_unseen(c: char) -> bool {
     c.is_control()
         || matches!(u32::from(c), 0xAD | 0x34F | 0x61C | 0x115F | 0x1160 | 0x180B..=0x180F | 0x200B..=0x200F
             | 0x202A..=0x202E | 0x2060..=0x206F | 0x2800 | 0x3164 | 0xFE00..=0xFE0F | 0xFEFF | 0xE0000..=0xE0FFF)
-}
-
-/// Whether something that could be a fence follows a mark of quotation.
-fn has_more_marks(after: &str) -> bool {
-    after.contains("```") || after.contains("~~~")
 }
 
 /// What follows the mark of a list.
