@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use cloister_protocol::{ChatId, WorkspaceId};
 
-use crate::files::{FileError, RelPath, Tree};
+use crate::files::{FileError, RelPath, Tree, remove_tree};
 use crate::ports::{Access, Mount};
 
 /// The data directory.
@@ -171,12 +171,7 @@ impl Layout {
             if FILE_FOLDERS.iter().any(|folder| entry.file_name() == *folder) {
                 continue;
             }
-            // Of the entry itself: a link is removed, never followed.
-            if entry.file_type()?.is_dir() {
-                std::fs::remove_dir_all(entry.path())?;
-            } else {
-                std::fs::remove_file(entry.path())?;
-            }
+            remove_tree(&entry.path())?;
         }
         File::open(&dir)?.sync_all()
     }

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep};
 use crate::config::{ConfigError, ConfigScope};
 use crate::control::part;
 use crate::error::Fault;
-use crate::files::RelPath;
+use crate::files::{RelPath, remove_tree};
 
 /// How much of a file is read at once.
 const PIECE: u64 = 2 << 20;
@@ -120,7 +120,8 @@ impl PersonalData {
         let deadline = Instant::now() + LET_GO;
         loop {
             let dir = self.control.layout().workspace(user.workspace);
-            match remove(|| std::fs::remove_dir_all(&dir)) {
+            let removed = tokio::task::spawn_blocking(move || remove(|| remove_tree(&dir))).await;
+            match removed.map_err(Fault::interrupted("a workspace could not be removed"))? {
                 Err(_held) if Instant::now() < deadline => sleep(LOOK_EVERY).await,
                 done => return done,
             }

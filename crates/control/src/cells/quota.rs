@@ -16,6 +16,10 @@ use crate::error::Fault;
 const WATCH_EVERY: Duration = Duration::from_millis(500);
 /// Measuring may take at most this share of the time: a large tree is measured less often.
 const MEASURE_SHARE: u32 = 10;
+/// What a workspace takes that hides part of it from being counted: more than anybody may.
+const UNCOUNTABLE: u64 = u64::MAX;
+const HIDDEN: &str = "Your workspace has folders that can't be counted, closed or nested too deep: writes are refused, \
+    reads and deletes still work. Delete those folders.";
 
 impl Cells {
     /// Makes the directories of a workspace and its chats, and gives them to the cell.
@@ -64,12 +68,23 @@ impl Cells {
         if !over {
             return Ok(());
         }
+        if used == UNCOUNTABLE {
+            return self.tell_where_work_goes_on(workspace, HIDDEN.to_owned()).await;
+        }
         let text = format!(
             "Your workspace is over its quota ({} of {} MB): writes are refused, reads and deletes still \
              work. Delete files you no longer need, or ask the operator for a larger quota.",
             used >> 20,
             quota >> 20
         );
+        self.tell_where_work_goes_on(workspace, text).await
+    }
+
+    async fn tell_where_work_goes_on(
+        &self,
+        workspace: WorkspaceId,
+        text: String,
+    ) -> Result<(), Fault> {
         let open = self.control.store().tasks().open_tasks(workspace).await?;
         let chats: BTreeSet<ChatId> = open.iter().map(|task| task.chat).collect();
         let key = format!("quota-{}", self.control.store().clock.now_ms());
@@ -88,7 +103,7 @@ impl Cells {
         let tree = self.control.layout().tree(workspace).map_err(Fault::io(failed))?;
         let usage = tokio::task::spawn_blocking(move || tree.usage()).await;
         let usage = usage.map_err(Fault::interrupted(failed))?.map_err(Fault::io(failed))?;
-        Ok(usage.bytes)
+        Ok(if usage.hidden { UNCOUNTABLE } else { usage.bytes })
     }
 
     /// Watches the workspaces in which executors run.

@@ -170,3 +170,46 @@ fn usage_counts_blocks_once() {
     let usage = tree.usage().unwrap();
     assert!((100_000..120_000).contains(&usage.bytes), "{usage:?}");
 }
+
+/// P4: a workspace can't be larger than it is counted: what lies deep is counted too, what is closed to us counts as all.
+#[test]
+fn usage_counts_what_is_deep_and_notices_what_is_closed() {
+    let (dir, tree) = tree();
+    let mut deep = dir.path().join("ws");
+    for _ in 0..400 {
+        deep.push("d");
+    }
+    std::fs::create_dir_all(&deep).unwrap();
+    std::fs::write(deep.join("f"), vec![1u8; 1_000_000]).unwrap();
+    let usage = tree.usage().unwrap();
+    assert!(usage.bytes > 1_000_000 && !usage.hidden, "{usage:?}");
+    for n in 0..300 {
+        let way: std::path::PathBuf = std::iter::repeat_n("w", 127).collect();
+        std::fs::create_dir_all(dir.path().join("ws").join(way).join(format!("{n}/x"))).unwrap();
+    }
+    assert!(tree.usage().unwrap().hidden, "more folders lie deep than are counted");
+}
+
+#[test]
+fn an_inventory_opens_one_way_down_at_a_time() {
+    let (dir, tree) = tree();
+    for n in 0..3_000 {
+        std::fs::create_dir(dir.path().join(format!("ws/{n}"))).unwrap();
+        std::fs::write(dir.path().join(format!("ws/{n}/f")), "").unwrap();
+    }
+    let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+    let before = open();
+    let (done, heard) = std::sync::mpsc::sync_channel(1);
+    let listing = std::thread::spawn(move || {
+        let found = tree.inventory().unwrap();
+        done.send(()).unwrap();
+        found
+    });
+    let mut most = before;
+    while heard.try_recv().is_err() && !listing.is_finished() {
+        most = most.max(open());
+    }
+    let found = listing.join().unwrap();
+    assert_eq!(found.files.iter().filter(|path| path.ends_with("/f")).count(), 3_000);
+    assert!(most < before + 1_000, "{before} before, {most} meanwhile");
+}

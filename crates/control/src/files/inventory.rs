@@ -19,37 +19,41 @@ pub struct Inventory {
     pub left_out: Vec<String>,
 }
 
-/// Lists the regular files of a tree. What vanishes meanwhile is not listed.
+/// Lists the regular files of a tree. What vanishes meanwhile is not listed. One way down is followed at a time, so
+/// that no more folders are open than it is deep.
 pub(super) fn take(root: &OwnedFd) -> io::Result<Inventory> {
     let mut found = Inventory::default();
-    let mut stack = vec![(open_child(root.as_fd(), c".")?, String::new())];
-    while let Some((dir, path)) = stack.pop() {
-        for entry in Dir::read_from(&dir)? {
-            let entry = entry?;
-            let name = entry.file_name();
-            if [c".", c".."].contains(&name) {
-                continue;
-            }
-            let shown = format!("{path}{}", name.to_string_lossy());
-            if found.files.len() + found.left_out.len() >= MAX_NAMES {
-                found.left_out.push("more files than can be listed".to_owned());
-                return Ok(found);
-            }
-            let kind = match rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) {
-                Ok(stat) => FileType::from_raw_mode(stat.st_mode),
-                Err(Errno::NOENT) => continue,
-                Err(errno) => return Err(errno.into()),
-            };
-            match kind {
-                FileType::RegularFile if name.to_str().is_ok() => found.files.push(shown),
-                FileType::Directory if path.matches('/').count() < MAX_DEPTH => {
-                    match open_child(dir.as_fd(), name) {
-                        Ok(child) => stack.push((child, format!("{shown}/"))),
-                        Err(_gone_or_closed) => found.left_out.push(shown),
-                    }
-                }
-                _ => found.left_out.push(shown),
-            }
+    let mut open = vec![(Dir::new(open_child(root.as_fd(), c".")?)?, String::new())];
+    loop {
+        let is_deep = open.len() > MAX_DEPTH;
+        let Some((dir, path)) = open.last_mut() else { break };
+        let Some(entry) = dir.read() else {
+            open.pop();
+            continue;
+        };
+        let entry = entry?;
+        let name = entry.file_name();
+        if [c".", c".."].contains(&name) {
+            continue;
+        }
+        let shown = format!("{path}{}", name.to_string_lossy());
+        if found.files.len() + found.left_out.len() >= MAX_NAMES {
+            found.left_out.push("more files than can be listed".to_owned());
+            return Ok(found);
+        }
+        let within = dir.fd()?;
+        let kind = match rustix::fs::statat(within, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => FileType::from_raw_mode(stat.st_mode),
+            Err(Errno::NOENT) => continue,
+            Err(errno) => return Err(errno.into()),
+        };
+        match kind {
+            FileType::RegularFile if name.to_str().is_ok() => found.files.push(shown),
+            FileType::Directory if !is_deep => match open_child(within, name) {
+                Ok(child) => open.push((Dir::new(child)?, format!("{shown}/"))),
+                Err(_gone_or_closed) => found.left_out.push(shown),
+            },
+            _ => found.left_out.push(shown),
         }
     }
     found.files.sort();

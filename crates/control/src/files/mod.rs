@@ -8,6 +8,7 @@
 mod inventory;
 mod listing;
 mod name;
+mod removing;
 mod unnamed;
 mod usage;
 
@@ -22,6 +23,7 @@ use rustix::io::Errno;
 pub use inventory::Inventory;
 pub(crate) use name::is_invisible;
 pub use name::safe_name;
+pub(crate) use removing::remove_tree;
 pub use unnamed::Unnamed;
 pub use usage::Usage;
 
