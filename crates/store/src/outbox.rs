@@ -50,10 +50,12 @@ impl Row {
 }
 
 /// Three statements in one trip to the writer; the later ones do nothing unless the first did something. Where
-/// the message's conversation was forgotten since, the chat's own room is told.
+/// the message's conversation was forgotten since, the chat's own room is told. A cell ends what was said to it:
+/// no command, and no clear.
 const END_TURN: &str = "\
     UPDATE inbox SET state = 'answered', answered_at = ?1 \
-      WHERE id = ?2 AND workspace_id = ?3 AND chat = ?4 AND state <> 'answered'; \
+      WHERE id = ?2 AND workspace_id = ?3 AND chat = ?4 AND state <> 'answered' \
+        AND (?7 = 0 OR ((command IS NULL OR command = 'null') AND source <> 'clear')); \
     INSERT INTO outbox (workspace_id, chat, turn, seq, frame, created_at, conversation) \
       SELECT ?3, ?4, ?5, (SELECT coalesce(max(seq) + 1, 0) FROM outbox \
                           WHERE workspace_id = ?3 AND turn = ?5), ?6, ?1, \
@@ -130,6 +132,27 @@ impl Outbox {
         turn: &TurnId,
         frame: Option<&AgentFrame>,
     ) -> Result<TurnEnded, StoreError> {
+        self.end(inbox_id, chat, (turn, frame), false).await
+    }
+
+    /// The same in the words of a cell. Of a row that is for the control plane itself, it does nothing.
+    pub async fn end_turn_of_cell(
+        &self,
+        inbox_id: i64,
+        chat: (WorkspaceId, ChatId),
+        turn: &TurnId,
+        frame: Option<&AgentFrame>,
+    ) -> Result<TurnEnded, StoreError> {
+        self.end(inbox_id, chat, (turn, frame), true).await
+    }
+
+    async fn end(
+        &self,
+        inbox_id: i64,
+        chat: (WorkspaceId, ChatId),
+        (turn, frame): (&TurnId, Option<&AgentFrame>),
+        by_cell: bool,
+    ) -> Result<TurnEnded, StoreError> {
         let now = self.store.clock.now_ms();
         let json = frame.map(serde_json::to_string).transpose();
         let json = json.map_err(|e| corrupt("outbox frame", e))?;
@@ -142,6 +165,7 @@ impl Outbox {
             .bind(chat.1.number())
             .bind(turn.as_str())
             .bind(json)
+            .bind(by_cell)
             .fetch_all(&mut *tx)
             .await
             .tried("store the end of a turn")?;

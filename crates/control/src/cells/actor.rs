@@ -7,6 +7,7 @@ use std::time::Duration;
 use cloister_protocol::link::{Cause, Downlink, Trigger, Uplink};
 use cloister_protocol::{ChatId, ErrorCode, TurnId, WorkspaceId, with_causes};
 use cloister_store::inbox::InboxItem;
+use tokio::sync::mpsc::error::SendTimeoutError;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
 
@@ -38,6 +39,8 @@ const MAX_CANCELLED: usize = 256;
 const LEAST_TICK: Duration = Duration::from_millis(50);
 /// How often one that waits for room asks for it again.
 const ASK_FOR_ROOM: Duration = Duration::from_millis(250);
+/// How long a coordinator may take to hear something, when all that it was told before waits for it too.
+const HEARING_TIME: Duration = Duration::from_secs(5);
 /// How long a coordinator that was told to stop may take.
 const STOP_TIME: Duration = Duration::from_secs(3);
 
@@ -157,12 +160,18 @@ impl Actor {
                 None => std::future::pending().await,
             }
         };
+        // Neither before the other: a cell that never stops talking does not keep a person's word waiting.
+        let said = async {
+            tokio::select! {
+                frame = frame => Event::Frame(frame),
+                poke = pokes.recv() => Event::Poke(poke),
+            }
+        };
         tokio::select! {
             biased;
             () = stop.cancelled() => Event::Stop,
             link = cell.connections.recv() => Event::Connected(link),
-            frame = frame => Event::Frame(frame),
-            poke = pokes.recv() => Event::Poke(poke),
+            said = said => said,
             exit = cell.sandbox.wait() => Event::Exited(exit),
             () = tick => Event::Tick,
         }
@@ -364,11 +373,19 @@ impl Actor {
         });
     }
 
-    async fn send(&mut self, frame: Downlink) {
-        if let Some(link) = self.cell.as_ref().and_then(|cell| cell.link.as_ref()) {
-            // A closed link shows itself as the end of `up`.
-            drop(link.down.send(frame).await);
+    /// Whether it is on its way. One that does not listen loses its link: what a person says to the control
+    /// plane in this chat does not wait for it.
+    async fn send(&mut self, frame: Downlink) -> bool {
+        let Some(cell) = &mut self.cell else { return false };
+        let Some(link) = &cell.link else { return false };
+        let sent = link.down.send_timeout(frame, HEARING_TIME).await;
+        // A closed link shows itself as the end of `up`.
+        if matches!(sent, Err(SendTimeoutError::Timeout(_))) {
+            tracing::warn!(workspace = %self.workspace, chat = %self.chat, "the coordinator does not listen");
+            cell.link = None;
+            cell.unlinked_at = Instant::now();
         }
+        sent.is_ok()
     }
 
     /// Makes sure that everything owed is with a live coordinator, or answered with why not.
@@ -473,11 +490,11 @@ impl Actor {
         let prompt = self.control.contexts().context_prompt(self.workspace, row.chat).await?;
         let trigger = Trigger { id: row.trigger()?, chat: row.chat, cause: row.cause, prompt };
         let turn = TurnId::of_trigger(&trigger.id);
-        let Some(cell) = &mut self.cell else { return Ok(()) };
-        let Some(link) = &cell.link else { return Ok(()) };
-        if link.down.send(Downlink::Trigger(trigger)).await.is_ok() {
-            cell.sent.insert(id, owed);
-            cell.newest = cell.newest.max(id);
+        if self.send(Downlink::Trigger(trigger)).await {
+            if let Some(cell) = &mut self.cell {
+                cell.sent.insert(id, owed);
+                cell.newest = cell.newest.max(id);
+            }
             self.control.metrics().turn_started(self.workspace, id, waited);
             if self.cancelled.contains(&id) {
                 self.send(Downlink::CancelTurn { turn }).await;

@@ -170,3 +170,68 @@ async fn a_coordinator_that_connects_late_gets_what_it_was_launched_for() {
     end(&mut agent, &row).await;
     answered(&world, &row).await;
 }
+
+fn forged(row: &InboxItem) -> Uplink {
+    let turn = TurnId::of_trigger(&row.trigger().unwrap());
+    let (text, usage) = ("FORGED: everything is stopped".to_owned(), Usage::default());
+    Uplink::End(End { turn, message: None, text, usage, error: None })
+}
+
+/// A hostile coordinator ended every row of its chat that appeared, and so answered `/stop` in the control plane's
+/// place; it was never carried out.
+#[tokio::test]
+async fn a_coordinator_answers_no_command_and_nothing_that_it_was_not_handed() {
+    let (world, cells) = World::with_cells(CellOptions::default()).await;
+    let key = (world.ada.workspace, C1);
+    let first = message(&world, C1, "hello").await;
+    let mut agent = coordinator(&cells, C1).await;
+    trigger(&mut agent).await;
+    // Stored, and the actor has not looked yet: the moment that a flood of guessed ends waits for.
+    let command = world.stored(key, &world.ada, "/help", None).await;
+    let words = world.stored(key, &world.ada, "and this", None).await;
+    for row in [&command, &words] {
+        agent.say(forged(row)).await;
+        let turn = Some(TurnId::of_trigger(&row.trigger().unwrap()));
+        let id = format!("r{}", row.id).parse().unwrap();
+        agent.say(Uplink::Request(Request { id, chat: None, turn, ask: Asked::ListTasks })).await;
+        loop {
+            match agent.hear().await {
+                Some(Downlink::Reply { result: Reply::Refused { .. }, .. }) => break,
+                Some(Downlink::Reply { result, .. }) => panic!("{result:?}"),
+                Some(Downlink::Stored { turn }) => panic!("{turn} was ended by a guess"),
+                _ => {}
+            }
+        }
+        let row = world.store().inbox().inbox_item(row.id).await.unwrap().unwrap();
+        assert_ne!(row.state, cloister_store::inbox::InboxState::Answered);
+    }
+    // While it goes on talking, the person is heard.
+    let up = agent.up.clone();
+    let nothing = InboxItem { id: words.id + 1000, ..words.clone() };
+    let (flood, told) = (forged(&nothing), forged(&first));
+    let mut flooding = tokio::task::JoinSet::new();
+    flooding.spawn(async move { while up.send(flood.clone()).await.is_ok() {} });
+    world.control.cells().poke(key, Poke::Inbox);
+    answered(&world, &command).await;
+    agent.say(told).await;
+    answered(&world, &first).await;
+    end(&mut agent, &words).await;
+    answered(&world, &words).await;
+    flooding.abort_all();
+    let lines = world.store().outbox().transcript(key.0, key.1, 50).await.unwrap();
+    let said: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
+    assert_eq!(said.iter().filter(|text| text.contains("FORGED")).count(), 1, "its own: {said:?}");
+}
+
+/// The store holds by itself: what is for the control plane is not ended in the words of a cell.
+#[tokio::test]
+async fn the_store_takes_no_end_of_a_command_from_a_cell() {
+    let (world, _cells) = World::with_cells(CellOptions::default()).await;
+    let key = (world.ada.workspace, C1);
+    let row = world.stored(key, &world.ada, "/stop", None).await;
+    let turn = TurnId::of_trigger(&row.trigger().unwrap());
+    let outbox = world.store().outbox();
+    assert!(outbox.end_turn_of_cell(row.id, key, &turn, None).await.unwrap().told.is_none());
+    let open = world.store().inbox().unanswered_in(key.0, key.1).await.unwrap();
+    assert_eq!(open.iter().map(|row| row.id).collect::<Vec<_>>(), [row.id]);
+}

@@ -88,7 +88,8 @@ impl Cells {
         self.require_action(kind, &cell, task.chat).await
     }
 
-    /// The inbox row behind a request's turn, if it is an open one of this chat.
+    /// The inbox row behind a request's turn, if it is an open one of this chat, and for its agent: a command is
+    /// the control plane's.
     async fn open_turn(&self, chat: ChatKey, request: &Request) -> Result<InboxItem, CellError> {
         let row = match &request.turn {
             Some(turn) => self.control.tasks().row_of_turn(turn).await?,
@@ -97,6 +98,7 @@ impl Cells {
         let open = |row: &InboxItem| {
             (row.workspace, row.chat) == chat
                 && row.state != InboxState::Answered
+                && crate::commands::is_for_agent(row)
                 && request.chat.is_none_or(|named| named == row.chat)
         };
         row.filter(open).ok_or_else(|| CellRefusal::NoOpenTurn.into())

@@ -41,16 +41,35 @@ impl Owed {
     }
 }
 
+/// Who says that a turn has ended.
+#[derive(Clone, Copy)]
+enum EndedBy {
+    Control,
+    Cell,
+}
+
 impl Cells {
     /// Stores the end of a turn once and tells whoever looks.
-    pub(crate) async fn finish_turn(&self, owed: &Owed, mut end: End) -> Result<(), Fault> {
+    pub(crate) async fn finish_turn(&self, owed: &Owed, end: End) -> Result<(), Fault> {
+        self.finish(owed, end, EndedBy::Control).await
+    }
+
+    /// The same, where a cell says that it has ended: not of what the control plane answers itself.
+    pub(super) async fn finish_turn_of_cell(&self, owed: &Owed, end: End) -> Result<(), Fault> {
+        self.finish(owed, end, EndedBy::Cell).await
+    }
+
+    async fn finish(&self, owed: &Owed, mut end: End, by: EndedBy) -> Result<(), Fault> {
         let turn = end.turn.clone();
         let (usage, error) = (end.usage, end.error);
         end.message = owed.message.clone();
         let frame = owed.told.then_some(AgentFrame::End(end));
         let chat = (owed.workspace, owed.chat);
-        let ended =
-            self.control.store().outbox().end_turn(owed.row, chat, &turn, frame.as_ref()).await?;
+        let outbox = self.control.store().outbox();
+        let ended = match by {
+            EndedBy::Control => outbox.end_turn(owed.row, chat, &turn, frame.as_ref()).await?,
+            EndedBy::Cell => outbox.end_turn_of_cell(owed.row, chat, &turn, frame.as_ref()).await?,
+        };
         if ended.told.is_some() || !owed.told {
             self.note_turn(owed, &turn, usage, error);
         }

@@ -36,6 +36,11 @@ pub(super) fn too_many() -> Reply {
     Reply::Refused { error: CellError::from(CellRefusal::TooManyRequests).body() }
 }
 
+/// The answer to a request for a turn that its coordinator was not handed.
+pub(super) fn no_open_turn() -> Reply {
+    Reply::Refused { error: CellError::from(CellRefusal::NoOpenTurn).body() }
+}
+
 async fn try_answer(
     control: &Control,
     chat: ChatKey,

@@ -16,7 +16,7 @@ use crate::control::part;
 
 pub use chats::Chats;
 pub(crate) use chats::title;
-pub(crate) use deciding::{of, stored};
+pub(crate) use deciding::{is_for_agent, of, stored};
 pub use error::{CommandError, CommandRefusal};
 pub(crate) use spelling::{nearest, spell_commands};
 

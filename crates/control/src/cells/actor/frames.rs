@@ -1,17 +1,16 @@
-//! What a coordinator says on its link: each frame by its row in the table of requests, about turns of its own
-//! chat and nothing else.
+//! What a coordinator says on its link: each frame by its row in the table of requests, about turns that it was
+//! handed and nothing else. What the control plane answers itself, a command or a clear, is never handed over.
 
 use std::sync::Arc;
 
 use cloister_policy::reach::{Asker, CellRequest, Distance};
-use cloister_protocol::link::{Cause, Downlink, Request, Uplink};
+use cloister_protocol::link::{Downlink, Request, Uplink};
 use cloister_protocol::{AgentFrame, End, MessageId, ToolCall, ToolResult, TurnId, Update};
-use cloister_store::inbox::{InboxItem, inbox_id};
+use cloister_store::inbox::{InboxState, inbox_id};
 use tokio::time::Instant;
 
 use super::{Actor, NOTE_AFTER};
-use crate::cells::{CellError, Owed, requests};
-use crate::error::Fault;
+use crate::cells::{CellError, requests};
 
 impl Actor {
     pub(super) async fn take_frame(&mut self, frame: Uplink) -> Result<(), CellError> {
@@ -63,10 +62,12 @@ impl Actor {
         let Some(link) = self.cell.as_ref().and_then(|cell| cell.link.as_ref()) else { return };
         let down = link.down.clone();
         let permit = Arc::clone(&self.requests).try_acquire_owned();
+        let handed = request.turn.as_ref().is_some_and(|turn| self.was_handed(turn));
         let (control, key) = (self.control.clone(), (self.workspace, self.chat));
         self.control.inner.crew.go("request of a cell", async move {
             let result = match permit {
-                Ok(_permit) => requests::answer(&control, key, &request).await,
+                Ok(_permit) if handed => requests::answer(&control, key, &request).await,
+                Ok(_permit) => requests::no_open_turn(),
                 Err(_full) => requests::too_many(),
             };
             // A closed link shows itself elsewhere; the agent asks again with the same id.
@@ -80,26 +81,31 @@ impl Actor {
         self.cell.as_ref()?.sent.contains_key(&id).then_some(id)
     }
 
+    /// Whether this cell was handed what started a turn, and has not ended it.
+    fn was_handed(&self, turn: &TurnId) -> bool {
+        let sent = self.cell.as_ref().map(|cell| &cell.sent);
+        sent.zip(turn.message()).is_some_and(|(sent, id)| sent.contains_key(&id))
+    }
+
     /// Passes a live frame on, if its turn is one that this cell was handed.
     fn say_live(&mut self, turn: &TurnId, frame: AgentFrame) {
-        self.active_at = Instant::now();
-        let sent = self.cell.as_ref().map(|cell| &cell.sent);
-        let owed = sent.and_then(|sent| sent.get(&turn.message()?));
-        if owed.is_some() {
+        if self.was_handed(turn) {
+            self.active_at = Instant::now();
             self.control.hub().say(self.workspace, self.chat, frame, None);
         }
     }
 
     async fn end_turn(&mut self, end: End) -> Result<(), CellError> {
-        self.active_at = Instant::now();
         let turn = end.turn.clone();
         let Some(id) = turn.message() else {
             return Ok(());
         };
-        let Some(owed) = self.turn_owed(id).await? else {
-            return Ok(());
+        let owed = self.cell.as_ref().and_then(|cell| cell.sent.get(&id)).cloned();
+        let Some(owed) = owed else {
+            return self.end_again(id, turn).await;
         };
-        self.control.cells().finish_turn(&owed, end).await?;
+        self.active_at = Instant::now();
+        self.control.cells().finish_turn_of_cell(&owed, end).await?;
         if let Some(cell) = &mut self.cell {
             cell.sent.remove(&id);
         }
@@ -116,17 +122,17 @@ impl Actor {
         Ok(())
     }
 
-    /// A row of this chat may be ended by its own coordinator; the store ends it once. A clear never is: that
-    /// a coordinator has forgotten is not its to say.
-    async fn turn_owed(&mut self, id: i64) -> Result<Option<Owed>, Fault> {
-        if let Some(owed) = self.cell.as_ref().and_then(|cell| cell.sent.get(&id)) {
-            return Ok(Some(owed.clone()));
-        }
+    /// What it was not handed on this link, it can't end. What it ended on a link before, it hears again that it
+    /// is stored; else it would say so for ever.
+    async fn end_again(&mut self, id: i64, turn: TurnId) -> Result<(), CellError> {
         let row = self.control.store().inbox().inbox_item(id).await?;
-        let own = |row: &InboxItem| {
+        let stored = row.is_some_and(|row| {
             (row.workspace, row.chat) == (self.workspace, self.chat)
-                && !matches!(row.cause, Cause::Clear)
-        };
-        Ok(row.filter(own).map(|row| Owed::of(&row)))
+                && row.state == InboxState::Answered
+        });
+        if stored {
+            self.send(Downlink::Stored { turn }).await;
+        }
+        Ok(())
     }
 }
