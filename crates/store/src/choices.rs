@@ -1,11 +1,13 @@
 //! What tasks have chosen by themselves at hosts, and where those hosts were found.
 //!
-//! Promises: choices only add up, until a person lets a task begin anew; a task and those below it
-//! share one count for each host.
+//! Promises: choices only add up, until a person lets a task begin anew; all that follows from one message of a
+//! person, the tasks of its turn, those below them and those that their reports led to, shares one count for
+//! each host.
 
 use std::net::IpAddr;
 
-use cloister_protocol::TaskId;
+use cloister_protocol::link::Cause;
+use cloister_protocol::{TaskId, TurnId};
 
 use crate::approvals::Approvals;
 use crate::error::{StoreError, Tried, corrupt};
@@ -31,6 +33,44 @@ impl Approvals {
         .fetch_one(self.store.reader())
         .await
         .tried("find the task above")?;
+        Ok(TaskId::from_number(number))
+    }
+
+    /// The first task that came of the message that this one came of in the end, however many reports lie
+    /// between: whoever delegates again because of a report has been asked for nothing new.
+    pub async fn first_task(&self, task: TaskId) -> Result<TaskId, StoreError> {
+        let mut task = task;
+        loop {
+            let top = self.store.tasks().task(self.top_task(task).await?).await?;
+            let row = match top.turn.message() {
+                Some(row) => self.store.inbox().inbox_item(row).await?,
+                None => None,
+            };
+            let reported = match row.map(|row| row.cause) {
+                Some(Cause::TasksEnded { reports }) => {
+                    // A report is about what was there before; else this might go round in circles.
+                    reports.iter().map(|report| report.task).filter(|task| *task < top.id).min()
+                }
+                Some(Cause::Message { .. } | Cause::Clear) | None => None,
+            };
+            match reported {
+                Some(before) => task = before,
+                None => return self.first_of_turn(top.id, &top.turn).await,
+            }
+        }
+    }
+
+    /// The first of the tasks that a turn delegated.
+    async fn first_of_turn(&self, task: TaskId, turn: &TurnId) -> Result<TaskId, StoreError> {
+        let number: u32 = sqlx::query_scalar(
+            "SELECT min(f.id) FROM tasks f JOIN tasks t ON t.workspace_id = f.workspace_id \
+             WHERE t.id = ? AND f.turn = ? AND f.parent_id IS NULL",
+        )
+        .bind(task.number())
+        .bind(turn.as_str())
+        .fetch_one(self.store.reader())
+        .await
+        .tried("find the first task of a turn")?;
         Ok(TaskId::from_number(number))
     }
 

@@ -5,7 +5,7 @@ use cloister_policy::gate::{
     self, Action, Asker, Cleared, Decision, Effect, GrantId, Surroundings,
 };
 use cloister_policy::provenance::{Flow, Labels};
-use cloister_protocol::link::{Call, Step};
+use cloister_protocol::link::{Call, Cause, Step};
 use cloister_protocol::{
     Answer, ApprovalId, ChatId, TaskId, TaskState, UserId, UserName, WorkspaceId,
 };
@@ -17,6 +17,7 @@ use crate::audit::Entry;
 use crate::choices::FoundHost;
 use crate::db::Store;
 use crate::grants::{GrantEnded, Passing, Reach};
+use crate::inbox::{Inbound, Meant};
 use crate::ledger::{Called, SaidStep};
 use crate::provenance::NewContent;
 use crate::raises::Raise;
@@ -48,8 +49,33 @@ async fn setup() -> Setup {
 }
 
 impl Setup {
-    async fn task(&self, name: &str, parent: Option<TaskId>, marks: &[&str]) -> Task {
-        let new = NewTask {
+    /// A task of the turn that an inbox row started.
+    async fn in_turn_of(&self, row: i64, name: &str) -> Task {
+        let turn = cloister_protocol::TurnId::of_message(row);
+        let new = NewTask { turn, ..self.new_task(name, None, &[]) };
+        self.store.tasks().delegate(new, "test", name).await.unwrap()
+    }
+
+    async fn said(&self, text: &str) -> i64 {
+        let (from, text) = ("ada".to_owned(), text.to_owned());
+        self.came_in(Cause::Message { from, text, attachments: Vec::new() }).await
+    }
+
+    async fn came_in(&self, cause: Cause) -> i64 {
+        let inbound = Inbound {
+            source: "test".to_owned(),
+            external_id: format!("{cause:?}"),
+            workspace: self.workspace,
+            chat: CHAT,
+            cause,
+            meant: Meant::Words,
+            heard_in: None,
+        };
+        self.store.inbox().accept(inbound).await.unwrap().item.id
+    }
+
+    fn new_task(&self, name: &str, parent: Option<TaskId>, marks: &[&str]) -> NewTask {
+        NewTask {
             workspace: self.workspace,
             chat: CHAT,
             person: self.user,
@@ -64,7 +90,11 @@ impl Setup {
             hosts: None,
             secrets: None,
             marks: marks.iter().map(|mark| (*mark).to_owned()).collect(),
-        };
+        }
+    }
+
+    async fn task(&self, name: &str, parent: Option<TaskId>, marks: &[&str]) -> Task {
+        let new = self.new_task(name, parent, marks);
         self.store.tasks().delegate(new, "test", name).await.unwrap();
         loop {
             let started = self.store.tasks().start_next().await.unwrap().unwrap();
@@ -448,6 +478,32 @@ async fn links_and_hosts_are_those_of_the_task_and_of_the_tasks_above_it() {
     assert_eq!((known.links.len(), known.hosts.as_slice()), (1, &["a.test".to_owned()][..]));
     let known = setup.store.approvals().task_content(other.id).await.unwrap();
     assert!(known.links.is_empty() && known.hosts.is_empty());
+}
+
+/// A page had the coordinator delegate again with every report, and each task began at nothing: a file left in
+/// fifteen of them, unasked.
+#[tokio::test]
+async fn what_a_report_leads_to_chooses_on_the_count_of_the_message_that_it_came_of() {
+    let setup = setup().await;
+    let tasks = setup.store.tasks();
+    let mut known = Vec::new();
+    for (name, said) in [("one", "read it"), ("two", "read it once more")] {
+        let first = setup.in_turn_of(setup.said(said).await, name).await;
+        // Beside it in the same turn, and below that.
+        let beside =
+            setup.in_turn_of(first.turn.message().unwrap(), &format!("{name} beside")).await;
+        let below = setup.task(&format!("{name} below"), Some(beside.id), &[]).await;
+        let mut last = vec![first.clone(), beside, below];
+        for report in 0..3 {
+            let reports = last.iter().map(Task::report).collect();
+            let row = setup.came_in(Cause::TasksEnded { reports }).await;
+            last = vec![setup.in_turn_of(row, &format!("{name} after {report}")).await];
+            let task = tasks.task(last[0].id).await.unwrap();
+            assert_eq!(setup.store.approvals().first_task(task.id).await.unwrap(), first.id);
+        }
+        known.push(first.id);
+    }
+    assert_ne!(known[0], known[1], "what the person asks for anew begins anew");
 }
 
 /// What a task and those below it choose at a host adds up, and is not forgotten when one of them starts again.

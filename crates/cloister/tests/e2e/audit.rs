@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use cloister_protocol::TaskState;
-use cloister_testkit::{ModelServer, Reply, Stack};
+use cloister_testkit::{ModelServer, Product, Reply, Stack};
 use serde_json::Value;
 
 use crate::world::{Talk as _, World, ask_for_report, bash, cloister, jobs, run};
@@ -28,7 +28,7 @@ impl Left {
             assert_eq!(owner.say(text).await.error, None);
         }
         world.stack.cli_ok(&["egress", "allow", "example.org"]).await.unwrap();
-        let World { mut stack, model: _ } = world;
+        let Product { mut stack, model: _ } = world.product;
         stack.stop().await.unwrap();
         Self { data: stack.data().to_owned(), _stack: stack, witness }
     }

@@ -38,8 +38,9 @@ pub(super) struct Live {
     pub(super) plan_pending: bool,
     /// The plans that were approved, as the person saw them.
     pub(super) plans: Vec<String>,
-    /// The task at the top, above this one: what it chose and what this one chooses is one count.
-    pub(super) top: TaskId,
+    /// The first task of the person's message that all this came of: what it chose and what this one chooses is
+    /// one count.
+    pub(super) first: TaskId,
     /// What git repositories have offered to it. After a restart git asks them again.
     pub(super) repositories: Repositories,
     /// Where hosts were found that people are asked about.
@@ -131,13 +132,13 @@ impl Provenance {
         let plan_pending =
             task.plan_first && !self.control.store().approvals().has_allowed_plan(id).await?;
         let context = TaskContext::resume(task.person, labels(&content.marks), asked, seen);
-        let top = self.control.store().approvals().top_task(id).await?;
+        let first = self.control.store().approvals().first_task(id).await?;
         let known = self.control.store().approvals().hosts_found(id).await?.into_iter();
         let found = known.filter_map(|FoundHost { host, addresses, shown }| {
             Some((host.parse().ok()?, Found { addresses, shown }))
         });
         let (found, repositories) = (found.collect(), Repositories::default());
-        Ok(Live { task, context, plan_pending, plans, top, repositories, found })
+        Ok(Live { task, context, plan_pending, plans, first, repositories, found })
     }
 
     /// The plans of a task and of those above it.

@@ -136,7 +136,7 @@ impl Gates {
         let mut all = prepared.secrets();
         if prepared.bits > 0 {
             let used =
-                self.control.store().approvals().chosen_bits(prepared.top, host.as_str()).await?;
+                self.control.store().approvals().chosen_bits(prepared.first, host.as_str()).await?;
             if used.saturating_add(prepared.bits) > FREE_BITS {
                 all.push(prepared.choosing(used));
             }
@@ -147,17 +147,17 @@ impl Gates {
 
     /// Records that it goes, and what it chose, before it does.
     async fn let_go(&self, prepared: Prepared, seen: Verdicts) -> Result<Look, Fault> {
-        let Prepared { top, bits, found, host, asks, .. } = prepared;
+        let Prepared { first, bits, found, host, asks, .. } = prepared;
         let (place, approvals) = (host.as_str(), self.control.store().approvals());
         let counted = seen.choosing.is_none() && bits > 0;
-        if counted && !approvals.choose(top, place, bits, FREE_BITS).await? {
+        if counted && !approvals.choose(first, place, bits, FREE_BITS).await? {
             return Ok(Look::Again);
         }
         let Some(passing) = seen.passing else { return Ok(Look::Again) };
         let Ok(recorded) = approvals.pass(passing).await? else { return Ok(Look::Again) };
         if let Some(Choosing::Once) = seen.choosing {
-            approvals.choose_anew(top, place).await?;
-            approvals.choose(top, place, bits.min(FREE_BITS), FREE_BITS).await?;
+            approvals.choose_anew(first, place).await?;
+            approvals.choose(first, place, bits.min(FREE_BITS), FREE_BITS).await?;
         }
         let addresses = found.filter(|_| asks || seen.by_grant).map(|(addresses, _)| addresses);
         // The request is the last that was judged.
@@ -233,10 +233,11 @@ impl Verdicts {
             let once = matches!(by, PassedBy::Grant { once: true, .. });
             self.choosing = Some(if once { Choosing::Once } else { Choosing::ForTask });
         }
-        // Plain reads are in the broker's own record.
+        // That a plain read passes is no news; what it says is on record all the same.
         let noted = cleared.was_asked() || !plain;
-        let entry = noted.then(|| pass_entry(&cleared));
-        let one = Passing::of(cleared, entry.into_iter().collect());
+        let entries = noted.then(|| pass_entry(&cleared)).into_iter().chain(sent_entry(&cleared));
+        let entries = entries.collect();
+        let one = Passing::of(cleared, entries);
         self.passing = Some(match self.passing.take() {
             Some(others) => others.and(one),
             None => one,
@@ -244,10 +245,22 @@ impl Verdicts {
     }
 }
 
+/// The entry of a request, made before it leaves: whether or not anybody answers, it says what was sent. Secrets
+/// stand in it as their handles.
+fn sent_entry(cleared: &Cleared) -> Option<Entry> {
+    let effect = cleared.effect();
+    let Action::Request(request) = &effect.action else { return None };
+    let detail = format!("{} {} {}", request.method().as_str(), request.url(), effect.digest());
+    let (workspace, task) = (effect.asker.workspace, effect.asker.task);
+    let host = request.to().authority();
+    Some(Entry::of_cell((workspace, task), "egress.request", host).with(detail))
+}
+
 /// A request in the form in which it would leave, with what is known of its task in the same moment.
 struct Prepared {
     task: Task,
-    top: TaskId,
+    /// Whose count its choices are added to.
+    first: TaskId,
     asker: Asker,
     /// What in the task may not direct it.
     sources: Vec<Mark>,
@@ -270,7 +283,7 @@ struct Prepared {
 
 impl Prepared {
     fn of(live: &Live, outward: &Outward) -> Result<Self, NotServed> {
-        let Live { task, context, plan_pending, top, repositories, found, plans: _ } = live;
+        let Live { task, context, plan_pending, first, repositories, found, plans: _ } = live;
         let own = context.is_trusted();
         let content = if own { Content::Own } else { Content::Foreign(repositories) };
         let request = Outgoing::rebuild(&outward.draft(), content)?;
@@ -301,7 +314,7 @@ impl Prepared {
             found: found.get(&host).map(|found| (found.addresses.clone(), found.shown)),
             is_search: outward.search.is_some(),
             task: task.clone(),
-            top: *top,
+            first: *first,
             asker: asker(task, context),
             sources: context.untrusted(),
             plan_pending: *plan_pending,
