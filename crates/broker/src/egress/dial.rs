@@ -2,12 +2,14 @@
 //! a name is looked up once per connection, and nothing after that looks it up again. What a person is
 //! asked about is looked up before, and goes to no other address than those that they were shown.
 
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 
 use cloister_policy::egress::{Destination, Scheme};
 use cloister_protocol::{WorkspaceId, with_causes};
 use hyper_util::rt::TokioIo;
+use rustls::CertificateError;
 use rustls::pki_types::ServerName;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
@@ -116,12 +118,13 @@ impl Dialer {
         })?;
         for address in found {
             if let Err(class) = self.network.judge(*address) {
-                let reason = format!("its address {address} is {class}");
+                let reason = format!("one of its addresses is {class}");
+                tracing::debug!(%address, host = %to.host, reason, "a host has a bad address");
                 return Err(denied("bad_address", reason));
             }
             if own.contains(address) || self.options.own_addresses.contains(address) {
-                let reason = format!("its address {address} is this machine's own");
-                return Err(denied("bad_address", reason));
+                let reason = "one of its addresses is this machine's own";
+                return Err(denied("bad_address", reason.to_owned()));
             }
         }
         Ok(())
@@ -150,17 +153,22 @@ impl Dialer {
         to: &Destination,
         stream: Box<dyn NetworkStream>,
     ) -> Result<Connection, Stopped> {
-        let failed = |why: String| {
+        let failed = |why: &str| {
             let message = format!("there is no secure connection to {}: {why}", to.authority());
             Stopped::from(Failure::bad_gateway(message))
         };
-        let name =
-            ServerName::try_from(to.host.to_string()).map_err(|error| failed(error.to_string()))?;
-        let connector = self.connector().map_err(failed)?;
+        let name = ServerName::try_from(to.host.to_string()).map_err(|error| {
+            tracing::debug!(error = with_causes(&error), "a host has no name that TLS knows");
+            failed("its name can't be asked for")
+        })?;
+        let connector = self.connector().map_err(|why| failed(&why))?;
         match timeout(self.options.connect(), connector.connect(name, stream)).await {
             Ok(Ok(stream)) => Ok(TokioIo::new(Box::new(stream))),
-            Ok(Err(error)) => Err(failed(error.to_string())),
-            Err(_elapsed) => Err(failed("it took too long".to_owned())),
+            Ok(Err(error)) => {
+                tracing::debug!(error = with_causes(&error), host = %to.host, "there is no secure connection");
+                Err(failed(why_not_secure(&error)))
+            }
+            Err(_elapsed) => Err(failed("it took too long")),
         }
     }
 
@@ -172,5 +180,29 @@ impl Dialer {
         let roots = self.network.roots().map_err(|error| error.to_string())?;
         let connector = tls::connector(roots).map_err(|error| error.to_string())?;
         Ok(self.tls.get_or_init(|| connector).clone())
+    }
+}
+
+/// In words of ours. What is wrong with a certificate can be said with names that stand in it, and whoever made
+/// it chose them: they would reach the sandbox without a mark.
+fn why_not_secure(error: &io::Error) -> &'static str {
+    let tls = error.get_ref().and_then(|error| error.downcast_ref::<rustls::Error>());
+    let Some(tls) = tls else { return "the connection broke" };
+    let rustls::Error::InvalidCertificate(wrong) = tls else {
+        return "it speaks no TLS that is spoken here";
+    };
+    match wrong {
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            "its certificate has expired"
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "its certificate does not hold yet"
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            "its certificate is for another name"
+        }
+        CertificateError::UnknownIssuer => "its certificate is from nobody who is trusted here",
+        CertificateError::Revoked => "its certificate was revoked",
+        _ => "its certificate is not accepted",
     }
 }

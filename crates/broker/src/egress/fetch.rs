@@ -79,12 +79,12 @@ impl Outlet {
             let answer = self.forward_in(manner, &address.to, head, Body::empty()).await?;
             let Some(next) = redirect(&address, &answer)? else { return Ok((address, answer)) };
             if address.to.scheme == Scheme::Https && next.to.scheme == Scheme::Http {
-                let reason = format!("{} redirects to it without encryption", address.to.host);
-                return Err(Denied::new("downgrade", &next.to.authority(), reason).into());
+                let reason = "it redirects to an address without encryption";
+                return Err(Denied::new("downgrade", &address.to.authority(), reason).into());
             }
             if seen.len() > MAX_REDIRECTS || seen.contains(next.url.as_str()) {
                 let reason = format!("it redirects in a loop, or more than {MAX_REDIRECTS} times");
-                return Err(Denied::new("redirects", &next.to.authority(), reason).into());
+                return Err(Denied::new("redirects", &address.to.authority(), reason).into());
             }
             if next.to.host != address.to.host || next.to.port != address.to.port {
                 bearer = None;
@@ -124,11 +124,13 @@ fn redirect(from: &Address, answer: &Response) -> Result<Option<Address>, Stoppe
     let Some(location) = answer.headers().get(header::LOCATION).filter(|_| redirects) else {
         return Ok(None);
     };
-    let text = location.to_str().map_err(|error| {
-        let reason = format!("it redirects to what is no address: {error}");
-        Denied::new("bad_host", &from.to.authority(), reason)
-    })?;
-    Address::join(from, text).map(Some).map_err(Stopped::from)
+    let next = location.to_str().ok().and_then(|text| {
+        let joined = Address::join(from, text);
+        joined.inspect_err(|denied| tracing::debug!(why = denied.message(), "a redirect")).ok()
+    });
+    // Not in the words of who redirects.
+    let reason = "it redirects to what is no address that is served";
+    next.map(Some).ok_or_else(|| Denied::new("bad_host", &from.to.authority(), reason).into())
 }
 
 async fn read(mut body: Body, limit: u64, host: &str) -> Result<(Bytes, bool), Stopped> {

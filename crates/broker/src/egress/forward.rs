@@ -147,11 +147,8 @@ impl Outlet {
         let shaken =
             http1::Builder::new().max_buf_size(HEAD_BYTES).handshake::<_, Body>(connection).await;
         let (sender, connection) = shaken.map_err(|error| {
-            Failure::bad_gateway(format!(
-                "{} can't be asked: {}",
-                to.authority(),
-                with_causes(&error)
-            ))
+            tracing::debug!(error = with_causes(&error), host = %to.host, "a host can't be asked");
+            Failure::bad_gateway(format!("{} can't be asked", to.authority()))
         })?;
         self.spawn(async move {
             if let Err(error) = connection.await {
@@ -227,8 +224,16 @@ struct AskedRequest {
     is_head: bool,
 }
 
+/// In words of ours: what the other end wrote comes in by the one way that marks it, or not at all.
 fn failed(to: &Destination, error: &hyper::Error) -> Stopped {
-    let why = with_causes(error);
+    tracing::debug!(error = with_causes(error), host = %to.host, "a host did not answer as it should");
+    let why = if error.is_parse() {
+        "what it sent is no HTTP that is understood here"
+    } else if error.is_incomplete_message() || error.is_closed() || error.is_canceled() {
+        "it closed the connection"
+    } else {
+        "the connection broke"
+    };
     let message = format!("{} did not answer as it should: {why}", to.authority());
     Failure::bad_gateway(message).into()
 }

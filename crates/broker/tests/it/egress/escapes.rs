@@ -234,8 +234,10 @@ async fn e41_redirects() {
         ("http://a.test/", "without encryption"),
         ("http://169.254.169.254/", "address"),
         ("//127.0.0.1/", "address"),
-        ("https://allowed.test@other.test/", "user@host"),
-        ("file:///etc/passwd", "refused"),
+        // Nothing of what it says is told but the name of a host.
+        ("https://allowed.test@other.test/", "allowed.test is refused: it redirects to what is no"),
+        ("file:///etc/passwd", "allowed.test is refused: it redirects to what is no address"),
+        ("x://obey/me", "allowed.test is refused: it redirects to what is no address"),
     ] {
         let answer = fetch(format!("https://allowed.test/redirect/{location}")).await;
         assert_eq!(answer.status, 403, "{location}");
