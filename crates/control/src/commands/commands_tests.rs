@@ -401,6 +401,11 @@ async fn a_question_of_another_room_is_not_answered_here() {
     }
     assert_eq!(world.state(question).await, ApprovalState::Pending);
     board.gets("!yes").await;
+    // What was allowed there is not told here, nor taken back.
+    assert!(!general.gets("!grants").await.contains(&question.to_string()));
+    general.is_refused("!revoke G1").await;
+    assert!(board.gets("!grants").await.contains(&question.to_string()));
+    board.gets("!revoke G1").await;
 }
 
 #[tokio::test]

@@ -33,6 +33,11 @@ pub(crate) fn of(row: &InboxItem) -> Option<Typed> {
     }
 }
 
+/// Whether it is for the agent: neither a command nor a clear, which the control plane answers itself.
+pub(crate) fn is_for_agent(row: &InboxItem) -> bool {
+    !matches!(row.cause, Cause::Clear) && of(row).is_none()
+}
+
 /// The same of a message's text, and of for whom it was found to be.
 pub(crate) fn stored(meant: &Meant, text: &str) -> Option<Typed> {
     match meant {

@@ -121,7 +121,16 @@ impl Commands {
     }
 
     pub(super) async fn list_grants(&self, row: &InboxItem, here: &Here) -> Result<String, Fault> {
-        let grants = self.control.gates().grants(row.workspace).await?;
+        let mut grants = self.control.gates().grants(row.workspace).await?;
+        if here.is_shared() {
+            let mut given_here = Vec::new();
+            for grant in grants {
+                if self.was_asked_in(row, grant.approval).await? {
+                    given_here.push(grant);
+                }
+            }
+            grants = given_here;
+        }
         if grants.is_empty() {
             return Ok("You have allowed nothing for longer than once.".to_owned());
         }
@@ -133,6 +142,11 @@ impl Commands {
         Ok(format!("{}\n{}revoke G1 takes one back.", lines.join("\n"), here.sign()))
     }
 
+    /// Whether a question was asked in this chat: what others read along is not told of another one's.
+    async fn was_asked_in(&self, row: &InboxItem, id: ApprovalId) -> Result<bool, Fault> {
+        Ok(self.control.store().approvals().approval(id).await?.chat == row.chat)
+    }
+
     pub(super) async fn revoke(
         &self,
         row: &InboxItem,
@@ -142,6 +156,15 @@ impl Commands {
         let number = rest.trim_start_matches(['G', 'g']).parse::<u32>();
         let said = || rest.to_owned();
         let number = number.map_err(|error| CommandRefusal::NoGrant { said: said(), error })?;
+        if here.is_shared() {
+            let grants = self.control.gates().grants(row.workspace).await?;
+            if let Some(grant) = grants.iter().find(|grant| grant.id == number)
+                && !self.was_asked_in(row, grant.approval).await?
+            {
+                let name = format!("G{number}");
+                return Err(Fault::not_found("grant", name).into());
+            }
+        }
         self.control.gates().revoke_grant(here.by, row.workspace, number).await?;
         Ok(format!("G{number} is revoked: it is asked about again."))
     }
