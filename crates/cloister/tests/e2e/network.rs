@@ -4,7 +4,7 @@ use std::path::Path;
 
 use cloister_protocol::{AgentFrame, Answer, ApprovalAnswer, ClientFrame, Update};
 use cloister_testkit::internet::{Internet, Site};
-use cloister_testkit::{Reply, Stack};
+use cloister_testkit::{Product, Reply, Stack};
 use serde_json::json;
 use tokio::task::JoinSet;
 
@@ -66,12 +66,10 @@ fn on_the_internet(script: Jobs, test: impl AsyncFnOnce(World, &Internet)) {
     let internet = Internet::enter(&[GOOD, EVIL], site).unwrap();
     let roots = internet.roots();
     runtime().block_on(async {
-        let model = jobs(script).start().await.unwrap();
         let stack = Stack::builder().variable("SSL_CERT_FILE", roots.to_str().unwrap());
-        let stack = stack.start().await.unwrap();
-        stack.use_model(&model).await.unwrap();
-        stack.cli_ok(&["egress", "allow", GOOD, "http://good.test"]).await.unwrap();
-        test(World { stack, model }, &internet).await;
+        let product = Product::start(stack, jobs(script)).await;
+        product.cli_ok(&["egress", "allow", GOOD, "http://good.test"]).await;
+        test(World { product }, &internet).await;
     });
 }
 

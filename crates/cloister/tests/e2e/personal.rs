@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cloister_testkit::ModelServer;
+use cloister_testkit::{ModelServer, Product};
 
 use crate::world::{Talk as _, World, cloister, files_with, run, run_with_input};
 
@@ -69,7 +69,7 @@ async fn an_erased_person_is_nowhere_and_the_audit_is_whole() {
     let said = world.transcript("C1").await;
     assert!(said.iter().any(|line| line.text.contains("words of the owner")));
 
-    let World { mut stack, model: _ } = world;
+    let Product { mut stack, model: _ } = world.product;
     stack.stop().await.unwrap();
     assert_eq!(files_with(&data, CANARY), Vec::<std::path::PathBuf>::new());
     assert_eq!(files_with(&data, "grace"), Vec::<std::path::PathBuf>::new());

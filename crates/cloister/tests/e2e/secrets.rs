@@ -4,7 +4,7 @@
 use std::process::Stdio;
 
 use cloister_protocol::ErrorCode;
-use cloister_testkit::{ModelServer, Stack};
+use cloister_testkit::{ModelServer, Product, Stack};
 
 use crate::world::{World, cloister, files_with, run, run_with_input};
 
@@ -72,7 +72,7 @@ async fn a_secret_is_set_listed_and_rotated_and_its_value_is_nowhere_at_rest() {
     assert_eq!(files_with(&data, CANARY), Vec::<std::path::PathBuf>::new());
     let log = world.stack.log();
     assert!(!log.contains(CANARY), "{log}");
-    let World { mut stack, model: _ } = world;
+    let Product { mut stack, model: _ } = world.product;
     stack.stop().await.unwrap();
     assert_eq!(files_with(&data, CANARY), Vec::<std::path::PathBuf>::new());
     stack.restart().await.unwrap();
@@ -159,7 +159,7 @@ async fn the_master_key_moves_to_a_command_without_a_stop() {
     std::fs::write(&settings, next).unwrap();
     let rotated = world.json(&["secret", "rotate-master"]).await;
     assert!(rotated["next"].as_str().unwrap().contains("master_command"), "{rotated}");
-    let World { mut stack, model: _ } = world;
+    let Product { mut stack, model: _ } = world.product;
     stack.stop().await.unwrap();
     stack.restart().await.unwrap();
     stack.stop().await.unwrap();
