@@ -83,8 +83,10 @@ async fn html_of_an_agent_is_text() {
     let world = World::builder().model(says("be evil", evil)).start().await;
     let (ann, c1) = world.met("ann").await;
     let post = ann.ask(&c1, "be evil", "**Hi**").await;
+    // Not encrypted: an address that a client could find would be fetched by the homeserver (E69).
+    let shown = evil.replace("://", "[:]//");
     eventually("the whole of it", || async {
-        latest(&ann, &c1, &post)["body"].as_str().filter(|body| *body == evil).map(|_| ())
+        latest(&ann, &c1, &post)["body"].as_str().filter(|body| *body == shown).map(|_| ())
     })
     .await;
     let content = latest(&ann, &c1, &post);
@@ -94,7 +96,8 @@ async fn html_of_an_agent_is_text() {
     assert!(html.contains("<strong>Hi</strong>") && html.contains("&lt;script&gt;"), "{html}");
     assert!(!html.contains("<img") && !html.contains("<script"), "{html}");
     assert!(!html.contains("javascript:"), "{html}");
-    let link = "<a href=\"https://evil.example/leak?q=secret\">Image: cat</a> (evil.example)";
+    let link = "<code><a href=\"https://evil.example/leak?q=secret\">Image: cat</a></code> \
+                <code>(evil.example)</code>";
     assert!(html.contains(link), "{html}");
 }
 

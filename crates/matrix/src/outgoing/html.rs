@@ -244,4 +244,4 @@ const fn heading(level: u8) -> (&'static str, &'static str) {
 
 #[cfg(test)]
 #[path = "html_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -62,7 +62,7 @@ fn allowed(tag: &str, attribute: &str) -> bool {
 
 /// Says what is wrong with a piece of HTML, if anything: a tag or attribute that is not allowed, tags that
 /// don't match, nesting that is too deep, characters that hide.
-fn wrong(html: &str) -> Option<String> {
+pub(in crate::outgoing) fn wrong(html: &str) -> Option<String> {
     let mut open: Vec<&str> = Vec::new();
     for (at, piece) in html.split('<').enumerate() {
         if at == 0 {
@@ -103,7 +103,7 @@ fn wrong(html: &str) -> Option<String> {
     (!open.is_empty()).then(|| format!("{open:?} stay open"))
 }
 
-const ATTACKS: &[&str] = &[
+pub(in crate::outgoing) const ATTACKS: &[&str] = &[
     "<script>alert(1)</script>",
     "<ScRiPt src=//evil.example/x.js></sCrIpT>",
     "<img src=x onerror=alert(1)>",

@@ -11,7 +11,8 @@ use matrix_sdk::ruma::events::room::message::{
 use matrix_sdk::ruma::{EventId, OwnedEventId};
 use serde::{Deserialize, Serialize};
 
-use super::html::{Rendered, render};
+use super::html::{Rendered, push_text, render};
+use super::inert::{inert_beside_html, inert_html, inert_text};
 
 /// The most of one message, as [`measure`] counts. An event has at most 64 KiB, a third of that goes to the
 /// encoding of the ciphertext, and both forms of a text are in it.
@@ -55,32 +56,82 @@ impl Written {
         Self { body, html }
     }
 
-    pub(super) fn text(self) -> MessageType {
-        MessageType::Text(match self.html {
-            Some(html) => TextMessageEventContent::html(self.body, html),
-            None => TextMessageEventContent::plain(self.body),
+    pub(super) fn text(self, previews: Previews) -> MessageType {
+        let Self { body, html } = self.under(previews);
+        MessageType::Text(match html {
+            Some(html) => TextMessageEventContent::html(body, html),
+            None => TextMessageEventContent::plain(body),
         })
     }
 
-    pub(super) fn notice(self) -> MessageType {
-        MessageType::Notice(match self.html {
-            Some(html) => NoticeMessageEventContent::html(self.body, html),
-            None => NoticeMessageEventContent::plain(self.body),
+    pub(super) fn notice(self, previews: Previews) -> MessageType {
+        let Self { body, html } = self.under(previews);
+        MessageType::Notice(match html {
+            Some(html) => NoticeMessageEventContent::html(body, html),
+            None => NoticeMessageEventContent::plain(body),
         })
+    }
+
+    /// The same, so that no address in it is fetched.
+    fn under(self, previews: Previews) -> Self {
+        let Self { body, html } = self;
+        let html = match previews {
+            Previews::Unasked => html.map(|html| inert_html(&html)),
+            Previews::Never => return Self { body, html },
+        };
+        match html {
+            Some(html) => Self { body: inert_beside_html(&body), html: Some(html) },
+            None => Self::alone(&body),
+        }
+    }
+
+    /// A text without HTML of its own: it has some where that keeps it as it is, for it may not be changed else.
+    fn alone(body: &str) -> Self {
+        let inert = inert_text(body);
+        if inert == body {
+            return Self { body: inert, html: None };
+        }
+        let html = inert_html(&as_html(body));
+        if json_bytes(&html) > LONGEST {
+            return Self { body: inert, html: None };
+        }
+        Self { body: inert_beside_html(body), html: Some(html) }
     }
 }
 
-/// How much of a message a text takes: the longer of its two forms, as JSON.
+fn as_html(text: &str) -> String {
+    let mut html = String::from("<p>");
+    for (at, line) in text.split('\n').enumerate() {
+        if at > 0 {
+            html.push_str("<br>");
+        }
+        push_text(&mut html, line);
+    }
+    html.push_str("</p>");
+    html
+}
+
+/// When clients have the homeserver fetch what an address in a message leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Previews {
+    /// Where it is not encrypted.
+    Unasked,
+    /// Where it is: only if a person switched it on.
+    Never,
+}
+
+/// How much of a message a text takes: the longest of its forms, as JSON.
 pub(super) fn measure(markdown: &str) -> usize {
     let body = json_bytes(&legible(markdown));
     if body > LONGEST {
         return body;
     }
-    match render(markdown) {
-        Rendered::Plain => body,
-        Rendered::Html(html) => body.max(json_bytes(&html)),
-        Rendered::TooLong => LONGEST + markdown.len().max(1),
+    let written = Written::from_markdown(markdown);
+    if written.html.is_none() && matches!(render(markdown), Rendered::TooLong) {
+        return LONGEST + markdown.len().max(1);
     }
+    let Written { body: inert, html } = written.under(Previews::Unasked);
+    body.max(json_bytes(&inert)).max(html.map_or(0, |html| json_bytes(&html)))
 }
 
 pub(super) fn json_bytes(text: &str) -> usize {
@@ -127,9 +178,11 @@ pub(super) fn replacement(of: OwnedEventId, kind: MessageType) -> RoomMessageEve
         }
         fallback.push(c);
     }
-    let fallback = Written { body: fallback, html: None };
-    let fallback =
-        if matches!(kind, MessageType::Notice(_)) { fallback.notice() } else { fallback.text() };
+    let fallback = Written { body: inert_text(&fallback), html: None };
+    let fallback = match &kind {
+        MessageType::Notice(_) => fallback.notice(Previews::Never),
+        _ => fallback.text(Previews::Never),
+    };
     let mut content = plain(fallback);
     let new = RoomMessageEventContentWithoutRelation::new(kind).add_mentions(Mentions::new());
     content.relates_to = Some(Relation::Replacement(Replacement::new(of, new)));

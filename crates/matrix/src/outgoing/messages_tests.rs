@@ -29,7 +29,7 @@ fn json_of(content: &RoomMessageEventContent) -> Value {
 #[test]
 fn an_answer_carries_its_markdown_and_its_html_and_rings_no_bell() {
     let to = recipient(ConversationKind::Room, Some(r#"{"event":"$q"}"#));
-    let content = message(&to, Written::from_markdown("**Hi** @ann").text());
+    let content = message(&to, Written::from_markdown("**Hi** @ann").text(Previews::Never));
     assert_eq!(
         json_of(&content),
         json!({
@@ -40,7 +40,7 @@ fn an_answer_carries_its_markdown_and_its_html_and_rings_no_bell() {
             "m.mentions": {},
         })
     );
-    let notice = json_of(&message(&to, Written::from_markdown("done").notice()));
+    let notice = json_of(&message(&to, Written::from_markdown("done").notice(Previews::Never)));
     assert_eq!(notice, json!({ "msgtype": "m.notice", "body": "done", "m.mentions": {} }));
 }
 
@@ -49,7 +49,7 @@ fn an_answer_carries_its_markdown_and_its_html_and_rings_no_bell() {
 fn an_answer_goes_to_the_thread_of_its_question() {
     let origin = Origin { event: "$q".to_owned(), thread: Some("$root".to_owned()) };
     let to = recipient(ConversationKind::Room, Some(&origin.to_json()));
-    let content = json_of(&message(&to, Written::from_markdown("x").text()));
+    let content = json_of(&message(&to, Written::from_markdown("x").text(Previews::Never)));
     assert_eq!(
         content["m.relates_to"],
         json!({
@@ -65,11 +65,11 @@ fn an_answer_goes_to_the_thread_of_its_question() {
 fn only_where_several_people_write_does_an_answer_say_what_it_answers() {
     let origin = Origin { event: "$q".to_owned(), thread: None }.to_json();
     let shared = recipient(ConversationKind::Shared, Some(&origin));
-    let content = json_of(&message(&shared, Written::from_markdown("x").text()));
+    let content = json_of(&message(&shared, Written::from_markdown("x").text(Previews::Never)));
     assert_eq!(content["m.relates_to"], json!({ "m.in_reply_to": { "event_id": "$q" } }));
     for origin in [None, Some("not json"), Some(r#"{"event":"no event"}"#)] {
         let odd = recipient(ConversationKind::Shared, origin);
-        let content = json_of(&message(&odd, Written::from_markdown("x").text()));
+        let content = json_of(&message(&odd, Written::from_markdown("x").text(Previews::Never)));
         assert_eq!(content.get("m.relates_to"), None, "{origin:?}");
     }
 }
@@ -77,7 +77,7 @@ fn only_where_several_people_write_does_an_answer_say_what_it_answers() {
 #[test]
 fn an_edit_carries_the_whole_text_once() {
     let long = format!("**b** {}", "word ".repeat(1000));
-    let kind = Written::from_markdown(&long).text();
+    let kind = Written::from_markdown(&long).text(Previews::Never);
     let content = json_of(&replacement("$old".try_into().expect("an id"), kind));
     assert_eq!(content["m.relates_to"], json!({ "rel_type": "m.replace", "event_id": "$old" }));
     assert_eq!(content["m.new_content"]["body"], json!(long));
@@ -110,7 +110,7 @@ fn the_longest_message_fits() {
     {
         let text = longest_of(unit);
         assert!(measure(&text) <= LONGEST && text.len() > 1000, "{unit:?}: {}", text.len());
-        let kind = Written::from_markdown(&text).text();
+        let kind = Written::from_markdown(&text).text(Previews::Never);
         let id = format!("${}", "e".repeat(43));
         let content = replacement(EventId::parse(id).expect("an id"), kind);
         let plaintext = serde_json::to_string(&content).expect("JSON").len() + 300;

@@ -1,10 +1,11 @@
 //! From what is to be told to Matrix events.
 //!
 //! Promises: a key is one event, also after a kill (its transaction id is made of nothing else); a text can
-//! neither run nor load anything in a client; every request ends within a bounded time.
+//! neither run nor load anything in a client, nor have the homeserver load it; every request ends within a bounded time.
 
 mod files;
 mod html;
+mod inert;
 mod messages;
 mod questions;
 mod send;
@@ -31,7 +32,7 @@ pub(crate) use messages::Origin;
 pub(crate) use questions::{Touch, answer_of};
 
 use crate::bot::Bot;
-use messages::Written;
+use messages::{Previews, Written};
 use send::Act;
 
 const TYPING_LASTS: Duration = Duration::from_secs(25);
@@ -83,15 +84,16 @@ impl Surface for Bot {
     ) -> BoxFuture<'a, Result<String, SendError>> {
         Box::pin(async move {
             let room = self.sending().room_of(to).await?;
+            let previews = self.sending().previews_in(&room).await?;
             let event = match post {
                 // There are no buttons on Matrix: what they do can be typed.
                 Posting::Answer { markdown, unfinished: _, buttons: _ } => {
                     // What it says changes while it is being written.
-                    let kind = Written::from_markdown(markdown).text();
+                    let kind = Written::from_markdown(markdown).text(previews);
                     self.sending().post_message(&room, to, (key, ""), kind).await?
                 }
                 Posting::Notice { markdown, buttons: _ } => {
-                    let kind = Written::from_markdown(markdown).notice();
+                    let kind = Written::from_markdown(markdown).notice(previews);
                     self.sending().post_message(&room, to, (key, markdown), kind).await?
                 }
                 Posting::Question { ask, settled } => {
@@ -114,16 +116,17 @@ impl Surface for Bot {
             let of = EventId::parse(message)
                 .map_err(|error| SendError::Refused(format!("{message} is no event: {error}")))?;
             let room = self.sending().room_of(to).await?;
+            let previews = self.sending().previews_in(&room).await?;
             let kind = match post {
                 Posting::Answer { markdown, unfinished: _, buttons: _ } => {
-                    Written::from_markdown(markdown).text()
+                    Written::from_markdown(markdown).text(previews)
                 }
                 Posting::Notice { markdown, buttons: _ } => {
-                    Written::from_markdown(markdown).notice()
+                    Written::from_markdown(markdown).notice(previews)
                 }
                 Posting::Question { ask, settled } => {
                     let touch = self.sending().touch_in(&room).await?;
-                    questions::write(ask, settled.as_ref(), touch).text()
+                    questions::write(ask, settled.as_ref(), touch).text(previews)
                 }
                 Posting::File(_) => {
                     return Err(SendError::Refused(
@@ -169,10 +172,17 @@ impl Sending {
         key: &str,
         markdown: &str,
     ) -> Result<(), SendError> {
-        let content = messages::plain(Written::from_markdown(markdown).notice());
+        let kind = Written::from_markdown(markdown).notice(self.previews_in(room).await?);
+        let content = messages::plain(kind);
         let transaction = self.transaction_in(room.room_id(), key);
         self.send(room, transaction, content).await?;
         Ok(())
+    }
+
+    /// Whether what stands in a message there is fetched before anybody asked for it.
+    async fn previews_in(&self, room: &Room) -> Result<Previews, SendError> {
+        let sealed = self.bot.encryption().seals(room).await?;
+        Ok(if sealed { Previews::Never } else { Previews::Unasked })
     }
 
     /// The room of a conversation, if what is for its person may be said there.

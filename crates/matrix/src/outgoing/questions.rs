@@ -207,9 +207,8 @@ impl Sending {
         (ask, settled): (&Ask, Option<&(Answer, String)>),
     ) -> Result<OwnedEventId, SendError> {
         let touch = self.touch_in(room).await?;
-        let event = self
-            .post_message(room, to, (key, &ask.digest), write(ask, settled, touch).text())
-            .await?;
+        let asked = write(ask, settled, touch).text(self.previews_in(room).await?);
+        let event = self.post_message(room, to, (key, &ask.digest), asked).await?;
         if settled.is_none() {
             let mut counting = ask.offered.clone();
             counting.retain(|answer| touch.counts(*answer));
