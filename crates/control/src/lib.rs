@@ -63,7 +63,7 @@ pub use gates::{GateError, GateRefusal, Gates};
 pub use hub::Said;
 pub use inbox::{Inbox, InboxError, InboxRefusal, IncomingMessage, Receipt, Upload};
 pub use limits::{Permit, TooMuch};
-pub use metrics::{CONTENT_TYPE, LoggedLine, Metrics, ModelCall, RecentError};
+pub use metrics::{ANSWERED, CONTENT_TYPE, GONE, LoggedLine, Metrics, ModelCall, RecentError};
 pub use models::{ModelError, ModelRefusal, Models, base_url};
 pub use options::{
     CellOptions, GateOptions, LimitOptions, SurfaceOptions, UserOptions, WorkOptions, nano_to_usd,

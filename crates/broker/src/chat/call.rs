@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use bytes::{Bytes, BytesMut};
 use cloister_control::books::Model;
 use cloister_control::ports::Principal;
-use cloister_control::{Books, Metrics, ModelCall};
+use cloister_control::{ANSWERED, Books, GONE, Metrics, ModelCall};
 use cloister_kit::Backoff;
 use cloister_policy::engine::Names;
 use cloister_protocol::{ErrorCode, Level};
@@ -235,8 +235,8 @@ impl Call<'_> {
         let settled = lease.settle(self.books, attempt.reached, &attempt.progress);
         let (settled, ()) = tokio::join!(settled, rest);
         let status = match &ended {
-            AttemptEnded::Answered => "answered",
-            AttemptEnded::Gone => "gone",
+            AttemptEnded::Answered => ANSWERED,
+            AttemptEnded::Gone => GONE,
             AttemptEnded::Failed(failure) => failure.status(),
         };
         self.metrics.model_call(ModelCall {

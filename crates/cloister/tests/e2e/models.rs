@@ -40,6 +40,26 @@ async fn the_next_model_answers_when_one_does_not() {
     assert!(!seen.contains("cut in its middle"), "{seen}");
 }
 
+/// O1: six failed answers once showed every row ok.
+#[tokio::test]
+async fn answers_that_fail_are_told_to_the_operator() {
+    let refused = Reply::status(401, "{\"error\":{\"message\":\"no such key\"}}");
+    let model = ModelServer::builder().when(Matcher::model("one"), refused);
+    let world = World::with("", model).await;
+    connect(&world, &["one"]).await;
+    let mut client = world.owner().await;
+    for _ in 0..6 {
+        assert_eq!(client.say("hello").await.error, Some(ErrorCode::ModelUnavailable));
+    }
+    let status = world.stack.cli(&["status"]).await.unwrap();
+    assert_eq!(status.code, Some(1), "{}", status.stdout);
+    let told = "ACT   Answers: 6 of 6 answers failed in the last ten minutes; \
+                the last 6 failed: model unavailable\n      do: ";
+    assert!(status.stdout.contains(told), "{}", status.stdout);
+    let told = "; the last 6 failed: refused by provider\n      do: `cloister model test one`";
+    assert!(status.stdout.contains(told), "{}", status.stdout);
+}
+
 #[tokio::test]
 async fn when_no_model_answers_it_is_said_which_and_why() {
     let model = ModelServer::builder()

@@ -13,6 +13,7 @@ mod gauges;
 mod names;
 mod series;
 mod spikes;
+mod trials;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
@@ -33,9 +34,17 @@ pub(crate) use gauges::Gauges;
 use series::{Counters, Histogram, Recent, lock};
 use spikes::Spikes;
 pub(crate) use spikes::TokenSpike;
+pub(crate) use trials::Lately;
+use trials::Trials;
 
 /// Open turns of which it is remembered when they were taken.
 const MAX_TURNS: usize = 10_000;
+/// There is one kind of them.
+const TURNS: &str = "turns";
+/// How a model call ends that went well.
+pub const ANSWERED: &str = "answered";
+/// How one ends that nobody waited for.
+pub const GONE: &str = "gone";
 
 /// Everything that is counted as it happens.
 #[derive(Debug)]
@@ -74,6 +83,8 @@ pub struct Metrics {
     events: Counters<1>,
     errors: RecentErrors,
     recent_turns: Recent,
+    turns: Trials,
+    models: Trials,
     last_launch_failed: AtomicBool,
 }
 
@@ -113,6 +124,8 @@ impl Default for Metrics {
             events: Counters::default(),
             errors: RecentErrors::default(),
             recent_turns: Recent::default(),
+            turns: Trials::default(),
+            models: Trials::default(),
             last_launch_failed: AtomicBool::new(false),
         }
     }
@@ -124,7 +137,7 @@ pub struct ModelCall<'a> {
     pub level: Level,
     /// The operator's name of the model.
     pub model: &'a str,
-    /// How it ended: `answered`, `gone`, or the kind of failure.
+    /// How it ended: [`ANSWERED`], [`GONE`], or the kind of failure.
     pub status: &'a str,
     pub took: Duration,
     pub usage: Usage,
@@ -189,6 +202,9 @@ impl Metrics {
         self.turns_ended.increment([error.map_or("answered", ErrorCode::as_str)]);
         self.turn_duration.observe(took);
         self.recent_turns.observe(took, Instant::now());
+        if let Some(outcome) = answered_or_failed(error) {
+            self.turns.note(TURNS, outcome, Instant::now());
+        }
         let mut unasked = lock(&self.unasked);
         if let Some(turns) = unasked.get_mut(&workspace) {
             turns.remove(&row);
@@ -222,6 +238,10 @@ impl Metrics {
         let level = call.level.as_str();
         self.calls.increment([level, call.model, call.status]);
         self.call.observe(call.took);
+        if call.status != GONE {
+            let failure = (call.status != ANSWERED).then_some(call.status);
+            self.models.note(call.model, failure, Instant::now());
+        }
         self.tokens.add([level, call.model, "prompt"], call.usage.prompt_tokens);
         self.tokens.add([level, call.model, "completion"], call.usage.completion_tokens);
         self.spend_nano.add([level, call.model], u64::try_from(call.cost).unwrap_or(0));
@@ -307,6 +327,16 @@ impl Metrics {
         self.last_launch_failed.load(Ordering::Relaxed)
     }
 
+    /// How turns ended lately, those left out that a person stopped or a limit did.
+    pub(crate) fn turns_lately(&self) -> Lately {
+        self.turns.lately(TURNS, Instant::now())
+    }
+
+    /// How the calls of a model ended lately.
+    pub(crate) fn model_lately(&self, model: &str) -> Lately {
+        self.models.lately(model, Instant::now())
+    }
+
     /// What half of the turns of the last ten minutes stayed under.
     pub fn recent_turn_median(&self) -> Option<Duration> {
         self.recent_turns.quantile(0.5, Instant::now())
@@ -373,6 +403,23 @@ impl Metrics {
         to.counters(names::POST_EDITS, ["surface"], &self.post_edits, 1.0);
         to.counters(names::POST_WAITS, ["surface"], &self.post_waits, 1.0);
         to.counters(names::POST_FAILURES, ["surface", "reason"], &self.post_failures, 1.0);
+    }
+}
+
+/// How a turn ended, as the operator judges it: what somebody wanted so, and limits that have lines of their own,
+/// say nothing of how things are going.
+fn answered_or_failed(error: Option<ErrorCode>) -> Option<Option<&'static str>> {
+    match error {
+        None => Some(None),
+        Some(
+            ErrorCode::Cancelled
+            | ErrorCode::Refused
+            | ErrorCode::Forbidden
+            | ErrorCode::OverBudget
+            | ErrorCode::OverQuota
+            | ErrorCode::ShuttingDown,
+        ) => None,
+        Some(failure) => Some(Some(failure.as_str())),
     }
 }
 

@@ -98,7 +98,7 @@ fn bucket_of(took: Duration) -> usize {
     BOUNDS.iter().position(|bound| seconds <= *bound).unwrap_or(BOUNDS.len())
 }
 
-const SLOTS: usize = 10;
+pub(super) const SLOTS: usize = 10;
 const SLOT: Duration = Duration::from_secs(60);
 
 /// The last ten minutes of a histogram, a slot per minute.
@@ -150,8 +150,13 @@ impl Recent {
     }
 
     fn minute(&self, now: Instant) -> u64 {
-        now.saturating_duration_since(self.began).as_secs() / SLOT.as_secs()
+        minute_between(self.began, now)
     }
+}
+
+/// Which slot of a window that began then it is now.
+pub(super) fn minute_between(began: Instant, now: Instant) -> u64 {
+    now.saturating_duration_since(began).as_secs() / SLOT.as_secs()
 }
 
 fn quantile(buckets: &[u64; BUCKETS], share: f64) -> Option<Duration> {

@@ -1,5 +1,7 @@
 //! What the operator should know: each line with a judgement and, when it is not ok, what to do.
 
+mod answers;
+mod hints;
 mod pulse;
 mod readiness;
 mod spikes;
@@ -7,7 +9,6 @@ mod watchdog;
 
 use std::time::Duration;
 
-use cloister_protocol::Level;
 use cloister_protocol::admin::{ConnectorState, Judgement, StatusLine};
 use cloister_store::Dollars;
 use cloister_store::connectors::ConnectorLoad;
@@ -16,9 +17,9 @@ use tokio::time::{Instant, timeout};
 
 use crate::control::part;
 use crate::error::Fault;
-use crate::metrics::RecentError;
 use crate::surfaces::Health;
 
+pub use hints::error_hint;
 pub(crate) use pulse::LastPulse;
 pub use readiness::Readiness;
 pub(crate) use readiness::{LEAST_FREE, LastChecks};
@@ -78,7 +79,8 @@ impl Status {
         lines.push(self.acknowledgement_line());
         lines.push(self.cell_line().await);
         lines.push(self.disk_line().await?);
-        lines.push(self.model_line().await?);
+        lines.push(self.answer_line());
+        lines.extend(self.model_lines().await?);
         lines.push(self.egress_line());
         lines.push(line(
             "refusals",
@@ -317,23 +319,6 @@ impl Status {
         Ok(lines.collect())
     }
 
-    async fn model_line(&self) -> Result<StatusLine, Fault> {
-        let mut names = Vec::new();
-        let mut demo = false;
-        for level in [Level::Coordinator, Level::Executor] {
-            let chain = self.control.store().models().chain(level).await?;
-            demo |= chain.iter().any(cloister_store::models::Model::is_demo);
-            let chain: Vec<&str> = chain.iter().map(|model| model.name.as_str()).collect();
-            names.push(format!("{}: {}", level.as_str(), chain.join(", ")));
-        }
-        Ok(line("models", "Models", names.join("; ")).judged(
-            demo,
-            false,
-            "the demo model is scripted: connect one with `cloister model add NAME --base-url URL --model ID`, \
-             then `cloister model use NAME`",
-        ))
-    }
-
     fn egress_line(&self) -> StatusLine {
         let (allowed, refused) = self.control.metrics().egress_decisions();
         line("egress", "Egress", format!("{allowed} allowed, {refused} refused since the start"))
@@ -372,38 +357,6 @@ fn quota_line(pulse: &Pulse) -> StatusLine {
         false,
         "`cloister user list` shows whose; `cloister user set NAME --quota-mb MB` raises one",
     )
-}
-
-/// What to do about what a connector complains of.
-const CONNECTORS_HINT: &str = "`cloister doctor` says how each connector is doing and what to do";
-
-/// What to do about a complaint of the log.
-pub fn error_hint(error: &RecentError) -> &'static str {
-    const HINTS: &[(&str, &str)] = &[
-        ("did not start", "run `cloister doctor`; the fields have the launcher's words"),
-        (
-            "the coordinator",
-            "its message is tried again by itself; if it comes often, look at its memory limit",
-        ),
-        ("an executor", "it is tried again by itself; `cloister task show` has what it did"),
-        ("a connector", CONNECTORS_HINT),
-        ("model", "run `cloister model test NAME`"),
-        ("database", "look at the disk: `df -h` and `dmesg`"),
-        ("quota", "`cloister user list` shows who is over it"),
-        (
-            "did not end in time",
-            "they are taken up at the next start; `[work] drain_s` gives them longer",
-        ),
-    ];
-    let known = HINTS.iter().find(|(word, _)| error.message.contains(word));
-    if let Some((_, hint)) = known {
-        return hint;
-    }
-    // Whatever a connector complains of says which surface's it is.
-    match error.fields.starts_with("surface=") {
-        true => CONNECTORS_HINT,
-        false => "the log around that time says more (`CLOISTER_LOG=debug` says most)",
-    }
 }
 
 fn line(id: &str, label: &str, value: impl Into<String>) -> StatusLine {
