@@ -85,7 +85,8 @@ async fn the_agent_answers_while_tasks_run_and_cancels_them_on_request() {
     assert_eq!(world.count_tasks(TaskState::Running).await, 2);
     assert_eq!(client.say("/cancel").await.text, "Cancelled: T4, T5.");
     assert_eq!(world.count_tasks(TaskState::Cancelled).await, 5);
-    assert!(world.agents(Kind::Executor).is_empty());
+    eventually("no executor", || async { world.agents(Kind::Executor).is_empty().then_some(()) })
+        .await;
 
     assert_eq!(client.say("/cancel").await.text, "Nothing was running here.");
     let (code, error) = world.failing(&["task", "cancel", "T1"]).await;

@@ -57,8 +57,9 @@ fn any_message_is_read_in_the_time_that_its_length_takes() {
         "\"",
         "---------- forwarded message",
     ];
-    for part in parts {
-        for (head, tail) in [("", ""), ("x\n", "```"), ("```", "\nx"), ("> ", "~~~ x")] {
+    let frames = [("x\n", "```"), ("```", "\nx"), ("> ", "~~~ x")];
+    for (part, frame) in parts.into_iter().zip(frames.into_iter().cycle()) {
+        for (head, tail) in [("", ""), frame] {
             let text = format!("{head}{}{tail}", part.repeat(LARGEST / part.len()));
             in_time(part, move || {
                 let asked = Asked::from_words(&text);

@@ -150,7 +150,7 @@ async fn a_host_with_a_bad_certificate_is_not_believed() {
     // In words of ours: the names in its certificate are the host's words, and nothing marks them.
     assert_eq!(
         got.text(),
-        "cloister: there is no secure connection to wrong.test:443: its certificate is for another name.\n"
+        "cloister: there is no secure connection to wrong.test: its certificate is for another name.\n"
     );
     assert!(net.internet.seen().is_empty());
 }
