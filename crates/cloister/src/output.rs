@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use cloister_control::{ControlError, Failed, Fault};
 use cloister_protocol::{ErrorBody, ErrorCode, ErrorEnvelope};
+use cloister_store::Trouble;
 use serde::Serialize;
 
 use crate::terminal::{Paint, harmless, harmless_json, stdout_is_terminal};
@@ -55,7 +56,13 @@ impl CliError {
     /// Something of this machine failed.
     pub fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
-        move |error| Self::new(ErrorCode::Internal, format!("{what}: {error}"))
+        move |error| {
+            let failed = Self::new(ErrorCode::Internal, format!("{what}: {error}"));
+            match Trouble::of(&error) {
+                Some(trouble) => failed.fix(trouble.fix()),
+                None => failed,
+            }
+        }
     }
 }
 
@@ -70,7 +77,13 @@ impl From<ControlError> for CliError {
         let body = error.body();
         match body.code {
             // On the command line the operator is the asker: the cause helps them.
-            ErrorCode::Internal => Self::new(body.code, error.chain()),
+            ErrorCode::Internal => match Trouble::of(&error) {
+                Some(trouble) => {
+                    Self::new(body.code, format!("{} ({})", trouble.words(), error.chain()))
+                        .fix(trouble.fix())
+                }
+                None => Self::new(body.code, error.chain()),
+            },
             _ => body.into(),
         }
     }

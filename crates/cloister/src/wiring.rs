@@ -55,6 +55,7 @@ pub(crate) async fn build_with(
     finish_interrupted_change(&layout)?;
     adopt_old_state(&layout)?;
     let policies = Policies::load(&layout.policies()).map_err(|wrong| bad_policies(&wrong))?;
+    refuse_lost_database(&layout)?;
     let store = Store::open_with(&layout.database(), config.store).await?;
     let keys = master::unlock(&store, layout.root(), &config.secrets).await?;
     let books = Books::new(store.clone(), keys.clone());
@@ -203,6 +204,24 @@ pub fn create_layout(data: &Path) -> Result<Layout, CliError> {
     // The sandbox refuses paths with links in them.
     let real = data.canonicalize().map_err(CliError::io(failed()))?;
     Ok(Layout::new(real))
+}
+
+/// A new database beside what an old one knew of would be a start from nothing that nobody asked for.
+pub(crate) fn refuse_lost_database(layout: &Layout) -> Result<(), CliError> {
+    let path = layout.database();
+    if std::fs::metadata(&path).is_ok_and(|file| file.len() > 0) {
+        return Ok(());
+    }
+    let holds = |dir: PathBuf| std::fs::read_dir(dir).is_ok_and(|mut all| all.next().is_some());
+    let kept = [layout.workspaces(), layout.objects(), layout.root().join("audit")];
+    if !kept.into_iter().any(holds) {
+        return Ok(());
+    }
+    let message =
+        format!("the database {} is gone, and what belongs to it is there", path.display());
+    Err(CliError::new(ErrorCode::Conflict, message)
+        .fix("put back a backup of the whole data directory; to begin anew, choose another with --data")
+        .exit(UNAVAILABLE))
 }
 
 /// The native backend, with the two programs that are installed beside this one.

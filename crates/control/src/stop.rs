@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use crate::cells::Poke;
 use crate::control::part;
-use crate::error::{Fault, Refusal};
+use crate::error::{Failed, Fault, Refusal};
 
 /// How long a stop waits for executors to be gone.
 const GONE_WITHIN: Duration = Duration::from_secs(5);
@@ -56,12 +56,29 @@ pub enum StopRefusal {
     /// The sentence says by whom and since when.
     #[error("{sentence} Nothing is done until then.")]
     Stopped { sentence: String },
+    /// It holds, and would not over a restart.
+    #[error(
+        "everything is stopped now, but that could not be recorded: it would go on after a restart"
+    )]
+    NotRecorded(#[source] Fault),
 }
 
 impl Refusal for StopRefusal {
     fn code(&self) -> ErrorCode {
         match self {
             Self::Stopped { .. } => ErrorCode::Refused,
+            Self::NotRecorded(fault) => fault.code(),
+        }
+    }
+
+    fn fix(&self) -> Option<String> {
+        match self {
+            Self::Stopped { .. } => None,
+            Self::NotRecorded(fault) => {
+                let body = fault.body();
+                let fix = body.fix.unwrap_or_else(|| "see the log of the control plane".to_owned());
+                Some(format!("{}: {fix}; then stop everything once more", body.message))
+            }
         }
     }
 }
@@ -92,11 +109,16 @@ impl Stops {
     }
 
     /// Stops everything. It is in force before it is recorded, and stays so if that fails.
-    pub async fn stop_all(&self, actor: &Actor, reason: &str) -> Result<StoppedAll, Fault> {
+    pub async fn stop_all(
+        &self,
+        actor: &Actor,
+        reason: &str,
+    ) -> Result<StoppedAll, Failed<StopRefusal>> {
         self.control.inner.stopped.in_force.store(true, Ordering::SeqCst);
         let ended = self.end_executors().await;
         let reason: String = reason.trim().chars().take(MAX_REASON).collect();
-        let stopped = self.control.store().platform().stop_all(actor, &reason).await?;
+        let stopped = self.control.store().platform().stop_all(actor, &reason).await;
+        let stopped = stopped.map_err(|error| StopRefusal::NotRecorded(error.into()))?;
         let (stop, is_new) = match stopped {
             Stopped::Now(stop) => (stop, true),
             Stopped::Before(stop) => (stop, false),
@@ -189,7 +211,7 @@ impl Stops {
             return Ok(());
         }
         let text = format!(
-            "{} Your message is kept, and answered when it is released.",
+            "{} Your message is kept, and answered when it is released; operators do that with /release.",
             self.stop_sentence()
         );
         let key = format!("stopped-{stop}-{}", row.id);

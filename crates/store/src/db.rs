@@ -90,6 +90,24 @@ impl Store {
         Self::open_with(path, StoreOptions::default()).await
     }
 
+    /// Whether the database of a file that nobody has open is whole. Changes nothing in it.
+    pub async fn check_file(path: &Path) -> Result<(), StoreError> {
+        let open_error = |source| StoreError::Open { path: path.to_owned(), source };
+        let options = SqliteConnectOptions::new().filename(path).read_only(true);
+        let mut file = options.connect().await.map_err(open_error)?;
+        let found: String = sqlx::query_scalar("PRAGMA quick_check(1)")
+            .fetch_one(&mut file)
+            .await
+            .map_err(open_error)?;
+        match found.as_str() {
+            "ok" => Ok(()),
+            _ => {
+                let found = found.replace('\n', "; ");
+                Err(StoreError::Damaged { path: path.to_owned(), found })
+            }
+        }
+    }
+
     /// The same, with options.
     pub async fn open_with(path: &Path, chosen: StoreOptions) -> Result<Self, StoreError> {
         let open_error = |source| StoreError::Open { path: path.to_owned(), source };

@@ -8,6 +8,8 @@ pub enum StoreError {
     Open { path: PathBuf, source: sqlx::Error },
     #[error("the database {path} could not be brought to this version's schema")]
     Migrate { path: PathBuf, source: sqlx::migrate::MigrateError },
+    #[error("the database {path} is damaged: {found}")]
+    Damaged { path: PathBuf, found: String },
     /// Too many wait for the database, or one waited for too long.
     #[error("the database has too much to do to {what}; try again in a moment")]
     Busy { what: &'static str },

@@ -57,6 +57,7 @@ mod statement;
 pub mod stops;
 pub mod tasks;
 pub mod tokens;
+mod trouble;
 mod trust;
 mod tx;
 pub mod users;
@@ -71,6 +72,7 @@ pub use clock::Clock;
 pub use db::{Store, StoreOptions};
 pub use error::StoreError;
 pub use holds::{Hold, HoldKind};
+pub use trouble::Trouble;
 
 #[cfg(test)]
 #[path = "gates_tests.rs"]

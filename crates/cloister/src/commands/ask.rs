@@ -59,7 +59,8 @@ pub(super) fn words(ask: &Ask) -> String {
     let sources = ask.sources.iter().map(|source| one_line(source));
     lines.extend(sources.map(|source| format!("  because this task has read {source}")));
     lines.extend(cloister_policy::legible(&ask.text).lines().map(|line| format!("  | {line}")));
-    if !ask.digest.is_empty() {
+    // What is shown ends with it, where it is shown whole.
+    if !ask.digest.is_empty() && !ask.text.contains(&ask.digest) {
         let short: String = ask.digest.chars().take(SHORT_DIGEST).collect();
         lines.push(format!("  digest {short}… (whole: {})", ask.digest));
     }

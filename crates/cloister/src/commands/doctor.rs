@@ -7,13 +7,15 @@ use cloister_control::ports::{CellBackend, Check, CheckStatus};
 use cloister_control::{check_policy_files, read_policy_dir};
 use cloister_protocol::admin::{ConnectorState, ConnectorView, Judgement, StatusView, StopView};
 
-use super::{Context, connectors as surfaces};
+use super::{Context, connectors as surfaces, doctor_kept as kept};
 use crate::client::connect;
 use crate::config::{Config, OwnConnector};
 use crate::output::CliError;
 
 pub(super) async fn run(context: Context) -> Result<ExitCode, CliError> {
-    let mut checks = vec![config(&context), data(&context), running(&context).await];
+    let mut checks = vec![config(&context), data(&context)];
+    checks.extend(kept::checks(&context.data).await);
+    checks.push(running(&context).await);
     let backend = crate::wiring::backend(&Layout::new(&context.data))?;
     checks.extend(backend.check().await);
     checks.push(quota());
@@ -50,7 +52,7 @@ fn words(checks: &[Check]) -> String {
     format!("{}\n{sum}", lines.join("\n"))
 }
 
-fn check(id: &'static str, status: CheckStatus, found: impl Into<String>) -> Check {
+pub(super) fn check(id: &'static str, status: CheckStatus, found: impl Into<String>) -> Check {
     Check { id, status, found: found.into(), fix: None }
 }
 
@@ -157,6 +159,7 @@ async fn safety(context: &Context) -> Vec<Check> {
         // These are there only when something is wrong.
         ("ready.database_held", "control.database_held"),
         ("ready.database", "control.database"),
+        ("ready.disk", "control.disk"),
         ("ready.database_reads", "control.database_reads"),
         ("approvals", "control.approvals"),
         ("audit", "control.audit"),

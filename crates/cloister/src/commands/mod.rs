@@ -13,6 +13,7 @@ mod connectors;
 mod context;
 mod discord;
 mod doctor;
+mod doctor_kept;
 mod egress;
 mod export;
 mod grant;

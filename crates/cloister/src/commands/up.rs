@@ -55,7 +55,12 @@ pub(super) async fn run(context: Context, up: Up) -> Result<ExitCode, CliError> 
     logging::init(format, Arc::clone(&metrics))?;
     let open_files = raise_open_files();
     let guarded = cloister_sandbox::guard_memory();
-    tracing::info!(?guarded, "the memory of this process is guarded");
+    tracing::info!(
+        no_core = guarded.no_core,
+        not_traceable = guarded.not_traceable,
+        not_swapped = guarded.not_swapped,
+        "the memory of this process is guarded"
+    );
     let built = wiring::build_with(config, &context.data, metrics).await?;
     refuse_without_isolation(&built).await?;
     let user = first_user(&built.control, built.control.users()).await?;

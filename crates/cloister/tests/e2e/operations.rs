@@ -238,6 +238,37 @@ async fn the_status_says_what_is_going_on_and_what_to_do() {
     assert!(words.contains("Oldest unanswered message: none waits"), "{words}");
 }
 
+/// O1: what is wrong with what is kept is said in words, with what to do, by every command.
+#[tokio::test]
+async fn a_database_that_is_damaged_or_gone_is_told_and_not_replaced() {
+    let mut stack = Stack::start().await.unwrap();
+    stack.session("owner").await.unwrap();
+    stack.stop().await.unwrap();
+    let path = stack.data().join("cloister.db");
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[4096..8 * 4096].fill(0xa5);
+    std::fs::write(&path, bytes).unwrap();
+    for command in [&["up"][..], &["model", "list"], &["budget", "show"]] {
+        let said = stack.cli(command).await.unwrap();
+        assert_eq!(said.code, Some(1), "{said:?}");
+        assert!(said.stderr.contains("error: the database is damaged"), "{said:?}");
+        assert!(said.stderr.contains("put back a backup of the whole directory"), "{said:?}");
+    }
+    let doctor = stack.cli(&["doctor"]).await.unwrap();
+    assert_eq!(doctor.code, Some(1), "{doctor:?}");
+    assert!(doctor.stdout.contains("FAIL  data.database: the database is damaged"), "{doctor:?}");
+
+    std::fs::remove_file(&path).unwrap();
+    for command in [&["up"][..], &["user", "list"]] {
+        let said = stack.cli(command).await.unwrap();
+        assert_eq!(said.code, Some(69), "{said:?}");
+        assert!(said.stderr.contains("is gone, and what belongs to it is there"), "{said:?}");
+    }
+    assert!(!path.exists(), "nothing begins anew by itself");
+    let doctor = stack.cli(&["doctor"]).await.unwrap();
+    assert!(doctor.stdout.contains("FAIL  data.database: "), "{doctor:?}");
+}
+
 #[tokio::test]
 async fn the_status_page_is_for_the_operator() {
     let world = World::start().await;

@@ -34,7 +34,7 @@ macro_rules! asks {
 
 asks! {
     CellRefusal: CommandRefusal, EgressRefusal, GateRefusal, PeopleRefusal, TaskRefusal;
-    CommandRefusal: CellRefusal, EgressRefusal, GateRefusal, PeopleRefusal, SurfaceRefusal, TaskRefusal;
+    CommandRefusal: CellRefusal, EgressRefusal, GateRefusal, PeopleRefusal, StopRefusal, SurfaceRefusal, TaskRefusal;
     GateRefusal: CellRefusal, ConfigRefusal, PeopleRefusal, TaskRefusal;
     InboxRefusal: CommandRefusal, PeopleRefusal;
     PeopleRefusal: SurfaceRefusal;

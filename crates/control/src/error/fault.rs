@@ -1,9 +1,9 @@
 //! What fails beneath a part, whichever it is: the database, a file, the sandbox.
 
 use cloister_protocol::{ErrorBody, ErrorCode, ParseIdError, with_causes};
-use cloister_store::StoreError;
 use cloister_store::audit::AuditError;
 use cloister_store::secrets::SecretError;
+use cloister_store::{StoreError, Trouble};
 
 use super::{ControlError, Failed};
 use crate::files::FileError;
@@ -59,6 +59,7 @@ impl Fault {
             Self::Store(
                 StoreError::Open { .. }
                 | StoreError::Migrate { .. }
+                | StoreError::Damaged { .. }
                 | StoreError::Query { .. }
                 | StoreError::Corrupt { .. }
                 | StoreError::Random(_),
@@ -76,6 +77,11 @@ impl Fault {
 
     /// What the asker may see: no paths of ours, no causes.
     pub fn body(&self) -> ErrorBody {
+        if let Some(trouble) = Trouble::of(self) {
+            let mut body = ErrorBody::new(ErrorCode::Internal, trouble.words());
+            body.fix = Some(trouble.fix().to_owned());
+            return body;
+        }
         let (message, fix) = match self {
             Self::Store(
                 error @ (StoreError::NotFound { .. }

@@ -139,8 +139,12 @@ impl Status {
             None => line("messages.oldest", "Oldest unanswered message", "none waits"),
             Some(_) => line("messages.oldest", "Oldest unanswered message", format!("{waited} s")),
         };
-        let look =
-            "`cloister model test NAME` says whether the model answers; the log has the turn";
+        let look = match self.control.stops().is_stopped() {
+            false => {
+                "`cloister model test NAME` says whether the model answers; the log has the turn"
+            }
+            true => "it is answered after `cloister release`",
+        };
         let oldest = oldest.judged(waited >= OLD, waited >= VERY_OLD, look);
         let most = self.control.inner.limiter.options().unanswered;
         let queue = line(
