@@ -199,6 +199,7 @@ impl Sessions {
             "{id}" => self.artifact.clone(),
             "{approval}" => whose.approval.to_string(),
             "{grant}" => "1".to_owned(),
+            "{user}" => whose.user.name.to_string(),
             "{turn}" => "t-1".to_owned(),
             "{file}" => "app.css".to_owned(),
             "{surface}" => "telegram".to_owned(),
@@ -219,7 +220,8 @@ impl Sessions {
         for (name, value) in said {
             request = request.header(*name, *value);
         }
-        let form = "answer=deny&digest=0&title=x&text=x&name=x&base_url=x&model=x&key=x";
+        let form = "answer=deny&digest=0&title=x&text=x&name=x&base_url=x&model=x&key=x\
+                    &daily_usd=x&task_usd=x&quota_mb=x&role=x&confirm=x";
         let mut request = request.body(Body::from(form)).unwrap();
         request.extensions_mut().insert(ConnectInfo(Peer(Some([192, 0, 2, 1].into()))));
         // Nobody is slowed down for what the calls before have tried.

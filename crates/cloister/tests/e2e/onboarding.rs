@@ -144,6 +144,58 @@ async fn a_second_person_comes_in_by_a_link() {
     assert!(refused.status == 422 && refused.html.contains("user name"), "{}", refused.html);
 }
 
+/// X7: limits, roles and removal on the page, each as far as the admin calls of who looks allow.
+#[tokio::test]
+async fn people_are_looked_after_on_the_page() {
+    let stack = Stack::start().await.unwrap();
+    for name in ["alice", "bob"] {
+        stack.cli_ok(&["user", "add", name]).await.unwrap();
+    }
+    let mut owner = Browsing::new(stack.login_url());
+    owner.log_in(stack.login_url()).await;
+    let link = stack.cli_ok(&["login-url", "--user", "alice"]).await.unwrap();
+    let mut alice = Browsing::new(link.trim());
+    alice.log_in(link.trim()).await;
+
+    assert!(owner.get("/people").await.html.contains("href=\"/people/alice\""));
+    let limits = [("daily_usd", "2.5"), ("task_usd", "0.5"), ("quota_mb", "512")];
+    assert_eq!(owner.post("/people/alice/limits", &limits).await.status, 303);
+    let page = owner.get("/people/alice").await.html;
+    assert!(page.contains("value=\"2.5\"") && page.contains("of $2.50 is spent today"), "{page}");
+    let wrong = [("daily_usd", "lots"), ("task_usd", "1"), ("quota_mb", "1")];
+    let refused = owner.post("/people/alice/limits", &wrong).await;
+    assert!(refused.status == 422 && refused.html.contains("no numbers"), "{}", refused.html);
+
+    // Nobody of no role reaches anybody, nor learns who there is.
+    for path in ["/people", "/status", "/people/bob"] {
+        assert!([403, 404].contains(&alice.get(path).await.status), "{path}");
+    }
+    let mine = [("daily_usd", "900"), ("task_usd", "900"), ("quota_mb", "512")];
+    assert_ne!(alice.post("/people/alice/limits", &mine).await.status, 303);
+    let role = [("role", "overlord"), ("scope", "platform")];
+    assert_ne!(alice.post("/people/alice/roles", &role).await.status, 303);
+    assert_ne!(alice.post("/people/bob/remove", &[("confirm", "bob")]).await.status, 303);
+    let said = stack.cli_ok(&["user", "list"]).await.unwrap();
+    assert!(said.contains("bob") && !said.contains("900"), "{said}");
+
+    // An operator of the platform sees how it is doing and who is here, and no more than that.
+    let role = [("role", "operator"), ("scope", "platform")];
+    assert_eq!(owner.post("/people/alice/roles", &role).await.status, 303);
+    let places = alice.open("/").await.html;
+    assert!(places.contains("href=\"/status\"") && !places.contains("href=\"/model\""), "{places}");
+    assert_eq!(alice.get("/status").await.status, 200);
+    assert_ne!(alice.post("/people/bob/remove", &[("confirm", "bob")]).await.status, 303);
+    let taken = [("role", "operator"), ("scope", "platform"), ("take", "true")];
+    assert_eq!(owner.post("/people/alice/roles", &taken).await.status, 303);
+    assert_eq!(alice.get("/status").await.status, 403);
+
+    let unsure = owner.post("/people/bob/remove", &[("confirm", "bab")]).await;
+    assert!(unsure.status == 422 && unsure.html.contains("nothing was erased"), "{}", unsure.html);
+    assert_eq!(owner.post("/people/bob/remove", &[("confirm", "bob")]).await.status, 303);
+    assert!(!stack.cli_ok(&["user", "list"]).await.unwrap().contains("bob"));
+    assert_eq!(owner.get("/people/bob").await.status, 404);
+}
+
 async fn connect(browser: &mut Browsing, url: &str, key: &str, model: &str) -> browsing::Reply {
     browser.post("/model", &[("base_url", url), ("key", key), ("model", model)]).await
 }

@@ -8,6 +8,7 @@ mod approvals;
 pub(crate) mod ask;
 mod assets;
 mod banner;
+mod calls;
 mod chat;
 mod chats;
 pub(crate) mod entries;
@@ -17,6 +18,7 @@ mod headers;
 mod login;
 mod model;
 mod people;
+mod person;
 pub(crate) mod session;
 mod shell;
 mod start;
@@ -48,6 +50,10 @@ pub(crate) fn routes(state: &State) -> Router<State> {
         .route("/start/skip", post(start::skip))
         .route("/people", get(people::show))
         .route("/people/invite", post(people::invite))
+        .route("/people/{user}", get(person::show))
+        .route("/people/{user}/limits", post(person::limit))
+        .route("/people/{user}/roles", post(person::role))
+        .route("/people/{user}/remove", post(person::remove))
         .route("/model", get(model::show).post(model::connect))
         .route("/status", get(status::show))
         .layer(middleware::from_fn_with_state(state.clone(), session::same_origin_only))

@@ -1,11 +1,11 @@
-//! `/people`: who uses this machine, and links for those who shall. For the operator.
+//! `/people`: who uses this machine, for whom the policies let see that, and links for those who shall, by the operator.
 
 use axum::Form;
 use axum::extract::State as Extract;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use cloister_control::nano_to_usd;
-use cloister_control::rows::User;
+use cloister_control::rows::{AccountKind, User};
 use cloister_protocol::admin::Invitation;
 use cloister_protocol::{ErrorBody, ErrorCode, UserName};
 use maud::{Markup, html};
@@ -36,7 +36,7 @@ pub(super) async fn show(
     Extract(state): Extract<State>,
     viewer: Viewer,
 ) -> Result<Markup, Failure> {
-    viewer.require_operator()?;
+    viewer.require(Section::People)?;
     people(&state, &viewer, &Done::default()).await
 }
 
@@ -64,25 +64,20 @@ pub(super) async fn invite(
 }
 
 async fn people(state: &State, viewer: &Viewer, done: &Done) -> Result<Markup, Failure> {
-    let users = state.control.accounts().all().await?;
+    let mut users = state.control.accounts().all().await?;
+    users.retain(|user| user.kind == AccountKind::Person);
     let body = html! {
         section.card {
             h1 { "People" }
             p { "Everyone here has an agent and a workspace of their own. Nobody sees another's." }
             @if let Some(problem) = &done.problem { (super::forms::problem(problem)) }
             @if let Some(invited) = &done.invited { (link(state, invited)) }
-            form.stack method="post" action="/people/invite" {
-                label { "Invite somebody"
-                    input name="name" required maxlength="32" autocomplete="off" autocapitalize="none"
-                        placeholder="alice" value=(done.typed);
-                }
-                button.primary type="submit" { "Make a link" }
-            }
+            @if viewer.is_operator() { (invite_form(&done.typed)) }
         }
         section.card {
             table {
                 thead { tr { th { "Name" } th { "Budget" } th { "Disk" } th { "" } } }
-                tbody { @for user in &users { (row(user)) } }
+                tbody { @for user in &users { (row(user, viewer)) } }
             }
         }
     };
@@ -91,16 +86,30 @@ async fn people(state: &State, viewer: &Viewer, done: &Done) -> Result<Markup, F
     Ok(page(&around, &body))
 }
 
-fn row(user: &User) -> Markup {
+fn invite_form(typed: &str) -> Markup {
+    html! {
+        form.stack method="post" action="/people/invite" {
+            label { "Invite somebody"
+                input name="name" required maxlength="32" autocomplete="off" autocapitalize="none"
+                    placeholder="alice" value=(typed);
+            }
+            button.primary type="submit" { "Make a link" }
+        }
+    }
+}
+
+fn row(user: &User, viewer: &Viewer) -> Markup {
     html! {
         tr {
-            td { (user.name) }
+            td { a href={ "/people/" (user.name) } { (user.name) } }
             td { "$" (format!("{:.2}", nano_to_usd(user.limits.daily_budget))) " a day" }
             td { (user.limits.quota_bytes >> 20) " MB" @if user.over_quota { " (over)" } }
             td {
-                form method="post" action="/people/invite" {
-                    input type="hidden" name="name" value=(user.name);
-                    button type="submit" { "New link" span.unseen { " for " (user.name) } }
+                @if viewer.is_operator() {
+                    form method="post" action="/people/invite" {
+                        input type="hidden" name="name" value=(user.name);
+                        button type="submit" { "New link" span.unseen { " for " (user.name) } }
+                    }
                 }
             }
         }

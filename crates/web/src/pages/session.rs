@@ -10,6 +10,7 @@ use cloister_control::rows::{User, token_hash};
 use cloister_policy::engine::{PlatformCall, Request as Call, WorkspaceCall};
 use cloister_protocol::{ErrorCode, WorkspaceId};
 
+use super::shell::Section;
 use crate::caller::acting;
 use crate::reply::Failure;
 use crate::server::State;
@@ -31,12 +32,38 @@ pub(crate) struct Viewer {
     uses: bool,
     /// The policies let them change the platform's settings.
     rules: bool,
+    /// The policies let them see who there is.
+    lists: bool,
+    /// The policies let them read how the platform is doing.
+    reads_status: bool,
 }
 
 impl Viewer {
     /// Whether this is the person who runs the machine.
     pub(crate) fn is_operator(&self) -> bool {
         self.rules
+    }
+
+    /// Whether the navigation offers this place to them.
+    pub(super) fn opens(&self, place: Section) -> bool {
+        match place {
+            Section::People => self.lists,
+            Section::Status => self.reads_status,
+            Section::Model => self.is_operator(),
+            Section::Chat
+            | Section::Approvals
+            | Section::Grants
+            | Section::Start
+            | Section::Outside => true,
+        }
+    }
+
+    /// Refuses a page that is not for them.
+    pub(super) fn require(&self, place: Section) -> Result<(), Failure> {
+        if self.opens(place) {
+            return Ok(());
+        }
+        Err(Failure::new(ErrorCode::Forbidden, "your role here does not let you open this page"))
     }
 
     /// Refuses whoever does not run this machine.
@@ -62,8 +89,19 @@ impl Viewer {
         }
         let uses = may(Call::workspace(&person, WorkspaceCall::CreateChat, &place));
         let rules = may(Call::platform(&person, PlatformCall::ChangeSettings));
+        let lists = may(Call::platform(&person, PlatformCall::ListUsers));
+        let reads_status = may(Call::platform(&person, PlatformCall::ReadStatus));
         let actor = acting(&user.name, &person);
-        Ok(Some(Self { user, workspace: owner.workspace, actor, session, uses, rules }))
+        Ok(Some(Self {
+            user,
+            workspace: owner.workspace,
+            actor,
+            session,
+            uses,
+            rules,
+            lists,
+            reads_status,
+        }))
     }
 }
 

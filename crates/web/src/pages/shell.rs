@@ -19,15 +19,15 @@ pub(crate) enum Section {
     Outside,
 }
 
-/// What the navigation offers: where, its address and name, and whether it is for the operator.
-const PLACES: [(Section, &str, &str, bool); 7] = [
-    (Section::Chat, "/", "Chat", false),
-    (Section::Approvals, "/approvals", "Approvals", false),
-    (Section::Grants, "/grants", "Grants", false),
-    (Section::Start, "/start", "Guided start", false),
-    (Section::People, "/people", "People", true),
-    (Section::Model, "/model", "Model", true),
-    (Section::Status, "/status", "Status", true),
+/// What the navigation offers: where, its address and name.
+const PLACES: [(Section, &str, &str); 7] = [
+    (Section::Chat, "/", "Chat"),
+    (Section::Approvals, "/approvals", "Approvals"),
+    (Section::Grants, "/grants", "Grants"),
+    (Section::Start, "/start", "Guided start"),
+    (Section::People, "/people", "People"),
+    (Section::Model, "/model", "Model"),
+    (Section::Status, "/status", "Status"),
 ];
 
 /// A page: what surrounds its body.
@@ -83,10 +83,10 @@ pub(crate) fn document(title: &str, kind: &str, body: &Markup) -> Markup {
 
 /// The navigation, with what this person may open.
 pub(crate) fn navigation(here: Section, viewer: &Viewer) -> Markup {
-    let offered = PLACES.iter().filter(|(_, _, _, operator)| !operator || viewer.is_operator());
+    let offered = PLACES.iter().filter(|(place, _, _)| viewer.opens(*place));
     html! {
         nav.places aria-label="Places" {
-            @for (place, href, name, _) in offered {
+            @for (place, href, name) in offered {
                 a href=(href) aria-current=[(*place == here).then_some("page")] { (name) }
             }
             form method="post" action="/logout" {

@@ -13,7 +13,7 @@ pub(crate) async fn show(
     Extract(state): Extract<State>,
     viewer: Viewer,
 ) -> Result<Markup, Failure> {
-    viewer.require_operator()?;
+    viewer.require(Section::Status)?;
     let status = crate::admin::status(&state.control, &state.url).await?;
     let banner = super::banner::scripted(&state, &viewer).await;
     let about = Page { title: "Status", place: Section::Status, viewer: Some(&viewer), banner };

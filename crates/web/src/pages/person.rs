@@ -1,0 +1,230 @@
+//! `/people/{user}`: one person's limits, spending, roles and accounts; changing them, and removing the person. Whoever
+//! opens it sees and changes what their own admin calls would let them.
+
+use axum::Form;
+use axum::extract::{Path, State as Extract};
+use axum::http::{Method, StatusCode};
+use axum::response::{IntoResponse, Redirect, Response};
+use cloister_policy::engine::Role;
+use cloister_protocol::admin::{
+    BudgetView, Erase, Erased, PersonView, RoleChange, RoleView, UserChange, UserView,
+};
+use cloister_protocol::{ErrorBody, ErrorCode, UserName};
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::banner;
+use super::calls::Calls;
+use super::session::Viewer;
+use super::shell::{Page, Section, page};
+use crate::reply::Failure;
+use crate::server::State;
+
+#[derive(Deserialize)]
+pub(super) struct AskedLimits {
+    daily_usd: String,
+    task_usd: String,
+    quota_mb: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct AskedRole {
+    role: String,
+    #[serde(default)]
+    scope: String,
+    /// To be taken away, not given.
+    #[serde(default)]
+    take: bool,
+}
+
+#[derive(Deserialize)]
+pub(super) struct AskedRemoval {
+    confirm: String,
+}
+
+pub(super) async fn show(
+    Extract(state): Extract<State>,
+    viewer: Viewer,
+    Path(user): Path<UserName>,
+) -> Result<Markup, Failure> {
+    person(&state, &viewer, &user, None).await
+}
+
+pub(super) async fn limit(
+    Extract(state): Extract<State>,
+    viewer: Viewer,
+    Path(user): Path<UserName>,
+    Form(asked): Form<AskedLimits>,
+) -> Result<Response, Failure> {
+    let tried = match asked.read() {
+        Ok(change) => {
+            let path = format!("users/{user}");
+            let call = Calls::of(&state, &viewer);
+            call.send::<UserView>(Method::PATCH, &path, &change).await.map(drop)
+        }
+        Err(problem) => Err(problem),
+    };
+    after(&state, &viewer, &user, tried).await
+}
+
+impl AskedLimits {
+    fn read(&self) -> Result<UserChange, ErrorBody> {
+        let number = |text: &str| text.trim().parse::<f64>().ok().filter(|n| n.is_finite());
+        let (Some(daily), Some(task), Ok(quota)) =
+            (number(&self.daily_usd), number(&self.task_usd), self.quota_mb.trim().parse::<u64>())
+        else {
+            return Err(ErrorBody::new(ErrorCode::BadRequest, "these are no numbers"));
+        };
+        let (daily_usd, task_usd, quota_mb) = (Some(daily), Some(task), Some(quota));
+        Ok(UserChange { quota_mb, executors: None, daily_usd, task_usd })
+    }
+}
+
+pub(super) async fn role(
+    Extract(state): Extract<State>,
+    viewer: Viewer,
+    Path(user): Path<UserName>,
+    Form(asked): Form<AskedRole>,
+) -> Result<Response, Failure> {
+    let path = format!("users/{user}/roles{}", if asked.take { "/take" } else { "" });
+    let change =
+        RoleChange { role: asked.role, scope: Some(asked.scope).filter(|s| !s.is_empty()) };
+    let call = Calls::of(&state, &viewer);
+    let tried = call.send::<PersonView>(Method::POST, &path, &change).await.map(drop);
+    after(&state, &viewer, &user, tried).await
+}
+
+pub(super) async fn remove(
+    Extract(state): Extract<State>,
+    viewer: Viewer,
+    Path(user): Path<UserName>,
+    Form(asked): Form<AskedRemoval>,
+) -> Result<Response, Failure> {
+    let erase = Erase { confirm: asked.confirm.trim().to_owned(), why: String::new() };
+    let path = format!("users/{user}/erase");
+    let tried = Calls::of(&state, &viewer).send::<Erased>(Method::POST, &path, &erase).await;
+    match tried {
+        Ok(_erased) => Ok(Redirect::to("/people").into_response()),
+        Err(problem) => after(&state, &viewer, &user, Err(problem)).await,
+    }
+}
+
+/// Back to the page, or the page with what is wrong.
+async fn after(
+    state: &State,
+    viewer: &Viewer,
+    user: &UserName,
+    tried: Result<(), ErrorBody>,
+) -> Result<Response, Failure> {
+    match tried {
+        Ok(()) => Ok(Redirect::to(&format!("/people/{user}")).into_response()),
+        Err(problem) if problem.code == ErrorCode::NotFound => Err(problem.into()),
+        Err(problem) => {
+            let shown = person(state, viewer, user, Some(&problem)).await?;
+            Ok((StatusCode::UNPROCESSABLE_ENTITY, shown).into_response())
+        }
+    }
+}
+
+async fn person(
+    state: &State,
+    viewer: &Viewer,
+    user: &UserName,
+    problem: Option<&ErrorBody>,
+) -> Result<Markup, Failure> {
+    let calls = Calls::of(state, viewer);
+    let about: UserView = calls.get(&format!("users/{user}")).await?;
+    let budget: Option<BudgetView> = calls.get(&format!("users/{user}/budget")).await.ok();
+    let person: Option<PersonView> = calls.get(&format!("users/{user}/person")).await.ok();
+    let body = html! {
+        section.card {
+            h1 { (user) }
+            @if let Some(problem) = problem { (super::forms::problem(problem)) }
+            (limits(&about, budget.as_ref()))
+        }
+        @if let Some(person) = &person {
+            section.card { (roles(user, &person.roles)) }
+            section.card { (accounts(person)) }
+        }
+        section.card { (removal(user)) }
+    };
+    let banner = banner::scripted(state, viewer).await;
+    let around =
+        Page { title: user.as_str(), place: Section::People, viewer: Some(viewer), banner };
+    Ok(page(&around, &body))
+}
+
+fn limits(about: &UserView, budget: Option<&BudgetView>) -> Markup {
+    let field = |name: &str, label: &str, value: &Value| {
+        html! { label { (label) input name=(name) inputmode="decimal" required value=(value); } }
+    };
+    html! {
+        h2 { "Limits" }
+        @if let Some(budget) = budget {
+            p { "$" (format!("{:.2}", budget.spent_usd)) " of $" (format!("{:.2}", budget.daily_usd)) " is spent today." }
+        }
+        form.stack method="post" action={ "/people/" (about.name) "/limits" } {
+            (field("daily_usd", "Dollars a day", &about.daily_usd.into()))
+            (field("task_usd", "Dollars for one task", &about.task_usd.into()))
+            (field("quota_mb", "Room for files, in MB", &about.quota_mb.into()))
+            button.primary type="submit" { "Save" }
+        }
+    }
+}
+
+fn roles(user: &UserName, held: &[RoleView]) -> Markup {
+    let action = format!("/people/{user}/roles");
+    html! {
+        h2 { "Roles" }
+        @if held.is_empty() { p { "None." } }
+        ul {
+            @for role in held {
+                li {
+                    (role.role) " of " (role.scope) ", from " (role.given_by) " "
+                    form.inline method="post" action=(action) {
+                        input type="hidden" name="role" value=(role.role);
+                        input type="hidden" name="scope" value=(role.scope);
+                        input type="hidden" name="take" value="true";
+                        button type="submit" { "Take away" span.unseen { " " (role.role) " of " (role.scope) } }
+                    }
+                }
+            }
+        }
+        form.stack method="post" action=(action) {
+            label { "Role" select name="role" {
+                @for role in Role::ALL { option { (role.as_str()) } }
+            } }
+            label { "Where (platform, or a workspace such as w2)"
+                input name="scope" value="platform" required maxlength="64" autocapitalize="none";
+            }
+            button type="submit" { "Give" }
+        }
+        p.hint { "Whoever it concerns is told of it." }
+    }
+}
+
+fn accounts(person: &PersonView) -> Markup {
+    html! {
+        h2 { "Accounts" }
+        @if person.identities.is_empty() { p { "None is linked." } }
+        ul {
+            @for account in &person.identities {
+                li { (account.surface) ": " (account.id) @if !account.display_name.is_empty() { " (" (account.display_name) ")" } }
+            }
+        }
+    }
+}
+
+fn removal(user: &UserName) -> Markup {
+    html! {
+        details {
+            summary { "Remove " (user) }
+            p { "Everything that is " (user) "’s is erased: chats, files, memory, secrets, sessions. It can’t be undone. The audit stays whole, without its content." }
+            form.stack method="post" action={ "/people/" (user) "/remove" } {
+                label { "The name once more" input name="confirm" required maxlength="64" autocomplete="off" autocapitalize="none"; }
+                button.danger type="submit" { "Remove for good" }
+            }
+        }
+    }
+}
