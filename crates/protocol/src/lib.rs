@@ -12,6 +12,7 @@ mod frames;
 mod ids;
 mod level;
 pub mod link;
+mod model;
 pub mod schema;
 pub mod surface;
 
@@ -27,3 +28,4 @@ pub use ids::{
     UserName, WorkspaceId,
 };
 pub use level::{Level, ParseLevelError};
+pub use model::ModelFacts;

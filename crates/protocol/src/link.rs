@@ -13,6 +13,7 @@ use crate::frames::{
     Usage,
 };
 use crate::ids::{ChatId, MessageId, RequestId, TaskId, TurnId};
+use crate::model::ModelFacts;
 
 /// Where the door is inside every sandbox.
 pub const DOOR_PATH: &str = "/run/cloister/door.sock";
@@ -66,6 +67,9 @@ pub struct Trigger {
     /// What the agent is told in this context beyond what it is always told.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub prompt: String,
+    /// Of the model that will answer.
+    #[serde(default, skip_serializing_if = "ModelFacts::is_empty")]
+    pub model: ModelFacts,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -110,6 +114,9 @@ pub struct Start {
     /// What people have answered since, for the model to act on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// Of the model that will do it.
+    #[serde(default, skip_serializing_if = "ModelFacts::is_empty")]
+    pub model: ModelFacts,
 }
 
 /// One entry of a task's ledger. A call without a result when an attempt starts has an unknown

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cloister_protocol::link::{Call, CallStatus, Outcome, Trigger};
-use cloister_protocol::{ChatId, TurnId};
+use cloister_protocol::{ChatId, ModelFacts, TurnId};
 
 use super::*;
 use crate::journal::{Accepted, Ending, Journal, Recorded};
@@ -46,8 +46,8 @@ impl Chat {
     async fn load(&self, asked: &str) -> Loaded {
         let (id, chat) = ("now".parse().unwrap(), ChatId::from_number(CHAT));
         let prompt = "You are among gardeners.".to_owned();
-        let (workspace, trigger) =
-            (self.workspace(), Trigger { id, chat, cause: message(asked), prompt });
+        let (cause, model) = (message(asked), ModelFacts::default());
+        let (workspace, trigger) = (self.workspace(), Trigger { id, chat, cause, prompt, model });
         self.on_db(move |db| load(db, &workspace, i64::MAX, &trigger)).await
     }
 }
@@ -59,7 +59,9 @@ fn message(text: &str) -> Cause {
 fn past_turn(db: &ChatDb, cause: Cause, steps: &[Step], answered: &str) -> rusqlite::Result<()> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let id = format!("m{}", NUMBER.fetch_add(1, Ordering::Relaxed)).parse().unwrap();
-    let trigger = Trigger { id, chat: ChatId::from_number(CHAT), cause, prompt: String::new() };
+    let (chat, prompt, model) =
+        (ChatId::from_number(CHAT), String::new(), ModelFacts::default());
+    let trigger = Trigger { id, chat, cause, prompt, model };
     let Accepted::Fresh { seq } = db.accept(&trigger)? else { panic!("it was there already") };
     for (n, step) in steps.iter().enumerate() {
         db.append(seq, &Recorded { n, step: step.clone(), usage: Usage::default() })?;

@@ -1,10 +1,16 @@
-use cloister_protocol::ChatId;
+use cloister_protocol::{ChatId, ModelFacts};
 
 use super::*;
 
 fn trigger(id: &str) -> Trigger {
     let cause = Cause::Message { from: "ann".into(), text: "hi".into(), attachments: Vec::new() };
-    Trigger { id: id.parse().unwrap(), chat: ChatId::from_number(1), cause, prompt: String::new() }
+    Trigger {
+        id: id.parse().unwrap(),
+        chat: ChatId::from_number(1),
+        cause,
+        prompt: String::new(),
+        model: ModelFacts::default(),
+    }
 }
 
 fn end(id: &str) -> End {

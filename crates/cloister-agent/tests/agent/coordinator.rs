@@ -2,8 +2,8 @@ use cloister_protocol::link::{
     Asked, Cause, Downlink, Reply, Request, TaskReport, Trigger, Uplink,
 };
 use cloister_protocol::{
-    Attachment, ChatId, End, ErrorBody, ErrorCode, MessageId, TaskId, TaskState, TextChunk, TurnId,
-    Update, Usage,
+    Attachment, ChatId, End, ErrorBody, ErrorCode, MessageId, ModelFacts, TaskId, TaskState,
+    TextChunk, TurnId, Update, Usage,
 };
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -12,7 +12,9 @@ use crate::door::{Door, Link, ModelCall, PATIENCE};
 
 fn trigger(id: &str, chat: u32, cause: Cause) -> Downlink {
     let id: MessageId = id.parse().unwrap();
-    Downlink::Trigger(Trigger { id, chat: ChatId::from_number(chat), cause, prompt: String::new() })
+    let (chat, prompt, model) =
+        (ChatId::from_number(chat), String::new(), ModelFacts::default());
+    Downlink::Trigger(Trigger { id, chat, cause, prompt, model })
 }
 
 fn says(id: &str, text: &str) -> Downlink {

@@ -4,7 +4,7 @@ use cloister_protocol::link::{
     Asked, Call, CallStatus, Claim, Downlink, Finish, Outcome, Reply, Request, Start, Step,
     TaskReport, Uplink,
 };
-use cloister_protocol::{Answer, TaskId, TaskState, Update};
+use cloister_protocol::{Answer, ModelFacts, TaskId, TaskState, Update};
 use serde_json::{Value, json};
 use tokio::process::Child;
 use tokio::time::{Instant, timeout};
@@ -23,6 +23,7 @@ pub(crate) fn task() -> Start {
         max_steps: 30,
         ledger: Vec::new(),
         notes: vec![],
+        model: ModelFacts::default(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cloister_protocol::link::{Cause, Downlink, Trigger, Uplink};
-use cloister_protocol::{ChatId, ErrorCode, TurnId, WorkspaceId, with_causes};
+use cloister_protocol::{ChatId, ErrorCode, Level, TurnId, WorkspaceId, with_causes};
 use cloister_store::inbox::InboxItem;
 use tokio::sync::mpsc::error::SendTimeoutError;
 use tokio::sync::{Semaphore, mpsc};
@@ -488,7 +488,9 @@ impl Actor {
         let (id, owed) = (row.id, Owed::of(&row));
         let waited = self.control.cells().waited(row.received_at);
         let prompt = self.control.contexts().context_prompt(self.workspace, row.chat).await?;
-        let trigger = Trigger { id: row.trigger()?, chat: row.chat, cause: row.cause, prompt };
+        let model = self.control.models().facts(Level::Coordinator).await?;
+        let trigger =
+            Trigger { id: row.trigger()?, chat: row.chat, cause: row.cause, prompt, model };
         let turn = TurnId::of_trigger(&trigger.id);
         if self.send(Downlink::Trigger(trigger)).await {
             if let Some(cell) = &mut self.cell {

@@ -4,8 +4,8 @@
 mod error;
 mod keys;
 
-use cloister_protocol::Level;
 use cloister_protocol::admin::{Key, ModelView, NewModel};
+use cloister_protocol::{Level, ModelFacts};
 use cloister_store::Actor;
 use cloister_store::models::{DEMO, KeyRef, Model};
 
@@ -39,6 +39,16 @@ impl Models {
 
     pub async fn named(&self, name: &str) -> Result<Model, Fault> {
         Ok(self.control.store().models().model(name).await?)
+    }
+
+    /// What an agent is told of the model that a level asks first.
+    pub(crate) async fn facts(&self, level: Level) -> Result<ModelFacts, Fault> {
+        let chain = self.control.store().models().chain(level).await?;
+        let first = chain.first().filter(|model| !model.is_demo());
+        Ok(first.map_or_else(ModelFacts::default, |model| ModelFacts {
+            output_tokens: Some(model.max_output_tokens),
+            ..ModelFacts::default()
+        }))
     }
 
     /// Removes a model, also from the chains it is in, and its key.

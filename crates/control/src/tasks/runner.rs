@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cloister_protocol::link::{CHAT_PATH, CallStatus, Downlink, Finish, Start, Step, Uplink};
-use cloister_protocol::{AgentFrame, TaskState, Todo, ToolCall, ToolResult, Update};
+use cloister_protocol::{AgentFrame, Level, TaskState, Todo, ToolCall, ToolResult, Update};
 use cloister_store::tasks::{Ending, Task};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -347,6 +347,7 @@ impl Attempt<'_> {
             max_steps: self.control.work().max_steps,
             ledger: self.ledger.clone(),
             notes: self.control.gates().notes_for(task).await?,
+            model: self.control.models().facts(Level::Executor).await?,
         })
     }
 
