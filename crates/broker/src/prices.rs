@@ -4,6 +4,8 @@
 //! and what is stored with the model is what counts. The first pattern that the id contains wins, so
 //! the longer pattern stands first. A model that is not here gets a cautious price.
 
+use cloister_protocol::LimitField;
+
 /// Nano-dollars per token, and what one image may count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prices {
@@ -75,11 +77,11 @@ pub fn prices_of(model: &str) -> Prices {
     TABLE.iter().find(|(pattern, _)| id.contains(pattern)).map_or(CAUTIOUS, |(_, prices)| *prices)
 }
 
-/// The field in which a provider takes the limit of the answer's length.
-pub(crate) fn output_limit_field(model: &str) -> &'static str {
+/// The field in which a provider takes the limit of the answer's length, as far as the model's id tells.
+pub(crate) fn output_limit_field(model: &str) -> LimitField {
     let id = model.rsplit('/').next().unwrap_or(model);
     let reasons = ["o1", "o3", "o4", "gpt-5"].iter().any(|family| id.starts_with(family));
-    if reasons { "max_completion_tokens" } else { "max_tokens" }
+    if reasons { LimitField::MaxCompletionTokens } else { LimitField::MaxTokens }
 }
 
 #[cfg(test)]

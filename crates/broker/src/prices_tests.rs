@@ -19,7 +19,7 @@ fn no_pattern_is_hidden_by_one_before_it() {
 
 #[test]
 fn reasoning_models_take_their_limit_in_another_field() {
-    assert_eq!(output_limit_field("openai/gpt-5-mini"), "max_completion_tokens");
-    assert_eq!(output_limit_field("o3-mini"), "max_completion_tokens");
-    assert_eq!(output_limit_field("openai/gpt-4o"), "max_tokens");
+    assert_eq!(output_limit_field("openai/gpt-5-mini"), LimitField::MaxCompletionTokens);
+    assert_eq!(output_limit_field("o3-mini"), LimitField::MaxCompletionTokens);
+    assert_eq!(output_limit_field("openai/gpt-4o"), LimitField::MaxTokens);
 }

@@ -408,10 +408,22 @@ pub(crate) enum Level {
     Executor,
 }
 
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Effort {
+    Minimal,
+    Low,
+    Medium,
+    High,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Model {
     /// List models, and whether they answer people (coordinator) or do the tasks (executor)
     List,
+    /// Show a model: where it is, what it costs, and what was found out by trying it
+    Show { name: String },
+    /// Where models are: addresses with a name, where their keys are got, and what runs on this machine
+    Presets,
     /// Connect an OpenAI-compatible model: it is tried, and kept only if it answers
     Add(AddModel),
     /// Choose the models of a level, in order: the first that answers is used
@@ -423,7 +435,7 @@ pub(crate) enum Model {
         #[arg(value_delimiter = ',', required = true)]
         models: Vec<String>,
     },
-    /// Try a model with the smallest possible call
+    /// Try a model, and keep what is found out about it
     Test { name: String },
     /// Forget a model and its key
     Rm { name: String },
@@ -432,8 +444,11 @@ pub(crate) enum Model {
 #[derive(Debug, clap::Args)]
 pub(crate) struct AddModel {
     pub(crate) name: String,
-    #[arg(long, value_name = "URL")]
-    pub(crate) base_url: String,
+    #[arg(long, value_name = "URL", required_unless_present = "preset")]
+    pub(crate) base_url: Option<String>,
+    /// An address by its name: `cloister model presets` lists them
+    #[arg(long, value_name = "PRESET", conflicts_with = "base_url")]
+    pub(crate) preset: Option<String>,
     /// The model's id at that URL
     #[arg(long, value_name = "ID")]
     pub(crate) model: String,
@@ -455,6 +470,15 @@ pub(crate) struct AddModel {
     /// The longest answer
     #[arg(long, value_name = "TOKENS")]
     pub(crate) max_output: Option<u32>,
+    /// How much fits into a request and its answer, where it can't be found out
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) window: Option<u32>,
+    /// How freely it chooses its words: from 0 to 2
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) temperature: Option<f64>,
+    /// How much a model that reasons is to think
+    #[arg(long)]
+    pub(crate) effort: Option<Effort>,
     /// Replace a model of this name, if there is one
     #[arg(long)]
     pub(crate) replace: bool,

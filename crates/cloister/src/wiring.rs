@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use cloister_broker::{BuildError, ConnectorsWayOut, DoorServer, ModelGateway};
 use cloister_control::layout::Layout;
-use cloister_control::ports::{ModelDefaults, SurfaceHost, SurfaceHosts, Upstream};
+use cloister_control::ports::{
+    ModelDefaults, SurfaceHost, SurfaceHosts, TriedModel, Upstream,
+};
 use cloister_control::{
     AuditParts, Books, Clients, ConnectorOptions, ConnectorProgram, Control, Metrics, Parts,
     Policies, RemoteHost, SecretOptions, finish_interrupted_change,
@@ -284,12 +286,11 @@ impl Upstream for Gateway {
         &'a self,
         model: &'a Model,
         key: Option<&'a Key>,
-    ) -> BoxFuture<'a, Result<String, ErrorBody>> {
+    ) -> BoxFuture<'a, Result<TriedModel, ErrorBody>> {
         Box::pin(async move {
-            self.0
-                .probe(model, key)
-                .await
-                .map(|probe| format!("answered in {} ms", probe.answered_in.as_millis()))
+            let probe = self.0.probe(model, key).await?;
+            let answer = format!("answered in {} ms", probe.answered_in.as_millis());
+            Ok(TriedModel { answer, profile: probe.profile })
         })
     }
 

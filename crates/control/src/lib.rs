@@ -64,7 +64,7 @@ pub use hub::Said;
 pub use inbox::{Inbox, InboxError, InboxRefusal, IncomingMessage, Receipt, Upload};
 pub use limits::{Permit, TooMuch};
 pub use metrics::{ANSWERED, CONTENT_TYPE, GONE, LoggedLine, Metrics, ModelCall, RecentError};
-pub use models::{ModelError, ModelRefusal, Models, base_url};
+pub use models::{ModelError, ModelRefusal, Models, PRESETS, Preset, base_url, preset};
 pub use options::{
     CellOptions, GateOptions, LimitOptions, SurfaceOptions, UserOptions, WorkOptions, nano_to_usd,
     usd_to_nano,

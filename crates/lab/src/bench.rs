@@ -278,6 +278,7 @@ async fn use_model(plane: &Plane, model: &Model, manner: Manner) -> Result<(), C
         replace: true,
         keep_key: false,
         untested: true,
+        settings: cloister_protocol::ModelSettings::default(),
     };
     let _added: ModelView = plane.client().post("/admin/v1/models", &new).await?;
     let chain = Chain { models: vec![name] };

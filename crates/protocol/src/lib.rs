@@ -28,4 +28,6 @@ pub use ids::{
     UserName, WorkspaceId,
 };
 pub use level::{Level, ParseLevelError};
-pub use model::ModelFacts;
+pub use model::{
+    Effort, LimitField, ModelFacts, ModelProfile, ModelSettings, ReasoningForm, ToolForm, UsageForm,
+};

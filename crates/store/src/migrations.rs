@@ -36,6 +36,7 @@ const STEPS: &[MigrationStep] = &[
     step!("0021_lobbies"),
     step!("0022_surface_customs"),
     step!("0023_commands"),
+    step!("0024_model_profiles"),
 ];
 
 /// All of them.

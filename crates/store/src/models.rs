@@ -1,4 +1,4 @@
-//! Models: where each is, what it costs, and the chain of models that serves each level.
+//! Models: where each is, what it costs, what it can do, and the chain of models that serves each level.
 //!
 //! The built-in `demo` model always exists, costs nothing and is not a row; it is the whole chain of
 //! a level that nobody has set.
@@ -6,7 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use cloister_protocol::{Level, ParseIdError};
+use cloister_protocol::{Level, ModelProfile, ModelSettings, ParseIdError};
 use cloister_vault::SecretName;
 use sha2::{Digest, Sha256};
 
@@ -79,7 +79,7 @@ impl FromStr for KeyRef {
 }
 
 /// A model that a level may use.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Model {
     /// What people call it.
     pub name: String,
@@ -93,6 +93,10 @@ pub struct Model {
     /// Nano-dollars per token.
     pub completion_price: i64,
     pub max_output_tokens: u32,
+    /// What was found out by trying it.
+    pub profile: ModelProfile,
+    /// What the operator says of it.
+    pub settings: ModelSettings,
 }
 
 impl Model {
@@ -106,6 +110,8 @@ impl Model {
             prompt_price: 0,
             completion_price: 0,
             max_output_tokens: DEMO_OUTPUT_TOKENS,
+            profile: ModelProfile::default(),
+            settings: ModelSettings::default(),
         }
     }
 
@@ -122,6 +128,8 @@ struct Row {
     prompt_price: i64,
     completion_price: i64,
     max_output_tokens: u32,
+    profile: String,
+    settings: String,
 }
 
 from_row!(Row {
@@ -132,6 +140,8 @@ from_row!(Row {
     prompt_price,
     completion_price,
     max_output_tokens,
+    profile,
+    settings,
 });
 
 impl Row {
@@ -144,6 +154,8 @@ impl Row {
             prompt_price: self.prompt_price,
             completion_price: self.completion_price,
             max_output_tokens: self.max_output_tokens,
+            profile: read(&self.profile, "profile of a model")?,
+            settings: read(&self.settings, "settings of a model")?,
         })
     }
 }
@@ -176,6 +188,29 @@ impl Models {
         Ok(())
     }
 
+    /// Keeps what was found out about a model when it was tried again.
+    pub async fn set_profile(
+        &self,
+        actor: &Actor,
+        name: &str,
+        profile: &ModelProfile,
+    ) -> Result<(), StoreError> {
+        let mut tx = self.store.begin().await?;
+        let changed = sqlx::query("UPDATE models SET profile = ? WHERE name = ?")
+            .bind(written(profile)?)
+            .bind(name)
+            .execute(&mut *tx)
+            .await
+            .tried("keep the profile of a model")?;
+        if changed.rows_affected() == 0 {
+            return Err(not_found("model", name));
+        }
+        let entry = audit::Entry::new(actor, "model.profile", name);
+        audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
+        tx.commit().await.tried("keep the profile of a model")?;
+        Ok(())
+    }
+
     /// Removes a model, also from the chains it is in.
     pub async fn remove_model(&self, actor: &Actor, name: &str) -> Result<(), StoreError> {
         let mut tx = self.store.begin().await?;
@@ -202,7 +237,7 @@ impl Models {
     pub async fn all(&self) -> Result<Vec<Model>, StoreError> {
         let rows: Vec<Row> = sqlx::query_as(
             "SELECT name, base_url, model, key_ref, prompt_price, completion_price, \
-             max_output_tokens FROM models ORDER BY name",
+             max_output_tokens, profile, settings FROM models ORDER BY name",
         )
         .fetch_all(self.store.reader())
         .await
@@ -217,7 +252,7 @@ impl Models {
         }
         let row: Option<Row> = sqlx::query_as(
             "SELECT name, base_url, model, key_ref, prompt_price, completion_price, \
-             max_output_tokens FROM models WHERE name = ?",
+             max_output_tokens, profile, settings FROM models WHERE name = ?",
         )
         .bind(name)
         .fetch_optional(self.store.reader())
@@ -270,7 +305,7 @@ impl Models {
     async fn read_chain(&self, level: Level) -> Result<Vec<Model>, StoreError> {
         let rows: Vec<ChainRow> = sqlx::query_as(
             "SELECT c.model AS used, m.name, m.base_url, m.model, m.key_ref, m.prompt_price, \
-             m.completion_price, m.max_output_tokens \
+             m.completion_price, m.max_output_tokens, m.profile, m.settings \
              FROM model_chains c LEFT JOIN models m ON m.name = c.model \
              WHERE c.level = ? ORDER BY c.position",
         )
@@ -295,6 +330,8 @@ struct ChainRow {
     prompt_price: Option<i64>,
     completion_price: Option<i64>,
     max_output_tokens: Option<u32>,
+    profile: Option<String>,
+    settings: Option<String>,
 }
 
 from_row!(ChainRow {
@@ -306,6 +343,8 @@ from_row!(ChainRow {
     prompt_price,
     completion_price,
     max_output_tokens,
+    profile,
+    settings,
 });
 
 impl ChainRow {
@@ -322,10 +361,20 @@ impl ChainRow {
                 prompt_price: self.prompt_price?,
                 completion_price: self.completion_price?,
                 max_output_tokens: self.max_output_tokens?,
+                profile: self.profile?,
+                settings: self.settings?,
             })
         })();
         row.ok_or_else(|| not_found("model", self.used))?.into_model()
     }
+}
+
+fn read<T: serde::de::DeserializeOwned>(json: &str, what: &'static str) -> Result<T, StoreError> {
+    serde_json::from_str(json).map_err(|error| corrupt(what, error))
+}
+
+fn written(value: &impl serde::Serialize) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| corrupt("what is known of a model", error))
 }
 
 async fn exists(tx: &mut Tx, name: &str) -> Result<bool, StoreError> {
@@ -346,11 +395,13 @@ async fn write(
 ) -> Result<(), StoreError> {
     sqlx::query(
         "INSERT INTO models (name, base_url, model, key_ref, prompt_price, completion_price, \
-         max_output_tokens, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) \
+         max_output_tokens, profile, settings, created_at) \
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
          ON CONFLICT (name) DO UPDATE SET base_url = excluded.base_url, model = excluded.model, \
          key_ref = excluded.key_ref, prompt_price = excluded.prompt_price, \
          completion_price = excluded.completion_price, \
-         max_output_tokens = excluded.max_output_tokens",
+         max_output_tokens = excluded.max_output_tokens, profile = excluded.profile, \
+         settings = excluded.settings",
     )
     .bind(&model.name)
     .bind(&model.base_url)
@@ -359,6 +410,8 @@ async fn write(
     .bind(model.prompt_price)
     .bind(model.completion_price)
     .bind(model.max_output_tokens)
+    .bind(written(&model.profile)?)
+    .bind(written(&model.settings)?)
     .bind(now)
     .execute(&mut *tx)
     .await

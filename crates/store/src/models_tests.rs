@@ -16,6 +16,8 @@ fn model(name: &str) -> Model {
         prompt_price: 150,
         completion_price: 600,
         max_output_tokens: 4096,
+        profile: ModelProfile { window_tokens: Some(8192), ..ModelProfile::default() },
+        settings: ModelSettings { temperature: Some(0.2), ..ModelSettings::default() },
     }
 }
 
@@ -107,4 +109,19 @@ fn every_name_of_a_key_has_a_secret_of_its_own() {
         names.iter().map(|name| key_secret(name).unwrap()).collect();
     assert_eq!(secrets.len(), names.len());
     assert_eq!(key_secret("main").unwrap().as_str(), "key-main");
+}
+
+#[tokio::test]
+async fn a_profile_is_replaced_alone_and_chains_see_it_at_once() {
+    let (_dir, store) = store().await;
+    let actor = Actor::person("test");
+    store.models().add_model(&actor, &model("fast")).await.unwrap();
+    store.models().set_chain(&actor, Level::Executor, &["fast".to_owned()]).await.unwrap();
+    assert_eq!(store.models().chain(Level::Executor).await.unwrap(), vec![model("fast")]);
+    let profile = ModelProfile { vision: Some(true), ..ModelProfile::default() };
+    store.models().set_profile(&actor, "fast", &profile).await.unwrap();
+    let expected = Model { profile: profile.clone(), ..model("fast") };
+    assert_eq!(store.models().chain(Level::Executor).await.unwrap(), vec![expected]);
+    let unknown = store.models().set_profile(&actor, "slow", &profile).await.unwrap_err();
+    assert_eq!(unknown.to_string(), "there is no model slow");
 }

@@ -88,7 +88,7 @@ impl Upstream for Nothing {
         &'a self,
         _: &'a Model,
         _: Option<&'a Key>,
-    ) -> BoxFuture<'a, Result<String, ErrorBody>> {
+    ) -> BoxFuture<'a, Result<cloister_control::ports::TriedModel, ErrorBody>> {
         Box::pin(async { Err(no_model()) })
     }
 

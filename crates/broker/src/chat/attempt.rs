@@ -14,6 +14,7 @@ use super::events::{EventsSeen, Progress, WholeEvents};
 use super::failure::{Failure, ProviderSaid};
 use super::meter::Reached;
 use super::patience::{Patience, Waits};
+use super::text_calls::CallsFromText;
 use crate::demo;
 use crate::keys::{ApiKey, KeyRing};
 use crate::options::UpstreamOptions;
@@ -56,13 +57,29 @@ pub(crate) struct Attempt {
     pub(crate) rest: Option<AnswerStream>,
     max_tokens: u64,
     /// How long it took to the first piece of the answer.
-    began_after: Option<Duration>,
+    pub(super) began_after: Option<Duration>,
+    /// Looks for calls in the text of a model that writes them there.
+    calls: Option<CallsFromText>,
 }
 
 impl Attempt {
     pub(crate) fn new(max_tokens: u64) -> Self {
         let (reached, progress) = (Reached::Nobody, Progress::default());
-        Self { reached, progress, key: None, rest: None, max_tokens, began_after: None }
+        let (key, rest, began_after, calls) = (None, None, None, None);
+        Self { reached, progress, key, rest, max_tokens, began_after, calls }
+    }
+
+    /// Reads calls out of the text of the answer.
+    pub(super) fn reading(self, calls: Option<CallsFromText>) -> Self {
+        Self { calls, ..self }
+    }
+
+    /// Events as the reader of the answer is to see them.
+    fn as_read(&mut self, events: Bytes) -> Bytes {
+        match &mut self.calls {
+            Some(calls) => calls.rewrite(&events),
+            None => events,
+        }
     }
 
     /// A piece is at least a token: more pieces than tokens were paid for is more than was asked.
@@ -112,6 +129,16 @@ impl Upstream {
 
     pub(crate) fn options(&self) -> &UpstreamOptions {
         &self.options
+    }
+
+    /// The key that is kept for this model.
+    pub(super) async fn key_of(&self, model: &Model) -> Option<ApiKey> {
+        self.keys.read(&model.key).await.ok().flatten()
+    }
+
+    /// How long this model is waited for.
+    pub(super) fn waits(&self, model: &Model) -> Waits {
+        self.patience.with(model)
     }
 
     /// Asks the model and passes what it answers to the sink.
@@ -213,7 +240,11 @@ impl Upstream {
         base_url: &str,
         key: Option<&ApiKey>,
     ) -> Result<Bytes, Failure> {
-        let url = format!("{}/models", base_url.trim_end_matches('/'));
+        self.read(format!("{}/models", base_url.trim_end_matches('/')), key).await
+    }
+
+    /// What a server says at an address beside its models.
+    pub(super) async fn read(&self, url: String, key: Option<&ApiKey>) -> Result<Bytes, Failure> {
         let mut request = self.client.get(url).header(header::ACCEPT, "application/json");
         if let Some(bearer) = key.and_then(ApiKey::bearer) {
             request = request.header(header::AUTHORIZATION, bearer);
@@ -264,7 +295,8 @@ impl Upstream {
             }
             if attempt.is_past_limit() && !attempt.progress.done {
                 tracing::warn!("a provider does not keep the limit of an answer's length");
-                return Ok(sink.send(Bytes::from_static(CUT_AT_LIMIT)).await?);
+                let end = attempt.as_read(Bytes::from_static(CUT_AT_LIMIT));
+                return Ok(sink.send(end).await?);
             }
             attempt.began_after.get_or_insert_with(|| at.elapsed());
             deadline = Instant::now() + waits.idle;
@@ -311,7 +343,10 @@ async fn look_and_send(
     sink: &mut Sink,
 ) -> Result<(), AttemptEnded> {
     match attempt.progress.look(&events) {
-        EventsSeen::Data => Ok(sink.send(events).await?),
+        EventsSeen::Data => {
+            let events = attempt.as_read(events);
+            if events.is_empty() { Ok(()) } else { Ok(sink.send(events).await?) }
+        }
         // Before the answer has begun a comment must not begin it: another model may still be asked.
         EventsSeen::Nothing => Ok(()),
         EventsSeen::Error(said) => Err(Failure::Reported { said: strip(&said, key) }.into()),

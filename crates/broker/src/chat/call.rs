@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::attempt::{Attempt, AttemptEnded, Upstream, read_out};
+use super::dialect::worded;
 use super::failure::{Failure, Next, unavailable};
 use super::meter::Lease;
 use super::request::ChatRequest;
@@ -216,13 +217,13 @@ impl Call<'_> {
         let lease =
             Lease::take(self.books, self.metrics, self.who, self.level, model, &self.request)
                 .await?;
-        let body = self.request.body_for(&model.model, lease.max_tokens);
+        let worded = worded(&self.request, model, lease.max_tokens);
         let started = Instant::now();
-        let mut attempt = Attempt::new(lease.max_tokens);
+        let mut attempt = Attempt::new(lease.max_tokens).reading(worded.calls);
         let reader = self.sink.pieces.clone();
         self.sink.begin_attempt();
         let ended = tokio::select! {
-            ended = self.upstream.attempt(model, self.level, body, &mut attempt, &mut self.sink) => ended,
+            ended = self.upstream.attempt(model, self.level, worded.body, &mut attempt, &mut self.sink) => ended,
             () = reader.closed() => AttemptEnded::Gone,
             () = sleep_until(deadline) => AttemptEnded::Failed(Failure::OutOfTime(self.upstream.options().total)),
         };

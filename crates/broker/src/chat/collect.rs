@@ -30,25 +30,25 @@ pub(crate) async fn collect(first: Piece, mut rest: MaskedPieces) -> Result<Valu
 }
 
 #[derive(Default)]
-struct Whole {
+pub(super) struct Whole {
     id: Value,
     created: Value,
     model: Value,
-    content: String,
-    tool_calls: Vec<ToolCall>,
+    pub(super) content: String,
+    pub(super) tool_calls: Vec<ToolCall>,
     finish_reason: Value,
     usage: Value,
 }
 
 #[derive(Default)]
-struct ToolCall {
+pub(super) struct ToolCall {
     id: String,
-    name: String,
-    arguments: String,
+    pub(super) name: String,
+    pub(super) arguments: String,
 }
 
 impl Whole {
-    fn add(&mut self, events: &[u8]) {
+    pub(super) fn add(&mut self, events: &[u8]) {
         for data in data_lines(events) {
             // Every event was read once on its way here; only the end mark is not JSON.
             if let Ok(Value::Object(mut chunk)) = serde_json::from_slice(data) {

@@ -33,6 +33,10 @@ pub(super) fn diagnosis(failure: &Failure, asked: AskedModel<'_>) -> ErrorBody {
             ),
             "Check the base URL: most end in /v1.",
         ),
+        Failure::Empty => (
+            format!("{url} took the question, and {failure}"),
+            "Try again; a model that never says anything can't be used.",
+        ),
         Failure::Reported { .. } => (format!("{url}: {failure}"), "Try again in a moment."),
     };
     let body = ErrorBody::new(ErrorCode::ModelUnavailable, message);

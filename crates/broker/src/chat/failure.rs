@@ -31,6 +31,8 @@ pub(crate) enum Failure {
     Reported { said: ProviderSaid },
     #[error("its answer was cut off")]
     Cut,
+    #[error("it answered without a word")]
+    Empty,
     #[error("its answer is not what the wire format says: {0}")]
     Malformed(&'static str),
 }
@@ -71,7 +73,11 @@ impl Failure {
             Self::FirstByte(_) | Self::Idle(_) | Self::Cut | Self::Reported { .. } => {
                 Next::OtherFirst
             }
-            Self::Key(_) | Self::Status { .. } | Self::Malformed(_) | Self::OutOfTime(_) => {
+            Self::Key(_)
+            | Self::Status { .. }
+            | Self::Malformed(_)
+            | Self::OutOfTime(_)
+            | Self::Empty => {
                 Next::Other
             }
         }
@@ -96,6 +102,7 @@ impl Failure {
             Self::Status { .. } => "refused_by_provider",
             Self::Reported { .. } => "error_in_stream",
             Self::Cut => "cut",
+            Self::Empty => "empty",
             Self::Malformed(_) => "malformed",
         }
     }

@@ -9,26 +9,23 @@ use cloister_control::{Books, Metrics};
 use cloister_policy::engine::Names;
 use cloister_protocol::Level;
 use cloister_protocol::admin::Key;
-use cloister_protocol::{ErrorBody, ErrorCode, Usage};
+use cloister_protocol::{ErrorBody, ErrorCode, ModelProfile, Usage};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
-use super::attempt::{Attempt, AttemptEnded, Upstream};
+use super::attempt::Upstream;
 use super::call::{Call, Piece, Sink};
 use super::diagnosis::{AskedModel, diagnosis};
 use super::failure::Failure;
 use super::request::ChatRequest;
 use super::shares::Shares;
+use super::trial::Trial;
 use crate::keys::{ApiKey, KeyRing};
 use crate::options::Options;
 
 /// Pieces of an answer that may wait for a slow reader.
 const WAITING_PIECES: usize = 16;
-/// Some models refuse a smaller limit.
-const PROBE_TOKENS: u64 = 16;
-/// How long a person waits for a test.
-const PROBE_TIME: Duration = Duration::from_secs(30);
 const LIST_TIME: Duration = Duration::from_secs(10);
 /// Ids that are taken over from a provider's list.
 const MAX_IDS: usize = 2_000;
@@ -48,11 +45,13 @@ struct Inner {
     shares: Shares,
 }
 
-/// A model that answered a test.
-#[derive(Clone, Copy, Debug)]
+/// A model that answered when it was tried.
+#[derive(Clone, Debug)]
 pub struct Probe {
     pub answered_in: Duration,
     pub usage: Option<Usage>,
+    /// What was found out.
+    pub profile: ModelProfile,
 }
 
 impl ModelGateway {
@@ -101,38 +100,19 @@ impl ModelGateway {
         answer
     }
 
-    /// Asks the model for a word, to see that address, key and model id are right. Not metered:
+    /// Tries the model, to see that address, key and model id are right, and what it can do. Not metered:
     /// the operator asks, not a user. A key that is given is used in place of the kept one.
     pub async fn probe(&self, model: &Model, key: Option<&Key>) -> Result<Probe, ErrorBody> {
-        let request = ChatRequest::parse(br#"{"messages":[{"role":"user","content":"Say OK."}]}"#)
-            .map_err(|refusal| refusal.error)?;
-        let upstream = &self.inner.upstream;
-        let (pieces, mut answer) = mpsc::channel(WAITING_PIECES);
-        let mut sink = Sink::new(pieces, upstream.options().client_stall);
-        let body = request.body_for(&model.model, PROBE_TOKENS);
-        let mut attempt = Attempt::new(PROBE_TOKENS);
-        attempt.key = key.map(given).transpose()?;
+        key.map(given).transpose()?;
         let has_key = key.is_some() || model.key != KeyRef::None;
-        let started = Instant::now();
-        let asked = async {
-            let ended =
-                upstream.attempt(model, Level::Coordinator, body, &mut attempt, &mut sink).await;
-            drop(sink);
-            ended
-        };
-        let unread = async { while answer.recv().await.is_some() {} };
-        let within = upstream.options().total.min(PROBE_TIME);
-        let both = timeout(within, async { tokio::join!(asked, unread).0 });
-        let failure = match both.await {
-            Ok(AttemptEnded::Answered) => {
-                let usage = attempt.progress.usage;
-                return Ok(Probe { answered_in: started.elapsed(), usage });
-            }
-            Ok(AttemptEnded::Failed(failure)) => failure,
-            Ok(AttemptEnded::Gone) => Failure::Cut,
-            Err(_elapsed) => Failure::OutOfTime(within),
-        };
-        Err(diagnosis(&failure, AskedModel { model, has_key }))
+        match Trial::new(&self.inner.upstream, model, key).run().await {
+            Ok(tried) => Ok(Probe {
+                answered_in: tried.answered_in,
+                usage: tried.usage,
+                profile: tried.profile,
+            }),
+            Err(failure) => Err(diagnosis(&failure, AskedModel { model, has_key })),
+        }
     }
 
     /// The ids of the models that an endpoint lists.

@@ -96,7 +96,8 @@ impl ModelKind {
         let short = id.rsplit('/').next().unwrap_or_default();
         let o_series =
             short.strip_prefix('o').is_some_and(|rest| rest.starts_with(['1', '3', '4']));
-        if o_series || REASONING.iter().any(|part| id.contains(part)) {
+        let reasons = model.profile.reasoning.is_some();
+        if reasons || o_series || REASONING.iter().any(|part| id.contains(part)) {
             Self::Reasoning
         } else {
             Self::Ordinary
@@ -114,7 +115,7 @@ impl ModelKind {
 }
 
 /// An address that no provider on the internet has, or a name that only a network of one's own knows.
-fn is_local(base_url: &str) -> bool {
+pub(super) fn is_local(base_url: &str) -> bool {
     let Ok(url) = Url::parse(base_url) else { return false };
     match url.host() {
         Some(Host::Ipv4(address)) => address_is_public(IpAddr::V4(address)).is_err(),

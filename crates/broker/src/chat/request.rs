@@ -8,7 +8,6 @@ use cloister_control::books::Fingerprint;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::prices::output_limit_field;
 use crate::refusal::{Refusal, shorten};
 
 /// A request that may be sent, but for the model and the limit of the answer.
@@ -19,6 +18,8 @@ pub(crate) struct ChatRequest {
     /// Whether the caller wants the answer as it comes.
     pub(crate) stream: bool,
     pub(crate) max_tokens: Option<u64>,
+    pub(super) temperature: Option<f64>,
+    pub(super) has_tools: bool,
     images: u64,
     image_bytes: u64,
     print: Fingerprint,
@@ -104,12 +105,14 @@ impl ChatRequest {
             open_object,
             stream: fields.stream.unwrap_or(false),
             max_tokens: fields.max_completion_tokens.or(fields.max_tokens),
+            temperature: fields.temperature,
+            has_tools: fields.tools.is_some(),
             images,
             image_bytes,
         })
     }
 
-    /// What the model is shown: all that is sent but the model's name and the limit of its answer.
+    /// What the model is shown: all that is sent but what differs from model to model.
     pub(crate) const fn print(&self) -> &Fingerprint {
         &self.print
     }
@@ -128,11 +131,8 @@ impl ChatRequest {
         text.div_ceil(3).saturating_add(self.images.saturating_mul(image_tokens))
     }
 
-    /// The body for one model.
-    pub(crate) fn body_for(&self, model: &str, max_tokens: u64) -> Bytes {
-        let model_json = serde_json::Value::from(model).to_string();
-        let limit = output_limit_field(model);
-        let end = format!(r#","model":{model_json},"{limit}":{max_tokens}}}"#);
+    /// The whole object, with this end.
+    pub(super) fn closed_with(&self, end: &str) -> Bytes {
         let mut body = BytesMut::with_capacity(self.open_object.len() + end.len());
         body.extend_from_slice(&self.open_object);
         body.extend_from_slice(end.as_bytes());
@@ -217,14 +217,13 @@ fn check_tools(json: &RawValue) -> Result<(), Refusal> {
 /// The fields that go on, in an object that is still open at its end.
 fn open_object(fields: &Fields<'_>) -> Bytes {
     let mut object = BytesMut::with_capacity(fields.messages.get().len() + 256);
-    object.put_slice(br#"{"stream":true,"stream_options":{"include_usage":true},"messages":"#);
+    object.put_slice(br#"{"stream":true,"messages":"#);
     object.put_slice(fields.messages.get().as_bytes());
     let raw = [
         ("tools", fields.tools.map(|json| json.get().to_owned())),
         ("tool_choice", fields.tool_choice.map(|json| json.get().to_owned())),
         ("response_format", fields.response_format.map(|json| json.get().to_owned())),
         ("stop", fields.stop.map(|json| json.get().to_owned())),
-        ("temperature", fields.temperature.map(|number| number.to_string())),
         ("top_p", fields.top_p.map(|number| number.to_string())),
         ("seed", fields.seed.map(|number| number.to_string())),
         ("parallel_tool_calls", fields.parallel_tool_calls.map(|flag| flag.to_string())),

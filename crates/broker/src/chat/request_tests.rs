@@ -1,5 +1,7 @@
+use cloister_control::books::Model;
 use serde_json::{Value, json};
 
+use super::super::dialect::worded;
 use super::*;
 
 fn parse(body: &Value) -> Result<ChatRequest, Refusal> {
@@ -7,7 +9,8 @@ fn parse(body: &Value) -> Result<ChatRequest, Refusal> {
 }
 
 fn sent(body: &Value) -> Value {
-    serde_json::from_slice(&parse(body).unwrap().body_for("provider/model", 99)).unwrap()
+    let model = Model { model: "provider/model".to_owned(), ..Model::demo() };
+    serde_json::from_slice(&worded(&parse(body).unwrap(), &model, 99).body).unwrap()
 }
 
 fn refused(body: &Value) -> String {
@@ -98,7 +101,8 @@ const REQUEST_WORDS: &[&str] = &[
 /// What goes to a provider is one JSON object with the model that the chain names, said once.
 fn request(bytes: &[u8]) -> Result<(bool, bool), String> {
     let Ok(request) = ChatRequest::parse(bytes) else { return Ok((false, false)) };
-    let body = request.body_for("the-model", 7);
+    let model = Model { model: "the-model".to_owned(), ..Model::demo() };
+    let body = worded(&request, &model, 7).body;
     let value: serde_json::Value = serde_json::from_slice(&body).map_err(|error| {
         format!("the body is not JSON: {error}: {}", String::from_utf8_lossy(&body))
     })?;

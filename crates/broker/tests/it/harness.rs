@@ -252,6 +252,8 @@ pub(crate) fn model(name: &str, base_url: &str, key: KeyRef) -> Model {
         prompt_price: PROMPT_PRICE,
         completion_price: COMPLETION_PRICE,
         max_output_tokens: MAX_OUTPUT,
+        profile: Default::default(),
+        settings: Default::default(),
     }
 }
 

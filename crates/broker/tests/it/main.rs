@@ -23,3 +23,5 @@ mod models;
 mod open_gate;
 #[cfg(test)]
 mod overhead;
+#[cfg(test)]
+mod trial;

@@ -10,6 +10,7 @@ use cloister_protocol::admin::{
 use cloister_protocol::{ErrorCode, UserName};
 
 use super::Context;
+use super::model::TRIAL;
 use super::questions::{ask, prompt_secret, say};
 use crate::args::Init;
 use crate::client::Client;
@@ -216,8 +217,11 @@ async fn ask_model(
     }
     loop {
         let base_url = ask(
-            "Base URL of a model, such as https://openrouter.ai/api/v1 (Enter: as it is now) ",
+            "Base URL of a model, such as https://openrouter.ai/api/v1, or a name of \
+             `cloister model presets` (Enter: as it is now) ",
         )?;
+        let preset = cloister_control::preset(&base_url);
+        let base_url = preset.map_or(base_url, |preset| preset.base_url.to_owned());
         if base_url.is_empty() {
             return current_model(client).await;
         }
@@ -263,8 +267,9 @@ async fn connect_model(
         replace: true,
         keep_key: false,
         untested,
+        settings: cloister_protocol::ModelSettings::default(),
     };
-    let view: ModelView = client.post("/admin/v1/models", &new).await?;
+    let view: ModelView = client.post_within(TRIAL, "/admin/v1/models", &new).await?;
     for level in ["coordinator", "executor"] {
         let chain = Chain { models: vec![MODEL_NAME.to_owned()] };
         let path = format!("/admin/v1/levels/{level}");

@@ -1,16 +1,24 @@
 //! `cloister model`.
 
 use std::path::Path;
+use std::time::Duration;
 
 use axum::http::Method;
-use cloister_protocol::ErrorCode;
-use cloister_protocol::admin::{Chain, Key, ModelView, NewModel};
+use cloister_protocol::admin::{Chain, Key, ModelView, NewModel, PresetView, TestedModel};
+use cloister_protocol::{Effort, ErrorCode, ModelSettings};
 
 use super::Context;
-use crate::args::{AddModel, Level, Model};
+use crate::args::{self, AddModel, Level, Model};
 use crate::client::Client;
 use crate::config::secret_from_env;
 use crate::output::{CliError, table};
+
+mod shown;
+
+use shown::{found_out, presets, shown};
+
+/// How long a model is tried at most: a slow one on the same machine is not broken.
+pub(super) const TRIAL: Duration = Duration::from_secs(300);
 
 pub(super) async fn run(context: Context, command: Model) -> Result<(), CliError> {
     let client = context.client().await?;
@@ -19,13 +27,24 @@ pub(super) async fn run(context: Context, command: Model) -> Result<(), CliError
             let models: Vec<ModelView> = client.get("/admin/v1/models").await?;
             context.output.result(&models, || list(&models))
         }
+        Model::Show { name } => {
+            let model: ModelView = client.get(&format!("/admin/v1/models/{name}")).await?;
+            context.output.result(&model, || shown(&model))
+        }
+        Model::Presets => {
+            let places: Vec<PresetView> = client.get("/admin/v1/presets").await?;
+            context.output.result(&places, || presets(&places))
+        }
         Model::Add(add) => {
+            let untested = add.no_test;
             let model = add_model(&client, add).await?;
             context.output.result(&model, || {
                 let name = &model.name;
-                format!(
-                    "{name} is connected. Let everybody's agent use it: cloister model use {name}"
-                )
+                let next = format!("Let everybody's agent use it: cloister model use {name}");
+                if untested {
+                    return format!("{name} is kept, and was not tried. {next}");
+                }
+                format!("{name} answered and is connected.\n{}\n{next}", found_out(&model.profile))
             })
         }
         Model::Use { level, models } => {
@@ -45,9 +64,11 @@ pub(super) async fn run(context: Context, command: Model) -> Result<(), CliError
             })
         }
         Model::Test { name } => {
-            let tested: serde_json::Value =
-                client.post(&format!("/admin/v1/models/{name}/test"), &()).await?;
-            context.output.result(&tested, || format!("{name} answers"))
+            let path = format!("/admin/v1/models/{name}/test");
+            let tested: TestedModel = client.post_within(TRIAL, &path, &()).await?;
+            context.output.result(&tested, || {
+                format!("{name} {}\n{}", tested.answer, found_out(&tested.profile))
+            })
         }
         Model::Rm { name } => {
             let path = format!("/admin/v1/models/{name}");
@@ -59,6 +80,10 @@ pub(super) async fn run(context: Context, command: Model) -> Result<(), CliError
 }
 
 async fn add_model(client: &Client, add: AddModel) -> Result<ModelView, CliError> {
+    let base_url = match (add.base_url, &add.preset) {
+        (Some(url), _) => url,
+        (None, preset) => preset_url(preset.as_deref().unwrap_or_default())?,
+    };
     let mut key = None;
     let mut key_env = None;
     if let Some(file) = &add.key_file {
@@ -74,7 +99,7 @@ async fn add_model(client: &Client, add: AddModel) -> Result<ModelView, CliError
     }
     let new = NewModel {
         name: add.name,
-        base_url: add.base_url,
+        base_url,
         model: add.model,
         key,
         key_env,
@@ -84,8 +109,31 @@ async fn add_model(client: &Client, add: AddModel) -> Result<ModelView, CliError
         replace: add.replace,
         keep_key: false,
         untested: add.no_test,
+        settings: ModelSettings {
+            temperature: add.temperature,
+            effort: add.effort.map(effort),
+            window_tokens: add.window,
+        },
     };
-    client.post("/admin/v1/models", &new).await
+    client.post_within(TRIAL, "/admin/v1/models", &new).await
+}
+
+fn effort(given: args::Effort) -> Effort {
+    match given {
+        args::Effort::Minimal => Effort::Minimal,
+        args::Effort::Low => Effort::Low,
+        args::Effort::Medium => Effort::Medium,
+        args::Effort::High => Effort::High,
+    }
+}
+
+/// The address that goes by this name.
+fn preset_url(name: &str) -> Result<String, CliError> {
+    let found = cloister_control::preset(name).map(|preset| preset.base_url.to_owned());
+    found.ok_or_else(|| {
+        CliError::new(ErrorCode::BadRequest, format!("there is no preset {name:?}"))
+            .fix("`cloister model presets` lists them")
+    })
 }
 
 pub(super) fn key_from_file(file: &Path) -> Result<Key, CliError> {

@@ -27,6 +27,8 @@ pub enum ModelRefusal {
     NoPrice,
     #[error("a model must be allowed at least one token")]
     NoTokens,
+    #[error("a temperature is a number from 0 to 2")]
+    NoTemperature,
     #[error("the key {name} does not open as it was sealed; the file is left as it is")]
     SealedWrongly { name: String },
 }
@@ -41,7 +43,8 @@ impl Refusal for ModelRefusal {
             | Self::NoName { .. }
             | Self::NoModelId
             | Self::NoPrice
-            | Self::NoTokens => ErrorCode::BadRequest,
+            | Self::NoTokens
+            | Self::NoTemperature => ErrorCode::BadRequest,
             Self::SealedWrongly { .. } => ErrorCode::Internal,
         }
     }
@@ -59,6 +62,7 @@ impl Refusal for ModelRefusal {
             | Self::NoModelId
             | Self::NoPrice
             | Self::NoTokens
+            | Self::NoTemperature
             | Self::SealedWrongly { .. } => None,
         }
     }

@@ -1,11 +1,12 @@
-//! Connecting models: what was said is checked, the model is tried, and only then are its key and its
-//! address kept.
+//! Connecting models: what was said is checked, the model is tried, and only then are its key, its
+//! address and what was found out about it kept.
 
 mod error;
 mod keys;
+mod presets;
 
-use cloister_protocol::admin::{Key, ModelView, NewModel};
-use cloister_protocol::{Level, ModelFacts};
+use cloister_protocol::admin::{Key, ModelView, NewModel, TestedModel};
+use cloister_protocol::{Level, ModelFacts, ModelProfile, ToolForm};
 use cloister_store::Actor;
 use cloister_store::models::{DEMO, KeyRef, Model};
 
@@ -15,9 +16,13 @@ use crate::options::{nano_to_usd, usd_to_nano};
 use crate::ports::Upstream;
 
 pub use error::{ModelError, ModelRefusal};
+pub use presets::{PRESETS, Preset, preset};
 
 /// What people paste behind the base URL.
 const ENDPOINT: &str = "/chat/completions";
+/// Models with fewer parameters, or a smaller window, are small.
+const SMALL_PARAMETERS: u64 = 4_000_000_000;
+const SMALL_WINDOW: u32 = 8_192;
 
 /// A model that was connected.
 #[derive(Debug)]
@@ -45,10 +50,7 @@ impl Models {
     pub(crate) async fn facts(&self, level: Level) -> Result<ModelFacts, Fault> {
         let chain = self.control.store().models().chain(level).await?;
         let first = chain.first().filter(|model| !model.is_demo());
-        Ok(first.map_or_else(ModelFacts::default, |model| ModelFacts {
-            output_tokens: Some(model.max_output_tokens),
-            ..ModelFacts::default()
-        }))
+        Ok(first.map_or_else(ModelFacts::default, facts_of))
     }
 
     /// Removes a model, also from the chains it is in, and its key.
@@ -96,25 +98,50 @@ impl Models {
                 .map_or(KeyRef::None, |there| there.key),
         };
         let defaults = upstream.defaults(&new.model);
-        let price =
-            |usd: Option<f64>, default: i64| usd.map_or(default, |usd| usd_to_nano(usd / 1e6));
-        let model = Model {
+        // Who asks for no key sends no bill.
+        let free = key == KeyRef::None;
+        let price = |usd: Option<f64>, default: i64| {
+            usd.map_or(if free { 0 } else { default }, |usd| usd_to_nano(usd / 1e6))
+        };
+        let mut model = Model {
             base_url,
             model: new.model,
             key,
             prompt_price: price(new.prompt_usd, defaults.prompt_price),
             completion_price: price(new.completion_usd, defaults.completion_price),
             max_output_tokens: new.max_output_tokens.unwrap_or(defaults.max_output_tokens),
+            profile: ModelProfile::default(),
+            settings: new.settings,
             name: new.name,
         };
-        let answer = if new.untested {
-            None
-        } else {
-            let probed = upstream.probe(&model, new.key.as_ref()).await;
-            Some(probed.map_err(|said| ModelRefusal::Unusable(Box::new(said)))?)
-        };
+        let mut answer = None;
+        if !new.untested {
+            let tried = upstream.probe(&model, new.key.as_ref()).await;
+            let tried = tried.map_err(|said| ModelRefusal::Unusable(Box::new(said)))?;
+            model.profile = tried.profile;
+            answer = Some(tried.answer);
+            if new.max_output_tokens.is_none() {
+                model.max_output_tokens = fitting_output(&model);
+            }
+        }
         self.keep_model(actor, &model, new.key.as_ref(), new.replace).await?;
         Ok(Connected { model, answer })
+    }
+
+    /// Tries a model again, and keeps what was found out.
+    pub async fn test_model(
+        &self,
+        actor: &Actor,
+        upstream: &dyn Upstream,
+        name: &str,
+    ) -> Result<TestedModel, ModelError> {
+        let model = self.named(name).await?;
+        let tried = upstream.probe(&model, None).await;
+        let tried = tried.map_err(|said| ModelRefusal::Unusable(Box::new(said)))?;
+        if !model.is_demo() && tried.profile != model.profile {
+            self.control.store().models().set_profile(actor, name, &tried.profile).await?;
+        }
+        Ok(TestedModel { model: model.name, answer: tried.answer, profile: tried.profile })
     }
 
     async fn keep_model(
@@ -179,8 +206,35 @@ impl Models {
             base_url: model.base_url,
             model: model.model,
             levels,
+            profile: model.profile,
+            settings: model.settings,
         })
     }
+}
+
+fn window(model: &Model) -> Option<u32> {
+    model.settings.window_tokens.or(model.profile.window_tokens)
+}
+
+fn facts_of(model: &Model) -> ModelFacts {
+    let profile = &model.profile;
+    let window_tokens = window(model);
+    ModelFacts {
+        window_tokens,
+        output_tokens: Some(model.max_output_tokens),
+        small: profile.parameters.is_some_and(|number| number < SMALL_PARAMETERS)
+            || window_tokens.is_some_and(|tokens| tokens < SMALL_WINDOW),
+        tools: profile.tools.map(|form| form != ToolForm::None),
+        parallel_calls: profile.parallel_calls,
+        vision: profile.vision,
+    }
+}
+
+/// The longest answer when nobody said: what the provider lets it have, and no more than half of its window.
+fn fitting_output(model: &Model) -> u32 {
+    let most = model.profile.output_tokens.unwrap_or(u32::MAX);
+    let half = window(model).map_or(u32::MAX, |tokens| tokens / 2);
+    model.max_output_tokens.min(most).min(half).max(1)
 }
 
 /// Dollars per million tokens from nano-dollars per token.
@@ -226,8 +280,11 @@ fn check(new: &NewModel) -> Result<(), ModelRefusal> {
     if !sane(new.prompt_usd) || !sane(new.completion_usd) {
         return Err(ModelRefusal::NoPrice);
     }
-    if new.max_output_tokens == Some(0) {
+    if new.max_output_tokens == Some(0) || new.settings.window_tokens == Some(0) {
         return Err(ModelRefusal::NoTokens);
+    }
+    if new.settings.temperature.is_some_and(|degrees| !(0.0..=2.0).contains(&degrees)) {
+        return Err(ModelRefusal::NoTemperature);
     }
     Ok(())
 }

@@ -21,7 +21,7 @@ pub use hosts::SurfaceHosts;
 pub use surface::{
     Manners, Measure, Posting, Recipient, SendError, Streaming, Surface, SurfaceHost,
 };
-pub use upstream::{ModelDefaults, Upstream};
+pub use upstream::{ModelDefaults, TriedModel, Upstream};
 pub use way_out::{OutsideStream, WayOut, Whereabouts};
 pub use webhook::{Webhook, WebhookAnswer};
 pub use witness::CheckpointWitness;

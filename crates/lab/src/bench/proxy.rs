@@ -206,6 +206,8 @@ impl Yard {
             prompt_price: 0,
             completion_price: 0,
             max_output_tokens: 1_000,
+            profile: Default::default(),
+            settings: Default::default(),
         };
         store.models().add_model(&Actor::person("test"), &row).await?;
         store.models().set_chain(&Actor::person("test"), Level::Coordinator, &[row.name]).await?;

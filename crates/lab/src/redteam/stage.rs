@@ -139,6 +139,7 @@ async fn use_model(plane: &Plane, model: &Model) -> Result<(), CliError> {
         replace: true,
         keep_key: false,
         untested: true,
+        settings: cloister_protocol::ModelSettings::default(),
     };
     let _added: ModelView = plane.client().post("/admin/v1/models", &new).await?;
     for level in ["coordinator", "executor"] {

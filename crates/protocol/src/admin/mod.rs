@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::frames::{Answer, TaskState};
 use crate::ids::{ApprovalId, ChatId, TaskId, UserName, WorkspaceId};
 use crate::link::Step;
+use crate::model::{ModelProfile, ModelSettings};
 
 pub use audit::{
     AuditEntryProof, AuditEntryView, AuditExportPart, AuditFinding, AuditQuery, AuditRedacted,
@@ -109,6 +110,8 @@ pub struct NewModel {
     /// Keep it without having tried it.
     #[serde(default)]
     pub untested: bool,
+    #[serde(default)]
+    pub settings: ModelSettings,
 }
 
 /// Where to ask which models there are.
@@ -190,6 +193,34 @@ pub struct ModelView {
     pub max_output_tokens: u32,
     /// The levels whose chain it is in.
     pub levels: Vec<String>,
+    /// What was found out by trying it.
+    #[serde(default)]
+    pub profile: ModelProfile,
+    #[serde(default)]
+    pub settings: ModelSettings,
+}
+
+/// A model that was tried.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct TestedModel {
+    pub model: String,
+    /// What it did: `answered in 410 ms`.
+    pub answer: String,
+    pub profile: ModelProfile,
+}
+
+/// A place where models are, known by a name.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct PresetView {
+    pub name: String,
+    pub title: String,
+    pub base_url: String,
+    /// Where one gets a key; empty where none is needed.
+    pub key_url: String,
+    /// It would run on the machine of the control plane.
+    pub local: bool,
+    /// The ids of the models that it has, where it runs here and answered.
+    pub models: Vec<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

@@ -16,6 +16,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -33,6 +34,7 @@ pub struct ModelServerBuilder {
     key: ExpectedKey,
     rules: Vec<RuleFn>,
     kept: usize,
+    listed: Value,
 }
 
 /// What the Authorization header must say.
@@ -74,6 +76,12 @@ impl ModelServerBuilder {
         self
     }
 
+    /// What its list of models says of the one that it has.
+    pub fn listed(mut self, model: Value) -> Self {
+        self.listed = model;
+        self
+    }
+
     /// Answers what matches with this reply, each time.
     pub fn when(self, matcher: Matcher, reply: Reply) -> Self {
         self.rule(move |received| matcher.matches(received).then(|| reply.clone()))
@@ -95,6 +103,7 @@ impl ModelServerBuilder {
             seed: self.seed,
             key: self.key,
             kept: self.kept,
+            listed: self.listed,
             state: Mutex::new(State { rules: self.rules, ..State::default() }),
             changed: watch::channel(()).0,
         });
@@ -115,6 +124,7 @@ struct Shared {
     seed: u64,
     key: ExpectedKey,
     kept: usize,
+    listed: Value,
     state: Mutex<State>,
     changed: watch::Sender<()>,
 }
@@ -148,7 +158,8 @@ impl Shared {
 impl ModelServer {
     pub fn builder() -> ModelServerBuilder {
         let (key, rules) = (ExpectedKey::None, Vec::new());
-        ModelServerBuilder { port: 0, seed: 0, key, rules, kept: usize::MAX }
+        let listed = json!({"id": "test-model", "object": "model"});
+        ModelServerBuilder { port: 0, seed: 0, key, rules, kept: usize::MAX, listed }
     }
 
     /// A server with nothing but the default rule.

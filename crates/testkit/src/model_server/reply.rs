@@ -40,6 +40,8 @@ pub struct Reply {
     pub(super) usage: Option<(u64, u64)>,
     /// Say back what the user said last.
     pub(super) echo: bool,
+    /// What it thinks before it answers, in the field `reasoning_content`.
+    pub(super) thoughts: String,
     #[serde(skip)]
     pub(super) steps: Option<Steps>,
 }
@@ -129,6 +131,12 @@ impl Reply {
 
     pub fn stream_error(mut self, message: &str) -> Self {
         self.stream_error = Some(message.to_owned());
+        self
+    }
+
+    /// Thinks this before it answers.
+    pub fn thinking(mut self, thoughts: &str) -> Self {
+        thoughts.clone_into(&mut self.thoughts);
         self
     }
 

@@ -37,8 +37,8 @@ pub(super) async fn serve(listener: TcpListener, shared: Arc<Shared>) {
     axum::serve(listener, routes).await.unwrap_or_default();
 }
 
-async fn models() -> Json<Value> {
-    Json(json!({"object": "list", "data": [{"id": "test-model", "object": "model"}]}))
+async fn models(State(shared): State<Arc<Shared>>) -> Json<Value> {
+    Json(json!({"object": "list", "data": [shared.listed]}))
 }
 
 async fn chat(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
@@ -144,6 +144,10 @@ impl Plan {
         let reason = if reply.tool_calls.is_empty() { "stop" } else { "tool_calls" };
         let calls = wire_calls(reply, &id);
         let mut pieces: Vec<Planned> = Vec::new();
+        if !reply.thoughts.is_empty() {
+            let thought = json!({"reasoning_content": reply.thoughts});
+            pieces.push(Planned::Data(delta(thought, Value::Null)));
+        }
         let texts = split(&text, reply.chunks, seed.wrapping_add(received.number as u64));
         for (place, piece) in texts.iter().enumerate() {
             if reply.cut_after == Some(place) || reply.stop_after == Some(place) {

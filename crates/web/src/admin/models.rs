@@ -5,7 +5,9 @@ use cloister_control::ControlError;
 use cloister_policy::engine::{ModelCall, PlatformCall};
 use cloister_protocol::ErrorCode;
 use cloister_protocol::Level;
-use cloister_protocol::admin::{Chain, ModelPlace, ModelView, NewModel};
+use cloister_protocol::admin::{
+    Chain, ModelPlace, ModelView, NewModel, PresetView, TestedModel,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -22,6 +24,8 @@ pub(super) fn routes() -> Vec<Route> {
         Route::post(all, model(ModelCall::Add), add),
         // It calls an address that the body names, with a key: as much as adding it.
         Route::post("/admin/v1/models/ids", model(ModelCall::Add), ids),
+        // It asks servers on this machine.
+        Route::get("/admin/v1/presets", model(ModelCall::Add), presets),
         Route::get(one, model(ModelCall::Show), show),
         Route::delete(one, model(ModelCall::Remove), remove),
         Route::post("/admin/v1/models/{model}/test", model(ModelCall::Test), test),
@@ -65,6 +69,11 @@ async fn ids(Extract(admin): Extract<Admin>, Body(place): Body<ModelPlace>) -> A
     json(ids.map_err(Failure::from)?)
 }
 
+/// Where models are, and which of these places are on this machine and answer.
+async fn presets(Extract(admin): Extract<Admin>) -> Answer<Vec<PresetView>> {
+    json(admin.control.models().presets(&*admin.upstream).await)
+}
+
 async fn remove(
     Extract(admin): Extract<Admin>,
     asker: Asker,
@@ -81,16 +90,13 @@ struct Removed {
     removed: String,
 }
 
-#[derive(Serialize, JsonSchema)]
-struct Tested {
-    model: String,
-    answer: String,
-}
-
-async fn test(Extract(admin): Extract<Admin>, Path(name): Path<String>) -> Answer<Tested> {
-    let model = admin.control.models().named(&name).await?;
-    let answer = admin.upstream.probe(&model, None).await.map_err(Failure::from)?;
-    json(Tested { model: name, answer })
+async fn test(
+    Extract(admin): Extract<Admin>,
+    asker: Asker,
+    Path(name): Path<String>,
+) -> Answer<TestedModel> {
+    let models = admin.control.models();
+    json(models.test_model(asker.actor(), &*admin.upstream, &name).await?)
 }
 
 #[derive(Serialize, JsonSchema)]

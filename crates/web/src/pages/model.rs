@@ -105,6 +105,7 @@ async fn try_and_keep(
         replace: true,
         keep_key: true,
         untested: false,
+        settings: cloister_protocol::ModelSettings::default(),
     };
     let connected = state.control.models().connect_model(actor, &*state.upstream, new).await;
     let connected = connected.map_err(|error| error.body())?;
