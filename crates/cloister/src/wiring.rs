@@ -6,9 +6,7 @@ use std::sync::Arc;
 
 use cloister_broker::{BuildError, ConnectorsWayOut, DoorServer, ModelGateway};
 use cloister_control::layout::Layout;
-use cloister_control::ports::{
-    ModelDefaults, SurfaceHost, SurfaceHosts, TriedModel, Upstream,
-};
+use cloister_control::ports::{ModelDefaults, SurfaceHost, SurfaceHosts, TriedModel, Upstream};
 use cloister_control::{
     AuditParts, Books, Clients, ConnectorOptions, ConnectorProgram, Control, Metrics, Parts,
     Policies, RemoteHost, SecretOptions, finish_interrupted_change,

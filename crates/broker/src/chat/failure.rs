@@ -77,9 +77,7 @@ impl Failure {
             | Self::Status { .. }
             | Self::Malformed(_)
             | Self::OutOfTime(_)
-            | Self::Empty => {
-                Next::Other
-            }
+            | Self::Empty => Next::Other,
         }
     }
 

@@ -10,8 +10,8 @@ fn model(base_url: &str, model: &str) -> Model {
         prompt_price: 0,
         completion_price: 0,
         max_output_tokens: 1,
-        profile: Default::default(),
-        settings: Default::default(),
+        profile: cloister_protocol::ModelProfile::default(),
+        settings: cloister_protocol::ModelSettings::default(),
     }
 }
 

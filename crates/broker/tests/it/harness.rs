@@ -252,8 +252,8 @@ pub(crate) fn model(name: &str, base_url: &str, key: KeyRef) -> Model {
         prompt_price: PROMPT_PRICE,
         completion_price: COMPLETION_PRICE,
         max_output_tokens: MAX_OUTPUT,
-        profile: Default::default(),
-        settings: Default::default(),
+        profile: cloister_protocol::ModelProfile::default(),
+        settings: cloister_protocol::ModelSettings::default(),
     }
 }
 

@@ -67,7 +67,9 @@ async fn refusals_say_in_which_words_to_ask() {
                 return refused("Unknown parameter: stream_options");
             }
             if asked.body.get("max_tokens").is_some() {
-                return refused("Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'.");
+                return refused(
+                    "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'.",
+                );
             }
             if sees(asked) {
                 return refused("this model takes no images");
@@ -133,10 +135,7 @@ async fn calls_in_text_reach_the_cell_as_calls() {
     assert_eq!(choice["finish_reason"], "tool_calls");
     assert_eq!(choice["message"]["content"], "I look.\n");
     assert_eq!(choice["message"]["tool_calls"][0]["function"]["name"], "bash");
-    assert_eq!(
-        choice["message"]["tool_calls"][0]["function"]["arguments"],
-        "{\"command\":\"ls\"}"
-    );
+    assert_eq!(choice["message"]["tool_calls"][0]["function"]["arguments"], "{\"command\":\"ls\"}");
     server.assert_no_violations();
 }
 

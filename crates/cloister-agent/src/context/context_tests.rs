@@ -59,8 +59,7 @@ fn message(text: &str) -> Cause {
 fn past_turn(db: &ChatDb, cause: Cause, steps: &[Step], answered: &str) -> rusqlite::Result<()> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let id = format!("m{}", NUMBER.fetch_add(1, Ordering::Relaxed)).parse().unwrap();
-    let (chat, prompt, model) =
-        (ChatId::from_number(CHAT), String::new(), ModelFacts::default());
+    let (chat, prompt, model) = (ChatId::from_number(CHAT), String::new(), ModelFacts::default());
     let trigger = Trigger { id, chat, cause, prompt, model };
     let Accepted::Fresh { seq } = db.accept(&trigger)? else { panic!("it was there already") };
     for (n, step) in steps.iter().enumerate() {

@@ -12,8 +12,7 @@ use crate::door::{Door, Link, ModelCall, PATIENCE};
 
 fn trigger(id: &str, chat: u32, cause: Cause) -> Downlink {
     let id: MessageId = id.parse().unwrap();
-    let (chat, prompt, model) =
-        (ChatId::from_number(chat), String::new(), ModelFacts::default());
+    let (chat, prompt, model) = (ChatId::from_number(chat), String::new(), ModelFacts::default());
     Downlink::Trigger(Trigger { id, chat, cause, prompt, model })
 }
 

@@ -216,10 +216,9 @@ async fn ask_model(
         return connect_given_model(client, init, key).await;
     }
     loop {
-        let base_url = ask(
-            "Base URL of a model, such as https://openrouter.ai/api/v1, or a name of \
-             `cloister model presets` (Enter: as it is now) ",
-        )?;
+        let base_url =
+            ask("Base URL of a model, such as https://openrouter.ai/api/v1, or a name of \
+             `cloister model presets` (Enter: as it is now) ")?;
         let preset = cloister_control::preset(&base_url);
         let base_url = preset.map_or(base_url, |preset| preset.base_url.to_owned());
         if base_url.is_empty() {

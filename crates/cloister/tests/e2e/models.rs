@@ -145,6 +145,78 @@ async fn a_provider_that_repeats_the_key_does_not_leak_it() {
 }
 
 #[tokio::test]
+async fn what_a_model_can_do_is_found_out_shown_and_used() {
+    let refused = r#"{"error":{"message":"this model does not support tools"}}"#;
+    let call = "<tool_call>{\"name\": \"bash\", \"arguments\": {\"command\": \"echo so be it\"}}</tool_call>";
+    let delegate = "```json\n{\"name\": \"delegate\", \"arguments\": {\"title\": \"echo\", \
+                    \"instructions\": \"run it\", \"risky\": false}}\n```";
+    let weather =
+        "<tool_call>{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Rome\"}}</tool_call>";
+    let model = ModelServer::builder()
+        .rule(move |asked| {
+            let told_of_tools = asked.model() == "old" && asked.body.get("tools").is_some();
+            told_of_tools.then(|| Reply::status(400, refused))
+        })
+        .rule(move |asked| {
+            let (prompt, said) = (asked.system_prompt(), asked.last_user_text());
+            let ours = asked.model() == "old" && prompt.contains("You can call tools.");
+            if !ours {
+                return None;
+            }
+            if prompt.contains("get_weather:") {
+                return Some(Reply::text(weather));
+            }
+            if said.contains("<tool_response>") && prompt.contains("bash:") {
+                return Some(Reply::text(format!("done: {said}")));
+            }
+            if prompt.contains("bash:") {
+                return Some(Reply::text(call));
+            }
+            let report = said.contains("[task report]") || said.contains("<tool_response>");
+            Some(if report {
+                Reply::text(format!("report: {said}"))
+            } else {
+                Reply::text(delegate)
+            })
+        });
+    let world = World::with("", model).await;
+    let url = world.model.base_url();
+    let add = ["model", "add", "old", "--base-url", &url, "--model", "old", "--temperature", "0.3"];
+    let added = world.stack.cli_ok(&add).await.unwrap();
+    assert!(added.contains("old answered and is connected."), "{added}");
+    let shown = world.stack.cli_ok(&["model", "show", "old"]).await.unwrap();
+    for part in ["described in its prompt", "sees pictures   no", "costs           nothing", "0.3"]
+    {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    world.stack.cli_ok(&["model", "use", "old"]).await.unwrap();
+    let mut client = world.owner().await;
+    let end = ask_for_report(&mut client, "please").await;
+    assert!(end.text.contains("so be it"), "{}", end.text);
+    let sent = world.model.requests().pop().unwrap().body;
+    assert_eq!(sent["temperature"], 0.3);
+    assert!(sent.get("tools").is_none());
+    world.model.assert_no_violations();
+}
+
+#[tokio::test]
+async fn presets_name_the_usual_places() {
+    let world = World::start().await;
+    let places = world.json(&["model", "presets"]).await;
+    let named = |name: &str| places.as_array().unwrap().iter().find(|p| p["name"] == name).cloned();
+    assert_eq!(named("openrouter").unwrap()["key_url"], "https://openrouter.ai/keys");
+    assert_eq!(named("ollama").unwrap()["local"], true);
+    let add = ["model", "add", "router", "--preset", "openrouter", "--model", "m", "--no-test"];
+    let kept = world.stack.cli_ok(&add).await.unwrap();
+    assert!(kept.contains("was not tried"), "{kept}");
+    let shown = world.stack.cli_ok(&["model", "show", "router"]).await.unwrap();
+    assert!(shown.contains("https://openrouter.ai/api/v1") && shown.contains("never tried"));
+    let wrong = ["model", "add", "x", "--preset", "nowhere", "--model", "m"];
+    let refused = world.stack.cli(&wrong).await.unwrap();
+    assert!(refused.stderr.contains("there is no preset \"nowhere\""), "{refused:?}");
+}
+
+#[tokio::test]
 async fn an_image_reaches_the_model() {
     let world = World::start().await;
     let session = world.stack.session("owner").await.unwrap();

@@ -16,3 +16,44 @@ fn a_base_url_is_taken_as_people_paste_it() {
     let error = base_url("https://sk-secret@host/v1").unwrap_err();
     assert!(!error.to_string().contains("sk-secret"), "{error}");
 }
+
+fn tried(profile: ModelProfile) -> Model {
+    Model { max_output_tokens: 8_192, profile, ..Model::demo() }
+}
+
+#[test]
+fn an_answer_leaves_room_for_the_question() {
+    let window = |tokens| ModelProfile { window_tokens: Some(tokens), ..ModelProfile::default() };
+    assert_eq!(fitting_output(&tried(window(4_096))), 2_048);
+    assert_eq!(fitting_output(&tried(window(200_000))), 8_192);
+    let short = ModelProfile { output_tokens: Some(1_000), ..window(200_000) };
+    assert_eq!(fitting_output(&tried(short)), 1_000);
+    let mut said = tried(window(200_000));
+    said.settings.window_tokens = Some(2_000);
+    assert_eq!(fitting_output(&said), 1_000);
+}
+
+#[test]
+fn an_agent_is_told_what_was_found_out() {
+    assert_eq!(facts_of(&tried(ModelProfile::default())).tools, None);
+    let facts = facts_of(&tried(ModelProfile {
+        tools: Some(ToolForm::Text),
+        vision: Some(false),
+        window_tokens: Some(32_768),
+        parameters: Some(1_500_000_000),
+        ..ModelProfile::default()
+    }));
+    assert_eq!((facts.window_tokens, facts.output_tokens), (Some(32_768), Some(8_192)));
+    assert_eq!((facts.small, facts.tools, facts.vision), (true, Some(true), Some(false)));
+    let none = ModelProfile { tools: Some(ToolForm::None), ..ModelProfile::default() };
+    assert_eq!(facts_of(&tried(none)).tools, Some(false));
+}
+
+#[test]
+fn presets_can_be_connected_as_they_are() {
+    for place in PRESETS {
+        assert_eq!(base_url(place.base_url).unwrap(), place.base_url);
+        assert_eq!(preset(&place.name.to_uppercase()).unwrap().name, place.name);
+    }
+    assert!(preset("nowhere").is_none());
+}

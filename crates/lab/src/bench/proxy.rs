@@ -206,8 +206,8 @@ impl Yard {
             prompt_price: 0,
             completion_price: 0,
             max_output_tokens: 1_000,
-            profile: Default::default(),
-            settings: Default::default(),
+            profile: cloister_protocol::ModelProfile::default(),
+            settings: cloister_protocol::ModelSettings::default(),
         };
         store.models().add_model(&Actor::person("test"), &row).await?;
         store.models().set_chain(&Actor::person("test"), Level::Coordinator, &[row.name]).await?;

@@ -5,9 +5,7 @@ use cloister_control::ControlError;
 use cloister_policy::engine::{ModelCall, PlatformCall};
 use cloister_protocol::ErrorCode;
 use cloister_protocol::Level;
-use cloister_protocol::admin::{
-    Chain, ModelPlace, ModelView, NewModel, PresetView, TestedModel,
-};
+use cloister_protocol::admin::{Chain, ModelPlace, ModelView, NewModel, PresetView, TestedModel};
 use schemars::JsonSchema;
 use serde::Serialize;
 

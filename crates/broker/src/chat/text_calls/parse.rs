@@ -81,7 +81,8 @@ fn arguments_of(value: Option<&Value>) -> Option<String> {
 
 /// `[TOOL_CALLS]name{…}`, `name({…})` and `<function=name>{…}`: the object is the arguments of the tool whose name stands before it.
 fn named_before(before: &str, value: &Value, offered: &[String]) -> Option<TextCall> {
-    let before = before.trim_end().trim_end_matches(['(', '>']).trim_end_matches("[ARGS]").trim_end();
+    let before =
+        before.trim_end().trim_end_matches(['(', '>']).trim_end_matches("[ARGS]").trim_end();
     let is_end = |c: char| !(c.is_alphanumeric() || c == '_' || c == '-');
     let word = before.rsplit(is_end).next()?;
     let name = offered.iter().find(|tool| *tool == word)?;
@@ -116,7 +117,9 @@ fn tagged_functions(text: &str, offered: &[String]) -> Vec<TextCall> {
 /// A number, a flag, a list or an object where it is one, else the text.
 fn loosely(text: &str) -> Value {
     match serde_json::from_str(text.trim()) {
-        Ok(value @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_))) => value,
+        Ok(value @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_))) => {
+            value
+        }
         Ok(Value::Null | Value::String(_)) | Err(_) => Value::from(text),
     }
 }

@@ -5,7 +5,8 @@ use serde_json::Value;
 use super::parse::{TextCall, calls_in, calls_of};
 
 /// Marks that begin a call wherever they stand.
-const MARKS: [&str; 5] = ["<tool_call", "<function=", "<|python_tag|>", "[TOOL_CALLS]", "<|tool_call"];
+const MARKS: [&str; 5] =
+    ["<tool_call", "<function=", "<|python_tag|>", "[TOOL_CALLS]", "<|tool_call"];
 const FENCE: &str = "```";
 /// What people and models call a fence that may hold a call.
 const CALL_FENCES: [&str; 5] = ["", "json", "tool_call", "tool_code", "xml"];
@@ -165,7 +166,9 @@ impl Reader {
             None => return Step::Wait,
         }
         let (inside, end) = match inside.find(FENCE) {
-            Some(end) => (inside.get(..end).unwrap_or_default(), head.len() + 1 + end + FENCE.len()),
+            Some(end) => {
+                (inside.get(..end).unwrap_or_default(), head.len() + 1 + end + FENCE.len())
+            }
             None if ended => (inside, text.len()),
             None => return Step::Wait,
         };

@@ -44,7 +44,8 @@ fn number_behind(said: &str, words: &[&str]) -> Option<u32> {
         let (_, behind) = said.split_once(word)?;
         let start = behind.find(|c: char| c.is_ascii_digit()).filter(|start| *start <= NEAR)?;
         let digits = behind.get(start..)?;
-        let digits = digits.split(|c: char| !(c.is_ascii_digit() || c == ',' || c == '_')).next()?;
+        let digits =
+            digits.split(|c: char| !(c.is_ascii_digit() || c == ',' || c == '_')).next()?;
         let number = digits.replace([',', '_'], "").parse().ok()?;
         TOKENS.contains(&number).then_some(number)
     })

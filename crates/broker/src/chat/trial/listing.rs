@@ -95,8 +95,8 @@ fn tokens(value: Option<&Value>) -> Option<u32> {
 pub(super) fn parameters_in(id: &str) -> Option<u64> {
     let id = id.rsplit('/').next().unwrap_or(id).to_ascii_lowercase();
     let id = id.strip_suffix(".gguf").unwrap_or(&id);
-    let words = id.split(|c: char| !(c.is_ascii_alphanumeric() || c == '.'));
-    words.filter_map(size).next()
+    let mut words = id.split(|c: char| !(c.is_ascii_alphanumeric() || c == '.'));
+    words.find_map(size)
 }
 
 fn size(word: &str) -> Option<u64> {
@@ -107,13 +107,7 @@ fn size(word: &str) -> Option<u64> {
     let (experts, each) = number.split_once('x').unwrap_or(("1", number));
     let starts = each.starts_with(|c: char| c.is_ascii_digit());
     let size = experts.parse::<f64>().ok()? * each.parse::<f64>().ok().filter(|_| starts)? * unit;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "in the range that was looked at, and a fraction of a parameter is none"
-    )]
-    let whole = (1e6..1e14).contains(&size).then_some(size as u64);
-    whole
+    (1e6..1e14).contains(&size).then_some(size as u64)
 }
 
 #[cfg(test)]

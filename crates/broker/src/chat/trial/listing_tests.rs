@@ -21,9 +21,17 @@ fn an_id_says_how_large_a_model_is() {
 #[test]
 fn a_list_says_how_much_fits_in_the_words_of_each_provider() {
     for (one, window, output) in [
-        (json!({"context_length": 200_000, "top_provider": {"context_length": 131_072,
-            "max_completion_tokens": 8_192}}), Some(131_072), Some(8_192)),
-        (json!({"context_window": 8_192, "max_completion_tokens": 4_096}), Some(8_192), Some(4_096)),
+        (
+            json!({"context_length": 200_000, "top_provider": {"context_length": 131_072,
+            "max_completion_tokens": 8_192}}),
+            Some(131_072),
+            Some(8_192),
+        ),
+        (
+            json!({"context_window": 8_192, "max_completion_tokens": 4_096}),
+            Some(8_192),
+            Some(4_096),
+        ),
         (json!({"max_model_len": 32_768}), Some(32_768), None),
         (json!({"meta": {"n_ctx_train": 2_048, "n_params": 135_000_000}}), Some(2_048), None),
         (json!({"context_length": null}), None, None),

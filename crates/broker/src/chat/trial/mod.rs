@@ -80,7 +80,10 @@ impl Told {
     /// It said, thought or did something.
     fn is_answer(&self) -> bool {
         let counted = self.usage.is_some_and(|usage| usage.completion_tokens > 0);
-        !self.words.trim().is_empty() || !self.calls.is_empty() || self.reasoning.is_some() || counted
+        !self.words.trim().is_empty()
+            || !self.calls.is_empty()
+            || self.reasoning.is_some()
+            || counted
     }
 }
 
@@ -157,7 +160,8 @@ impl<'a> Trial<'a> {
         let profile = &mut self.model.profile;
         profile.window_tokens = listed.window;
         profile.output_tokens = listed.output;
-        profile.parameters = listed.parameters.or_else(|| listing::parameters_in(&self.model.model));
+        profile.parameters =
+            listed.parameters.or_else(|| listing::parameters_in(&self.model.model));
     }
 
     async fn given_key(&self) -> Option<ApiKey> {
@@ -192,7 +196,8 @@ impl<'a> Trial<'a> {
                     return;
                 }
             }
-            Err(Failure::Status { code: 400..=428 | 430..=599, .. } | Failure::Reported { .. }) => {}
+            Err(Failure::Status { code: 400..=428 | 430..=599, .. } | Failure::Reported { .. }) => {
+            }
             Err(_unknown) => return,
         }
         self.model.profile.tools = Some(ToolForm::Described);
@@ -231,7 +236,6 @@ impl<'a> Trial<'a> {
         let tokens = told.usage.map_or(told.pieces, |usage| usage.completion_tokens);
         let writing = told.took.saturating_sub(told.began).as_secs_f64();
         if tokens >= LEAST_COUNTED && writing > 0.001 {
-            #[expect(clippy::cast_precision_loss, reason = "a count of tokens is small")]
             let speed = tokens as f64 / writing;
             self.model.profile.tokens_per_second = Some((speed * 10.0).round() / 10.0);
         }
@@ -239,7 +243,8 @@ impl<'a> Trial<'a> {
 
     /// Asks for an answer that is too long: who refuses it says what would fit, and takes no money for that.
     async fn ask_too_much(&mut self) {
-        let Err(Failure::Status { said, .. }) = self.ask(&question("Say OK."), TOO_MANY_TOKENS).await
+        let Err(Failure::Status { said, .. }) =
+            self.ask(&question("Say OK."), TOO_MANY_TOKENS).await
         else {
             return;
         };

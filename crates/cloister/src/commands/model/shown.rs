@@ -48,7 +48,9 @@ pub(super) fn found_out(profile: &ModelProfile) -> String {
     let mut tools = match profile.tools {
         Some(ToolForm::Native) => "called as they are meant to be",
         Some(ToolForm::Text) => "called in its text, which is read",
-        Some(ToolForm::Described) => "described in its prompt and called in its text, which is read",
+        Some(ToolForm::Described) => {
+            "described in its prompt and called in its text, which is read"
+        }
         Some(ToolForm::None) => "not called",
         None => unknown,
     }

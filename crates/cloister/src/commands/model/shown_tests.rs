@@ -47,7 +47,10 @@ speed           first word after 120 ms, then 31.5 tokens/s
 parameters      135 million";
     assert_eq!(shown(&model(profile)), expected);
     let untried = shown(&model(ModelProfile::default()));
-    assert!(untried.ends_with("It was never tried. Try it: cloister model test small"), "{untried}");
+    assert!(
+        untried.ends_with("It was never tried. Try it: cloister model test small"),
+        "{untried}"
+    );
 }
 
 #[test]
