@@ -103,7 +103,7 @@ impl Answer {
         match self {
             Self::Allow => "allow once",
             Self::AllowForTask => "allow for this task",
-            Self::AllowAlways => "always for this",
+            Self::AllowAlways => "always in this chat",
             Self::Deny => "deny",
             Self::DenyAndStop => "deny and stop the task",
         }
@@ -114,7 +114,7 @@ impl Answer {
         match self {
             Self::Allow => "allowed it once",
             Self::AllowForTask => "allowed it for this task",
-            Self::AllowAlways => "allowed it always",
+            Self::AllowAlways => "allowed it always in this chat",
             Self::Deny => "denied it",
             Self::DenyAndStop => "denied it and stopped the task",
         }

@@ -135,6 +135,7 @@ impl Setup {
         let asker = Asker {
             user: self.user,
             workspace: self.workspace,
+            chat: CHAT,
             task: Some(task.id),
             why: String::new(),
             origin: Labels::default(),
@@ -144,6 +145,7 @@ impl Setup {
             id: GrantId(grant),
             user: self.user,
             workspace: self.workspace,
+            chat: CHAT,
             reach: gate::Reach::Once { task: Some(task.id), effect: effect.digest() },
             ended: false,
         };
@@ -364,6 +366,7 @@ async fn what_was_granted_for_a_task_ends_with_it_and_always_until_revoked() {
     let left = setup.store.approvals().grants(setup.workspace).await.unwrap();
     let [always] = &left[..] else { panic!("{left:?}") };
     assert_eq!((always.reach, always.given_by.as_str()), (Reach::Always, "ada"));
+    assert_eq!(always.chat, CHAT, "it is of the chat whose question it answers");
     let (_, foreign) = user(&setup.store, "bob").await;
     assert!(
         setup

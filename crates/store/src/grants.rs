@@ -4,7 +4,7 @@
 //! so that no two effects pass by it; what has ended never comes back.
 
 use cloister_policy::gate::{Cleared, PassedBy};
-use cloister_protocol::{ApprovalId, TaskId, UserId, WorkspaceId};
+use cloister_protocol::{ApprovalId, ChatId, TaskId, UserId, WorkspaceId};
 
 use crate::actor::Actor;
 use crate::approvals::Approvals;
@@ -37,6 +37,8 @@ pub struct Grant {
     /// Whose tasks it is for.
     pub user: UserId,
     pub workspace: WorkspaceId,
+    /// Where it was asked for, and where alone it helps.
+    pub chat: ChatId,
     pub reach: Reach,
     pub task: Option<TaskId>,
     pub digest: String,
@@ -51,6 +53,7 @@ struct Row {
     id: u32,
     user_id: u32,
     workspace_id: u32,
+    chat: u32,
     reach: String,
     task_id: Option<u32>,
     digest: String,
@@ -65,6 +68,7 @@ from_row!(Row {
     id,
     user_id,
     workspace_id,
+    chat,
     reach,
     task_id,
     digest,
@@ -75,7 +79,9 @@ from_row!(Row {
     created_at,
 });
 
-const SELECT: &str = "SELECT id, user_id, workspace_id, reach, task_id, digest, template, describes, \
+/// A grant is of the chat whose question it answered, however old it is.
+const SELECT: &str = "SELECT id, user_id, workspace_id, \
+     (SELECT chat FROM approvals WHERE approvals.id = grants.approval_id) AS chat, reach, task_id, digest, template, describes, \
      approval_id, given_by, created_at FROM grants WHERE ended_at IS NULL";
 
 impl Row {
@@ -85,6 +91,7 @@ impl Row {
             id: self.id,
             user: UserId::from_number(self.user_id),
             workspace: WorkspaceId::from_number(self.workspace_id),
+            chat: ChatId::from_number(self.chat),
             reach: reach.ok_or_else(|| corrupt("grant", &self.reach))?,
             task: self.task_id.map(TaskId::from_number),
             digest: self.digest,

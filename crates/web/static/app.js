@@ -384,7 +384,7 @@
   // ---- Questions
 
   const DEEDS = {
-    allow: "allowed it once", allow_for_task: "allowed it for this task", allow_always: "allowed it always",
+    allow: "allowed it once", allow_for_task: "allowed it for this task", allow_always: "allowed it always in this chat",
     deny: "denied it", deny_and_stop: "denied it and stopped the task",
   };
 

@@ -44,7 +44,7 @@ fn list(user: &UserName, grants: &[GrantView]) -> String {
         .map(|grant| {
             vec![
                 format!("G{}", grant.id),
-                grant.reach.words().to_owned(),
+                grant.reaches(),
                 grant.given_by.clone(),
                 grant.since.clone(),
                 legible(&grant.describes).replace('\n', " "),
@@ -58,7 +58,7 @@ fn show(detail: &GrantDetail) -> String {
     let GrantDetail { grant, title, text } = detail;
     let task = grant.task.map(|task| format!(" ({task})")).unwrap_or_default();
     let mut lines = vec![
-        format!("G{}: {}{task}", grant.id, grant.reach.words()),
+        format!("G{}: {}{task}", grant.id, grant.reaches()),
         format!("covers: {}", legible(&grant.describes)),
         format!(
             "given by {} since {}, with the answer to {}",

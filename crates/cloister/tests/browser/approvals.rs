@@ -42,7 +42,7 @@ async fn a_question_is_answered_for_the_task() {
         .eval("[...document.querySelectorAll('.ask button')].map(b => b.innerText).join('|')")
         .await
         .unwrap();
-    assert_eq!(buttons, "Allow once|For this task|Always for this|Deny|Deny and stop");
+    assert_eq!(buttons, "Allow once|For this task|Always in this chat|Deny|Deny and stop");
     picture(&page, "approval").await;
     assert!(old(&world).exists(), "nothing is deleted before it is allowed");
     page.click(".ask [value=allow_for_task]").await.unwrap();
@@ -86,7 +86,10 @@ async fn a_grant_for_always_is_explained_and_revoked() {
 
     page.open(&world.url("/grants")).await.unwrap();
     let grant = page.text("[data-grant]").await.unwrap();
-    assert!(grant.contains("always, until revoked") && grant.contains("run rm -r old"), "{grant}");
+    assert!(
+        grant.contains("always in chat C1, until revoked") && grant.contains("run rm -r old"),
+        "{grant}"
+    );
     assert!(grant.contains("Given by owner"), "{grant}");
     picture(&page, "grants").await;
     page.click("[data-grant] button").await.unwrap();

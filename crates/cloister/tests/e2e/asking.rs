@@ -1,10 +1,10 @@
 //! Questions on the terminal and on the command line: shown whole, answered by number, word or id.
 
-use cloister_protocol::TaskState;
-use cloister_testkit::Reply;
+use cloister_protocol::{AgentFrame, Ask, TaskState};
+use cloister_testkit::{AgentClient, Reply};
 
 use crate::terminal::Terminal;
-use crate::world::{Jobs, World, bash, eventually, jobs};
+use crate::world::{Jobs, Talk as _, World, bash, eventually, frame, jobs, report};
 
 /// A folder is made and deleted; deleting is asked about.
 fn tidy() -> Vec<Reply> {
@@ -91,13 +91,13 @@ async fn a_question_is_answered_on_the_command_line() {
     assert_eq!(json[0]["offered"][0], "allow", "{json}");
 
     let said = world.stack.cli_ok(&["task", "approve", "A1", "--always"]).await.unwrap();
-    assert!(said.contains("allowed it always"), "{said}");
+    assert!(said.contains("allowed it always in this chat"), "{said}");
     world.until_tasks(TaskState::Done, 1).await;
     let (code, again) = world.failing(&["task", "deny", "A1"]).await;
     assert_eq!((code, again.error.code.as_str()), (1, "not_found"));
 
     let grants = world.stack.cli_ok(&["grant", "list"]).await.unwrap();
-    assert!(grants.contains("always") && grants.contains("run rm -r old"), "{grants}");
+    assert!(grants.contains("always in C1") && grants.contains("run rm -r old"), "{grants}");
     let id = world.json(&["grant", "list"]).await[0]["id"].to_string();
     let shown = world.stack.cli_ok(&["grant", "show", &format!("G{id}")]).await.unwrap();
     assert!(shown.contains("given by owner") && shown.contains("| command: rm -r old"), "{shown}");
@@ -117,4 +117,37 @@ async fn a_question_is_answered_on_the_command_line() {
         (world.count_tasks(TaskState::Cancelled).await == 1).then_some(())
     })
     .await;
+}
+
+/// What somebody is asked next.
+async fn question(client: &mut AgentClient) -> Ask {
+    frame(client, "a question", |frame| match frame {
+        AgentFrame::Ask(ask) => Some(ask.clone()),
+        _ => None,
+    })
+    .await
+}
+
+/// G1: the same words delete other files in another chat, so "always" is asked again there.
+#[tokio::test]
+async fn always_in_one_chat_is_asked_again_in_another() {
+    let world = world().await;
+    world.json(&["chats", "new"]).await;
+    let (mut first, mut second) = (world.client("owner", 1).await, world.client("owner", 2).await);
+    first.say("job:tidy").await;
+    let asked = question(&mut first).await;
+    first.say(&format!("/approve {} always", asked.approval)).await;
+    report(&mut first).await;
+    let grants = first.say("/grants").await.text;
+    assert!(grants.contains("run rm -r old") && grants.contains("always in C1"), "{grants}");
+
+    first.say("job:tidy").await;
+    report(&mut first).await;
+    second.say("job:tidy").await;
+    let again = question(&mut second).await;
+    assert_ne!(again.approval, asked.approval, "the second time in C1 asked nothing");
+    assert!(world.files(1, 2).join("old").exists(), "nothing is deleted before it is allowed");
+    second.say(&format!("/deny {} stop", again.approval)).await;
+    let json = world.json(&["grant", "list"]).await;
+    assert_eq!((json.as_array().map(Vec::len), json[0]["chat"].as_str()), (Some(1), Some("C1")));
 }

@@ -135,7 +135,7 @@ impl Commands {
             return Ok("You have allowed nothing for longer than once.".to_owned());
         }
         let lines = grants.iter().map(|grant| {
-            let (by, words) = (&grant.given_by, grant.reach.words());
+            let (by, words) = (&grant.given_by, grant.reaches());
             format!("G{}: {} ({words}; {} by {by})", grant.id, grant.describes, grant.approval)
         });
         let lines: Vec<String> = lines.collect();

@@ -224,6 +224,7 @@ fn grant_view(grant: Grant) -> GrantView {
             Reach::Task => GrantReach::Task,
             Reach::Always => GrantReach::Always,
         },
+        chat: grant.chat,
         task: grant.task,
         given_by: grant.given_by,
         since: since.map_or_else(|_out_of_range| grant.created_at.to_string(), |t| t.to_string()),

@@ -197,6 +197,7 @@ fn as_policy(grant: &grants::Grant) -> Option<Grant> {
         id: GrantId(grant.id),
         user: grant.user,
         workspace: grant.workspace,
+        chat: grant.chat,
         reach,
         ended: false,
     })

@@ -423,6 +423,7 @@ pub(super) fn asker(task: &Task, context: &TaskContext) -> Asker {
     Asker {
         user: task.person,
         workspace: task.workspace,
+        chat: task.chat,
         task: Some(task.id),
         why: task.title.clone(),
         origin: context.labels().clone(),

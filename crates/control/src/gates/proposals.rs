@@ -301,6 +301,7 @@ fn wanted(
             asker: Asker {
                 user: proposer.person,
                 workspace: proposer.workspace,
+                chat: proposer.cell.chat,
                 task: proposer.task,
                 why: kept.why.clone(),
                 origin: proposer.context.labels().clone(),

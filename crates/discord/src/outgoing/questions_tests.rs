@@ -34,7 +34,7 @@ fn a_question_says_what_why_and_how_to_answer() {
         "Press a button, or write /approve A3 · /approve A3 always · /deny A3"
     );
     let labels: Vec<&str> = buttons.iter().map(|button| button.label.as_str()).collect();
-    assert_eq!(labels, ["Allow once", "Always for this", "Deny"]);
+    assert_eq!(labels, ["Allow once", "Always in this chat", "Deny"]);
     let approval = "A3".parse().unwrap();
     assert_eq!(buttons[2].press, Press::Answer { approval, answer: Answer::Deny });
 }
@@ -43,7 +43,7 @@ fn a_question_says_what_why_and_how_to_answer() {
 fn a_settled_question_says_who_answered_what_and_asks_nothing() {
     let settled = (Answer::AllowAlways, "Ann".to_owned());
     let (message, buttons) = write(&question("x"), Some(&settled));
-    assert_eq!(message.content, "✅ A3: Ann allowed it always.");
+    assert_eq!(message.content, "✅ A3: Ann allowed it always in this chat.");
     assert!(buttons.is_empty());
     let frame = message.frame.clone().unwrap();
     assert!(frame.footer.is_empty() && frame.colour == GREEN);

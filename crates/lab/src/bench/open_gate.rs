@@ -55,6 +55,7 @@ fn try_to(request: Outgoing, addresses: Option<Vec<IpAddr>>) -> Result<Gated, St
     let asker = Asker {
         user,
         workspace,
+        chat: cell.chat,
         task: Some(task),
         why: "a test".to_owned(),
         origin: Labels::default(),

@@ -26,7 +26,7 @@ fn a_question_says_what_why_and_how_to_answer() {
         written.body,
         "A3: send a mail\nit leaves this machine (outward)\n| To: ann\n| Hi\n\
          Because this task has read the web page https://evil.example/\nReact, or write:\n\
-         👍 allow once: !approve A3\n♾️ always for this: !approve A3 always\n👎 deny: !deny A3"
+         👍 allow once: !approve A3\n♾️ always in this chat: !approve A3 always\n👎 deny: !deny A3"
     );
     let html = written.html.expect("html");
     assert!(html.contains("<pre><code>To: ann\nHi</code></pre>"), "{html}");
@@ -59,7 +59,7 @@ fn what_is_asked_is_only_text() {
 fn a_settled_question_says_who_answered_what_and_asks_nothing() {
     let settled = (Answer::AllowAlways, "Ann".to_owned());
     let written = write(&question("x"), Some(&settled), CLEAR_ROOM);
-    assert!(written.body.ends_with("✅ Ann allowed it always."), "{}", written.body);
+    assert!(written.body.ends_with("✅ Ann allowed it always in this chat."), "{}", written.body);
     assert!(!written.body.contains("!approve"), "{}", written.body);
     assert!(
         write(&question("x"), Some(&(Answer::Deny, "B".to_owned())), CLEAR_ROOM)
@@ -103,7 +103,7 @@ fn a_reaction_in_the_clear_allows_once_at_most() {
     assert!(Answer::ALL.into_iter().all(|answer| CLEAR_ROOM.counts(answer)));
     let written = write(&question("x"), None, touch);
     assert!(written.body.contains("👍 allow once: !approve A3"), "{}", written.body);
-    assert!(written.body.contains("\nalways for this: !approve A3 always"), "{}", written.body);
+    assert!(written.body.contains("\nalways in this chat: !approve A3 always"), "{}", written.body);
 
     let off = Touch { reactions: Reactions::Off, in_the_clear: false };
     assert!(!Answer::ALL.into_iter().any(|answer| off.counts(answer)));

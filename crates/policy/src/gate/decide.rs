@@ -47,7 +47,7 @@ fn kept_in_mind(template: &Template) -> String {
     let more = if lines.next().is_some() { " …" } else { "" };
     format!(
         "remembered: once allowed, you are not asked again to {first}{more}: exactly this, in any task of \
-         yours here, until you take it back with /grants\n"
+         this chat, until you take it back with /grants\n"
     )
 }
 

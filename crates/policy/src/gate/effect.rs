@@ -9,7 +9,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use cloister_protocol::link::Lasting;
-use cloister_protocol::{TaskId, UserId, WorkspaceId};
+use cloister_protocol::{ChatId, TaskId, UserId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -147,6 +147,8 @@ pub struct Surroundings {
 pub struct Asker {
     pub user: UserId,
     pub workspace: WorkspaceId,
+    /// Where it works.
+    pub chat: ChatId,
     /// None: the coordinator itself.
     pub task: Option<TaskId>,
     /// In the words of the agent: shown as such, and believed by nothing.
@@ -210,7 +212,7 @@ impl Effect {
         let digest = self.digest().to_string();
         let mut fields = self.action.fields();
         fields.extend(self.surroundings.fields());
-        let Asker { user, workspace: _, task, why, origin } = &self.asker;
+        let Asker { user, workspace: _, chat: _, task, why, origin } = &self.asker;
         let asks = task.map_or_else(|| "the coordinator".to_owned(), |task| format!("task {task}"));
         fields.push(prose("asked by", &asks));
         fields.push(prose("says why (the agent's words)", why));

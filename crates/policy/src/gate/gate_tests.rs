@@ -1,4 +1,4 @@
-use cloister_protocol::{TaskId, UserId, WorkspaceId};
+use cloister_protocol::{ChatId, TaskId, UserId, WorkspaceId};
 use proptest::prelude::*;
 
 use super::*;
@@ -15,6 +15,7 @@ fn effect(action: Action) -> Effect {
     let asker = Asker {
         user: UserId::from_number(1),
         workspace: WorkspaceId::from_number(1),
+        chat: ChatId::from_number(1),
         task: Some(TaskId::from_number(1)),
         why: String::new(),
         origin: Labels::default(),
@@ -74,7 +75,8 @@ fn untrusted() -> Flow {
 
 fn grant(id: u32, reach: Reach) -> Grant {
     let (user, workspace) = (UserId::from_number(1), WorkspaceId::from_number(1));
-    Grant { id: GrantId(id), user, workspace, reach, ended: false }
+    let chat = ChatId::from_number(1);
+    Grant { id: GrantId(id), user, workspace, chat, reach, ended: false }
 }
 
 fn once(effect: &Effect) -> Reach {
@@ -120,6 +122,19 @@ fn a_pass_is_for_what_passed() {
     let cleared = pass.clear(effect.clone()).unwrap();
     assert_eq!(cleared.by(), PassedBy::Grant { id: GrantId(7), once: true });
     assert_eq!(cleared.into_effect(), effect);
+}
+
+/// The same words do something else where the files are others.
+#[test]
+fn a_grant_helps_in_no_other_chat() {
+    let here = command("rm old.txt");
+    let mut elsewhere = here.clone();
+    elsewhere.asker.chat = ChatId::from_number(2);
+    for reach in [always(&here), once(&here)] {
+        let grant = grant(1, reach);
+        assert!(grant.covers(&here), "{grant:?}");
+        assert!(!grant.covers(&elsewhere), "{grant:?}");
+    }
 }
 
 #[test]
@@ -345,12 +360,13 @@ fn effects() -> impl Strategy<Value = Effect> {
         ("[ab]{1,2}", "[ab]{0,2}").prop_map(|(place, text)| Action::Post { place, text }),
         ("[ab]{1,2}", "[ab]{0,2}").prop_map(|(name, arguments)| Action::Tool { name, arguments }),
     ];
-    (action, 1_u32..4, 1_u32..3, proptest::option::of(1_u32..3), "(/a)?").prop_map(
-        |(action, user, workspace, task, folder)| {
+    (action, 1_u32..4, 1_u32..3, 1_u32..3, proptest::option::of(1_u32..3), "(/a)?").prop_map(
+        |(action, user, workspace, chat, task, folder)| {
             let mut effect = effect(action);
             effect.asker.user = UserId::from_number(user);
             effect.asker.workspace = WorkspaceId::from_number(workspace);
             effect.asker.task = task.map(TaskId::from_number);
+            effect.asker.chat = ChatId::from_number(chat);
             effect.surroundings.folder = folder;
             effect
         },
@@ -364,8 +380,8 @@ fn grants() -> impl Strategy<Value = Grant> {
             (1, _) => always(&effect),
             _ => once(&effect),
         };
-        let (user, workspace) = (effect.asker.user, effect.asker.workspace);
-        Grant { id: GrantId(1), user, workspace, reach, ended }
+        let Asker { user, workspace, chat, .. } = effect.asker;
+        Grant { id: GrantId(1), user, workspace, chat, reach, ended }
     })
 }
 
@@ -393,7 +409,8 @@ proptest! {
         };
         text.insert_str(at.min(text.len()), &with);
         for reach in [Some(once(&effect)), for_task].into_iter().flatten() {
-            let grant = Grant { user: effect.asker.user, workspace: effect.asker.workspace, ..grant(1, reach) };
+            let Asker { user, workspace, chat, .. } = effect.asker;
+            let grant = Grant { user, workspace, chat, ..grant(1, reach) };
             prop_assert!(grant.covers(&effect));
             prop_assert!(!grant.covers(&changed));
         }

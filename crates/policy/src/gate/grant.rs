@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use cloister_protocol::{TaskId, UserId, WorkspaceId};
+use cloister_protocol::{ChatId, TaskId, UserId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 
 use super::effect::{Digest, Effect};
@@ -26,7 +26,7 @@ pub enum Reach {
     Once { task: Option<TaskId>, effect: Digest },
     /// Exactly this effect, as often as the task needs it.
     Task { task: TaskId, effect: Digest },
-    /// Every effect of this template, until revoked.
+    /// Every effect of this template in the chat that asked, until revoked.
     Always { template: Template },
 }
 
@@ -36,6 +36,8 @@ pub struct Grant {
     /// Whose tasks it is for. A grant never helps anyone else's.
     pub user: UserId,
     pub workspace: WorkspaceId,
+    /// Where it was asked for: each chat has files of its own, so the same words do something else elsewhere.
+    pub chat: ChatId,
     pub reach: Reach,
     /// Revoked, or used up.
     pub ended: bool,
@@ -45,7 +47,8 @@ impl Grant {
     /// Whether the effect, asked for by its asker, is covered.
     pub fn covers(&self, effect: &Effect) -> bool {
         let asker = &effect.asker;
-        if self.ended || self.user != asker.user || self.workspace != asker.workspace {
+        let place = (asker.workspace, asker.chat);
+        if self.ended || self.user != asker.user || (self.workspace, self.chat) != place {
             return false;
         }
         match &self.reach {

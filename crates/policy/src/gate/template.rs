@@ -1,4 +1,4 @@
-//! Templates: what "always for this" means, per kind of action.
+//! Templates: what "always in this chat" means, per kind of action.
 //!
 //! A template is made from an effect that a person saw, never written by hand and never by a cell.
 //! What makes an action dangerous is fixed in it, byte by byte; only what the person can't have meant

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{ApprovalId, TaskId};
+use crate::ids::{ApprovalId, ChatId, TaskId};
 
 /// A remembered permission.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -13,6 +13,8 @@ pub struct GrantView {
     /// What it covers, in words.
     pub describes: String,
     pub reach: GrantReach,
+    /// The chat that it is for.
+    pub chat: ChatId,
     /// The task that it is for, unless it is for always.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskId>,
@@ -29,6 +31,16 @@ pub struct GrantDetail {
     pub grant: GrantView,
     pub title: String,
     pub text: String,
+}
+
+impl GrantView {
+    /// How far it reaches, in words: a grant never leaves its chat.
+    pub fn reaches(&self) -> String {
+        match self.reach {
+            GrantReach::Once | GrantReach::Task => self.reach.words().to_owned(),
+            GrantReach::Always => format!("always in {}", self.chat),
+        }
+    }
 }
 
 /// How far a grant reaches.

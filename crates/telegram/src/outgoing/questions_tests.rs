@@ -26,7 +26,7 @@ fn a_question_says_what_why_and_how_to_answer() {
         written.text,
         "A3: send a mail\nit leaves this machine (outward)\nTo: ann\nHi\n\
          Because this task has read the web page https://evil.example/\nPress, or write:\n\
-         👍 allow once: /approve A3\n♾️ always for this: /approve A3 always\n👎 deny: /deny A3"
+         👍 allow once: /approve A3\n♾️ always in this chat: /approve A3 always\n👎 deny: /deny A3"
     );
     assert_eq!(wrong(&written), None);
     let exact = written.marks.iter().find(|mark| mark.kind == Kind::Pre(None)).unwrap();
@@ -68,7 +68,7 @@ fn what_is_asked_is_only_text() {
 fn a_settled_question_says_who_answered_what_and_asks_nothing() {
     let settled = (Answer::AllowAlways, "Ann".to_owned());
     let written = write(&question("x"), Some(&settled));
-    assert!(written.text.ends_with("✅ Ann allowed it always."), "{}", written.text);
+    assert!(written.text.ends_with("✅ Ann allowed it always in this chat."), "{}", written.text);
     assert!(!written.text.contains("/approve"), "{}", written.text);
     let denied = write(&question("x"), Some(&(Answer::Deny, "B".to_owned())));
     assert!(denied.text.contains("⛔ B denied it."));

@@ -32,7 +32,7 @@ pub(super) const fn label(answer: Answer) -> &'static str {
     match answer {
         Answer::Allow => "Allow once",
         Answer::AllowForTask => "For this task",
-        Answer::AllowAlways => "Always for this",
+        Answer::AllowAlways => "Always in this chat",
         Answer::Deny => "Deny",
         Answer::DenyAndStop => "Deny and stop",
     }

@@ -28,7 +28,7 @@ pub(super) async fn show(
         h1 { "Grants" }
         p { "What your agent may do without asking again. A grant covers exactly what is written here." }
         @if grants.is_empty() {
-            p { "There are none. They come from answers such as " em { "for this task" } " and " em { "always for this" } "." }
+            p { "There are none. They come from answers such as " em { "for this task" } " and " em { "always in this chat" } "." }
         }
         @for (grant, approval) in &grants { (one(grant, approval)) }
         p.hint { "Questions that wait are in " a href="/approvals" { "Approvals" } "." }
@@ -77,6 +77,6 @@ fn reach(grant: &GrantView) -> String {
             format!("as often as task {task} needs it, to the letter")
         }
         (GrantReach::Task, None) => "for its task, to the letter".to_owned(),
-        (GrantReach::Always, _) => "always, until revoked".to_owned(),
+        (GrantReach::Always, _) => format!("always in chat {}, until revoked", grant.chat),
     }
 }
