@@ -1,12 +1,12 @@
 //! The hub: hands what is said in a chat to whoever is looking, live.
 //!
-//! It keeps nothing. What must not be lost is in the outbox first; a listener that falls behind reads
-//! it from there.
+//! What must not be lost is in the outbox first; a listener that falls behind reads it from there. All that is kept
+//! here is what has been said so far of answers that are being written, for who comes in the middle of one.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cloister_protocol::{AgentFrame, ChatId, MessageId, TurnId, WorkspaceId};
+use cloister_protocol::{AgentFrame, ChatId, MessageId, TextChunk, TurnId, Update, WorkspaceId};
 use cloister_store::conversations::ConversationId;
 use cloister_store::inbox::InboxItem;
 use tokio::sync::broadcast;
@@ -36,28 +36,112 @@ pub(crate) struct Overheard {
 /// Frames that wait for the one who carries them to surfaces; beyond it, the outbox is read instead.
 const OVERHEARD_QUEUE: usize = 8192;
 
-type Channels = HashMap<(WorkspaceId, ChatId), broadcast::Sender<Said>>;
+/// How much of unfinished answers is kept, over all chats; more is told with the end of its turn.
+const HALVES_BYTES: usize = 16 << 20;
+
+type Place = (WorkspaceId, ChatId);
+
+/// What has been said so far of an answer that is being written.
+#[derive(Clone, Debug)]
+pub struct Half {
+    pub turn: TurnId,
+    pub text: String,
+    /// The number of the chunk that comes next.
+    pub next: u32,
+}
+
+#[derive(Debug, Default)]
+struct Rooms {
+    channels: HashMap<Place, broadcast::Sender<Said>>,
+    halves: HashMap<Place, Vec<Half>>,
+    kept_bytes: usize,
+}
+
+impl Rooms {
+    /// Keeps what a frame says of an answer that is being written.
+    fn note(&mut self, place: Place, frame: &AgentFrame) {
+        match frame {
+            AgentFrame::TextChunk(chunk) => self.more(place, chunk),
+            AgentFrame::Update(Update::Restart { turn }) => self.drop_half(place, turn),
+            AgentFrame::End(end) => self.drop_half(place, &end.turn),
+            AgentFrame::Accepted { .. }
+            | AgentFrame::ToolCall(_)
+            | AgentFrame::ToolResult(_)
+            | AgentFrame::Update(_)
+            | AgentFrame::Ask(_)
+            | AgentFrame::SendFile(_)
+            | AgentFrame::Error(_) => {}
+        }
+    }
+
+    fn more(&mut self, place: Place, chunk: &TextChunk) {
+        if chunk.seq == 0 {
+            self.drop_half(place, &chunk.turn);
+            let half = Half { turn: chunk.turn.clone(), text: String::new(), next: 0 };
+            self.halves.entry(place).or_default().push(half);
+        }
+        let fits = self.kept_bytes + chunk.text.len() <= HALVES_BYTES;
+        let halves = self.halves.get_mut(&place);
+        let half = halves.and_then(|halves| halves.iter_mut().find(|h| h.turn == chunk.turn));
+        match half {
+            Some(half) if half.next == chunk.seq && fits => {
+                half.text.push_str(&chunk.text);
+                half.next += 1;
+                self.kept_bytes += chunk.text.len();
+            }
+            // With a gap in it, it is no beginning of anything.
+            Some(_) => self.drop_half(place, &chunk.turn),
+            None => {}
+        }
+    }
+
+    fn drop_half(&mut self, place: Place, turn: &TurnId) {
+        let Some(halves) = self.halves.get_mut(&place) else { return };
+        halves.retain(|half| {
+            let goes = half.turn == *turn;
+            if goes {
+                self.kept_bytes -= half.text.len();
+            }
+            !goes
+        });
+        if halves.is_empty() {
+            self.halves.remove(&place);
+        }
+    }
+}
 
 #[derive(Clone, Debug)]
 pub struct Hub {
-    channels: Arc<Mutex<Channels>>,
+    rooms: Arc<Mutex<Rooms>>,
     everything: broadcast::Sender<Overheard>,
 }
 
 impl Default for Hub {
     fn default() -> Self {
-        Self { channels: Arc::default(), everything: broadcast::channel(OVERHEARD_QUEUE).0 }
+        Self { rooms: Arc::default(), everything: broadcast::channel(OVERHEARD_QUEUE).0 }
     }
 }
 
 impl Hub {
     pub fn listen(&self, workspace: WorkspaceId, chat: ChatId) -> broadcast::Receiver<Said> {
-        let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
-        channels.retain(|_, sender| sender.receiver_count() > 0);
-        channels
+        self.join(workspace, chat).1
+    }
+
+    /// Listens from now on, and says what was said before of answers that are being written: nothing falls
+    /// between the two.
+    pub fn join(
+        &self,
+        workspace: WorkspaceId,
+        chat: ChatId,
+    ) -> (Vec<Half>, broadcast::Receiver<Said>) {
+        let mut rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+        rooms.channels.retain(|_, sender| sender.receiver_count() > 0);
+        let sender = rooms
+            .channels
             .entry((workspace, chat))
-            .or_insert_with(|| broadcast::channel(LISTENER_QUEUE).0)
-            .subscribe()
+            .or_insert_with(|| broadcast::channel(LISTENER_QUEUE).0);
+        let said = sender.subscribe();
+        (rooms.halves.get(&(workspace, chat)).cloned().unwrap_or_default(), said)
     }
 
     /// Everything that is said from now on, in every chat.
@@ -93,11 +177,17 @@ impl Hub {
     }
 
     fn pass_on(&self, overheard: Overheard) {
-        let channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(sender) = channels.get(&(overheard.workspace, overheard.chat)) {
+        let mut rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = (overheard.workspace, overheard.chat);
+        rooms.note(place, &overheard.said.frame);
+        if let Some(sender) = rooms.channels.get(&place) {
             // No listener is no error: what matters is in the outbox.
             drop(sender.send(overheard.said.clone()));
         }
         drop(self.everything.send(overheard));
     }
 }
+
+#[cfg(test)]
+#[path = "hub_tests.rs"]
+mod tests;

@@ -60,7 +60,7 @@ pub use control::{Control, Parts};
 pub use egress::{EgressError, EgressRefusal, EgressRules};
 pub use error::{ControlError, Failed, Fault, Refusal, RefusedAround};
 pub use gates::{GateError, GateRefusal, Gates};
-pub use hub::Said;
+pub use hub::{Half, Said};
 pub use inbox::{Inbox, InboxError, InboxRefusal, IncomingMessage, Receipt, Upload};
 pub use limits::{Permit, TooMuch};
 pub use metrics::{ANSWERED, CONTENT_TYPE, GONE, LoggedLine, Metrics, ModelCall, RecentError};

@@ -1,6 +1,6 @@
 //! What the database knows, as it is shown: the rows that handles answer with and take.
 
-pub use cloister_store::approvals::{Approval, ApprovalState};
+pub use cloister_store::approvals::{Approval, ApprovalKind, ApprovalState};
 pub use cloister_store::audit::{AuditRow, Finding, Report};
 pub use cloister_store::chats::Chat;
 pub use cloister_store::contexts::Context;

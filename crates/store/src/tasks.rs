@@ -303,6 +303,30 @@ impl Tasks {
         rows.into_iter().map(Row::into_task).collect()
     }
 
+    /// The tasks that turns of a chat began, oldest first.
+    pub async fn of_turns(
+        &self,
+        workspace: WorkspaceId,
+        chat: ChatId,
+        turns: &[TurnId],
+    ) -> Result<Vec<Task>, StoreError> {
+        if turns.is_empty() {
+            return Ok(Vec::new());
+        }
+        let places = vec!["?"; turns.len()].join(", ");
+        let mut query = sqlx::query_as(select(&format!(
+            "WHERE workspace_id = ? AND chat = ? AND turn IN ({places}) ORDER BY id"
+        )))
+        .bind(workspace.number())
+        .bind(chat.number());
+        for turn in turns {
+            query = query.bind(turn.as_str());
+        }
+        let rows: Vec<Row> =
+            query.fetch_all(self.store.reader()).await.tried("list the tasks of turns")?;
+        rows.into_iter().map(Row::into_task).collect()
+    }
+
     /// The tasks of a workspace that have not ended, oldest first.
     pub async fn open_tasks(&self, workspace: WorkspaceId) -> Result<Vec<Task>, StoreError> {
         let rows: Vec<Row> = sqlx::query_as(select(

@@ -18,6 +18,7 @@ use cloister_protocol::{
     AgentFrame, ApprovalAnswer, Cancel, ChatId, ClientFrame, ErrorCode, ErrorFrame,
     MAX_FRAME_BYTES, Message, UserName, WorkspaceId, with_causes,
 };
+use maud::Markup;
 use serde::Deserialize;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
@@ -165,8 +166,15 @@ impl Client {
 
     async fn converse(&mut self, socket: &mut WebSocket, after: Option<i64>) -> Result<(), Closed> {
         // Listen first, then read what is stored: nothing falls between.
-        let mut said = self.control.hub().listen(self.workspace, self.chat);
+        let (halves, mut said) = self.control.hub().join(self.workspace, self.chat);
         let began = self.catch_up(socket, after).await?;
+        if matches!(self.shape, Shape::RowsAndHtml) {
+            for half in halves {
+                if let Some(frame) = self.replay.resume(half) {
+                    self.send_frame(socket, &frame).await?;
+                }
+            }
+        }
         let mut last_row = began;
         let mut ping = tokio::time::interval(PING_EVERY);
         let mut heard_at = Instant::now();
@@ -277,9 +285,7 @@ impl Client {
         }
         for frame in self.replay.frames(frame) {
             match (kept, self.shape) {
-                (Some(kept), Shape::RowsAndHtml) => {
-                    self.send_with_html(socket, &frame, kept).await?;
-                }
+                (kept, Shape::RowsAndHtml) => self.send_with_html(socket, &frame, kept).await?,
                 (Some(kept), Shape::Rows) => send_with_row(socket, &frame, kept).await?,
                 (None, _) | (_, Shape::Bare) => self.send_frame(socket, &frame).await?,
             }
@@ -300,13 +306,21 @@ impl Client {
         }
     }
 
-    /// A frame that is kept, for a page: with its row and how it is shown.
+    /// A frame for a page: how it is shown, and with its row if it is kept.
     async fn send_with_html(
         &self,
         socket: &mut WebSocket,
         frame: &AgentFrame,
-        kept: Kept,
+        kept: Option<Kept>,
     ) -> Result<(), Closed> {
+        let html = match kept {
+            Some(kept) => self.shown(frame, kept.at).await,
+            None => entries::live(&self.control, frame).await,
+        };
+        let html = html.map_err(|error| {
+            tracing::error!(error = error.chain(), "how something is shown could not be read");
+            Closed
+        })?;
         let mut value = match serde_json::to_value(frame) {
             Ok(value) => value,
             Err(error) => {
@@ -314,19 +328,22 @@ impl Client {
                 return Ok(());
             }
         };
-        // A question may have been answered since it was asked.
-        let mut now = Now::default();
-        if let Err(error) = now.look_up(&self.control, frame).await {
-            tracing::error!(error = error.chain(), "how a question stands could not be read");
-            return Err(Closed);
-        }
         if let Some(fields) = value.as_object_mut() {
-            fields.insert("row".to_owned(), kept.row.into());
-            if let Some(html) = entries::told(frame, kept.at, &now) {
+            if let Some(kept) = kept {
+                fields.insert("row".to_owned(), kept.row.into());
+            }
+            if let Some(html) = html {
                 fields.insert("html".to_owned(), html.into_string().into());
             }
         }
         send(socket, WsMessage::Text(value.to_string().into())).await
+    }
+
+    /// What is kept, as it stands: a question may have been answered since it was asked.
+    async fn shown(&self, frame: &AgentFrame, at: i64) -> Result<Option<Markup>, ControlError> {
+        let mut now = Now::default();
+        now.look_up(&self.control, frame).await?;
+        Ok(entries::told(frame, at, &now))
     }
 
     async fn refuse(&mut self, socket: &mut WebSocket, error: ErrorFrame) -> Result<(), Closed> {

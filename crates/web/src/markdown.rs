@@ -72,9 +72,12 @@ impl Safe {
                 let plain = columns.iter().map(|_| pulldown_cmark::Alignment::None).collect();
                 Some(Event::Start(Tag::Table(plain)))
             }
-            Tag::CodeBlock(_) => {
+            Tag::CodeBlock(kind) => {
                 self.in_code = true;
-                Some(Event::Start(Tag::CodeBlock(CodeBlockKind::Indented)))
+                Some(Event::Start(Tag::CodeBlock(match language(&kind) {
+                    Some(name) => CodeBlockKind::Fenced(name.into()),
+                    None => CodeBlockKind::Indented,
+                })))
             }
             Tag::Heading { level, .. } => Some(Event::Start(Tag::Heading {
                 level,
@@ -151,6 +154,14 @@ impl Safe {
         self.links.push(place);
         (!text.is_empty()).then(|| Event::InlineHtml(text.into()))
     }
+}
+
+/// The language of a block of code, if it is a plain word: it becomes the name of a class.
+fn language(kind: &CodeBlockKind<'_>) -> Option<String> {
+    let CodeBlockKind::Fenced(info) = kind else { return None };
+    let name = info.split([' ', ',', '{']).next()?.to_ascii_lowercase();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "+#.-_".contains(c);
+    (!name.is_empty() && name.len() <= 20 && name.chars().all(plain)).then_some(name)
 }
 
 /// Text with nothing hidden in it.

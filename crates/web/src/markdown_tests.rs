@@ -192,8 +192,13 @@ fn ordinary_markdown_looks_as_expected() {
     assert!(!html.contains("style"), "{html}");
     assert_eq!(
         html_of("```rust\nlet x = 1 < 2;\n```"),
-        "<pre><code>let x = 1 &lt; 2;\n</code></pre>\n"
+        "<pre><code class=\"language-rust\">let x = 1 &lt; 2;\n</code></pre>\n"
     );
+    // What names a class is a word and nothing else.
+    for evil in ["\"onload=x", "rust\u{202e}", "a'b", "verylongnameofalanguage"] {
+        let html = html_of(&format!("```{evil}\nx\n```"));
+        assert_eq!(html, "<pre><code>x\n</code></pre>\n", "{evil}");
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
+use cloister_control::Half;
 use cloister_protocol::{AgentFrame, TextChunk, TurnId, Update};
 
 /// How many unfinished turns are followed at once.
@@ -16,6 +17,8 @@ const MAX_ENDED: usize = 1024;
 struct SeenAnswer {
     bytes: usize,
     next_seq: u32,
+    /// By how much its numbers are lower here: what came before was told in one piece.
+    behind: u32,
     /// A chunk is missing: what was seen is not the beginning of the answer.
     torn: bool,
 }
@@ -91,6 +94,18 @@ impl Replay {
         }
     }
 
+    /// What was said of an answer before this client came, as its first chunk.
+    pub(crate) fn resume(&mut self, half: Half) -> Option<AgentFrame> {
+        let Half { turn, text, next } = half;
+        let known = self.ended.known.contains(&turn) || self.turns.contains_key(&turn);
+        if known || next == 0 || self.turns.len() >= MAX_TURNS {
+            return None;
+        }
+        let seen = SeenAnswer { bytes: text.len(), next_seq: next, behind: next - 1, torn: false };
+        self.turns.insert(turn.clone(), seen);
+        Some(AgentFrame::TextChunk(TextChunk { turn, seq: 0, text }))
+    }
+
     fn chunk(&mut self, chunk: &TextChunk) -> Vec<AgentFrame> {
         if self.turns.len() >= MAX_TURNS && !self.turns.contains_key(&chunk.turn) {
             return Vec::new();
@@ -103,7 +118,8 @@ impl Replay {
         }
         seen.next_seq += 1;
         seen.bytes += chunk.text.len();
-        vec![AgentFrame::TextChunk(chunk.clone())]
+        let seq = chunk.seq - seen.behind;
+        vec![AgentFrame::TextChunk(TextChunk { seq, ..chunk.clone() })]
     }
 }
 

@@ -63,3 +63,15 @@ fn turns_that_ended_long_ago_are_forgotten() {
     assert_eq!(replay.ended.known.len(), MAX_ENDED);
     assert_eq!(replay.ended.order.len(), MAX_ENDED);
 }
+
+#[test]
+fn who_comes_in_the_middle_sees_all_of_it_in_order() {
+    let mut replay = Replay::default();
+    let half = Half { turn: turn(), text: "hel".into(), next: 2 };
+    let first = replay.resume(half.clone()).unwrap();
+    assert_eq!(first, chunk(0, "hel"));
+    assert_eq!(replay.frames(&chunk(2, "l")), [chunk(1, "l")]);
+    assert_eq!(replay.frames(&chunk(3, "o")), [chunk(2, "o")]);
+    assert_eq!(replay.frames(&end("hello")), [end("hello")]);
+    assert_eq!(replay.resume(half), None, "what has ended was told whole");
+}

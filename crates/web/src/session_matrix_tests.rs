@@ -198,6 +198,7 @@ impl Sessions {
             "{chat}" => "C1".to_owned(),
             "{id}" => self.artifact.clone(),
             "{approval}" => whose.approval.to_string(),
+            "{task}" => whose.task.to_string(),
             "{grant}" => "1".to_owned(),
             "{user}" => whose.user.name.to_string(),
             "{turn}" => "t-1".to_owned(),

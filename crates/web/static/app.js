@@ -31,7 +31,7 @@
   const { chat, workspace } = app.dataset;
   const number = (name) => Number(app.dataset[name]);
   const log = find("#log"), main = find("#main"), link = find("#link");
-  const announcer = find("#announce"), panel = find("#tasks");
+  const announcer = find("#announce"), strip = find("#tasks");
   const form = find("#composer"), text = find("#text"), problemLine = find("#problem");
   const base = `/cells/${workspace}/v1`;
 
@@ -64,7 +64,7 @@
 
   function addEntry(node) {
     find("#greeting")?.remove();
-    keepingEnd(() => log.append(node));
+    keepingEnd(() => { log.append(node); dress(log); });
   }
 
   /** The place of a turn's answer, made when it is first needed. */
@@ -150,6 +150,7 @@
     const entry = make("article", "entry person pending");
     entry.dataset.id = message.id;
     entry.setAttribute("aria-label", "You");
+    if (message.attachments.length) entry.dataset.files = JSON.stringify(message.attachments);
     if (message.text) entry.append(make("div", "text", message.text));
     if (message.attachments.length) {
       const list = make("ul", "files");
@@ -176,6 +177,7 @@
     entry.classList.remove("pending");
     find(".failed", entry)?.remove();
     entry.dataset.turn = turn;
+    dress(log);
   }
 
   function refused(frame) {
@@ -264,6 +266,206 @@
   addEventListener("online", wake);
   addEventListener("pageshow", (event) => event.persisted && wake());
 
+  // ---- Answers that are being written: Markdown as far as it goes. The end brings what the server makes of it.
+
+  const halves = new Map();
+  let sketching = 0;
+  /** Soon, and less often the more there is to show. */
+  function sketchSoon(turn) {
+    sketching ||= setTimeout(() => {
+      sketching = 0;
+      for (const [open, text] of halves) {
+        const entry = byData("answer", open);
+        if (!entry?.classList.contains("working")) { halves.delete(open); continue; }
+        const place = find(".text", entry);
+        place.classList.add("rich");
+        keepingEnd(() => place.replaceChildren(sketch(legible(text), 0)));
+      }
+    }, Math.max(40, (halves.get(turn)?.length ?? 0) / 200));
+  }
+
+  const FENCE = /^\s*(`{3,}|~{3,})\s*([\w+#.-]*)/, ITEM = /^(\s*)([-*+]|\d{1,9}[.)])(\s+|$)(.*)/;
+  const RULE = /^\s*([-*_])(\s*\1){2,}\s*$/, ROW = /^\s*\|.*\|\s*$/, HEADING = /^(#{1,6})\s+(.*)/;
+  const begins = (line) => !line.trim() || FENCE.test(line) || ITEM.test(line) || HEADING.test(line) || ROW.test(line) || /^\s*>/.test(line);
+
+  /** Text as nodes: nothing in it is ever read as HTML. */
+  function sketch(source, depth) {
+    const out = document.createDocumentFragment(), lines = source.split("\n");
+    const takeWhile = (fits) => { const taken = []; while (lines.length && fits(lines[0])) taken.push(lines.shift()); return taken; };
+    if (depth > 8) { out.append(source); return out; }
+    while (lines.length) {
+      const line = lines[0];
+      let found;
+      if (!line.trim()) lines.shift();
+      else if ((found = FENCE.exec(line))) {
+        lines.shift();
+        const body = takeWhile((next) => !next.trim().startsWith(found[1]));
+        lines.shift();
+        const pre = make("pre"), code = make("code", found[2] ? "language-" + found[2].toLowerCase() : "", body.join("\n"));
+        pre.append(code);
+        out.append(pre);
+        highlight(code);
+      } else if ((found = HEADING.exec(line))) {
+        lines.shift();
+        out.append(inline(make("h" + found[1].length), found[2]));
+      } else if (RULE.test(line)) {
+        lines.shift();
+        out.append(make("hr"));
+      } else if (/^\s*>/.test(line)) {
+        const quote = make("blockquote"), said = takeWhile((next) => /^\s*>/.test(next));
+        quote.append(sketch(said.map((next) => next.replace(/^\s*> ?/, "")).join("\n"), depth + 1));
+        out.append(quote);
+      } else if ((found = ITEM.exec(line))) out.append(list(lines, found, depth));
+      else if (ROW.test(line)) {
+        const table = make("table");
+        for (const row of takeWhile((next) => ROW.test(next))) {
+          if (/^[\s|:-]+$/.test(row)) continue;
+          const cells = row.trim().slice(1, -1).split("|"), tr = make("tr");
+          for (const cell of cells) tr.append(inline(make(table.firstChild ? "td" : "th"), cell.trim()));
+          table.append(tr);
+        }
+        out.append(table);
+      } else {
+        const words = [lines.shift(), ...takeWhile((next) => !begins(next))], p = make("p");
+        words.forEach((next, at) => { if (at) p.append(make("br")); inline(p, next); });
+        out.append(p);
+      }
+    }
+    return out;
+  }
+
+  function list(lines, first, depth) {
+    const indent = first[1].length, ordered = /\d/.test(first[2]), items = make(ordered ? "ol" : "ul");
+    if (ordered) items.start = parseInt(first[2], 10);
+    let found;
+    while (lines.length && (found = ITEM.exec(lines[0])) && found[1].length === indent && /\d/.test(found[2]) === ordered) {
+      lines.shift();
+      const inside = [found[4]], item = make("li");
+      while (lines.length && (/^\s*$/.test(lines[0]) ? /^\s+\S/.test(lines[1] ?? "") && lines[1].search(/\S/) > indent : lines[0].search(/\S/) > indent)) inside.push(lines.shift().slice(indent + 2));
+      const content = sketch(inside.join("\n"), depth + 1);
+      if (content.firstChild?.nodeName === "P") content.firstChild.replaceWith(...content.firstChild.childNodes);
+      item.append(content);
+      items.append(item);
+    }
+    return items;
+  }
+
+  const INLINE = /(`+)([^`]+)\1|\*\*(\S(?:.*?\S)?)\*\*|\*([^\s*](?:[^*]*[^\s*])?)\*|~~(.+?)~~|!?\[([^\]]*)\]\(([^)\s]*)\)/;
+  function inline(into, text) {
+    let found;
+    while ((found = INLINE.exec(text))) {
+      into.append(text.slice(0, found.index));
+      if (found[2]) into.append(make("code", "", found[2]));
+      else if (found[3]) into.append(inline(make("strong"), found[3]));
+      else if (found[4]) into.append(inline(make("em"), found[4]));
+      else if (found[5]) into.append(inline(make("del"), found[5]));
+      // Where a link leads is known when it is whole.
+      else into.append(found[6] || found[7]);
+      text = text.slice(found.index + found[0].length);
+    }
+    into.append(text);
+    return into;
+  }
+
+  // ---- Code
+
+  const WORDS = new Set(("abstract and as assert async await begin bool boolean break case catch char class const continue def default defer del delete do done double elif else elsif end enum esac except export extends extern false fi final finally float fn for from func function global go goto if impl implements import in include instanceof int interface is lambda let local long loop match mod module mut namespace new nil none not null of or package pass private protected pub public raise ref return self select short static string struct super switch then this throw trait true try type typedef typeof union unless unsafe until use using var void where while with yield insert into update values set create table join left right inner outer on group by order limit").split(" "));
+  const HASHES = /^(py|python|sh|bash|shell|zsh|console|ruby|rb|perl|pl|r|yaml|yml|toml|ini|make|makefile|dockerfile|elixir|ex|nix|conf)$/;
+  const DASHES = /^(sql|lua|haskell|hs|ada|elm)$/;
+  const PLAIN = /^(text|txt|plain|output|log|md|markdown|csv)$/;
+  /** Colours words, strings, numbers and comments: enough to read by, whatever the language. */
+  function highlight(code) {
+    const language = /language-(\S+)/.exec(code.className)?.[1];
+    if (!language || PLAIN.test(language) || code.textContent.length > 20000) return;
+    const comment = HASHES.test(language) ? "#.*" : DASHES.test(language) ? "--.*" : "//.*|/\\*[\\s\\S]*?(?:\\*/|$)|<!--[\\s\\S]*?(?:-->|$)";
+    const pattern = new RegExp(`(${comment})|("(?:\\\\.|[^"\\\\\\n])*"?|'(?:\\\\.|[^'\\\\\\n])*'|\`(?:\\\\.|[^\`\\\\])*\`)|\\b(\\d[\\w.]*)|([A-Za-z_]\\w*)`, "g");
+    const out = document.createDocumentFragment(), text = code.textContent;
+    let at = 0;
+    for (const found of text.matchAll(pattern)) {
+      const kind = found[1] ? "c" : found[2] ? "s" : found[3] ? "n" : WORDS.has(language === "sql" ? found[4].toLowerCase() : found[4]) ? "k" : "";
+      if (!kind) continue;
+      out.append(text.slice(at, found.index), make("span", "hl-" + kind, found[0]));
+      at = found.index + found[0].length;
+    }
+    out.append(text.slice(at));
+    code.replaceChildren(out);
+  }
+
+  async function copyText(words, button) {
+    try { await navigator.clipboard.writeText(words); } catch {
+      // Without https a browser has no clipboard but this.
+      const area = make("textarea", "unseen", words);
+      document.body.append(area);
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+      button.focus();
+    }
+    const before = button.textContent;
+    button.textContent = "Copied";
+    announce("Copied");
+    setTimeout(() => { button.textContent = before; }, 1500);
+  }
+
+  // ---- What can be done with a message: buttons that only a script can answer.
+
+  function act(name, label, run) {
+    const button = make("button", "act", name);
+    button.type = "button";
+    button.setAttribute("aria-label", label);
+    button.onclick = () => run(button);
+    return button;
+  }
+  const wordsOf = (entry) => find(".text", entry)?.textContent ?? "";
+  const filesOf = (entry) => { try { return JSON.parse(entry.dataset.files ?? "[]"); } catch { return []; } };
+  function write(words) {
+    if (!text) return;
+    text.value = words;
+    grow();
+    text.focus();
+    text.setSelectionRange(words.length, words.length);
+  }
+  function askAgain(entry) {
+    const question = byData("turn", entry.dataset.answer);
+    if (question) say(wordsOf(question), filesOf(question));
+  }
+  async function copyAnswer(entry, button) {
+    const source = await fetch(`/chats/${chat}/answer/${entry.dataset.answer}`).catch(() => null);
+    copyText(source?.ok ? await source.text() : find(".text", entry).innerText, button);
+  }
+  function quote(entry) {
+    const marked = getSelection();
+    const inside = !marked.isCollapsed && entry.contains(marked.anchorNode) ? marked.toString() : find(".text", entry).innerText;
+    const quoted = inside.trim().split("\n").map((line) => "> " + line).join("\n");
+    write((text.value ? text.value.trimEnd() + "\n\n" : "") + quoted + "\n\n");
+  }
+
+  /** Gives what is new on the page its buttons and colours. */
+  function dress(root) {
+    for (const pre of all(".entry .rich pre", root)) {
+      if (pre.parentElement.matches(".code")) continue;
+      const box = make("div", "code"), code = find("code", pre) ?? pre;
+      pre.replaceWith(box);
+      box.append(pre, act("Copy", "Copy this code", (button) => copyText(code.textContent, button)));
+      pre.tabIndex = 0;
+      if (code !== pre) highlight(code);
+    }
+    for (const entry of all(".person[data-turn], .agent[data-answer]:not(.working)", root)) {
+      if (find(":scope > .acts", entry)) continue;
+      const acts = make("div", "acts");
+      if (entry.matches(".person")) {
+        acts.append(act("Copy", "Copy your message", (button) => copyText(wordsOf(entry), button)));
+        if (text) acts.append(act("Edit", "Edit your message and send it again", () => write(wordsOf(entry))));
+      } else {
+        const failed = entry.matches(".failed");
+        acts.append(act("Copy", "Copy this answer", (button) => copyAnswer(entry, button)));
+        if (text) acts.append(act("Quote", "Quote this answer", () => quote(entry)));
+        if (text && /^t-m\d+$/.test(entry.dataset.answer)) acts.append(act(failed ? "Try again" : "Regenerate", failed ? "Try again" : "Ask the same again", () => askAgain(entry)));
+      }
+      entry.append(acts);
+    }
+  }
+
   // ---- What the agent says
 
   function hear(frame) {
@@ -282,18 +484,22 @@
       const entry = answerOf(frame.turn);
       if (!entry.classList.contains("working")) return;
       // A new connection brings an answer again from its beginning; one with a gap comes whole with its end.
-      if (frame.seq === 0) find(".text", entry).textContent = "";
+      if (frame.seq === 0) halves.delete(frame.turn);
       else if (frame.seq !== Number(entry.dataset.next)) return;
       entry.dataset.next = frame.seq + 1;
-      keepingEnd(() => find(".text", entry).append(legible(frame.text)));
+      halves.set(frame.turn, (halves.get(frame.turn) ?? "") + frame.text);
+      sketchSoon(frame.turn);
     },
     tool_call(frame) {
-      if (frame.task) taskNote(frame.task, frame.name);
+      if (frame.task) stepBegun(frame);
       else if (frame.turn) working(answerOf(frame.turn), `Working: ${frame.name}…`);
     },
+    tool_result(frame) { if (frame.task) stepDone(frame); },
     update(frame) { UPDATES[frame.kind]?.(frame); },
     ask(frame) {
+      if (byData("approval", frame.approval)) return;
       addEntry(fromHtml(frame.html));
+      if (find("form", byData("approval", frame.approval))) setWaiting(waitingCount + 1);
       announce("Question: " + frame.title);
     },
     send_file(frame) {
@@ -303,8 +509,9 @@
     end(frame) {
       const entry = answerOf(frame.turn);
       const answer = fromHtml(frame.html);
+      halves.delete(frame.turn);
       const words = find(".text", answer).textContent;
-      keepingEnd(() => entry.replaceWith(answer));
+      keepingEnd(() => { entry.replaceWith(answer); dress(log); });
       showStop();
       announce("Agent: " + words.trim().slice(0, 400));
     },
@@ -312,7 +519,10 @@
   };
 
   const UPDATES = {
-    restart(frame) { find(".text", answerOf(frame.turn)).textContent = ""; },
+    restart(frame) {
+      halves.delete(frame.turn);
+      find(".text", answerOf(frame.turn)).replaceChildren();
+    },
     task: showTask,
     progress(frame) {
       if (frame.task) return taskNote(frame.task, frame.text);
@@ -323,7 +533,8 @@
     answered: showAnswer,
     blocked(frame) { tell(frame, `${frame.host} was not reached: ${frame.reason}`); },
     todos(frame) {
-      const list = find(".todos", taskItem(frame.task));
+      const list = find(".todos", card(frame.task) ?? make("i"));
+      if (!list) return;
       list.replaceChildren(...frame.todos.map((todo) => {
         const item = make("li", todo.state, todo.text);
         if (todo.state !== "open") item.append(make("span", "unseen", ` (${todo.state})`));
@@ -343,42 +554,93 @@
 
   // ---- Tasks
 
-  function taskItem(id) {
-    let item = byData("task", id, panel);
-    if (item) return item;
-    item = make("li", "task");
-    item.dataset.task = id;
-    const head = make("div", "head");
-    const cancel = make("button", "small", "Cancel");
-    cancel.type = "button";
-    cancel.dataset.cancel = id;
-    head.append(make("span", "title", id), make("span", "state"), cancel);
-    item.append(head, make("p", "note"), make("ul", "todos"));
-    find("ul", panel).append(item);
-    panel.hidden = false;
-    return item;
+  const FINAL = ["done", "failed", "cancelled"];
+  const card = (id) => find(`.task[data-task="${CSS.escape(id)}"]`, log);
+  function taskNote(id, words) {
+    const note = find(":scope > .note", card(id) ?? make("i"));
+    if (note) note.textContent = words;
   }
 
-  function taskNote(id, words) { find(".note", taskItem(id)).textContent = words; }
-
+  /** The state of a task: its card is made, or brought up to date with its steps left as they are. */
   function showTask(frame) {
-    const final = ["done", "failed", "cancelled"].includes(frame.state);
-    if (final && !byData("task", frame.task, panel)) return;
-    const item = taskItem(frame.task);
-    item.dataset.state = frame.state;
-    find(".title", item).textContent = frame.title;
-    find(".state", item).textContent = frame.state;
-    find("button", item).setAttribute("aria-label", "Cancel " + frame.title);
-    if (frame.note) taskNote(frame.task, frame.note);
+    if (!frame.html) return;
+    const fresh = find(".task", fromHtml(frame.html)), old = card(frame.task);
+    const final = FINAL.includes(fresh.dataset.state);
+    if (!old) addEntry(fresh);
+    else keepingEnd(() => {
+      old.dataset.state = fresh.dataset.state;
+      find(".head", old).replaceWith(find(".head", fresh));
+      const note = find(":scope > .note", fresh);
+      if (final || note.textContent) find(":scope > .note", old).replaceWith(note);
+      const result = find(".result", fresh);
+      if (result && !find(".result", old)) old.append(result);
+    });
+    showAtWork(frame.task, fresh.dataset.state, frame.title);
     if (!final) return;
     for (const question of all(`.ask[data-task="${CSS.escape(frame.task)}"]`, log)) {
       if (find("form", question)) closeQuestion(question, "The task has ended.");
     }
-    find("button", item).disabled = true;
-    setTimeout(() => {
-      item.remove();
-      panel.hidden = !find("li", panel);
-    }, 4000);
+    for (const notice of all(`.blocked.allowed[data-blocked="${CSS.escape(frame.task)}"]`, log)) offerToGoOn(notice);
+  }
+
+  /** The strip above the place to write: what is at work, and a way to each. */
+  function showAtWork(id, state, title) {
+    const list = find("ul", strip);
+    let item = byData("at-work", id, strip);
+    if (FINAL.includes(state)) item?.remove();
+    else if (!item) {
+      item = make("li");
+      item.dataset.atWork = id;
+      const anchor = make("a", "", title);
+      anchor.href = "#task-" + id;
+      item.append(anchor);
+      list.append(item);
+    }
+    strip.hidden = !find("li", strip);
+  }
+
+  function stepBegun(frame) {
+    const list = find(".steps .list", card(frame.task) ?? make("i"));
+    if (!frame.html) return;
+    const step = find(".step", fromHtml(frame.html));
+    taskNote(frame.task, find("code", step).textContent);
+    if (!list || byData("call", frame.id, list)) return;
+    keepingEnd(() => list.append(step));
+  }
+  function stepDone(frame) {
+    const step = byData("call", frame.id, find(".steps .list", card(frame.task) ?? make("i")) ?? make("i"));
+    if (!step) return;
+    step.dataset.status = frame.ok ? "ok" : "failed";
+    keepingEnd(() => find(".output", step).replaceWith(fromHtml(frame.html)));
+  }
+
+  // What a task did comes when somebody wants to know.
+  document.addEventListener("toggle", async (event) => {
+    const anchor = event.target.matches?.(".steps") && event.target.open && find("a[data-steps]", event.target);
+    if (!anchor) return;
+    const response = await fetch(anchor.href, { headers: { accept: "text/plain" } }).catch(() => null);
+    if (response?.ok) anchor.parentElement.replaceWith(fromHtml(await response.text()));
+  }, true);
+
+  /** A host is allowed by now: the task that wanted to go there can go on, once it has ended. */
+  function offerToGoOn(notice) {
+    const id = notice.dataset.blocked, task = id && card(id);
+    const state = task?.dataset.state;
+    if (!task || !FINAL.includes(state) || find("button", notice)) return;
+    const again = find("[data-say]", task)?.dataset.say;
+    const title = find(".title", task).textContent;
+    const button = make("button", "", "Go on with the task");
+    button.type = "button";
+    button.dataset.say = again ?? `${notice.dataset.host} is allowed now. Go on with ${id} (${title}).`;
+    keepingEnd(() => notice.append(button));
+  }
+
+  function allowHost(button) {
+    const notice = button.closest(".blocked");
+    say(button.dataset.allow);
+    notice.classList.add("allowed");
+    button.remove();
+    offerToGoOn(notice);
   }
 
   // ---- Questions
@@ -387,6 +649,18 @@
     allow: "allowed it once", allow_for_task: "allowed it for this task", allow_always: "allowed it always in this chat",
     deny: "denied it", deny_and_stop: "denied it and stopped the task",
   };
+
+  // How many questions wait: beside the name of their page, and in the title of this one.
+  const badge = find("#waiting");
+  let waitingCount = badge && !badge.hidden ? Number(find(".count", badge).textContent) : 0;
+  function setWaiting(count) {
+    waitingCount = Math.max(0, count);
+    const title = document.title.replace(/^\(\d+\) /, "");
+    document.title = waitingCount ? `(${waitingCount}) ${title}` : title;
+    if (!badge) return;
+    find(".count", badge).textContent = waitingCount;
+    badge.hidden = !waitingCount;
+  }
 
   /** Somebody answered, here or anywhere else. */
   function showAnswer(frame) {
@@ -401,8 +675,17 @@
   }
 
   function closeQuestion(question, words) {
+    const form = find("form", question), what = find(".what", question);
     find(".answers", question)?.append(make("p", "hint", words));
-    find("form", question)?.remove();
+    if (!form) return;
+    form.remove();
+    question.classList.add("settled");
+    // All that is left is a line; the rest is folded.
+    if (what) {
+      find(".why", what)?.after(...all(":scope > .sources", question));
+      what.open = false;
+    }
+    setWaiting(waitingCount - 1);
   }
 
   /** An answer was not taken: say why, and let it be given again. */
@@ -430,9 +713,10 @@
     for (const more of all(".more[open]")) if (!more.contains(event.target)) more.open = false;
     if (document.body.classList.contains("drawer") && !find("#sidebar").contains(event.target) && target?.id !== "menu") drawer(false);
     if (!target) return;
-    const { cancel, say: words, older } = target.dataset;
+    const { cancel, say: words, allow, older } = target.dataset;
     if (cancel) { if (sendNow({ type: "cancel", task: cancel })) target.disabled = true; }
-    else if (words) { target.closest(".entry").remove(); say(words); }
+    else if (allow) allowHost(target);
+    else if (words) { target.disabled = true; say(words); }
     else if (older !== undefined) { event.preventDefault(); showOlder(target); }
     else if (target.id === "cancel-all") sendNow({ type: "cancel" });
     else if (target.id === "menu") drawer(!document.body.classList.contains("drawer"));
@@ -453,6 +737,7 @@
     const fragment = fromHtml(await response.text());
     const height = main.scrollHeight - main.scrollTop;
     anchor.closest(".older").replaceWith(fragment);
+    dress(log);
     main.scrollTop = main.scrollHeight - height;
   }
 
@@ -597,6 +882,7 @@
     showMessage(message);
   }
   remember();
+  dress(log);
   toEnd();
   showStop();
   connect();

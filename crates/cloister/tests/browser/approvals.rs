@@ -26,7 +26,10 @@ fn old(world: &World) -> std::path::PathBuf {
 }
 
 async fn question(page: &Page) {
-    page.wait_for_text(".ask .exact", "command: rm -r old").await.unwrap();
+    page.wait_for_text(".ask:not(.settled) h2", "run: rm -r old").await.unwrap();
+    let exact = "document.querySelector('.ask:not(.settled) .exact').textContent";
+    let exact = page.eval(exact).await.unwrap();
+    assert!(exact.as_str().unwrap().contains("command: rm -r old"), "{exact}");
 }
 
 /// G2: the card says what, how bad and why; an answer for the task covers the task and no more.
@@ -37,7 +40,15 @@ async fn a_question_is_answered_for_the_task() {
     say(&page, "job:twice").await;
     question(&page).await;
     let card = page.text(".ask").await.unwrap();
-    assert!(card.contains("destructive") && card.contains("Digest "), "{card}");
+    assert!(card.contains("run: rm -r old") && card.contains("destructive"), "{card}");
+    let folded = page.eval("!document.querySelector('.ask .what').open").await.unwrap();
+    assert_eq!(folded, true, "the line says all");
+    let exact = page.eval("document.querySelector('.ask').textContent").await.unwrap();
+    assert_eq!(exact.as_str().unwrap().to_lowercase().matches("digest").count(), 1, "{exact}");
+    // Who looks elsewhere sees that something waits.
+    assert_eq!(page.text("#waiting .count").await.unwrap(), "1");
+    let title = page.eval("document.title").await.unwrap();
+    assert!(title.as_str().unwrap().starts_with("(1) "), "{title}");
     let buttons = page
         .eval("[...document.querySelectorAll('.ask button')].map(b => b.innerText).join('|')")
         .await
@@ -47,6 +58,10 @@ async fn a_question_is_answered_for_the_task() {
     assert!(old(&world).exists(), "nothing is deleted before it is allowed");
     page.click(".ask [value=allow_for_task]").await.unwrap();
     page.wait_for_text(".ask", "owner allowed it for this task.").await.unwrap();
+    assert_eq!(page.count(".ask.settled").await.unwrap(), 1, "what is answered is one line");
+    assert_eq!(page.eval("document.querySelector('#waiting').hidden").await.unwrap(), true);
+    let title = page.eval("document.title").await.unwrap();
+    assert!(!title.as_str().unwrap().starts_with('('), "{title}");
     answered(&page, "done:").await;
     assert_eq!(page.count(".ask").await.unwrap(), 1, "the same was not asked again");
     assert!(!old(&world).exists());

@@ -5,7 +5,7 @@ use crate::world::{World, answered, picture, say};
 const RICH: &str = "## Findings\n\nA paragraph with a [link](https://example.com), `code` and \
     **bold** words, long enough to wrap on a phone.\n\n| column one | column two | column three | \
     column four | column five |\n|---|---|---|---|---|\n| some words | some words | some words | some \
-    words | some words |\n\n```\na line of code that is much longer than the screen of any phone would ever be able to show at once\n```\n\n\
+    words | some words |\n\n```python\n# count\nfor n in range(3): print('n', n)\n```\n\n```\na line of code that is much longer than the screen of any phone would ever be able to show at once\n```\n\n\
     - one\n- two\n  - three\n\n> A quote.\n\n1. first\n2. second\n\n\
     averyveryveryveryveryveryveryveryveryveryveryveryveryveryveryverylongwordwithoutabreakinit";
 
@@ -136,7 +136,7 @@ async fn everything_can_be_done_with_the_keyboard() {
     for _ in 0..30 {
         page.press("Tab", false).await.unwrap();
         let at = page
-            .eval("(() => { const e = document.activeElement; return e === document.body ? '' : (e.id || e.className || e.textContent.trim()); })()")
+            .eval("(() => { const e = document.activeElement; return e === document.body ? '' : (e.id || e.ariaLabel || e.className || e.textContent.trim()); })()")
             .await
             .unwrap();
         let at = at.as_str().unwrap().to_owned();

@@ -16,3 +16,5 @@ mod session;
 mod tasks;
 #[cfg(test)]
 mod world;
+#[cfg(test)]
+mod writing;

@@ -70,16 +70,56 @@ async fn tasks_are_shown_as_they_go_and_can_be_cancelled() {
     .await
     .unwrap();
     page.wait_for_text(".task .todos .doing", "<b>wait</b>").await.unwrap();
+    // What runs stands in the conversation, below the answer that began it.
+    page.wait_for_text("#log .agent ~ .task > .note", "sleep 600").await.unwrap();
     picture(&page, "tasks").await;
     page.reload().await.unwrap();
     connected(&page).await;
     assert_eq!(page.count(".task").await.unwrap(), 3);
+    page.wait_for_text("#log .agent ~ .task > .note", "sleep 600").await.unwrap();
+    page.wait_for_text(".task .todos .doing", "<b>wait</b>").await.unwrap();
+    assert_eq!(page.count("#tasks li").await.unwrap(), 3);
 
     page.click(".task [aria-label='Cancel beta']").await.unwrap();
-    page.wait_for("document.querySelectorAll('.task').length === 2", "two tasks").await.unwrap();
+    page.wait_for("document.querySelectorAll('#tasks li').length === 2", "two tasks")
+        .await
+        .unwrap();
     assert!(!page.text("#tasks").await.unwrap().contains("beta"));
+    page.wait_for_text(".task[data-state=cancelled] .head", "Try again").await.unwrap();
     page.click("#cancel-all").await.unwrap();
     page.wait_for("document.querySelector('#tasks').hidden", "no task").await.unwrap();
+    assert_eq!(page.count(".task[data-state=cancelled]").await.unwrap(), 3, "the cards stay");
+}
+
+/// A8: a card says what ran and what came back, live and afterwards, and what came of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_card_shows_the_steps_of_its_task_and_its_result() {
+    let world = World::with(jobs(|_| {
+        let echo = "echo '<b>first</b>' && printf 'and %s' second";
+        vec![Reply::tool_call("bash", json!({"command": echo}))]
+    }))
+    .await;
+    let page = world.login().await;
+    say(&page, "job:words").await;
+    page.wait_for("document.querySelector('.task[data-state=done]')", "the end").await.unwrap();
+    page.click(".task .steps > summary").await.unwrap();
+    let step = ".step[data-status=ok] summary code";
+    page.wait_for_text(step, "echo '<b>first</b>'").await.unwrap();
+    page.click(".step summary").await.unwrap();
+    page.wait_for_text(".step .output", "<b>first</b>").await.unwrap();
+    picture(&page, "task-steps").await;
+    page.click(".task .result summary").await.unwrap();
+    page.wait_for_text(".task .result", "done:").await.unwrap();
+
+    // Afterwards its steps come when they are wanted; without a script they are a page.
+    page.reload().await.unwrap();
+    connected(&page).await;
+    assert_eq!(page.count(".step").await.unwrap(), 0);
+    page.click(".task .steps > summary").await.unwrap();
+    page.wait_for_text(step, "echo '<b>first</b>'").await.unwrap();
+    page.open(&world.url("/chats/C1/tasks/T1")).await.unwrap();
+    page.wait_for_text("h1", "Task T1: words").await.unwrap();
+    assert_eq!(page.count(".step").await.unwrap(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -120,11 +160,41 @@ async fn a_blocked_host_is_allowed_with_one_click() {
         .unwrap();
     picture(&page, "blocked").await;
     page.click(".blocked button").await.unwrap();
-    page.wait_for("!document.querySelector('.blocked')", "the notice to go").await.unwrap();
+    page.wait_for("!document.querySelector('.blocked button')", "the button to go").await.unwrap();
     page.wait_for_text(".person .text", "/allow example.com").await.unwrap();
     page.wait_for("document.querySelector('.agent .rich')", "an answer").await.unwrap();
     page.reload().await.unwrap();
     assert_eq!(page.count(".blocked button").await.unwrap(), 0);
+}
+
+/// A task that was kept from a host goes on with one more click when the host is allowed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_goes_on_when_its_host_is_allowed() {
+    let world = World::with(jobs(|_| vec![])).await;
+    let page = world.login().await;
+    say(&page, "job:visit").await;
+    page.wait_for("document.querySelector('.task[data-state=done]')", "the end").await.unwrap();
+    let store = Store::open(&world.stack.data().join("cloister.db")).await.unwrap();
+    let blocked = AgentFrame::Update(Update::Blocked {
+        task: Some("T1".parse().unwrap()),
+        host: "example.com".to_owned(),
+        reason: "it is not on your list".to_owned(),
+        allow: Some("/allow example.com".to_owned()),
+    });
+    let place = ("w1".parse().unwrap(), "C1".parse().unwrap());
+    store.outbox().notify(place, "test", &blocked).await.unwrap();
+    page.reload().await.unwrap();
+    connected(&page).await;
+    page.click(".blocked [data-allow]").await.unwrap();
+    page.wait_for_text(".blocked button", "Go on with the task").await.unwrap();
+    page.wait_for_text(".agent .rich", "example.com").await.unwrap();
+    // Also for who comes back later.
+    page.reload().await.unwrap();
+    connected(&page).await;
+    page.click(".blocked [data-say]").await.unwrap();
+    page.wait_for_text(".person .text", "example.com is allowed now. Go on with T1 (visit).")
+        .await
+        .unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

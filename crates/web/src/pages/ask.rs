@@ -3,13 +3,10 @@
 //! What is asked is shown to the letter and in full. Nothing in it is Markdown or HTML, so that no
 //! text can dress up as something else, and nothing hides. Each button sends back what was seen.
 
-use cloister_control::rows::{Approval, ApprovalState};
+use cloister_control::rows::{Approval, ApprovalKind, ApprovalState};
 use cloister_policy::legible;
 use cloister_protocol::Answer;
 use maud::{Markup, html};
-
-/// As much of a digest as people compare at a glance.
-const SHORT_DIGEST: usize = 12;
 
 /// Where a browser goes after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,49 +35,56 @@ pub(super) const fn label(answer: Answer) -> &'static str {
     }
 }
 
-/// The card of a question as it stands now.
+/// The card of a question as it stands now: one line of what it is about, the rest folded where that line says
+/// all that would happen. Once it is answered, all but who answered what is folded.
 pub(crate) fn card(approval: &Approval, back: Back) -> Markup {
     let heading = format!("q-{}", approval.id);
     let task = approval.task.map(|task| task.to_string());
     let waits = approval.state == ApprovalState::Pending;
     html! {
-        section.entry.ask data-approval=(approval.id) data-task=[task] aria-labelledby=(heading) {
-            h2 id=(heading) { (legible(&approval.title)) }
-            (why(approval))
-            pre.exact tabindex="0" aria-label="What exactly is asked" { (legible(&approval.text)) }
-            (digest(&approval.digest))
+        section.entry.ask .settled[!waits] data-approval=(approval.id) data-task=[task] aria-labelledby=(heading) {
+            h2 id=(heading) {
+                (legible(&approval.title))
+                @if !approval.class.is_empty() {
+                    " " span.class data-class=(approval.class) { (approval.class) }
+                }
+            }
+            @if waits { (sources(approval)) }
+            details.what open[waits && !says_all(approval)] {
+                summary { "Details of " (approval.id) }
+                p.why { (legible(&approval.reason)) }
+                @if !waits { (sources(approval)) }
+                pre.exact tabindex="0" aria-label="What exactly is asked" { (legible(&approval.text)) }
+                // It stands in the text of most.
+                @if !approval.digest.is_empty() && !approval.text.contains(&approval.digest) {
+                    p.digest { "Digest " code { (approval.digest) } }
+                }
+            }
             div.answers role="status" { (standing(approval)) }
             @if waits { (buttons(approval, back)) }
         }
     }
 }
 
-fn why(approval: &Approval) -> Markup {
+/// Whether the title has the whole effect in it, and nobody else's words are behind it.
+fn says_all(approval: &Approval) -> bool {
+    let shown = |field: &str, title: &str| {
+        let what = approval.title.strip_prefix(title);
+        let first = approval.text.lines().next().and_then(|line| line.strip_prefix(field));
+        what.is_some() && what == first
+    };
+    approval.kind == ApprovalKind::Effect
+        && approval.sources.is_empty()
+        && (shown("command: ", "run: ") || shown("file: ", "delete the file "))
+}
+
+fn sources(approval: &Approval) -> Markup {
     html! {
-        p.why {
-            span.id { (approval.id) } " "
-            @if !approval.class.is_empty() {
-                span.class data-class=(approval.class) { (approval.class) } " "
-            }
-            (legible(&approval.reason))
-        }
         @if !approval.sources.is_empty() {
             ul.sources aria-label="Untrusted sources behind it" {
                 @for source in &approval.sources {
                     li { "Because this task has read " (legible(source)) }
                 }
-            }
-        }
-    }
-}
-
-fn digest(digest: &str) -> Markup {
-    let short: String = digest.chars().take(SHORT_DIGEST).collect();
-    html! {
-        @if !digest.is_empty() {
-            details.digest {
-                summary title=(digest) { "Digest " code { (short) "…" } }
-                code { (digest) }
             }
         }
     }

@@ -45,7 +45,11 @@ fn all_of_a_text_is_shown_and_nothing_of_it_hides() {
     assert!(shown.len() > 200_000, "the title and the text are whole");
     assert!(shown.contains("⟨U+202E⟩⟨U+200B⟩⟨U+001B⟩[2Jrm -rf / # end"));
     assert!(!shown.chars().any(cloister_policy::is_hidden));
-    assert!(shown.contains("0123456789ab…") && shown.contains("0123456789abcdef0123456789abcdef"));
+    assert!(shown.contains("0123456789abcdef0123456789abcdef"));
+    assert!(
+        shown.contains("<details class=\"what\" open>"),
+        "a title that is not all is not enough"
+    );
 }
 
 /// E62, E69: what is asked is neither HTML nor Markdown, wherever it stands.
@@ -95,4 +99,28 @@ fn the_buttons_are_those_that_were_offered_and_send_the_digest() {
     let shown = card(&approval, Back::Approvals).into_string();
     assert!(shown.contains("<strong>alice</strong> denied it and stopped the task."), "{shown}");
     assert!(!shown.contains("<button") && !shown.contains("<form"), "{shown}");
+}
+
+/// G2: a line that says all is enough; anything more is unfolded, and what is settled is folded.
+#[test]
+fn details_are_folded_where_the_line_says_all() {
+    let mut approval = question(
+        "command: rm -r old\nin the folder: a\ndigest: 0123456789abcdef0123456789abcdef\n",
+    );
+    approval.title = "run: rm -r old".to_owned();
+    approval.sources.clear();
+    let is_open = |approval: &Approval| {
+        card(approval, Back::Chat).into_string().contains("<details class=\"what\" open>")
+    };
+    assert!(!is_open(&approval));
+    let shown = card(&approval, Back::Chat).into_string();
+    assert_eq!(shown.matches(">Digest ").count(), 0, "it stands in the text: {shown}");
+    let longer =
+        Approval { title: "run: rm -r ol… (about 9 more)".to_owned(), ..approval.clone() };
+    assert!(is_open(&longer));
+    let read = Approval { sources: vec!["a page".to_owned()], ..approval.clone() };
+    assert!(is_open(&read));
+    let settled = Approval { state: ApprovalState::Denied, ..read };
+    assert!(!is_open(&settled));
+    assert!(is_open(&Approval { kind: ApprovalKind::Plan, ..approval }));
 }

@@ -5,12 +5,14 @@ use axum::extract::State as Extract;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Redirect, Response};
 use cloister_control::IncomingMessage;
-use cloister_control::rows::{Chat, Cursor, Entry, HistoryPage, Task};
-use cloister_protocol::{ChatId, ErrorCode, MessageId, TurnId};
+use cloister_control::rows::{Chat, Cursor, Task};
+use cloister_policy::legible;
+use cloister_protocol::{AgentFrame, ChatId, ErrorCode, MessageId, TurnId};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::entries::{self, Now};
+use super::conversation::Conversation;
+use super::entries;
 use super::session::{Viewer, wants_page};
 use super::shell::{self, Page, Section};
 use crate::agent_socket::SURFACE;
@@ -57,16 +59,7 @@ pub(super) async fn show(
     let control = &state.control;
     let chat = control.chats().chat(viewer.workspace, chat.parse()?).await?;
     let told = control.inbox().last_told(viewer.workspace, chat.id).await?;
-    let history = control.inbox().history(viewer.workspace, chat.id, Cursor::NEWEST, PAGE).await?;
-    // What the page does not show comes over the socket.
-    let shown = history.entries.iter().filter_map(|entry| match entry {
-        Entry::Told(item) => Some(item.id),
-        Entry::Said(_) => None,
-    });
-    let after = shown.max().unwrap_or(told);
-    let now = now(&state, &viewer, &history).await?;
-    let mut tasks = control.tasks().open(viewer.workspace).await?;
-    tasks.retain(|task| task.chat == chat.id);
+    let conversation = Conversation::read(&state, &viewer, chat.id, Cursor::NEWEST, PAGE).await?;
     let view = View {
         banner: super::banner::for_viewer(&state, &viewer, chat.id).await,
         agent: state.control.config().agent_name(viewer.workspace),
@@ -76,10 +69,11 @@ pub(super) async fn show(
         max_upload: state.control.work().max_upload_mb << 20,
         viewer: &viewer,
         chat: &chat,
-        after,
-        tasks,
+        // What the page does not show comes over the socket.
+        after: conversation.newest_told().unwrap_or(told),
+        conversation,
     };
-    Ok(view.document(&history, &now))
+    Ok(view.document())
 }
 
 #[derive(Deserialize)]
@@ -99,8 +93,7 @@ pub(super) async fn older(
     let control = &state.control;
     let chat = control.chats().chat(viewer.workspace, chat.parse()?).await?;
     let cursor = Cursor { inbox, outbox };
-    let history = control.inbox().history(viewer.workspace, chat.id, cursor, PAGE).await?;
-    let log = log(chat.id, &history, &now(&state, &viewer, &history).await?);
+    let log = Conversation::read(&state, &viewer, chat.id, cursor, PAGE).await?.log();
     if !wants_page(&headers) {
         return Ok(log);
     }
@@ -124,6 +117,21 @@ pub(super) async fn message(
     let id = TurnId::kept(turn).message().ok_or_else(missing)?;
     let item = state.control.inbox().said(viewer.workspace, chat, id).await?;
     Ok(entries::said(&item.ok_or_else(missing)?))
+}
+
+/// An answer as the agent wrote it, to be copied.
+pub(super) async fn source(
+    Extract(state): Extract<State>,
+    viewer: Viewer,
+    Path((chat, turn)): Path<(String, String)>,
+) -> Result<String, Failure> {
+    let (chat, turn): (ChatId, TurnId) = (chat.parse()?, TurnId::kept(turn));
+    let told = state.control.inbox().told_in(viewer.workspace, &turn).await?;
+    let answer = told
+        .into_iter()
+        .filter(|item| item.chat == chat)
+        .find_map(|item| if let AgentFrame::End(end) = item.frame { Some(end.text) } else { None });
+    answer.ok_or_else(|| Failure::new(ErrorCode::NotFound, "there is no such answer in this chat"))
 }
 
 #[derive(Deserialize)]
@@ -156,38 +164,6 @@ pub(super) async fn say(
     Ok(Redirect::to(&format!("/chats/{chat}#end")))
 }
 
-/// What the entries of a page need to be shown as they stand.
-async fn now(state: &State, viewer: &Viewer, history: &HistoryPage) -> Result<Now, Failure> {
-    let control = &state.control;
-    let mut now = Now { allowed: control.egress().of(viewer.user.id).await?, ..Now::default() };
-    for entry in &history.entries {
-        if let Entry::Told(item) = entry {
-            now.look_up(control, &item.frame).await?;
-        }
-    }
-    Ok(now)
-}
-
-fn log(chat: ChatId, history: &HistoryPage, now: &Now) -> Markup {
-    html! {
-        @if let Some(Cursor { inbox, outbox }) = history.older {
-            p.older {
-                a href={ "/chats/" (chat) "/older?inbox=" (inbox) "&outbox=" (outbox) } data-older {
-                    "Show older messages"
-                }
-            }
-        }
-        @for entry in &history.entries {
-            @match entry {
-                Entry::Said(item) => (entries::said(item)),
-                Entry::Told(item) => {
-                    @if let Some(told) = entries::told(&item.frame, item.created_at, now) { (told) }
-                },
-            }
-        }
-    }
-}
-
 fn name_of(chat: &Chat) -> String {
     if chat.title.is_empty() { format!("Chat {}", chat.id) } else { chat.title.clone() }
 }
@@ -197,7 +173,7 @@ struct View<'a> {
     viewer: &'a Viewer,
     chat: &'a Chat,
     chats: Vec<Chat>,
-    tasks: Vec<Task>,
+    conversation: Conversation,
     banner: Option<Markup>,
     /// What the agent is called, if it has a name.
     agent: Option<String>,
@@ -209,7 +185,7 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    fn document(&self, history: &HistoryPage, now: &Now) -> Markup {
+    fn document(&self) -> Markup {
         let body = html! {
             div.app #app data-chat=(self.chat.id) data-workspace=(self.viewer.workspace)
                 data-after=(self.after) data-max-upload=(self.max_upload)
@@ -222,18 +198,18 @@ impl View<'_> {
                     @if let Some(banner) = &self.banner { div.banner role="status" { (banner) } }
                     main #main tabindex="-1" {
                         div #log role="log" aria-live="off" aria-label="Conversation" {
-                            (log(self.chat.id, history, now))
+                            (self.conversation.log())
                         }
-                        @if history.entries.is_empty() { (greeting(self.viewer, self.agent.as_deref())) }
+                        @if self.conversation.is_empty() { (greeting(self.viewer, self.agent.as_deref())) }
                         span #end {}
                     }
-                    (self.panel())
+                    (self.at_work())
                     (self.composer())
                 }
                 div #announce .unseen aria-live="polite" {}
             }
         };
-        shell::document(&name_of(self.chat), "chat", &body)
+        shell::document(&name_of(self.chat), "chat", self.viewer.waiting, &body)
     }
 
     fn sidebar(&self) -> Markup {
@@ -298,14 +274,17 @@ impl View<'_> {
         }
     }
 
-    fn panel(&self) -> Markup {
+    /// The tasks that are at work, each a way to its card.
+    fn at_work(&self) -> Markup {
+        let tasks: Vec<&Task> = self.conversation.at_work().collect();
         html! {
-            section.panel #tasks aria-label="Tasks" hidden[self.tasks.is_empty()] {
-                div.head {
-                    h2 { "Tasks" }
-                    button.small type="button" #cancel-all { "Cancel all" }
+            section.strip #tasks aria-label="Tasks at work" hidden[tasks.is_empty()] {
+                ul {
+                    @for task in &tasks {
+                        li data-at-work=(task.id) { a href={ "#task-" (task.id) } { (legible(&task.title)) } }
+                    }
                 }
-                ul { @for task in &self.tasks { (entries::task(task)) } }
+                button.small type="button" #cancel-all { "Cancel all" }
             }
         }
     }

@@ -7,12 +7,18 @@ use cloister_control::{Control, ControlError};
 use cloister_policy::legible;
 use cloister_protocol::ErrorCode;
 use cloister_protocol::link::Cause;
-use cloister_protocol::{AgentFrame, ApprovalId, Ask, Attachment, End, SendFile, TurnId, Update};
+use cloister_protocol::{
+    AgentFrame, ApprovalId, Ask, Attachment, End, SendFile, TaskId, TurnId, Update,
+};
 use maud::{Markup, html};
 
 use super::ask::{self, Back};
+use super::task;
 use crate::admin::time;
 use crate::markdown;
+
+/// What an agent says that was stopped before it said anything.
+const STOPPED: &str = "Stopped.";
 
 /// What decides how an old entry looks today.
 #[derive(Debug, Default)]
@@ -21,6 +27,8 @@ pub(crate) struct Now {
     pub(crate) approvals: HashMap<ApprovalId, Approval>,
     /// The rules of where to go that are there by now.
     pub(crate) allowed: Vec<String>,
+    /// The tasks that were kept from somewhere, as they stand.
+    pub(crate) blocked: HashMap<TaskId, Task>,
 }
 
 impl Now {
@@ -30,13 +38,30 @@ impl Now {
         control: &Control,
         frame: &AgentFrame,
     ) -> Result<(), ControlError> {
-        let AgentFrame::Ask(ask) = frame else { return Ok(()) };
-        match control.gates().approval(ask.approval).await {
-            Ok(approval) => drop(self.approvals.insert(approval.id, approval)),
-            Err(error) if error.code() == ErrorCode::NotFound => {}
-            Err(error) => return Err(error.into()),
+        match frame {
+            AgentFrame::Ask(ask) => match control.gates().approval(ask.approval).await {
+                Ok(approval) => drop(self.approvals.insert(approval.id, approval)),
+                Err(error) if error.code() == ErrorCode::NotFound => {}
+                Err(error) => return Err(error.into()),
+            },
+            AgentFrame::Update(Update::Blocked { task: Some(task), .. }) => {
+                match control.tasks().find(*task).await {
+                    Ok(task) => drop(self.blocked.insert(task.id, task)),
+                    Err(error) if error.code() == ErrorCode::NotFound => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            _ => {}
         }
         Ok(())
+    }
+}
+
+impl Now {
+    /// Whether what a command allows is allowed already.
+    fn allows(&self, command: &str) -> bool {
+        let rule = command.trim_start_matches("/allow ");
+        self.allowed.iter().any(|allowed| allowed == rule)
     }
 }
 
@@ -47,13 +72,21 @@ pub(crate) fn said(item: &InboxItem) -> Markup {
     let id = item.external_id.splitn(3, ':').nth(2).unwrap_or_default();
     let turn = TurnId::of_message(item.id);
     html! {
-        article.entry.person data-id=(id) data-turn=(turn) aria-label="You" {
+        article.entry.person data-id=(id) data-turn=(turn) data-files=[files(attachments)] aria-label="You" {
             @if !text.is_empty() { div.text { (text) } }
             (attached(attachments))
             (stamp(item.received_at))
         }
         @if item.state != InboxState::Answered { (working(turn.as_str())) }
     }
+}
+
+/// The files of a message, for who sends it again.
+fn files(attachments: &[Attachment]) -> Option<String> {
+    if attachments.is_empty() {
+        return None;
+    }
+    serde_json::to_string(attachments).ok()
 }
 
 fn working(turn: &str) -> Markup {
@@ -84,12 +117,14 @@ pub(crate) fn told(frame: &AgentFrame, at: i64, now: &Now) -> Option<Markup> {
         AgentFrame::Update(Update::Notice { text }) => {
             Some(html! { p.entry.notice role="note" { (legible(text)) } })
         }
-        AgentFrame::Update(Update::Blocked { host, reason, allow, .. }) => {
-            let is_new = |command: &&str| {
-                let rule = command.trim_start_matches("/allow ");
-                !now.allowed.iter().any(|allowed| allowed == rule)
+        AgentFrame::Update(Update::Blocked { host, reason, allow, task }) => {
+            let task = task.as_ref().and_then(|task| now.blocked.get(task));
+            let way = match allow.as_deref() {
+                None => Way::None,
+                Some(command) if now.allows(command) => Way::Open(task),
+                Some(command) => Way::Allow(command, task),
             };
-            Some(blocked(host, reason, allow.as_deref().filter(is_new)))
+            Some(blocked(host, reason, &way))
         }
         AgentFrame::Update(
             Update::Restart { .. }
@@ -107,10 +142,13 @@ pub(crate) fn told(frame: &AgentFrame, at: i64, now: &Now) -> Option<Markup> {
 }
 
 fn answer(end: &End, at: i64) -> Markup {
-    let class = if end.error.is_some() { "entry agent failed" } else { "entry agent" };
+    let stopped = end.error == Some(ErrorCode::Cancelled);
+    let failed = end.error.is_some() && !stopped;
     html! {
-        article class=(class) data-answer=(end.turn) aria-label="Agent" {
+        article.entry.agent .failed[failed] data-answer=(end.turn) aria-label="Agent" {
             div.text.rich { (markdown::render(&end.text)) }
+            // What was said until then stays.
+            @if stopped && end.text != STOPPED { p.hint.stopped { "Stopped" } }
             (stamp(at))
         }
     }
@@ -145,31 +183,52 @@ fn question(ask: &Ask, approval: Option<&Approval>) -> Markup {
     }
 }
 
-fn blocked(host: &str, reason: &str, allow: Option<&str>) -> Markup {
+/// What can be done about a host that was not reached.
+enum Way<'a> {
+    /// Nothing, by this person.
+    None,
+    /// This command allows it; then the task can go on.
+    Allow(&'a str, Option<&'a Task>),
+    /// It is allowed by now.
+    Open(Option<&'a Task>),
+}
+
+fn blocked(host: &str, reason: &str, way: &Way<'_>) -> Markup {
+    let task = match way {
+        Way::None => None,
+        Way::Allow(_, task) | Way::Open(task) => *task,
+    };
     html! {
-        div.entry.notice.blocked role="note" {
+        div.entry.notice.blocked role="note" data-host=(host) data-blocked=[task.map(|task| task.id)] {
             p { strong { (legible(host)) } " was not reached: " (legible(reason)) }
-            @if let Some(command) = allow {
-                button type="button" data-say=(command) { "Allow " (host) }
+            @match way {
+                Way::None => {}
+                Way::Allow(command, _) => {
+                    button type="button" data-allow=(command) { "Allow " (host) }
+                }
+                Way::Open(task) => {
+                    @if let Some(words) = task.and_then(|task| task::go_on(task, host)) {
+                        button type="button" data-say=(words) { "Go on with the task" }
+                    }
+                }
             }
         }
     }
 }
 
-/// A task in the panel.
-pub(crate) fn task(task: &Task) -> Markup {
-    html! {
-        li.task data-task=(task.id) data-state=(task.state.as_str()) {
-            div.head {
-                span.title { (legible(&task.title)) }
-                span.state { (task.state.as_str()) }
-                button.small type="button" data-cancel=(task.id)
-                    aria-label={ "Cancel " (task.title) } { "Cancel" }
-            }
-            p.note {}
-            ul.todos {}
+/// What a page is shown of something that is not kept: the state of a task, or a step of it.
+pub(crate) async fn live(
+    control: &Control,
+    frame: &AgentFrame,
+) -> Result<Option<Markup>, ControlError> {
+    Ok(match frame {
+        AgentFrame::Update(Update::Task { task, .. }) => {
+            Some(task::card(&control.tasks().find(*task).await?, None))
         }
-    }
+        AgentFrame::ToolCall(call) if call.task.is_some() => task::begun(call),
+        AgentFrame::ToolResult(result) if result.task.is_some() => Some(task::done(result)),
+        _ => None,
+    })
 }
 
 fn stamp(ms: i64) -> Markup {

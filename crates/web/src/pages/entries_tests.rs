@@ -18,7 +18,7 @@ fn a_host_that_is_allowed_by_now_has_no_button() {
         allow: Some("/allow example.com".into()),
     });
     let shown = told(&frame, 0, &Now::default()).unwrap().into_string();
-    assert!(shown.contains("data-say=\"/allow example.com\""), "{shown}");
+    assert!(shown.contains("data-allow=\"/allow example.com\""), "{shown}");
     let now = Now { allowed: vec!["example.com".into()], ..Now::default() };
     let shown = told(&frame, 0, &now).unwrap().into_string();
     assert!(!shown.contains("<button"), "{shown}");

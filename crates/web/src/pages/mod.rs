@@ -11,6 +11,7 @@ mod banner;
 mod calls;
 mod chat;
 mod chats;
+mod conversation;
 pub(crate) mod entries;
 mod forms;
 mod grants;
@@ -23,6 +24,7 @@ pub(crate) mod session;
 mod shell;
 mod start;
 mod status;
+pub(crate) mod task;
 
 use axum::Router;
 use axum::middleware;
@@ -40,6 +42,8 @@ pub(crate) fn routes(state: &State) -> Router<State> {
         .route("/chats/{chat}", get(chat::show).post(chat::say))
         .route("/chats/{chat}/older", get(chat::older))
         .route("/chats/{chat}/message/{turn}", get(chat::message))
+        .route("/chats/{chat}/answer/{turn}", get(chat::source))
+        .route("/chats/{chat}/tasks/{task}", get(task::steps))
         .route("/chats/{chat}/rename", post(chats::rename))
         .route("/chats/{chat}/archive", post(chats::archive))
         .route("/approvals", get(approvals::show))

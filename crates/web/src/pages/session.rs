@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use cloister_control::Actor;
 use cloister_control::rows::{User, token_hash};
 use cloister_policy::engine::{PlatformCall, Request as Call, WorkspaceCall};
-use cloister_protocol::{ErrorCode, WorkspaceId};
+use cloister_protocol::{ErrorCode, UserId, WorkspaceId};
 
 use super::shell::Section;
 use crate::caller::acting;
@@ -28,6 +28,8 @@ pub(crate) struct Viewer {
     pub(crate) actor: Actor,
     /// The hash under which the session is kept.
     pub(crate) session: String,
+    /// How many questions wait for their answer; only where a page is read.
+    pub(crate) waiting: usize,
     /// The policies let them make the agent of their workspace work.
     uses: bool,
     /// The policies let them change the platform's settings.
@@ -97,6 +99,7 @@ impl Viewer {
             workspace: owner.workspace,
             actor,
             session,
+            waiting: 0,
             uses,
             rules,
             lists,
@@ -110,7 +113,13 @@ impl FromRequestParts<State> for Viewer {
 
     /// A page sends who is not logged in to the login page; anything else says 401.
     async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Self, Response> {
-        let found = Self::find(state, &parts.headers).await.map_err(IntoResponse::into_response)?;
+        let mut found =
+            Self::find(state, &parts.headers).await.map_err(IntoResponse::into_response)?;
+        if let Some(viewer) = &mut found
+            && parts.method == Method::GET
+        {
+            viewer.waiting = waiting(state, viewer.user.id).await;
+        }
         if !is_reading(&parts.method) && found.as_ref().is_some_and(|viewer| !viewer.uses) {
             let message = "you may look at this workspace, and change nothing in it";
             return Err(Failure::new(ErrorCode::Forbidden, message).into_response());
@@ -134,6 +143,17 @@ impl OptionalFromRequestParts<State> for Viewer {
         state: &State,
     ) -> Result<Option<Self>, Response> {
         Self::find(state, &parts.headers).await.map_err(IntoResponse::into_response)
+    }
+}
+
+/// How many questions wait for a person's answer: a page is shown also where that can't be read.
+async fn waiting(state: &State, user: UserId) -> usize {
+    match state.control.gates().approvals_for(user).await {
+        Ok(waiting) => waiting.len(),
+        Err(error) => {
+            tracing::error!(error = error.chain(), "the questions that wait could not be counted");
+            0
+        }
     }
 }
 

@@ -45,6 +45,7 @@ pub(crate) fn page(page: &Page<'_>, body: &Markup) -> Markup {
     document(
         page.title,
         "plain",
+        page.viewer.map_or(0, |viewer| viewer.waiting),
         &html! {
             @if let Some(viewer) = page.viewer {
                 header.top {
@@ -58,8 +59,8 @@ pub(crate) fn page(page: &Page<'_>, body: &Markup) -> Markup {
     )
 }
 
-/// The document itself; `kind` chooses its layout.
-pub(crate) fn document(title: &str, kind: &str, body: &Markup) -> Markup {
+/// The document itself; `kind` chooses its layout, and its title says how many questions wait.
+pub(crate) fn document(title: &str, kind: &str, waiting: usize, body: &Markup) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -68,7 +69,7 @@ pub(crate) fn document(title: &str, kind: &str, body: &Markup) -> Markup {
                 meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover";
                 meta name="color-scheme" content="light dark";
                 meta name="robots" content="noindex";
-                title { (title) " · Cloister" }
+                title { @if waiting > 0 { "(" (waiting) ") " } (title) " · Cloister" }
                 link rel="icon" type="image/svg+xml" href=(assets::icon());
                 link rel="stylesheet" href=(assets::css());
                 script defer src=(assets::js()) {}
@@ -87,11 +88,23 @@ pub(crate) fn navigation(here: Section, viewer: &Viewer) -> Markup {
     html! {
         nav.places aria-label="Places" {
             @for (place, href, name) in offered {
-                a href=(href) aria-current=[(*place == here).then_some("page")] { (name) }
+                a href=(href) aria-current=[(*place == here).then_some("page")] {
+                    (name)
+                    @if *place == Section::Approvals { " " (badge(viewer.waiting)) }
+                }
             }
             form method="post" action="/logout" {
                 button.link type="submit" { "Log out " (viewer.user.name) }
             }
+        }
+    }
+}
+
+/// How many questions wait, beside their page's name.
+fn badge(waiting: usize) -> Markup {
+    html! {
+        span.badge #waiting hidden[waiting == 0] {
+            span.count { (waiting) } span.unseen { " waiting" }
         }
     }
 }

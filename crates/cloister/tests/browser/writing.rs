@@ -1,0 +1,128 @@
+//! Answers as they are written, and what can be done with messages.
+
+use cloister_testkit::{Matcher, ModelServer, ModelServerBuilder, Page, Reply};
+
+use crate::world::{World, answered, connected, picture, say};
+
+const LONG: &str = "## Plan\n\nFirst **this**, then `that`:\n\n- one\n- two\n\n```python\ndef f(n):  # doubles\n    return \"<b>\" + str(2 * n)\n```\n\nThe end.";
+
+fn coordinator(says: &str, reply: Reply) -> ModelServerBuilder {
+    ModelServer::builder()
+        .when(Matcher::coordinator().and(Matcher::last_user_contains(says)), reply)
+}
+
+/// What the page would have put into the clipboard.
+async fn watch_clipboard(page: &Page) {
+    page.eval(
+        "Object.defineProperty(navigator, 'clipboard', {value: {writeText: async (t) => { window.copied = t; }}}); 0",
+    )
+    .await
+    .unwrap();
+}
+
+/// Markdown while it streams, after a reload in its middle, and in a tab that comes late.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_is_formatted_while_it_streams_and_goes_on_after_a_reload() {
+    let (reply, steps) = Reply::text(LONG).chunks(8).stepped();
+    let world = World::with(coordinator("plan", reply)).await;
+    let page = world.login().await;
+    say(&page, "plan please").await;
+    steps.allow(5);
+    page.wait_for("document.querySelector('.working .text h2')?.innerText === 'Plan'", "a heading")
+        .await
+        .unwrap();
+    page.wait_for("document.querySelector('.working .text strong')", "bold").await.unwrap();
+    picture(&page, "live-markdown").await;
+    let other = world.browser.page().await.unwrap();
+    other.open(&world.url("/chats/C1")).await.unwrap();
+    page.reload().await.unwrap();
+    for tab in [&page, &other] {
+        connected(tab).await;
+        tab.wait_for("document.querySelector('.working .text h2')?.innerText === 'Plan'", "again")
+            .await
+            .unwrap();
+        assert_eq!(tab.count(".working").await.unwrap(), 1);
+    }
+    steps.allow(100);
+    for tab in [&page, &other] {
+        answered(tab, "The end.").await;
+        assert_eq!(tab.count(".agent .rich h2").await.unwrap(), 1);
+        assert_eq!(tab.count(".agent .rich li").await.unwrap(), 2);
+        assert_eq!(tab.count(".working").await.unwrap(), 0);
+    }
+    assert_eq!(page.count(".code .hl-k").await.unwrap(), 2, "def and return");
+    assert_eq!(page.text(".code .hl-s").await.unwrap(), "\"<b>\"");
+    watch_clipboard(&page).await;
+    page.click(".code .act").await.unwrap();
+    page.wait_for("window.copied?.startsWith('def f(n):')", "the code").await.unwrap();
+    picture(&page, "code").await;
+    assert!(page.troubles().is_empty(), "{:?}", page.troubles());
+}
+
+/// X12: what streams is text: it runs nothing and loads nothing on its way either.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_streams_is_only_text() {
+    let hostile = "# <img src=x onerror=window.pwned=1>\n\n<script>window.pwned=2</script> [x](javascript:1) ![i](http://127.0.0.1:9/leak)\n\n| <b>a</b> | b |\n|---|---|\n| <svg onload=1> | d |\n\n```<b>\n</code><img src=x>\n```\npay\u{202e}lap last words";
+    let (reply, steps) = Reply::text(hostile).chunks(6).stepped();
+    let world = World::with(coordinator("stream", reply)).await;
+    let page = world.login().await;
+    say(&page, "stream").await;
+    steps.allow(5);
+    page.wait_for("document.querySelector('.working .text td')", "a table").await.unwrap();
+    let active = ".working .text :is(img, script, svg, a, b, iframe)";
+    assert_eq!(page.count(active).await.unwrap(), 0);
+    steps.allow(100);
+    answered(&page, "last words").await;
+    assert_eq!(page.eval("window.pwned ?? null").await.unwrap(), serde_json::Value::Null);
+    assert!(!page.requested().iter().any(|url| url.contains("leak")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_are_copied_edited_quoted_and_asked_again() {
+    let world =
+        World::with(coordinator("weather", Reply::text("It is **dry**.\n\nBring water."))).await;
+    let page = world.login().await;
+    say(&page, "the weather?").await;
+    answered(&page, "It is dry.").await;
+    watch_clipboard(&page).await;
+    page.click("[aria-label='Copy this answer']").await.unwrap();
+    page.wait_for("window.copied === 'It is **dry**.\\n\\nBring water.'", "Markdown")
+        .await
+        .unwrap();
+    page.click("[aria-label='Quote this answer']").await.unwrap();
+    let written = "document.querySelector('#text').value";
+    let quoted = page.eval(written).await.unwrap();
+    assert!(quoted.as_str().unwrap().starts_with("> It is dry.\n"), "{quoted}");
+    page.click("[aria-label='Edit your message and send it again']").await.unwrap();
+    assert_eq!(page.eval(written).await.unwrap(), "the weather?");
+    page.type_text(" In weather week 2").await.unwrap();
+    page.press("Enter", false).await.unwrap();
+    page.wait_for_text(".person .text", "the weather? In weather week 2").await.unwrap();
+    page.wait_for("document.querySelectorAll('.agent .rich').length === 2", "two answers")
+        .await
+        .unwrap();
+    page.click("[aria-label='Ask the same again']").await.unwrap();
+    page.wait_for("document.querySelectorAll('.agent .rich').length === 3", "three answers")
+        .await
+        .unwrap();
+    let last = "[...document.querySelectorAll('.person .text')].pop().innerText";
+    assert_eq!(page.eval(last).await.unwrap(), "the weather?");
+    picture(&page, "acts").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopped_answer_keeps_its_words() {
+    let (reply, steps) =
+        Reply::text("Some words that stay, and many more to come").chunks(4).stepped();
+    let world = World::with(coordinator("talk", reply)).await;
+    let page = world.login().await;
+    say(&page, "talk").await;
+    steps.allow(2);
+    page.wait_for_text(".working .text", "Some words").await.unwrap();
+    page.click("#stop").await.unwrap();
+    page.wait_for_text(".agent .stopped", "Stopped").await.unwrap();
+    page.reload().await.unwrap();
+    page.wait_for_text(".agent .rich", "Some words").await.unwrap();
+    page.wait_for_text(".agent .stopped", "Stopped").await.unwrap();
+    assert_eq!(page.count(".agent.failed").await.unwrap(), 0);
+}
