@@ -33,6 +33,7 @@ mod homes;
 pub mod identities;
 pub mod inbox;
 pub mod ledger;
+pub mod listing;
 pub mod lobbies;
 mod meant;
 mod memory;

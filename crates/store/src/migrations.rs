@@ -37,6 +37,7 @@ const STEPS: &[MigrationStep] = &[
     step!("0022_surface_customs"),
     step!("0023_commands"),
     step!("0024_model_profiles"),
+    step!("0030_pinned_chats"),
 ];
 
 /// All of them.

@@ -102,6 +102,8 @@
   // ---- Messages on their way
 
   const waiting = new Map();
+  // Pictures of this page's own, by the path of their upload.
+  const pictures = new Map();
   const storeKey = `cloister-pending-${workspace}-${chat}`;
   function remember() {
     try { sessionStorage.setItem(storeKey, JSON.stringify([...waiting.values()])); } catch { /* private mode */ }
@@ -115,7 +117,18 @@
     return "web-" + [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
   }
 
+  /** A chat without a name is called by its first words, at once. */
+  function nameChat(words) {
+    const heading = find(".bar h1"), first = words.trim().split("\n")[0].slice(0, 60);
+    if (heading.textContent !== "Chat " + chat || !first || first.startsWith("/")) return;
+    const here = find(".chats [aria-current]");
+    document.title = document.title.replace(heading.textContent, first);
+    heading.textContent = first;
+    if (here) here.lastChild.textContent = first;
+  }
+
   function say(words, attachments = []) {
+    nameChat(words);
     const message = { type: "message", id: newId(), text: words, attachments };
     showMessage(message);
     waiting.set(message.id, message);
@@ -157,7 +170,9 @@
       list.setAttribute("aria-label", "Files");
       for (const file of message.attachments) {
         const item = make("li");
-        item.append(make("span", "file", `${file.name} (${size(file.size)})`));
+        const shown = make("span", "file", `${file.name} (${size(file.size)})`);
+        if (pictures.has(file.path)) shown.prepend(thumbnail(pictures.get(file.path), file.name));
+        item.append(shown);
         list.append(item);
       }
       entry.append(list);
@@ -756,6 +771,12 @@
     problem("");
   });
 
+  // What is typed narrows the list; Enter looks through everything that was said.
+  find("#find")?.addEventListener("input", (event) => {
+    const wanted = event.target.value.trim().toLowerCase();
+    for (const item of all(".chats li")) item.hidden = !item.textContent.toLowerCase().includes(wanted);
+  });
+
   // ---- Writing
 
   function problem(words) {
@@ -775,6 +796,12 @@
   }
 
   const uploads = new Set();
+  function thumbnail(address, name) {
+    const image = make("img");
+    image.src = address;
+    image.alt = name;
+    return image;
+  }
   let sendWhenUp = false;
 
   function addFiles(files) {
@@ -794,6 +821,8 @@
     bar.setAttribute("aria-label", "Sending " + file.name);
     stop.type = "button";
     stop.setAttribute("aria-label", "Remove " + file.name);
+    const picture = /^image\/(png|jpeg|gif|webp)$/.test(file.type) ? URL.createObjectURL(file) : null;
+    if (picture) item.append(thumbnail(picture, ""));
     item.append(make("span", "name", file.name), make("small", "", size(file.size)), bar, stop);
     find("#uploads").append(item);
     const request = new XMLHttpRequest();
@@ -810,6 +839,7 @@
         return problem(`${file.name} was not taken: ${answer?.error?.message ?? "the server answered " + request.status}`);
       }
       entry.attachment = answer;
+      if (picture) pictures.set(answer.path, picture);
       bar.replaceWith(make("span", "ok", "✓"));
       announce(file.name + " is ready to be sent");
       sendIfUp();

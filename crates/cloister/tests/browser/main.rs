@@ -7,6 +7,8 @@ mod conversation;
 #[cfg(test)]
 mod files;
 #[cfg(test)]
+mod finding;
+#[cfg(test)]
 mod layout;
 #[cfg(test)]
 mod safety;

@@ -7,6 +7,7 @@ use cloister_store::chats::Chat;
 use cloister_store::connectors::ConnectorId;
 use cloister_store::conversations::ConversationKind;
 use cloister_store::inbox::{InboxItem, InboxState};
+use cloister_store::listing::{FoundWords, ListedChat};
 
 use super::Verb;
 use super::run::who;
@@ -54,6 +55,32 @@ impl Chats {
 
     pub async fn of(&self, workspace: WorkspaceId) -> Result<Vec<Chat>, Fault> {
         Ok(self.control.store().chats().of(workspace).await?)
+    }
+
+    /// The chats of a workspace as a person finds them again.
+    pub async fn listed(&self, workspace: WorkspaceId) -> Result<Vec<ListedChat>, Fault> {
+        Ok(self.control.store().chats().listed(workspace).await?)
+    }
+
+    /// Keeps a chat at the top of the list, or no more.
+    pub async fn pin_chat(
+        &self,
+        actor: &Actor,
+        workspace: WorkspaceId,
+        chat: ChatId,
+        pinned: bool,
+    ) -> Result<Chat, Fault> {
+        Ok(self.control.store().chats().pin_chat(actor, workspace, chat, pinned).await?)
+    }
+
+    /// What was said and told in a workspace with these words in it, newest first.
+    pub async fn find_words(
+        &self,
+        workspace: WorkspaceId,
+        words: &str,
+        count: u32,
+    ) -> Result<Vec<FoundWords>, Fault> {
+        Ok(self.control.store().chats().find_words(workspace, words, count).await?)
     }
 
     /// Makes a chat for web and terminal.

@@ -5,12 +5,13 @@ use axum::extract::State as Extract;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Redirect, Response};
 use cloister_control::IncomingMessage;
-use cloister_control::rows::{Chat, Cursor, Task};
+use cloister_control::rows::{Chat, Cursor, ListedChat, Task};
 use cloister_policy::legible;
 use cloister_protocol::{AgentFrame, ChatId, ErrorCode, MessageId, TurnId};
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use super::chats::name_of;
 use super::conversation::Conversation;
 use super::entries;
 use super::session::{Viewer, wants_page};
@@ -60,10 +61,12 @@ pub(super) async fn show(
     let chat = control.chats().chat(viewer.workspace, chat.parse()?).await?;
     let told = control.inbox().last_told(viewer.workspace, chat.id).await?;
     let conversation = Conversation::read(&state, &viewer, chat.id, Cursor::NEWEST, PAGE).await?;
+    let chats = control.chats().listed(viewer.workspace).await?;
     let view = View {
         banner: super::banner::for_viewer(&state, &viewer, chat.id).await,
         agent: state.control.config().agent_name(viewer.workspace),
-        chats: control.chats().of(viewer.workspace).await?,
+        name: name_in(&chats, chat.id),
+        chats,
         message_id: random_token()
             .map_err(cloister_control::Fault::io("no message id could be made"))?,
         max_upload: state.control.work().max_upload_mb << 20,
@@ -97,12 +100,8 @@ pub(super) async fn older(
     if !wants_page(&headers) {
         return Ok(log);
     }
-    let page = Page {
-        title: &name_of(&chat),
-        place: Section::Outside,
-        viewer: Some(&viewer),
-        banner: None,
-    };
+    let name = name_in(&control.chats().listed(viewer.workspace).await?, chat.id);
+    let page = Page { title: &name, place: Section::Outside, viewer: Some(&viewer), banner: None };
     Ok(shell::page(&page, &html! { div #log { (log) } }))
 }
 
@@ -164,15 +163,17 @@ pub(super) async fn say(
     Ok(Redirect::to(&format!("/chats/{chat}#end")))
 }
 
-fn name_of(chat: &Chat) -> String {
-    if chat.title.is_empty() { format!("Chat {}", chat.id) } else { chat.title.clone() }
+fn name_in(chats: &[ListedChat], chat: ChatId) -> String {
+    let listed = chats.iter().find(|one| one.chat.id == chat);
+    listed.map_or_else(|| format!("Chat {chat}"), name_of)
 }
 
 /// What the page of one chat shows.
 struct View<'a> {
     viewer: &'a Viewer,
     chat: &'a Chat,
-    chats: Vec<Chat>,
+    name: String,
+    chats: Vec<ListedChat>,
     conversation: Conversation,
     banner: Option<Markup>,
     /// What the agent is called, if it has a name.
@@ -209,20 +210,24 @@ impl View<'_> {
                 div #announce .unseen aria-live="polite" {}
             }
         };
-        shell::document(&name_of(self.chat), "chat", self.viewer.waiting, &body)
+        shell::document(&self.name, "chat", self.viewer.waiting, &body)
     }
 
     fn sidebar(&self) -> Markup {
-        let link = |chat: &Chat| {
+        let link = |listed: &ListedChat| {
+            let id = listed.chat.id;
             html! {
                 li {
-                    a href={ "/chats/" (chat.id) }
-                        aria-current=[(chat.id == self.chat.id).then_some("page")] { (name_of(chat)) }
+                    a href={ "/chats/" (id) } aria-current=[(id == self.chat.id).then_some("page")] {
+                        @if listed.pinned { span.pin aria-hidden="true" { "★ " } }
+                        (name_of(listed))
+                    }
                 }
             }
         };
-        let (away, open): (Vec<&Chat>, Vec<&Chat>) =
-            self.chats.iter().rev().partition(|chat| chat.archived);
+        let (away, mut open): (Vec<&ListedChat>, Vec<&ListedChat>) =
+            self.chats.iter().rev().partition(|listed| listed.chat.archived);
+        open.sort_by_key(|listed| !listed.pinned);
         html! {
             div.sidebar #sidebar {
                 div.head {
@@ -230,6 +235,10 @@ impl View<'_> {
                     form method="post" action="/chats" {
                         button.small type="submit" { "New chat" }
                     }
+                }
+                form.search role="search" method="get" action="/search" {
+                    input #find type="search" name="q" maxlength="200" placeholder="Search chats"
+                        aria-label="Search chats" autocomplete="off";
                 }
                 nav.chats aria-label="Chats" {
                     ul { @for chat in open { (link(chat)) } }
@@ -251,7 +260,7 @@ impl View<'_> {
             header.bar {
                 button.menu #menu type="button" aria-controls="sidebar" aria-expanded="false"
                     aria-label="Chats and places" { span aria-hidden="true" { "☰" } }
-                h1 { (name_of(self.chat)) }
+                h1 { (self.name) }
                 span.link #link role="status" {}
                 details.more {
                     summary aria-label="This chat" { span aria-hidden="true" { "⋯" } }
@@ -261,6 +270,11 @@ impl View<'_> {
                                 input name="title" maxlength="80" value=(self.chat.title);
                             }
                             button type="submit" { "Rename" }
+                        }
+                        form method="post" action=(action("pin")) {
+                            @let pinned = self.chats.iter().any(|one| one.chat.id == self.chat.id && one.pinned);
+                            input type="hidden" name="pinned" value=(!pinned);
+                            button type="submit" { @if pinned { "Unpin this chat" } @else { "Pin this chat" } }
                         }
                         form method="post" action=(action("archive")) {
                             input type="hidden" name="archived" value=(!self.chat.archived);

@@ -1,8 +1,9 @@
-//! Making, renaming and archiving chats.
+//! Making, naming, pinning and archiving chats.
 
 use axum::Form;
 use axum::extract::State as Extract;
 use axum::response::Redirect;
+use cloister_control::rows::ListedChat;
 use cloister_protocol::ChatId;
 use serde::Deserialize;
 
@@ -10,6 +11,9 @@ use super::session::Viewer;
 use crate::admin::checked_title;
 use crate::reply::{Failure, Path};
 use crate::server::State;
+
+/// As much of the first words as names a chat.
+const MOST_NAME_CHARS: usize = 60;
 
 #[derive(Deserialize)]
 pub(super) struct Title {
@@ -23,6 +27,15 @@ pub(super) async fn add(
     Form(Title { title }): Form<Title>,
 ) -> Result<Redirect, Failure> {
     let title = checked_title(&title)?;
+    if title.is_empty() {
+        // One in which nothing was said is as good as a new one.
+        let listed = state.control.chats().listed(viewer.workspace).await?;
+        let is_new =
+            |one: &&ListedChat| one.empty && !one.chat.archived && one.chat.title.is_empty();
+        if let Some(one) = listed.iter().rev().find(is_new) {
+            return Ok(Redirect::to(&format!("/chats/{}", one.chat.id)));
+        }
+    }
     let chat =
         state.control.chats().new_chat(&viewer.actor, viewer.workspace, &title, None).await?;
     Ok(Redirect::to(&format!("/chats/{}", chat.id)))
@@ -37,6 +50,40 @@ pub(super) async fn rename(
     let chat: ChatId = chat.parse()?;
     let title = checked_title(&title)?;
     state.control.chats().rename_chat(&viewer.actor, viewer.workspace, chat, &title).await?;
+    Ok(Redirect::to(&format!("/chats/{chat}")))
+}
+
+/// What a chat is called in lists: its name, or the words that began it.
+pub(super) fn name_of(listed: &ListedChat) -> String {
+    let ListedChat { chat, opening, .. } = listed;
+    if !chat.title.is_empty() {
+        return chat.title.clone();
+    }
+    let first =
+        opening.as_deref().and_then(|words| words.trim().lines().next()).unwrap_or_default();
+    if first.is_empty() {
+        return format!("Chat {}", chat.id);
+    }
+    let mut name: String = first.chars().take(MOST_NAME_CHARS).collect();
+    if name.len() < first.len() {
+        name.push('…');
+    }
+    name
+}
+
+#[derive(Deserialize)]
+pub(super) struct Pin {
+    pinned: bool,
+}
+
+pub(super) async fn pin(
+    Extract(state): Extract<State>,
+    viewer: Viewer,
+    Path(chat): Path<String>,
+    Form(Pin { pinned }): Form<Pin>,
+) -> Result<Redirect, Failure> {
+    let chat: ChatId = chat.parse()?;
+    state.control.chats().pin_chat(&viewer.actor, viewer.workspace, chat, pinned).await?;
     Ok(Redirect::to(&format!("/chats/{chat}")))
 }
 

@@ -17,6 +17,9 @@ use super::task;
 use crate::admin::time;
 use crate::markdown;
 
+/// Pictures that are shown in place: files that were sent here, of kinds that are nothing but a picture.
+const SHOWN: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
 /// What an agent says that was stopped before it said anything.
 const STOPPED: &str = "Stopped.";
 
@@ -159,6 +162,9 @@ fn sent_file(file: &SendFile, at: i64) -> Markup {
         article.entry.agent aria-label="File from the agent" {
             @if let Some(url) = &file.url {
                 a.file.card href=(url) download=(file.name) {
+                    @if SHOWN.contains(&file.mime.as_str()) {
+                        img src=(url) alt=(legible(&file.name)) loading="lazy";
+                    }
                     span.name { (legible(&file.name)) }
                     small { (size(file.size)) " · Download" }
                 }

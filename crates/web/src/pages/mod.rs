@@ -20,6 +20,7 @@ mod login;
 mod model;
 mod people;
 mod person;
+mod search;
 pub(crate) mod session;
 mod shell;
 mod start;
@@ -46,6 +47,8 @@ pub(crate) fn routes(state: &State) -> Router<State> {
         .route("/chats/{chat}/tasks/{task}", get(task::steps))
         .route("/chats/{chat}/rename", post(chats::rename))
         .route("/chats/{chat}/archive", post(chats::archive))
+        .route("/chats/{chat}/pin", post(chats::pin))
+        .route("/search", get(search::show))
         .route("/approvals", get(approvals::show))
         .route("/approvals/{approval}", post(approvals::answer))
         .route("/grants", get(grants::show))

@@ -1,0 +1,98 @@
+//! Finding chats again, and pictures in them.
+
+use cloister_testkit::{ModelServer, Reply};
+use serde_json::json;
+
+use crate::world::{World, answered, connected, picture, say};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chat_is_named_by_its_first_words_pinned_and_found() {
+    let world = World::start().await;
+    let page = world.login().await;
+    say(&page, "plant <b>beans</b>").await;
+    page.wait_for_text(".bar h1", "plant <b>beans</b>").await.unwrap();
+    answered(&page, "echo: plant").await;
+    page.click(".sidebar .head button").await.unwrap();
+    page.wait_for("location.pathname === '/chats/C2'", "a new chat").await.unwrap();
+    connected(&page).await;
+    page.wait_for_text(".chats a", "plant <b>beans</b>").await.unwrap();
+    // One in which nothing was said is the new one.
+    page.click(".sidebar .head button").await.unwrap();
+    page.wait_for("performance.getEntriesByType('navigation')[0].loadEventEnd > 0", "the page")
+        .await
+        .unwrap();
+    assert_eq!(page.count(".chats li").await.unwrap(), 2);
+    connected(&page).await;
+    say(&page, "count the peas").await;
+    answered(&page, "echo: count").await;
+    let first = "document.querySelector('.chats a').textContent";
+    assert_eq!(page.eval(first).await.unwrap(), "count the peas");
+
+    page.open(&world.url("/chats/C1")).await.unwrap();
+    connected(&page).await;
+    page.click(".more summary").await.unwrap();
+    page.click(".pop form[action$=pin] button").await.unwrap();
+    page.wait_for_text(".chats li:first-child a", "★ plant <b>beans</b>").await.unwrap();
+    connected(&page).await;
+    picture(&page, "chats").await;
+
+    page.click("#find").await.unwrap();
+    page.type_text("peas").await.unwrap();
+    page.wait_for("document.querySelectorAll('.chats li:not([hidden])').length === 1", "one chat")
+        .await
+        .unwrap();
+    page.press("Enter", false).await.unwrap();
+    page.wait_for_text(".found", "count the peas").await.unwrap();
+    assert_eq!(page.count(".found").await.unwrap(), 2, "what was said, and the answer");
+    assert!(page.text(".found a").await.unwrap().contains("count the peas"));
+    picture(&page, "search").await;
+    page.click(".found a").await.unwrap();
+    page.wait_for("location.pathname === '/chats/C2'", "its chat").await.unwrap();
+    assert!(page.troubles().is_empty(), "{:?}", page.troubles());
+}
+
+/// A dot, as a file that an agent sends.
+const DOT: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pictures_are_shown_in_place() {
+    let model = ModelServer::builder().rule(|received| {
+        let taken = received.messages().iter().filter(|message| message["role"] == "assistant");
+        if !received.tool_names().contains(&"bash")
+            || received.last_user_text().starts_with("[task report]")
+        {
+            return None;
+        }
+        let make = format!("echo {DOT} | base64 -d > dot.png");
+        Some(match taken.count() {
+            0 => Reply::tool_call("bash", json!({"command": make})),
+            1 => Reply::tool_call("send_file", json!({"path": "dot.png"})),
+            _ => Reply::text("It is sent."),
+        })
+    });
+    let world = World::with(model).await;
+    let page = world.login().await;
+    say(&page, "run: draw a dot").await;
+    let drawn = "document.querySelector('a.file img')?.naturalWidth === 1";
+    page.wait_for(drawn, "the picture").await.unwrap();
+    page.reload().await.unwrap();
+    page.wait_for(drawn, "the picture again").await.unwrap();
+
+    // One's own has a preview before it is sent, and in the message.
+    let drop = format!(
+        "(async () => {{ const bytes = Uint8Array.from(atob('{DOT}'), c => c.charCodeAt(0)); \
+         const d = new DataTransfer(); d.items.add(new File([bytes], 'mine.png', {{type: 'image/png'}})); \
+         for (const kind of ['dragover', 'drop']) document.body.dispatchEvent(\
+         new DragEvent(kind, {{dataTransfer: d, bubbles: true, cancelable: true}})); }})()"
+    );
+    connected(&page).await;
+    page.eval(&drop).await.unwrap();
+    page.wait_for("document.querySelector('#uploads img')?.naturalWidth === 1", "a preview")
+        .await
+        .unwrap();
+    page.wait_for("document.querySelector('#uploads .ok')", "the upload").await.unwrap();
+    say(&page, "look at mine").await;
+    page.wait_for("document.querySelector('.person .file img')?.naturalWidth === 1", "it in place")
+        .await
+        .unwrap();
+}

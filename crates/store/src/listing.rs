@@ -1,0 +1,154 @@
+//! Chats as people find them again: by name or first words, with those they pinned, and by what was said in them.
+
+use cloister_protocol::{ChatId, WorkspaceId};
+
+use crate::actor::Actor;
+use crate::audit;
+use crate::chats::{Chat, Chats};
+use crate::error::{StoreError, Tried};
+
+/// How much of the words that began a chat is read.
+const OPENING_CHARS: u32 = 200;
+
+/// A chat in a list.
+#[derive(Clone, Debug)]
+pub struct ListedChat {
+    pub chat: Chat,
+    /// The first words of a person in it, if it has no name.
+    pub opening: Option<String>,
+    pub pinned: bool,
+    /// Nothing was said in it, and nothing told.
+    pub empty: bool,
+}
+
+/// Something that was said or told, found by its words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundWords {
+    pub chat: ChatId,
+    pub at: i64,
+    /// By a person; else by the agent.
+    pub said: bool,
+    pub text: String,
+}
+
+struct Row {
+    number: u32,
+    title: String,
+    archived: bool,
+    created_at: i64,
+    opening: Option<String>,
+    pinned: bool,
+    empty: bool,
+}
+
+from_row!(Row { number, title, archived, created_at, opening, pinned, empty });
+
+impl Chats {
+    /// The chats of a workspace, oldest first.
+    pub async fn listed(&self, workspace: WorkspaceId) -> Result<Vec<ListedChat>, StoreError> {
+        let rows: Vec<Row> = sqlx::query_as(
+            "SELECT c.number, c.title, c.archived_at IS NOT NULL AS archived, c.created_at, \
+             CASE WHEN c.title = '' THEN (SELECT substr(json_extract(i.cause, '$.text'), 1, ?1) FROM inbox i \
+               WHERE i.workspace_id = c.workspace_id AND i.chat = c.number \
+                 AND json_extract(i.cause, '$.cause') = 'message' \
+                 AND json_extract(i.cause, '$.text') <> '' \
+                 AND substr(json_extract(i.cause, '$.text'), 1, 1) <> '/' \
+               ORDER BY i.id LIMIT 1) END AS opening, \
+             c.pinned_at IS NOT NULL AS pinned, \
+             NOT EXISTS (SELECT 1 FROM inbox i WHERE i.workspace_id = c.workspace_id AND i.chat = c.number) \
+               AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.workspace_id = c.workspace_id AND o.chat = c.number) \
+               AS empty \
+             FROM chats c WHERE c.workspace_id = ?2 ORDER BY c.number",
+        )
+        .bind(OPENING_CHARS)
+        .bind(workspace.number())
+        .fetch_all(self.store.reader())
+        .await
+        .tried("list chats with their first words")?;
+        let listed = |row: Row| ListedChat {
+            chat: Chat {
+                id: ChatId::from_number(row.number),
+                title: row.title,
+                archived: row.archived,
+                created_at: row.created_at,
+            },
+            opening: row.opening,
+            pinned: row.pinned,
+            empty: row.empty,
+        };
+        Ok(rows.into_iter().map(listed).collect())
+    }
+
+    /// Keeps a chat at the top of the list, or no more.
+    pub async fn pin_chat(
+        &self,
+        actor: &Actor,
+        workspace: WorkspaceId,
+        chat: ChatId,
+        pinned: bool,
+    ) -> Result<Chat, StoreError> {
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
+        sqlx::query("UPDATE chats SET pinned_at = ? WHERE workspace_id = ? AND number = ?")
+            .bind(pinned.then_some(now))
+            .bind(workspace.number())
+            .bind(chat.number())
+            .execute(&mut *tx)
+            .await
+            .tried("pin a chat")?;
+        let action = if pinned { "chat.pin" } else { "chat.unpin" };
+        let entry = audit::Entry::new(actor, action, chat).of_workspace(workspace);
+        audit::record(&mut tx, now, entry).await?;
+        tx.commit().await.tried("pin a chat")?;
+        self.chat(workspace, chat).await
+    }
+
+    /// The newest of what was said and told in a workspace with these words in it, newest first.
+    pub async fn find_words(
+        &self,
+        workspace: WorkspaceId,
+        words: &str,
+        count: u32,
+    ) -> Result<Vec<FoundWords>, StoreError> {
+        let pattern = format!("%{}%", escaped(&words.to_lowercase()));
+        let said: Vec<(u32, i64, String)> = sqlx::query_as(
+            "SELECT chat, received_at, json_extract(cause, '$.text') FROM inbox \
+             WHERE workspace_id = ? AND json_extract(cause, '$.cause') = 'message' \
+               AND lower(json_extract(cause, '$.text')) LIKE ? ESCAPE '\\' ORDER BY id DESC LIMIT ?",
+        )
+        .bind(workspace.number())
+        .bind(&pattern)
+        .bind(count)
+        .fetch_all(self.store.reader())
+        .await
+        .tried("look for words that were said")?;
+        let told: Vec<(u32, i64, String)> = sqlx::query_as(
+            "SELECT chat, created_at, json_extract(frame, '$.text') FROM outbox \
+             WHERE workspace_id = ? AND json_extract(frame, '$.type') = 'end' \
+               AND lower(json_extract(frame, '$.text')) LIKE ? ESCAPE '\\' ORDER BY id DESC LIMIT ?",
+        )
+        .bind(workspace.number())
+        .bind(&pattern)
+        .bind(count)
+        .fetch_all(self.store.reader())
+        .await
+        .tried("look for words that were told")?;
+        let mark = |said: bool| {
+            move |(chat, at, text)| FoundWords { chat: ChatId::from_number(chat), at, said, text }
+        };
+        let mut found: Vec<FoundWords> = said.into_iter().map(mark(true)).collect();
+        found.extend(told.into_iter().map(mark(false)));
+        found.sort_by_key(|found| std::cmp::Reverse(found.at));
+        found.truncate(usize::try_from(count).unwrap_or(usize::MAX));
+        Ok(found)
+    }
+}
+
+/// Words that stand for themselves in a pattern.
+fn escaped(words: &str) -> String {
+    words.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
+}
+
+#[cfg(test)]
+#[path = "listing_tests.rs"]
+mod tests;

@@ -1,0 +1,58 @@
+use cloister_protocol::link::Cause;
+
+use super::*;
+use crate::db::Store;
+use crate::inbox::{Inbound, Meant};
+use crate::users::UserLimits;
+
+async fn world() -> (tempfile::TempDir, Store, WorkspaceId) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
+    let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
+    let user =
+        store.users().add_user(&Actor::Operator, &"ada".parse().unwrap(), limits).await.unwrap();
+    for title in ["", "", "Taxes"] {
+        let actor = Actor::person("test");
+        store.chats().new_chat(&actor, user.workspace, title, None).await.unwrap();
+    }
+    (dir, store, user.workspace)
+}
+
+async fn say(store: &Store, workspace: WorkspaceId, chat: u32, text: &str) {
+    let cause = Cause::Message { from: "ada".into(), text: text.into(), attachments: vec![] };
+    let (chat, external_id) = (ChatId::from_number(chat), format!("{workspace}:{chat}:{text}"));
+    let (source, meant) = ("socket".to_owned(), Meant::Words);
+    let said = Inbound { source, external_id, workspace, chat, cause, meant, heard_in: None };
+    store.inbox().accept(said).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_chat_without_a_name_is_known_by_its_first_words() {
+    let (_dir, store, workspace) = world().await;
+    for text in ["/help", "plant beans", "and peas"] {
+        say(&store, workspace, 1, text).await;
+    }
+    let listed = store.chats().listed(workspace).await.unwrap();
+    let openings: Vec<_> = listed.iter().map(|one| (one.opening.as_deref(), one.empty)).collect();
+    assert_eq!(openings, [(Some("plant beans"), false), (None, true), (None, true)]);
+    let second = ChatId::from_number(2);
+    store.chats().pin_chat(&Actor::person("ada"), workspace, second, true).await.unwrap();
+    let pinned = |listed: Vec<ListedChat>| listed.iter().map(|one| one.pinned).collect::<Vec<_>>();
+    assert_eq!(pinned(store.chats().listed(workspace).await.unwrap()), [false, true, false]);
+    store.chats().pin_chat(&Actor::person("ada"), workspace, second, false).await.unwrap();
+    assert_eq!(pinned(store.chats().listed(workspace).await.unwrap()), [false; 3]);
+}
+
+#[tokio::test]
+async fn words_are_found_to_the_letter_and_in_no_other_workspace() {
+    let (_dir, store, workspace) = world().await;
+    say(&store, workspace, 1, "Plant 100% beans").await;
+    say(&store, workspace, 2, "plant 1000 beans").await;
+    let found = store.chats().find_words(workspace, "PLANT 100%", 10).await.unwrap();
+    let texts: Vec<&str> = found.iter().map(|one| one.text.as_str()).collect();
+    assert_eq!(texts, ["Plant 100% beans"]);
+    assert_eq!(store.chats().find_words(workspace, "beans", 10).await.unwrap().len(), 2);
+    assert_eq!(store.chats().find_words(workspace, "beans", 1).await.unwrap().len(), 1);
+    let other = WorkspaceId::from_number(workspace.number() + 1);
+    assert!(store.chats().find_words(other, "beans", 10).await.unwrap().is_empty());
+}
