@@ -74,6 +74,34 @@ impl Ledger {
         })
     }
 
+    /// The same with a result for every call: of a turn that is over, what has none will get none.
+    pub(crate) fn closed(mut self) -> Self {
+        let missing: Vec<(String, bool)> = self
+            .calls()
+            .filter(|call| self.outcome_of(&call.id).is_none())
+            .map(|call| (call.id.clone(), self.has_begun(&call.id)))
+            .collect();
+        for (call, begun) in missing {
+            let (status, output) = if begun {
+                (CallStatus::Unknown, "outcome unknown: the turn ended while this ran")
+            } else {
+                (CallStatus::Refused, "not run: the turn ended before")
+            };
+            let result =
+                Step::Result { call: call.clone(), outcome: Outcome { status, output: output.to_owned() } };
+            // Right behind its answer: what was said later comes after it.
+            let asked = self.place_of(&call).map_or(self.steps.len(), |place| place.answer + 1);
+            let after = self.steps.iter().skip(asked).position(|s| matches!(s, Step::Answer { .. }));
+            let at = after.map_or(self.steps.len(), |after| asked + after);
+            self.steps.insert(at, result);
+        }
+        self
+    }
+
+    fn has_begun(&self, id: &str) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Call { call } if call == id))
+    }
+
     pub(crate) fn place_of(&self, id: &str) -> Option<CallPlace> {
         self.steps.iter().enumerate().find_map(|(answer, step)| match step {
             Step::Answer { calls, .. } => {

@@ -29,6 +29,21 @@ pub struct CellOptions {
     pub open_files: u32,
     /// Executors at once on this machine, all users together.
     pub executors: usize,
+    /// What a message does to the answer that the same person still waits for.
+    pub second_message: SecondMessage,
+}
+
+/// What becomes of an answer that is under way when the same person writes again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SecondMessage {
+    /// It is finished first.
+    Queue,
+    /// It stops where it stands, and the new message is answered at once, with what is still owed of the first.
+    #[default]
+    Steer,
+    /// It is stopped, as by `/cancel`.
+    Interrupt,
 }
 
 impl Default for CellOptions {
@@ -44,6 +59,7 @@ impl Default for CellOptions {
             tmp_mb: 512,
             open_files: 1024,
             executors: 64,
+            second_message: SecondMessage::default(),
         }
     }
 }

@@ -33,6 +33,8 @@ pub enum ErrorCode {
     LoopStopped,
     /// The person or the operator stopped it.
     Cancelled,
+    /// The same person wrote again meanwhile: the turn of that message goes on with this one.
+    Continued,
     /// It was refused by policy or by a person.
     Refused,
     /// The machine can't isolate.
@@ -59,6 +61,7 @@ impl ErrorCode {
             Self::ModelUnavailable => "model_unavailable",
             Self::LoopStopped => "loop_stopped",
             Self::Cancelled => "cancelled",
+            Self::Continued => "continued",
             Self::Refused => "refused",
             Self::CannotIsolate => "cannot_isolate",
             Self::ShuttingDown => "shutting_down",

@@ -199,8 +199,19 @@ pub struct ToolResult {
 pub enum Update {
     /// The turn starts its text anew (after a crash or a model falling over): forget its chunks.
     Restart { turn: TurnId },
-    /// A task changed its state.
-    Task { task: TaskId, title: String, state: TaskState, note: String },
+    /// A task changed its state, or the person was told of its end.
+    Task {
+        task: TaskId,
+        title: String,
+        state: TaskState,
+        note: String,
+        /// The task that handed it on, if one did: that one's report tells of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parent: Option<TaskId>,
+        /// A turn has told the person how it ended.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        told: bool,
+    },
     /// A sentence about work in progress.
     Progress {
         #[serde(default, skip_serializing_if = "Option::is_none")]

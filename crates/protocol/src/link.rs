@@ -40,6 +40,11 @@ pub enum Downlink {
     CancelTurn {
         turn: TurnId,
     },
+    /// End this turn where it stands: the same person has written again, and the turn of that goes on with it. Calls
+    /// that are under way end first.
+    YieldTurn {
+        turn: TurnId,
+    },
 
     // To an executor.
     Start(Start),
@@ -77,7 +82,7 @@ pub struct Trigger {
 pub enum Cause {
     /// A person wrote.
     Message { from: String, text: String, attachments: Vec<Attachment> },
-    /// Tasks that one turn delegated have all ended; tell the person.
+    /// Tasks that one turn delegated have ended, each told once; tell the person. Others of it may go on.
     TasksEnded { reports: Vec<TaskReport> },
     /// Forget the conversation so far: the context of this chat starts empty. No model is called.
     Clear,

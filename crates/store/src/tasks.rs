@@ -443,7 +443,7 @@ impl Tasks {
     }
 
     /// Ends a task. None if it had ended before. A parent that waited for its last sub-task is
-    /// queued again; when the last task of a turn has ended, a trigger tells the person.
+    /// queued again; a trigger tells the person, as soon as the turn that asked for it is over.
     pub async fn end_task(
         &self,
         id: TaskId,
@@ -498,8 +498,8 @@ async fn release_parent(tx: &mut Tx, parent: TaskId) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// If the turn is over and so is every task it asked for, a trigger with their reports goes to the
-/// inbox, once.
+/// If the turn is over, a trigger with the reports of those of its tasks that have ended goes to the inbox, each
+/// report once: nobody waits for a task because another takes longer.
 pub(crate) async fn report_turn(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -509,8 +509,7 @@ pub(crate) async fn report_turn(
     let Some(inbox_id) = turn.message() else { return Ok(None) };
     let rows: Vec<Row> = sqlx::query_as(select(
         "WHERE workspace_id = ?1 AND turn = ?2 AND parent_id IS NULL AND reported = 0 \
-         AND NOT EXISTS (SELECT 1 FROM tasks o WHERE o.workspace_id = ?1 AND o.turn = ?2 \
-                         AND o.parent_id IS NULL AND o.state IN ('queued', 'running', 'waiting')) \
+         AND state NOT IN ('queued', 'running', 'waiting') \
          AND EXISTS (SELECT 1 FROM inbox WHERE id = ?3 AND state = 'answered') ORDER BY id",
     ))
     .bind(workspace.number())
@@ -524,7 +523,8 @@ pub(crate) async fn report_turn(
         return Ok(None);
     };
     sqlx::query(
-        "UPDATE tasks SET reported = 1 WHERE workspace_id = ? AND turn = ? AND parent_id IS NULL",
+        "UPDATE tasks SET reported = 1 WHERE workspace_id = ? AND turn = ? AND parent_id IS NULL \
+         AND state NOT IN ('queued', 'running', 'waiting')",
     )
     .bind(workspace.number())
     .bind(turn.as_str())

@@ -105,7 +105,10 @@ fn status(code: ErrorCode) -> StatusCode {
         ErrorCode::Unauthorized => StatusCode::UNAUTHORIZED,
         ErrorCode::Forbidden | ErrorCode::Refused => StatusCode::FORBIDDEN,
         ErrorCode::NotFound => StatusCode::NOT_FOUND,
-        ErrorCode::Conflict | ErrorCode::Cancelled | ErrorCode::LoopStopped => StatusCode::CONFLICT,
+        ErrorCode::Conflict
+        | ErrorCode::Cancelled
+        | ErrorCode::Continued
+        | ErrorCode::LoopStopped => StatusCode::CONFLICT,
         ErrorCode::Busy => StatusCode::TOO_MANY_REQUESTS,
         ErrorCode::OverQuota => StatusCode::INSUFFICIENT_STORAGE,
         ErrorCode::OverBudget => StatusCode::PAYMENT_REQUIRED,

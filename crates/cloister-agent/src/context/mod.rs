@@ -4,6 +4,7 @@
 //! its result; what is asked now is always whole.
 
 mod files;
+mod past;
 pub(crate) mod reports;
 mod window;
 
@@ -68,8 +69,7 @@ pub(crate) fn load(
         system.push_str(summary);
     }
     let mut messages = vec![ChatMessage::system(system)];
-    messages.extend(window.messages);
-    messages.push(current(workspace, &trigger.cause));
+    messages.extend(window.past.before(current(workspace, &trigger.cause)));
     Ok(Loaded {
         ended: db.ending(seq)?,
         messages,

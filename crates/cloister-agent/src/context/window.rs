@@ -3,12 +3,11 @@
 //! The summary is renewed before anything falls out between the two: when the turns it does not cover
 //! fill most of the budget, all but the newest half is folded into it.
 
-use cloister_protocol::link::{Cause, Step};
+use cloister_protocol::link::Step;
 
+use super::past::{self, Past};
 use super::told;
 use crate::journal::{ChatDb, PastTurn};
-use crate::ledger::{Ledger, Next};
-use crate::model::ChatMessage;
 use crate::text;
 
 /// About four bytes are a token.
@@ -47,7 +46,7 @@ const MAX_SUMMARY_BYTES: usize = 8 << 10;
 #[derive(Debug)]
 pub(super) struct Window {
     pub(super) summary: Option<String>,
-    pub(super) messages: Vec<ChatMessage>,
+    pub(super) past: Past,
     pub(super) overflow: bool,
 }
 
@@ -65,14 +64,14 @@ pub(super) fn load(db: &ChatDb, before: i64) -> rusqlite::Result<Window> {
         }
         fits
     })?;
-    let mut messages: Vec<ChatMessage> = Vec::new();
+    let mut past = Past::default();
     match too_large {
         // What was said just now is never missing, however long it was.
-        Some(newest) if turns.is_empty() => messages.extend(shortened(&newest, SHOWN.tokens)),
-        _ => messages.extend(turns.iter().rev().flat_map(in_full)),
+        Some(newest) if turns.is_empty() => shortened(&mut past, &newest, SHOWN.tokens),
+        _ => turns.iter().rev().for_each(|turn| past.add(turn)),
     }
     let summary = summary.map(|(_, text)| text::head(&text, MAX_SUMMARY_BYTES).to_owned());
-    Ok(Window { summary, messages, overflow: !RENEW.covers(spent) })
+    Ok(Window { summary, past, overflow: !RENEW.covers(spent) })
 }
 
 /// What is to be folded into the summary, and the summary so far.
@@ -111,8 +110,9 @@ pub(crate) fn backlog(db: &ChatDb) -> rusqlite::Result<Option<Backlog>> {
 
 fn as_lines(turn: &PastTurn) -> String {
     let asked = text::shorten(&told(&turn.cause), MAX_FOLD_TURN_BYTES / 2);
-    let answered = text::shorten(&turn.text, MAX_FOLD_TURN_BYTES / 2);
-    format!("Person: {asked}\nAgent: {answered}\n\n")
+    let answered = text::shorten(&past::words(turn), MAX_FOLD_TURN_BYTES / 2);
+    let note = past::note(turn).map(|note| format!("{note}\n")).unwrap_or_default();
+    format!("Person: {asked}\nAgent: {answered}\n{note}\n")
 }
 
 fn tokens(turn: &PastTurn) -> usize {
@@ -131,28 +131,9 @@ fn size(step: &Step) -> usize {
     }
 }
 
-fn in_full(turn: &PastTurn) -> Vec<ChatMessage> {
-    if matches!(turn.cause, Cause::Clear) {
-        return Vec::new();
-    }
-    let mut messages = vec![ChatMessage::user(told(&turn.cause))];
-    let ledger = Ledger::new(turn.steps.clone());
-    match ledger.next() {
-        Next::Done => messages.extend(ledger.messages(usize::MAX)),
-        // It ended early: its last calls may lack results, so only what the person saw is shown.
-        Next::AskModel | Next::Start(_) | Next::Resume(_) => messages.push(answered(&turn.text)),
-    }
-    messages
-}
-
-fn shortened(turn: &PastTurn, budget_tokens: usize) -> Vec<ChatMessage> {
+fn shortened(past: &mut Past, turn: &PastTurn, budget_tokens: usize) {
     let half = budget_tokens * BYTES_PER_TOKEN / 2;
-    vec![
-        ChatMessage::user(text::shorten(&told(&turn.cause), half)),
-        answered(&text::shorten(&turn.text, half)),
-    ]
-}
-
-fn answered(text: &str) -> ChatMessage {
-    ChatMessage::assistant(if text.is_empty() { "(no answer)" } else { text })
+    let asked = text::shorten(&told(&turn.cause), half);
+    let answered = text::shorten(&past::words(turn), half);
+    past.add_shortened(asked, answered, past::note(turn));
 }

@@ -25,7 +25,7 @@ use crate::journal::{Accepted, ChatDb, Finished, Journal, JournalError};
 use crate::link::{self, LinkError, LinkState};
 use crate::log;
 use crate::model::Model;
-use crate::turn::{self, Desk, EndedTurn, Job};
+use crate::turn::{self, Desk, EndedTurn, Job, Signal};
 
 use schedule::Schedule;
 
@@ -74,8 +74,8 @@ enum Happened {
 struct Coordinator {
     desk: Desk,
     schedule: Schedule<ChatId, Job>,
-    /// Turns that wait or run, with the switch that cancels them.
-    open: HashMap<(ChatId, MessageId), watch::Sender<bool>>,
+    /// Turns that wait or run, with the switch that ends them.
+    open: HashMap<(ChatId, MessageId), watch::Sender<Signal>>,
     /// Ends that the control plane has not confirmed, with their chats.
     unstored: HashMap<(ChatId, TurnId), End>,
     /// Chats whose summary is being renewed.
@@ -84,8 +84,8 @@ struct Coordinator {
     accepting: FuturesOrdered<BoxFuture<'static, Happened>>,
     /// Their chats.
     arriving: Vec<ChatId>,
-    /// Turns that were cancelled while their trigger was on its way into the journal.
-    cancelled: Vec<TurnId>,
+    /// What was said to turns while their trigger was on its way into the journal.
+    early: Vec<(TurnId, Signal)>,
     tasks: JoinSet<Happened>,
 }
 
@@ -99,7 +99,7 @@ impl Coordinator {
             summarising: Vec::new(),
             accepting: FuturesOrdered::new(),
             arriving: Vec::new(),
-            cancelled: Vec::new(),
+            early: Vec::new(),
             tasks: JoinSet::new(),
         }
     }
@@ -128,7 +128,8 @@ impl Coordinator {
         match frame {
             Downlink::Trigger(trigger) => self.accept(trigger).await,
             Downlink::Stored { turn } => self.stored(&turn).await,
-            Downlink::CancelTurn { turn } => self.cancel(&turn),
+            Downlink::CancelTurn { turn } => self.signal(&turn, Signal::Cancel),
+            Downlink::YieldTurn { turn } => self.signal(&turn, Signal::Yield),
             Downlink::Start(_) | Downlink::Journaled { .. } | Downlink::Reply { .. } => {
                 log::line(format_args!("ignored a frame that is not for a coordinator"));
             }
@@ -163,16 +164,18 @@ impl Coordinator {
         }));
     }
 
-    fn cancel(&mut self, turn: &TurnId) {
+    /// Tells a turn that it is to end, now or as soon as it is known. What is said last holds, but a cancelled turn
+    /// stays cancelled.
+    fn signal(&mut self, turn: &TurnId, signal: Signal) {
         let mut known = false;
         for ((_, message), switch) in &self.open {
             if TurnId::of_trigger(message) == *turn {
-                switch.send_replace(true);
+                switch.send_modify(|said| *said = signal.max(*said));
                 known = true;
             }
         }
-        if !known && self.cancelled.len() < self.arriving.len() {
-            self.cancelled.push(turn.clone());
+        if !known && self.early.len() < 2 * self.arriving.len() {
+            self.early.push((turn.clone(), signal));
         }
     }
 
@@ -236,10 +239,11 @@ impl Coordinator {
         self.desk.link.send(Uplink::Accepted { id: trigger.id.clone() }).await?;
         let key = (trigger.chat, trigger.id.clone());
         let turn = TurnId::of_trigger(&trigger.id);
-        let cancelled = self.cancelled.contains(&turn);
-        self.cancelled.retain(|other| *other != turn);
+        let said = self.early.iter().filter(|(of, _)| *of == turn).map(|(_, signal)| *signal);
+        let said = said.max().unwrap_or_default();
+        self.early.retain(|(of, _)| *of != turn);
         if let Entry::Vacant(place) = self.open.entry(key) {
-            place.insert(watch::Sender::new(cancelled));
+            place.insert(watch::Sender::new(said));
             self.schedule.add(trigger.chat, Job { trigger, seq, resumed, loaded });
         }
         Ok(())
@@ -248,9 +252,8 @@ impl Coordinator {
     fn start(&mut self, job: Job) {
         let chat = job.trigger.chat;
         let key = (chat, job.trigger.id.clone());
-        let cancelled =
-            self.open.entry(key).or_insert_with(|| watch::Sender::new(false)).subscribe();
-        let running = Box::pin(turn::run(self.desk.clone(), job, cancelled));
+        let switch = self.open.entry(key).or_insert_with(|| watch::Sender::new(Signal::default()));
+        let running = Box::pin(turn::run(self.desk.clone(), job, switch.subscribe()));
         self.tasks.spawn(async move { Happened::Ended(chat, running.await) });
     }
 

@@ -133,6 +133,7 @@ fn ignore(frame: &Downlink) {
         Downlink::Trigger(_) => "trigger",
         Downlink::Stored { .. } => "stored",
         Downlink::CancelTurn { .. } => "cancel_turn",
+        Downlink::YieldTurn { .. } => "yield_turn",
         Downlink::Start(_) => "start",
         Downlink::Journaled { .. } => "journaled",
         Downlink::Reply { .. } => "reply",

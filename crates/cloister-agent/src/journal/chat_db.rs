@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use cloister_protocol::link::{Cause, Step, Trigger};
-use cloister_protocol::{End, TurnId, Usage};
+use cloister_protocol::{End, ErrorCode, TurnId, Usage};
 use rusqlite::types::Type;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Row, Transaction, params};
 use serde::Serialize;
@@ -75,7 +75,10 @@ pub(crate) struct Ending {
 pub(crate) struct PastTurn {
     pub(crate) seq: i64,
     pub(crate) cause: Cause,
+    /// What the person was shown.
     pub(crate) text: String,
+    /// Why there is no answer, or not a whole one.
+    pub(crate) error: Option<ErrorCode>,
     pub(crate) steps: Vec<Step>,
 }
 
@@ -340,6 +343,7 @@ impl ChatDb {
         Ok(PastTurn {
             seq,
             cause: parsed(&row.get::<_, String>(1)?)?,
+            error: end.as_ref().and_then(|end| end.error),
             text: end.map(|end| end.text).unwrap_or_default(),
             steps: self.steps(seq)?,
         })

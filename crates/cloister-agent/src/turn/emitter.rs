@@ -53,6 +53,13 @@ impl Emitter {
         &self.shown
     }
 
+    /// What there is of the current answer.
+    pub(super) fn of_answer(&self) -> String {
+        let all = format!("{}{}", self.shown, self.unsent);
+        let of_answer = all.get(self.answer_start..).unwrap_or_default();
+        of_answer.strip_prefix(BETWEEN_ANSWERS).unwrap_or(of_answer).to_owned()
+    }
+
     pub(super) fn begin_answer(&mut self) {
         self.answer_start = self.shown.len() + self.unsent.len();
         self.at_start = true;

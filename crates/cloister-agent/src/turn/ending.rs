@@ -21,6 +21,8 @@ const NO_RECORD: &str = "I can't use this chat's record, so I can't answer here;
 pub(super) enum TurnOutcome {
     Answered,
     Cancelled,
+    /// The next turn goes on with it.
+    Yielded,
     Looping(Looping),
     Failed { words: String, code: ErrorCode },
 }
@@ -33,6 +35,7 @@ impl TurnOutcome {
             Some(Err(Halt::Looping(looping))) => Self::Looping(looping),
             Some(Err(Halt::Stopped(Stop::Link(error)))) => return Err(error),
             Some(Err(Halt::Stopped(Stop::Journal(error)))) => Self::no_journal(&error),
+            Some(Err(Halt::Stopped(Stop::Yielded))) => Self::Yielded,
             Some(Err(Halt::Stopped(Stop::Model(error)))) => {
                 Self::Failed { words: error.message, code: error.code }
             }
@@ -58,6 +61,7 @@ impl TurnOutcome {
             Self::Answered => (Some(reports::for_person(reports)), None),
             Self::Cancelled if !shown.is_empty() => (None, Some(ErrorCode::Cancelled)),
             Self::Cancelled => (Some(CANCELLED.to_owned()), Some(ErrorCode::Cancelled)),
+            Self::Yielded => (None, Some(ErrorCode::Continued)),
             Self::Looping(looping) => (Some(looping.to_string()), Some(ErrorCode::LoopStopped)),
             Self::Failed { words, code } if reports.is_empty() => (Some(words), Some(code)),
             // What the tasks did is told even when no model can put it nicely: the turn did its work.

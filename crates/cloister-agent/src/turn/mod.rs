@@ -60,6 +60,16 @@ pub(crate) struct Job {
     pub(crate) loaded: Option<Box<Loaded>>,
 }
 
+/// What a turn is told from outside; the later ones are stronger.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Signal {
+    #[default]
+    GoOn,
+    /// The next turn goes on with it: it ends before the model is asked again, or where the model is.
+    Yield,
+    Cancel,
+}
+
 /// A turn that has ended.
 #[derive(Debug)]
 pub(crate) struct EndedTurn {
@@ -76,6 +86,8 @@ enum Stop {
     Journal(#[from] JournalError),
     #[error(transparent)]
     Link(#[from] LinkError),
+    #[error("the next turn goes on with it")]
+    Yielded,
 }
 
 /// What a turn starts from; none for one that says nothing to a model.
@@ -97,7 +109,7 @@ pub(crate) fn load(
 pub(crate) async fn run(
     desk: Desk,
     mut job: Job,
-    cancelled: watch::Receiver<bool>,
+    signals: watch::Receiver<Signal>,
 ) -> Result<EndedTurn, LinkError> {
     let turn = TurnId::of_trigger(&job.trigger.id);
     let loaded = match job.loaded.take() {
@@ -115,6 +127,9 @@ pub(crate) async fn run(
         cost: Usage::default(),
         base: Vec::new(),
         last: None,
+        writing: false,
+        steps: 0,
+        signals,
         desk,
         job,
         turn,
@@ -122,7 +137,7 @@ pub(crate) async fn run(
     match loaded {
         Ok(None) => running.end(None, (0, Vec::new()), false).await,
         Ok(Some(Loaded { ended: Some(end), .. })) => Ok(EndedTurn { end, overflow: false }),
-        Ok(Some(loaded)) => running.answer(loaded, cancelled).await,
+        Ok(Some(loaded)) => running.answer(loaded).await,
         Err(error) => {
             log_journal(&error);
             let error = running.conclude(TurnOutcome::no_journal(&error)).await?;
@@ -163,26 +178,44 @@ struct Running {
     cost: Usage,
     /// The model's last answer: journaled together with the end.
     last: Option<Recorded>,
+    /// The model is writing an answer.
+    writing: bool,
+    /// How many steps are journaled.
+    steps: usize,
+    signals: watch::Receiver<Signal>,
 }
 
 impl Running {
-    async fn answer(
-        mut self,
-        loaded: Loaded,
-        mut cancelled: watch::Receiver<bool>,
-    ) -> Result<EndedTurn, LinkError> {
+    async fn answer(mut self, loaded: Loaded) -> Result<EndedTurn, LinkError> {
         let mut ledger = Ledger::new(loaded.steps);
         self.base = loaded.messages;
         self.usage = loaded.usage;
         if self.job.resumed {
             self.show_again(&ledger).await?;
         }
+        let mut signals = self.signals.clone();
         let result = tokio::select! {
             result = work::run(&mut self, &mut ledger, LIMITS) => Some(result),
-            _ = cancelled.wait_for(|cancelled| *cancelled) => None,
+            () = told(&mut signals, Signal::Cancel) => None,
         };
+        self.keep_unfinished(&ledger);
         let error = self.conclude(TurnOutcome::of(result)?).await?;
         self.end(error, loaded.notices, loaded.overflow).await
+    }
+
+    /// What the model had written of an answer that does not come to its end is kept as its words: how the turn
+    /// ended is told behind it, and is not.
+    fn keep_unfinished(&mut self, ledger: &Ledger) {
+        self.steps = ledger.len();
+        let text = self.emitter.of_answer();
+        if self.writing && !text.is_empty() {
+            self.keep_as_last(text);
+        }
+    }
+
+    fn keep_as_last(&mut self, text: String) {
+        let step = Step::Answer { text, calls: Vec::new() };
+        self.last = Some(Recorded { n: self.steps, step, usage: Usage::default() });
     }
 
     /// After a crash nobody knows what was shown: the text begins anew.
@@ -198,13 +231,21 @@ impl Running {
     /// Says how it ended, where the answer itself does not.
     async fn conclude(&mut self, outcome: TurnOutcome) -> Result<Option<ErrorCode>, LinkError> {
         self.emitter.flush().await?;
-        let cause = &self.job.trigger.cause;
-        let (words, error) = outcome.words(cause, self.emitter.shown());
+        let cause = self.job.trigger.cause.clone();
+        let reports = ending::reports_of(&cause);
+        // Told for the model, and so kept as its words; why it could not is not.
+        if matches!(outcome, TurnOutcome::Failed { .. }) && !reports.is_empty() && self.last.is_none() {
+            self.keep_as_last(reports::for_person(reports));
+        }
+        let (words, error) = outcome.words(&cause, self.emitter.shown());
+        if error == Some(ErrorCode::Continued) {
+            return Ok(error);
+        }
         if let Some(words) = words {
             self.emitter.add_paragraph(&words).await?;
             self.emitter.flush().await?;
         }
-        if let Some(unsaid) = reports::unsaid(ending::reports_of(cause), self.emitter.shown()) {
+        if let Some(unsaid) = reports::unsaid(reports, self.emitter.shown()) {
             self.emitter.add_paragraph(&unsaid).await?;
         }
         Ok(error)
@@ -225,7 +266,8 @@ impl Running {
         let text = self.emitter.shown().to_owned();
         let end = End { turn: self.turn, message, text, usage: self.usage, error };
         // An answer that needed no calls is the end's text; only others keep their last step.
-        let last = self.last.filter(|last| last.n > 0);
+        let is_all = |step: &Step| matches!(step, Step::Answer { text, .. } if *text == end.text);
+        let last = self.last.filter(|last| last.n > 0 || error.is_some() || !is_all(&last.step));
         let ending = Ending { end: end.clone(), last, notices_told };
         let (trigger, seq) = (self.job.trigger, self.job.seq);
         let chat = trigger.chat;
@@ -241,16 +283,23 @@ impl Running {
             let message = "I stopped because the answer grew too long. Ask for a part of it.";
             return Err(ModelError::new(ErrorCode::TooLarge, message).into());
         }
+        let mut signals = self.signals.clone();
         let mut messages = self.base.clone();
         messages.extend(ledger.messages(usize::MAX));
         self.emitter.begin_answer();
         let schemas = tools::schemas(tools::COORDINATOR);
-        let mut call = self.desk.model.open(&messages, Some(&schemas)).await?;
+        let mut call = tokio::select! {
+            biased;
+            () = told(&mut signals, Signal::Yield) => return Err(Stop::Yielded),
+            call = self.desk.model.open(&messages, Some(&schemas)) => call?,
+        };
         drop(messages);
+        self.writing = true;
         loop {
             let due = self.emitter.due().unwrap_or_else(Instant::now);
             tokio::select! {
                 biased;
+                () = told(&mut signals, Signal::Yield) => return Err(Stop::Yielded),
                 piece = call.next() => match piece? {
                     Some(Piece::Text(text)) => self.emitter.push(&text).await?,
                     Some(Piece::Restart) => self.emitter.restart_answer().await?,
@@ -261,6 +310,7 @@ impl Running {
         }
         self.emitter.flush().await?;
         let answer = call.finish()?;
+        self.writing = false;
         self.usage += answer.usage;
         self.cost = answer.usage;
         Ok(answer)
@@ -367,6 +417,14 @@ impl Work for Running {
         };
         self.desk.link.send(Uplink::ToolResult(frame)).await?;
         Ok(outcome)
+    }
+}
+
+/// Comes when the turn is told this, or something stronger.
+async fn told(signals: &mut watch::Receiver<Signal>, least: Signal) {
+    // Who could tell it is gone: then nobody will.
+    if signals.wait_for(|said| *said >= least).await.is_err() {
+        std::future::pending::<()>().await;
     }
 }
 

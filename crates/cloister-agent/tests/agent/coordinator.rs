@@ -515,6 +515,114 @@ async fn a_cancelled_turn_ends_with_what_was_said() {
     call.hung_up().await;
 }
 
+fn yields(id: &str) -> Downlink {
+    Downlink::YieldTurn { turn: turn(id) }
+}
+
+#[tokio::test]
+async fn a_second_message_stops_the_answer_where_it_is_and_is_answered_with_it() {
+    let mut door = Door::open();
+    let _agent = door.coordinator();
+    let mut link = door.link().await;
+    link.send(says("m1", "List all rivers")).await;
+    let mut call = door.model().await;
+    call.begin().await;
+    call.text("The Rhine, the").await;
+    link.until(|frame| matches!(frame, Uplink::TextChunk(_))).await;
+    link.send(says("m2", "Only of France")).await;
+    link.send(yields("m1")).await;
+    let (first, _) = ending(&mut link, "m1").await;
+    assert_eq!((first.text.as_str(), first.error), ("The Rhine, the", Some(ErrorCode::Continued)));
+    call.hung_up().await;
+
+    let call = door.model().await;
+    let messages = call.body["messages"].as_array().unwrap();
+    let roles: Vec<&str> = messages.iter().map(|m| m["role"].as_str().unwrap()).collect();
+    assert_eq!(roles, ["system", "user", "assistant", "user"]);
+    assert_eq!(messages[2]["content"], "The Rhine, the");
+    let asked = messages[3]["content"].as_str().unwrap();
+    assert!(asked.starts_with("[The person wrote the following") && asked.contains("Only of France"));
+    call.say("The Loire.").await;
+    let (second, _) = ending(&mut link, "m2").await;
+    assert_eq!((second.text.as_str(), second.error), ("The Loire.", None));
+}
+
+#[tokio::test]
+async fn messages_written_before_the_first_answer_are_answered_together() {
+    let mut door = Door::open();
+    let _agent = door.coordinator();
+    let mut link = door.link().await;
+    link.send(says("m1", "One")).await;
+    let call = door.model().await;
+    link.send(says("m2", "Two")).await;
+    link.send(yields("m1")).await;
+    // The third comes before the second has begun, or just then: either is the same to the person.
+    link.send(says("m3", "Three")).await;
+    link.send(yields("m1")).await;
+    link.send(yields("m2")).await;
+    call.hung_up().await;
+    let mut silent = Vec::new();
+    for id in ["m1", "m2"] {
+        silent.push(ending(&mut link, id).await.0.text);
+    }
+    assert_eq!(silent, ["", ""]);
+    let call = loop {
+        let call = door.model().await;
+        if call.shown().contains("Three") {
+            break call;
+        }
+        call.hung_up().await;
+    };
+    let messages = call.body["messages"].as_array().unwrap();
+    assert_eq!(messages.len(), 2, "one message of the person: {messages:?}");
+    let asked = messages[1]["content"].as_str().unwrap();
+    assert!(["One", "Two", "Three"].iter().all(|text| asked.contains(text)), "{asked}");
+    call.say("All three.").await;
+    assert_eq!(ending(&mut link, "m3").await.0.text, "All three.");
+}
+
+#[tokio::test]
+async fn what_is_under_way_is_done_before_the_next_message_takes_over() {
+    let mut door = Door::open();
+    let _agent = door.coordinator();
+    let mut link = door.link().await;
+    link.send(says("m1", "Count the words")).await;
+    let arguments = json!({"title": "Count", "instructions": "Count words", "risky": false});
+    door.model().await.call("", "c", &[("delegate", arguments)]).await;
+    let asked = request(&mut link).await;
+    link.send(says("m2", "And the lines")).await;
+    link.send(yields("m1")).await;
+    let result = Reply::Delegated { task: TaskId::from_number(7), state: TaskState::Queued };
+    link.send(Downlink::Reply { id: asked.id, result }).await;
+    let (first, _) = ending(&mut link, "m1").await;
+    assert_eq!(first.error, Some(ErrorCode::Continued));
+    let call = door.model().await;
+    assert!(call.shown().contains("Task T7 is queued"), "{}", call.shown());
+    assert!(call.shown().contains("And the lines"), "{}", call.shown());
+    call.say("Both.").await;
+    ending(&mut link, "m2").await;
+}
+
+#[tokio::test]
+async fn what_a_provider_says_never_becomes_the_words_of_the_agent() {
+    let mut door = Door::open();
+    let _agent = door.coordinator();
+    let mut link = door.link().await;
+    link.send(says("m1", "Hello")).await;
+    door.model().await.refuse(502, "model_unavailable", "Quota of acme exceeded.", "Pay.").await;
+    let (end, _) = ending(&mut link, "m1").await;
+    assert!(end.text.contains("Quota of acme"), "{end:?}");
+    link.send(says("m2", "Hello again")).await;
+    let call = door.model().await;
+    assert!(!call.shown().contains("acme"), "{}", call.shown());
+    let messages = call.body["messages"].as_array().unwrap();
+    assert_eq!(messages.len(), 2);
+    let asked = messages[1]["content"].as_str().unwrap();
+    assert!(asked.starts_with("Hello") && asked.contains("could not be answered"), "{asked}");
+    call.say("Hi.").await;
+    ending(&mut link, "m2").await;
+}
+
 fn ended(task: u32, result: &str, not_shown: &[&str]) -> Cause {
     let report = TaskReport {
         task: TaskId::from_number(task),

@@ -198,6 +198,34 @@ async fn messages_are_answered_in_the_order_they_came() {
 }
 
 #[tokio::test]
+async fn a_second_message_takes_over_the_answer_that_is_being_written() {
+    let world = World::with("[cells]\nsecond_message = \"steer\"\n", ModelServer::builder()).await;
+    let (reply, steps) = Reply::text("All rivers of Europe").chunks(5).stepped();
+    world.model.enqueue(reply);
+    steps.allow(2);
+    let mut client = world.owner().await;
+    client.submit(id("m1"), "list rivers").await;
+    frame(&mut client, "a chunk", |frame| matches!(frame, AgentFrame::TextChunk(_)).then_some(()))
+        .await;
+    client.submit(id("m2"), "only of France").await;
+    let ended = |wanted: &'static str| {
+        move |frame: &AgentFrame| match frame {
+            AgentFrame::End(end) if end.message == Some(id(wanted)) => Some(end.clone()),
+            _ => None,
+        }
+    };
+    let first = frame(&mut client, "the first end", ended("m1")).await;
+    assert_eq!(first.error, Some(ErrorCode::Continued));
+    assert!("All rivers of Europe".starts_with(first.text.trim()), "{}", first.text);
+    let second = frame(&mut client, "the second end", ended("m2")).await;
+    assert_eq!(second.error, None);
+    assert!(second.text.contains("only of France"), "{}", second.text);
+    assert!(world.model.wait_for_abandoned(1, PATIENCE).await, "the first call is given up");
+    let asked = world.model.requests().pop().unwrap();
+    assert_eq!(asked.messages().len(), 4, "{:?}", asked.messages());
+}
+
+#[tokio::test]
 async fn too_many_unanswered_messages_are_told_to_wait() {
     let world = World::with("[work]\nmax_unanswered = 3\n", ModelServer::builder()).await;
     let (reply, steps) = Reply::text("slow").stepped();

@@ -4,7 +4,7 @@ use cloister_protocol::TaskState;
 use cloister_testkit::{ModelServer, Reply};
 use serde_json::json;
 
-use crate::world::{Talk, World, ask_for_report, bash, jobs};
+use crate::world::{Talk, World, ask_for_report, bash, jobs, reports};
 
 #[tokio::test]
 async fn a_task_that_takes_too_much_memory_is_ended_and_the_others_go_on() {
@@ -12,13 +12,11 @@ async fn a_task_that_takes_too_much_memory_is_ended_and_the_others_go_on() {
     let script = jobs(vec![("hog", vec![bash(hog)]), ("quiet", vec![bash("echo quiet-is-fine")])]);
     let world = World::with("[cells]\nexecutor_memory_mb = 96\n", script).await;
     let mut client = world.owner().await;
-    let end = ask_for_report(&mut client, "job:hog job:quiet").await;
-    assert!(end.text.contains("quiet-is-fine"), "{}", end.text);
+    client.say("job:hog job:quiet").await;
+    let said = reports(&mut client, &["T1", "quiet-is-fine"]).await;
     let tasks = world.tasks().await;
-    let told = end.text.contains("memory")
-        || end.text.contains("Killed")
-        || end.text.contains("MemoryError");
-    assert!(told, "{tasks:?}\n{}", end.text);
+    let told = said.contains("memory") || said.contains("Killed") || said.contains("MemoryError");
+    assert!(told, "{tasks:?}\n{said}");
     assert_eq!(client.say("still there?").await.text, "echo: still there?");
 }
 

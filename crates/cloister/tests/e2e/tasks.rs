@@ -8,25 +8,36 @@ use cloister_testkit::{Matcher, ModelServer, Reply};
 use serde_json::json;
 
 use crate::world::{
-    Talk, World, ask_for_report, bash, eventually, frame, hold, jobs, processes_with, report,
+    Talk, World, ask_for_report, bash, eventually, frame, hold, jobs, processes_with, report, reports,
 };
 
 #[tokio::test]
-async fn several_tasks_run_at_once_and_are_put_together_in_one_turn() {
+async fn several_tasks_run_at_once_and_each_is_told_once() {
     // Each waits for the other two: they end only if they run side by side.
     let meet =
         "mktemp here-XXXXXX; until [ $(ls | grep -c here-) = 3 ]; do sleep 0.03; done; echo met";
     let world = World::with("", jobs(vec![("meet", vec![bash(meet)])])).await;
     let mut client = world.owner().await;
-    let end = ask_for_report(&mut client, "job:meet-1 job:meet-2 job:meet-3").await;
-    for task in ["T1 \"meet-1\": done", "T2 \"meet-2\": done", "T3 \"meet-3\": done"] {
-        assert!(end.text.contains(task), "{}", end.text);
+    client.say("job:meet-1 job:meet-2 job:meet-3").await;
+    let tasks = ["T1 \"meet-1\": done", "T2 \"meet-2\": done", "T3 \"meet-3\": done"];
+    let told = reports(&mut client, &tasks).await;
+    for task in tasks {
+        assert_eq!(told.matches(task).count(), 1, "{told}");
     }
-    let reports = world.model.requests().into_iter();
-    let reports = reports.filter(|seen| seen.last_user_text().starts_with("[task report]"));
-    assert_eq!(reports.count(), 1);
-    assert_eq!(world.transcript("C1").await.len(), 3, "a question, an answer, a report");
     world.model.assert_no_violations();
+}
+
+#[tokio::test]
+async fn a_task_is_told_when_it_ends_whatever_others_still_do() {
+    let script = jobs(vec![("hold", vec![hold()]), ("quick", vec![bash("echo quick")])]);
+    let world = World::with("", script).await;
+    let mut client = world.owner().await;
+    let first = ask_for_report(&mut client, "job:hold job:quick").await;
+    assert!(first.text.contains("T2 \"quick\": done") && !first.text.contains("T1"), "{}", first.text);
+    assert_eq!(world.count_tasks(TaskState::Running).await, 1);
+    world.release_one(1, 1);
+    let second = report(&mut client).await;
+    assert!(second.text.contains("T1 \"hold\": done") && !second.text.contains("T2"), "{}", second.text);
 }
 
 #[tokio::test]
@@ -36,8 +47,8 @@ async fn a_user_has_at_most_their_number_of_executors() {
     let world =
         World::with("[users]\nexecutors = 2\n", jobs(vec![("count", vec![bash(count)])])).await;
     let mut client = world.owner().await;
-    ask_for_report(&mut client, "job:count-1 job:count-2 job:count-3 job:count-4 job:count-5")
-        .await;
+    client.say("job:count-1 job:count-2 job:count-3 job:count-4 job:count-5").await;
+    world.until_tasks(TaskState::Done, 5).await;
     let counts = std::fs::read_to_string(world.files(1, 1).join("counts")).unwrap();
     assert_eq!(counts.lines().count(), 5, "all of them ran: {counts}");
     assert!(counts.lines().all(|live| ["1", "2"].contains(&live)), "{counts}");

@@ -219,6 +219,16 @@ pub(crate) async fn report(client: &mut AgentClient) -> End {
     .await
 }
 
+/// What the agent says of its tasks, until all of this was said.
+pub(crate) async fn reports(client: &mut AgentClient, all: &[&str]) -> String {
+    let mut said = String::new();
+    while !all.iter().all(|part| said.contains(part)) {
+        said.push_str(&report(client).await.text);
+        said.push('\n');
+    }
+    said
+}
+
 /// Says something and waits for what becomes of the tasks it starts.
 pub(crate) async fn ask_for_report(client: &mut AgentClient, text: &str) -> End {
     let answer = client.say(text).await;

@@ -4,15 +4,13 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloister_protocol::link::{Cause, Downlink, Trigger, Uplink};
-use cloister_protocol::{ChatId, ErrorCode, Level, TurnId, WorkspaceId, with_causes};
-use cloister_store::inbox::InboxItem;
+use cloister_protocol::link::{Cause, Downlink, Uplink};
+use cloister_protocol::{ChatId, ErrorCode, TurnId, WorkspaceId, with_causes};
 use tokio::sync::mpsc::error::SendTimeoutError;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
 
 use super::cell::{Cell, sandbox_name};
-use super::ending::Owed;
 use super::slots::{Slot, Waiting};
 use super::{ChatKey, Idle, LinkEnd, Poke, SWAMPED};
 use crate::cells::CellError;
@@ -45,6 +43,7 @@ const HEARING_TIME: Duration = Duration::from_secs(5);
 const STOP_TIME: Duration = Duration::from_secs(3);
 
 mod frames;
+mod handing;
 
 struct Actor {
     control: Control,
@@ -481,38 +480,6 @@ impl Actor {
             self.control.cells().ask_for_room(self.workspace);
         }
         slot
-    }
-
-    /// Gives a row to the coordinator, if one is connected; else it is given when one is.
-    async fn hand_over(&mut self, row: InboxItem) -> Result<(), Fault> {
-        let (id, owed) = (row.id, Owed::of(&row));
-        let waited = self.control.cells().waited(row.received_at);
-        let prompt = self.control.contexts().context_prompt(self.workspace, row.chat).await?;
-        let model = self.control.models().facts(Level::Coordinator).await?;
-        let trigger =
-            Trigger { id: row.trigger()?, chat: row.chat, cause: row.cause, prompt, model };
-        let turn = TurnId::of_trigger(&trigger.id);
-        if self.send(Downlink::Trigger(trigger)).await {
-            if let Some(cell) = &mut self.cell {
-                cell.sent.insert(id, owed);
-                cell.newest = cell.newest.max(id);
-            }
-            self.control.metrics().turn_started(self.workspace, id, waited);
-            if self.cancelled.contains(&id) {
-                self.send(Downlink::CancelTurn { turn }).await;
-            }
-        }
-        Ok(())
-    }
-
-    /// Gives a row that has just been stored to a connected coordinator without reading it back. Not
-    /// if it is for us, or something newer has gone ahead of it: then the inbox says what is owed.
-    async fn hand_over_new(&mut self, row: InboxItem) -> bool {
-        let connected = self.cell.as_ref().filter(|cell| cell.link.is_some());
-        let in_order = connected.is_some_and(|cell| row.id > cell.newest);
-        let for_us = matches!(row.cause, Cause::Clear) || commands::of(&row).is_some();
-        let goes_on = !self.control.stops().is_stopped() && !self.clearing;
-        in_order && !for_us && goes_on && self.hand_over(row).await.is_ok()
     }
 
     /// Answers everything owed with why it can't be answered.

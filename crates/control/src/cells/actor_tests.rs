@@ -1,9 +1,11 @@
-use cloister_protocol::link::{Asked, Cause, Downlink, Reply, Request, Uplink};
+use cloister_protocol::link::{Asked, Cause, Downlink, Reply, Request, Trigger, Uplink};
 use cloister_protocol::{End, TurnId, Usage};
 use cloister_store::Actor;
+use cloister_store::inbox::InboxItem;
+use cloister_store::users::User;
 
 use super::*;
-use crate::options::CellOptions;
+use crate::options::{CellOptions, SecondMessage};
 use crate::test_cells::{FakeAgent, FakeCells};
 use crate::test_world::{C1, World};
 
@@ -103,6 +105,42 @@ async fn a_workspace_has_so_many_coordinators_and_all_are_answered() {
         served.push((who.chat, agent));
     }
     assert_eq!(cells.opened(), 4, "each was launched once");
+}
+
+/// What the coordinator is told of the first message when a second one comes.
+async fn told_of_first(second_message: SecondMessage, who: fn(&World) -> &User) -> Option<Downlink> {
+    let options = CellOptions { second_message, ..CellOptions::default() };
+    let (world, cells) = World::with_cells(options).await;
+    let first = message(&world, C1, "one").await;
+    let mut agent = coordinator(&cells, C1).await;
+    trigger(&mut agent).await;
+    let key = (world.ada.workspace, C1);
+    let second = world.stored(key, who(&world), "two", None).await;
+    world.control.cells().poke(key, Poke::Inbox);
+    assert_eq!(trigger(&mut agent).await.id, second.trigger().unwrap());
+    end(&mut agent, &first).await;
+    let said = agent.hear().await.filter(|frame| !matches!(frame, Downlink::Stored { .. }));
+    end(&mut agent, &second).await;
+    answered(&world, &second).await;
+    said
+}
+
+#[tokio::test]
+async fn a_second_message_does_to_the_answer_before_it_what_is_set() {
+    let turn = TurnId::of_message(1);
+    let ada: fn(&World) -> &User = |world| &world.ada;
+    let steered = Downlink::YieldTurn { turn: turn.clone() };
+    assert_eq!(told_of_first(SecondMessage::default(), ada).await, Some(steered));
+    let stopped = Downlink::CancelTurn { turn };
+    assert_eq!(told_of_first(SecondMessage::Interrupt, ada).await, Some(stopped));
+    assert_eq!(told_of_first(SecondMessage::Queue, ada).await, None);
+}
+
+#[tokio::test]
+async fn nobody_ends_the_answer_that_somebody_else_waits_for() {
+    for second_message in [SecondMessage::Steer, SecondMessage::Interrupt] {
+        assert_eq!(told_of_first(second_message, |world| &world.bob).await, None);
+    }
 }
 
 /// A clear is the control plane's doing: the coordinator ends, and what it kept is gone, before what was said

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use cloister_protocol::link::Cause;
+use cloister_protocol::link::{Cause, TaskReport};
 use cloister_protocol::{
-    AgentFrame, ChatId, End, ErrorCode, MessageId, TurnId, Usage, WorkspaceId,
+    AgentFrame, ChatId, End, ErrorCode, MessageId, TurnId, Update, Usage, WorkspaceId,
 };
 use cloister_store::inbox::InboxItem;
 
@@ -22,6 +22,10 @@ pub(crate) struct Owed {
     message: Option<MessageId>,
     /// Its end is for a person to see.
     told: bool,
+    /// Who wrote it, if a person did.
+    pub(super) from: Option<String>,
+    /// The tasks whose end it tells.
+    reports: Vec<TaskReport>,
     received_at: i64,
 }
 
@@ -35,6 +39,14 @@ impl Owed {
             told: match row.cause {
                 Cause::Clear => false,
                 Cause::Message { .. } | Cause::TasksEnded { .. } => true,
+            },
+            from: match &row.cause {
+                Cause::Message { from, .. } => Some(from.clone()),
+                Cause::TasksEnded { .. } | Cause::Clear => None,
+            },
+            reports: match &row.cause {
+                Cause::TasksEnded { reports } => reports.clone(),
+                Cause::Message { .. } | Cause::Clear => Vec::new(),
             },
             received_at: row.received_at,
         }
@@ -75,11 +87,28 @@ impl Cells {
         }
         if let Some(item) = ended.told {
             self.control.hub().say_stored(item);
+            self.say_told(owed);
         }
         if ended.woke.is_some() {
             self.poke((owed.workspace, owed.chat), Poke::Inbox);
         }
         Ok(())
+    }
+
+    /// Says of each task that the person has been told of its end, to who waits for several.
+    fn say_told(&self, owed: &Owed) {
+        for report in &owed.reports {
+            let update = Update::Task {
+                task: report.task,
+                title: report.title.clone(),
+                state: report.state,
+                note: String::new(),
+                parent: None,
+                told: true,
+            };
+            let frame = AgentFrame::Update(update);
+            self.control.hub().say(owed.workspace, owed.chat, frame, None);
+        }
     }
 
     /// Starts a chat's context anew, when its coordinator is gone: what it has kept is removed, and only then

@@ -107,6 +107,8 @@ fn progress_makes_no_noise() {
             title: String::new(),
             state: cloister_protocol::TaskState::Failed,
             note: String::new(),
+            parent: None,
+            told: false,
         },
     ] {
         assert!(told(AgentFrame::Update(update)).is_empty());

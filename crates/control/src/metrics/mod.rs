@@ -413,6 +413,7 @@ fn answered_or_failed(error: Option<ErrorCode>) -> Option<Option<&'static str>> 
         None => Some(None),
         Some(
             ErrorCode::Cancelled
+            | ErrorCode::Continued
             | ErrorCode::Refused
             | ErrorCode::Forbidden
             | ErrorCode::OverBudget

@@ -300,6 +300,8 @@ impl Tasks {
             title: task.title.clone(),
             state: task.state,
             note: note.chars().take(500).collect(),
+            parent: task.parent,
+            told: false,
         };
         self.control.hub().say(task.workspace, task.chat, AgentFrame::Update(update), None);
     }

@@ -266,7 +266,8 @@ impl Campaign {
             frames.push(Uplink::Update(Update::Todos { task, todos }));
             let title = text();
             let state = cloister_protocol::TaskState::Done;
-            frames.push(Uplink::Update(Update::Task { task, title, state, note: text() }));
+            let (note, parent, told) = (text(), None, false);
+            frames.push(Uplink::Update(Update::Task { task, title, state, note, parent, told }));
         }
         frames.push(Uplink::Update(Update::Notice { text: text() }));
         if let Ok(approval) = "A1".parse() {

@@ -68,6 +68,7 @@ async fn serve(role: Role) -> Result<(), door::Gone> {
             Downlink::Stop => return Ok(()),
             Downlink::Stored { .. }
             | Downlink::CancelTurn { .. }
+            | Downlink::YieldTurn { .. }
             | Downlink::Journaled { .. }
             | Downlink::Reply { .. } => {}
         }

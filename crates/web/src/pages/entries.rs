@@ -114,6 +114,10 @@ fn attached(files: &[Attachment]) -> Markup {
 /// Something a person was told, if it is for reading.
 pub(crate) fn told(frame: &AgentFrame, at: i64, now: &Now) -> Option<Markup> {
     match frame {
+        // The next message is answered for both.
+        AgentFrame::End(end) if end.error == Some(ErrorCode::Continued) && end.text.is_empty() => {
+            None
+        }
         AgentFrame::End(end) => Some(answer(end, at)),
         AgentFrame::SendFile(file) => Some(sent_file(file, at)),
         AgentFrame::Ask(ask) => Some(question(ask, now.approvals.get(&ask.approval))),
@@ -146,7 +150,8 @@ pub(crate) fn told(frame: &AgentFrame, at: i64, now: &Now) -> Option<Markup> {
 
 fn answer(end: &End, at: i64) -> Markup {
     let stopped = end.error == Some(ErrorCode::Cancelled);
-    let failed = end.error.is_some() && !stopped;
+    // The next message is answered for both.
+    let failed = !stopped && end.error.is_some_and(|error| error != ErrorCode::Continued);
     html! {
         article.entry.agent .failed[failed] data-answer=(end.turn) aria-label="Agent" {
             div.text.rich { (markdown::render(&end.text)) }

@@ -41,7 +41,7 @@ struct Pending {
     starts_task: bool,
     /// The turn delegated something.
     delegated: bool,
-    /// Tasks that were queued since, and not cancelled.
+    /// Tasks that were queued since, not cancelled, and not told of; without what they hand on themselves.
     tasks: HashSet<TaskId>,
     /// What became of them has been said, or there is nothing more to say.
     told: bool,
@@ -53,6 +53,10 @@ impl Pending {
     /// A cancelled task is not reported by a turn of its own.
     fn follow(&mut self, update: &Update) {
         match update {
+            Update::Task { parent: Some(_), .. } => {}
+            Update::Task { task, told: true, .. } => {
+                self.told |= self.tasks.remove(task) && self.tasks.is_empty();
+            }
             Update::Task { task, state: TaskState::Queued, .. } if self.turn.is_some() => {
                 self.delegated |= self.starts_task && self.end.is_none();
                 self.tasks.insert(*task);
@@ -108,7 +112,7 @@ impl Talk {
             () = stopped => None,
         };
         match end {
-            Some(End { error: None, .. }) => Ok(ExitCode::SUCCESS),
+            Some(End { error: None | Some(ErrorCode::Continued), .. }) => Ok(ExitCode::SUCCESS),
             Some(End { error: Some(_), .. }) => Ok(ExitCode::FAILURE),
             None => {
                 if let Some(turn) = pending.turn.filter(|_| pending.end.is_none()) {
@@ -208,7 +212,7 @@ impl Talk {
         }
         if own {
             pending.end = Some(end);
-        } else if end.message.is_none() && pending.end.is_some() {
+        } else if end.message.is_none() && pending.end.is_some() && pending.tasks.len() <= 1 {
             pending.told = true;
         }
         Ok(())

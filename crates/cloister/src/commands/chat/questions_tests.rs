@@ -81,6 +81,8 @@ fn what_was_answered_elsewhere_waits_no_more() {
         title: String::new(),
         state: TaskState::Cancelled,
         note: String::new(),
+        parent: None,
+        told: false,
     });
     assert_eq!(questions.read("y"), Reading::Message(None));
 }
