@@ -11,6 +11,8 @@ use crate::tools::is_mutating;
 
 /// How much of a command or claim is quoted.
 const QUOTE_CHARS: usize = 80;
+/// Shorter words are in everything.
+const LEAST_WORD: usize = 4;
 /// How many files of a report are looked for: each in all that was done.
 const MAX_NAMES: usize = 100;
 
@@ -18,6 +20,7 @@ const MAX_NAMES: usize = 100;
 struct Ran<'a> {
     call: &'a Call,
     status: Option<CallStatus>,
+    output: &'a str,
 }
 
 /// What of a finished task's claim the ledger does not show, in sentences for a person.
@@ -46,22 +49,29 @@ fn calls(ledger: &[Step]) -> BTreeMap<(usize, &str), Ran<'_>> {
         match step {
             Step::Answer { calls, .. } => {
                 for call in calls {
-                    ran.insert((at, call.id.as_str()), Ran { call, status: None });
+                    ran.insert((at, call.id.as_str()), Ran { call, status: None, output: "" });
                 }
             }
             // Begun; without a result nobody knows what became of it.
-            Step::Call { call } => set_status(&mut ran, call, CallStatus::Unknown),
-            Step::Result { call, outcome } => set_status(&mut ran, call, outcome.status),
+            Step::Call { call } => set_status(&mut ran, call, (CallStatus::Unknown, "")),
+            Step::Result { call, outcome } => {
+                set_status(&mut ran, call, (outcome.status, &outcome.output));
+            }
         }
     }
     ran
 }
 
 /// Providers may repeat call ids between answers: the newest one is meant.
-fn set_status(ran: &mut BTreeMap<(usize, &str), Ran<'_>>, call: &str, status: CallStatus) {
+fn set_status<'a>(
+    ran: &mut BTreeMap<(usize, &'a str), Ran<'a>>,
+    call: &str,
+    (status, output): (CallStatus, &'a str),
+) {
     let newest = ran.iter_mut().rev().find(|((_, id), _)| *id == call);
     if let Some((_, found)) = newest {
         found.status = Some(status);
+        found.output = output;
     }
 }
 
@@ -78,11 +88,14 @@ fn unshown_claim(
     what: &str,
     cited: Option<&str>,
 ) -> Option<String> {
-    let what = quote(what);
-    let Some(cited) = cited else {
-        return Some(format!("{what}: no step is named that shows it"));
+    // Most models never see the ids of their calls: one that is none of them says nothing.
+    let named = cited.and_then(|cited| ran.iter().rev().find(|((_, id), _)| *id == cited));
+    let status = match named {
+        Some((_, r)) => r.status,
+        None if is_mentioned(ran, what) => return None,
+        None => return Some(format!("{}: no step shows it", quote(what))),
     };
-    let status = ran.iter().rev().find(|((_, id), _)| *id == cited).and_then(|(_, r)| r.status);
+    let what = quote(what);
     match status {
         Some(CallStatus::Ok) => None,
         Some(CallStatus::Failed) => Some(format!("{what}: the step it names failed")),
@@ -92,6 +105,22 @@ fn unshown_claim(
         }
         None => Some(format!("{what}: the step it names did not run")),
     }
+}
+
+/// Whether a step that succeeded has to do with a claim: a file it names, or else a word of it, is in what the step was
+/// asked or answered.
+fn is_mentioned(ran: &BTreeMap<(usize, &str), Ran<'_>>, what: &str) -> bool {
+    let words = what.split(|c: char| !(c.is_alphanumeric() || "._-/".contains(c)));
+    let words = words.map(|word| word.trim_matches(['.', '-', '/']).to_lowercase());
+    let words: Vec<String> =
+        words.filter(|word| word.chars().count() >= LEAST_WORD).take(MAX_NAMES).collect();
+    let files: Vec<String> = words.iter().filter(|word| word.contains('.')).cloned().collect();
+    let wanted = if files.is_empty() { words } else { files };
+    let succeeded = ran.values().filter(|r| r.status == Some(CallStatus::Ok));
+    let texts: Vec<String> = succeeded
+        .map(|r| format!("{} {} {}", r.call.name, r.call.arguments, r.output).to_lowercase())
+        .collect();
+    wanted.iter().any(|word| texts.iter().any(|text| text.contains(word.as_str())))
 }
 
 /// Files that a sentence with a verb of doing names, and that no successful call mentions.

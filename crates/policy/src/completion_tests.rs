@@ -87,6 +87,23 @@ fn a_structured_claim_must_cite_a_step_that_succeeded() {
     }
 }
 
+#[test]
+fn a_claim_in_words_is_shown_by_a_step_that_mentions_it() {
+    let steps = ledger(&[
+        ("1", "write_file", r#"{"path":"fib.py","content":"…"}"#, Some(CallStatus::Ok)),
+        ("2", "write_file", r#"{"path":"chart.png"}"#, Some(CallStatus::Failed)),
+    ]);
+    let with = |what: &str, call: Option<&str>| {
+        let claim = Claim { what: what.into(), call: call.map(Into::into) };
+        not_shown(&steps, &Finish { claims: vec![claim], ..finish("ok") })
+    };
+    assert!(with("fib.py was made", None).is_empty());
+    assert!(with("fib.py was made", Some("an id it made up")).is_empty());
+    for unshown in ["chart.png was drawn", "a chart", "it"] {
+        assert_eq!(with(unshown, None).len(), 1, "{unshown}");
+    }
+}
+
 proptest! {
     #[test]
     fn any_text_is_judged_without_a_panic(result in ".{0,300}", arguments in ".{0,100}") {

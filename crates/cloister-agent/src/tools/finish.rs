@@ -9,19 +9,13 @@ use super::{Effect, Handler, Tool, object, parse};
 
 pub(super) const TOOL: Tool = Tool {
     name: "finish",
-    about: "End the task. Say what was done or why it could not be, and list what you claim: each \
-            claim with the id of the call that shows it. Claims are checked against the record.",
+    about: "End the task. Say what was done or why it could not be, and list what you claim, each with the name of \
+            the file or the command that shows it. Claims are checked against the record.",
     parameters: || {
         object(
             json!({
                 "result": {"type": "string", "description": "What came of it, for the person."},
-                "claims": {"type": "array", "items": object(
-                    json!({
-                        "what": {"type": "string", "description": "A file made, a test passed, a file sent …"},
-                        "call": {"type": "string", "description": "The id of the tool call that shows it."},
-                    }),
-                    &["what"],
-                )},
+                "claims": {"type": "array", "items": {"type": "string"}, "description": "A file made, a test passed, a file sent …"},
                 "ok": {"type": "boolean", "description": "False when the task could not be done."},
             }),
             &["result"],
@@ -36,9 +30,26 @@ pub(super) const TOOL: Tool = Tool {
 struct Args {
     result: String,
     #[serde(default)]
-    claims: Vec<Claim>,
+    claims: Vec<Claimed>,
     #[serde(default = "yes")]
     ok: bool,
+}
+
+/// In words; models that can name the call that shows it may.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Claimed {
+    Words(String),
+    WithCall(Claim),
+}
+
+impl From<Claimed> for Claim {
+    fn from(claimed: Claimed) -> Self {
+        match claimed {
+            Claimed::Words(what) => Self { what, call: None },
+            Claimed::WithCall(claim) => claim,
+        }
+    }
 }
 
 fn yes() -> bool {
@@ -47,5 +58,6 @@ fn yes() -> bool {
 
 fn finish(arguments: &str) -> Result<Finish, Outcome> {
     let Args { result, claims, ok } = parse(arguments)?;
+    let claims = claims.into_iter().map(Claim::from).collect();
     Ok(Finish { ok, result, claims, usage: Usage::default() })
 }
