@@ -87,11 +87,14 @@ impl Ledger {
             } else {
                 (CallStatus::Refused, "not run: the turn ended before")
             };
-            let result =
-                Step::Result { call: call.clone(), outcome: Outcome { status, output: output.to_owned() } };
+            let result = Step::Result {
+                call: call.clone(),
+                outcome: Outcome { status, output: output.to_owned() },
+            };
             // Right behind its answer: what was said later comes after it.
             let asked = self.place_of(&call).map_or(self.steps.len(), |place| place.answer + 1);
-            let after = self.steps.iter().skip(asked).position(|s| matches!(s, Step::Answer { .. }));
+            let after =
+                self.steps.iter().skip(asked).position(|s| matches!(s, Step::Answer { .. }));
             let at = after.map_or(self.steps.len(), |after| asked + after);
             self.steps.insert(at, result);
         }

@@ -8,8 +8,8 @@ use cloister_broker::{BuildError, ConnectorsWayOut, DoorServer, ModelGateway};
 use cloister_control::layout::Layout;
 use cloister_control::ports::{ModelDefaults, SurfaceHost, SurfaceHosts, TriedModel, Upstream};
 use cloister_control::{
-    AuditParts, Books, Clients, ConnectorOptions, ConnectorProgram, Control, Metrics, Parts,
-    Policies, RemoteHost, SecretOptions, finish_interrupted_change,
+    AuditParts, Books, CellOptions, Clients, ConnectorOptions, ConnectorProgram, Control, Metrics,
+    Parts, Policies, RemoteHost, SecretOptions, finish_interrupted_change,
 };
 use cloister_policy::engine::PolicyErrors;
 use cloister_protocol::admin::Key;
@@ -77,7 +77,7 @@ pub(crate) async fn build_with(
     let control = Control::new(Parts {
         store: store.clone(),
         layout,
-        cells: config.cells.clone(),
+        cells: CellOptions { web_search: config.search.provider.is_some(), ..config.cells.clone() },
         users: config.users.clone(),
         work: config.work.clone(),
         limits: config.limits.clone(),

@@ -66,8 +66,8 @@ pub use limits::{Permit, TooMuch};
 pub use metrics::{ANSWERED, CONTENT_TYPE, GONE, LoggedLine, Metrics, ModelCall, RecentError};
 pub use models::{ModelError, ModelRefusal, Models, PRESETS, Preset, base_url, preset};
 pub use options::{
-    CellOptions, GateOptions, LimitOptions, SecondMessage, SurfaceOptions, UserOptions, WorkOptions, nano_to_usd,
-    usd_to_nano,
+    CellOptions, GateOptions, LimitOptions, SecondMessage, SurfaceOptions, UserOptions,
+    WorkOptions, nano_to_usd, usd_to_nano,
 };
 pub use people::{
     AccessChanges, Accounts, Contexts, Giver, Heard, Linker, Linking, People, PeopleError,

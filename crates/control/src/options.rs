@@ -31,6 +31,9 @@ pub struct CellOptions {
     pub executors: usize,
     /// What a message does to the answer that the same person still waits for.
     pub second_message: SecondMessage,
+    /// Whether there is a provider of searches; said by who puts the parts together.
+    #[serde(skip)]
+    pub web_search: bool,
 }
 
 /// What becomes of an answer that is under way when the same person writes again.
@@ -60,6 +63,7 @@ impl Default for CellOptions {
             open_files: 1024,
             executors: 64,
             second_message: SecondMessage::default(),
+            web_search: false,
         }
     }
 }

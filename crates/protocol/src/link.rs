@@ -75,6 +75,9 @@ pub struct Trigger {
     /// Of the model that will answer.
     #[serde(default, skip_serializing_if = "ModelFacts::is_empty")]
     pub model: ModelFacts,
+    /// What changes from turn to turn: who wrote, when, what else is under way.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub now: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -122,6 +125,15 @@ pub struct Start {
     /// Of the model that will do it.
     #[serde(default, skip_serializing_if = "ModelFacts::is_empty")]
     pub model: ModelFacts,
+    /// What the executor is told of where it is: which hosts are allowed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub about: String,
+    /// Date, time and zone.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub now: String,
+    /// Tools that do not work here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub without: Vec<String>,
 }
 
 /// One entry of a task's ledger. A call without a result when an attempt starts has an unknown

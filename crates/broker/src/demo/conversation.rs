@@ -74,7 +74,7 @@ impl Conversation {
     /// What the last user message says.
     pub(super) fn asked(&self) -> String {
         let last = self.messages.iter().rev().find(|message| message.role == "user");
-        last.map(DemoMessage::text).unwrap_or_default()
+        without_notes(&last.map(DemoMessage::text).unwrap_or_default()).to_owned()
     }
 
     /// What the tools answered since the script last spoke.
@@ -135,4 +135,13 @@ pub(super) fn after<'a>(line: &'a str, word: &str) -> Option<&'a str> {
     let (start, rest) = line.trim().split_once(':')?;
     let rest = rest.trim();
     (start.trim().eq_ignore_ascii_case(word) && !rest.is_empty()).then_some(rest)
+}
+
+/// The agent puts what became of earlier messages before a message, and what is so now behind it.
+fn without_notes(text: &str) -> &str {
+    let text = text.split_once("\n\n[Now: ").map_or(text, |(said, _now)| said);
+    match text.rsplit_once("[Note: ") {
+        Some((_earlier, rest)) => rest.split_once("]\n\n").map_or(text, |(_note, said)| said),
+        None => text,
+    }
 }

@@ -44,12 +44,27 @@ impl Chat {
     }
 
     async fn load(&self, asked: &str) -> Loaded {
+        self.load_for(asked, ModelFacts::default()).await
+    }
+
+    async fn load_for(&self, asked: &str, model: ModelFacts) -> Loaded {
         let (id, chat) = ("now".parse().unwrap(), ChatId::from_number(CHAT));
         let prompt = "You are among gardeners.".to_owned();
-        let (cause, model) = (message(asked), ModelFacts::default());
-        let (workspace, trigger) = (self.workspace(), Trigger { id, chat, cause, prompt, model });
+        let cause = message(asked);
+        let (workspace, trigger) = (
+            self.workspace(),
+            Trigger { id, chat, cause, prompt, model, now: "Monday.".to_owned() },
+        );
         self.on_db(move |db| load(db, &workspace, i64::MAX, &trigger)).await
     }
+}
+
+fn usual_backlog(db: &ChatDb) -> rusqlite::Result<Option<Backlog>> {
+    backlog(db, Room::of(ModelFacts::default(), 0))
+}
+
+fn window(tokens: u32) -> ModelFacts {
+    ModelFacts { window_tokens: Some(tokens), ..ModelFacts::default() }
 }
 
 fn message(text: &str) -> Cause {
@@ -60,7 +75,7 @@ fn past_turn(db: &ChatDb, cause: Cause, steps: &[Step], answered: &str) -> rusql
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let id = format!("m{}", NUMBER.fetch_add(1, Ordering::Relaxed)).parse().unwrap();
     let (chat, prompt, model) = (ChatId::from_number(CHAT), String::new(), ModelFacts::default());
-    let trigger = Trigger { id, chat, cause, prompt, model };
+    let trigger = Trigger { id, chat, cause, prompt, model, now: String::new() };
     let Accepted::Fresh { seq } = db.accept(&trigger)? else { panic!("it was there already") };
     for (n, step) in steps.iter().enumerate() {
         db.append(seq, &Recorded { n, step: step.clone(), usage: Usage::default() })?;
@@ -91,7 +106,7 @@ async fn what_is_shown_does_not_grow_with_the_chat() {
     chat.past(short(400)).await;
     let many = chat.load("now").await;
     assert_eq!(few.messages.len(), many.messages.len());
-    assert!(many.overflow);
+    assert!(many.overflow.is_some());
     let text = shown(&many);
     assert!(text.contains("question 399") && text.contains("answer 399") && text.contains("now"));
     assert!(!text.contains("question 10\""));
@@ -132,15 +147,15 @@ async fn a_call_is_never_shown_without_its_result() {
 async fn the_summary_takes_over_what_falls_out_and_leaves_no_gap() {
     let chat = Chat::new();
     chat.past(short(29)).await;
-    assert!(!chat.load("now").await.overflow);
+    assert!(chat.load("now").await.overflow.is_none());
     chat.past(short(3)).await;
-    assert!(chat.load("now").await.overflow);
-    let backlog = chat.on_db(backlog).await.unwrap();
+    assert!(chat.load("now").await.overflow.is_some());
+    let backlog = chat.on_db(usual_backlog).await.unwrap();
     assert!(backlog.transcript.contains("question 0\n"), "{}", backlog.transcript);
     let upto = backlog.upto;
     chat.on_db(move |db| db.set_summary(upto, "They counted.")).await;
     let after = chat.load("now").await;
-    assert!(!after.overflow);
+    assert!(after.overflow.is_none());
     let text = shown(&after);
     assert!(text.contains("They counted.") && !text.contains("question 5\""));
     // Every turn is either in the summary or shown.
@@ -156,7 +171,7 @@ async fn the_summary_of_a_cleared_chat_is_gone() {
     chat.on_db(|db| past_turn(db, Cause::Clear, &[], "")).await;
     let loaded = chat.load("now").await;
     assert!(!shown(&loaded).contains("Old news.") && loaded.messages.len() == 2);
-    assert!(chat.on_db(backlog).await.is_none());
+    assert!(chat.on_db(usual_backlog).await.is_none());
 }
 
 #[tokio::test]
@@ -168,4 +183,45 @@ async fn documents_of_the_workspace_are_shown_within_bounds() {
     let text = shown(&chat.load("now").await);
     assert!(text.contains("Likes tea.") && !text.contains("root:"));
     assert!(text.len() < 30_000);
+}
+
+#[tokio::test]
+async fn the_past_is_sized_by_the_window_and_what_is_missing_is_said() {
+    let chat = Chat::new();
+    let long: Vec<_> = (0..120)
+        .map(|n| (format!("question {n} {}", "q".repeat(700)), Vec::new(), format!("answer {n}")))
+        .collect();
+    chat.past(long).await;
+    let (small, usual) = (chat.load_for("now", window(8_000)).await, chat.load("now").await);
+    let large = chat.load_for("now", window(200_000)).await;
+    let counted = [&small, &usual, &large].map(|loaded| loaded.messages.len());
+    assert!(counted[0] < counted[1] && counted[1] < counted[2], "{counted:?}");
+    assert_eq!(counted[2], 2 + 2 * 120, "all of it fits");
+    assert!(shown(&small).len() < 8_000 * 4, "{}", shown(&small).len());
+    let missing = 120 - (counted[0] - 2) / 2;
+    let said = format!("{missing} earlier turns of this chat are not shown here");
+    assert!(shown(&small).contains(&said), "{said}");
+    assert!(!shown(&large).contains("earlier turns"));
+}
+
+/// Providers keep what a prompt begins with: how much of one they have read with the turn before.
+#[tokio::test]
+async fn most_of_a_prompt_is_what_the_turn_before_began_with() {
+    let chat = Chat::new();
+    std::fs::write(chat.workspace().join("USER.md"), "Likes tea.".repeat(50)).unwrap();
+    let (mut same, mut all, mut before) = (0, 0, String::new());
+    for n in 0..30 {
+        let asked = format!("question {n} {}", "about it ".repeat(20));
+        let prompt = shown(&chat.load(&asked).await);
+        let common = before.bytes().zip(prompt.bytes()).take_while(|(a, b)| a == b).count();
+        if n > 0 {
+            (same, all) = (same + common, all + prompt.len());
+        }
+        before = prompt;
+        chat.past(vec![(asked, Vec::new(), format!("answer {n} {}", "so it is ".repeat(40)))])
+            .await;
+    }
+    let share = same * 100 / all;
+    println!("{share} % of {all} bytes were read before");
+    assert!(share >= 85, "{share} %");
 }

@@ -7,7 +7,7 @@ use std::path::{Component, Path};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use cloister_protocol::Attachment;
+use cloister_protocol::{Attachment, ChatId, ModelFacts};
 use rustix::fs::{Mode, OFlags};
 
 use crate::text;
@@ -21,18 +21,52 @@ const DOCUMENTS: [(&str, &str, usize); 3] = [
 ];
 /// More than is shown, so that nothing is lost when something is added.
 const MAX_MEMORY_BYTES: u64 = 256 << 10;
+/// Files of the chat that are looked at, and named.
+const MAX_ENTRIES: usize = 1_000;
+const MAX_LISTED: usize = 40;
+const MAX_NAME_BYTES: usize = 120;
 const MAX_IMAGES: usize = 4;
 const MAX_IMAGE_BYTES: u64 = 4 << 20;
 
 /// The documents that are there, each with its heading. One that can't be read is as good as absent.
-pub(super) fn documents(workspace: &Path) -> Vec<String> {
+/// What does not fit is left out, and said so.
+pub(super) fn documents(workspace: &Path, model: ModelFacts) -> Vec<String> {
+    // All three together take a third of a window that is known, at the most; about four bytes are a token.
+    let of_window = |max: usize| match model.window_tokens {
+        Some(window) => max.min(usize::try_from(window).unwrap_or(max).saturating_mul(4) / 9),
+        None => max,
+    };
     let read = |(name, heading, max): &(&str, &str, usize)| {
-        let bytes = read_inside(workspace, Path::new(name), *max as u64).ok()?;
+        let bytes = read_inside(workspace, Path::new(name), MAX_MEMORY_BYTES).ok()?;
         let body = String::from_utf8_lossy(&bytes);
-        let body = text::head(body.trim(), *max);
+        let body = text::shorten(body.trim(), of_window(*max));
         (!body.is_empty()).then(|| format!("# {heading}\n{body}"))
     };
     DOCUMENTS.iter().filter_map(read).collect()
+}
+
+/// The files of the chat, as executors see them; none when there are none. Names are what somebody called a file: shown
+/// as quoted data.
+pub(super) fn listed(workspace: &Path, chat: ChatId) -> Option<String> {
+    let chat = workspace.join("chats").join(chat.to_string());
+    let mut names = Vec::new();
+    for (folder, shown) in [("files", ""), ("incoming", "incoming/")] {
+        let Ok(entries) = std::fs::read_dir(chat.join(folder)) else { continue };
+        for entry in entries.take(MAX_ENTRIES).flatten() {
+            let name = entry.file_name();
+            let folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            let slash = if folder { "/" } else { "" };
+            let name = text::head(&name.to_string_lossy(), MAX_NAME_BYTES).to_owned();
+            names.push(format!("{:?}", format!("{shown}{name}{slash}")));
+        }
+    }
+    // The mount of what was sent lies in the other folder for executors.
+    names.retain(|name| name != "\"incoming/\"");
+    names.sort();
+    let more = names.len().saturating_sub(MAX_LISTED);
+    names.truncate(MAX_LISTED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!names.is_empty()).then(|| format!("Files in /chat: {}{more}.", names.join(", ")))
 }
 
 /// All that is kept in mind; nothing when there is no such file.

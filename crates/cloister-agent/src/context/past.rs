@@ -31,7 +31,8 @@ impl Past {
 
     /// A turn of which only a part is shown.
     pub(super) fn add_shortened(&mut self, asked: String, answered: String, note: Option<&str>) {
-        let said = if answered.is_empty() { Vec::new() } else { vec![ChatMessage::assistant(answered)] };
+        let said =
+            if answered.is_empty() { Vec::new() } else { vec![ChatMessage::assistant(answered)] };
         self.ask(asked, said, note);
     }
 
@@ -98,14 +99,16 @@ pub(super) fn note(turn: &PastTurn) -> Option<&'static str> {
     let broken = turn.steps.is_empty();
     Some(match turn.error? {
         ErrorCode::Continued if broken => {
-            "[The person wrote on before you had answered. Answer all of it.]"
+            "[Note: the person wrote on before you had answered. Answer all of it.]"
         }
         ErrorCode::Continued => {
-            "[The person wrote the following while you were at it; you stopped where you see. If it changes what they \
+            "[Note: the person wrote the following while you were at it; you stopped where you see. If it changes what they \
              want, follow it; else go on from there without repeating yourself, and answer this as well.]"
         }
-        ErrorCode::Cancelled => "[The person stopped this. Leave it unless they ask again.]",
-        ErrorCode::LoopStopped => "[This was stopped because you went round in circles.]",
-        _ => "[This could not be answered to its end, for a technical reason that the person was told.]",
+        ErrorCode::Cancelled => "[Note: the person stopped this. Leave it unless they ask again.]",
+        ErrorCode::LoopStopped => "[Note: this was stopped because you went round in circles.]",
+        _ => {
+            "[Note: this could not be answered to its end, for a technical reason that the person was told.]"
+        }
     })
 }

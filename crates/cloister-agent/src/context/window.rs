@@ -3,6 +3,7 @@
 //! The summary is renewed before anything falls out between the two: when the turns it does not cover
 //! fill most of the budget, all but the newest half is folded into it.
 
+use cloister_protocol::ModelFacts;
 use cloister_protocol::link::Step;
 
 use super::past::{self, Past};
@@ -21,11 +22,57 @@ struct Amount {
 }
 
 const NOTHING: Amount = Amount { tokens: 0, turns: 0 };
-const SHOWN: Amount = Amount { tokens: 12_000, turns: 40 };
-/// Beyond this the summary is renewed …
-const RENEW: Amount = Amount { tokens: 9_000, turns: 30 };
-/// … up to the turns that fit in this.
-const KEPT: Amount = Amount { tokens: 6_000, turns: 20 };
+/// What is shown for a model of which the window is not known.
+const USUAL_TOKENS: usize = 12_000;
+/// More is not shown however large the window is: every turn pays for it.
+const MOST_TOKENS: usize = 64_000;
+const LEAST_TOKENS: usize = 400;
+/// So many tokens for each turn that may be shown.
+const TOKENS_PER_TURN: usize = 300;
+const MOST_TURNS: usize = 200;
+
+/// How much of the past a model is shown, by what else its window must hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Room {
+    tokens: usize,
+}
+
+impl Room {
+    /// `besides`: the bytes of all that is shown with it.
+    pub(crate) fn of(model: ModelFacts, besides: usize) -> Self {
+        let Some(window) = model.window_tokens else { return Self { tokens: USUAL_TOKENS } };
+        let window = usize::try_from(window).unwrap_or(usize::MAX);
+        let answer = model.output_tokens.map_or(window / 4, |most| most as usize).min(window / 4);
+        // Tokens are counted roughly: a tenth is left for that.
+        let left = window.saturating_sub(answer + window / 10 + besides / BYTES_PER_TOKEN);
+        Self { tokens: left.clamp(LEAST_TOKENS, MOST_TOKENS) }
+    }
+
+    fn part(self, parts: usize, of: usize) -> Amount {
+        let tokens = self.tokens * parts / of;
+        let turns = (self.tokens / TOKENS_PER_TURN).clamp(4, MOST_TURNS) * parts / of;
+        Amount { tokens, turns: turns.max(1) }
+    }
+
+    fn shown(self) -> Amount {
+        self.part(4, 4)
+    }
+
+    /// Beyond this the summary is renewed …
+    fn renew(self) -> Amount {
+        self.part(3, 4)
+    }
+
+    /// … up to the turns that fit in this.
+    fn kept(self) -> Amount {
+        self.part(2, 4)
+    }
+
+    /// So many bytes are folded into the summary at a time.
+    fn fold(self) -> usize {
+        (self.tokens * BYTES_PER_TOKEN).min(MAX_FOLD_BYTES)
+    }
+}
 
 impl Amount {
     fn covers(self, spent: Amount) -> bool {
@@ -48,9 +95,11 @@ pub(super) struct Window {
     pub(super) summary: Option<String>,
     pub(super) past: Past,
     pub(super) overflow: bool,
+    /// Turns that are neither shown nor in the summary.
+    pub(super) unseen: i64,
 }
 
-pub(super) fn load(db: &ChatDb, before: i64) -> rusqlite::Result<Window> {
+pub(super) fn load(db: &ChatDb, before: i64, room: Room) -> rusqlite::Result<Window> {
     let floor = db.cleared_upto()?;
     let summary = db.summary(floor)?;
     let after = summary.as_ref().map_or(floor, |(upto, _)| *upto);
@@ -58,7 +107,7 @@ pub(super) fn load(db: &ChatDb, before: i64) -> rusqlite::Result<Window> {
     let mut too_large = None;
     let turns = db.newest(after, before, |turn| {
         spent = spent.and(turn);
-        let fits = SHOWN.covers(spent);
+        let fits = room.shown().covers(spent);
         if !fits && too_large.is_none() {
             too_large = Some(turn.clone());
         }
@@ -67,11 +116,13 @@ pub(super) fn load(db: &ChatDb, before: i64) -> rusqlite::Result<Window> {
     let mut past = Past::default();
     match too_large {
         // What was said just now is never missing, however long it was.
-        Some(newest) if turns.is_empty() => shortened(&mut past, &newest, SHOWN.tokens),
+        Some(newest) if turns.is_empty() => shortened(&mut past, &newest, room.shown().tokens),
         _ => turns.iter().rev().for_each(|turn| past.add(turn)),
     }
     let summary = summary.map(|(_, text)| text::head(&text, MAX_SUMMARY_BYTES).to_owned());
-    Ok(Window { summary, past, overflow: !RENEW.covers(spent) })
+    let oldest = turns.last().map_or(before, |turn| turn.seq);
+    let unseen = db.count_between(after, oldest)?;
+    Ok(Window { summary, past, overflow: !room.renew().covers(spent), unseen })
 }
 
 /// What is to be folded into the summary, and the summary so far.
@@ -83,7 +134,7 @@ pub(crate) struct Backlog {
     pub(crate) upto: i64,
 }
 
-pub(crate) fn backlog(db: &ChatDb) -> rusqlite::Result<Option<Backlog>> {
+pub(crate) fn backlog(db: &ChatDb, room: Room) -> rusqlite::Result<Option<Backlog>> {
     let _snapshot = db.snapshot()?;
     let floor = db.cleared_upto()?;
     let summary = db.summary(floor)?;
@@ -92,13 +143,13 @@ pub(crate) fn backlog(db: &ChatDb) -> rusqlite::Result<Option<Backlog>> {
     let kept = db.newest(after, i64::MAX, |turn| {
         spent = spent.and(turn);
         // A newest turn that is larger than all we keep stays out of the summary all the same.
-        spent.turns == 1 || KEPT.covers(spent)
+        spent.turns == 1 || room.kept().covers(spent)
     })?;
     let before = kept.last().map_or(0, |oldest_kept| oldest_kept.seq);
     let mut transcript = String::new();
     let mut upto = None;
     for turn in db.oldest(after, before, MAX_FOLD_TURNS)? {
-        if transcript.len() > MAX_FOLD_BYTES {
+        if transcript.len() > room.fold() {
             break;
         }
         transcript.push_str(&as_lines(&turn));

@@ -262,9 +262,9 @@ impl Coordinator {
         self.open.retain(|(open, message), _| {
             *open != chat || TurnId::of_trigger(message) != ended.end.turn
         });
-        if ended.overflow && !self.summarising.contains(&chat) {
+        if let Some(room) = ended.overflow.filter(|_| !self.summarising.contains(&chat)) {
             self.summarising.push(chat);
-            let renewing = Box::pin(turn::renew_summary(self.desk.clone(), chat));
+            let renewing = Box::pin(turn::renew_summary(self.desk.clone(), chat, room));
             self.tasks.spawn(async move {
                 renewing.await;
                 Happened::Summarised(chat)

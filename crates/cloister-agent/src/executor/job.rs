@@ -74,8 +74,10 @@ impl Job {
         start: Start,
     ) -> Self {
         let Tools { model, place, egress } = tools;
-        let offered =
-            tools::EXECUTOR.iter().filter(|tool| tool.name != "task" || start.may_delegate);
+        let offered = tools::EXECUTOR.iter().filter(|tool| {
+            let missing = start.without.iter().any(|name| name == tool.name);
+            !missing && (tool.name != "task" || start.may_delegate)
+        });
         let model_calls = usize::try_from(start.max_steps).unwrap_or(usize::MAX).max(1);
         Self {
             link,
@@ -135,8 +137,10 @@ impl Job {
                 Ok(ask) => self.request(ask, place).await,
                 Err(wrong) => Ok(wrong),
             },
-            // An executor does not see what is kept in mind.
-            Handler::Memory(_) => Ok(tools::unknown(tools::EXECUTOR, tool.name)),
+            // An executor sees neither what is kept in mind nor what was said.
+            Handler::Memory(_) | Handler::LookBack(_) => {
+                Ok(tools::unknown(tools::EXECUTOR, tool.name))
+            }
             Handler::Todos(parse) => match parse(arguments) {
                 Ok(todos) => {
                     self.link.send(Uplink::Todos { todos }).await?;

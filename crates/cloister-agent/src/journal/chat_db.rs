@@ -74,6 +74,8 @@ pub(crate) struct Ending {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct PastTurn {
     pub(crate) seq: i64,
+    /// When it began, in seconds since 1970.
+    pub(crate) at: i64,
     pub(crate) cause: Cause,
     /// What the person was shown.
     pub(crate) text: String,
@@ -302,7 +304,7 @@ impl ChatDb {
         mut wanted: impl FnMut(&PastTurn) -> bool,
     ) -> rusqlite::Result<Vec<PastTurn>> {
         let mut statement = self.connection.prepare_cached(
-            "SELECT seq, cause, ending FROM turns WHERE seq > ?1 AND seq < ?2 AND state <> 'open'
+            "SELECT seq, cause, ending, created_at FROM turns WHERE seq > ?1 AND seq < ?2 AND state <> 'open'
              ORDER BY seq DESC LIMIT 500",
         )?;
         let mut rows = statement.query([floor, before])?;
@@ -325,7 +327,7 @@ impl ChatDb {
         limit: u32,
     ) -> rusqlite::Result<Vec<PastTurn>> {
         let mut statement = self.connection.prepare_cached(
-            "SELECT seq, cause, ending FROM turns WHERE seq > ?1 AND seq < ?2 AND state <> 'open'
+            "SELECT seq, cause, ending, created_at FROM turns WHERE seq > ?1 AND seq < ?2 AND state <> 'open'
              ORDER BY seq LIMIT ?3",
         )?;
         let mut rows = statement.query(params![floor, before, limit])?;
@@ -336,12 +338,23 @@ impl ChatDb {
         Ok(turns)
     }
 
+    /// How many ended turns lie between two.
+    pub(crate) fn count_between(&self, floor: i64, before: i64) -> rusqlite::Result<i64> {
+        self.connection
+            .prepare_cached(
+                "SELECT count(*) FROM (SELECT 1 FROM turns WHERE seq > ?1 AND seq < ?2
+                 AND state <> 'open' LIMIT 10000)",
+            )?
+            .query_row([floor, before], |row| row.get(0))
+    }
+
     fn past_turn(&self, row: &Row<'_>) -> rusqlite::Result<PastTurn> {
         let seq = row.get(0)?;
         let ending: Option<String> = row.get(2)?;
         let end: Option<End> = ending.as_deref().map(parsed).transpose()?;
         Ok(PastTurn {
             seq,
+            at: row.get(3)?,
             cause: parsed(&row.get::<_, String>(1)?)?,
             error: end.as_ref().and_then(|end| end.error),
             text: end.map(|end| end.text).unwrap_or_default(),

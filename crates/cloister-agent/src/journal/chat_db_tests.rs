@@ -10,6 +10,7 @@ fn trigger(id: &str) -> Trigger {
         cause,
         prompt: String::new(),
         model: ModelFacts::default(),
+        now: String::new(),
     }
 }
 

@@ -14,6 +14,7 @@ mod finish;
 mod glob;
 mod grep;
 mod list_tasks;
+mod look_back;
 mod ls;
 mod output;
 mod pattern;
@@ -38,6 +39,7 @@ use cloister_protocol::link::{Asked, CallStatus, Finish, Outcome, Reply};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+pub(crate) use look_back::LookBack;
 pub(crate) use place::ChatFolder;
 pub(crate) use program::Program;
 
@@ -67,6 +69,8 @@ pub(crate) enum Handler {
     Request(fn(&str) -> Result<Asked, Outcome>),
     /// Is given what is kept in mind; for a coordinator, which can read that.
     Memory(fn(&str, &str) -> Result<Asked, Outcome>),
+    /// Reads what was said before; for a coordinator, which has kept it.
+    LookBack(fn(&str) -> Result<LookBack, Outcome>),
     Todos(fn(&str) -> Result<Vec<Todo>, Outcome>),
     Finish(fn(&str) -> Result<Finish, Outcome>),
 }
@@ -93,6 +97,7 @@ pub(crate) const COORDINATOR: &[Tool] = &[
     list_tasks::TOOL,
     show_task::TOOL,
     cancel_tasks::TOOL,
+    look_back::TOOL,
     send_file::TOOL,
     remember::TOOL,
     propose_change::TOOL,

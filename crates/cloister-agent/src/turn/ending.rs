@@ -24,7 +24,10 @@ pub(super) enum TurnOutcome {
     /// The next turn goes on with it.
     Yielded,
     Looping(Looping),
-    Failed { words: String, code: ErrorCode },
+    Failed {
+        words: String,
+        code: ErrorCode,
+    },
 }
 
 impl TurnOutcome {

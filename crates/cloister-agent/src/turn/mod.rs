@@ -21,14 +21,14 @@ use cloister_protocol::{
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use crate::context::{self, Loaded, reports};
+use crate::context::{self, Loaded, Room, reports};
 use crate::files;
 use crate::guard::{LoopLimits, Repeat};
 use crate::journal::{ChatDb, Ending, Journal, JournalError, Recorded};
 use crate::ledger::{CallPlace, Ledger};
 use crate::link::{Link, LinkError};
 use crate::model::{ChatMessage, Model, ModelAnswer, ModelError, Piece, Tries};
-use crate::tools::{self, Handler};
+use crate::tools::{self, Handler, LookBack};
 use crate::work::{self, Attempt, Work};
 use crate::{log, text};
 
@@ -74,8 +74,8 @@ pub(crate) enum Signal {
 #[derive(Debug)]
 pub(crate) struct EndedTurn {
     pub(crate) end: End,
-    /// The running summary wants renewing.
-    pub(crate) overflow: bool,
+    /// The running summary wants renewing, for so much room.
+    pub(crate) overflow: Option<Room>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -135,13 +135,13 @@ pub(crate) async fn run(
         turn,
     };
     match loaded {
-        Ok(None) => running.end(None, (0, Vec::new()), false).await,
-        Ok(Some(Loaded { ended: Some(end), .. })) => Ok(EndedTurn { end, overflow: false }),
+        Ok(None) => running.end(None, (0, Vec::new()), None).await,
+        Ok(Some(Loaded { ended: Some(end), .. })) => Ok(EndedTurn { end, overflow: None }),
         Ok(Some(loaded)) => running.answer(loaded).await,
         Err(error) => {
             log_journal(&error);
             let error = running.conclude(TurnOutcome::no_journal(&error)).await?;
-            running.end(error, (0, Vec::new()), false).await
+            running.end(error, (0, Vec::new()), None).await
         }
     }
 }
@@ -234,7 +234,10 @@ impl Running {
         let cause = self.job.trigger.cause.clone();
         let reports = ending::reports_of(&cause);
         // Told for the model, and so kept as its words; why it could not is not.
-        if matches!(outcome, TurnOutcome::Failed { .. }) && !reports.is_empty() && self.last.is_none() {
+        if matches!(outcome, TurnOutcome::Failed { .. })
+            && !reports.is_empty()
+            && self.last.is_none()
+        {
             self.keep_as_last(reports::for_person(reports));
         }
         let (words, error) = outcome.words(&cause, self.emitter.shown());
@@ -256,7 +259,7 @@ impl Running {
         mut self,
         error: Option<ErrorCode>,
         (notices_told, notices): (i64, Vec<String>),
-        overflow: bool,
+        overflow: Option<Room>,
     ) -> Result<EndedTurn, LinkError> {
         for notice in notices {
             self.emitter.add_paragraph(&notice).await?;
@@ -316,11 +319,27 @@ impl Running {
         Ok(answer)
     }
 
+    /// Looks for what was said before this turn.
+    async fn look_back(
+        &self,
+        parse: fn(&str) -> Result<LookBack, link::Outcome>,
+        arguments: &str,
+    ) -> Result<link::Outcome, Stop> {
+        let wanted = match parse(arguments) {
+            Ok(wanted) => wanted,
+            Err(wrong) => return Ok(wrong),
+        };
+        let before = self.job.seq;
+        let found = move |db: &ChatDb| wanted.find(db, before);
+        Ok(self.desk.journal.with(self.job.trigger.chat, found).await?)
+    }
+
     async fn request(&mut self, call: &Call, place: CallPlace) -> Result<link::Outcome, Stop> {
         let Some(tool) = tools::find(tools::COORDINATOR, &call.name) else {
             return Ok(tools::unknown(tools::COORDINATOR, &call.name));
         };
         let asked = match tool.handler {
+            Handler::LookBack(parse) => return self.look_back(parse, &call.arguments).await,
             Handler::Request(parse) => parse(&call.arguments),
             Handler::Memory(parse) => match context::memory(&self.desk.workspace) {
                 Ok(memory) => parse(&memory, &call.arguments),
@@ -420,10 +439,10 @@ impl Work for Running {
     }
 }
 
-/// Comes when the turn is told this, or something stronger.
-async fn told(signals: &mut watch::Receiver<Signal>, least: Signal) {
+/// Comes when the turn is told this.
+async fn told(signals: &mut watch::Receiver<Signal>, wanted: Signal) {
     // Who could tell it is gone: then nobody will.
-    if signals.wait_for(|said| *said >= least).await.is_err() {
+    if signals.wait_for(|said| *said == wanted).await.is_err() {
         std::future::pending::<()>().await;
     }
 }

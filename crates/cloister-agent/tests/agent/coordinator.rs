@@ -13,7 +13,7 @@ use crate::door::{Door, Link, ModelCall, PATIENCE};
 fn trigger(id: &str, chat: u32, cause: Cause) -> Downlink {
     let id: MessageId = id.parse().unwrap();
     let (chat, prompt, model) = (ChatId::from_number(chat), String::new(), ModelFacts::default());
-    Downlink::Trigger(Trigger { id, chat, cause, prompt, model })
+    Downlink::Trigger(Trigger { id, chat, cause, prompt, model, now: String::new() })
 }
 
 fn says(id: &str, text: &str) -> Downlink {
@@ -515,6 +515,32 @@ async fn a_cancelled_turn_ends_with_what_was_said() {
     call.hung_up().await;
 }
 
+#[tokio::test]
+async fn what_was_said_long_ago_is_found_again() {
+    let mut door = Door::open();
+    let _agent = door.coordinator();
+    let mut link = door.link().await;
+    let pasted = format!("Keep this: {} The key is under the mat.", "blah ".repeat(3_000));
+    for (id, text) in [("m1", pasted.as_str()), ("m2", "Something else")] {
+        link.send(says(id, text)).await;
+        door.model().await.say("Fine.").await;
+        ending(&mut link, id).await;
+    }
+    link.send(says("m3", "Where is the key?")).await;
+    door.model().await.call("", "a", &[("look_back", json!({"query": "KEY mat"}))]).await;
+    let call = door.model().await;
+    assert!(call.shown().contains("Turn 1, ") && call.shown().contains("under the mat"));
+    call.call("", "b", &[("look_back", json!({"turn": 1}))]).await;
+    let call = door.model().await;
+    let last = call.body["messages"].as_array().unwrap().last().unwrap().clone();
+    assert!(last["content"].as_str().unwrap().contains(&pasted), "{last}");
+    call.call("", "c", &[("look_back", json!({"query": "unicorn"}))]).await;
+    let call = door.model().await;
+    assert!(call.shown().contains("Nothing was found in this chat."));
+    call.say("Under the mat.").await;
+    assert_eq!(ending(&mut link, "m3").await.0.error, None);
+}
+
 fn yields(id: &str) -> Downlink {
     Downlink::YieldTurn { turn: turn(id) }
 }
@@ -541,7 +567,10 @@ async fn a_second_message_stops_the_answer_where_it_is_and_is_answered_with_it()
     assert_eq!(roles, ["system", "user", "assistant", "user"]);
     assert_eq!(messages[2]["content"], "The Rhine, the");
     let asked = messages[3]["content"].as_str().unwrap();
-    assert!(asked.starts_with("[The person wrote the following") && asked.contains("Only of France"));
+    assert!(
+        asked.starts_with("[Note: the person wrote the following")
+            && asked.contains("Only of France")
+    );
     call.say("The Loire.").await;
     let (second, _) = ending(&mut link, "m2").await;
     assert_eq!((second.text.as_str(), second.error), ("The Loire.", None));

@@ -24,6 +24,9 @@ pub(crate) fn task() -> Start {
         ledger: Vec::new(),
         notes: vec![],
         model: ModelFacts::default(),
+        about: String::new(),
+        now: String::new(),
+        without: Vec::new(),
     }
 }
 

@@ -11,7 +11,9 @@ use crate::world::{Talk, World, eventually};
 /// The contents of the messages after the system prompt.
 fn said(received: &Received) -> Vec<String> {
     let messages = received.messages().iter().skip(1);
-    messages.map(|message| message["content"].as_str().unwrap_or_default().to_owned()).collect()
+    let texts = messages.map(|message| message["content"].as_str().unwrap_or_default());
+    // Without what the agent notes behind the last one.
+    texts.map(|text| text.split("\n\n[Now: ").next().unwrap_or_default().to_owned()).collect()
 }
 
 #[tokio::test]

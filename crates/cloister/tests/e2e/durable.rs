@@ -147,9 +147,9 @@ async fn an_idle_cell_stops_and_the_next_message_wakes_it() {
     let seen = world.model.requests().pop().unwrap();
     let texts: Vec<&str> =
         seen.messages().iter().skip(1).filter_map(|message| message["content"].as_str()).collect();
-    let expected =
-        ["remember the word aubergine", "echo: remember the word aubergine", "which word?"];
-    assert_eq!(texts, expected);
+    assert_eq!(texts.len(), 3, "{texts:?}");
+    assert_eq!(texts[..2], ["remember the word aubergine", "echo: remember the word aubergine"]);
+    assert_eq!(seen.last_user_text(), "which word?");
 }
 
 #[tokio::test]

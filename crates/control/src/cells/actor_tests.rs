@@ -108,7 +108,10 @@ async fn a_workspace_has_so_many_coordinators_and_all_are_answered() {
 }
 
 /// What the coordinator is told of the first message when a second one comes.
-async fn told_of_first(second_message: SecondMessage, who: fn(&World) -> &User) -> Option<Downlink> {
+async fn told_of_first(
+    second_message: SecondMessage,
+    who: fn(&World) -> &User,
+) -> Option<Downlink> {
     let options = CellOptions { second_message, ..CellOptions::default() };
     let (world, cells) = World::with_cells(options).await;
     let first = message(&world, C1, "one").await;

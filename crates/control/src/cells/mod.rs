@@ -14,6 +14,7 @@ mod error;
 mod link;
 mod quota;
 mod requests;
+mod scene;
 mod slots;
 
 use std::collections::HashMap;

@@ -336,6 +336,7 @@ impl Attempt<'_> {
     async fn start(&mut self) -> Result<Start, Fault> {
         self.ledger = self.control.store().tasks().steps(self.task.id).await?;
         let task = self.task;
+        let scene = self.control.cells().scene_of_task(task).await?;
         Ok(Start {
             task: task.id,
             title: task.title.clone(),
@@ -348,6 +349,9 @@ impl Attempt<'_> {
             ledger: self.ledger.clone(),
             notes: self.control.gates().notes_for(task).await?,
             model: self.control.models().facts(Level::Executor).await?,
+            about: scene.lasting,
+            now: scene.now,
+            without: scene.without,
         })
     }
 

@@ -41,9 +41,10 @@ impl Received {
         self.messages().iter().find(|m| role(m) == "system").map(text_of).unwrap_or_default()
     }
 
+    /// What the person wrote last, without what the agent notes around it.
     pub fn last_user_text(&self) -> String {
         let last = self.messages().iter().rev().find(|message| role(message) == "user");
-        last.map(text_of).unwrap_or_default()
+        without_notes(&last.map(text_of).unwrap_or_default()).to_owned()
     }
 
     /// What tools answered since the last word of the assistant or the user, in order.
@@ -80,5 +81,14 @@ pub(super) fn text_of(message: &Value) -> String {
             texts.collect::<Vec<_>>().join("\n")
         }
         _ => String::new(),
+    }
+}
+
+/// The agent puts what became of earlier messages before a message, and what is so now behind it.
+fn without_notes(text: &str) -> &str {
+    let text = text.split_once("\n\n[Now: ").map_or(text, |(said, _now)| said);
+    match text.rsplit_once("[Note: ") {
+        Some((_earlier, rest)) => rest.split_once("]\n\n").map_or(text, |(_note, said)| said),
+        None => text,
     }
 }

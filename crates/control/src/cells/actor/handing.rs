@@ -15,10 +15,15 @@ impl Actor {
     pub(super) async fn hand_over(&mut self, row: InboxItem) -> Result<(), Fault> {
         let (id, owed) = (row.id, Owed::of(&row));
         let waited = self.control.cells().waited(row.received_at);
-        let prompt = self.control.contexts().context_prompt(self.workspace, row.chat).await?;
+        let mut prompt = self.control.contexts().context_prompt(self.workspace, row.chat).await?;
+        let scene = self.control.cells().scene_of_turn(&row).await?;
+        if !prompt.is_empty() {
+            prompt.push_str("\n\n");
+        }
+        prompt.push_str(&scene.lasting);
         let model = self.control.models().facts(Level::Coordinator).await?;
-        let trigger =
-            Trigger { id: row.trigger()?, chat: row.chat, cause: row.cause, prompt, model };
+        let (trigger, chat, now) = (row.trigger()?, row.chat, scene.now);
+        let trigger = Trigger { id: trigger, chat, cause: row.cause, prompt, model, now };
         let turn = TurnId::of_trigger(&trigger.id);
         if self.send(Downlink::Trigger(trigger)).await {
             self.make_way(id, &owed).await;
