@@ -157,6 +157,7 @@ impl Call<'_> {
             return Err(Refusal::new(StatusCode::FORBIDDEN, ErrorCode::Forbidden, message)
                 .fix("`cloister context show` says which it allows."));
         }
+        let chain = seeing_first(chain, self.request.has_images());
         let mut tried = Vec::new();
         for (place, model) in chain.iter().enumerate() {
             let is_last = place + 1 == chain.len();
@@ -264,6 +265,14 @@ impl Call<'_> {
         );
         Ok(ended)
     }
+}
+
+/// The chain for a request with pictures: models that are known to see none are asked last.
+fn seeing_first(mut chain: Vec<Model>, has_images: bool) -> Vec<Model> {
+    if has_images {
+        chain.sort_by_key(|model| model.profile.vision == Some(false));
+    }
+    chain
 }
 
 #[cfg(test)]

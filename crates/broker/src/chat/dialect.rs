@@ -8,6 +8,7 @@ use cloister_control::books::Model;
 use cloister_protocol::{ToolForm, UsageForm};
 use serde_json::{Map, Value, json};
 
+use super::patience::is_local;
 use super::request::ChatRequest;
 use super::text_calls::CallsFromText;
 use crate::prices::output_limit_field;
@@ -28,7 +29,12 @@ pub(super) struct Worded {
 pub(super) fn worded(request: &ChatRequest, model: &Model, max_tokens: u64) -> Worded {
     let end = end_of(request, model, max_tokens);
     let form = model.profile.tools;
-    let in_text = matches!(form, Some(ToolForm::Text | ToolForm::Described | ToolForm::None));
+    let in_text = match form {
+        Some(ToolForm::Text | ToolForm::Described | ToolForm::None) => true,
+        // What people run themselves calls a tool properly one time and in its text the next.
+        Some(ToolForm::Native) => is_local(&model.base_url),
+        None => false,
+    };
     if !in_text || !request.has_tools {
         return Worded { body: request.closed_with(&end), calls: None };
     }
@@ -36,7 +42,7 @@ pub(super) fn worded(request: &ChatRequest, model: &Model, max_tokens: u64) -> W
         return Worded { body: request.closed_with(&end), calls: None };
     };
     let offered = names(&whole);
-    if form != Some(ToolForm::Text) {
+    if matches!(form, Some(ToolForm::Described | ToolForm::None)) {
         describe_tools(&mut whole);
     }
     let print = request.print().to_string();

@@ -73,3 +73,14 @@ fn a_model_that_knows_no_tools_reads_of_them_in_its_prompt() {
     assert!(text(2).contains("<tool_call>") && text(2).contains(r#""command":"ls""#));
     assert!(text(3).contains("a.txt") && text(3).ends_with("Go on."));
 }
+
+#[test]
+fn what_runs_here_may_write_a_call_though_it_knows_better() {
+    let profile = ModelProfile { tools: Some(ToolForm::Native), ..ModelProfile::default() };
+    let mut model = model(profile, ModelSettings::default());
+    model.base_url = "http://127.0.0.1:8080/v1".to_owned();
+    let (body, reads_text) = sent(&with_tools(), &model);
+    assert!(reads_text && body["tools"].is_array());
+    model.base_url = "https://openrouter.ai/api/v1".to_owned();
+    assert!(!sent(&with_tools(), &model).1);
+}

@@ -117,6 +117,11 @@ impl ChatRequest {
         &self.print
     }
 
+    /// Whether the model has to see something.
+    pub(super) const fn has_images(&self) -> bool {
+        self.images > 0
+    }
+
     /// The most tokens the prompt can have: no token is shorter than a byte, and an image counts
     /// by its own rule.
     pub(crate) fn prompt_tokens_at_most(&self, image_tokens: u64) -> u64 {

@@ -5,7 +5,8 @@ use std::io::{self, IsTerminal};
 
 use axum::http::Method;
 use cloister_protocol::admin::{
-    Chain, Identity, IdentityChange, Key, ModelView, NewModel, NewUser, UserChange, UserView,
+    Chain, Identity, IdentityChange, Key, ModelView, NewModel, NewUser, PresetView, UserChange,
+    UserView,
 };
 use cloister_protocol::{ErrorCode, UserName};
 
@@ -21,6 +22,8 @@ use crate::output::CliError;
 const MODEL_NAME: &str = "main";
 /// The name of the first user when nobody says.
 const FIRST_USER: &str = "owner";
+/// Ids of a server on this machine that are named.
+const MOST_IDS: usize = 5;
 
 pub(super) async fn run(context: Context, init: Init) -> Result<(), CliError> {
     let key = given_key(&init)?;
@@ -215,6 +218,7 @@ async fn ask_model(
     if init.base_url.is_some() {
         return connect_given_model(client, init, key).await;
     }
+    offer_found(client).await?;
     loop {
         let base_url =
             ask("Base URL of a model, such as https://openrouter.ai/api/v1, or a name of \
@@ -239,6 +243,16 @@ async fn ask_model(
             }
         }
     }
+}
+
+/// Names the servers that run on this machine. That it can't be found out stops nobody.
+async fn offer_found(client: &Client) -> Result<(), CliError> {
+    let places: Vec<PresetView> = client.get("/admin/v1/presets").await.unwrap_or_default();
+    for place in places.iter().filter(|place| !place.models.is_empty()) {
+        let ids: Vec<&str> = place.models.iter().map(String::as_str).take(MOST_IDS).collect();
+        say(&format!("{} runs ({}), with {}.\n", place.title, place.name, ids.join(", ")))?;
+    }
+    Ok(())
 }
 
 /// The real model that is in use, if there is one.
