@@ -31,7 +31,7 @@ pub struct FoundWords {
     pub text: String,
 }
 
-struct Row {
+struct ListedRow {
     number: u32,
     title: String,
     archived: bool,
@@ -41,12 +41,12 @@ struct Row {
     empty: bool,
 }
 
-from_row!(Row { number, title, archived, created_at, opening, pinned, empty });
+from_row!(ListedRow { number, title, archived, created_at, opening, pinned, empty });
 
 impl Chats {
     /// The chats of a workspace, oldest first.
     pub async fn listed(&self, workspace: WorkspaceId) -> Result<Vec<ListedChat>, StoreError> {
-        let rows: Vec<Row> = sqlx::query_as(
+        let rows: Vec<ListedRow> = sqlx::query_as(
             "SELECT c.number, c.title, c.archived_at IS NOT NULL AS archived, c.created_at, \
              CASE WHEN c.title = '' THEN (SELECT substr(json_extract(i.cause, '$.text'), 1, ?1) FROM inbox i \
                WHERE i.workspace_id = c.workspace_id AND i.chat = c.number \
@@ -65,7 +65,7 @@ impl Chats {
         .fetch_all(self.store.reader())
         .await
         .tried("list chats with their first words")?;
-        let listed = |row: Row| ListedChat {
+        let listed = |row: ListedRow| ListedChat {
             chat: Chat {
                 id: ChatId::from_number(row.number),
                 title: row.title,

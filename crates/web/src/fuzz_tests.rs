@@ -108,10 +108,17 @@ fn tag(tag: &str) -> Result<(), String> {
     }
     match (name, attributes) {
         (_, "") | ("span", "class=\"host\"") | ("pre", "class=\"plain\"") => Ok(()),
+        ("code", class) if language(class).is_some() => Ok(()),
         ("ol", start) if start.starts_with("start=\"") => Ok(()),
         ("a", attributes) => link(attributes).ok_or_else(|| format!("made <{tag}>")),
         _ => Err(format!("made <{tag}>")),
     }
+}
+
+/// The class of code: the name of its language, a plain word.
+pub(crate) fn language(attributes: &str) -> Option<&str> {
+    let name = attributes.strip_prefix("class=\"language-")?.strip_suffix('"')?;
+    name.bytes().all(|b| b.is_ascii_alphanumeric() || b"+#.-_".contains(&b)).then_some(name)
 }
 
 /// The attributes of a link: where it leads, the same for the eye, and nothing else.

@@ -1,13 +1,14 @@
 //! Commands about chats, and the changes of chats that every surface has to show.
 
 use cloister_policy::engine::{ChatCall, Request, WorkspaceCall};
-use cloister_protocol::{ChatId, WorkspaceId};
+use cloister_protocol::{ChatId, TurnId, WorkspaceId};
 use cloister_store::Actor;
 use cloister_store::chats::Chat;
 use cloister_store::connectors::ConnectorId;
 use cloister_store::conversations::ConversationKind;
 use cloister_store::inbox::{InboxItem, InboxState};
 use cloister_store::listing::{FoundWords, ListedChat};
+use cloister_store::tasks::Task;
 
 use super::Verb;
 use super::run::who;
@@ -81,6 +82,16 @@ impl Chats {
         count: u32,
     ) -> Result<Vec<FoundWords>, Fault> {
         Ok(self.control.store().chats().find_words(workspace, words, count).await?)
+    }
+
+    /// The tasks that turns of a chat began.
+    pub async fn tasks_of_turns(
+        &self,
+        workspace: WorkspaceId,
+        chat: ChatId,
+        turns: &[TurnId],
+    ) -> Result<Vec<Task>, Fault> {
+        Ok(self.control.store().tasks().of_turns(workspace, chat, turns).await?)
     }
 
     /// Makes a chat for web and terminal.

@@ -1,7 +1,7 @@
 //! Tasks, for who shows them.
 
 use cloister_protocol::link::Step;
-use cloister_protocol::{ChatId, TaskId, TurnId, WorkspaceId};
+use cloister_protocol::{TaskId, WorkspaceId};
 use cloister_store::tasks::Task;
 
 use super::Tasks;
@@ -19,16 +19,6 @@ impl Tasks {
 
     pub async fn open(&self, workspace: WorkspaceId) -> Result<Vec<Task>, Fault> {
         Ok(self.control.store().tasks().open_tasks(workspace).await?)
-    }
-
-    /// Those that turns of a chat began.
-    pub async fn of_turns(
-        &self,
-        workspace: WorkspaceId,
-        chat: ChatId,
-        turns: &[TurnId],
-    ) -> Result<Vec<Task>, Fault> {
-        Ok(self.control.store().tasks().of_turns(workspace, chat, turns).await?)
     }
 
     /// What a task did.

@@ -12,7 +12,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::chats::name_of;
-use super::conversation::Conversation;
+use super::conversation::ShownConversation;
 use super::entries;
 use super::session::{Viewer, wants_page};
 use super::shell::{self, Page, Section};
@@ -60,7 +60,8 @@ pub(super) async fn show(
     let control = &state.control;
     let chat = control.chats().chat(viewer.workspace, chat.parse()?).await?;
     let told = control.inbox().last_told(viewer.workspace, chat.id).await?;
-    let conversation = Conversation::read(&state, &viewer, chat.id, Cursor::NEWEST, PAGE).await?;
+    let conversation =
+        ShownConversation::read(&state, &viewer, chat.id, Cursor::NEWEST, PAGE).await?;
     let chats = control.chats().listed(viewer.workspace).await?;
     let view = View {
         banner: super::banner::for_viewer(&state, &viewer, chat.id).await,
@@ -96,7 +97,7 @@ pub(super) async fn older(
     let control = &state.control;
     let chat = control.chats().chat(viewer.workspace, chat.parse()?).await?;
     let cursor = Cursor { inbox, outbox };
-    let log = Conversation::read(&state, &viewer, chat.id, cursor, PAGE).await?.log();
+    let log = ShownConversation::read(&state, &viewer, chat.id, cursor, PAGE).await?.log();
     if !wants_page(&headers) {
         return Ok(log);
     }
@@ -174,7 +175,7 @@ struct View<'a> {
     chat: &'a Chat,
     name: String,
     chats: Vec<ListedChat>,
-    conversation: Conversation,
+    conversation: ShownConversation,
     banner: Option<Markup>,
     /// What the agent is called, if it has a name.
     agent: Option<String>,

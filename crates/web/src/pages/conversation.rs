@@ -14,7 +14,7 @@ use crate::reply::Failure;
 use crate::server::State;
 
 /// A page of a conversation.
-pub(super) struct Conversation {
+pub(super) struct ShownConversation {
     chat: ChatId,
     history: HistoryPage,
     now: Now,
@@ -22,7 +22,7 @@ pub(super) struct Conversation {
     tasks: Vec<(Task, Option<Vec<Step>>)>,
 }
 
-impl Conversation {
+impl ShownConversation {
     /// What was said and told before `cursor`.
     pub(super) async fn read(
         state: &State,
@@ -40,7 +40,7 @@ impl Conversation {
             }
         }
         let turns: Vec<TurnId> = history.entries.iter().filter_map(turn_shown_by).collect();
-        let mut shown = control.tasks().of_turns(workspace, chat, &turns).await?;
+        let mut shown = control.chats().tasks_of_turns(workspace, chat, &turns).await?;
         if cursor == Cursor::NEWEST {
             // What is at work is shown, however long ago it began.
             let known: HashSet<TaskId> = shown.iter().map(|task| task.id).collect();

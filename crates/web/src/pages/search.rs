@@ -18,7 +18,7 @@ const MOST: u32 = 50;
 const AROUND: usize = 80;
 
 #[derive(Deserialize)]
-pub(super) struct Wanted {
+pub(super) struct SearchedWords {
     #[serde(default)]
     q: String,
 }
@@ -26,7 +26,7 @@ pub(super) struct Wanted {
 pub(super) async fn show(
     Extract(state): Extract<State>,
     viewer: Viewer,
-    Query(Wanted { q }): Query<Wanted>,
+    Query(SearchedWords { q }): Query<SearchedWords>,
 ) -> Result<Markup, Failure> {
     let words: String = q.trim().chars().take(200).collect();
     let chats = state.control.chats().listed(viewer.workspace).await?;
