@@ -276,3 +276,24 @@ async fn the_store_takes_no_end_of_a_command_from_a_cell() {
     let open = world.store().inbox().unanswered_in(key.0, key.1).await.unwrap();
     assert_eq!(open.iter().map(|row| row.id).collect::<Vec<_>>(), [row.id]);
 }
+
+#[tokio::test]
+async fn hosts_are_told_to_an_agent_only_where_nobody_else_reads_along() {
+    let (world, _cells) = World::with_cells(CellOptions::default()).await;
+    for user in [&world.ada, &world.club] {
+        let rules = world.control.egress();
+        rules.allow_egress(&Actor::person("root"), user.id, "forge.example").await.unwrap();
+    }
+    let scene = async |owner: &User| {
+        let row = world.stored((owner.workspace, C1), &world.ada, "hello", None).await;
+        world.control.cells().scene_of_turn(&row).await.unwrap()
+    };
+    let private = scene(&world.ada).await;
+    assert!(private.lasting.contains("forge.example"), "{private:?}");
+    assert!(private.lasting.contains("You talk with ada"), "{private:?}");
+    assert!(private.lasting.contains("There is no web search here"), "{private:?}");
+    assert!(private.now.contains("Written by ada."), "{private:?}");
+    let shared = scene(&world.club).await;
+    assert!(!shared.lasting.contains("forge.example"), "{shared:?}");
+    assert!(shared.lasting.contains("Several people write here"), "{shared:?}");
+}
