@@ -14,11 +14,14 @@ fn the_manual_shows_the_defaults() {
     assert_eq!(format!("{shown:#?}"), format!("{:#?}", Config::default()));
 }
 
+/// Follows from another setting: whether a provider of searches is named.
+const NOT_SET_THERE: &str = "web_search";
+
 #[test]
 fn the_manual_shows_every_setting() {
     let all = format!("{:#?}", Config::default());
     let names = all.lines().filter_map(|line| line.trim().split_once(':'));
-    for (name, _) in names {
+    for (name, _) in names.filter(|(name, _)| *name != NOT_SET_THERE) {
         let shown = documented().lines().any(|line| {
             let line = line.trim_start_matches("# ");
             line.starts_with(&format!("{name} = "))

@@ -523,8 +523,10 @@
     },
     end(frame) {
       const entry = answerOf(frame.turn);
-      const answer = fromHtml(frame.html);
       halves.delete(frame.turn);
+      // The next message is answered for both.
+      if (!frame.html) return keepingEnd(() => { entry.remove(); showStop(); });
+      const answer = fromHtml(frame.html);
       const words = find(".text", answer).textContent;
       keepingEnd(() => { entry.replaceWith(answer); dress(log); });
       showStop();

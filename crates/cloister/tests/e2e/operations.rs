@@ -60,7 +60,14 @@ async fn the_metrics_move_with_what_happens() {
     assert!(after.value("process_open_fds") > 3.0);
     assert!(after.value("cloister_disk_free_bytes") > 0.0);
 
+    // What costs nothing needs no budget.
     world.stack.cli_ok(&["budget", "set", "owner", "--daily", "0"]).await.unwrap();
+    assert_eq!(client.say("and free?").await.error, None);
+    let url = world.model.base_url();
+    let add = ["model", "add", "dear", "--base-url", &url, "--model", "m", "--no-test"];
+    let prices = ["--prompt-price", "1", "--completion-price", "1"];
+    world.stack.cli_ok(&[add.as_slice(), prices.as_slice()].concat()).await.unwrap();
+    world.stack.cli_ok(&["model", "use", "dear"]).await.unwrap();
     assert_eq!(client.say("and now?").await.error, Some(ErrorCode::OverBudget));
     let refused = metrics(&world).await;
     assert_eq!(refused.value("cloister_budget_refusals_total{budget=\"day\"}"), 1.0);

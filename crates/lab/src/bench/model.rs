@@ -322,7 +322,8 @@ pub(super) fn small_talk() -> String {
 /// What the last message of a request says.
 fn last_words(body: &[u8]) -> Option<String> {
     let mut request: Request = serde_json::from_slice(body).ok()?;
-    Some(request.messages.pop()?.content.as_str()?.to_owned())
+    // What an agent knows of the moment stands below what was said.
+    Some(request.messages.pop()?.content.as_str()?.lines().next()?.to_owned())
 }
 
 /// The round that a request of an agent is for; none for one that a summary is asked of.

@@ -5,7 +5,7 @@ use axum::Form;
 use axum::extract::State as Extract;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use cloister_control::Actor;
+use cloister_control::{Actor, PRESETS};
 use cloister_protocol::ErrorBody;
 use cloister_protocol::admin::{Key, ModelView, NewModel};
 use maud::{Markup, html};
@@ -19,14 +19,6 @@ use crate::server::State;
 
 /// The name of the model that this page connects.
 const NAME: &str = "main";
-/// Base URLs that people have keys for.
-const PRESETS: [(&str, &str); 5] = [
-    ("https://openrouter.ai/api/v1", "OpenRouter: one key, most models"),
-    ("https://api.openai.com/v1", "OpenAI"),
-    ("https://api.z.ai/api/paas/v4", "z.ai: GLM"),
-    ("http://127.0.0.1:11434/v1", "Ollama on this machine, no key"),
-    ("http://127.0.0.1:8080/v1", "llama.cpp on this machine, no key"),
-];
 /// How many ids are offered to choose from.
 const MAX_OFFERED: usize = 1000;
 
@@ -166,7 +158,7 @@ fn fields(shown: &ShownModel, has_key: bool) -> Markup {
                 input name="base_url" type="url" required list="places" value=(shown.base_url)
                     placeholder="https://openrouter.ai/api/v1";
             }
-            datalist #places { @for (url, name) in PRESETS { option value=(url) { (name) } } }
+            datalist #places { @for place in PRESETS { option value=(place.base_url) { (place.title) } } }
             label { "Key"
                 input name="key" type="password" autocomplete="off" placeholder=(key_hint);
             }
@@ -184,7 +176,16 @@ fn fields(shown: &ShownModel, has_key: bool) -> Markup {
         }
         details {
             summary { "Where to get one" }
-            ul { @for (url, name) in PRESETS { li { (name) ": " code { (url) } } } }
+            ul {
+                @for place in PRESETS {
+                    li {
+                        (place.title) ": " code { (place.base_url) } ", "
+                        @if place.is_local() { "no key" } @else {
+                            a href=(place.key_url) rel="noreferrer" { "get a key" }
+                        }
+                    }
+                }
+            }
         }
     }
 }
