@@ -188,5 +188,5 @@ fn unfinished_mark(text: &str) -> usize {
         let ends = (1..mark.len()).rev();
         ends.filter_map(|length| mark.get(..length)).find(|part| text.ends_with(part)).map(str::len)
     };
-    marks.filter_map(|mark| longest(mark)).max().unwrap_or(0)
+    marks.filter_map(longest).max().unwrap_or(0)
 }
