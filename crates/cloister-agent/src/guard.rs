@@ -25,6 +25,8 @@ pub(crate) enum Repeat {
 pub(crate) struct LoopLimits {
     pub(crate) model_calls: usize,
     pub(crate) repeat: Repeat,
+    /// Of the calls of one answer only the first is made: the model sees what came of it before it goes on.
+    pub(crate) one_call: bool,
 }
 
 /// Why the loop was stopped, in words for the person.
@@ -70,6 +72,12 @@ pub(crate) fn check_repeats(ledger: &Ledger, limits: LoopLimits) -> Option<Loopi
         }
     }
     None
+}
+
+/// The call that was made just before is this one: nothing can have changed since.
+pub(crate) fn is_just_done(ledger: &Ledger, call: &Call) -> bool {
+    let before = ledger.calls().take_while(|other| other.id != call.id).last();
+    before.is_some_and(|before| canonical(before) == canonical(call))
 }
 
 /// The model is to be asked: once too often?

@@ -14,8 +14,9 @@ fn ledger(calls: &[(&str, &str, &str)]) -> Ledger {
     ledger
 }
 
-const TURN: LoopLimits = LoopLimits { model_calls: 12, repeat: Repeat::Call };
-const TASK: LoopLimits = LoopLimits { model_calls: 12, repeat: Repeat::CallAndResult };
+const TURN: LoopLimits = LoopLimits { model_calls: 12, repeat: Repeat::Call, one_call: false };
+const TASK: LoopLimits =
+    LoopLimits { model_calls: 12, repeat: Repeat::CallAndResult, one_call: false };
 
 #[test]
 fn the_fourth_same_call_is_a_loop_however_it_is_written() {

@@ -72,7 +72,10 @@ pub(crate) async fn run<W: Work + Send>(
                 if let Some(looping) = looping {
                     return Err(Halt::Looping(looping));
                 }
-                let ModelAnswer { text, calls, .. } = work.ask(ledger).await?;
+                let ModelAnswer { text, mut calls, .. } = work.ask(ledger).await?;
+                if limits.one_call {
+                    calls.truncate(1);
+                }
                 let calls = ledger.with_fresh_ids(calls);
                 append(work, ledger, Step::Answer { text, calls }).await?;
             }

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 use super::Tools;
 use crate::door::{Door, DoorError};
 use crate::egress::Egress;
-use crate::guard::{LoopLimits, Repeat};
+use crate::guard::{self, LoopLimits, Repeat};
 use crate::ledger::{CallPlace, Ledger};
 use crate::link::{Link, LinkError, next_connection};
 use crate::model::{ChatMessage, Model, ModelAnswer, ModelError, Piece, Tries};
@@ -30,9 +30,15 @@ const MAX_PROGRESS_BYTES: usize = 200;
 /// About 60,000 tokens of outputs are shown whole; older ones are shortened.
 const OUTPUT_BYTES: usize = 240 << 10;
 
+const MAX_LAST_OUTPUT: usize = 2000;
+
 const UNKNOWN: &str =
     "outcome unknown: the attempt ended while this was running; check before doing it again";
 const SAID_NOTHING: &str = "The model ended the task without saying what came of it.";
+const JUST_DONE: &str = "you have just done exactly this, and nothing has changed since: its result is above. Take \
+another step, or call finish with the result";
+/// Said to a small model that falls silent before it has finished.
+const GO_ON: &str = "Go on with the next step as a tool call, or call finish with the result.";
 const PLAN_FIRST: &str = "write a plan first with propose_plan and wait for approval";
 
 pub(super) struct Job {
@@ -74,10 +80,7 @@ impl Job {
         start: Start,
     ) -> Self {
         let Tools { model, place, egress } = tools;
-        let offered = tools::EXECUTOR.iter().filter(|tool| {
-            let missing = start.without.iter().any(|name| name == tool.name);
-            !missing && (tool.name != "task" || start.may_delegate)
-        });
+        let small = start.model.small;
         let model_calls = usize::try_from(start.max_steps).unwrap_or(usize::MAX).max(1);
         Self {
             link,
@@ -87,8 +90,8 @@ impl Job {
             journaled,
             task: start.task,
             plan_first: start.plan_first,
-            limits: LoopLimits { model_calls, repeat: Repeat::CallAndResult },
-            schemas: tools::schemas(offered),
+            limits: LoopLimits { model_calls, repeat: Repeat::CallAndResult, one_call: small },
+            schemas: offered(&start),
             base,
             ledger: start.ledger,
             usage: Usage::default(),
@@ -106,7 +109,7 @@ impl Job {
         let failed = |reason| finish(false, reason);
         match result {
             Ok(()) => match ledger.texts().last().map(str::trim) {
-                None | Some("") => Ok(failed(SAID_NOTHING.to_owned())),
+                None | Some("") => Ok(failed(nothing_said(&ledger))),
                 Some(said) => Ok(finish(true, said.to_owned())),
             },
             Err(Halt::Looping(looping)) => Ok(failed(looping.to_string())),
@@ -177,9 +180,10 @@ impl Job {
         outcome
     }
 
-    async fn ask_once(&mut self, ledger: &Ledger) -> Result<ModelAnswer, Stop> {
+    async fn ask_once(&mut self, ledger: &Ledger, urge: Option<&str>) -> Result<ModelAnswer, Stop> {
         let mut messages = self.base.clone();
         messages.extend(ledger.messages(OUTPUT_BYTES));
+        messages.extend(urge.map(|words| ChatMessage::user(words.to_owned())));
         let mut call = self.model.open(&messages, Some(&self.schemas)).await?;
         drop(messages);
         // Nobody watches an executor write; its text is told when it is whole.
@@ -228,6 +232,33 @@ impl Job {
     }
 }
 
+/// What there is to tell of a task whose model fell silent: at least what its last step gave.
+fn nothing_said(ledger: &Ledger) -> String {
+    let last = ledger.calls().filter_map(|call| Some((call, ledger.outcome_of(&call.id)?))).last();
+    last.map_or_else(
+        || SAID_NOTHING.to_owned(),
+        |(call, outcome)| {
+            let gave = text::shorten(&outcome.output, MAX_LAST_OUTPUT);
+            format!("{SAID_NOTHING} Its last step, {}, gave:\n\n{gave}", call.name)
+        },
+    )
+}
+
+fn says_nothing(answer: &ModelAnswer) -> bool {
+    answer.calls.is_empty() && answer.text.trim().is_empty()
+}
+
+/// The tools of a task, as its model is told of them.
+fn offered(start: &Start) -> Value {
+    if start.model.small {
+        return tools::small::for_executor(&start.without, start.plan_first);
+    }
+    tools::schemas(tools::EXECUTOR.iter().filter(|tool| {
+        let missing = start.without.iter().any(|name| name == tool.name);
+        !missing && (tool.name != "task" || start.may_delegate)
+    }))
+}
+
 /// A call in a few words: the tool and the start of its first argument.
 fn described(call: &Call) -> String {
     let arguments = tools::as_value(&call.arguments);
@@ -265,9 +296,13 @@ impl Work for Job {
 
     async fn ask(&mut self, ledger: &Ledger) -> Result<ModelAnswer, Stop> {
         let mut tries = Tries::default();
+        let mut urge = None;
         loop {
-            match self.ask_once(ledger).await {
+            match self.ask_once(ledger, urge).await {
                 Err(Stop::Model(error)) if tries.again(&error).await => {}
+                Ok(answer) if self.limits.one_call && urge.is_none() && says_nothing(&answer) => {
+                    urge = Some(GO_ON);
+                }
                 other => return other,
             }
         }
@@ -298,6 +333,9 @@ impl Work for Job {
             Effect::Changes | Effect::Asks => true,
             Effect::Reads | Effect::AsksFreely => false,
         };
+        if self.limits.one_call && guard::is_just_done(ledger, call) {
+            return Some(tools::refused(JUST_DONE));
+        }
         let unapproved = self.plan_first && !ledger.succeeded("propose_plan");
         (changes && unapproved).then(|| tools::refused(PLAN_FIRST))
     }

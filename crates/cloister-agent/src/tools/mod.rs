@@ -27,6 +27,7 @@ mod read_file;
 pub(crate) mod remember;
 mod send_file;
 mod show_task;
+pub(crate) mod small;
 mod task;
 mod walk;
 mod web_search;
@@ -128,12 +129,14 @@ pub(crate) fn find(tools: &'static [Tool], name: &str) -> Option<&'static Tool> 
 
 /// The tools as a model request lists them.
 pub(crate) fn schemas<'a>(tools: impl IntoIterator<Item = &'a Tool>) -> Value {
-    let schema = |tool: &Tool| {
-        json!({"type": "function", "function": {
-            "name": tool.name, "description": tool.about, "parameters": (tool.parameters)(),
-        }})
-    };
+    let schema = |tool: &Tool| schema(tool.name, tool.about, &(tool.parameters)());
     Value::Array(tools.into_iter().map(schema).collect())
+}
+
+fn schema(name: &str, about: &str, parameters: &Value) -> Value {
+    json!({"type": "function", "function": {
+        "name": name, "description": about, "parameters": parameters,
+    }})
 }
 
 pub(crate) fn unknown(tools: &[Tool], name: &str) -> Outcome {

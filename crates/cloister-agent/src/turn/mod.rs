@@ -18,6 +18,7 @@ use cloister_protocol::{
     End, ErrorCode, MAX_TEXT_BYTES, MessageId, ParseIdError, RequestId, ToolCall, ToolResult,
     TurnId, Usage, with_causes,
 };
+use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
@@ -36,7 +37,7 @@ use emitter::Emitter;
 use ending::TurnOutcome;
 pub(crate) use summary::renew as renew_summary;
 
-const LIMITS: LoopLimits = LoopLimits { model_calls: 12, repeat: Repeat::Call };
+const MODEL_CALLS: usize = 12;
 /// How long the control plane may take over a request; it only writes a row or copies a file.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(120);
 
@@ -194,8 +195,10 @@ impl Running {
             self.show_again(&ledger).await?;
         }
         let mut signals = self.signals.clone();
+        let one_call = self.job.trigger.model.small;
+        let limits = LoopLimits { model_calls: MODEL_CALLS, repeat: Repeat::Call, one_call };
         let result = tokio::select! {
-            result = work::run(&mut self, &mut ledger, LIMITS) => Some(result),
+            result = work::run(&mut self, &mut ledger, limits) => Some(result),
             () = told(&mut signals, Signal::Cancel) => None,
         };
         self.keep_unfinished(&ledger);
@@ -290,11 +293,11 @@ impl Running {
         let mut messages = self.base.clone();
         messages.extend(ledger.messages(usize::MAX));
         self.emitter.begin_answer();
-        let schemas = tools::schemas(tools::COORDINATOR);
+        let schemas = self.offered(ledger);
         let mut call = tokio::select! {
             biased;
             () = told(&mut signals, Signal::Yield) => return Err(Stop::Yielded),
-            call = self.desk.model.open(&messages, Some(&schemas)) => call?,
+            call = self.desk.model.open(&messages, schemas.as_ref()) => call?,
         };
         drop(messages);
         self.writing = true;
@@ -317,6 +320,17 @@ impl Running {
         self.usage += answer.usage;
         self.cost = answer.usage;
         Ok(answer)
+    }
+
+    /// The tools, as the model is told of them. A small one that has begun a task, or is told of one that ended, is left
+    /// nothing to do but say so: it would begin the same again.
+    fn offered(&self, ledger: &Ledger) -> Option<Value> {
+        let Trigger { model, cause, .. } = &self.job.trigger;
+        if !model.small {
+            return Some(tools::schemas(tools::COORDINATOR));
+        }
+        let only_says = matches!(cause, Cause::TasksEnded { .. }) || ledger.succeeded("delegate");
+        (!only_says).then(tools::small::for_coordinator)
     }
 
     /// Looks for what was said before this turn.

@@ -102,7 +102,16 @@ impl Attempt {
         }
     }
 
-    async fn finish(&mut self) -> Finish {
+    /// The result of the next call that is made.
+    pub(crate) async fn outcome(&mut self) -> Outcome {
+        loop {
+            if let Step::Result { outcome, .. } = self.step().await {
+                return outcome;
+            }
+        }
+    }
+
+    pub(crate) async fn finish(&mut self) -> Finish {
         loop {
             if let Uplink::Finish(finish) = self.next().await {
                 return finish;

@@ -6,3 +6,4 @@ mod coordinator;
 mod door;
 mod executor;
 mod network;
+mod small;
