@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cloister_protocol::{AgentFrame, ChatId, MessageId, TextChunk, TurnId, Update, WorkspaceId};
 use cloister_store::conversations::ConversationId;
 use cloister_store::inbox::InboxItem;
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 
 /// Frames that wait for one slow listener.
 const LISTENER_QUEUE: usize = 256;
@@ -114,11 +114,14 @@ impl Rooms {
 pub struct Hub {
     rooms: Arc<Mutex<Rooms>>,
     everything: broadcast::Sender<Overheard>,
+    /// Counts what may have changed how many questions wait, in whatever chat.
+    questions: watch::Sender<u64>,
 }
 
 impl Default for Hub {
     fn default() -> Self {
-        Self { rooms: Arc::default(), everything: broadcast::channel(OVERHEARD_QUEUE).0 }
+        let everything = broadcast::channel(OVERHEARD_QUEUE).0;
+        Self { rooms: Arc::default(), everything, questions: watch::channel(0).0 }
     }
 }
 
@@ -145,6 +148,11 @@ impl Hub {
     }
 
     /// Everything that is said from now on, in every chat.
+    /// Changes whenever questions may have come or gone, wherever that was; several at once are one.
+    pub fn questions(&self) -> watch::Receiver<u64> {
+        self.questions.subscribe()
+    }
+
     pub(crate) fn overhear(&self) -> broadcast::Receiver<Overheard> {
         self.everything.subscribe()
     }
@@ -184,7 +192,27 @@ impl Hub {
             // No listener is no error: what matters is in the outbox.
             drop(sender.send(overheard.said.clone()));
         }
+        drop(rooms);
+        if moves_questions(&overheard.said.frame) {
+            self.questions.send_modify(|count| *count = count.wrapping_add(1));
+        }
         drop(self.everything.send(overheard));
+    }
+}
+
+/// A task that ends takes its questions along.
+fn moves_questions(frame: &AgentFrame) -> bool {
+    match frame {
+        AgentFrame::Ask(_) | AgentFrame::Update(Update::Answered { .. }) => true,
+        AgentFrame::Update(Update::Task { state, .. }) => state.is_final(),
+        AgentFrame::Accepted { .. }
+        | AgentFrame::TextChunk(_)
+        | AgentFrame::ToolCall(_)
+        | AgentFrame::ToolResult(_)
+        | AgentFrame::Update(_)
+        | AgentFrame::SendFile(_)
+        | AgentFrame::End(_)
+        | AgentFrame::Error(_) => false,
     }
 }
 

@@ -10,6 +10,14 @@ use crate::error::{StoreError, Tried};
 /// How much of the words that began a chat is read.
 const OPENING_CHARS: u32 = 200;
 
+/// How many entries are looked through at a time.
+const BATCH: u32 = 500;
+
+const SAID: &str = "SELECT id, chat, received_at, json_extract(cause, '$.text') FROM inbox \
+     WHERE workspace_id = ? AND id < ? AND json_extract(cause, '$.cause') = 'message' ORDER BY id DESC LIMIT ?";
+const TOLD: &str = "SELECT id, chat, created_at, coalesce(json_extract(frame, '$.text'), '') FROM outbox \
+     WHERE workspace_id = ? AND id < ? AND json_extract(frame, '$.type') = 'end' ORDER BY id DESC LIMIT ?";
+
 /// A chat in a list.
 #[derive(Clone, Debug)]
 pub struct ListedChat {
@@ -110,29 +118,9 @@ impl Chats {
         words: &str,
         count: u32,
     ) -> Result<Vec<FoundWords>, StoreError> {
-        let pattern = format!("%{}%", escaped(&words.to_lowercase()));
-        let said: Vec<(u32, i64, String)> = sqlx::query_as(
-            "SELECT chat, received_at, json_extract(cause, '$.text') FROM inbox \
-             WHERE workspace_id = ? AND json_extract(cause, '$.cause') = 'message' \
-               AND lower(json_extract(cause, '$.text')) LIKE ? ESCAPE '\\' ORDER BY id DESC LIMIT ?",
-        )
-        .bind(workspace.number())
-        .bind(&pattern)
-        .bind(count)
-        .fetch_all(self.store.reader())
-        .await
-        .tried("look for words that were said")?;
-        let told: Vec<(u32, i64, String)> = sqlx::query_as(
-            "SELECT chat, created_at, json_extract(frame, '$.text') FROM outbox \
-             WHERE workspace_id = ? AND json_extract(frame, '$.type') = 'end' \
-               AND lower(json_extract(frame, '$.text')) LIKE ? ESCAPE '\\' ORDER BY id DESC LIMIT ?",
-        )
-        .bind(workspace.number())
-        .bind(&pattern)
-        .bind(count)
-        .fetch_all(self.store.reader())
-        .await
-        .tried("look for words that were told")?;
+        let wanted = folded(words);
+        let said = self.find_in(SAID, (workspace, &wanted), count).await?;
+        let told = self.find_in(TOLD, (workspace, &wanted), count).await?;
         let mark = |said: bool| {
             move |(chat, at, text)| FoundWords { chat: ChatId::from_number(chat), at, said, text }
         };
@@ -142,11 +130,41 @@ impl Chats {
         found.truncate(usize::try_from(count).unwrap_or(usize::MAX));
         Ok(found)
     }
+
+    /// Looks from the newest back, a batch at a time: databases know capital letters of a few alphabets, and not
+    /// the same ones.
+    async fn find_in(
+        &self,
+        query: &'static str,
+        (workspace, wanted): (WorkspaceId, &str),
+        count: u32,
+    ) -> Result<Vec<(u32, i64, String)>, StoreError> {
+        let most = usize::try_from(count).unwrap_or(usize::MAX);
+        let (mut found, mut before) = (Vec::new(), i64::MAX);
+        loop {
+            let batch: Vec<(i64, u32, i64, String)> = sqlx::query_as(query)
+                .bind(workspace.number())
+                .bind(before)
+                .bind(BATCH)
+                .fetch_all(self.store.reader())
+                .await
+                .tried("look for words that were said or told")?;
+            let Some((oldest, ..)) = batch.last() else { return Ok(found) };
+            before = *oldest;
+            let fits = |(_, chat, at, text): (i64, u32, i64, String)| {
+                folded(&text).contains(wanted).then_some((chat, at, text))
+            };
+            found.extend(batch.into_iter().filter_map(fits).take(most - found.len()));
+            if found.len() >= most {
+                return Ok(found);
+            }
+        }
+    }
 }
 
-/// Words that stand for themselves in a pattern.
-fn escaped(words: &str) -> String {
-    words.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
+/// Words without capital letters, in any script. Letter by letter, so that where a word ends changes nothing.
+pub fn folded(words: &str) -> String {
+    words.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
 }
 
 #[cfg(test)]

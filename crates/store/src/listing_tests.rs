@@ -56,3 +56,35 @@ async fn words_are_found_to_the_letter_and_in_no_other_workspace() {
     let other = WorkspaceId::from_number(workspace.number() + 1);
     assert!(store.chats().find_words(other, "beans", 10).await.unwrap().is_empty());
 }
+
+#[tokio::test]
+async fn capital_letters_do_not_count_in_any_script() {
+    let (_dir, store, workspace) = world().await;
+    for text in ["Купить ХЛЕБ", "Die STRASSE ist lang", "ΟΔΟΣ Αθηνών", "ÉTÉ à Łódź"]
+    {
+        say(&store, workspace, 1, text).await;
+    }
+    for (words, whole) in [
+        ("купить хлеб", "Купить ХЛЕБ"),
+        ("Straße", "Die STRASSE ist lang"),
+        ("οδοσ", "ΟΔΟΣ Αθηνών"),
+        ("οδος", "ΟΔΟΣ Αθηνών"),
+        ("été À łÓDŹ", "ÉTÉ à Łódź"),
+    ] {
+        let found = store.chats().find_words(workspace, words, 10).await.unwrap();
+        let texts: Vec<&str> = found.iter().map(|one| one.text.as_str()).collect();
+        assert_eq!(texts, [whole], "{words}");
+    }
+}
+
+/// What is found may lie behind any number of newer entries.
+#[tokio::test]
+async fn old_words_are_found_behind_many_new_ones() {
+    let (_dir, store, workspace) = world().await;
+    say(&store, workspace, 1, "the first beans").await;
+    for number in 0..(2 * BATCH) {
+        say(&store, workspace, 1, &format!("peas {number}")).await;
+    }
+    assert_eq!(store.chats().find_words(workspace, "BEANS", 5).await.unwrap().len(), 1);
+    assert_eq!(store.chats().find_words(workspace, "peas", 5).await.unwrap().len(), 5);
+}

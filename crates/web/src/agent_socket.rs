@@ -26,9 +26,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::auth::session_of;
 use crate::pages::entries::{self, Now};
+use crate::pages::headers::for_people;
 use crate::replay::Replay;
 use crate::reply::{Failure, Path, Query};
 use crate::server::State;
+use crate::waiting::WaitingQuestions;
 
 /// Beyond this a frame is not even read; the socket closes.
 const MAX_READ_BYTES: usize = 2 * MAX_FRAME_BYTES;
@@ -175,6 +177,8 @@ impl Client {
                 }
             }
         }
+        let mut waiting = WaitingQuestions::of(&self.control, self.owner.user);
+        let for_a_page = matches!(self.shape, Shape::RowsAndHtml);
         let mut last_row = began;
         let mut ping = tokio::time::interval(PING_EVERY);
         let mut heard_at = Instant::now();
@@ -204,6 +208,9 @@ impl Client {
                     }
                     let why = "the control plane is stopping";
                     return self.close(socket, close_code::AWAY, why, LEAVE_TIME).await;
+                }
+                told = waiting.next(), if for_a_page => {
+                    send(socket, WsMessage::Text(told.into())).await?;
                 }
                 () = self.changes.next() => {
                     if self.ended().await {
@@ -407,7 +414,11 @@ impl Client {
                     // Who floods waits a little for each refusal, too.
                     tokio::time::sleep(BUSY_DELAY).await;
                 }
-                let fix = body.fix.map(|fix| format!(" ({fix})")).unwrap_or_default();
+                let fix = match self.shape {
+                    Shape::RowsAndHtml => for_people(body.fix.as_deref()),
+                    Shape::Bare | Shape::Rows => body.fix.as_deref(),
+                };
+                let fix = fix.map(|fix| format!(" ({fix})")).unwrap_or_default();
                 let refusal = ErrorFrame {
                     retry_after_s: body.retry_after_s,
                     ..error(body.code, &format!("{}{fix}", body.message), id)

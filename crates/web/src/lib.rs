@@ -31,6 +31,7 @@ mod server;
 mod session_matrix_tests;
 #[cfg(test)]
 mod test_world;
+mod waiting;
 
 pub use admin::{admin_router, audit_report};
 pub use auth::{Operator, new_login_token};

@@ -22,6 +22,7 @@ use crate::auth::{self, Operator};
 use crate::caller::Caller;
 use crate::logins::LoginThrottle;
 use crate::mtls::{Behind, Remote};
+use crate::pages::headers::explain;
 use crate::pages::session::not_from_elsewhere;
 use crate::peer::Peer;
 use crate::recognise::recognise;
@@ -53,7 +54,7 @@ pub struct State {
 pub const RENEW_HEADER: HeaderName = HeaderName::from_static("cloister-renew");
 
 pub fn public_router(state: State) -> Router {
-    with_envelopes(public_routes(state))
+    with_envelopes(public_routes(state)).layer(middleware::from_fn(explain))
 }
 
 /// Everything in one, for the socket that only the operator's account can open.

@@ -516,6 +516,7 @@
       addEntry(fromHtml(frame.html));
       if (find("form", byData("approval", frame.approval))) setWaiting(waitingCount + 1);
       announce("Question: " + frame.title);
+      notify("A question waits for your answer.");
     },
     send_file(frame) {
       addEntry(fromHtml(frame.html));
@@ -531,6 +532,7 @@
       keepingEnd(() => { entry.replaceWith(answer); dress(log); });
       showStop();
       announce("Agent: " + words.trim().slice(0, 400));
+      notify("There is an answer.");
     },
     error: refused,
   };
@@ -548,6 +550,8 @@
     },
     notice(frame) { tell(frame, frame.text); },
     answered: showAnswer,
+    // In whichever chat they are asked.
+    waiting(frame) { setWaiting(frame.count); },
     blocked(frame) { tell(frame, `${frame.host} was not reached: ${frame.reason}`); },
     todos(frame) {
       const list = find(".todos", card(frame.task) ?? make("i"));
@@ -723,6 +727,38 @@
     text?.focus();
   });
 
+  // ---- Notifications: only who asked for them gets any, and whoever looks over their shoulder reads nothing in them.
+
+  const notifyButton = find("#notify"), notifyKey = "cloister-notify";
+  const canNotify = "Notification" in window && isSecureContext;
+  function wantsNotes(set) {
+    try {
+      if (set !== undefined) localStorage.setItem(notifyKey, set ? "yes" : "no");
+      return canNotify && Notification.permission === "granted" && localStorage.getItem(notifyKey) === "yes";
+    } catch { return false; }
+  }
+  function showNotifyButton() {
+    if (!notifyButton) return;
+    notifyButton.hidden = !canNotify;
+    notifyButton.setAttribute("aria-pressed", String(wantsNotes()));
+    notifyButton.textContent = wantsNotes() ? "Stop notifying me in this browser" : "Notify me in this browser";
+  }
+  async function toggleNotes() {
+    const on = !wantsNotes();
+    if (on && await Notification.requestPermission() !== "granted") {
+      problem("This browser lets this page show no notifications. Its settings for this site change that.");
+    } else wantsNotes(on);
+    showNotifyButton();
+  }
+  function notify(words) {
+    if (!document.hidden || !wantsNotes()) return;
+    try {
+      const note = new Notification("Cloister", { body: words, tag: `cloister-${workspace}-${chat}`, icon: find("link[rel=icon]").href });
+      note.onclick = () => { window.focus(); note.close(); };
+    } catch { /* Phones show them only for a service worker, which this page has none of. */ }
+  }
+  showNotifyButton();
+
   // ---- Buttons
 
   document.addEventListener("click", (event) => {
@@ -739,6 +775,8 @@
     else if (target.id === "menu") drawer(!document.body.classList.contains("drawer"));
     else if (target.id === "stop") stopTurns();
     else if (target.id === "attach") find("#files").click();
+    else if (target.id === "voice") record(target);
+    else if (target.id === "notify") toggleNotes();
   });
 
   function stopTurns() {
@@ -851,6 +889,75 @@
     request.send(file);
   }
 
+  /** A voice note is a file like any other: recorded until the button is pressed again, then attached. */
+  let recorder = null;
+  async function record(button) {
+    if (recorder) return recorder.state === "recording" && recorder.stop();
+    const stream = await navigator.mediaDevices.getUserMedia({ audio: true }).catch(() => null);
+    if (!stream) return problem("The microphone can't be used: the browser refused it, or there is none.");
+    const pieces = [];
+    recorder = new MediaRecorder(stream);
+    const show = (on) => {
+      button.setAttribute("aria-pressed", String(on));
+      button.setAttribute("aria-label", on ? "Stop recording and attach it" : "Record a voice note");
+      announce(on ? "Recording" : "Recorded");
+    };
+    recorder.ondataavailable = (event) => pieces.push(event.data);
+    recorder.onstop = () => {
+      for (const track of stream.getTracks()) track.stop();
+      const type = recorder.mimeType.split(";")[0] || "audio/webm";
+      const ending = { "audio/mp4": "m4a", "audio/ogg": "ogg" }[type] ?? "webm";
+      recorder = null;
+      show(false);
+      const at = new Date().toISOString().slice(0, 19).replace("T", "-").replaceAll(":", "");
+      addFiles([new File(pieces, `voice-${at}.${ending}`, { type })]);
+    };
+    recorder.start();
+    show(true);
+  }
+
+  // ---- Commands, as they are typed
+
+  const commands = find("#commands");
+  const choices = commands ? all("[role=option]", commands) : [];
+  const offered = () => choices.filter((choice) => !choice.hidden);
+  const chosen = () => choices.find((choice) => choice.getAttribute("aria-selected") === "true");
+  const typedCommand = () => /^\/([a-z_-]*)$/i.exec(text.value)?.[1].toLowerCase().replaceAll("-", "_");
+  function choose(choice) {
+    for (const one of choices) one.setAttribute("aria-selected", String(one === choice));
+    if (choice) text.setAttribute("aria-activedescendant", choice.id);
+    else text.removeAttribute("aria-activedescendant");
+    choice?.scrollIntoView({ block: "nearest" });
+  }
+  function offerCommands() {
+    const typed = typedCommand(), before = commands.hidden;
+    for (const choice of choices) choice.hidden = typed === undefined || !choice.dataset.name.startsWith(typed);
+    const left = offered();
+    commands.hidden = !left.length;
+    choose(left[0]);
+    if (before && left.length) announce(left.length === 1 ? "One command" : `${left.length} commands: arrow keys choose, Tab takes one`);
+  }
+  function closeCommands() { commands.hidden = true; choose(undefined); }
+  function takeCommand(choice) {
+    write("/" + choice.dataset.name + (/ /.test(find("code", choice).textContent) ? " " : ""));
+    closeCommands();
+  }
+  /** Whether a key was for the list of commands. */
+  function commandKey(event) {
+    const left = offered(), at = left.indexOf(chosen());
+    if (commands.hidden || event.isComposing || !left.length) return false;
+    if (event.key === "ArrowDown") choose(left[(at + 1) % left.length]);
+    else if (event.key === "ArrowUp") choose(left[(at + left.length - 1) % left.length]);
+    else if (event.key === "Escape") closeCommands();
+    // What is typed in full is said.
+    else if (event.key === "Enter" && (event.shiftKey || left[at]?.dataset.name === typedCommand())) { closeCommands(); return false; }
+    else if (event.key === "Enter" || event.key === "Tab" && !event.shiftKey) takeCommand(left[Math.max(at, 0)]);
+    else return false;
+    event.preventDefault();
+    event.stopPropagation();
+    return true;
+  }
+
   const uploading = () => [...uploads].some((entry) => !entry.attachment);
   function sendIfUp() {
     if (sendWhenUp && !uploading()) submit();
@@ -880,8 +987,17 @@
     if (touch) text.enterKeyHint = "enter";
     find("#attach").hidden = false;
     form.addEventListener("submit", (event) => { event.preventDefault(); submit(); });
-    text.addEventListener("input", grow);
+    text.addEventListener("input", () => { grow(); offerCommands(); });
+    text.addEventListener("blur", closeCommands);
+    // The place to write keeps the focus.
+    commands.addEventListener("mousedown", (event) => event.preventDefault());
+    commands.addEventListener("click", (event) => {
+      const choice = event.target.closest("[role=option]");
+      if (choice) takeCommand(choice);
+    });
+    find("#voice").hidden = !(navigator.mediaDevices?.getUserMedia && window.MediaRecorder);
     text.addEventListener("keydown", (event) => {
+      if (commandKey(event)) return;
       if (event.key !== "Enter" || event.shiftKey || event.isComposing || touch) return;
       event.preventDefault();
       submit();

@@ -51,6 +51,8 @@ async fn a_phone_shows_everything_without_scrolling_sideways() {
     }
     answered(&page, "Findings").await;
     picture(&page, "phone").await;
+    let share = "document.querySelector('#main').clientHeight / innerHeight";
+    assert!(page.eval(share).await.unwrap().as_f64().unwrap() > 0.5, "most of it is conversation");
     let wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth + \
                 document.querySelector('#main').scrollWidth - document.querySelector('#main').clientWidth";
     assert_eq!(page.eval(wide).await.unwrap(), 0);

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod approvals;
 #[cfg(test)]
+mod comfort;
+#[cfg(test)]
 mod conversation;
 #[cfg(test)]
 mod files;

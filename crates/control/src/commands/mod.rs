@@ -236,6 +236,8 @@ pub struct MenuItem {
     pub help: &'static str,
     /// Whether it must get through when messages do not.
     pub urgent: bool,
+    /// Whether it is for those who run the platform.
+    pub for_operators: bool,
 }
 
 /// The commands that a surface may offer, in the order of `/help`.
@@ -250,6 +252,7 @@ pub fn menu() -> impl Iterator<Item = MenuItem> {
         usage: command.usage,
         help: command.help,
         urgent: command.verb.is_urgent(),
+        for_operators: command.verb.group() == Group::Operators,
     })
 }
 

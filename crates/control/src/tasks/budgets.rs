@@ -35,9 +35,8 @@ impl Tasks {
             return Ok(());
         }
         let text = format!(
-            "{}. At the limit nothing more is spent; `cloister budget set {} --daily USD` raises it.",
+            "{}. At the limit nothing more is spent; whoever runs this machine can raise it.",
             self.budget_line(&user).await?,
-            user.name
         );
         let key = format!("budget-{}-{}", self.control.store().clock.today(), state.limit);
         self.control.notices().tell_once(workspace, chat, &key, text).await

@@ -22,7 +22,7 @@ pub use page::Page;
 /// Where distributions and people put it.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 const START_TIME: Duration = Duration::from_secs(60);
-const FLAGS: [&str; 16] = [
+const FLAGS: [&str; 18] = [
     "--headless=new",
     "--remote-debugging-port=0",
     "--no-sandbox",
@@ -38,6 +38,9 @@ const FLAGS: [&str; 16] = [
     "--disable-sync",
     "--hide-scrollbars",
     "--mute-audio",
+    // A microphone that beeps, and that may be used.
+    "--use-fake-device-for-media-stream",
+    "--use-fake-ui-for-media-stream",
     "--force-color-profile=srgb",
 ];
 

@@ -131,12 +131,14 @@ impl Page {
         self.call("Input.insertText", json!({"text": text})).await.map(drop)
     }
 
-    /// Presses one key: `Enter`, `Tab`, `Escape`; with Shift if asked.
+    /// Presses one key: `Enter`, `Tab`, `Escape`, an arrow; with Shift if asked.
     pub async fn press(&self, key: &str, shift: bool) -> Result<(), BrowserError> {
         let (code, text) = match key {
             "Enter" => (13, "\r"),
             "Tab" => (9, ""),
             "Escape" => (27, ""),
+            "ArrowUp" => (38, ""),
+            "ArrowDown" => (40, ""),
             _ => (0, key),
         };
         for kind in ["keyDown", "keyUp"] {

@@ -1,6 +1,7 @@
-//! The style sheet, the script and the icon. Their addresses change with their content, so that a
+//! The style sheet, the script, the icon, and what a browser must know to install the page. Their addresses change with their content, so that a
 //! browser keeps them for good.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use axum::extract::Path;
@@ -11,11 +12,17 @@ struct Asset {
     /// The address below `/static/`.
     name: String,
     mime: &'static str,
-    content: &'static str,
+    content: Cow<'static, str>,
 }
 
 impl Asset {
-    fn new(stem: &str, extension: &str, mime: &'static str, content: &'static str) -> Self {
+    fn new(
+        stem: &str,
+        extension: &str,
+        mime: &'static str,
+        content: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        let content = content.into();
         let tag = fingerprint(content.as_bytes());
         Self { name: format!("{stem}.{tag:016x}.{extension}"), mime, content }
     }
@@ -38,6 +45,16 @@ static ICON: LazyLock<Asset> = LazyLock::new(|| {
     Asset::new("icon", "svg", "image/svg+xml", include_str!("../../static/icon.svg"))
 });
 
+/// Installed, it is a window of its own. The icon is the same at any size.
+static MANIFEST: LazyLock<Asset> = LazyLock::new(|| {
+    let manifest = serde_json::json!({
+        "id": "/", "name": "Cloister", "short_name": "Cloister", "start_url": "/", "scope": "/",
+        "display": "standalone", "background_color": "#faf9f6", "theme_color": "#35604c",
+        "icons": [{ "src": icon(), "sizes": "any", "type": "image/svg+xml", "purpose": "any" }],
+    });
+    Asset::new("app", "webmanifest", "application/manifest+json", manifest.to_string())
+});
+
 pub(super) fn css() -> String {
     format!("/static/{}", CSS.name)
 }
@@ -50,13 +67,18 @@ pub(super) fn icon() -> String {
     format!("/static/{}", ICON.name)
 }
 
+pub(super) fn manifest() -> String {
+    format!("/static/{}", MANIFEST.name)
+}
+
 pub(super) async fn serve(Path(name): Path<String>) -> Response {
-    let Some(asset) = [&CSS, &JS, &ICON].into_iter().find(|asset| asset.name == name) else {
+    let Some(asset) = [&CSS, &JS, &ICON, &MANIFEST].into_iter().find(|asset| asset.name == name)
+    else {
         return (StatusCode::NOT_FOUND, "there is no such file\n").into_response();
     };
     let headers = [
         (header::CONTENT_TYPE, asset.mime),
         (header::CACHE_CONTROL, "public, max-age=31536000, immutable"),
     ];
-    (headers, asset.content).into_response()
+    (headers, asset.content.as_ref()).into_response()
 }

@@ -4,8 +4,8 @@ use axum::Form;
 use axum::extract::State as Extract;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Redirect, Response};
-use cloister_control::IncomingMessage;
 use cloister_control::rows::{Chat, Cursor, ListedChat, Task};
+use cloister_control::{IncomingMessage, menu};
 use cloister_policy::legible;
 use cloister_protocol::{AgentFrame, ChatId, ErrorCode, MessageId, TurnId};
 use maud::{Markup, html};
@@ -113,10 +113,12 @@ pub(super) async fn message(
     Path((chat, turn)): Path<(String, String)>,
 ) -> Result<Markup, Failure> {
     let chat: ChatId = chat.parse()?;
+    state.control.chats().chat(viewer.workspace, chat).await?;
     let missing = || Failure::new(ErrorCode::NotFound, "no message of this chat began that turn");
     let id = TurnId::kept(turn).message().ok_or_else(missing)?;
     let item = state.control.inbox().said(viewer.workspace, chat, id).await?;
-    Ok(entries::said(&item.ok_or_else(missing)?))
+    // The report of a task begins a turn too, and has no message: that is nothing to complain about.
+    Ok(item.map(|item| entries::said(&item)).unwrap_or_default())
 }
 
 /// An answer as the agent wrote it, to be copied.
@@ -277,6 +279,7 @@ impl View<'_> {
                             input type="hidden" name="pinned" value=(!pinned);
                             button type="submit" { @if pinned { "Unpin this chat" } @else { "Pin this chat" } }
                         }
+                        button #notify type="button" aria-pressed="false" hidden { "Notify me in this browser" }
                         form method="post" action=(action("archive")) {
                             input type="hidden" name="archived" value=(!self.chat.archived);
                             button type="submit" {
@@ -304,6 +307,20 @@ impl View<'_> {
         }
     }
 
+    /// What can be typed after `/`, for the script to offer.
+    fn commands(&self) -> Markup {
+        let offered = menu().filter(|item| !item.for_operators || self.viewer.is_operator());
+        html! {
+            ul.commands #commands role="listbox" aria-label="Commands" hidden {
+                @for item in offered {
+                    li role="option" id={ "command-" (item.name) } data-name=(item.name) aria-selected="false" {
+                        code { (item.usage) } " " small { (item.help) }
+                    }
+                }
+            }
+        }
+    }
+
     fn composer(&self) -> Markup {
         if self.chat.archived {
             return html! {
@@ -316,14 +333,20 @@ impl View<'_> {
                 p.error #problem role="alert" hidden {}
                 input type="hidden" name="id" value=(self.message_id);
                 div.row {
+                    (self.commands())
                     button.attach #attach type="button" aria-label="Attach files" hidden {
                         svg viewBox="0 0 24 24" aria-hidden="true" {
                             path d="M20.5 11.5 12 20a5.3 5.3 0 0 1-7.5-7.5l8.8-8.8a3.5 3.5 0 0 1 5 5l-8.8 8.8a1.8 1.8 0 0 1-2.5-2.5l8-8" {}
                         }
                     }
                     input #files type="file" multiple hidden aria-label="Files" tabindex="-1";
+                    button.attach #voice type="button" aria-label="Record a voice note" aria-pressed="false" hidden {
+                        svg viewBox="0 0 24 24" aria-hidden="true" {
+                            path d="M12 3a3 3 0 0 1 3 3v6a3 3 0 0 1-6 0V6a3 3 0 0 1 3-3ZM5.5 11.5a6.5 6.5 0 0 0 13 0M12 18v3" {}
+                        }
+                    }
                     label.unseen for="text" { "Message" }
-                    textarea #text name="text" rows="1"
+                    textarea #text name="text" rows="1" aria-autocomplete="list" aria-controls="commands"
                         placeholder={ "Write " @if let Some(agent) = &self.agent { "to " (agent) } @else { "a message" } }
                         autocomplete="off" enterkeyhint="send" {}
                     button.stop #stop type="button" hidden { "Stop" }

@@ -2,16 +2,16 @@
 //! errors that people can read.
 
 use axum::extract::Request;
-use axum::http::{HeaderName, HeaderValue, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use cloister_protocol::ErrorBody;
 use maud::{Markup, html};
 
 use super::shell::{Page, Section, page};
 
 const CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; \
-     font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+     font-src 'self'; connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// Nothing is said to other sites; our own forms must be able to say where they come from.
 const REFERRER: &str = "same-origin";
@@ -27,34 +27,107 @@ const HEADERS: [(HeaderName, &str); 8] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
     (
         HeaderName::from_static("permissions-policy"),
-        "camera=(), microphone=(), geolocation=(), payment=(), usb=()",
+        "camera=(), microphone=(self), geolocation=(), payment=(), usb=()",
     ),
 ];
 
 pub(super) async fn protect(request: Request, next: Next) -> Response {
     let for_a_person = super::session::wants_page(request.headers());
     let mut response = next.run(request).await;
-    if for_a_person && let Some(error) = response.extensions_mut().remove::<ErrorBody>() {
-        response = (response.status(), explained(&error)).into_response();
+    if for_a_person {
+        response = in_words(response);
     }
+    seal(&mut response);
+    response
+}
+
+/// The layer on all that is public: also where there is no page, a person in a browser is told in words what went
+/// wrong. Programs get the envelope.
+pub(crate) async fn explain(request: Request, next: Next) -> Response {
+    let for_a_person = super::session::wants_page(request.headers());
+    let response = next.run(request).await;
+    if !for_a_person || is_page(&response) || !is_error(&response) {
+        return response;
+    }
+    let mut response = in_words(response);
+    seal(&mut response);
+    response
+}
+
+fn seal(response: &mut Response) {
     let headers = response.headers_mut();
     for (name, value) in HEADERS {
         headers.insert(name, HeaderValue::from_static(value));
     }
     // Pages are about one person; only what has its content in its name may be kept.
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    response
 }
 
-fn explained(error: &ErrorBody) -> Markup {
+fn is_error(response: &Response) -> bool {
+    response.status().is_client_error() || response.status().is_server_error()
+}
+
+fn is_page(response: &Response) -> bool {
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"))
+}
+
+/// An error as a page; whatever else its answer says stays.
+fn in_words(mut response: Response) -> Response {
+    let error = response.extensions_mut().remove::<ErrorBody>();
+    if !is_error(&response) || error.is_none() && is_page(&response) {
+        return response;
+    }
+    let (mut parts, _) = response.into_parts();
+    let page = explained(parts.status, error.as_ref()).into_string();
+    parts.headers.remove(header::CONTENT_LENGTH);
+    let kind = HeaderValue::from_static("text/html; charset=utf-8");
+    parts.headers.insert(header::CONTENT_TYPE, kind);
+    Response::from_parts(parts, page.into())
+}
+
+/// What is said of an error that has no words of its own for people.
+fn in_general(status: StatusCode) -> (&'static str, &'static str) {
+    match status {
+        StatusCode::UNAUTHORIZED => (
+            "You are not logged in",
+            "Open your login link again. If it has been used, whoever invited you can make a new one.",
+        ),
+        StatusCode::FORBIDDEN => ("This is not open to you", "Your role here does not include it."),
+        StatusCode::NOT_FOUND => ("There is nothing here", "It was never here, or is no more."),
+        StatusCode::METHOD_NOT_ALLOWED => {
+            ("There is nothing here", "This address is not for looking at.")
+        }
+        status if status.is_server_error() => (
+            "Something went wrong here",
+            "It is not your doing. The log has the cause; whoever runs this machine can look there.",
+        ),
+        _ => ("That did not work", "What was sent could not be read. Go back and try again."),
+    }
+}
+
+fn explained(status: StatusCode, error: Option<&ErrorBody>) -> Markup {
+    let (title, words) = in_general(status);
+    // Causes are for the log, and what a program is told about tokens helps nobody here.
+    let general = status.is_server_error() || status == StatusCode::UNAUTHORIZED;
+    let said = error.filter(|_| !general);
     let body = html! {
         section.card.narrow {
-            h1 { "That did not work" }
-            p.error { (error.message) }
-            @if let Some(fix) = &error.fix { p { (fix) } }
+            h1 { (title) }
+            p.error { (said.map_or(words, |error| &error.message)) }
+            @if let Some(fix) = said.and_then(|error| for_people(error.fix.as_deref())) { p { (fix) } }
             p { a href="/" { "Back to the chat" } }
         }
     };
-    let title = "That did not work";
     page(&Page { title, place: Section::Outside, viewer: None, banner: None }, &body)
 }
+
+/// What can be done about an error, unless it is a command of the machine's: who reads a page may have no terminal
+/// there.
+pub(crate) fn for_people(fix: Option<&str>) -> Option<&str> {
+    fix.filter(|fix| !fix.contains("`cloister "))
+}
+
+#[cfg(test)]
+#[path = "headers_tests.rs"]
+mod tests;

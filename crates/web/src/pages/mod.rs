@@ -15,7 +15,7 @@ mod conversation;
 pub(crate) mod entries;
 mod forms;
 mod grants;
-mod headers;
+pub(crate) mod headers;
 mod login;
 mod model;
 mod people;

@@ -1,6 +1,7 @@
 //! `/search`: what was said and told in all chats of this person, by words.
 
 use axum::extract::State as Extract;
+use cloister_control::rows::folded;
 use cloister_policy::legible;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -59,13 +60,22 @@ pub(super) async fn show(
 
 /// The words with what stands around them.
 fn around(text: &str, words: &str) -> String {
-    let lower = text.to_lowercase();
-    let at = lower.find(&words.to_lowercase()).unwrap_or(0);
-    let before = lower.get(..at).unwrap_or_default().chars().count();
+    let wanted = folded(words);
+    // Folding can change how long a text is: where it begins to fit is looked for in the text itself.
+    let fits =
+        |(at, _): &(usize, char)| text.get(*at..).is_some_and(|rest| folded_begins(rest, &wanted));
+    let before = text.char_indices().take_while(|place| !fits(place)).count();
+    let before = if before == text.chars().count() { 0 } else { before };
     let start = before.saturating_sub(AROUND);
     let shown: String = text.chars().skip(start).take(words.chars().count() + 2 * AROUND).collect();
     let (head, tail) = (start > 0, start + shown.chars().count() < text.chars().count());
     format!("{}{shown}{}", if head { "…" } else { "" }, if tail { "…" } else { "" })
+}
+
+fn folded_begins(text: &str, wanted: &str) -> bool {
+    // No letter becomes less than one: so many are enough to tell.
+    let head: String = text.chars().take(wanted.chars().count()).collect();
+    folded(&head).starts_with(wanted)
 }
 
 #[cfg(test)]

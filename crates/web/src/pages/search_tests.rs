@@ -11,3 +11,12 @@ fn a_find_is_shown_with_what_stands_around_it() {
     );
     assert!(shown.chars().count() < 200);
 }
+
+/// Folding makes some letters longer; the place of a find is that in the text as it was written.
+#[test]
+fn a_find_is_placed_where_it_stands_in_any_script() {
+    let long = format!("{} Straße {}", "ß".repeat(200), "ß".repeat(200));
+    assert!(around(&long, "STRASSE").contains(" Straße "));
+    let long = format!("{} ХЛЕБ {}", "ы".repeat(300), "ы".repeat(300));
+    assert!(around(&long, "хлеб").contains(" ХЛЕБ "));
+}

@@ -68,9 +68,12 @@ pub(crate) fn document(title: &str, kind: &str, waiting: usize, body: &Markup) -
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover";
                 meta name="color-scheme" content="light dark";
+                meta name="theme-color" media="(prefers-color-scheme: light)" content="#faf9f6";
+                meta name="theme-color" media="(prefers-color-scheme: dark)" content="#151816";
                 meta name="robots" content="noindex";
                 title { @if waiting > 0 { "(" (waiting) ") " } (title) " · Cloister" }
                 link rel="icon" type="image/svg+xml" href=(assets::icon());
+                link rel="manifest" href=(assets::manifest());
                 link rel="stylesheet" href=(assets::css());
                 script defer src=(assets::js()) {}
             }
