@@ -2,7 +2,7 @@
 //! request carries, the rules of where to go, and how much went there. It is there before control is, which opens
 //! doors through the broker.
 
-use cloister_protocol::{Level, UserId, WorkspaceId};
+use cloister_protocol::{ChatId, Level, UserId, WorkspaceId};
 use cloister_store::Store;
 pub use cloister_store::audit::{Entry, Fingerprint};
 pub use cloister_store::egress::Traffic;
@@ -25,9 +25,13 @@ impl Books {
         Self { store, keys }
     }
 
-    /// The models that serve a level, in the order in which they are tried; never empty.
-    pub async fn chain(&self, level: Level) -> Result<Vec<Model>, StoreError> {
-        self.store.models().chain(level).await
+    /// The models that serve a level in a chat, in the order in which they are tried; never empty.
+    pub async fn chain_for(
+        &self,
+        place: (WorkspaceId, ChatId),
+        level: Level,
+    ) -> Result<Vec<Model>, StoreError> {
+        self.store.models().chain_for(place, level).await
     }
 
     /// Holds the most that a call can cost, or says which budget it would exceed.

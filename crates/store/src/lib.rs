@@ -38,6 +38,7 @@ pub mod lobbies;
 mod meant;
 mod memory;
 mod migrations;
+mod model_choices;
 pub mod models;
 mod moving;
 pub mod outbox;

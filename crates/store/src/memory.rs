@@ -48,6 +48,7 @@ pub(crate) struct AskedOften {
     pub(crate) contexts_of_chats: Remembered<(WorkspaceId, ChatId), Option<String>>,
     pub(crate) secrets: Remembered<Owner, Vec<SecretInfo>>,
     pub(crate) chains: Remembered<Level, Vec<Model>>,
+    pub(crate) model_choices: Remembered<WorkspaceId, Vec<(u32, String)>>,
 }
 
 impl AskedOften {
@@ -61,6 +62,7 @@ impl AskedOften {
             contexts_of_chats: Remembered::new(changes),
             secrets: Remembered::new(changes),
             chains: Remembered::new(changes),
+            model_choices: Remembered::new(changes),
         }
     }
 }

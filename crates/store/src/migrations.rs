@@ -38,6 +38,7 @@ const STEPS: &[MigrationStep] = &[
     step!("0023_commands"),
     step!("0024_model_profiles"),
     step!("0030_pinned_chats"),
+    step!("0031_model_choices"),
 ];
 
 /// All of them.

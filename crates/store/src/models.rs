@@ -227,6 +227,11 @@ impl Models {
             .execute(&mut *tx)
             .await
             .tried("take a model out of its chains")?;
+        sqlx::query("DELETE FROM model_choices WHERE model = ?")
+            .bind(name)
+            .execute(&mut *tx)
+            .await
+            .tried("take back the choices of a model")?;
         let entry = audit::Entry::new(actor, "model.remove", name);
         audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         tx.commit().await.tried("remove a model")?;

@@ -9,24 +9,35 @@ pub(crate) struct WaitingQuestions {
     control: Control,
     user: UserId,
     changes: watch::Receiver<u64>,
+    /// Something changed and has not been counted yet.
+    stale: bool,
     /// What the page was told last.
     told: Option<usize>,
 }
 
 impl WaitingQuestions {
     pub(crate) fn of(control: &Control, user: UserId) -> Self {
-        Self { changes: control.hub().questions(), control: control.clone(), user, told: None }
+        Self {
+            changes: control.hub().questions(),
+            control: control.clone(),
+            user,
+            stale: false,
+            told: None,
+        }
     }
 
     /// Waits until the number has changed; the frame that tells a page. Nothing is lost if it is not waited for
     /// to the end.
     pub(crate) async fn next(&mut self) -> String {
         loop {
-            if self.changes.changed().await.is_err() {
+            if !self.stale && self.changes.changed().await.is_err() {
                 // Control is gone: nothing changes any more.
                 std::future::pending::<()>().await;
             }
-            match self.control.gates().approvals_for(self.user).await {
+            self.stale = true;
+            let waiting = self.control.gates().approvals_for(self.user).await;
+            self.stale = false;
+            match waiting {
                 Ok(waiting) if self.told == Some(waiting.len()) => {}
                 Ok(waiting) => {
                     let count = waiting.len();

@@ -146,7 +146,7 @@ impl Call<'_> {
         let deadline = Instant::now() + self.upstream.options().total;
         let chain = self
             .books
-            .chain(self.level)
+            .chain_for((self.who.workspace, self.who.chat), self.level)
             .await
             .map_err(|e| Refusal::internal("read which models to use", &e))?;
         let there_are_models = !chain.is_empty();

@@ -40,6 +40,31 @@ async fn the_next_model_answers_when_one_does_not() {
     assert!(!seen.contains("cut in its middle"), "{seen}");
 }
 
+/// Issue 15.2: a chat's choice decides who is asked, its tasks included, until it is taken back or can't be had.
+#[tokio::test]
+async fn a_chat_is_answered_by_the_model_that_was_chosen_for_it() {
+    let model = ModelServer::builder()
+        .when(Matcher::model("fast"), Reply::text("fast here"))
+        .when(Matcher::model("strong"), Reply::text("strong here"));
+    let world = World::with("", model).await;
+    connect(&world, &["fast", "strong"]).await;
+    let (mut here, mut there) = (world.owner().await, world.client("owner", 2).await);
+    assert_eq!(here.say("hello").await.text, "fast here");
+    let refused = here.say("/model gpt").await;
+    assert!(refused.error.is_some() && refused.text.contains("choose from: fast, strong"));
+    assert_eq!(here.say("/model strong").await.error, None);
+    assert_eq!(here.say("hello").await.text, "strong here");
+    assert_eq!(world.model.requests().pop().unwrap().model(), "strong");
+    assert_eq!(there.say("hello").await.text, "fast here");
+    assert_eq!(here.say("/model default").await.error, None);
+    assert_eq!(here.say("hello").await.text, "fast here");
+    assert_eq!(here.say("/model strong").await.error, None);
+    world.stack.cli_ok(&["model", "rm", "strong"]).await.unwrap();
+    assert_eq!(here.say("hello").await.text, "fast here");
+    let chosen = world.audit().await.into_iter().filter(|row| row.action == "model.choose").count();
+    assert_eq!(chosen, 3);
+}
+
 /// O1: six failed answers once showed every row ok.
 #[tokio::test]
 async fn answers_that_fail_are_told_to_the_operator() {

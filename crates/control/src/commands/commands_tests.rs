@@ -529,3 +529,6 @@ async fn a_command_is_answered_where_it_was_typed() {
     assert!(end.text.contains("no such command"), "{}", end.text);
     assert!(world.store().inbox().unanswered(world.ada.workspace).await.unwrap().is_empty());
 }
+
+#[path = "models_tests.rs"]
+mod models;

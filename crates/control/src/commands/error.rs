@@ -42,6 +42,10 @@ pub enum CommandRefusal {
     StopWhat,
     #[error("say what is to be done, or which task to show")]
     TaskWhat,
+    #[error("there is no such model to choose here")]
+    NoModel { usable: String },
+    #[error("say one model, and nothing behind it but `always`")]
+    ModelWhat,
 }
 
 impl Refusal for CommandRefusal {
@@ -51,7 +55,8 @@ impl Refusal for CommandRefusal {
             | Self::NoChat { .. }
             | Self::NothingWaits
             | Self::NothingOfYoursWaits { .. }
-            | Self::NotAskedHere { .. } => ErrorCode::NotFound,
+            | Self::NotAskedHere { .. }
+            | Self::NoModel { .. } => ErrorCode::NotFound,
             Self::OthersReadAlong { .. }
             | Self::OthersUseIt { .. }
             | Self::NotYourBudget { .. } => ErrorCode::Forbidden,
@@ -62,7 +67,8 @@ impl Refusal for CommandRefusal {
             | Self::NoGrant { .. }
             | Self::NoAmount { .. }
             | Self::StopWhat
-            | Self::TaskWhat => ErrorCode::BadRequest,
+            | Self::TaskWhat
+            | Self::ModelWhat => ErrorCode::BadRequest,
         }
     }
 
@@ -91,6 +97,8 @@ impl Refusal for CommandRefusal {
                 return Some(format!("ask them for `cloister budget set {of} --daily USD`"));
             }
             Self::StopWhat => "to stop your own tasks: /cancel",
+            Self::NoModel { usable } => return Some(format!("choose from: {usable}")),
+            Self::ModelWhat => "/model shows which there are",
             Self::TaskWhat => "such as /task sort the photos, or /task T1",
             Self::NoTitle { .. } | Self::NothingWaits | Self::NoAmount { .. } => return None,
         };

@@ -5,6 +5,7 @@ mod about;
 mod chats;
 mod deciding;
 mod error;
+mod models;
 mod offering;
 mod questions;
 mod run;
@@ -48,6 +49,7 @@ pub(crate) enum Verb {
     Archive,
     Clear,
     Context,
+    Model,
     Approve,
     Deny,
     Approvals,
@@ -99,7 +101,8 @@ impl Verb {
             | Self::Rename
             | Self::Archive
             | Self::Clear
-            | Self::Context => Group::Chats,
+            | Self::Context
+            | Self::Model => Group::Chats,
             Self::Status | Self::Tasks | Self::Task | Self::Cancel | Self::Retry => Group::Work,
             Self::Approve | Self::Deny | Self::Approvals | Self::Grants | Self::Revoke => {
                 Group::Questions
@@ -134,6 +137,7 @@ impl Verb {
             | Self::Archive
             | Self::Clear
             | Self::Context
+            | Self::Model
             | Self::Budget
             | Self::Allow
             | Self::Network
@@ -170,6 +174,12 @@ pub const COMMANDS: &[Command] = &[
         "/context",
         "which chat this is, its limits, and how much is in it",
         Verb::Context,
+    ),
+    row(
+        "model",
+        "/model [NAME | default] [always]",
+        "which model answers in this chat, or choose another for it or for all",
+        Verb::Model,
     ),
     row("status", "/status", "what is going on", Verb::Status),
     row("tasks", "/tasks", "the tasks of this workspace", Verb::Tasks),

@@ -122,6 +122,7 @@ impl Commands {
             Verb::Settings => self.settings(row, here).await,
             Verb::Pair => self.pair(here).await,
             Verb::Context => Ok(self.context(row, here).await?),
+            Verb::Model => self.model_command(row, here, rest).await,
             Verb::Status => Ok(self.status(row, here).await?),
             Verb::Tasks => Ok(self.list_tasks(row, here).await?),
             Verb::Task => self.task_command(row, here, rest).await,
@@ -207,7 +208,8 @@ impl Commands {
             Verb::New => workspace(WorkspaceCall::CreateChat),
             Verb::Chats => workspace(WorkspaceCall::ListChats),
             Verb::Rename | Verb::Archive | Verb::Clear => chat(ChatCall::Change),
-            Verb::Context => chat(ChatCall::Read),
+            // Choosing one is decided where it is known for how much.
+            Verb::Context | Verb::Model => chat(ChatCall::Read),
             Verb::Approvals => workspace(WorkspaceCall::ListApprovals),
             Verb::Grants => workspace(WorkspaceCall::ListGrants),
             Verb::Revoke => workspace(WorkspaceCall::RevokeGrant),

@@ -1,12 +1,13 @@
 //! Connecting models: what was said is checked, the model is tried, and only then are its key, its
 //! address and what was found out about it kept.
 
+mod choices;
 mod error;
 mod keys;
 mod presets;
 
 use cloister_protocol::admin::{Key, ModelView, NewModel, TestedModel};
-use cloister_protocol::{Level, ModelFacts, ModelProfile, ToolForm};
+use cloister_protocol::{ChatId, Level, ModelFacts, ModelProfile, ToolForm, WorkspaceId};
 use cloister_store::Actor;
 use cloister_store::models::{DEMO, KeyRef, Model};
 
@@ -46,16 +47,22 @@ impl Models {
         Ok(self.control.store().models().model(name).await?)
     }
 
-    /// What an agent is told of the model that a level asks first.
-    pub(crate) async fn facts(&self, level: Level) -> Result<ModelFacts, Fault> {
-        let chain = self.control.store().models().chain(level).await?;
+    /// What an agent is told of the model that a level asks first in a chat.
+    pub(crate) async fn facts(
+        &self,
+        place: (WorkspaceId, ChatId),
+        level: Level,
+    ) -> Result<ModelFacts, Fault> {
+        let chain = self.control.store().models().chain_for(place, level).await?;
         let first = chain.first().filter(|model| !model.is_demo());
         Ok(first.map_or_else(ModelFacts::default, facts_of))
     }
 
     /// Removes a model, also from the chains it is in, and its key.
     pub async fn remove(&self, actor: &Actor, name: &str) -> Result<(), Fault> {
+        let chosen_by = self.control.store().models().chosen_by(name).await?;
         self.control.store().models().remove_model(actor, name).await?;
+        self.tell_of_lost_choice(name, &chosen_by).await?;
         self.forget_key(actor, name).await
     }
 
@@ -66,7 +73,14 @@ impl Models {
         level: Level,
         names: &[String],
     ) -> Result<(), Fault> {
-        Ok(self.control.store().models().set_chain(actor, level, names).await?)
+        let before = self.in_use().await?;
+        self.control.store().models().set_chain(actor, level, names).await?;
+        let now = self.in_use().await?;
+        for gone in before.iter().filter(|name| !now.contains(name)) {
+            let chosen_by = self.control.store().models().chosen_by(gone).await?;
+            self.tell_of_lost_choice(gone, &chosen_by).await?;
+        }
+        Ok(())
     }
 
     /// Connects a model. When it can't be used nothing is kept, and the error says what is wrong.

@@ -348,7 +348,11 @@ impl Attempt<'_> {
             max_steps: self.control.work().max_steps,
             ledger: self.ledger.clone(),
             notes: self.control.gates().notes_for(task).await?,
-            model: self.control.models().facts(Level::Executor).await?,
+            model: self
+                .control
+                .models()
+                .facts((task.workspace, task.chat), Level::Executor)
+                .await?,
             about: scene.lasting,
             now: scene.now,
             without: scene.without,

@@ -21,7 +21,8 @@ impl Actor {
             prompt.push_str("\n\n");
         }
         prompt.push_str(&scene.lasting);
-        let model = self.control.models().facts(Level::Coordinator).await?;
+        let place = (self.workspace, row.chat);
+        let model = self.control.models().facts(place, Level::Coordinator).await?;
         let (trigger, chat, now) = (row.trigger()?, row.chat, scene.now);
         let trigger = Trigger { id: trigger, chat, cause: row.cause, prompt, model, now };
         let turn = TurnId::of_trigger(&trigger.id);
