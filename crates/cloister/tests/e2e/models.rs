@@ -48,6 +48,7 @@ async fn a_chat_is_answered_by_the_model_that_was_chosen_for_it() {
         .when(Matcher::model("strong"), Reply::text("strong here"));
     let world = World::with("", model).await;
     connect(&world, &["fast", "strong"]).await;
+    world.json(&["chats", "new"]).await;
     let (mut here, mut there) = (world.owner().await, world.client("owner", 2).await);
     assert_eq!(here.say("hello").await.text, "fast here");
     let refused = here.say("/model gpt").await;

@@ -431,8 +431,13 @@ impl Chats {
         Ok(text)
     }
 
-    /// Where others read along, only who administers the community changes which chats there are.
-    fn administers_if_shared(&self, here: &Here, what: &'static str) -> Result<(), CommandRefusal> {
+    /// Where others read along, only who administers the community changes which chats there are, and who
+    /// answers in them.
+    pub(super) fn administers_if_shared(
+        &self,
+        here: &Here,
+        what: &'static str,
+    ) -> Result<(), CommandRefusal> {
         if !here.is_shared() {
             return Ok(());
         }

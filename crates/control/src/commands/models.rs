@@ -33,6 +33,7 @@ impl Commands {
             Request::chat(&here.person, ChatCall::Change, &here.place, row.chat)
         };
         self.control.people().require(&request)?;
+        self.control.chats().administers_if_shared(here, "its model is chosen")?;
         let usable = self.usable_models(row).await?;
         let chosen = usable.iter().find(|model| model.as_str() == name && name != DEFAULT);
         if chosen.is_none() && name != DEFAULT {
