@@ -87,6 +87,10 @@ bench: ## measure this machine
 	$(CARGO) build --release --locked $(BINS) $(LAB)
 	target/release/cloister-lab bench
 
+local-model: ## try the whole way with a real small model on this machine: WHICH=coder|small RUNS=10, or URL= MODEL=
+	$(CARGO) build --locked --workspace --bins
+	@scripts/local-model
+
 matrix-bench: ## what we add to a real homeserver's own time, and what rooms cost: ROOMS=1000
 	@scripts/synapse
 	$(CARGO) build --release --locked $(BINS) $(CONNECTORS) $(LAB)
@@ -119,4 +123,4 @@ schema: ## write docs/protocol.schema.json and docs/surface.schema.json from the
 openapi: ## write docs/openapi.json from the table of admin calls
 	$(CARGO) run --locked -q -p cloister-web --example openapi > docs/openapi.json
 
-.PHONY: help up matrix-connector telegram-connector discord-connector test soak escape fuzz chaos backlog redteam bench matrix-bench audit-bench dist timings fresh lint matrix schema openapi
+.PHONY: help up matrix-connector telegram-connector discord-connector test soak escape fuzz chaos backlog redteam bench local-model matrix-bench audit-bench dist timings fresh lint matrix schema openapi
