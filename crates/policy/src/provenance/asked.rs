@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::address::{Address, mail_address};
-use super::own::own;
+use super::own::{own, shown};
 use crate::egress::Host;
 use crate::gate::{Reading, visible};
 
@@ -51,7 +51,7 @@ impl Asked {
         if text.len() > MAX_TEXT_BYTES {
             return;
         }
-        own(text).lines.into_iter().for_each(|line| self.add_line(line));
+        own(text).lines.into_iter().for_each(|line| self.add_line(&shown(line)));
     }
 
     /// What the person said earlier. It lets things be read and looked for; nothing is sent anywhere
