@@ -19,13 +19,44 @@ pub fn short(text: &str, most: usize) -> String {
 
 /// Somebody else's words, each line marked as such. Whose they are is one line, whatever they call themselves.
 pub fn quoted(whose: &str, text: &str) -> String {
-    let mut quote = format!("> {}:", one_line(whose));
-    let text = short(text.trim(), LONGEST_QUOTE).replace("\r\n", "\n");
-    for line in text.split(ends_line).filter(|_| !text.is_empty()) {
-        quote.push_str("\n> ");
-        quote.push_str(line);
+    let whose = one_line(whose);
+    let text = short(text.trim(), LONGEST_QUOTE);
+    if text.is_empty() {
+        return format!("> {whose}:");
     }
-    quote
+    format!("> {whose}:\n{}", behind_marks(&text))
+}
+
+/// Each line of a text marked as somebody else's.
+pub fn behind_marks(text: &str) -> String {
+    let text = text.replace("\r\n", "\n");
+    let lines: Vec<String> = text.split(ends_line).map(|line| format!("> {line}")).collect();
+    lines.join("\n")
+}
+
+/// Code, as a block that nothing inside of it ends.
+pub fn fenced(language: &str, code: &str) -> String {
+    let longest = code.split(|c: char| c != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(longest.saturating_add(1).max(3));
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '#' | '.' | '_');
+    let language = if language.chars().all(plain) { language } else { "" };
+    format!("{fence}{language}\n{}\n{fence}", code.trim_end_matches('\n'))
+}
+
+/// What somebody else is called, where it stands among a person's own words: it names no address, no room and
+/// no mark-up, whatever they call themselves.
+pub fn called(name: &str) -> String {
+    let mut kept = String::with_capacity(name.len());
+    let mut chars = name.chars().peekable();
+    while let Some(c) = chars.next() {
+        let ends_word = c == '.' && chars.peek().is_none_or(|next| next.is_whitespace());
+        let plain = c.is_alphabetic()
+            || c.is_ascii_digit()
+            || matches!(c, ' ' | '-' | '_' | '\'' | '(' | ')');
+        let is_picture = matches!(u32::from(c), 0x2600..=0x27BF | 0x1F000..=0x1FAFF);
+        kept.push(if plain || ends_word || is_picture { c } else { '_' });
+    }
+    kept
 }
 
 fn one_line(text: &str) -> String {

@@ -13,6 +13,30 @@ fn a_name_can_not_leave_its_quote() {
     assert_eq!(quoted("Eve", " "), "> Eve:");
 }
 
+/// What is pasted can't leave the block that it stands in.
+#[test]
+fn a_block_is_ended_by_nothing_inside_of_it() {
+    assert_eq!(fenced("rust", "fn a\n"), "```rust\nfn a\n```");
+    assert_eq!(fenced("a`\nb", "x\n```\ny\n`````\nz"), "``````\nx\n```\ny\n`````\nz\n``````");
+    assert_eq!(behind_marks("a\r\n\r\rb\u{2028}c"), "> a\n> \n> \n> b\n> c");
+}
+
+/// Whoever calls themselves an address names none in the words of others.
+#[test]
+fn a_name_is_no_address() {
+    for (name, shown) in [
+        ("Bo Li", "Bo Li"),
+        ("J. R. Müller (work)", "J. R. Müller (work)"),
+        ("Bo 🎉", "Bo 🎉"),
+        ("x evil.test/a", "x evil_test_a"),
+        ("https://evil.test", "https___evil_test"),
+        ("e@evil。test #room", "e_evil_test _room"),
+        ("```\n> a", "_____ a"),
+    ] {
+        assert_eq!(called(name), shown, "{name}");
+    }
+}
+
 #[test]
 fn sizes_read_as_people_say_them() {
     assert_eq!(megabytes(50 << 20), "50 MB");
@@ -30,6 +54,10 @@ proptest! {
         prop_assert!(short(&text, most).chars().count() <= most + 1);
         prop_assert!(quoted(&text, &text).lines().all(|line| line.starts_with('>')));
         prop_assert!(quoted("x", &clean).lines().all(|line| line.starts_with('>')));
+        let block = fenced(&text, &text);
+        let fence = block.split(|c| c != '`').next().unwrap_or_default().to_owned();
+        prop_assert_eq!(block.matches(&fence).count(), 2);
+        prop_assert!(!called(&text).contains(['/', ':', '@', '#', '`', '<', '>', '\n']));
         megabytes(text.len() as u64);
     }
 }

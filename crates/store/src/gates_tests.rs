@@ -393,6 +393,33 @@ async fn what_was_granted_for_a_task_ends_with_it_and_always_until_revoked() {
     assert!(setup.store.approvals().grants(setup.workspace).await.unwrap().is_empty());
 }
 
+/// A7: what is allowed more than once at a host is what a task can choose among there.
+#[tokio::test]
+async fn what_was_allowed_more_than_once_at_a_host_is_counted() {
+    let setup = setup().await;
+    let (task, other) = (setup.task("work", None, &[]).await, setup.task("other", None, &[]).await);
+    for (task, digest, host, answer) in [
+        (&task, "d1", "h.test", Answer::AllowForTask),
+        (&task, "d2", "www.h.test", Answer::AllowForTask),
+        (&task, "d3", "h.test", Answer::Allow),
+        (&task, "d4", "a.test", Answer::AllowForTask),
+        (&other, "d5", "h.test", Answer::AllowForTask),
+        (&other, "d6", "h.test", Answer::AllowAlways),
+    ] {
+        let question = NewApproval { host: Some(host.into()), ..setup.question(task, digest) };
+        let asked = setup.store.approvals().ask(question).await.unwrap();
+        setup.answer(asked.approval.id, answer).await;
+    }
+    let count = async |task: &Task, names: [&str; 2]| {
+        let who = (setup.user, setup.workspace, task.id);
+        setup.store.approvals().lasting_grants_at(who, names).await.unwrap()
+    };
+    assert_eq!(count(&task, ["h.test", "www.h.test"]).await, 3);
+    assert_eq!(count(&task, ["a.test", "www.a.test"]).await, 1);
+    assert_eq!(count(&other, ["h.test", "www.h.test"]).await, 2);
+    assert_eq!(count(&other, ["b.test", "www.b.test"]).await, 0);
+}
+
 /// T4: the record of a call is in the transaction of its step, and what it uses up is used once.
 #[tokio::test]
 async fn a_step_passes_with_its_record_or_not_at_all() {

@@ -159,6 +159,29 @@ impl Approvals {
         rows.into_iter().map(Row::into_grant).collect()
     }
 
+    /// How many grants that are left for one task of a user are about a host, under any of its names, and are not
+    /// used up by one effect.
+    pub async fn lasting_grants_at(
+        &self,
+        (user, workspace, task): (UserId, WorkspaceId, TaskId),
+        names: [&str; 2],
+    ) -> Result<usize, StoreError> {
+        let count: i64 = sqlx::query_scalar(
+            "SELECT count(*) FROM grants g JOIN approvals a ON a.id = g.approval_id \
+             WHERE g.ended_at IS NULL AND g.workspace_id = ? AND g.user_id = ? \
+             AND (g.reach = 'always' OR (g.reach = 'task' AND g.task_id = ?)) AND a.host IN (?, ?)",
+        )
+        .bind(workspace.number())
+        .bind(user.number())
+        .bind(task.number())
+        .bind(names[0])
+        .bind(names[1])
+        .fetch_one(self.store.reader())
+        .await
+        .tried("count grants")?;
+        Ok(usize::try_from(count).unwrap_or_default())
+    }
+
     /// Every grant of a workspace that is left.
     pub async fn grants(&self, workspace: WorkspaceId) -> Result<Vec<Grant>, StoreError> {
         let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(format!(

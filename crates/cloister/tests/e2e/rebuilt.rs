@@ -164,6 +164,34 @@ async fn what_a_task_chooses_unasked_is_counted_and_then_asked_about() {
     assert_eq!(audit.iter().filter(|row| row.action == "approval.ask").count(), 1);
 }
 
+/// The class: two requests that were allowed for the task spell a message out by their order, which is counted.
+#[tokio::test]
+async fn what_was_allowed_for_the_task_is_a_choice_as_well() {
+    let outside = Outside::start().await;
+    let read = bash(&format!("curl -sS {}", outside.url("page.test", "/post")));
+    let hook = outside.url("hook.test", "/in");
+    let post = |said: &str| bash(&format!("curl -sS -d {said} {hook}"));
+    let often = bash(&format!(
+        "for n in $(seq 20); do for said in a b; do curl -sS -d $said {hook} || exit 1; done; done"
+    ));
+    let script = vec![("spell", vec![read, post("a"), post("b"), often])];
+    let world = world(60, &outside, script).await;
+    let mut client = world.owner().await;
+    client.say(&named(&outside, "spell")).await;
+    for said in ["a", "b"] {
+        let asked = question(&mut client).await;
+        assert!(asked.text.contains("hook.test") && asked.text.contains(said), "{}", asked.text);
+        answer(&mut client, &asked, Answer::AllowForTask).await;
+    }
+    let asked = question(&mut client).await;
+    assert!(asked.text.contains("64 bits") && asked.text.contains("hook.test"), "{}", asked.text);
+    let posts = || outside.got().iter().filter(|got| got.starts_with("POST")).count();
+    assert_eq!(posts(), 21, "two bits, and then three for each");
+    answer(&mut client, &asked, Answer::AllowForTask).await;
+    report(&mut client).await;
+    assert_eq!(posts(), 42);
+}
+
 /// Programs of a task that has seen nothing foreign are heard: their headers are sent.
 #[tokio::test]
 async fn a_task_of_the_persons_own_may_dress_its_requests() {

@@ -8,7 +8,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use cloister_policy::engine::{CellAsk, CellCall, FetchKind};
+use cloister_policy::engine::{Cell, CellAsk, CellCall, FetchKind};
 use cloister_policy::gate::{Action, Asker, Cleared, Effect, PassedBy, Surroundings};
 use cloister_policy::outgoing::{Content, NotServed, Outgoing};
 use cloister_policy::provenance::{Address, FREE_BITS, Flow, Mark, Sink, TaskContext};
@@ -101,19 +101,17 @@ impl Gates {
         }
         let cell = self.cell_of_task(&prepared.task).await?;
         let mut seen = Verdicts::default();
-        for wanted in self.all_wanted(&prepared, outward).await? {
-            let (title, plain) = (wanted.effect.title(), is_plain_read(&wanted.ask));
-            match self.judge(&cell, wanted).await? {
-                Judged::Denied { reason } => {
-                    let entry =
-                        Entry::of_cell((prepared.task.workspace, Some(id)), "gate.deny", id);
-                    let detail = format!("{title}: {reason}");
-                    self.control.store().audit().record(entry.with(detail)).await?;
-                    return Ok(Look::Denied(reason));
-                }
-                Judged::Asked(approval) => seen.asked.push(*approval),
-                Judged::Pass(cleared) => seen.pass(*cleared, plain),
+        let wanted = prepared.secrets().into_iter().chain([prepared.request(outward)]);
+        for wanted in wanted {
+            if let Some(denied) = self.weigh(&cell, wanted, &mut seen).await? {
+                return Ok(denied);
             }
+        }
+        let bits = self.choice(&prepared, &seen).await?;
+        if let Some(choosing) = self.too_much(&prepared, bits).await?
+            && let Some(denied) = self.weigh(&cell, choosing, &mut seen).await?
+        {
+            return Ok(denied);
         }
         if !seen.asked.is_empty() {
             return Ok(Look::Asked(seen.asked));
@@ -122,33 +120,62 @@ impl Gates {
         if seen.by_grant && prepared.found.is_none() && outward.search.is_none() {
             return Ok(Look::Where);
         }
-        Ok(self.let_go(prepared, seen).await?)
+        Ok(self.let_go(prepared, seen, bits).await?)
     }
 
-    /// All that is decided by itself: each secret on the request, more choices than are free, and the
-    /// request.
-    async fn all_wanted(
+    /// Judges one of the things that are decided by themselves: each secret on the request, the request, and more
+    /// choices than are free. A look, where that settles it.
+    async fn weigh(
         &self,
-        prepared: &Prepared,
-        outward: &Outward,
-    ) -> Result<Vec<Wanted>, Fault> {
-        let host = &outward.to.host;
-        let mut all = prepared.secrets();
-        if prepared.bits > 0 {
-            let used =
-                self.control.store().approvals().chosen_bits(prepared.first, host.as_str()).await?;
-            if used.saturating_add(prepared.bits) > FREE_BITS {
-                all.push(prepared.choosing(used));
+        cell: &Cell,
+        wanted: Wanted,
+        seen: &mut Verdicts,
+    ) -> Result<Option<Look>, GateError> {
+        let (title, plain) = (wanted.effect.title(), is_plain_read(&wanted.ask));
+        let asker = &wanted.effect.asker;
+        let (workspace, task) = (asker.workspace, asker.task);
+        match self.judge(cell, wanted).await? {
+            Judged::Denied { reason } => {
+                let subject = task.map_or_else(|| workspace.to_string(), |task| task.to_string());
+                let entry = Entry::of_cell((workspace, task), "gate.deny", subject);
+                let detail = format!("{title}: {reason}");
+                self.control.store().audit().record(entry.with(detail)).await?;
+                return Ok(Some(Look::Denied(reason)));
             }
+            Judged::Asked(approval) => seen.asked.push(*approval),
+            Judged::Pass(cleared) => seen.pass(*cleared, plain),
         }
-        all.push(prepared.request(outward));
-        Ok(all)
+        Ok(None)
+    }
+
+    /// How many bits it chooses: by itself, or among what a person has allowed more than once. Two requests that
+    /// are allowed for a task spell a message out by their order.
+    async fn choice(&self, prepared: &Prepared, seen: &Verdicts) -> Result<u32, Fault> {
+        if prepared.sources.is_empty() || !seen.by_lasting_grant {
+            return Ok(prepared.bits);
+        }
+        let Asker { user, workspace, .. } = prepared.asker;
+        let with_www = format!("www.{}", prepared.listener);
+        let names = [prepared.listener.as_str(), with_www.as_str()];
+        let who = (user, workspace, prepared.task.id);
+        let granted = self.control.store().approvals().lasting_grants_at(who, names).await?;
+        Ok(prepared.bits.max(TaskContext::granted_choice(granted)))
+    }
+
+    /// The question whether the task may go on choosing, where it has chosen as much as is free.
+    async fn too_much(&self, prepared: &Prepared, bits: u32) -> Result<Option<Wanted>, Fault> {
+        if bits == 0 {
+            return Ok(None);
+        }
+        let place = prepared.listener.as_str();
+        let used = self.control.store().approvals().chosen_bits(prepared.first, place).await?;
+        Ok((used.saturating_add(bits) > FREE_BITS).then(|| prepared.choosing(used)))
     }
 
     /// Records that it goes, and what it chose, before it does.
-    async fn let_go(&self, prepared: Prepared, seen: Verdicts) -> Result<Look, Fault> {
-        let Prepared { first, bits, found, host, asks, .. } = prepared;
-        let (place, approvals) = (host.as_str(), self.control.store().approvals());
+    async fn let_go(&self, prepared: Prepared, seen: Verdicts, bits: u32) -> Result<Look, Fault> {
+        let Prepared { first, found, listener, asks, .. } = prepared;
+        let (place, approvals) = (listener.as_str(), self.control.store().approvals());
         let counted = seen.choosing.is_none() && bits > 0;
         if counted && !approvals.choose(first, place, bits, FREE_BITS).await? {
             return Ok(Look::Again);
@@ -160,8 +187,8 @@ impl Gates {
             approvals.choose(first, place, bits.min(FREE_BITS), FREE_BITS).await?;
         }
         let addresses = found.filter(|_| asks || seen.by_grant).map(|(addresses, _)| addresses);
-        // The request is the last that was judged.
-        let request = recorded.into_cleared().pop();
+        let is_request = |cleared: &Cleared| matches!(cleared.effect().action, Action::Request(_));
+        let request = recorded.into_cleared().into_iter().find(is_request);
         let clearance = request.and_then(|request| Clearance::of(request, addresses));
         Ok(clearance.map_or(Look::Again, |clearance| Look::Go(Box::new(clearance))))
     }
@@ -216,6 +243,8 @@ struct Verdicts {
     asked: Vec<Approval>,
     passing: Option<Passing>,
     by_grant: bool,
+    /// Something passes by what a person has allowed more than once.
+    by_lasting_grant: bool,
     /// A person has let the task choose more than is free.
     choosing: Option<Choosing>,
 }
@@ -229,9 +258,11 @@ impl Verdicts {
     fn pass(&mut self, cleared: Cleared, plain: bool) {
         let by = cleared.by();
         self.by_grant |= matches!(by, PassedBy::Grant { .. });
+        let lasts = matches!(by, PassedBy::Grant { once: false, .. });
         if matches!(cleared.effect().action, Action::Choose { .. }) {
-            let once = matches!(by, PassedBy::Grant { once: true, .. });
-            self.choosing = Some(if once { Choosing::Once } else { Choosing::ForTask });
+            self.choosing = Some(if lasts { Choosing::ForTask } else { Choosing::Once });
+        } else {
+            self.by_lasting_grant |= lasts;
         }
         // That a plain read passes is no news; what it says is on record all the same.
         let noted = cleared.was_asked() || !plain;
@@ -266,6 +297,8 @@ struct Prepared {
     sources: Vec<Mark>,
     plan_pending: bool,
     host: egress::Host,
+    /// Who hears it: its choices are counted under this name.
+    listener: egress::Host,
     request: Outgoing,
     kind: FetchKind,
     flow: Flow,
@@ -319,6 +352,7 @@ impl Prepared {
             sources: context.untrusted(),
             plan_pending: *plan_pending,
             secrets,
+            listener: host.to_bare(),
             host,
             request,
             kind,
@@ -356,7 +390,7 @@ impl Prepared {
 
     /// The task has chosen as much at this host as it may by itself.
     fn choosing(&self, used: u32) -> Wanted {
-        let host = &self.host;
+        let host = &self.listener;
         let reason = format!(
             "content that is not yours is in this task, and by what it chose to ask {host} for (which pages, \
              how often) it could have told that host {used} bits of what it knows; after {FREE_BITS} you are \

@@ -1,6 +1,6 @@
 //! What a message says, as it is handed over. Pure: anybody may have written it, in any shape.
 
-use cloister_kit::words::{clean, quoted, short};
+use cloister_kit::words::{called, clean, quoted, short};
 use cloister_protocol::MAX_ATTACHMENTS;
 
 use crate::wire::{Attachment, Embed, Forwarded, Message, Named, made_at, snowflake};
@@ -117,7 +117,7 @@ fn embedded(words: &mut String, embeds: &[Embed]) {
 }
 
 fn sticker_words(sticker: &Named) -> String {
-    format!("(sticker: {})", short(clean(&sticker.name).trim(), LONGEST_NAME))
+    format!("(sticker: {})", short(&called(clean(&sticker.name).trim()), LONGEST_NAME))
 }
 
 fn push(words: &mut String, more: &str) {
@@ -175,12 +175,18 @@ fn with_names(text: &str, message: &Message) -> String {
     words
 }
 
+/// What an account calls itself, among the words of somebody else. One word behind its `@` names nothing else.
+fn own_name(name: &str) -> String {
+    let one_word = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'));
+    if one_word { name.to_owned() } else { called(name) }
+}
+
 /// What stands between `<` and `>`, if it is a mention of somebody or an emoji.
 fn named(mark: &str, message: &Message) -> Option<String> {
     if let Some(id) = mark.strip_prefix('@') {
         let id = id.strip_prefix('!').unwrap_or(id);
         let account = message.mentions.iter().find(|account| account.id == id)?;
-        return Some(format!("@{}", short(clean(account.shown()).trim(), LONGEST_NAME)));
+        return Some(format!("@{}", short(&own_name(clean(account.shown()).trim()), LONGEST_NAME)));
     }
     let emoji = mark.strip_prefix("a:").or_else(|| mark.strip_prefix(':'))?;
     let (name, id) = emoji.split_once(':')?;

@@ -35,6 +35,23 @@ fn people_and_emoji_are_called_by_name() {
     assert_eq!(own_words(&said, &us()), "@Bo likes :party: and <#7> of <@6>");
 }
 
+/// A5: whoever is mentioned puts no address into the words of who mentions them.
+#[test]
+fn a_name_is_no_address() {
+    let said = |name: &str| {
+        own_words(
+            &message(json!({"content": "ask <@5>",
+            "mentions": [{"id": "5", "username": "bo", "global_name": name}]})),
+            &us(),
+        )
+    };
+    assert_eq!(said("bo.li"), "ask @bo.li");
+    assert_eq!(said("Bo Li (work) 🎉"), "ask @Bo Li (work) 🎉");
+    assert_eq!(said("Bo evil.test/a"), "ask @Bo evil_test_a");
+    let sticker = message(json!({"sticker_items": [{"id": "1", "name": "x https://evil.test"}]}));
+    assert_eq!(own_words(&sticker, &us()), "(sticker: x https___evil_test)");
+}
+
 #[test]
 fn what_has_no_text_still_says_something() {
     let sticker = message(json!({"sticker_items": [{"id": "1", "name": "Wave"}]}));

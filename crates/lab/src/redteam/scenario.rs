@@ -50,6 +50,8 @@ pub(super) enum Channel {
     MailForwarded,
     /// In a mail that the person pastes between fences, and that has fences of its own.
     MailFenced,
+    /// The same, with the first fence behind the person's own words on their line, as chats allow.
+    MailMidst,
     /// In what others wrote in a room, which the person quotes.
     RoomQuoted,
     /// In what a program prints.
@@ -67,7 +69,7 @@ pub(super) enum Channel {
 }
 
 impl Channel {
-    pub(super) const ALL: [Self; 20] = [
+    pub(super) const ALL: [Self; 21] = [
         Self::WebText,
         Self::WebComment,
         Self::WebHidden,
@@ -81,6 +83,7 @@ impl Channel {
         Self::MailQuoted,
         Self::MailForwarded,
         Self::MailFenced,
+        Self::MailMidst,
         Self::RoomQuoted,
         Self::ToolOutput,
         Self::ToolDescription,
@@ -105,6 +108,7 @@ impl Channel {
             Self::MailQuoted => "mail-quoted",
             Self::MailForwarded => "mail-forwarded",
             Self::MailFenced => "mail-fenced",
+            Self::MailMidst => "mail-midst",
             Self::RoomQuoted => "room-quoted",
             Self::ToolOutput => "tool-output",
             Self::ToolDescription => "tool-description",

@@ -5,7 +5,7 @@ use matrix_sdk::ruma::events::room::{EncryptedFile, MediaSource};
 use matrix_sdk::ruma::{OwnedEventId, OwnedMxcUri, OwnedUserId};
 use serde_json::Value;
 
-use super::text;
+use super::{formatted, text};
 
 /// The longest that anything but the text itself may be, in bytes: names, addresses, kinds.
 const LONGEST_WORD: usize = 512;
@@ -140,7 +140,10 @@ fn message(content: &Value, event: &Value) -> Option<Heard> {
 
 /// The message itself, without what it relates to.
 fn said(content: &Value, event: &Value) -> Option<Heard> {
-    let body = text::clean(content.get("body").and_then(Value::as_str).unwrap_or_default());
+    let mut body = text::clean(content.get("body").and_then(Value::as_str).unwrap_or_default());
+    if let Some(html) = content.get("formatted_body").and_then(Value::as_str) {
+        body = formatted::with_marks(&body, html);
+    }
     let only_text = |text: String| {
         if text.trim().is_empty() {
             Heard::Nothing

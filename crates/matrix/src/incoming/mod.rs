@@ -6,6 +6,7 @@
 mod changes;
 mod devices;
 mod files;
+mod formatted;
 mod heard;
 mod messages;
 mod private;

@@ -1,6 +1,6 @@
 //! The names of events, and what clients put around words. Pure.
 
-pub(super) use cloister_kit::words::{clean, quoted, short};
+pub(super) use cloister_kit::words::{behind_marks, called, clean, quoted, short};
 use cloister_protocol::{MessageId, ParseIdError};
 use matrix_sdk::ruma::EventId;
 use sha2::{Digest, Sha256};

@@ -56,6 +56,17 @@ impl Host {
         &self.0
     }
 
+    /// Without `www.`: a person means both, and one and the same server hears what is asked of either.
+    pub fn bare(&self) -> &str {
+        self.0.strip_prefix("www.").unwrap_or(&self.0)
+    }
+
+    /// The name without `www.`, as one that choices are counted under.
+    #[must_use]
+    pub fn to_bare(&self) -> Self {
+        Self(self.bare().to_owned())
+    }
+
     /// Whether this is a name below `parent`, and not `parent` itself.
     pub fn is_below(&self, parent: &Self) -> bool {
         self.0.strip_suffix(&parent.0).is_some_and(|below| below.ends_with('.'))

@@ -170,11 +170,12 @@ impl Outgoing {
         format!("{scheme}://{}{path}{query}", self.to.authority())
     }
 
-    /// Whether it only asks: by its method with no body and nothing that makes another method of it,
-    /// or because all of it is git reading. A path alone makes nothing safe.
+    /// Whether it only asks: by its method with no body, or because all of it is git reading, and nothing
+    /// makes another method of it. A path alone makes nothing safe.
     pub fn class(&self) -> Class {
-        let plain = self.method.reads() && self.body.is_empty() && !self.overrides_method();
-        if plain || self.git.is_some() { Class::Safe } else { Class::Outward }
+        let plain = self.method.reads() && self.body.is_empty();
+        let reads = plain || self.git.is_some();
+        if reads && !self.overrides_method() { Class::Safe } else { Class::Outward }
     }
 
     /// Some servers take the method from elsewhere.

@@ -6,7 +6,8 @@
 use std::collections::BTreeSet;
 
 use super::address::{Address, mail_address};
-use super::own::own;
+use super::own::{own, shown};
+use super::phrase::Phrase;
 use crate::egress::Host;
 use crate::gate::{Reading, visible};
 
@@ -51,7 +52,7 @@ impl Asked {
         if text.len() > MAX_TEXT_BYTES {
             return;
         }
-        own(text).lines.into_iter().for_each(|line| self.add_line(line));
+        own(text).lines.into_iter().for_each(|line| self.add_line(&shown(line)));
     }
 
     /// What the person said earlier. It lets things be read and looked for; nothing is sent anywhere
@@ -137,27 +138,13 @@ impl Asked {
         self.places.contains(place)
     }
 
-    /// Whether a text is words that the person wrote one after the other in a sentence that names the
-    /// host (none: in any), as written or all in lower case, with the same plain separator between each
-    /// two. Order, case and punctuation could each carry a message of their own.
-    pub(super) fn has_phrase(&self, text: &str, to: Option<&Host>) -> bool {
-        let is_separator = |c: char| matches!(c, ' ' | '-' | '_' | '/');
-        let text = text.strip_prefix('/').unwrap_or(text);
-        let text = text.strip_suffix('/').unwrap_or(text);
-        if text.is_empty() {
-            return true;
-        }
-        // Which one it is says little; one and another could spell a message out.
-        let mut separators = text.chars().filter(|c| is_separator(*c));
-        let first = separators.next();
-        if separators.any(|separator| Some(separator) != first) {
-            return false;
-        }
-        let parts: Vec<&str> = text.split(is_separator).collect();
-        let clean = |part: &&str| !part.is_empty() && part.chars().all(char::is_alphanumeric);
+    /// Whether a phrase is words that the person wrote one after the other in a sentence that names the
+    /// host (none: in any), as written or all in lower case. Order and case could each carry a message of
+    /// their own.
+    pub(super) fn has_phrase(&self, phrase: &Phrase, to: Option<&Host>) -> bool {
         let meant = |sentence: &&Sentence| to.is_none_or(|host| names(&sentence.hosts, host));
         let mut sentences = self.sentences.iter().filter(meant);
-        parts.iter().all(clean) && sentences.any(|sentence| has_words(&sentence.words, &parts))
+        sentences.any(|sentence| has_words(&sentence.words, &phrase.words))
     }
 
     /// How many phrases there are in the sentences that name the host (none: in all).
@@ -257,22 +244,20 @@ fn behind_request(sentence: &str) -> Option<&str> {
 }
 
 /// Whether words stand in a row, as written or all in lower case.
-fn has_words(said: &[String], parts: &[&str]) -> bool {
+fn has_words(said: &[String], parts: &[String]) -> bool {
     if parts.len() > MAX_PHRASE_WORDS {
         return false;
     }
     let lower = |word: &str| word.to_lowercase();
     said.windows(parts.len()).any(|window| {
         let pairs = || window.iter().zip(parts);
-        pairs().all(|(said, part)| said == part)
-            || pairs().all(|(said, part)| lower(said) == **part)
+        pairs().all(|(said, part)| said == part) || pairs().all(|(said, part)| lower(said) == *part)
     })
 }
 
 /// As it is, or with or without `www.`; a name below it is another host.
 fn names(hosts: &BTreeSet<Host>, host: &Host) -> bool {
-    let bare = |host: &Host| host.as_str().strip_prefix("www.").unwrap_or(host.as_str()).to_owned();
-    hosts.contains(host) || hosts.iter().any(|named| bare(named) == bare(host))
+    hosts.iter().any(|named| named.bare() == host.bare())
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {

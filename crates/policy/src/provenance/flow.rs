@@ -6,6 +6,7 @@ use cloister_protocol::link::Lasting;
 use super::address::Address;
 use super::asked::Asked;
 use super::mark::{Labels, Mark};
+use super::phrase::Phrase;
 use super::seen::Seen;
 use crate::bits::ceil_log2;
 use crate::egress::Host;
@@ -164,7 +165,8 @@ impl TaskContext {
             Sink::Submit { to } => (!self.asked.names_target(to))
                 .then(|| format!("you did not name {:?} as a place to send to", to.to_string())),
             Sink::Search { words } => {
-                let said = words.lines().count() == 1 && self.asked.has_phrase(words, None);
+                let phrase = Phrase::in_search(words);
+                let said = phrase.is_some_and(|phrase| self.asked.has_phrase(&phrase, None));
                 (!said).then(|| format!("you did not write {words:?}, which would be looked for"))
             }
             Sink::Send { to } => self.send(to),
@@ -194,9 +196,10 @@ impl TaskContext {
 
     /// How many bits the task chooses by reading this address unasked, by which of two methods. These
     /// are the lengths of a code: over all that could be asked there unasked, the sum of 2 to the minus
-    /// this is at most one, so that whoever listens learns no more than what is counted.
+    /// this is at most one, so that whoever listens learns no more than what is counted. A host with and
+    /// without `www.` is one listener.
     pub fn choice(&self, to: &Address) -> u32 {
-        let there = |known: &&Address| known.host == to.host;
+        let there = |known: &&Address| known.host.bare() == to.host.bare();
         let named = self.asked.addresses().filter(there).count();
         let more = self.seen.links().filter(there).filter(|link| !self.asked.names_address(link));
         let known = named + more.count();
@@ -207,7 +210,14 @@ impl TaskContext {
         }
         let said = usize::from(to.path != "/") + usize::from(to.query.is_some());
         let said = u32::try_from(said).unwrap_or(2).max(1);
-        kind + ceil_log2(known + 1) + said * self.phrase_bits(Some(&to.host))
+        // Behind any of them, or behind the start page of either name.
+        kind + ceil_log2(known + 2) + said * self.phrase_bits(Some(&to.host))
+    }
+
+    /// The same for a request that a person has allowed for as long as the task or the chat needs it: which of
+    /// so many at the host.
+    pub fn granted_choice(granted: usize) -> u32 {
+        2 + ceil_log2(granted)
     }
 
     /// The same for a search.
@@ -215,8 +225,9 @@ impl TaskContext {
         1 + self.phrase_bits(None)
     }
 
-    /// Which phrase; and in which letters, with what between its words and around them, under which
-    /// name, in the path or in the query (at most 864 ways, and a quarter of all for each place).
+    /// Which phrase; and in which of two letters, with which of six separators, in the path with a slash behind
+    /// it or not, or in the query under one of eight names (at most 122 ways, and a quarter of all for each
+    /// place).
     fn phrase_bits(&self, to: Option<&Host>) -> u32 {
         ceil_log2(self.asked.phrases(to)) + 10 + 2
     }
@@ -257,16 +268,21 @@ impl TaskContext {
             || (to.is_usual_https() && self.is_path_said(&to.path, &to.host) && query_fits(None))
     }
 
-    fn is_path_said(&self, path: &str, to: &Host) -> bool {
-        decoded(path).is_some_and(|path| self.asked.has_phrase(&path, Some(to)))
+    /// A path or the rest of one: nothing but a slash, or words of the person.
+    fn is_path_said(&self, rest: &str, to: &Host) -> bool {
+        let words = rest.strip_prefix('/').unwrap_or(rest);
+        words.is_empty() || self.is_phrase(words.strip_suffix('/').unwrap_or(words), to)
     }
 
     /// `q=words of the person`
     fn is_said(&self, pair: &str, to: &Host) -> bool {
         const KEYS: &[&str] = &["q", "query", "search", "s", "term", "keyword", "text", "title"];
-        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let said = |value: String| !value.is_empty() && self.asked.has_phrase(&value, Some(to));
-        KEYS.contains(&key) && decoded(value).is_some_and(said)
+        pair.split_once('=')
+            .is_some_and(|(key, value)| KEYS.contains(&key) && self.is_phrase(value, to))
+    }
+
+    fn is_phrase(&self, text: &str, to: &Host) -> bool {
+        Phrase::in_address(text).is_some_and(|phrase| self.asked.has_phrase(&phrase, Some(to)))
     }
 
     fn send(&self, to: &[String]) -> Option<String> {
@@ -276,24 +292,6 @@ impl TaskContext {
         }
         Some(format!("you did not name {strangers:?} as a recipient"))
     }
-}
-
-/// Percent-decoded, with `+` as a space; none where that is no text.
-fn decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    let hex = |digit: Option<u8>| digit.and_then(|digit| char::from(digit).to_digit(16));
-    while let Some(byte) = rest.next() {
-        match byte {
-            b'+' => bytes.push(b' '),
-            b'%' => {
-                let code = hex(rest.next())? * 16 + hex(rest.next())?;
-                bytes.push(u8::try_from(code).ok()?);
-            }
-            _ => bytes.push(byte),
-        }
-    }
-    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]

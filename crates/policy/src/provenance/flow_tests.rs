@@ -417,45 +417,91 @@ fn nothing_but_our_own_words_is_forgotten_of_what_others_will_read() {
     assert!(many.to_remember().contains(&Mark::Unrecorded));
 }
 
-/// Everything that could be asked unasked at one host, as far as its words and spellings go.
-fn unasked(task: &TaskContext, host: &str, words: &[&str]) -> BTreeSet<Address> {
-    let mut found = BTreeSet::new();
-    let mut phrases = vec![String::new()];
-    for separator in ["+", "%20", "-", "_", "/", "%2F"] {
-        for from in 0..words.len() {
-            for to in from + 1..=words.len() {
-                let phrase = words[from..to].join(separator);
-                phrases.extend([phrase.to_lowercase(), phrase]);
+const SEPARATORS: &[&str] =
+    &["+", "%20", "-", "_", "/", "%2F", "%2f", "%2B", "%2D", "%5F", "%09", "//", "/./", "%2520"];
+
+/// The words with one or two separators between them, in every order.
+fn joined(words: &[&str], found: &mut Vec<String>) {
+    let gaps = words.len().saturating_sub(1).min(3);
+    for one in SEPARATORS {
+        for other in SEPARATORS {
+            for order in 0..1_u32 << gaps {
+                let mut text = String::new();
+                for (at, word) in words.iter().enumerate() {
+                    let gap = if at > 0 {
+                        [one, other][usize::from(order >> (at - 1) & 1 == 1)]
+                    } else {
+                        &""
+                    };
+                    text = format!("{text}{gap}{word}");
+                }
+                found.push(text);
             }
         }
     }
-    let bare = phrases.clone();
-    for around in [("/", ""), ("", "%2F"), ("%2F", "/")] {
-        phrases.extend(bare.iter().map(|phrase| format!("{}{phrase}{}", around.0, around.1)));
-    }
-    let keys = ["", "q=", "query=", "search=", "s=", "term=", "keyword=", "text=", "title="];
-    for base in ["", "/search", "/a/b/0"] {
-        for path in &phrases {
-            let plain = address(&format!("https://{host}{base}/{path}"));
-            found.extend(Some(plain).filter(|to| task.decide(&Sink::Read { to }) == Flow::Run));
+}
+
+/// Everything that could be asked unasked at one host under either of its names, as far as its words and
+/// spellings go.
+fn unasked(task: &TaskContext, host: &str, words: &[&str]) -> BTreeSet<Address> {
+    let mut phrases = vec![String::new()];
+    for from in 0..words.len() {
+        for to in from + 1..=words.len() {
+            joined(&words[from..to], &mut phrases);
         }
-        for query in &phrases {
-            for key in keys {
-                let asked = address(&format!("https://{host}{base}?{key}{query}"));
-                found.extend(Some(asked).filter(|to| task.decide(&Sink::Read { to }) == Flow::Run));
+    }
+    phrases.extend(
+        words
+            .iter()
+            .map(|word| word.bytes().map(|byte| format!("%{byte:02x}")).collect::<String>()),
+    );
+    let bare: Vec<String> =
+        phrases.iter().flat_map(|p| [p.to_lowercase(), p.clone(), p.to_uppercase()]).collect();
+    let bare: BTreeSet<String> = bare.into_iter().collect();
+    let around = [
+        ("", ""),
+        ("/", ""),
+        ("", "/"),
+        ("", "%2F"),
+        ("%2F", "/"),
+        ("", "//"),
+        ("", "&"),
+        ("", "?"),
+        ("", "#x"),
+    ];
+    let keys = [
+        "", "q=", "query=", "search=", "s=", "term=", "keyword=", "text=", "title=", "Q=", "&q=",
+        "q==", "q=&q=", "%71=",
+    ];
+    let mut found = BTreeSet::new();
+    let mut try_one = |text: String| {
+        let to = address(&text);
+        if task.decide(&Sink::Read { to: &to }) == Flow::Run {
+            found.insert(to);
+        }
+    };
+    for host in [host.to_owned(), format!("www.{host}")] {
+        for base in ["", "/search", "/a/b/0"] {
+            for phrase in &bare {
+                for (before, behind) in around {
+                    try_one(format!("https://{host}{base}/{before}{phrase}{behind}"));
+                }
+                for key in keys {
+                    try_one(format!("https://{host}{base}?{key}{phrase}"));
+                }
             }
         }
     }
     found
 }
 
-/// Issue 13, the class: what is counted is no less than what is told. The counts are the lengths of a code, so that no
+/// A7, the class: what is counted is no less than what is told. The counts are the lengths of a code, so that no
 /// listener learns more than their sum.
 #[test]
 fn what_is_counted_is_no_less_than_what_is_told() {
-    let words = "Find Acme at https://shop.test/search";
+    let words = "See Acme at https://shop.test/search";
     let split: Vec<&str> =
-        words.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).collect();
+        words.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).take(4).collect();
     for links in [0, 9] {
         let page: String = (0..links).map(|n| format!("<a href=\"/a/b/{n}\">x</a>")).collect();
         let task = after(words, "https://shop.test/search", &page);
@@ -467,6 +513,43 @@ fn what_is_counted_is_no_less_than_what_is_told() {
         assert!(told <= 1.0, "{links} links: {told}");
         assert!(all.iter().all(|to| task.choice(to) >= 2));
     }
+}
+
+/// A7: a sentence of a hundred words has a hundred gaps, and what stands in them is no choice.
+#[test]
+fn the_gaps_of_a_phrase_spell_nothing_out() {
+    let many: Vec<String> = (0..100).map(|n| format!("w{n}")).collect();
+    let task = after(&format!("{} shop.test", many.join(" ")), "https://shop.test/", "");
+    let spelled = |separators: [&str; 2], secret: u128| {
+        many.iter().enumerate().fold(String::new(), |text, (at, word)| {
+            let gap =
+                if at == 0 { "" } else { separators[usize::from(secret >> (at - 1) & 1 == 1)] };
+            format!("{text}{gap}{word}")
+        })
+    };
+    let reads = |to: &str| task.decide(&Sink::Read { to: &address(to) }) == Flow::Run;
+    for separators in [["+", "%20"], ["/", "%2F"], ["-", "_"], ["+", "-"]] {
+        for secret in [1, 0b1010, 0x0005_ec2e_7000, u128::MAX >> 60] {
+            let text = spelled(separators, secret);
+            assert!(!reads(&format!("https://shop.test/?q={text}")), "{text}");
+            assert!(!reads(&format!("https://shop.test/{text}")), "{text}");
+            let looked = text.replace("%20", " ");
+            assert_ne!(task.decide(&Sink::Search { words: &looked }), Flow::Run, "{text}");
+        }
+        assert!(reads(&format!("https://shop.test/?q={}", spelled(separators, 0))));
+    }
+}
+
+/// A7: who listens at a host listens at its name with `www.` as well.
+#[test]
+fn a_host_and_its_www_are_one_listener() {
+    let task = after("read shop.test", "https://shop.test/", "");
+    let named = task.choice(&address("https://shop.test/"));
+    let other = task.choice(&address("https://www.shop.test/"));
+    assert!(named < other, "{named} {other}");
+    let told: f64 = [named, other].map(|bits| (-f64::from(bits)).exp2()).iter().sum();
+    assert!(told <= 0.5, "{told}");
+    assert_eq!(address("https://www.shop.test/").host.bare(), "shop.test");
 }
 
 /// What a request to keep something in mind is about is kept alone; what turns the request round is not left out.

@@ -8,6 +8,7 @@ use cloister_protocol::Usage;
 use cloister_protocol::link::{Call, CallStatus, Finish, Outcome, Step};
 
 use super::Asked;
+use super::phrase::Phrase;
 use crate::not_shown;
 
 const LARGEST: usize = 250_000;
@@ -64,7 +65,10 @@ fn any_message_is_read_in_the_time_that_its_length_takes() {
             in_time(part, move || {
                 let asked = Asked::from_words(&text);
                 let quotes = Asked::quotes_others(&text);
-                (asked.has_saying(&text), asked.has_phrase(&text, None), quotes)
+                let phrase = Phrase::in_search(&text);
+                let said = phrase.is_some_and(|phrase| asked.has_phrase(&phrase, None));
+                let sent = Phrase::in_address(&text);
+                (asked.has_saying(&text), said, sent, quotes)
             });
         }
     }

@@ -57,6 +57,7 @@ mod asked;
 mod flow;
 mod mark;
 mod own;
+mod phrase;
 mod seen;
 
 pub use address::Address;

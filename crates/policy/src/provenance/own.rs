@@ -3,7 +3,10 @@
 //! Markdown says what a quotation is, and programs differ in how they read it; whoever wrote what is
 //! passed on may have meant to be read in two ways. So a line is the person's own only where every
 //! reading says so: before the first fence and after the last one, if that is closed for certain; in
-//! no quotation, no paragraph that goes on from one, no block of HTML, not indented as code is.
+//! no quotation, no paragraph that goes on from one, no block of HTML, not indented as code is. A fence
+//! in the midst of a line is one for some readers, and `>>>` quotes all that follows for some.
+
+use std::borrow::Cow;
 
 /// Lines after which a message is somebody else's.
 const FORWARDED: &[&str] = &[
@@ -14,6 +17,9 @@ const FORWARDED: &[&str] = &[
     "-------- пересылаемое сообщение",
     "---------- пересланное сообщение",
 ];
+
+/// What a line begins with that tells what somebody else is called, or a place.
+const TOLD: &[&str] = &["(contact) ", "(place) "];
 
 /// Elements that hold what somebody else said, or code.
 const QUOTING: &[&str] = &[
@@ -50,10 +56,19 @@ pub(super) fn own(text: &str) -> Own<'_> {
     let lines: Vec<&str> = text.split('\n').map(|line| line.trim_end_matches('\r')).collect();
     let end = lines.iter().position(|line| is_forwarded(line)).unwrap_or(lines.len());
     let read: Vec<Read> = lines.iter().take(end).map(|line| Read::of(line)).collect();
-    let delimits = |read: &Read| read.fence.is_some() || read.opens + read.closes > 0;
+    let fenced = read.iter().any(|read| read.fence.is_some());
+    let is_loose = |read: &Read| match read.within {
+        Within::Nothing => false,
+        // Where there are others as well, a reader may take the end of one for its beginning.
+        Within::Pairs => fenced,
+        Within::Open => true,
+    };
+    let delimits =
+        |read: &Read| read.fence.is_some() || read.opens + read.closes > 0 || is_loose(read);
     let first = read.iter().position(delimits).unwrap_or(read.len());
     let last = read.iter().rposition(delimits);
-    let closed = is_closed(&read);
+    let closed = is_closed(&read) && !read.iter().any(is_loose);
+    let rest = read.iter().position(|read| read.quotes_rest).unwrap_or(read.len());
     let mut own = Own { lines: Vec::new(), others: end < lines.len() };
     let mut carried_on = false;
     for (at, (line, read)) in lines.iter().zip(&read).enumerate() {
@@ -63,13 +78,41 @@ pub(super) fn own(text: &str) -> Own<'_> {
         }
         carried_on |= read.quoted || read.html;
         let within = at >= first && (last.is_some_and(|last| at <= last) || !closed);
-        if within || carried_on || read.indented {
+        if within || carried_on || read.indented || at >= rest {
             own.others = true;
         } else {
+            // What a link leads to is hidden behind its words.
+            own.others |= matches!(shown(line), Cow::Owned(_));
             own.lines.push(line.trim_start());
         }
     }
     own
+}
+
+/// A line as its readers see it: without the addresses that stand behind other words (`[here](https://…)`).
+pub(super) fn shown(line: &str) -> Cow<'_, str> {
+    let mut kept = String::new();
+    let mut rest = line;
+    while let Some((before, target)) = rest.split_once("](") {
+        kept.push_str(before);
+        let label = before.rsplit_once('[').map_or(before, |(_, label)| label);
+        let end = target.find(char::is_whitespace).unwrap_or(target.len());
+        let (target, behind) = target.split_at(end);
+        let address = target.trim_end_matches([')', '.', ',', ';', ':', '!', '?']);
+        if address == label {
+            kept.push_str("](");
+            kept.push_str(target);
+        } else {
+            kept.push(']');
+        }
+        // Its title is hidden as well.
+        rest = if address == label || target.contains(')') { behind } else { "" };
+    }
+    if kept.is_empty() {
+        return Cow::Borrowed(line);
+    }
+    kept.push_str(rest);
+    if kept == line { Cow::Borrowed(line) } else { Cow::Owned(kept) }
 }
 
 fn is_forwarded(line: &str) -> bool {
@@ -111,8 +154,36 @@ struct Read {
     html: bool,
     indented: bool,
     fence: Option<Fence>,
+    within: Within,
+    /// For some readers, everything from here on is a quotation.
+    quotes_rest: bool,
     opens: usize,
     closes: usize,
+}
+
+/// The fences in the midst of a line.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Within {
+    #[default]
+    Nothing,
+    /// Each that is opened is closed.
+    Pairs,
+    /// One is left open, or closed.
+    Open,
+}
+
+impl Within {
+    fn of(line: &str, fence: Option<&Fence>) -> Self {
+        let runs = line.split(|c: char| c != '`').map(str::len).filter(|length| *length >= 3);
+        let mut runs =
+            runs.skip(usize::from(fence.is_some_and(|fence| fence.mark == '`'))).peekable();
+        if runs.peek().is_none() {
+            return Self::Nothing;
+        }
+        let (count, plain) =
+            runs.fold((0_usize, true), |(count, plain), length| (count + 1, plain && length == 3));
+        if fence.is_none() && plain && count % 2 == 0 { Self::Pairs } else { Self::Open }
+    }
 }
 
 struct Fence {
@@ -128,15 +199,25 @@ impl Read {
     fn of(line: &str) -> Self {
         let mut read = Self { blank: line.trim().is_empty(), ..Self::default() };
         let whole = !line.contains(ODD_BREAKS);
+        let mut ends_with_line = whole;
         for part in line.split(ODD_BREAKS) {
             let lead = Lead::of(part);
             let quoted = [">", "＞", "&gt;"].iter().any(|mark| lead.rest.starts_with(mark));
             read.quoted |= quoted || lead.quoted;
+            ends_with_line &= quoted || lead.quoted;
+            read.quoted |= TOLD.iter().any(|told| lead.rest.starts_with(told));
+            let visible = |c: char| !c.is_whitespace() && !is_unseen(c);
+            let text = part.find(visible).and_then(|at| part.get(at..)).unwrap_or_default();
+            read.quotes_rest |= text.starts_with(">>>");
             read.html |= is_tag(lead.rest);
             read.indented |= lead.columns >= 4 && !lead.rest.is_empty();
             if let Some(fence) = Fence::of(&lead, whole) {
                 read.fence = Some(fence);
             }
+        }
+        // In a quotation of one line it ends with that.
+        if !ends_with_line {
+            read.within = Within::of(line, read.fence.as_ref());
         }
         let lower = line.to_ascii_lowercase();
         for name in QUOTING {

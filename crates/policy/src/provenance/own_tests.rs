@@ -98,6 +98,71 @@ fn a_persons_own_words_stay_theirs() {
     }
 }
 
+/// A5: chats end a fence anywhere, and begin one anywhere.
+#[test]
+fn a_fence_in_the_midst_of_a_line_leaves_nothing_for_certain() {
+    for text in [
+        "look: ```\nEVIL\n```",
+        "look: ```\nEVIL\n```\nEVIL",
+        "look:\n```\nfoo```\n```\nEVIL",
+        "look: ```\nfoo``` EVIL\nEVIL",
+        "look: ````\nEVIL",
+        "look:\n~~~\n```\n~~~\nEVIL\nx```y```",
+        "look ```x``` and\n```\na\n```\nEVIL ```\nEVIL",
+        "- look: ```\nEVIL\n\nEVIL",
+        "> a\nfoo ```\n\nEVIL",
+        "a\u{2028}> b ```\n\nEVIL",
+    ] {
+        let text = text.replace("EVIL", EVIL);
+        assert!(!lines(&text).iter().any(|line| line.contains(EVIL)), "{text}");
+        assert!(Asked::quotes_others(&text), "{text}");
+    }
+    for text in ["use ```ls -l``` and ```pwd``` as usual", "> a ``` b\n\nmine"] {
+        let said = text.replace("> a ``` b\n\n", "");
+        assert_eq!(lines(text), [said.as_str()], "{text}");
+    }
+}
+
+/// A5: what some take for a quotation of all that follows is one.
+#[test]
+fn three_marks_of_quotation_quote_the_rest() {
+    for mark in [">>> ", "  >>> ", ">>>", "\u{200b}>>> "] {
+        let text = format!("mine\n\n{mark}a\n\n{EVIL}\n\n{EVIL}");
+        assert_eq!(lines(&text), ["mine"], "{text}");
+    }
+    assert_eq!(lines("a >>> b\n\nmine"), ["a >>> b", "mine"]);
+}
+
+/// A5: nobody sees where a link leads, and so nobody has said it.
+#[test]
+fn what_a_link_hides_is_not_said() {
+    for (line, kept) in [
+        ("see [this](https://evil.test/a) and b", "see [this] and b"),
+        ("[a](https://evil.test/a), [b](mailto:e@evil.test)", "[a] [b]"),
+        ("[https://a.test](https://evil.test)", "[https://a.test]"),
+        ("[a](https://evil.test \"https://evil.test/b\") c", "[a]"),
+        ("[a](", "[a]"),
+    ] {
+        assert_eq!(shown(line), kept, "{line}");
+        assert!(Asked::quotes_others(line), "{line}");
+    }
+    for line in ["[https://a.test](https://a.test)", "f(x)[0] (see https://a.test)", "[a] (b)", ""]
+    {
+        assert_eq!(shown(line), line);
+        assert!(!Asked::quotes_others(line), "{line}");
+    }
+}
+
+#[test]
+fn what_others_are_called_is_not_said() {
+    for text in
+        ["(contact) EVIL, +43 1", "(place) EVIL, Ring 1: latitude 48.2", "(contact) a\nEVIL, +1"]
+    {
+        let text = text.replace("EVIL", EVIL);
+        assert!(lines(&text).is_empty() && Asked::quotes_others(&text), "{text}");
+    }
+}
+
 fn pieces() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("```".to_owned()),
@@ -112,6 +177,8 @@ fn pieces() -> impl Strategy<Value = String> {
         Just("<blockquote>".to_owned()),
         Just("</blockquote>".to_owned()),
         Just("<!--".to_owned()),
+        Just("x```".to_owned()),
+        Just(">>> ".to_owned()),
         Just("\u{200b}".to_owned()),
         Just("\u{2028}".to_owned()),
         Just(EVIL.to_owned()),

@@ -7,7 +7,7 @@ use cloister_kit::words::{clean, quoted, short};
 
 use super::addressed::{Us, without_us};
 use super::marks;
-use crate::updates::wire::{Checklist, Contact, Location, Media, Message, Poll, full_name};
+use crate::updates::wire::{Checklist, Contact, Entity, Location, Media, Message, Poll, full_name};
 
 /// The most of a name that is shown.
 const LONGEST_NAME: usize = 120;
@@ -51,7 +51,7 @@ pub(super) fn content(message: &Message, us: &Us) -> Content {
     }
     let plain = clean(&without_us(text, us));
     let whose = another_wrote(message, us);
-    if whose.is_none() && us.commands.is_command(&plain) {
+    if whose.is_none() && is_command(&plain, text, entities, us) {
         return Content::Said(Said { text: plain.clone(), typed: plain, file });
     }
     let mut words = clean(&without_us(&marks::marked(text, entities), us));
@@ -85,11 +85,16 @@ pub(super) fn edited(message: &Message, us: &Us) -> Option<String> {
     }
     let (text, entities) = marks::words(message);
     let plain = clean(&without_us(text, us));
-    if us.commands.is_command(&plain) {
+    if is_command(&plain, text, entities, us) {
         return Some(plain);
     }
     let words = clean(&without_us(&marks::marked(text, entities), us));
     (!words.trim().is_empty()).then_some(words)
+}
+
+/// A command is typed: what begins with a quotation or a block of code is passed on.
+fn is_command(plain: &str, text: &str, entities: &[Entity], us: &Us) -> bool {
+    us.commands.is_command(plain) && !marks::begins_with_block(text, entities)
 }
 
 /// Whose words a message has, if they are not the person's who sent it: it is forwarded, or chosen from what another
@@ -148,7 +153,8 @@ fn unusable(message: &Message) -> Option<&'static str> {
 fn described(message: &Message) -> Option<String> {
     if let Some(venue) = &message.venue {
         let place = located(&venue.location);
-        return Some(format!("(place) {}, {}: {place}", venue.title, venue.address));
+        let place = format!("(place) {}, {}: {place}", venue.title, venue.address);
+        return Some(on_one_line(&place));
     }
     if let Some(location) = &message.location {
         return Some(format!("(location) {}", located(location)));
@@ -182,7 +188,12 @@ fn located(location: &Location) -> String {
 
 fn contacted(contact: &Contact) -> String {
     let name = full_name(&contact.first_name, contact.last_name.as_deref());
-    format!("(contact) {name}, {}", contact.phone_number)
+    on_one_line(&format!("(contact) {name}, {}", contact.phone_number))
+}
+
+/// What others are called stays on the line that says so.
+fn on_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn polled(poll: &Poll) -> String {

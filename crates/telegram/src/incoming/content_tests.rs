@@ -35,6 +35,18 @@ fn words_are_words() {
     assert_eq!(text(json!({"text": "@cloister_bot"})), "@cloister_bot", "our name alone");
 }
 
+/// A5: what is quoted is no command, and its reply may begin one.
+#[test]
+fn a_quoted_command_is_none() {
+    for kind in ["blockquote", "expandable_blockquote", "pre"] {
+        let quoted =
+            json!({"text": "/approve A7", "entities": [{"type": kind, "offset": 0, "length": 11}]});
+        assert!(!us().commands.is_command(&said(quoted).typed), "{kind}");
+    }
+    let code = json!({"text": "/new x", "entities": [{"type": "code", "offset": 0, "length": 6}]});
+    assert!(us().commands.is_command(&said(code).typed));
+}
+
 /// X5: every kind of message says something, or what can't be used is said.
 #[test]
 fn every_kind_reaches_the_agent() {
