@@ -117,6 +117,12 @@ impl Status {
             let fix = "what is to go on was begun anew; the log has the place: report it";
             lines.push(line("work.failed", "Background work", value).judged(true, false, fix));
         }
+        let late = self.control.inner.crew.late();
+        if !late.is_empty() {
+            let value = format!("does not go on: {}", late.join(", "));
+            let fix = "the log says what went wrong before; a restart of `cloister up` begins it anew: report it";
+            lines.push(line("work.late", "Late work", value).judged(true, false, fix));
+        }
         if self.control.closing() {
             let value = format!("waits for: {}", self.control.inner.crew.busy().join(", "));
             let fix = "asked once more, it stops at once";
