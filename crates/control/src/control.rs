@@ -177,6 +177,9 @@ impl Control {
         self.keep("watchdog", |control, rounds| async move {
             control.status().watch_holds(&rounds).await;
         });
+        self.keep("memory", |control, rounds| async move {
+            control.status().watch_memory(&rounds).await;
+        });
         self.keep("audit", |control, rounds| async move {
             control.audit().keep_audit(&rounds).await;
         });

@@ -2,6 +2,7 @@
 
 mod answers;
 mod hints;
+mod memory;
 mod pulse;
 mod readiness;
 mod spikes;
@@ -77,6 +78,7 @@ impl Status {
         lines.push(self.audit_line());
         lines.extend(self.spender_lines().await?);
         lines.push(self.acknowledgement_line());
+        lines.extend(memory::memory_line());
         lines.push(self.cell_line().await);
         lines.push(self.disk_line().await?);
         lines.push(self.answer_line());
