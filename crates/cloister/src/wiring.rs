@@ -113,20 +113,33 @@ fn surfaces(control: &Control, config: &Config) -> Result<SurfaceHosts, CliError
 /// How many surfaces are ours: the numbers of others begin after them.
 const OURS: u8 = 3;
 
+/// Where our connectors may go besides the servers of their accounts, whatever their programs say: what parses
+/// hostile bytes does not decide that. Matrix has none, for every account has its homeserver.
+const MATRIX_HOSTS: &[&str] = &[];
+const TELEGRAM_HOSTS: &[&str] = &["api.telegram.org"];
+const DISCORD_HOSTS: &[&str] = &[
+    "discord.com",
+    "gateway.discord.gg",
+    "*.discord.gg",
+    "cdn.discordapp.com",
+    "media.discordapp.net",
+];
+
 /// The surfaces that are part of the product.
 fn ours(config: &Config) -> Result<Vec<ConnectorOptions>, CliError> {
     let ours: [_; OURS as usize] = [
-        ("matrix", serde_json::to_value(&config.matrix)),
-        ("telegram", serde_json::to_value(&config.telegram)),
-        ("discord", serde_json::to_value(&config.discord)),
+        ("matrix", MATRIX_HOSTS, serde_json::to_value(&config.matrix)),
+        ("telegram", TELEGRAM_HOSTS, serde_json::to_value(&config.telegram)),
+        ("discord", DISCORD_HOSTS, serde_json::to_value(&config.discord)),
     ];
     let mut all = Vec::new();
-    for (number, (surface, options)) in (0..).zip(ours) {
+    for (number, (surface, hosts, options)) in (0..).zip(ours) {
         all.push(ConnectorOptions {
             surface,
             number,
             own: false,
             program: beside(&format!("cloister-{surface}"))?,
+            hosts: Some(hosts),
             missing: format!(
                 "build it with `make {surface}-connector`, or take it from a release archive; then try again"
             ),
@@ -145,6 +158,7 @@ fn own(config: &Config) -> impl Iterator<Item = ConnectorOptions> {
         number,
         own: true,
         program: own.program.clone(),
+        hosts: None,
         missing: format!("put it there, or change `[connectors.{name}] program`"),
         options: own.options.clone().into(),
         log: crate::config::log_filter(),

@@ -52,6 +52,9 @@ pub struct ConnectorOptions {
     /// Whether an operator brought it along: its accounts are then under `cloister connector`.
     pub own: bool,
     pub program: PathBuf,
+    /// The hosts that it may declare, besides the servers of its accounts; none: what it declares is the operator's
+    /// who brought it along.
+    pub hosts: Option<&'static [&'static str]>,
     /// What to do where the program is not there.
     pub missing: String,
     /// Its section of the settings.
