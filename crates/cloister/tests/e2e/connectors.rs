@@ -29,6 +29,16 @@ async fn a_connector_that_is_not_built_says_what_builds_it() {
     let said = stack.cli(&["telegram", "add", "--token-file", token]).await.unwrap();
     assert!(!said.ok());
     assert!(said.stderr.contains("make telegram-connector"), "{}", said.stderr);
+    // Nobody is asked for a password that is of no use yet.
+    let add = ["matrix", "add", "--homeserver", "http://127.0.0.1:9", "--user", "cloister"];
+    let said = stack.cli(&[&add[..], &["--password-file", "/not/there"]].concat()).await.unwrap();
+    assert!(!said.ok());
+    let why = said.stderr.lines().next().unwrap_or_default();
+    assert!(why.contains("the connector of matrix is not here: "), "{}", said.stderr);
+    assert!(why.ends_with("/cloister-matrix"), "{}", said.stderr);
+    let hint =
+        "build it with `make matrix-connector`, or take it from a release archive; then try again";
+    assert!(said.stderr.contains(hint), "{}", said.stderr);
     // Nothing else is the worse for it.
     let listed = stack.cli_ok(&["--json", "telegram", "list"]).await.unwrap();
     assert_eq!(serde_json::from_str::<Value>(&listed).unwrap(), serde_json::json!([]));
