@@ -87,11 +87,10 @@ pub struct Control {
 /// memory is private to its module; all that others can do with it are the handle's methods.
 macro_rules! part {
     ($(#[$doc:meta])* $vis:vis struct $name:ident;) => {
-        $(#[$doc])*
-        #[derive(Clone, ref_cast::RefCast)]
-        #[repr(transparent)]
-        $vis struct $name {
-            control: $crate::control::Control,
+        cloister_kit::part! {
+            $(#[$doc])*
+            #[derive(Clone)]
+            $vis struct $name seen in control: $crate::control::Control;
         }
     };
 }

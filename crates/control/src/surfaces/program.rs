@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use cloister_kit::STATE_PATH;
+use cloister_kit::{Backoff, STATE_PATH};
 use cloister_protocol::admin::ConnectorState;
 use cloister_protocol::surface::AnyOrder;
 use cloister_protocol::{ErrorBody, ErrorCode};
@@ -37,7 +37,7 @@ const END_WITHIN: Duration = Duration::from_secs(6);
 const THERE_WITHIN: Duration = Duration::from_secs(60);
 /// How long an operator's order waits for the one before.
 const TURN_WITHIN: Duration = Duration::from_secs(10 * 60);
-/// The pauses before a program is started again: each is twice the one before.
+/// The pauses before a program is started again: from the first to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// One that lived this long has not failed at its start.
@@ -230,7 +230,7 @@ impl ConnectorProgram {
     /// Starts it whenever it is to run and does not.
     async fn watch(self: Arc<Self>) {
         let stop = self.control.surfaces().stop_token();
-        let mut pause = FIRST_PAUSE;
+        let mut pauses = Backoff::between(FIRST_PAUSE, LONGEST_PAUSE);
         let mut wanted = self.wanted.subscribe();
         loop {
             tokio::select! {
@@ -247,7 +247,7 @@ impl ConnectorProgram {
             }
             let why = ended.unwrap_or_else(|why| why);
             if began.elapsed() > LIVED {
-                pause = FIRST_PAUSE;
+                pauses.reset();
             }
             let surface = self.of.surface;
             tracing::warn!(surface, why, "the program of a connector ended; it is started again");
@@ -255,9 +255,8 @@ impl ConnectorProgram {
             self.now.send_replace(Now::Failed(why));
             tokio::select! {
                 () = stop.cancelled() => return,
-                () = tokio::time::sleep(pause) => {}
+                () = tokio::time::sleep(pauses.pause()) => {}
             }
-            pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
             self.now.send_replace(Now::Away);
         }
     }
