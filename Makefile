@@ -104,7 +104,7 @@ dist: ## build everything as well as it can be and pack it: an archive and its c
 	@scripts/dist target/release $(SHIPPED)
 
 timings: ## build from nothing and say what each crate and each program costs: PROFILE=up ROWS=40
-	@PROFILE="$(or $(PROFILE),up)" BINS="$(BINS)" scripts/timings
+	@PROFILE="$(or $(PROFILE),up)" BINS="$(BINS)" CONNECTORS="$(CONNECTORS)" scripts/timings
 
 fresh: ## as root: prove `make up` and `make test` on a bare Debian, from nothing: ONLY=up SUITE=bookworm
 	@ONLY="$(ONLY)" scripts/fresh

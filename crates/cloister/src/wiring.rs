@@ -1,6 +1,9 @@
 //! Puts the parts together.
 
+use std::ffi::OsStr;
 use std::fs::File;
+use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -112,29 +115,77 @@ fn surfaces(control: &Control, config: &Config) -> Result<SurfaceHosts, CliError
 
 /// How many surfaces are ours: the numbers of others begin after them.
 const OURS: u8 = 3;
+/// The longest path that Linux knows.
+const LONGEST_PATH: u64 = 4096;
+
+/// Where our connectors may go besides the servers of their accounts, whatever their programs say: what parses
+/// hostile bytes does not decide that. Matrix has none, for every account has its homeserver.
+const MATRIX_HOSTS: &[&str] = &[];
+const TELEGRAM_HOSTS: &[&str] = &["api.telegram.org"];
+const DISCORD_HOSTS: &[&str] = &[
+    "discord.com",
+    "gateway.discord.gg",
+    "*.discord.gg",
+    "cdn.discordapp.com",
+    "media.discordapp.net",
+];
 
 /// The surfaces that are part of the product.
 fn ours(config: &Config) -> Result<Vec<ConnectorOptions>, CliError> {
     let ours: [_; OURS as usize] = [
-        ("matrix", serde_json::to_value(&config.matrix)),
-        ("telegram", serde_json::to_value(&config.telegram)),
-        ("discord", serde_json::to_value(&config.discord)),
+        ("matrix", MATRIX_HOSTS, serde_json::to_value(&config.matrix)),
+        ("telegram", TELEGRAM_HOSTS, serde_json::to_value(&config.telegram)),
+        ("discord", DISCORD_HOSTS, serde_json::to_value(&config.discord)),
     ];
     let mut all = Vec::new();
-    for (number, (surface, options)) in (0..).zip(ours) {
+    for (number, (surface, hosts, options)) in (0..).zip(ours) {
+        let program = beside(&format!("cloister-{surface}"))?;
         all.push(ConnectorOptions {
             surface,
             number,
             own: false,
-            program: beside(&format!("cloister-{surface}"))?,
-            missing: format!(
-                "build it with `make {surface}-connector`, or take it from a release archive; then try again"
-            ),
+            hosts: Some(hosts),
+            missing: how_to_build(surface, &program),
+            program,
             options: options.unwrap_or_default(),
             log: crate::config::log_filter(),
         });
     }
     Ok(all)
+}
+
+/// The command that builds a connector where it is looked for.
+fn how_to_build(surface: &str, program: &Path) -> String {
+    let folder = program.parent();
+    let is = |name: &str| {
+        let target = folder.and_then(Path::parent).and_then(Path::file_name);
+        folder.and_then(Path::file_name) == Some(name.as_ref()) && target == Some("target".as_ref())
+    };
+    let command = match (is("debug"), is("release")) {
+        (true, _) => format!("cargo build -p cloister-{surface}"),
+        (_, true) => format!("cargo build --release -p cloister-{surface}"),
+        (false, false) => format!("make {surface}-connector"),
+    };
+    format!("build it with `{command}`, or take it from a release archive; then try again")
+}
+
+/// That the connector of a surface of ours is not beside the control plane that runs on this data directory. None: it
+/// is, or the control plane will say.
+pub(crate) fn missing_connector(data: &Path, surface: &str) -> Option<CliError> {
+    let mut running = Vec::new();
+    let lock = File::open(data.join("lock")).ok()?;
+    lock.take(LONGEST_PATH).read_to_end(&mut running).ok()?;
+    if running.is_empty() {
+        return None;
+    }
+    let running = Path::new(OsStr::from_bytes(&running));
+    let program = running.with_file_name(format!("cloister-{surface}"));
+    if program.exists() {
+        return None;
+    }
+    let message = format!("the connector of {surface} is not here: {}", program.display());
+    let fix = how_to_build(surface, &program);
+    Some(CliError::new(ErrorCode::NotFound, message).fix(fix))
 }
 
 /// The surfaces that an operator brought along.
@@ -145,6 +196,7 @@ fn own(config: &Config) -> impl Iterator<Item = ConnectorOptions> {
         number,
         own: true,
         program: own.program.clone(),
+        hosts: None,
         missing: format!("put it there, or change `[connectors.{name}] program`"),
         options: own.options.clone().into(),
         log: crate::config::log_filter(),
@@ -254,7 +306,16 @@ fn lock(layout: &Layout) -> Result<File, CliError> {
         .open(&path)
         .map_err(CliError::io(failed))?;
     match file.try_lock() {
-        Ok(()) => Ok(file),
+        Ok(()) => {
+            // Whoever asks may be another program than the one that runs, from another place.
+            let own = std::env::current_exe().and_then(|path| path.canonicalize());
+            let noted = own.and_then(|own| {
+                file.set_len(0)?;
+                (&file).write_all(own.as_os_str().as_bytes())
+            });
+            noted.map_err(CliError::io(format!("{} could not be written", path.display())))?;
+            Ok(file)
+        }
         Err(std::fs::TryLockError::WouldBlock) => Err(CliError::new(
             ErrorCode::Conflict,
             format!("another cloister uses {}", layout.root().display()),

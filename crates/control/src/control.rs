@@ -17,7 +17,7 @@ use crate::commands::Commands;
 use crate::config::Config;
 use crate::config::Policies;
 use crate::config::{History, SettingsCheck};
-use crate::crew::Crew;
+use crate::crew::{Crew, Rounds};
 use crate::egress::EgressRules;
 use crate::error::{ControlError, Fault};
 use crate::gates::GateState;
@@ -87,11 +87,10 @@ pub struct Control {
 /// memory is private to its module; all that others can do with it are the handle's methods.
 macro_rules! part {
     ($(#[$doc:meta])* $vis:vis struct $name:ident;) => {
-        $(#[$doc])*
-        #[derive(Clone, ref_cast::RefCast)]
-        #[repr(transparent)]
-        $vis struct $name {
-            control: $crate::control::Control,
+        cloister_kit::part! {
+            $(#[$doc])*
+            #[derive(Clone)]
+            $vis struct $name seen in control: $crate::control::Control;
         }
     };
 }
@@ -168,25 +167,37 @@ impl Control {
             self.cells().poke(chat, Poke::Inbox);
         }
         self.config().take_up_config();
-        self.keep("scheduler", |control| async move { control.tasks().schedule_tasks().await });
-        self.keep("quotas", |control| async move { control.cells().watch_quotas().await });
-        self.keep("watchdog", |control| async move { control.status().watch_holds().await });
-        self.keep("audit", |control| async move { control.audit().keep_audit().await });
-        self.keep("spikes", |control| async move { control.status().watch_spikes().await });
-        self.keep(
-            "admin hubs",
-            |control| async move { control.admin_hubs().keep_admin_hubs().await },
-        );
+        self.keep("scheduler", |control, rounds| async move {
+            control.tasks().schedule_tasks(&rounds).await;
+        });
+        self.keep("quotas", |control, rounds| async move {
+            control.cells().watch_quotas(&rounds).await;
+        });
+        self.keep("watchdog", |control, rounds| async move {
+            control.status().watch_holds(&rounds).await;
+        });
+        self.keep("memory", |control, rounds| async move {
+            control.status().watch_memory(&rounds).await;
+        });
+        self.keep("audit", |control, rounds| async move {
+            control.audit().keep_audit(&rounds).await;
+        });
+        self.keep("spikes", |control, rounds| async move {
+            control.status().watch_spikes(&rounds).await;
+        });
+        self.keep("admin hubs", |control, rounds| async move {
+            control.admin_hubs().keep_admin_hubs(&rounds).await;
+        });
         self.tasks().look();
         Ok(())
     }
 
-    fn keep<Work>(&self, name: &'static str, begin: impl Fn(Self) -> Work + Send + 'static)
+    fn keep<Work>(&self, name: &'static str, begin: impl Fn(Self, Rounds) -> Work + Send + 'static)
     where
         Work: Future<Output = ()> + Send + 'static,
     {
         let control = self.clone();
-        self.inner.crew.keep(name, move || begin(control.clone()));
+        self.inner.crew.keep(name, move |rounds| begin(control.clone(), rounds));
     }
 
     /// Takes nothing new and lets running turns end, up to the deadline of the settings. Says whose

@@ -6,11 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// How long whoever fell over rests before it is begun anew.
 const AFTER_PANIC: Duration = Duration::from_secs(5);
+/// So many rounds must have been missed before somebody is late, and so much time gone: a busy machine is no fault.
+const MISSED: u32 = 3;
+const SURELY_LATE: Duration = Duration::from_secs(30);
 
 /// The work of one control plane, cheap to clone.
 #[derive(Clone, Debug)]
@@ -26,6 +30,22 @@ struct Hands {
     busy: usize,
     /// How often one fell over since the start.
     fell: u64,
+    /// When the last round began, and how long after it the next was to begin.
+    round: Option<(Instant, Duration)>,
+}
+
+/// By which who is kept says that they still go round.
+#[derive(Clone, Debug)]
+pub(crate) struct Rounds {
+    crew: Crew,
+    name: &'static str,
+}
+
+impl Rounds {
+    /// A round begins, and the next one this much later.
+    pub(crate) fn begins(&self, next: Duration) {
+        self.crew.hands().entry(self.name).or_default().round = Some((Instant::now(), next));
+    }
 }
 
 /// One that is at work, until this is dropped.
@@ -72,13 +92,17 @@ impl Crew {
     }
 
     /// Does something for as long as the control plane lives: whoever falls over is begun anew after a pause.
-    pub(crate) fn keep<Work>(&self, name: &'static str, begin: impl Fn() -> Work + Send + 'static)
-    where
+    pub(crate) fn keep<Work>(
+        &self,
+        name: &'static str,
+        begin: impl Fn(Rounds) -> Work + Send + 'static,
+    ) where
         Work: Future<Output = ()> + Send + 'static,
     {
         let (at_work, stop) = (self.at_work(name), self.stop.clone());
+        let rounds = Rounds { crew: self.clone(), name };
         self.tracker.spawn(async move {
-            while !at_work.watched(begin()).await {
+            while !at_work.watched(begin(rounds.clone())).await {
                 tokio::select! {
                     () = stop.cancelled() => return,
                     () = tokio::time::sleep(AFTER_PANIC) => {}
@@ -99,6 +123,19 @@ impl Crew {
         let hands = self.hands();
         let fell = hands.iter().filter(|(_, hands)| hands.fell > 0);
         fell.map(|(name, hands)| counted(name, hands.fell)).collect()
+    }
+
+    /// Who was to go round again and does not, by name and since when.
+    pub(crate) fn late(&self) -> Vec<String> {
+        let now = Instant::now();
+        let hands = self.hands();
+        let late = hands.iter().filter_map(|(name, hands)| {
+            let (began, next) = hands.round.filter(|_| hands.busy > 0)?;
+            let gone = now.saturating_duration_since(began);
+            (gone > next.saturating_mul(MISSED).max(SURELY_LATE))
+                .then(|| format!("{name} (last seen {} s ago)", gone.as_secs()))
+        });
+        late.collect()
     }
 
     /// Takes nothing new and waits for those who are at work. Says who was late.

@@ -27,7 +27,7 @@ async fn who_falls_over_is_begun_anew_and_counted() {
     let crew = Crew::new(stop.clone());
     let (begun, again) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
     let (count, told, minded) = (Arc::clone(&begun), Arc::clone(&again), stop.clone());
-    crew.keep("keeper", move || {
+    crew.keep("keeper", move |_rounds| {
         let (first, told) = (count.fetch_add(1, Ordering::SeqCst) == 0, Arc::clone(&told));
         let stop = minded.clone();
         async move {
@@ -52,4 +52,35 @@ async fn what_is_done_once_and_falls_over_takes_nobody_along() {
     crew.go("errand", async {});
     assert!(crew.end(SHORT).await.is_empty());
     assert_eq!(crew.fell(), ["errand"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_goes_round_no_more_is_named() {
+    let (stop, hang) = (CancellationToken::new(), Arc::new(Notify::new()));
+    let crew = Crew::new(stop.clone());
+    let every = Duration::from_secs(60);
+    let until = Arc::clone(&hang);
+    crew.keep("lively", move |rounds| async move {
+        loop {
+            rounds.begins(every);
+            tokio::time::sleep(every).await;
+        }
+    });
+    crew.keep("stuck", move |rounds| {
+        let until = Arc::clone(&until);
+        async move {
+            rounds.begins(every);
+            until.notified().await;
+            rounds.begins(every);
+            std::future::pending().await
+        }
+    });
+    crew.go("errand", std::future::pending());
+    tokio::time::sleep(every * 2).await;
+    assert!(crew.late().is_empty(), "a round may be missed");
+    tokio::time::sleep(every * 2).await;
+    assert_eq!(crew.late(), ["stuck (last seen 240 s ago)"]);
+    hang.notify_one();
+    tokio::time::sleep(every).await;
+    assert!(crew.late().is_empty());
 }

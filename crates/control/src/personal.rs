@@ -85,7 +85,7 @@ impl PersonalData {
             .tasks()
             .cancel_tasks(&Actor::System { part: "an erasure" }, user.workspace, None)
             .await?;
-        self.control.cells().stop_cell(user.workspace).await;
+        self.control.cells().stop_cell(actor, user.workspace).await?;
         let objects = self.control.store().platform().personal_objects(user.id).await?;
         for object in &objects {
             remove(|| std::fs::remove_file(self.control.layout().objects().join(object)))?;

@@ -31,6 +31,15 @@ impl Lately {
         true
     }
 
+    /// The key of a sentence about this topic in a place; none: that was said there so lately.
+    pub fn key_of(&self, place: &str, topic: &str, every: Duration, now: i64) -> Option<String> {
+        if !self.first_in(format!("{topic} {place}"), every, now) {
+            return None;
+        }
+        let every = i64::try_from(every.as_millis()).unwrap_or(i64::MAX).max(1);
+        Some(format!("{topic}-{}", now / every))
+    }
+
     /// It was not done after all.
     pub fn not_yet(&self, key: &str) {
         lock(&self.0).remove(key);

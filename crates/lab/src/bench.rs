@@ -67,6 +67,9 @@ struct Plan {
     throughput: Duration,
     #[serde(skip)]
     rest: Duration,
+    /// How long nothing is done before an idle one is measured: it gives back what it does not need by then.
+    #[serde(skip)]
+    idle: Duration,
 }
 
 impl Plan {
@@ -87,6 +90,7 @@ impl Plan {
             quiet_turns: 20,
             throughput: Duration::from_secs(8),
             rest: Duration::from_secs(2),
+            idle: Duration::from_secs(160),
         };
         let quick = Self {
             warm: 100,
@@ -122,6 +126,7 @@ impl Plan {
             quiet_turns: 1,
             throughput: Duration::from_millis(300),
             rest: Duration::from_millis(500),
+            idle: Duration::ZERO,
             ..whole
         }
     }
@@ -240,8 +245,12 @@ async fn measure(output: Output, plan: &Plan, place: &Path) -> Result<Vec<Row>, 
 /// One session, one turn at a time.
 async fn turns(output: Output, plan: &Plan, stage: &Stage) -> Result<Vec<Row>, CliError> {
     let mut floor = Floor::connect(&stage.model, Manner::Instant).await?;
-    let mut driver = Driver::new(&stage.plane, &stage.model).await?;
     let mut rows = Vec::new();
+    if plan.has(Leg::Memory) {
+        output.note("memory, just started …");
+        rows.push(memory::at_the_start(plan, &stage.plane).await?);
+    }
+    let mut driver = Driver::new(&stage.plane, &stage.model).await?;
     if plan.has(Leg::Turn) {
         output.note(&format!("warm turns ({} rounds) …", plan.warm));
         rows.extend(warm::measure(plan, &mut driver, &mut floor).await?);

@@ -121,13 +121,14 @@ impl Approval {
     }
 }
 
-/// A question that people have answered with yes: what carries out what it was about takes this.
+/// A question that people have answered with yes: what carries out what it was about takes this. It comes from the
+/// database and from nowhere else.
 #[derive(Debug)]
 pub struct Allowed(Approval);
 
 impl Allowed {
     /// None unless it is allowed.
-    pub fn of(approval: Approval) -> Option<Self> {
+    fn of(approval: Approval) -> Option<Self> {
         (approval.state == ApprovalState::Allowed).then_some(Self(approval))
     }
 
@@ -322,6 +323,11 @@ impl Approvals {
                 .await
                 .tried("find an approval")?;
         row.ok_or_else(|| not_found("approval", id))?.into_approval()
+    }
+
+    /// What may be carried out because people have said yes to it; none: they have not.
+    pub async fn allowed(&self, id: ApprovalId) -> Result<Option<Allowed>, StoreError> {
+        Ok(Allowed::of(self.approval(id).await?))
     }
 
     /// Everything that a task has asked, oldest first.

@@ -126,7 +126,7 @@ impl Users {
     }
 
     /// Ends a session now.
-    pub async fn end_session(&self, hash: &str) -> Result<(), StoreError> {
+    pub async fn end_session(&self, actor: &Actor, hash: &str) -> Result<(), StoreError> {
         let mut tx = self.store.begin().await?;
         let whose: Option<u32> = sqlx::query_scalar(
             "DELETE FROM tokens WHERE hash = ? AND kind = 'session' RETURNING user_id",
@@ -136,7 +136,7 @@ impl Users {
         .await
         .tried("end a session")?;
         if let Some(user) = whose.map(UserId::from_number) {
-            let entry = audit::Entry::new(&Actor::person(user), "session.end", user).of(user);
+            let entry = audit::Entry::new(actor, "session.end", user).of(user);
             audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         }
         tx.commit().await.tried("end a session")

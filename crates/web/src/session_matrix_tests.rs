@@ -150,9 +150,11 @@ impl Sessions {
         let (token, _) =
             new_session_token(control, &Actor::person("test"), user, None).await.unwrap();
         match who {
-            "ended" => control.sessions().end(&token_hash(&token)).await.unwrap(),
+            "ended" => {
+                control.sessions().end(&Actor::person("test"), &token_hash(&token)).await.unwrap()
+            }
             "expired" => {
-                control.sessions().end(&token_hash(&token)).await.unwrap();
+                control.sessions().end(&Actor::person("test"), &token_hash(&token)).await.unwrap();
                 let (kind, past) = (TokenKind::Session, control.clock().now_ms() - 1);
                 control
                     .sessions()

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use cloister_control::ports::CheckpointWitness;
 use cloister_control::{AuditOptions, Books, S3Witness};
+use cloister_kit::Backoff;
 use cloister_vault::{Owner, SecretName};
 use reqwest::StatusCode;
 
@@ -21,8 +22,9 @@ use webhook::Webhook;
 /// How long one try may take.
 const TRY_TIME: Duration = Duration::from_secs(8);
 const TRIES: u32 = 3;
-/// The wait before the second try; it doubles.
-const BACKOFF: Duration = Duration::from_millis(250);
+/// The waits between tries.
+const FIRST_WAIT: Duration = Duration::from_millis(250);
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 #[derive(Debug, thiserror::Error)]
 pub enum WitnessSetupError {
@@ -143,15 +145,14 @@ fn judged(answer: Result<reqwest::Response, reqwest::Error>, also: &[StatusCode]
 
 /// Tries a few times; what fails then is tried again with the next checkpoint.
 async fn persist<F: Future<Output = Tried>>(mut attempt: impl FnMut() -> F) -> Result<(), String> {
-    let mut wait = BACKOFF;
+    let mut wait = Backoff::between(FIRST_WAIT, LONGEST_WAIT);
     for again in (0..TRIES).rev() {
         match attempt().await {
             Tried::Kept => return Ok(()),
             Tried::Refused(why) => return Err(why),
             Tried::Failed(why) if again == 0 => return Err(why),
-            Tried::Failed(_) => tokio::time::sleep(wait).await,
+            Tried::Failed(_) => tokio::time::sleep(wait.pause()).await,
         }
-        wait = wait.saturating_mul(2);
     }
     Err("it was not tried".to_owned())
 }

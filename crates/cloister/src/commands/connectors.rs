@@ -218,6 +218,14 @@ fn is_open_to_listeners(address: &str) -> bool {
     host != "localhost" && !loopback
 }
 
+/// Before a secret is read for it: whoever has to type one should not do it in vain.
+pub(super) fn must_be_there(context: &Context, surface: Surface) -> Result<(), CliError> {
+    if context.is_remote() {
+        return Ok(());
+    }
+    crate::wiring::missing_connector(&context.data, surface.name).map_or(Ok(()), Err)
+}
+
 /// A secret from a file, or from standard input. It may hold spaces; the end of its line is none of it.
 pub(super) fn secret(context: &Context, file: &Path, what: &str) -> Result<Key, CliError> {
     let mut text = String::new();

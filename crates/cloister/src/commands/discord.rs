@@ -38,6 +38,7 @@ pub(super) async fn run(context: Context, command: Discord) -> Result<ExitCode, 
 async fn add(context: &Context, add: Add) -> Result<(), CliError> {
     // Before a secret is read: whoever has to type it should not do it in vain.
     let client = context.running().await?;
+    connectors::must_be_there(context, DISCORD)?;
     // A server of one's own may have tokens of its own.
     let looks_right = if add.api_url.is_some() { is_plain } else { looks_right };
     let token = connectors::token(context, &add.token_file, looks_right, LIKE)?;

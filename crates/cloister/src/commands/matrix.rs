@@ -52,6 +52,7 @@ async fn add(context: &Context, add: Add) -> Result<(), CliError> {
     }
     // Before a secret is read: whoever has to type it should not do it in vain.
     let client = context.running().await?;
+    connectors::must_be_there(context, MATRIX)?;
     let credential = match (&add.password_file, &add.token_file) {
         (Some(file), _) => Credential::Password(secret(context, file, "password")?),
         (None, Some(file)) => Credential::Token(secret(context, file, "access token")?),

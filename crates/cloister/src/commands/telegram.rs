@@ -33,6 +33,7 @@ async fn add(context: &Context, add: Add) -> Result<(), CliError> {
     }
     // Before a secret is read: whoever has to type it should not do it in vain.
     let client = context.running().await?;
+    connectors::must_be_there(context, TELEGRAM)?;
     let token = connectors::token(context, &add.token_file, looks_right, LIKE)?;
     let address = add.api_url.unwrap_or_default();
     connectors::warn_of_listeners(context, &address);

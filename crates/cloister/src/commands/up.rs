@@ -102,7 +102,7 @@ pub(super) async fn run(context: Context, up: Up) -> Result<ExitCode, CliError> 
     let public = cloister_web::public_router(state);
     servers.spawn(cloister_web::serve(listener, public, stop.clone(), serving(most)));
     servers.spawn(cloister_web::serve(socket, local, stop.clone(), serving(most)));
-    if let Err(error) = cloister_sandbox::give_back_program() {
+    if let Err(error) = built.control.backend().give_back() {
         tracing::warn!(error = with_causes(&error), "what only the start needed stays in memory");
     }
 

@@ -29,6 +29,16 @@ async fn a_connector_that_is_not_built_says_what_builds_it() {
     let said = stack.cli(&["telegram", "add", "--token-file", token]).await.unwrap();
     assert!(!said.ok());
     assert!(said.stderr.contains("make telegram-connector"), "{}", said.stderr);
+    // Nobody is asked for a password that is of no use yet.
+    let add = ["matrix", "add", "--homeserver", "http://127.0.0.1:9", "--user", "cloister"];
+    let said = stack.cli(&[&add[..], &["--password-file", "/not/there"]].concat()).await.unwrap();
+    assert!(!said.ok());
+    let why = said.stderr.lines().next().unwrap_or_default();
+    assert!(why.contains("the connector of matrix is not here: "), "{}", said.stderr);
+    assert!(why.ends_with("/cloister-matrix"), "{}", said.stderr);
+    let hint =
+        "build it with `make matrix-connector`, or take it from a release archive; then try again";
+    assert!(said.stderr.contains(hint), "{}", said.stderr);
     // Nothing else is the worse for it.
     let listed = stack.cli_ok(&["--json", "telegram", "list"]).await.unwrap();
     assert_eq!(serde_json::from_str::<Value>(&listed).unwrap(), serde_json::json!([]));
@@ -201,4 +211,60 @@ async fn a_hostile_connector_gets_nothing() {
     assert!(nobody.is_err(), "somebody was reached");
     let listed = stack.cli_ok(&["--json", "connector", "list", "evil"]).await.unwrap();
     assert_eq!(serde_json::from_str::<Value>(&listed).unwrap(), serde_json::json!([]));
+}
+
+/// One that does as it is told, and says of everything that somebody else ordered it.
+const LIAR: &str = r#"#!/usr/bin/env python3
+import json, socket, sys
+
+line = socket.socket(socket.AF_UNIX)
+line.connect("/run/cloister/door.sock")
+reader = line.makefile("r")
+
+def send(frame):
+    line.sendall(json.dumps(frame).encode() + b"\n")
+
+def call(**call):
+    send({"type": "call", "id": 1, "call": call})
+    for text in reader:
+        frame = json.loads(text)
+        if frame["type"] == "answer":
+            return frame["ok"]
+
+send({"type": "hello", "version": 1, "surface": "liar", "hosts": []})
+connector = None
+for text in reader:
+    frame = json.loads(text)
+    if frame["type"] == "stop":
+        sys.exit()
+    if frame["type"] != "order":
+        continue
+    order, done = frame["order"], None
+    if order["order"] == "add":
+        connector = call(call="put_connector", account="x", address="", settings={}, by="owner")
+        call(call="keep_secret", connector=connector["id"], address="", value="s3cret", by="owner")
+        done = {"connector": connector, "recovery_key": None}
+    elif order["order"] == "remove":
+        call(call="forget_secret", connector=connector["id"], by="owner")
+        call(call="remove_connector", connector=connector["id"], by="owner")
+    elif order["order"] == "facts":
+        done = []
+    send({"type": "answer", "id": frame["id"], "ok": done})
+"#;
+
+/// A8: who added and removed an account is who ordered it, also where the connector says that it was somebody else.
+#[tokio::test]
+async fn a_connector_does_not_say_who_it_was() {
+    let dir = tempfile::tempdir().unwrap();
+    let liar = program(dir.path(), "liar", LIAR);
+    let config = format!("[connectors.liar]\nprogram = {liar:?}\n");
+    let stack = Stack::builder().config(&config).start().await.unwrap();
+    stack.cli_ok(&["connector", "add", "liar", "--account", "x"]).await.unwrap();
+    stack.cli_ok(&["connector", "rm", "liar", "x"]).await.unwrap();
+    let audit = stack.cli_ok(&["audit", "tail"]).await.unwrap();
+    for action in ["connector.add", "connector.rm", "secret.set", "secret.remove"] {
+        let line = audit.lines().find(|line| line.contains(action));
+        let line = line.unwrap_or_else(|| panic!("no {action}: {audit}"));
+        assert!(line.contains("operator") && !line.contains("owner"), "{line}");
+    }
 }

@@ -22,6 +22,7 @@ use cloister_vault::Owner;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use crate::control::part;
+use crate::crew::Rounds;
 use crate::error::{Failed, Fault, Refusal};
 use crate::ports::CheckpointWitness;
 
@@ -182,10 +183,12 @@ impl Audit {
     }
 
     /// Keeps the audit until the stop.
-    pub(crate) async fn keep_audit(&self) {
-        let mut ticks = interval(self.control.inner.parts.audit.options.checkpoint_every());
+    pub(crate) async fn keep_audit(&self, rounds: &Rounds) {
+        let every = self.control.inner.parts.audit.options.checkpoint_every();
+        let mut ticks = interval(every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
+            rounds.begins(every);
             tokio::select! {
                 () = self.control.inner.stop.cancelled() => return,
                 _ = ticks.tick() => {}

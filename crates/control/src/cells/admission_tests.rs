@@ -93,11 +93,10 @@ impl Scene {
             places.push(Place { chat, person: person.clone(), heard });
         }
         let scheduler = world.control.clone();
-        world
-            .control
-            .inner
-            .crew
-            .go("scheduler", async move { scheduler.tasks().schedule_tasks().await });
+        world.control.inner.crew.keep("scheduler", move |rounds| {
+            let control = scheduler.clone();
+            async move { control.tasks().schedule_tasks(&rounds).await }
+        });
         let row = world.stored(places[0].chat, &bob, "stay", None).await;
         world.control.cells().poke(places[0].chat, Poke::Inbox);
         let own = places[0].chat;

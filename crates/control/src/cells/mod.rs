@@ -22,10 +22,13 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cloister_protocol::{ChatId, TurnId, WorkspaceId};
+use cloister_store::Actor;
+use cloister_store::audit::Entry;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::control::part;
+use crate::error::Fault;
 use crate::ports::{Inhabitant, LaunchError, Sandbox, SandboxSpec};
 
 pub(crate) use admission::Admitted;
@@ -205,12 +208,19 @@ impl Cells {
     }
 
     /// Stops a workspace's coordinators; the next message launches one again.
-    pub async fn stop_cell(&self, workspace: WorkspaceId) {
+    pub async fn stop_cell(&self, actor: &Actor, workspace: WorkspaceId) -> Result<(), Fault> {
+        let entry = Entry::new(actor, "cell.stop", workspace).of_workspace(workspace);
+        self.control.store().audit().record(entry).await?;
         let stopping = self.actors_of(workspace).into_iter().map(|sender| async move {
             if sender.send(Poke::Stop).await.is_ok() {
                 sender.closed().await;
             }
         });
         futures_util::future::join_all(stopping).await;
+        Ok(())
     }
 }
+
+#[cfg(test)]
+#[path = "cells_tests.rs"]
+mod tests;

@@ -11,6 +11,7 @@ use std::time::Duration;
 use cloister_protocol::{ChatId, WorkspaceId};
 
 use crate::cells::Cells;
+use crate::crew::Rounds;
 use crate::error::Fault;
 
 const WATCH_EVERY: Duration = Duration::from_millis(500);
@@ -107,9 +108,10 @@ impl Cells {
     }
 
     /// Watches the workspaces in which executors run.
-    pub(crate) async fn watch_quotas(&self) {
+    pub(crate) async fn watch_quotas(&self, rounds: &Rounds) {
         let mut pause = WATCH_EVERY;
         loop {
+            rounds.begins(pause);
             tokio::select! {
                 () = self.control.inner.stop.cancelled() => return,
                 () = tokio::time::sleep(pause) => {}

@@ -6,7 +6,7 @@ use cloister_policy::gate::{Tally, tally};
 use cloister_protocol::admin::{GrantReach, GrantView};
 use cloister_protocol::{AgentFrame, Answer, ApprovalId, ErrorCode, Update, UserId, WorkspaceId};
 use cloister_store::answers::{Answered, Given, Standing};
-use cloister_store::approvals::{Allowed, Approval, ApprovalKind, ApprovalState};
+use cloister_store::approvals::{Approval, ApprovalKind, ApprovalState};
 use cloister_store::audit::Entry;
 use cloister_store::grants::{Grant, Reach};
 use cloister_store::raises::Raise;
@@ -113,7 +113,7 @@ impl Gates {
             return Ok(());
         }
         if approval.kind == ApprovalKind::Proposal
-            && let Some(allowed) = Allowed::of(approval.clone())
+            && let Some(allowed) = self.control.store().approvals().allowed(approval.id).await?
         {
             self.apply_proposal(allowed).await?;
         }

@@ -173,7 +173,8 @@ impl Gates {
                     Ok(Proposed::Refused(said_no(&approval)))
                 }
                 ApprovalState::Allowed => {
-                    if let Some(allowed) = Allowed::of(*approval) {
+                    let allowed = self.control.store().approvals().allowed(approval.id).await?;
+                    if let Some(allowed) = allowed {
                         self.apply_proposal(allowed).await?;
                     }
                     Ok(Proposed::Kept { path: kept.path })

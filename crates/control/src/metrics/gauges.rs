@@ -93,7 +93,7 @@ fn expose_process(to: &mut Exposition) {
 }
 
 /// User and system time of this process.
-fn processor_ticks() -> Option<u64> {
+pub(crate) fn processor_ticks() -> Option<u64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
     // The second field is a name in parentheses, which may hold anything.
     let (_, rest) = stat.rsplit_once(')')?;

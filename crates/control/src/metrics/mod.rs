@@ -30,7 +30,7 @@ use errors::RecentErrors;
 pub use errors::{LoggedLine, RecentError};
 pub use exposition::CONTENT_TYPE;
 pub(crate) use exposition::Exposition;
-pub(crate) use gauges::Gauges;
+pub(crate) use gauges::{Gauges, processor_ticks};
 use series::{Counters, Histogram, Recent, lock};
 use spikes::Spikes;
 pub(crate) use spikes::TokenSpike;

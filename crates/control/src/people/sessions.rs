@@ -39,9 +39,9 @@ impl Sessions {
         Ok(self.control.store().users().redeem_login(hash).await?)
     }
 
-    /// Ends a session, and the sockets it holds open. It is whose session it is who acts.
-    pub async fn end(&self, hash: &str) -> Result<(), Fault> {
-        self.control.store().users().end_session(hash).await?;
+    /// Ends a session, and the sockets it holds open.
+    pub async fn end(&self, actor: &Actor, hash: &str) -> Result<(), Fault> {
+        self.control.store().users().end_session(actor, hash).await?;
         self.control.people().access().changed();
         Ok(())
     }
@@ -53,3 +53,7 @@ impl Sessions {
         Ok(ended)
     }
 }
+
+#[cfg(test)]
+#[path = "sessions_tests.rs"]
+mod tests;

@@ -151,6 +151,10 @@ pub trait CellBackend: Send + Sync + 'static {
     /// Lets the sandboxes of this workspace read one file or directory (not what is in it) that stays
     /// the control plane's own.
     fn show(&self, workspace: WorkspaceId, file: &std::fs::File) -> std::io::Result<()>;
+    /// Gives back what this process, which launches all of them, keeps of its program and does not use now.
+    fn give_back(&self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// One thing `doctor` looked at.

@@ -2,6 +2,7 @@
 
 mod answers;
 mod hints;
+mod memory;
 mod pulse;
 mod readiness;
 mod spikes;
@@ -77,6 +78,7 @@ impl Status {
         lines.push(self.audit_line());
         lines.extend(self.spender_lines().await?);
         lines.push(self.acknowledgement_line());
+        lines.extend(memory::memory_line());
         lines.push(self.cell_line().await);
         lines.push(self.disk_line().await?);
         lines.push(self.answer_line());
@@ -116,6 +118,12 @@ impl Status {
             let value = format!("failed inside since the start: {}", fell.join(", "));
             let fix = "what is to go on was begun anew; the log has the place: report it";
             lines.push(line("work.failed", "Background work", value).judged(true, false, fix));
+        }
+        let late = self.control.inner.crew.late();
+        if !late.is_empty() {
+            let value = format!("does not go on: {}", late.join(", "));
+            let fix = "the log says what went wrong before; a restart of `cloister up` begins it anew: report it";
+            lines.push(line("work.late", "Late work", value).judged(true, false, fix));
         }
         if self.control.closing() {
             let value = format!("waits for: {}", self.control.inner.crew.busy().join(", "));

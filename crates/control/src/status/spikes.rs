@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use crate::crew::Rounds;
 use crate::error::Fault;
 use crate::metrics::TokenSpike;
 use crate::status::Status;
@@ -11,8 +12,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(10);
 
 impl Status {
     /// Tells of spikes as they come.
-    pub(crate) async fn watch_spikes(&self) {
+    pub(crate) async fn watch_spikes(&self, rounds: &Rounds) {
         loop {
+            rounds.begins(LOOK_EVERY);
             tokio::select! {
                 () = self.control.inner.stop.cancelled() => return,
                 () = tokio::time::sleep(LOOK_EVERY) => {}

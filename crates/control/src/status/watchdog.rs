@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use cloister_store::Hold;
 
+use crate::crew::Rounds;
 use crate::status::Status;
 
 /// Nothing of ours needs the database for that long at a stretch.
@@ -23,9 +24,10 @@ impl Status {
     }
 
     /// Says who holds it, once each, and when it is free again.
-    pub(crate) async fn watch_holds(&self) {
+    pub(crate) async fn watch_holds(&self, rounds: &Rounds) {
         let mut told = ToldHolders::default();
         loop {
+            rounds.begins(LOOK_EVERY);
             tokio::select! {
                 () = self.control.inner.stop.cancelled() => return,
                 () = tokio::time::sleep(LOOK_EVERY) => {}

@@ -23,6 +23,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::control::part;
+use crate::crew::Rounds;
 use crate::error::Fault;
 use crate::limits::{Buckets, Rate};
 use crate::surfaces::{SurfaceError, SurfaceRefusal};
@@ -153,7 +154,7 @@ impl AdminHubs {
     }
 
     /// Works until everything stops: shows hubs what staff say, and tells them which connectors do not work.
-    pub(crate) async fn keep_admin_hubs(&self) {
+    pub(crate) async fn keep_admin_hubs(&self, rounds: &Rounds) {
         let stop = self.control.surfaces().stop_token();
         let mut unwell = HashMap::new();
         loop {
@@ -165,6 +166,7 @@ impl AdminHubs {
                     LOOK_WITHOUT
                 }
             };
+            rounds.begins(pause);
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = self.hub_pace().changed.notified() => {}

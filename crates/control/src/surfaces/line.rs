@@ -30,6 +30,8 @@ const ENDS_WITHIN: Duration = Duration::from_secs(6);
 const MOST_ON_THE_WAY: usize = 256;
 /// Calls that are answered at once; more wait unread.
 const MOST_CALLS: usize = 256;
+/// Hosts that a refusal names.
+const MOST_NAMED: usize = 8;
 
 pub(super) type Lines = FramedRead<OwnedReadHalf, LinesCodec>;
 type FrameWriter = FramedWrite<OwnedWriteHalf, LinesCodec>;
@@ -101,23 +103,45 @@ pub(super) struct Greeted {
     to_write: mpsc::Receiver<PlaneFrame>,
 }
 
-/// Looks at the first frame and welcomes the connector; otherwise it is told why not.
+/// Why a connector is not welcome.
+pub(super) enum Unwelcome {
+    /// Its hello makes no sense here, or it is gone.
+    Hello(String),
+    /// It wants to reach what it is not given.
+    Hosts { why: String, wanted: String },
+}
+
+impl Unwelcome {
+    pub(super) fn why(self) -> String {
+        match self {
+            Self::Hello(why) | Self::Hosts { why, .. } => why,
+        }
+    }
+}
+
+/// Looks at the first frame and welcomes the connector; otherwise it is told why not. `most` are the hosts that it may
+/// declare at most; none: any.
 pub(super) async fn greet(
     (lines, write, first): (Lines, OwnedWriteHalf, Value),
-    surface: &str,
+    (surface, most): (&str, Option<&[&str]>),
     settings: Settings,
-) -> Result<Greeted, String> {
+) -> Result<Greeted, Unwelcome> {
     let mut writer = FramedWrite::new(write, LinesCodec::new());
-    let hello = match hello(first, surface) {
+    let hello = match hello(first, surface).map_err(Unwelcome::Hello) {
+        Ok(hello) => within(hello, most),
+        Err(unwelcome) => Err(unwelcome),
+    };
+    let hello = match hello {
         Ok(hello) => hello,
-        Err(why) => {
-            let refused = PlaneFrame::Refused(refusal(ErrorCode::BadRequest, &why));
+        Err(unwelcome) => {
+            let (Unwelcome::Hello(why) | Unwelcome::Hosts { why, .. }) = &unwelcome;
+            let refused = PlaneFrame::Refused(refusal(ErrorCode::BadRequest, why));
             send(&mut writer, &refused).await.ok();
-            return Err(why);
+            return Err(unwelcome);
         }
     };
     let welcome = PlaneFrame::Welcome(Welcomed { version: VERSION, settings });
-    send(&mut writer, &welcome).await?;
+    send(&mut writer, &welcome).await.map_err(Unwelcome::Hello)?;
     let (frames, to_write) = mpsc::channel(MOST_ON_THE_WAY);
     let (orders, ending) = (UnderWay::default(), CancellationToken::new());
     let line = ConnectorLine { frames, orders, ending };
@@ -140,6 +164,19 @@ fn hello(first: Value, surface: &str) -> Result<Hello, String> {
         return Err(format!("this is the socket of {surface}, not of {}", hello.surface));
     }
     Ok(hello)
+}
+
+/// A program of ours reaches what is its platform's, whatever it has become.
+fn within(hello: Hello, most: Option<&[&str]>) -> Result<Hello, Unwelcome> {
+    let Some(most) = most else { return Ok(hello) };
+    let beyond = hello.hosts.iter().filter(|host| !most.contains(&host.as_str()));
+    let beyond: Vec<&str> = beyond.map(String::as_str).take(MOST_NAMED).collect();
+    if beyond.is_empty() {
+        return Ok(hello);
+    }
+    let wanted: String = beyond.join(", ").chars().filter(|c| !c.is_control()).take(500).collect();
+    let why = format!("the connector declares hosts that are not its platform's: {wanted}");
+    Err(Unwelcome::Hosts { why, wanted })
 }
 
 impl Greeted {

@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use cloister_kit::STATE_PATH;
+use cloister_kit::{Backoff, STATE_PATH};
 use cloister_protocol::admin::ConnectorState;
 use cloister_protocol::surface::AnyOrder;
 use cloister_protocol::{ErrorBody, ErrorCode};
+use cloister_store::Actor;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
@@ -34,7 +35,9 @@ use crate::ports::{
 const END_WITHIN: Duration = Duration::from_secs(6);
 /// How long an order waits for a program that is being started.
 const THERE_WITHIN: Duration = Duration::from_secs(60);
-/// The pauses before a program is started again: each is twice the one before.
+/// How long an operator's order waits for the one before.
+const TURN_WITHIN: Duration = Duration::from_secs(10 * 60);
+/// The pauses before a program is started again: from the first to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// One that lived this long has not failed at its start.
@@ -49,6 +52,9 @@ pub struct ConnectorOptions {
     /// Whether an operator brought it along: its accounts are then under `cloister connector`.
     pub own: bool,
     pub program: PathBuf,
+    /// The hosts that it may declare, besides the servers of its accounts; none: what it declares is the operator's
+    /// who brought it along.
+    pub hosts: Option<&'static [&'static str]>,
     /// What to do where the program is not there.
     pub missing: String,
     /// Its section of the settings.
@@ -164,20 +170,29 @@ impl ConnectorProgram {
         }
     }
 
-    /// Has something done by the program, which is started if need be.
-    async fn order(self: &Arc<Self>, order: AnyOrder) -> Result<Value, ErrorBody> {
-        if !self.of.program.exists() {
-            return Err(self.not_built());
-        }
-        self.start();
-        let line = self.line().await?;
+    /// Has something done for an operator, as soon as what the one before ordered is done.
+    async fn errand(self: &Arc<Self>, by: Actor, order: AnyOrder) -> Result<Value, ErrorBody> {
+        self.must_be_built()?;
         let adding = match &order {
             AnyOrder::Add(add) => Some(add.new.clone()),
             _ => None,
         };
         let desk = self.desk();
-        let _operated = order_of_an_operator(&order).then(|| desk.operated(adding));
-        line.order(order).await
+        let before = "an order of another operator is still under way";
+        let turn = timeout(TURN_WITHIN, desk.operated(by, adding)).await;
+        let _operated = turn.map_err(|_late| refusal(ErrorCode::Conflict, before))?;
+        self.order(order).await
+    }
+
+    /// Has something done by the program, which is started if need be.
+    async fn order(self: &Arc<Self>, order: AnyOrder) -> Result<Value, ErrorBody> {
+        self.must_be_built()?;
+        self.start();
+        self.line().await?.order(order).await
+    }
+
+    fn must_be_built(&self) -> Result<(), ErrorBody> {
+        if self.of.program.exists() { Ok(()) } else { Err(self.not_built()) }
     }
 
     fn not_built(&self) -> ErrorBody {
@@ -215,7 +230,7 @@ impl ConnectorProgram {
     /// Starts it whenever it is to run and does not.
     async fn watch(self: Arc<Self>) {
         let stop = self.control.surfaces().stop_token();
-        let mut pause = FIRST_PAUSE;
+        let mut pauses = Backoff::between(FIRST_PAUSE, LONGEST_PAUSE);
         let mut wanted = self.wanted.subscribe();
         loop {
             tokio::select! {
@@ -232,7 +247,7 @@ impl ConnectorProgram {
             }
             let why = ended.unwrap_or_else(|why| why);
             if began.elapsed() > LIVED {
-                pause = FIRST_PAUSE;
+                pauses.reset();
             }
             let surface = self.of.surface;
             tracing::warn!(surface, why, "the program of a connector ended; it is started again");
@@ -240,9 +255,8 @@ impl ConnectorProgram {
             self.now.send_replace(Now::Failed(why));
             tokio::select! {
                 () = stop.cancelled() => return,
-                () = tokio::time::sleep(pause) => {}
+                () = tokio::time::sleep(pauses.pause()) => {}
             }
-            pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
             self.now.send_replace(Now::Away);
         }
     }
@@ -265,8 +279,7 @@ impl ConnectorProgram {
 
     /// One life of the program, and why it ended.
     async fn live(self: &Arc<Self>, stop: &CancellationToken) -> Result<String, String> {
-        if !self.of.program.exists() {
-            let body = self.not_built();
+        if let Err(body) = self.must_be_built() {
             return Err(format!("{}; {}", body.message, body.fix.unwrap_or_default()));
         }
         let (sandbox, listener) = self.launch().await?;
@@ -326,10 +339,6 @@ impl ConnectorProgram {
     }
 }
 
-fn order_of_an_operator(order: &AnyOrder) -> bool {
-    matches!(order, AnyOrder::Add(_) | AnyOrder::Remove(_) | AnyOrder::Reset(_))
-}
-
 fn said_at_the_end(sandbox: &dyn Sandbox, exit: Exit) -> String {
     let last = sandbox.log_tail();
     let last = last.trim().lines().last().unwrap_or_default().trim();
@@ -367,7 +376,15 @@ impl Reach for ToProgram {
             let gone = refusal(ErrorCode::ShuttingDown, "the surface is gone");
             return std::future::ready(Err(gone)).boxed();
         };
-        ordered(program, order).boxed()
+        async move { program.order(order).await }.boxed()
+    }
+
+    fn errand(&self, by: Actor, order: AnyOrder) -> BoxFuture<'_, Result<Value, ErrorBody>> {
+        let Some(program) = self.0.upgrade() else {
+            let gone = refusal(ErrorCode::ShuttingDown, "the surface is gone");
+            return std::future::ready(Err(gone)).boxed();
+        };
+        seen_through(program, by, order).boxed()
     }
 
     fn is_outside(&self, host: String, port: u16) -> BoxFuture<'_, bool> {
@@ -377,15 +394,16 @@ impl Reach for ToProgram {
 }
 
 /// What an operator ordered is seen through, whether or not somebody waits for it.
-async fn ordered(program: Arc<ConnectorProgram>, order: AnyOrder) -> Result<Value, ErrorBody> {
-    if !order_of_an_operator(&order) {
-        return program.order(order).await;
-    }
+async fn seen_through(
+    program: Arc<ConnectorProgram>,
+    by: Actor,
+    order: AnyOrder,
+) -> Result<Value, ErrorBody> {
     let crew = program.control.inner.crew.clone();
     let (give, take) = oneshot::channel();
     crew.go("connector-order", async move {
         // Nobody may wait any more.
-        drop(give.send(program.order(order).await));
+        drop(give.send(program.errand(by, order).await));
     });
     take.await.unwrap_or_else(|_fell| {
         Err(refusal(ErrorCode::Internal, "it was not done; the log says why"))

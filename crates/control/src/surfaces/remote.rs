@@ -38,6 +38,8 @@ const STOP_TIME: Duration = Duration::from_secs(6);
 /// What carries orders to the connectors of a surface.
 pub(super) trait Reach: Send + Sync + 'static {
     fn order(&self, order: AnyOrder) -> BoxFuture<'_, Result<Value, ErrorBody>>;
+    /// An order of an operator: what becomes of accounts meanwhile is theirs.
+    fn errand(&self, by: Actor, order: AnyOrder) -> BoxFuture<'_, Result<Value, ErrorBody>>;
     /// Whether somebody answers there, on the public internet.
     fn is_outside(&self, host: String, port: u16) -> BoxFuture<'_, bool>;
 }
@@ -47,8 +49,15 @@ async fn order<O: Order>(
     order: O,
     within: Duration,
 ) -> Result<O::Answer, ErrorBody> {
+    in_time::<O>(reach.order(order.into()), within).await
+}
+
+async fn in_time<O: Order>(
+    answer: BoxFuture<'_, Result<Value, ErrorBody>>,
+    within: Duration,
+) -> Result<O::Answer, ErrorBody> {
     let late = || body(ErrorCode::Internal, "the connector did not answer in time");
-    let answer = tokio::time::timeout(within, reach.order(order.into())).await;
+    let answer = tokio::time::timeout(within, answer).await;
     let answer = answer.map_err(|_elapsed| late())??;
     serde_json::from_value(answer).map_err(|error| {
         body(ErrorCode::Internal, format!("the connector's answer can't be read: {error}"))
@@ -222,6 +231,13 @@ impl RemoteHost {
         done.map_err(|said| SurfaceRefusal::Connector(Box::new(self.with_list(said))))
     }
 
+    /// What an operator has done: the audit has them from here, not from what the connector says.
+    async fn errand<O: Order>(&self, by: &Actor, of: O) -> Result<O::Answer, SurfaceRefusal> {
+        let answer = self.desk.reach().errand(by.clone(), of.into());
+        let done = in_time::<O>(answer, ERRAND_TIME).await;
+        done.map_err(|said| SurfaceRefusal::Connector(Box::new(self.with_list(said))))
+    }
+
     /// Where an account is that is not there, a connector can't know: what is typed for it depends on who brought it.
     fn with_list(&self, mut body: ErrorBody) -> ErrorBody {
         if body.code == ErrorCode::NotFound && body.fix.is_none() {
@@ -262,7 +278,7 @@ impl SurfaceHost for RemoteHost {
         new: AddConnector,
     ) -> BoxFuture<'a, Result<AddedConnector, ControlError>> {
         async move {
-            let added = self.ordered(Add { new, by: actor.to_string() }, ERRAND_TIME).await?;
+            let added = self.errand(actor, Add { new, by: actor.to_string() }).await?;
             self.control.surfaces().first_look(added.connector.id).await;
             let view = self.view(&added.connector).await?;
             Ok(AddedConnector { view, recovery_key: added.recovery_key })
@@ -288,7 +304,7 @@ impl SurfaceHost for RemoteHost {
     ) -> BoxFuture<'a, Result<(), ControlError>> {
         async move {
             let (account, by) = (account.to_owned(), actor.to_string());
-            self.ordered(Remove { account, by }, ERRAND_TIME).await?;
+            self.errand(actor, Remove { account, by }).await?;
             Ok(self.program.run_for_its_accounts().await?)
         }
         .boxed()
@@ -313,7 +329,7 @@ impl SurfaceHost for RemoteHost {
         dry_run: bool,
     ) -> BoxFuture<'a, Result<ResetReport, ControlError>> {
         let (account, by) = (account.to_owned(), actor.to_string());
-        let reset = self.ordered(Reset { account, mode, dry_run, by }, ERRAND_TIME);
+        let reset = self.errand(actor, Reset { account, mode, dry_run, by });
         reset.map_err(ControlError::from).boxed()
     }
 

@@ -13,6 +13,7 @@ mod shown;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use cloister_protocol::{AgentFrame, ChatId, TaskId, TaskState, Update, WorkspaceId, with_causes};
 use cloister_store::Actor;
@@ -23,12 +24,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cells::Poke;
 use crate::control::part;
+use crate::crew::Rounds;
 use crate::error::Fault;
 use crate::ports::Sandbox;
 
 pub use error::{TaskError, TaskRefusal};
 pub(crate) use reach::ReachedTask;
 pub(crate) use sending::{FileToSend, random_name};
+
+/// How often queued tasks are looked at without a reason.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// A task that has an executor.
 struct Running {
@@ -98,9 +103,10 @@ impl Tasks {
     }
 
     /// Starts queued tasks as long as there is room for executors.
-    pub(crate) async fn schedule_tasks(&self) {
+    pub(crate) async fn schedule_tasks(&self, rounds: &Rounds) {
         let mut day = String::new();
         loop {
+            rounds.begins(LOOK_EVERY);
             self.begin_day(&mut day).await;
             while self.control.inner.tasks.running().len()
                 < self.control.inner.parts.cells.executors
@@ -131,7 +137,7 @@ impl Tasks {
                 () = self.control.inner.stop.cancelled() => return,
                 () = self.control.inner.tasks.signal.notified() => {}
                 // A look without a reason, in case a signal was missed.
-                () = tokio::time::sleep(std::time::Duration::from_secs(5)) => {}
+                () = tokio::time::sleep(LOOK_EVERY) => {}
             }
         }
     }

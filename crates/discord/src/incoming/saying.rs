@@ -2,14 +2,10 @@
 
 use std::time::Duration;
 
-use cloister_kit::{Lately, part};
-use cloister_protocol::surface::SendError;
+use cloister_kit::{Lately, part, say_patiently};
 use cloister_protocol::with_causes;
 
 use crate::bot::Bot;
-
-/// The longest that a sentence is held back because Discord asks for it.
-const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 
 /// What was said lately.
 #[derive(Default)]
@@ -26,21 +22,16 @@ impl Sayings {
     /// Says something in a channel, unless it was said there so lately.
     pub(super) async fn tell(&self, channel: &str, topic: &str, every: Duration, words: &str) {
         let now = self.bot.plane.now_ms();
-        if !self.bot.sayings.lately.first_in(format!("{topic} {channel}"), every, now) {
-            return;
+        let key = self.bot.sayings.lately.key_of(channel, topic, every, now);
+        if let Some(key) = key {
+            self.speak(channel, &key, words).await;
         }
-        let every = i64::try_from(every.as_millis()).unwrap_or(i64::MAX).max(1);
-        self.speak(channel, &format!("{topic}-{}", now / every), words).await;
     }
 
     /// Says something in a channel; whether it could be said. That it could not is no reason to take the event
     /// again.
     pub(super) async fn speak(&self, channel: &str, key: &str, words: &str) -> bool {
-        let mut said = self.bot.sending().say(channel, key, words).await;
-        if let Err(SendError::Wait(pause)) = &said {
-            tokio::time::sleep((*pause).min(LONGEST_PAUSE)).await;
-            said = self.bot.sending().say(channel, key, words).await;
-        }
+        let said = say_patiently(|| self.bot.sending().say(channel, key, words)).await;
         if let Err(error) = &said {
             tracing::warn!(
                 channel,

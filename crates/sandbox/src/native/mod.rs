@@ -260,6 +260,10 @@ impl CellBackend for NativeBackend {
     fn show(&self, workspace: WorkspaceId, file: &std::fs::File) -> std::io::Result<()> {
         adopt::show(self.0.uid_of(workspace.into()), file)
     }
+
+    fn give_back(&self) -> std::io::Result<()> {
+        crate::give_back_program().map(drop)
+    }
 }
 
 /// A sandbox whose agent runs.

@@ -122,11 +122,9 @@ impl Sayings {
     /// Says something, unless it was said there so lately.
     pub(crate) fn tell(&self, place: &str, topic: &str, every: Duration, words: &str) {
         let now = self.bot.plane.now_ms();
-        if !self.bot.sayings.lately.first_in(format!("{topic} {place}"), every, now) {
-            return;
+        if let Some(key) = self.bot.sayings.lately.key_of(place, topic, every, now) {
+            self.speak(place, &key, words);
         }
-        let every = i64::try_from(every.as_millis()).unwrap_or(i64::MAX).max(1);
-        self.speak(place, &format!("{topic}-{}", now / every), words);
     }
 
     /// Says something in a conversation, beside all else. That it could not be said changes nothing.

@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+mod actors;
 mod causes;
 mod commands;
 mod methods;

@@ -51,3 +51,21 @@ fn names_are_seen_in_whatever_words() {
     let line = r#"let (a, b) = ("one", "two"); // three"#;
     assert_eq!(literals(line).collect::<Vec<_>>(), ["one", "two"]);
 }
+
+/// What our connectors say of the hosts of their platforms, the control plane lets them.
+#[test]
+fn our_connectors_declare_what_they_may() {
+    let read =
+        |path: &str| std::fs::read_to_string(super::root().join("crates").join(path)).unwrap();
+    let wiring = read("cloister/src/wiring.rs");
+    for name in NAMES {
+        let program = read(&format!("{name}/src/main.rs"));
+        let (_, hosts) = program.split_once("hosts: &[").unwrap();
+        let (hosts, _) = hosts.split_once(']').unwrap();
+        let of = format!("const {}_HOSTS: &[&str] = &[", name.to_uppercase());
+        let (_, most) = wiring.split_once(&of).unwrap();
+        let (most, _) = most.split_once(']').unwrap();
+        let (hosts, most): (Vec<_>, Vec<_>) = (literals(hosts).collect(), literals(most).collect());
+        assert_eq!(hosts, most, "{name}");
+    }
+}

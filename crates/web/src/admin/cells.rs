@@ -5,6 +5,7 @@ use cloister_policy::engine::WorkspaceCall;
 use cloister_protocol::admin::CellView;
 
 use super::Admin;
+use super::authorise::Asker;
 use super::route::{About, Route};
 use crate::reply::{Answer, Path, json};
 
@@ -23,8 +24,12 @@ async fn show(Extract(admin): Extract<Admin>, Path(name): Path<String>) -> Answe
 }
 
 /// Stops the cell; the next message launches it again.
-async fn stop(Extract(admin): Extract<Admin>, Path(name): Path<String>) -> Answer<CellView> {
+async fn stop(
+    Extract(admin): Extract<Admin>,
+    asker: Asker,
+    Path(name): Path<String>,
+) -> Answer<CellView> {
     let user = super::user(&admin, &name).await?;
-    admin.control.cells().stop_cell(user.workspace).await;
+    admin.control.cells().stop_cell(asker.actor(), user.workspace).await?;
     json(CellView { live: false, pss_bytes: None })
 }

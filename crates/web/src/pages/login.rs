@@ -154,7 +154,7 @@ pub(super) async fn accept(
     let (session, _) =
         auth::new_session_token(&state.control, &actor, &user, Some(COOKIE_TTL_S)).await?;
     if let Some(before) = before {
-        state.control.sessions().end(&before.session).await?;
+        state.control.sessions().end(&before.actor, &before.session).await?;
     }
     let mut response = Redirect::to("/").into_response();
     response.headers_mut().insert(header::SET_COOKIE, set_cookie(&state, &session));
@@ -167,7 +167,7 @@ pub(super) async fn logout(
     viewer: Option<Viewer>,
 ) -> Result<Response, Failure> {
     if let Some(viewer) = viewer {
-        state.control.sessions().end(&viewer.session).await?;
+        state.control.sessions().end(&viewer.actor, &viewer.session).await?;
     }
     let mut response = Redirect::to("/login").into_response();
     response.headers_mut().insert(header::SET_COOKIE, set_cookie(&state, ""));

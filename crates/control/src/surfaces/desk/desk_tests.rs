@@ -1,6 +1,6 @@
 use cloister_protocol::surface::{
-    ConversationAt, Conversations, Heard, Incoming, Locate, Located, OpenSecret, Receive,
-    SetBroken, Speaker, WhoIs,
+    ConversationAt, Conversations, ForgetConversations, Heard, Incoming, Locate, Located,
+    OpenSecret, PutConnector, Receive, RemoveConnector, SetBroken, Speaker, WhoIs,
 };
 use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
@@ -17,6 +17,14 @@ impl Reach for Nobody {
         _order: cloister_protocol::surface::AnyOrder,
     ) -> BoxFuture<'_, Result<Value, ErrorBody>> {
         Box::pin(std::future::pending())
+    }
+
+    fn errand(
+        &self,
+        _by: Actor,
+        order: cloister_protocol::surface::AnyOrder,
+    ) -> BoxFuture<'_, Result<Value, ErrorBody>> {
+        self.order(order)
     }
 
     fn is_outside(&self, _host: String, _port: u16) -> BoxFuture<'_, bool> {
@@ -80,4 +88,55 @@ async fn nobody_speaks_for_somebody_else() {
     let broken = SetBroken { conversation: speaker.conversation.id, why: None };
     assert_eq!(ask(&other, broken).await, Err(ErrorCode::NotFound));
     assert_eq!(ask(&other, WhoIs { account: sender }).await, Ok(None));
+}
+
+/// A8: what becomes of accounts is put down to the operator whose order is under way, whoever the connector says it
+/// was, and without an order nothing becomes of them.
+#[tokio::test]
+async fn an_operator_s_order_is_theirs_whatever_the_connector_says() {
+    let world = World::new().await;
+    let own = desk(&world, "telegram");
+    let by = || "somebody else".to_owned();
+    let new = serde_json::json!({"account": "@bot", "credential": {"token": "123:abc"}});
+    let new: AddConnector = serde_json::from_value(new).unwrap();
+    let put = || PutConnector {
+        account: "@bot".to_owned(),
+        address: String::new(),
+        settings: serde_json::json!({}),
+        by: by(),
+    };
+    let role = Some("operator@platform");
+    let root = Actor::Person { name: "root".to_owned(), role };
+    let order = own.operated(root.clone(), Some(new)).await;
+    let connector = ask(&own, put()).await.unwrap();
+    assert_eq!(connector.added_by, "root");
+    let connector = connector.id;
+    drop(order);
+    let forget = || ForgetConversations { connector, by: by() };
+    assert_eq!(ask(&own, forget()).await.map(|_| ()), Err(ErrorCode::Forbidden));
+    assert_eq!(ask(&own, put()).await.map(|_| ()), Err(ErrorCode::Forbidden));
+    let order = own.operated(Actor::Operator, None).await;
+    assert_eq!(ask(&own, put()).await.map(|_| ()), Err(ErrorCode::Forbidden), "nothing is added");
+    ask(&own, RemoveConnector { connector, by: by() }).await.unwrap();
+    drop(order);
+    let entries = world.store().audit().audit_tail(20).await.unwrap();
+    let about = entries.iter().filter(|entry| entry.action.starts_with("connector."));
+    let done: Vec<_> = about.map(|entry| (entry.actor.as_str(), entry.action.as_str())).collect();
+    assert!(done.contains(&("root", "connector.add")), "{done:?}");
+    assert!(done.contains(&("operator", "connector.rm")), "{done:?}");
+    assert!(!done.iter().any(|(actor, _)| *actor == "somebody else"), "{done:?}");
+}
+
+/// Orders of two operators do not mix: the second waits for the first.
+#[tokio::test]
+async fn one_operator_s_order_waits_for_another_s() {
+    let world = World::new().await;
+    let own = desk(&world, "telegram");
+    let first = own.operated(Actor::person("ada"), None).await;
+    let mut second = Box::pin(own.operated(Actor::person("bob"), None));
+    assert!(futures_util::poll!(&mut second).is_pending());
+    assert_eq!(own.operator().unwrap(), Actor::person("ada"));
+    drop(first);
+    let _second = second.await;
+    assert_eq!(own.operator().unwrap(), Actor::person("bob"));
 }

@@ -11,7 +11,6 @@ mod rows;
 mod words;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cloister_protocol::admin::{AddConnector, Key};
@@ -19,10 +18,11 @@ use cloister_protocol::surface::{
     AnyCall, Call, ConnectorId, MenuItem, Person, PutConnector, Settings,
 };
 use cloister_protocol::{ErrorBody, ErrorCode, UserId};
-use cloister_store::StoreError;
 use cloister_store::connectors::Connector;
 use cloister_store::conversations::{Conversation, ConversationId};
+use cloister_store::{Actor, StoreError};
 use serde_json::Value;
+use tokio::sync::OwnedMutexGuard;
 
 use super::remote::{Reach, RemoteSurface};
 use super::{Attachment, hosts};
@@ -37,6 +37,14 @@ use files::OpenFiles;
 /// When what may pass is to be asked again.
 const AGAIN_AFTER_S: u64 = 5;
 
+/// What an operator has done by the connector just now.
+#[derive(Clone)]
+struct Operating {
+    by: Actor,
+    /// The account that they add.
+    adding: Option<AddConnector>,
+}
+
 /// The desk of one surface.
 pub struct SurfaceDesk {
     pub(super) control: Control,
@@ -47,10 +55,10 @@ pub struct SurfaceDesk {
     expected: Mutex<HashMap<String, (ConnectorId, Key)>>,
     /// The hosts of its platform, as the program said when it began.
     declared: Mutex<Vec<String>>,
-    /// How many orders of operators are under way.
-    operators: AtomicUsize,
-    /// The account that one of them adds.
-    adding: Mutex<Option<AddConnector>>,
+    /// The one order of an operator that is under way: what accounts become meanwhile is theirs.
+    operating: Mutex<Option<Operating>>,
+    /// Orders of operators, one after the other.
+    turn: Arc<tokio::sync::Mutex<()>>,
     reach: Arc<dyn Reach>,
 }
 
@@ -64,8 +72,8 @@ impl SurfaceDesk {
             attached: Mutex::default(),
             expected: Mutex::default(),
             declared: Mutex::default(),
-            operators: AtomicUsize::new(0),
-            adding: Mutex::default(),
+            operating: Mutex::default(),
+            turn: Arc::default(),
             reach,
         })
     }
@@ -134,7 +142,7 @@ impl SurfaceDesk {
     }
 
     fn adding(&self) -> Option<AddConnector> {
-        self.adding.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.operating).as_ref().and_then(|operating| operating.adding.clone())
     }
 
     /// Where a host may be that the connector wants to reach; none: it may not.
@@ -143,21 +151,24 @@ impl SurfaceDesk {
         hosts::reachable(to, accounts, self.adding().as_ref(), &declared)
     }
 
-    /// As long as the guard lives, an operator's order is under way, and perhaps adds an account.
-    pub(super) fn operated(self: &Arc<Self>, adding: Option<AddConnector>) -> Operated {
-        self.operators.fetch_add(1, Ordering::SeqCst);
-        let adds = adding.is_some();
-        if adds {
-            *self.adding.lock().unwrap_or_else(PoisonError::into_inner) = adding;
-        }
-        Operated { desk: Arc::clone(self), adds }
+    /// As long as the guard lives, an operator's order is under way, and perhaps adds an account. It waits for the
+    /// one before: what a connector asks for meanwhile is put down to whoever ordered it, and there is one of them.
+    pub(super) async fn operated(
+        self: &Arc<Self>,
+        by: Actor,
+        adding: Option<AddConnector>,
+    ) -> Operated {
+        let turn = Arc::clone(&self.turn).lock_owned().await;
+        *lock(&self.operating) = Some(Operating { by, adding });
+        Operated { desk: Arc::clone(self), _turn: turn }
     }
 
     /// An account is put down as the operator named it, at a server that they named, that the platform has, or that is
     /// on the public internet.
-    async fn may_put_connector(&self, put: &PutConnector) -> Result<(), SurfaceRefusal> {
+    async fn may_put_connector(&self, put: &PutConnector) -> Result<Actor, SurfaceRefusal> {
         let not_asked = || SurfaceRefusal::AccountNotAskedFor;
-        let new = self.adding().ok_or_else(not_asked)?;
+        let operating = lock(&self.operating).clone().ok_or_else(not_asked)?;
+        let (by, new) = (operating.by, operating.adding.ok_or_else(not_asked)?);
         let named = new.account.trim();
         if !named.is_empty() && named != put.account {
             return Err(not_asked());
@@ -167,20 +178,19 @@ impl SurfaceDesk {
         if gateway.is_some() && gateway.and_then(at) != new.gateway.as_deref().and_then(at) {
             return Err(not_asked());
         }
-        let Some((host, port)) = hosts::of_address(&put.address) else { return Ok(()) };
+        let Some((host, port)) = hosts::of_address(&put.address) else { return Ok(by) };
         match self.reachable((&host, port), &[]) {
-            Some(Whereabouts::Anywhere) => Ok(()),
-            Some(Whereabouts::Public) if self.reach.is_outside(host, port).await => Ok(()),
+            Some(Whereabouts::Anywhere) => Ok(by),
+            Some(Whereabouts::Public) if self.reach.is_outside(host, port).await => Ok(by),
             _ => Err(not_asked()),
         }
     }
 
-    /// Accounts are added, changed and removed while an operator asks for that, and at no other time.
-    fn only_for_operators(&self) -> Result<(), SurfaceRefusal> {
-        if self.operators.load(Ordering::SeqCst) > 0 {
-            return Ok(());
-        }
-        Err(SurfaceRefusal::NotAskedFor)
+    /// Accounts are added, changed and removed while an operator asks for that, and at no other time. It is they who
+    /// do it, whoever the connector says it is.
+    fn operator(&self) -> Result<Actor, SurfaceRefusal> {
+        let operating = lock(&self.operating).clone();
+        operating.map(|operating| operating.by).ok_or(SurfaceRefusal::NotAskedFor)
     }
 
     /// The connectors are gone: nothing is handed to them until they attach again, and what they had open is closed.
@@ -238,15 +248,12 @@ impl SurfaceDesk {
 /// An order of an operator that is under way.
 pub(super) struct Operated {
     desk: Arc<SurfaceDesk>,
-    adds: bool,
+    _turn: OwnedMutexGuard<()>,
 }
 
 impl Drop for Operated {
     fn drop(&mut self) {
-        self.desk.operators.fetch_sub(1, Ordering::SeqCst);
-        if self.adds {
-            *self.desk.adding.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        }
+        *lock(&self.desk.operating) = None;
     }
 }
 

@@ -20,22 +20,19 @@ impl SurfaceDesk {
                 Ok(answer(&c, store.conversations().connectors(self.surface).await?)?)
             }
             AnyCall::PutConnector(c) => {
-                self.may_put_connector(&c).await?;
+                let by = self.may_put_connector(&c).await?;
                 let row = NewConnector {
                     surface: self.surface.to_owned(),
                     account: c.account.clone(),
                     address: c.address.clone(),
                     settings: c.settings.clone(),
                 };
-                Ok(answer(
-                    &c,
-                    store.conversations().put_connector(&Actor::person(&c.by), &row).await?,
-                )?)
+                Ok(answer(&c, store.conversations().put_connector(&by, &row).await?)?)
             }
             AnyCall::RemoveConnector(c) => {
-                self.only_for_operators()?;
+                let by = self.operator()?;
                 self.own(c.connector).await?;
-                store.conversations().remove_connector(&Actor::person(&c.by), c.connector).await?;
+                store.conversations().remove_connector(&by, c.connector).await?;
                 self.gone(c.connector);
                 self.control.surfaces().forget_health(c.connector);
                 Ok(answer(&c, ())?)
@@ -45,19 +42,11 @@ impl SurfaceDesk {
                 Ok(answer(&c, store.conversations().set_position(c.connector, &c.position).await?)?)
             }
             AnyCall::KeepSecret(c) => {
-                self.only_for_operators()?;
+                let by = self.operator()?;
                 self.own(c.connector).await?;
                 let value = c.value.expose().to_owned().into();
                 let whose = (self.surface, c.connector);
-                credentials::keep(
-                    &self.control,
-                    &Actor::person(&c.by),
-                    whose.0,
-                    whose.1,
-                    &c.address,
-                    value,
-                )
-                .await?;
+                credentials::keep(&self.control, &by, whose.0, whose.1, &c.address, value).await?;
                 Ok(answer(&c, ())?)
             }
             AnyCall::OpenSecret(c) => {
@@ -66,15 +55,9 @@ impl SurfaceDesk {
                 Ok(answer(&c, opened.and_then(|value| credentials::as_key(&value)))?)
             }
             AnyCall::ForgetSecret(c) => {
-                self.only_for_operators()?;
+                let by = self.operator()?;
                 self.own(c.connector).await?;
-                credentials::forget(
-                    &self.control,
-                    &Actor::person(&c.by),
-                    self.surface,
-                    c.connector,
-                )
-                .await?;
+                credentials::forget(&self.control, &by, self.surface, c.connector).await?;
                 Ok(answer(&c, ())?)
             }
             AnyCall::Attach(c) => {
@@ -167,15 +150,9 @@ impl SurfaceDesk {
                 Ok(answer(&c, store.conversations().forget_conversation(c.conversation).await?)?)
             }
             AnyCall::ForgetConversations(c) => {
-                self.only_for_operators()?;
+                let by = self.operator()?;
                 self.own(c.connector).await?;
-                Ok(answer(
-                    &c,
-                    store
-                        .conversations()
-                        .forget_conversations(&Actor::person(&c.by), c.connector)
-                        .await?,
-                )?)
+                Ok(answer(&c, store.conversations().forget_conversations(&by, c.connector).await?)?)
             }
             AnyCall::SetBroken(c) => {
                 self.own_conversation(c.conversation).await?;

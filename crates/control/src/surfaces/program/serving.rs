@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use cloister_protocol::surface::{Customs, News, Settings, Start};
 use cloister_protocol::with_causes;
+use cloister_store::Actor;
+use cloister_store::audit::Entry;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::io::AsyncWriteExt;
@@ -15,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{ConnectorProgram, Now};
 use crate::ports::OutsideStream;
-use crate::surfaces::line::{self, ConnectorLine, Greeted, Opened};
+use crate::surfaces::line::{self, ConnectorLine, Greeted, Opened, Unwelcome};
 
 /// How long a program may take from its start to its hello.
 const HELLO_WITHIN: Duration = Duration::from_secs(30);
@@ -95,11 +97,16 @@ impl ConnectorProgram {
                 (Opened::Connector(lines, write, first), Some(greeted)) => {
                     let settings = program.settings();
                     let surface = program.of.surface;
-                    let welcomed = line::greet((lines, write, first), surface, settings).await;
-                    if let Ok(connector) = &welcomed {
-                        program.keep_customs(connector.hello.customs).await;
+                    let most = program.of.hosts;
+                    let hello = (lines, write, first);
+                    let welcomed = line::greet(hello, (surface, most), settings).await;
+                    match &welcomed {
+                        Ok(connector) => program.keep_customs(connector.hello.customs).await,
+                        Err(Unwelcome::Hosts { wanted, .. }) => program.note_hosts(wanted).await,
+                        Err(Unwelcome::Hello(_)) => {}
                     }
-                    drop(greeted.send(welcomed.map(|connector| program.talk(connector))));
+                    let welcomed = welcomed.map(|connector| program.talk(connector));
+                    drop(greeted.send(welcomed.map_err(Unwelcome::why)));
                 }
                 (Opened::Outside { stream, host, port }, None) => {
                     if let Ok(_permit) = permit {
@@ -121,6 +128,21 @@ impl ConnectorProgram {
         if let Err(error) = kept {
             let error = with_causes(&error);
             tracing::error!(surface, error, "what is different on a surface could not be kept");
+        }
+    }
+
+    /// That it wanted to reach more than it may is kept: it may have become somebody else's.
+    async fn note_hosts(&self, wanted: &str) {
+        let surface = self.of.surface;
+        let entry = Entry::new(&Actor::connector(surface), "connector.hosts_refused", surface);
+        let noted = self.control.store().audit().record(entry.with(wanted)).await;
+        if let Err(error) = noted {
+            let error = with_causes(&error);
+            tracing::error!(
+                surface,
+                error,
+                "what a connector wanted to reach could not be recorded"
+            );
         }
     }
 
@@ -200,3 +222,7 @@ impl ConnectorProgram {
         self.way_out.dial(host, port, reachable).await.map_err(|error| error.to_string())
     }
 }
+
+#[cfg(test)]
+#[path = "serving_tests.rs"]
+mod tests;
