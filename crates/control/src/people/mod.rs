@@ -32,6 +32,7 @@ pub use access::AccessChanges;
 pub use accounts::Accounts;
 pub use error::{PeopleError, PeopleRefusal};
 pub use linking::{Linker, Linking};
+pub(crate) use naming::Named;
 pub(crate) use pairing::Pairings;
 pub use roles::Giver;
 pub use route::{Heard, Route, Routed};
