@@ -14,8 +14,9 @@ use crate::error::{StoreError, Tried, corrupt, not_found};
 use crate::outbox::{self, OutboxItem};
 use crate::raises::Raise;
 
-/// Questions of one task, and of one workspace, that may wait at once.
+/// Questions of one task, of one person in a community, and of one workspace, that may wait at once.
 const MAX_PENDING_OF_TASK: i64 = 10;
+const MAX_PENDING_OF_MEMBER: i64 = 12;
 const MAX_PENDING: i64 = 50;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -262,18 +263,23 @@ pub struct Asked {
     pub told: Option<OutboxItem>,
 }
 
-/// Nobody reads so many questions: a task that asks more is refused instead.
+/// Nobody reads so many questions: a task that asks more is refused instead. In a community what is asked for one
+/// person leaves room for what is asked for the others.
 pub(crate) async fn refuse_flood(tx: &mut Tx, new: &NewApproval) -> Result<(), StoreError> {
-    let (of_task, of_workspace): (i64, i64) = sqlx::query_as(
-        "SELECT COALESCE(SUM(task_id IS ?), 0), COUNT(*) FROM approvals \
-         WHERE workspace_id = ? AND state = 'pending'",
+    let (of_task, of_member, of_workspace): (i64, i64, i64) = sqlx::query_as(
+        "SELECT COALESCE(SUM(a.task_id IS ?1), 0), \
+           COALESCE(SUM(CASE WHEN a.user_id = ?2 AND u.kind = 'community' THEN 1 ELSE 0 END), 0), COUNT(*) \
+         FROM approvals a JOIN workspaces w ON w.id = a.workspace_id JOIN users u ON u.id = w.user_id \
+         WHERE a.workspace_id = ?3 AND a.state = 'pending'",
     )
     .bind(new.task.map(TaskId::number))
+    .bind(new.user.number())
     .bind(new.workspace.number())
     .fetch_one(tx)
     .await
     .tried("count the questions that wait")?;
-    if of_task >= MAX_PENDING_OF_TASK || of_workspace >= MAX_PENDING {
+    let many_of_member = of_member >= MAX_PENDING_OF_MEMBER;
+    if of_task >= MAX_PENDING_OF_TASK || many_of_member || of_workspace >= MAX_PENDING {
         return Err(StoreError::TooMany { what: "questions wait for an answer already" });
     }
     Ok(())

@@ -60,7 +60,7 @@ impl World {
             meant: Meant::Words,
             heard_in: Some(HeardIn { conversation: room.id, origin: Some("$thread".into()) }),
         };
-        let most = MostOpen { in_workspace: 100, in_all: 100 };
+        let most = MostOpen { of_person: 100, in_workspace: 100, in_all: 100 };
         match self.store.inbox().take_message(inbound, most).await.unwrap() {
             crate::inbox::Taken::Stored(accepted) => accepted.item.id,
             refused => panic!("{refused:?}"),

@@ -270,15 +270,34 @@ impl Conversations {
         title: &str,
         archived: bool,
     ) -> Result<(), StoreError> {
+        let now = self.store.clock.now_ms();
         let mut tx = self.store.begin_one().await?;
-        sqlx::query("UPDATE conversations SET shown_title = ?, shown_archived = ? WHERE id = ?")
-            .bind(title)
-            .bind(archived)
-            .bind(id.number())
-            .execute(&mut *tx)
-            .await
-            .tried("keep what a conversation shows")?;
+        sqlx::query(
+            "UPDATE conversations SET shown_title = ?, shown_archived = ?, shown_at = ? WHERE id = ?",
+        )
+        .bind(title)
+        .bind(archived)
+        .bind(now)
+        .bind(id.number())
+        .execute(&mut *tx)
+        .await
+        .tried("keep what a conversation shows")?;
         tx.commit().await.tried("keep what a conversation shows")
+    }
+
+    /// Whether a conversation was named before it was made to show the title that it shows now.
+    pub async fn was_shown_after(
+        &self,
+        id: ConversationId,
+        named_at: i64,
+    ) -> Result<bool, StoreError> {
+        let shown_at: Option<Option<i64>> =
+            sqlx::query_scalar("SELECT shown_at FROM conversations WHERE id = ?")
+                .bind(id.number())
+                .fetch_optional(self.store.reader())
+                .await
+                .tried("look when a title was shown")?;
+        Ok(shown_at.flatten().is_some_and(|shown_at| named_at < shown_at))
     }
 
     /// Nothing can be sent there any more, or (none) it can again.

@@ -134,7 +134,7 @@ async fn a_forgotten_conversation_tells_on_the_web() {
         meant: crate::inbox::Meant::Words,
         heard_in: Some(HeardIn { conversation: lobby.id, origin: None }),
     };
-    let most = crate::inbox::MostOpen { in_workspace: 9, in_all: 9 };
+    let most = crate::inbox::MostOpen { of_person: 9, in_workspace: 9, in_all: 9 };
     world.store.inbox().take_message(inbound, most).await.unwrap();
     let frame = AgentFrame::Update(Update::Notice { text: "x".into() });
     world.store.outbox().notify((world.workspace, C1), "x", &frame).await.unwrap().unwrap();

@@ -127,7 +127,7 @@ pub enum Taken {
     Stored(Accepted),
     /// Its chat is archived.
     Archived,
-    /// So many messages of its workspace wait for an answer already.
+    /// So many messages of its workspace, or of its sender there, wait for an answer already.
     TooMany(i64),
     /// So many messages of everybody wait for an answer already.
     Full(i64),
@@ -136,6 +136,8 @@ pub enum Taken {
 /// How many unanswered messages there may be for one more to be taken.
 #[derive(Clone, Copy, Debug)]
 pub struct MostOpen {
+    /// Of one person in a workspace.
+    pub of_person: i64,
     pub in_workspace: i64,
     pub in_all: i64,
 }
@@ -143,10 +145,11 @@ pub struct MostOpen {
 /// One trip to the writer, and the checks hold at that moment.
 const TAKE: &str = "\
     INSERT INTO inbox (source, external_id, workspace_id, chat, cause, state, received_at, \
-                       conversation, origin, command) \
-    SELECT ?1, ?2, ?3, ?4, ?5, 'accepted', ?6, ?9, ?10, ?11 FROM chats \
+                       conversation, origin, command, sender) \
+    SELECT ?1, ?2, ?3, ?4, ?5, 'accepted', ?6, ?9, ?10, ?11, ?12 FROM chats \
     WHERE workspace_id = ?3 AND number = ?4 AND archived_at IS NULL \
       AND (SELECT count(*) FROM inbox WHERE workspace_id = ?3 AND state <> 'answered') < ?7 \
+      AND (SELECT count(*) FROM inbox WHERE workspace_id = ?3 AND state <> 'answered' AND sender = ?12) < ?13 \
       AND (SELECT count(*) FROM inbox WHERE state <> 'answered') < ?8 \
     ON CONFLICT (source, external_id) DO NOTHING RETURNING id";
 
@@ -228,6 +231,8 @@ impl Inbox {
             .bind(inbound.heard_in.as_ref().map(|heard| heard.conversation.number()))
             .bind(inbound.heard_in.as_ref().and_then(|heard| heard.origin.as_deref()))
             .bind(inbound.meant.column()?)
+            .bind(sender(&inbound.cause))
+            .bind(most.of_person)
             .fetch_all(&mut *tx)
             .await
             .tried("store a message")?;
@@ -271,8 +276,28 @@ impl Inbox {
         if own >= most.in_workspace {
             return Ok(Taken::TooMany(own));
         }
+        let of_sender = self.open_of(inbound.workspace, sender(&inbound.cause)).await?;
+        if of_sender >= most.of_person {
+            return Ok(Taken::TooMany(of_sender));
+        }
         let all = self.backlog().await?.open;
         Ok(if all >= most.in_all { Taken::Full(all) } else { Taken::TooMany(own) })
+    }
+
+    /// How many messages of one person in a workspace wait to be answered.
+    async fn open_of(
+        &self,
+        workspace: WorkspaceId,
+        sender: Option<&str>,
+    ) -> Result<i64, StoreError> {
+        sqlx::query_scalar(
+            "SELECT count(*) FROM inbox WHERE workspace_id = ? AND state <> 'answered' AND sender = ?",
+        )
+        .bind(workspace.number())
+        .bind(sender)
+        .fetch_one(self.store.reader())
+        .await
+        .tried("count the open messages of a person")
     }
 
     /// The agent has it in its journal.
@@ -360,6 +385,14 @@ impl Inbox {
 }
 
 /// What follows from a message that was stored just now: where its person is, and that it came.
+/// Who said it; none: no person.
+fn sender(cause: &Cause) -> Option<&str> {
+    match cause {
+        Cause::Message { from, .. } => Some(from),
+        Cause::TasksEnded { .. } | Cause::Clear => None,
+    }
+}
+
 async fn was_taken(tx: &mut Tx, id: i64, inbound: &Inbound, now: i64) -> Result<(), StoreError> {
     sqlx::query(WROTE_HERE)
         .bind(inbound.workspace.number())

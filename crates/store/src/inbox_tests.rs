@@ -4,7 +4,7 @@ use super::*;
 use crate::db::Store;
 use crate::users::UserLimits;
 
-const MOST_OPEN: MostOpen = MostOpen { in_workspace: 2, in_all: 3 };
+const MOST_OPEN: MostOpen = MostOpen { of_person: 2, in_workspace: 2, in_all: 3 };
 
 struct Setup {
     _dir: tempfile::TempDir,

@@ -84,7 +84,7 @@ impl World {
             meant: Meant::Words,
             heard_in: place.map(|place| HeardIn { conversation: place.id, origin: None }),
         };
-        let most = MostOpen { in_workspace: 100, in_all: 100 };
+        let most = MostOpen { of_person: 100, in_workspace: 100, in_all: 100 };
         let taken = self.store.inbox().take_message(inbound, most).await.unwrap();
         assert!(matches!(taken, Taken::Stored(_)));
     }

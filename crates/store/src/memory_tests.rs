@@ -53,7 +53,7 @@ impl World {
             meant: Meant::Words,
             heard_in: None,
         };
-        let most = MostOpen { in_workspace: 1_000, in_all: 1_000 };
+        let most = MostOpen { of_person: 1_000, in_workspace: 1_000, in_all: 1_000 };
         let taken = self.store.inbox().take_message(inbound, most).await.unwrap();
         assert!(matches!(taken, Taken::Stored(_)), "{taken:?}");
     }

@@ -111,7 +111,7 @@ impl Conversations {
         for anew in [
             "DELETE FROM posts WHERE conversation = ?",
             "UPDATE conversations SET external_id = NULL, broken = NULL, shown_title = NULL, \
-             shown_archived = 0 WHERE id = ? AND kind = 'room'",
+             shown_archived = 0, shown_at = NULL WHERE id = ? AND kind = 'room'",
         ] {
             let done = sqlx::query(anew).bind(id.number()).execute(&mut *tx).await;
             done.tried("have a conversation made anew")?;

@@ -58,7 +58,11 @@ async fn live(store: &Store, keys: &Keyring, user: &User, words: &str) {
         meant: Meant::Words,
         heard_in: None,
     };
-    store.inbox().take_message(inbound, MostOpen { in_workspace: 9, in_all: 9 }).await.unwrap();
+    store
+        .inbox()
+        .take_message(inbound, MostOpen { of_person: 9, in_workspace: 9, in_all: 9 })
+        .await
+        .unwrap();
     store
         .chats()
         .rename_chat(&Actor::person("test"), user.workspace, ChatId::from_number(1), words)

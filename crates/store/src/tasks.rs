@@ -356,8 +356,10 @@ impl Tasks {
             .tried("count queued tasks")
     }
 
-    /// Takes the next task to run: of the users below their limit, the one with the fewest running
-    /// and, among those, the one who has waited longest since a task of theirs was started.
+    /// Takes the next task to run: of the workspaces below their limit, the one with the fewest running
+    /// and, among those, the one that has waited longest since a task of it was started. In it, who runs the
+    /// fewest goes first; and in a community nobody's work takes what the others need: beyond a quarter of the
+    /// executors, one at least, a person's next task starts only while half of them stay free.
     pub async fn start_next(&self) -> Result<Option<Task>, StoreError> {
         let now = self.store.clock.now_ms();
         let mut tx = self.store.begin().await?;
@@ -367,8 +369,14 @@ impl Tasks {
                JOIN workspaces w ON w.id = t.workspace_id JOIN users u ON u.id = w.user_id \
                LEFT JOIN (SELECT workspace_id, count(*) AS running FROM tasks WHERE state = 'running' \
                           GROUP BY workspace_id) r ON r.workspace_id = t.workspace_id \
+               LEFT JOIN (SELECT workspace_id, person, count(*) AS running FROM tasks WHERE state = 'running' \
+                          GROUP BY workspace_id, person) p \
+                 ON p.workspace_id = t.workspace_id AND p.person = t.person \
                WHERE t.state = 'queued' AND coalesce(r.running, 0) < u.max_executors \
-               ORDER BY coalesce(r.running, 0), w.task_started_at, t.id LIMIT 1) \
+                 AND (u.kind <> 'community' OR coalesce(p.running, 0) = 0 \
+                      OR coalesce(p.running, 0) < u.max_executors / 4 \
+                      OR u.max_executors - coalesce(r.running, 0) > u.max_executors / 2) \
+               ORDER BY coalesce(r.running, 0), w.task_started_at, coalesce(p.running, 0), t.id LIMIT 1) \
              RETURNING {COLUMNS}"
         )))
         .bind(now)
@@ -542,3 +550,7 @@ pub(crate) async fn report_turn(
     };
     Ok(Some(inbox::accept_in(tx, trigger, now).await?.item))
 }
+
+#[cfg(test)]
+#[path = "shares_tests.rs"]
+mod shares;

@@ -87,7 +87,7 @@ pub(crate) async fn open(
     state.control.people().require_in_chat(owner.user, ChatCall::Read, workspace, chat).await?;
     let upgrade =
         upgrade.map_err(|rejection| Failure::new(ErrorCode::BadRequest, rejection.body_text()))?;
-    let permit = state.control.inbox().enter_socket(SURFACE, workspace)?;
+    let permit = state.control.inbox().enter_socket(SURFACE, workspace, owner.user)?;
     let client = Client {
         control: state.control.clone(),
         workspace,

@@ -1,4 +1,7 @@
-//! Slows down guessing: failed logins are counted per address and in all, in bounded memory.
+//! Slows down guessing: failed logins are counted per address, in bounded memory.
+//!
+//! Promises: only what did not work is told to wait. A link or token that works is looked at first, so nobody keeps
+//! anybody else out, also not from the same address: a token of 256 bits is safe because it can't be guessed.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -8,9 +11,7 @@ use std::time::{Duration, Instant};
 /// The time in which failures are counted.
 const WINDOW: Duration = Duration::from_secs(60);
 const PER_ADDRESS: u32 = 10;
-/// Over all addresses: a guess from many places is slowed down too.
-const IN_ALL: u32 = 200;
-/// Addresses that are remembered at once; beyond, only the count of all holds.
+/// Addresses that are remembered at once.
 const MAX_ADDRESSES: usize = 4096;
 
 #[derive(Clone, Copy)]
@@ -41,53 +42,31 @@ impl Failures {
     }
 }
 
-struct Counts {
-    all: Failures,
-    addresses: HashMap<IpAddr, Failures>,
-}
-
 /// The failed logins of the last minute.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct LoginThrottle {
-    counts: Arc<Mutex<Counts>>,
-}
-
-impl Default for LoginThrottle {
-    fn default() -> Self {
-        let counts = Counts { all: Failures::new(Instant::now()), addresses: HashMap::new() };
-        Self { counts: Arc::new(Mutex::new(counts)) }
-    }
+    addresses: Arc<Mutex<HashMap<IpAddr, Failures>>>,
 }
 
 impl LoginThrottle {
-    /// How long this address must wait before it may try again; none if it may now.
-    pub(crate) fn wait(&self, address: Option<IpAddr>) -> Option<Duration> {
-        self.wait_at(address, Instant::now())
+    /// Counts an attempt that failed: how long this address is to wait before its next, if it tried too often.
+    pub(crate) fn failed(&self, address: Option<IpAddr>) -> Option<Duration> {
+        self.failed_at(address, Instant::now())
     }
 
-    /// Counts an attempt that failed.
-    pub(crate) fn failed(&self, address: Option<IpAddr>) {
-        self.failed_at(address, Instant::now());
-    }
-
-    fn wait_at(&self, address: Option<IpAddr>, now: Instant) -> Option<Duration> {
-        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = address
-            .and_then(|ip| counts.addresses.get(&network(ip)))
-            .and_then(|failures| failures.wait(PER_ADDRESS, now));
-        own.or_else(|| counts.all.wait(IN_ALL, now))
-    }
-
-    fn failed_at(&self, address: Option<IpAddr>, now: Instant) {
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        counts.all.add(now);
-        let Some(network) = address.map(network) else { return };
-        if counts.addresses.len() >= MAX_ADDRESSES {
-            counts.addresses.retain(|_, failures| !failures.over(now));
+    fn failed_at(&self, address: Option<IpAddr>, now: Instant) -> Option<Duration> {
+        let network = address.map(network)?;
+        let mut addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(wait) = addresses.get(&network).and_then(|known| known.wait(PER_ADDRESS, now)) {
+            return Some(wait);
         }
-        if counts.addresses.len() < MAX_ADDRESSES || counts.addresses.contains_key(&network) {
-            counts.addresses.entry(network).or_insert_with(|| Failures::new(now)).add(now);
+        if addresses.len() >= MAX_ADDRESSES {
+            addresses.retain(|_, failures| !failures.over(now));
         }
+        if addresses.len() < MAX_ADDRESSES || addresses.contains_key(&network) {
+            addresses.entry(network).or_insert_with(|| Failures::new(now)).add(now);
+        }
+        None
     }
 }
 

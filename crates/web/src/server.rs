@@ -1,6 +1,7 @@
 //! The public listener and its routes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::Request;
 use axum::extract::connect_info::ConnectInfo;
@@ -130,17 +131,13 @@ async fn new_session(
     headers: HeaderMap,
     Body(asked): Body<NewSession>,
 ) -> Answer<Session> {
-    if let Some(wait) = state.logins.wait(address) {
-        let message = "tokens that do not work were tried too often";
-        let again = format!("try again in {} s", wait.as_secs().max(1));
-        return Err(Failure::new(ErrorCode::Busy, message).fix(again));
-    }
     if let Some(login) = &asked.login_token {
         let owner = state.control.sessions().redeem_login(&token_hash(login)).await?;
         let owner = owner.ok_or_else(|| {
-            state.logins.failed(address);
-            Failure::new(ErrorCode::Unauthorized, "the login token is wrong, used or expired")
-                .fix("`cloister login-url` makes a new one")
+            let wrong =
+                Failure::new(ErrorCode::Unauthorized, "the login token is wrong, used or expired")
+                    .fix("`cloister login-url` makes a new one");
+            state.logins.failed(address).map_or(wrong, tried_too_often)
         })?;
         let user = state.control.accounts().of(owner.workspace).await?;
         return json(
@@ -148,8 +145,13 @@ async fn new_session(
         );
     }
     auth::require_operator(&state.operator, &headers)
-        .inspect_err(|_refused| state.logins.failed(address))?;
+        .map_err(|refused| state.logins.failed(address).map_or(refused, tried_too_often))?;
     json(operator_session(&state.control, &Actor::Operator, asked).await?)
+}
+
+fn tried_too_often(wait: Duration) -> Failure {
+    let again = format!("try again in {} s", wait.as_secs().max(1));
+    Failure::new(ErrorCode::Busy, "tokens that do not work were tried too often").fix(again)
 }
 
 /// A session for the user that the operator names.

@@ -198,9 +198,23 @@ impl World {
             .ensure_first_chat(&Actor::person("test"), user.workspace)
             .await
             .unwrap();
-        let task = self.store().tasks().delegate(task_of(&user), "test", name).await.unwrap().id;
-        let asked = self.store().approvals().ask(question_of(&user, task)).await.unwrap();
-        Belongings { user, task, approval: asked.approval.id }
+        self.give_work(user.clone(), &user).await
+    }
+
+    /// A community whose member has something of everything there.
+    pub(crate) async fn add_club(&self, name: &str, member: &User) -> Belongings {
+        let (actor, name) = (Actor::person("root"), name.parse().unwrap());
+        let club = self.control().people().add_community(&actor, &name).await.unwrap();
+        self.store().chats().ensure_first_chat(&actor, club.workspace).await.unwrap();
+        self.give_work(club, member).await
+    }
+
+    async fn give_work(&self, user: User, person: &User) -> Belongings {
+        let work = NewTask { person: person.id, ..task_of(&user) };
+        let task = self.store().tasks().delegate(work, "test", user.name.as_str()).await.unwrap();
+        let question = NewApproval { user: person.id, ..question_of(&user, task.id) };
+        let asked = self.store().approvals().ask(question).await.unwrap();
+        Belongings { user, task: task.id, approval: asked.approval.id }
     }
 }
 

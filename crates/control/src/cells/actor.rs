@@ -4,19 +4,22 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use cloister_policy::engine::Ownership;
 use cloister_protocol::link::{Cause, Downlink, Uplink};
 use cloister_protocol::{ChatId, ErrorCode, TurnId, WorkspaceId, with_causes};
+use cloister_store::inbox::InboxItem;
 use tokio::sync::mpsc::error::SendTimeoutError;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
 
 use super::cell::{Cell, sandbox_name};
-use super::slots::{Slot, Waiting};
+use super::slots::{Seat, Slot, Waiting};
 use super::{ChatKey, Idle, LinkEnd, Poke, SWAMPED};
 use crate::cells::CellError;
 use crate::commands;
 use crate::control::Control;
 use crate::error::Fault;
+use crate::limits::share;
 use crate::ports::{Exit, Role};
 
 /// How often the coordinator may die while a message waits before the person is told.
@@ -55,7 +58,7 @@ struct Actor {
     /// For others of this workspace to see.
     idle: Idle,
     /// A place for a coordinator that is waited for, and one that was got.
-    waiting: Option<Waiting>,
+    waiting: Option<(Waiting, Seat)>,
     slot: Option<Slot>,
     /// A clear waits for the turns before it, and what comes after waits for the clear.
     clearing: bool,
@@ -142,7 +145,7 @@ impl Actor {
         let Some(cell) = &mut self.cell else {
             let room = async {
                 match &mut self.waiting {
-                    Some(waiting) => waiting.await,
+                    Some((waiting, _)) => waiting.await,
                     None => std::future::pending().await,
                 }
             };
@@ -198,8 +201,8 @@ impl Actor {
         self.note_journaled();
         let Some(cell) = &self.cell else {
             // Whoever was asked may have had something to do by then.
-            if self.waiting.is_some() {
-                self.control.cells().ask_for_room(self.workspace);
+            if let Some((_, seat)) = &self.waiting {
+                self.control.cells().ask_for_room(*seat);
             }
             return self.waiting.is_some();
         };
@@ -329,7 +332,7 @@ impl Actor {
         }
         let idle = self.cell.as_ref().is_some_and(Cell::is_idle);
         // Another chat waits for its place.
-        !(idle && self.control.inner.cells.slots.is_wanted(self.workspace))
+        !(idle && self.cell.as_ref().is_some_and(Cell::is_in_the_way))
     }
 
     /// Notes that messages are journaled whose turns go on.
@@ -458,7 +461,7 @@ impl Actor {
             return Ok(());
         }
         if self.cell.is_none() {
-            let Some(slot) = self.take_slot() else { return Ok(()) };
+            let Some(slot) = self.take_slot(owed.first()).await? else { return Ok(()) };
             let key = (self.workspace, self.chat);
             self.cell = Some(Cell::launch(&self.control, key, slot).await?);
         }
@@ -469,17 +472,18 @@ impl Actor {
     }
 
     /// A place for a coordinator; if there is none, it is waited for.
-    fn take_slot(&mut self) -> Option<Slot> {
-        let (slots, most) =
-            (&self.control.inner.cells.slots, self.control.inner.parts.cells.coordinators);
-        let slot = self.slot.take().or_else(|| slots.try_take(self.workspace, most));
+    async fn take_slot(&mut self, owed: Option<&InboxItem>) -> Result<Option<Slot>, Fault> {
+        let seat = seat(&self.control, self.workspace, owed).await?;
+        let slots = &self.control.inner.cells.slots;
+        let slot = self.slot.take().or_else(|| slots.try_take(seat));
         if slot.is_some() {
             self.waiting = None;
+            self.idle.hold_for(seat.person.map(|(person, _)| person));
         } else if self.waiting.is_none() {
-            self.waiting = Some(slots.wait(self.workspace, most));
-            self.control.cells().ask_for_room(self.workspace);
+            self.waiting = Some((slots.wait(seat), seat));
+            self.control.cells().ask_for_room(seat);
         }
-        slot
+        Ok(slot)
     }
 
     /// Answers everything owed with why it can't be answered.
@@ -508,6 +512,24 @@ impl Actor {
         self.control.metrics().exited(Role::Coordinator, if ended { "stopped" } else { "killed" });
         self.control.cells().clear_door(&sandbox_name((self.workspace, self.chat)));
     }
+}
+
+/// For whom there would be a coordinator: in a community for who wrote what is owed first.
+async fn seat(
+    control: &Control,
+    workspace: WorkspaceId,
+    owed: Option<&InboxItem>,
+) -> Result<Seat, Fault> {
+    let most = control.inner.parts.cells.coordinators;
+    let ownership = control.people().place(workspace).await?.ownership;
+    let person = match (ownership, owed) {
+        (Ownership::Community, Some(row)) => {
+            let person = control.provenance().person_of(row).await?;
+            Some((person, share(ownership, most)))
+        }
+        (Ownership::Private { .. } | Ownership::Community, _) => None,
+    };
+    Ok(Seat { workspace, most, person })
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub(super) struct Cell {
     /// The newest of the rows that were.
     pub(super) newest: i64,
     _door: Box<dyn OpenDoor>,
-    _slot: Slot,
+    slot: Slot,
 }
 
 /// A coordinator has no row for anything outside.
@@ -95,8 +95,13 @@ impl Cell {
             sent: HashMap::new(),
             newest: 0,
             _door: door,
-            _slot: slot,
+            slot,
         })
+    }
+
+    /// Whether somebody waits for the place that it has.
+    pub(super) fn is_in_the_way(&self) -> bool {
+        self.slot.is_wanted()
     }
 
     /// Whether it has nothing to do.

@@ -18,10 +18,10 @@ mod scene;
 mod slots;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cloister_protocol::{ChatId, TurnId, WorkspaceId};
+use cloister_protocol::{ChatId, TurnId, UserId, WorkspaceId};
 use cloister_store::Actor;
 use cloister_store::audit::Entry;
 use tokio::sync::mpsc;
@@ -35,7 +35,7 @@ pub(crate) use admission::Admitted;
 pub(crate) use ending::Owed;
 pub use error::{CellError, CellRefusal};
 pub(crate) use link::{Doorway, LinkEnd};
-use slots::Slots;
+use slots::{Seat, Slots};
 
 /// Pokes that may wait for one actor.
 const POKE_QUEUE: usize = 64;
@@ -69,17 +69,30 @@ struct KnownActor {
     idle: Idle,
 }
 
-/// Since when a coordinator runs and has nothing to do, in milliseconds of the clock; 0: it is busy, or none runs.
+/// Since when a coordinator runs and has nothing to do, and whose share of a community its place is of.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Idle(Arc<AtomicI64>);
+pub(crate) struct Idle {
+    /// In milliseconds of the clock; 0: it is busy, or none runs.
+    since: Arc<AtomicI64>,
+    /// 0: of nobody's.
+    share_of: Arc<AtomicU32>,
+}
 
 impl Idle {
     fn set(&self, since: Option<i64>) {
-        self.0.store(since.unwrap_or(0), Ordering::SeqCst);
+        self.since.store(since.unwrap_or(0), Ordering::SeqCst);
     }
 
     fn since(&self) -> Option<i64> {
-        Some(self.0.load(Ordering::SeqCst)).filter(|since| *since != 0)
+        Some(self.since.load(Ordering::SeqCst)).filter(|since| *since != 0)
+    }
+
+    fn hold_for(&self, person: Option<UserId>) {
+        self.share_of.store(person.map_or(0, UserId::number), Ordering::SeqCst);
+    }
+
+    fn is_held_for(&self, person: UserId) -> bool {
+        self.share_of.load(Ordering::SeqCst) == person.number()
     }
 }
 
@@ -161,12 +174,16 @@ impl Cells {
         true
     }
 
-    /// Asks the coordinator of this workspace that has been idle for longest to make room.
-    fn ask_for_room(&self, workspace: WorkspaceId) {
+    /// Asks the coordinator of this workspace that has been idle for longest to make room: one of the person's own,
+    /// if it is their share that is used up.
+    fn ask_for_room(&self, seat: Seat) {
+        let person = self.control.inner.cells.slots.lacks_share(seat);
         let actors = self.control.inner.cells.actors();
-        let of_workspace = actors.iter().filter(|((of, _), _)| *of == workspace);
+        let of_workspace = actors.iter().filter(|((of, _), _)| *of == seat.workspace);
         let idle = of_workspace.filter_map(|(_, known)| Some((known.idle.since()?, known)));
-        if let Some((_, known)) = idle.min_by_key(|(since, _)| *since) {
+        let of_others =
+            |known: &KnownActor| person.is_some_and(|person| !known.idle.is_held_for(person));
+        if let Some((_, known)) = idle.min_by_key(|(since, known)| (of_others(known), *since)) {
             // A full queue has something to do for it: it is idle no more.
             drop(known.pokes.try_send(Poke::MakeRoom));
         }

@@ -12,6 +12,7 @@ use crate::cells::{CellError, CellRefusal, Cells};
 use crate::control::Control;
 use crate::error::Fault;
 use crate::gates::{Proposed, Proposing, mark_text};
+use crate::limits::share;
 use crate::tasks::ReachedTask;
 
 /// How many ended tasks a list still shows.
@@ -157,7 +158,7 @@ fn policy_says_risky(words: &str) -> bool {
 }
 
 impl Cells {
-    /// Queues a task within the limits of its workspace.
+    /// Queues a task within the limits of its workspace, and of its person there.
     pub(crate) async fn new_task(
         &self,
         leave: Admitted,
@@ -177,8 +178,14 @@ impl Cells {
             return Ok(made);
         }
         let open = self.control.store().tasks().open_tasks(task.workspace).await?;
-        if open.len() >= self.control.work().max_open_tasks {
-            return Err(CellRefusal::TooManyTasks { open: open.len() }.into());
+        let most = self.control.work().max_open_tasks;
+        let ownership = self.control.people().place(task.workspace).await?.ownership;
+        let own = open.iter().filter(|open| open.person == task.person).count();
+        if let Some(open) = [(open.len(), most), (own, share(ownership, most))]
+            .into_iter()
+            .find_map(|(open, most)| (open >= most).then_some(open))
+        {
+            return Err(CellRefusal::TooManyTasks { open }.into());
         }
         let task = self.control.store().tasks().delegate(task, scope, request).await?;
         // What it came from is in the chat's files from now on.

@@ -48,6 +48,11 @@ impl<'a> Typing<'a> {
         Self { world, user, chat: (user.workspace, C1), conversation: None }
     }
 
+    /// In a chat of the club, over the agent socket: no conversation says that others read along.
+    fn in_club(world: &'a World, user: &'a User, chat: ChatId) -> Self {
+        Self { world, user, chat: (world.club.workspace, chat), conversation: None }
+    }
+
     async fn heard(world: &'a World, user: &'a User, id: &str, heard: Heard<'_>) -> Self {
         let speaker = world.speaker(id, heard).await;
         let chat = (speaker.workspace, speaker.chat);
@@ -528,6 +533,56 @@ async fn a_command_is_answered_where_it_was_typed() {
     let AgentFrame::End(end) = &told.frame else { panic!("{told:?}") };
     assert!(end.text.contains("no such command"), "{}", end.text);
     assert!(world.store().inbox().unanswered(world.ada.workspace).await.unwrap().is_empty());
+}
+
+/// I2: over the agent socket a chat of a community is as shared as its room: what is another chat's is neither
+/// told nor touched, what is a person's own is not written there, and only who administers it directs it.
+#[tokio::test]
+async fn a_community_is_shared_over_the_agent_socket_too() {
+    let world = club().await;
+    world.club_room("board", "!board:example.org").await;
+    world.role(&world.ada, "member").await;
+    world.role(&world.bob, "member").await;
+    let workspace = world.club.workspace;
+    let board = Typing::heard(&world, &world.ada, ADA, Heard::Shared("!board:example.org")).await;
+    let asked = world.asked(workspace, board.chat.1, world.ada.id, "outward").await;
+    let task = world.store().approvals().approval(asked).await.unwrap().task.unwrap();
+    let room = Typing::heard(&world, &world.bob, BOB, Heard::Shared(CLUB)).await;
+    let bob = Typing::in_club(&world, &world.bob, room.chat.1);
+    assert_ne!(board.chat, bob.chat);
+    for list in ["/tasks", "/status", "/approvals", "/grants", "/chats"] {
+        let told = bob.gets(list).await;
+        for theirs in [asked.to_string(), task.to_string(), board.chat.1.to_string()] {
+            assert!(!told.contains(&theirs), "{list}: {told}");
+        }
+    }
+    for reach in [
+        format!("/cancel {task}"),
+        format!("/task {task}"),
+        format!("/retry {task}"),
+        format!("/no {asked}"),
+        format!("/chats {}", board.chat.1),
+        format!("/archive {}", board.chat.1),
+        "/archive".to_owned(),
+        "/new mine".to_owned(),
+        "/settings".to_owned(),
+    ] {
+        bob.is_refused(&reach).await;
+    }
+    let chats = world.store().chats().of(workspace).await.unwrap();
+    assert!(chats.iter().all(|chat| !chat.archived && chat.title != "mine"), "{chats:?}");
+    assert_eq!(world.state(asked).await, ApprovalState::Pending);
+    assert_eq!(world.store().tasks().open_tasks(workspace).await.unwrap().len(), 1);
+
+    // Who administers it may, over the socket as in the room.
+    world.role(&world.ada, "admin").await;
+    let ada = Typing::in_club(&world, &world.ada, bob.chat.1);
+    ada.gets("/new theirs").await;
+    ada.gets("/archive").await;
+    // In one's own chat nobody reads along.
+    let own = Typing::on_web(&world, &world.bob);
+    own.gets("/settings").await;
+    own.gets("/new mine").await;
 }
 
 #[path = "models_tests.rs"]

@@ -121,9 +121,12 @@ async fn in_a_room_the_model_is_chosen_by_who_directs_it() {
     world.role(&world.bob, "admin").await;
     let member = Typing::heard(&world, &world.ada, ADA, Heard::Shared(CLUB)).await;
     assert!(member.gets("!model").await.contains("!model NAME chooses"));
+    let over_the_socket = Typing::in_club(&world, &world.ada, member.chat.1);
     for attack in ["!model strong", "!model strong always", "!model default"] {
-        member.is_refused(attack).await;
-        assert_eq!(first(&world, member.chat).await, "fast", "{attack}");
+        for place in [&member, &over_the_socket] {
+            place.is_refused(attack).await;
+            assert_eq!(first(&world, place.chat).await, "fast", "{attack}");
+        }
     }
     let admin = Typing::heard(&world, &world.bob, BOB, Heard::Shared(CLUB)).await;
     admin.gets("!model strong").await;

@@ -2,7 +2,9 @@
 //! no second effect.
 
 use cloister_policy::egress::Rule;
-use cloister_policy::engine::{ChatCall, DomainCall, Person, Place, Request, WorkspaceCall};
+use cloister_policy::engine::{
+    ChatCall, DomainCall, Ownership, Person, Place, Request, WorkspaceCall,
+};
 use cloister_protocol::link::Cause;
 use cloister_protocol::surface::Customs;
 use cloister_protocol::{End, ErrorCode, TurnId, Usage, UserId};
@@ -30,9 +32,11 @@ pub(super) struct Here {
 }
 
 impl Here {
-    /// Whether others read along.
+    /// Whether others read along: in a shared conversation, and in every chat of a community, also when it is
+    /// written to over the agent socket.
     pub(super) fn is_shared(&self) -> bool {
-        self.conversation.as_ref().is_some_and(|c| c.kind == ConversationKind::Shared)
+        let shared = self.conversation.as_ref().is_some_and(|c| c.kind == ConversationKind::Shared);
+        shared || self.place.ownership == Ownership::Community
     }
 
     /// What commands begin with there.

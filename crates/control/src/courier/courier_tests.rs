@@ -106,7 +106,7 @@ impl World {
             meant: Meant::Words,
             heard_in: Some(HeardIn { conversation: place.id, origin: Some("$hello".to_owned()) }),
         };
-        let most = MostOpen { in_workspace: 1_000_000, in_all: 1_000_000 };
+        let most = MostOpen { of_person: 1_000_000, in_workspace: 1_000_000, in_all: 1_000_000 };
         let Taken::Stored(accepted) =
             self.store().inbox().take_message(inbound, most).await.unwrap()
         else {

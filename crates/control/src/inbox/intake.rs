@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cloister_policy::engine::Ownership;
 use cloister_protocol::link::Cause;
 use cloister_protocol::surface::Speaker;
 use cloister_protocol::{
@@ -18,7 +19,7 @@ use crate::commands::{self, Typed};
 use crate::error::Fault;
 use crate::files::RelPath;
 use crate::inbox::{Inbox, InboxError, InboxRefusal};
-use crate::limits::{Knock, URGENT_HEADROOM};
+use crate::limits::{Knock, TooMuch, URGENT_HEADROOM, share};
 
 /// What a turn is taken to last when none has ended lately.
 const USUAL_TURN: Duration = Duration::from_secs(10);
@@ -61,18 +62,17 @@ impl Inbox {
         let typed = commands::parse(&message.text);
         let urgent = typed.as_ref().is_some_and(Typed::is_urgent);
         let external_id = self.known_as(&message).await?;
-        if let Err(too_much) =
-            self.control.inner.limiter.message(Knock { surface, workspace, urgent })
-        {
-            return match self.control.store().inbox().stored_before(surface, &external_id).await? {
-                Some(item) => self.again(surface, &item).await,
-                None => {
-                    self.control.metrics().refused(surface, too_much.reason);
-                    Err(too_much.into())
-                }
-            };
+        let knock = Knock { surface, workspace, from: message.from.clone(), urgent };
+        let limiter = &self.control.inner.limiter;
+        if let Err(too_much) = limiter.person(&knock) {
+            return self.unless_stored(surface, &external_id, too_much).await;
         }
-        self.control.people().require_speaker(&message.from, workspace, message.chat).await?;
+        // Who may not speak there takes nothing from those who may.
+        let place =
+            self.control.people().require_speaker(&message.from, workspace, message.chat).await?;
+        if let Err(too_much) = limiter.together(&knock) {
+            return self.unless_stored(surface, &external_id, too_much).await;
+        }
         let attachments = self.known_attachments(&message)?;
         let inbound = Inbound {
             source: surface.to_owned(),
@@ -89,8 +89,8 @@ impl Inbox {
         };
         let on_surface = inbound.heard_in.is_some();
         let again = typed.map(|_command| inbound.clone());
-        let mut taken =
-            self.control.store().inbox().take_message(inbound, self.most_open(urgent)).await?;
+        let most = self.most_open(place.ownership, urgent);
+        let mut taken = self.control.store().inbox().take_message(inbound, most).await?;
         if let (Taken::Archived, Some(command)) = (&taken, again) {
             taken = Taken::Stored(self.take_command(command).await?);
         }
@@ -122,6 +122,22 @@ impl Inbox {
         self.control.hub().taken(&item, trigger, turn.clone());
         self.control.cells().poke((workspace, item.chat), Poke::Stored(Box::new(item)));
         Ok(Receipt { turn, duplicate: false })
+    }
+
+    /// The refusal of what comes too fast, unless it was stored before.
+    async fn unless_stored(
+        &self,
+        surface: &'static str,
+        external_id: &str,
+        too_much: TooMuch,
+    ) -> Result<Receipt, InboxError> {
+        match self.control.store().inbox().stored_before(surface, external_id).await? {
+            Some(item) => self.again(surface, &item).await,
+            None => {
+                self.control.metrics().refused(surface, too_much.reason);
+                Err(too_much.into())
+            }
+        }
     }
 
     /// Takes a command in an archived chat: without it, who has but one conversation could not open another.
@@ -187,10 +203,13 @@ impl Inbox {
         Ok(Receipt { turn: TurnId::of_trigger(&item.trigger()?), duplicate: true })
     }
 
-    fn most_open(&self, urgent: bool) -> MostOpen {
+    fn most_open(&self, ownership: Ownership, urgent: bool) -> MostOpen {
         let more = if urgent { URGENT_HEADROOM } else { 0 };
+        let in_workspace = self.control.work().max_unanswered;
+        let of_person = share(ownership, usize::try_from(in_workspace).unwrap_or(0));
         MostOpen {
-            in_workspace: self.control.work().max_unanswered.saturating_add(more),
+            of_person: i64::try_from(of_person).unwrap_or(i64::MAX).saturating_add(more),
+            in_workspace: in_workspace.saturating_add(more),
             in_all: self.control.inner.limiter.options().unanswered.saturating_add(more),
         }
     }

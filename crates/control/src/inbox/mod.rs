@@ -6,7 +6,7 @@ mod past;
 mod shown;
 mod uploads;
 
-use cloister_protocol::WorkspaceId;
+use cloister_protocol::{UserId, WorkspaceId};
 
 use crate::control::part;
 use crate::limits::Permit;
@@ -29,8 +29,9 @@ impl Inbox {
         &self,
         surface: &'static str,
         workspace: WorkspaceId,
+        by: UserId,
     ) -> Result<Permit, InboxError> {
-        self.control.inner.limiter.socket(workspace).map_err(|too_much| {
+        self.control.inner.limiter.socket(workspace, by).map_err(|too_much| {
             self.control.metrics().refused(surface, too_much.reason);
             too_much.into()
         })

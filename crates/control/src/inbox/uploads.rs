@@ -52,7 +52,7 @@ impl Inbox {
         (workspace, chat): (WorkspaceId, ChatId),
         name: &str,
     ) -> Result<Upload, InboxError> {
-        let permit = self.control.inner.limiter.upload(workspace).inspect_err(|too_much| {
+        let permit = self.control.inner.limiter.upload(workspace, by).inspect_err(|too_much| {
             self.control.metrics().refused("upload", too_much.reason);
         })?;
         self.control.store().chats().chat(workspace, chat).await?;

@@ -32,6 +32,7 @@ pub use access::AccessChanges;
 pub use accounts::Accounts;
 pub use error::{PeopleError, PeopleRefusal};
 pub use linking::{Linker, Linking};
+pub(crate) use naming::Named;
 pub(crate) use pairing::Pairings;
 pub use roles::Giver;
 pub use route::{Heard, Route, Routed};
@@ -125,15 +126,18 @@ impl People {
         self.require(&Request::workspace(&person, call, &place))
     }
 
-    /// Refuses a message of somebody who may not speak in its chat.
+    /// Where a message is said; refuses one of somebody who may not speak in its chat.
     pub(crate) async fn require_speaker(
         &self,
         from: &UserName,
         workspace: WorkspaceId,
         chat: ChatId,
-    ) -> Result<(), PeopleError> {
+    ) -> Result<Place, PeopleError> {
         let user = self.control.store().users().user(from).await?.id;
-        self.require_in_chat(user, ChatCall::SendMessage, workspace, chat).await
+        let person = self.person(user).await?;
+        let place = self.place_of_chat(workspace, chat).await?;
+        self.require(&Request::chat(&person, ChatCall::SendMessage, &place, chat))?;
+        Ok(place)
     }
 
     /// Refuses what the policies do not allow, with their reason.

@@ -7,18 +7,33 @@ use cloister_store::conversations::{Conversation, ConversationKind};
 
 use crate::people::{People, PeopleError, PeopleRefusal};
 
+/// A name that somebody gave a conversation on its surface.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Named<'a> {
+    pub(crate) title: &'a str,
+    /// The account that the surface vouches for.
+    pub(crate) by: Option<&'a str>,
+    /// When, by the surface's clock in Unix milliseconds, where it tells names late.
+    pub(crate) at: Option<i64>,
+}
+
 impl People {
     /// The name that somebody gave a conversation on its surface becomes that of its chat, as with `/rename`: who
-    /// did it, by the account that the surface vouches for (`by`), must be allowed that, and what is a person's own
+    /// did it, by the account that the surface vouches for, must be allowed that, and what is a person's own
     /// is named by that person alone. A name of nobody knows whom is not taken. Refused, the chat keeps its title,
-    /// and where it is known who it was the surface is to show that again.
-    pub async fn rename_chat_from(
+    /// and where it is known who it was the surface is to show that again. A name that is told late, and is older
+    /// than the title that the surface was made to show since, is nowhere any more.
+    pub(crate) async fn rename_chat_from(
         &self,
         conversation: &Conversation,
-        title: &str,
-        by: Option<&str>,
+        Named { title, by, at }: Named<'_>,
     ) -> Result<(), PeopleError> {
         let title = crate::commands::title(title);
+        if let Some(at) = at
+            && self.control.store().conversations().was_shown_after(conversation.id, at).await?
+        {
+            return Ok(());
+        }
         // A lobby is called what its surface calls it, whatever it shows.
         if title.is_empty() || conversation.kind == ConversationKind::Lobby {
             return Ok(());

@@ -58,7 +58,12 @@ impl Places {
             return Ok(());
         }
         let (conversation, title) = (conversation.id, name.to_owned());
-        match self.bot.plane.call(RenameChat { conversation, title, by: None }).await {
+        match self
+            .bot
+            .plane
+            .call(RenameChat { conversation, title, by: None, named_at: None })
+            .await
+        {
             Ok(()) => Ok(()),
             // Discord does not say who it was: the thread is called so, and the chat is not.
             Err(error) if error.code() == ErrorCode::Forbidden => {

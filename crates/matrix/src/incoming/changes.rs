@@ -9,9 +9,9 @@ use cloister_protocol::surface::{CancelTurn, ConversationAt, StopWaiting, Stored
 use matrix_sdk::Room;
 use matrix_sdk::ruma::{EventId, OwnedEventId};
 
-use super::heard::Seen;
-use super::messages::Handed;
-use super::{Intake, MINUTE, text};
+use super::heard::{Seen, took_back};
+use super::messages::{Handed, NotThere};
+use super::{ASK_AGAIN, Intake, MINUTE, text};
 use crate::outgoing::Origin;
 
 impl Intake {
@@ -75,8 +75,10 @@ impl Intake {
         let Some(person) = self.bot.plane.call(WhoIs { account }).await? else { return Ok(()) };
         let here = ConversationAt { connector: self.bot.id(), place: place.clone() };
         let Some(conversation) = self.bot.plane.call(here).await? else { return Ok(()) };
-        let waits = StopWaiting { connector: self.bot.id(), place, event: of.to_string() };
-        self.bot.plane.call(waits).await?;
+        if self.is_taken_back(room, seen, of).await? {
+            let waits = StopWaiting { connector: self.bot.id(), place, event: of.to_string() };
+            self.bot.plane.call(waits).await?;
+        }
         let stored = StoredIn { conversation: conversation.id, id: text::message_id(of)? };
         let stored = self.bot.plane.call(stored).await?;
         let Some(stored) = stored.filter(|stored| !stored.answered) else { return Ok(()) };
@@ -84,6 +86,27 @@ impl Intake {
             self.bot.plane.call(CancelTurn { message: stored.id }).await?;
         }
         Ok(())
+    }
+
+    /// Whether a redaction is of who wrote the event, or of somebody whom the homeserver lets take it back.
+    async fn is_taken_back(
+        &self,
+        room: &Room,
+        seen: &Seen,
+        of: &EventId,
+    ) -> Result<bool, PlaneError> {
+        match self.fetch_event(room, of).await {
+            Ok(event) => {
+                let event = serde_json::from_str(event.raw().json().get());
+                Ok(event.is_ok_and(|event| took_back(&event, seen)))
+            }
+            // Nobody can say whose it was: what waits is looked at when its turn comes, and is not there then.
+            Err(NotThere::Ever) => Ok(false),
+            Err(NotThere::Now) => {
+                let what = "the homeserver does not show what was taken back";
+                Err(PlaneError::busy(what.to_owned(), ASK_AGAIN))
+            }
+        }
     }
 }
 

@@ -72,6 +72,28 @@ impl Seen {
         let sender = word(event.get("sender"))?.parse().ok()?;
         Some(Self { id, sender, sealed: false, heard: hear(event).unwrap_or(Heard::Nothing) })
     }
+
+    /// The same of an event that came encrypted. A redaction and a room's state are judged by the homeserver, who
+    /// may do what; inside of an encryption anybody can write them, and nobody has judged them.
+    pub(super) fn opened(self) -> Self {
+        let heard = match self.heard {
+            Heard::Redacted { .. } | Heard::Renamed { .. } | Heard::Moved => Heard::Nothing,
+            heard @ (Heard::Said(_)
+            | Heard::Edited { .. }
+            | Heard::Reacted { .. }
+            | Heard::Unusable(_)
+            | Heard::Nothing) => heard,
+        };
+        Self { sealed: true, heard, ..self }
+    }
+}
+
+/// Whether the homeserver has an event as taken back by this redaction: by its writer, or by somebody who may take
+/// back what others wrote, for then nothing is left of it.
+pub(super) fn took_back(event: &Value, redaction: &Seen) -> bool {
+    let by = event.pointer("/unsigned/redacted_because/event_id");
+    word(event.get("sender")) == Some(redaction.sender.as_str())
+        || word(by) == Some(redaction.id.as_str())
 }
 
 fn hear(event: &Value) -> Option<Heard> {

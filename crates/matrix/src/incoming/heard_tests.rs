@@ -263,3 +263,44 @@ proptest! {
         drop(Seen::read(&anything));
     }
 }
+
+/// X3: a redaction and a room's state mean something because the homeserver judged who may do them. What comes
+/// encrypted it can't judge, and anybody who is in the room can have written it.
+#[test]
+fn what_only_the_homeserver_can_judge_is_not_taken_from_inside_an_encryption() {
+    let redaction = event("m.room.redaction", json!({ "redacts": "$of:test" }));
+    let mut renamed = event("m.room.name", json!({ "name": "mine" }));
+    renamed["state_key"] = json!("");
+    let mut moved = event("m.room.join_rules", json!({ "join_rule": "public" }));
+    moved["state_key"] = json!("");
+    for forged in [redaction, renamed, moved] {
+        let plain = Seen::read(&forged).unwrap();
+        assert!(!matches!(plain.heard, Heard::Nothing), "{plain:?}");
+        let sealed = plain.opened();
+        assert!(sealed.sealed && matches!(sealed.heard, Heard::Nothing), "{sealed:?}");
+    }
+    let words = event("m.room.message", json!({ "msgtype": "m.text", "body": "hi" }));
+    let sealed = Seen::read(&words).unwrap().opened();
+    assert!(sealed.sealed && matches!(sealed.heard, Heard::Said(_)), "{sealed:?}");
+}
+
+/// X2: a message that waits is taken back by who wrote it, or by whom the homeserver lets do that; a redaction of
+/// somebody else, which it did not carry out, takes nothing back.
+#[test]
+fn a_message_is_taken_back_by_its_writer_or_by_whom_the_homeserver_lets() {
+    let by = |sender: &str| {
+        let mut redaction = event("m.room.redaction", json!({ "redacts": "$of:test" }));
+        redaction["sender"] = json!(sender);
+        redaction["event_id"] = json!("$r:test");
+        Seen::read(&redaction).unwrap()
+    };
+    let message = event("m.room.message", json!({ "msgtype": "m.text", "body": "hi" }));
+    assert!(took_back(&message, &by("@ada:test")));
+    assert!(!took_back(&message, &by("@mallory:test")));
+    let mut gone = event("m.room.message", json!({}));
+    gone["unsigned"] = json!({ "redacted_because": { "event_id": "$r:test" } });
+    assert!(took_back(&gone, &by("@moderator:test")));
+    gone["unsigned"] = json!({ "redacted_because": { "event_id": "$other:test" } });
+    assert!(!took_back(&gone, &by("@mallory:test")));
+    assert!(!took_back(&json!({}), &by("@ada:test")));
+}

@@ -241,9 +241,8 @@ fn doubt(kind: &TimelineEventKind, heard: &Heard, encrypted: bool) -> Option<&'s
 /// What an event says.
 fn seen(event: &TimelineEvent) -> Option<Seen> {
     let json = serde_json::from_str(event.raw().json().get()).ok()?;
-    let mut seen = Seen::read(&json)?;
-    seen.sealed = matches!(event.kind, TimelineEventKind::Decrypted(_));
-    Some(seen)
+    let seen = Seen::read(&json)?;
+    Some(if matches!(event.kind, TimelineEventKind::Decrypted(_)) { seen.opened() } else { seen })
 }
 
 #[cfg(test)]

@@ -135,8 +135,9 @@ calls! {
     IsUser { name: UserName } -> bool;
     ChatOf { workspace: WorkspaceId, chat: ChatId } -> Chat;
     Chats { workspace: WorkspaceId } -> Vec<Chat>;
-    /// The name that somebody gave a conversation on its surface becomes that of its chat, if who did it may.
-    RenameChat { conversation: ConversationId, title: String, by: Option<String> } -> ();
+    /// The name that somebody gave a conversation on its surface becomes that of its chat, if who did it may; not one
+    /// that was given before the title that it shows, by the surface's clock in Unix milliseconds.
+    RenameChat { conversation: ConversationId, title: String, by: Option<String>, named_at: Option<i64> } -> ();
 
     /// Somebody named a conversation on its surface, as its chat is named from now on; `by` is their account. False:
     /// the chat has a newer title.

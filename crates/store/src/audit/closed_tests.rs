@@ -85,7 +85,10 @@ impl World {
             meant: Meant::Words,
             heard_in: None,
         };
-        self.store.inbox().take_message(inbound, MostOpen { in_workspace: 9, in_all: 9 }).await
+        self.store
+            .inbox()
+            .take_message(inbound, MostOpen { of_person: 9, in_workspace: 9, in_all: 9 })
+            .await
     }
 
     async fn delegate(&self) -> Result<(), StoreError> {

@@ -61,7 +61,9 @@ impl Topics {
         }
         // In a group others may rename a topic: who may not rename the chat sees it renamed back.
         let by = message.from.as_ref().map(|from| from.id.to_string());
-        match self.bot.plane.call(RenameChat { conversation: here.id, title, by }).await {
+        // It may be told late, and we have called it something else since. Telegram counts whole seconds.
+        let named_at = Some(message.date.saturating_mul(1000).saturating_add(999));
+        match self.bot.plane.call(RenameChat { conversation: here.id, title, by, named_at }).await {
             Ok(()) => Ok(()),
             Err(error) => match error.code() {
                 ErrorCode::Internal | ErrorCode::ShuttingDown | ErrorCode::Busy => Err(error),

@@ -13,8 +13,8 @@ use axum::response::{IntoResponse, Response};
 use cloister_control::rows::{AccountKind, User};
 use cloister_control::{Actor, ControlError, Giver};
 use cloister_policy::engine::{
-    Assignment, Outcome, Person, Place, PlatformCall, PolicyId, Request, Role, Scope, Verdict,
-    WorkspaceCall,
+    Assignment, Outcome, Ownership, Person, Place, PlatformCall, PolicyId, Request, Role, Scope,
+    Verdict, WorkspaceCall,
 };
 use cloister_protocol::{ChatId, ErrorCode, TaskId, UserId, UserName};
 
@@ -270,6 +270,18 @@ impl Asker {
     /// Asks for something more than the call itself, which only its body names.
     pub(crate) async fn require(&self, request: &Request) -> Result<(), Failure> {
         self.decide(request, None).await
+    }
+
+    /// What changes a place for all who use it together: there only who administers it may, as in its rooms. In a
+    /// private workspace the call itself is enough.
+    pub(crate) async fn require_to_direct(&self, place: &Place) -> Result<(), Failure> {
+        match place.ownership {
+            Ownership::Private { .. } => Ok(()),
+            Ownership::Community => {
+                let call = WorkspaceCall::ChangeSettings;
+                self.require(&Request::workspace(&self.person, call, place)).await
+            }
+        }
     }
 
     /// The same, about a user who may have to stay unknown.

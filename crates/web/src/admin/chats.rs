@@ -53,6 +53,7 @@ async fn add(
     Body(change): Body<ChatChange>,
 ) -> Answer<ChatView> {
     let user = super::user(&admin, &name).await?;
+    asker.require_to_direct(&admin.control.people().place(user.workspace).await?).await?;
     admin.control.chats().ensure_first_chat(asker.actor(), user.workspace).await?;
     let title = change.title.as_deref().map(checked_title).transpose()?.unwrap_or_default();
     json(view(admin.control.chats().new_chat(asker.actor(), user.workspace, &title, None).await?))
@@ -96,6 +97,10 @@ async fn change(
     let id: ChatId = chat.parse()?;
     let control = &admin.control;
     let mut chat = control.chats().chat(user.workspace, id).await?;
+    if change.archived.is_some() {
+        let place = control.people().place_of_chat(user.workspace, id).await?;
+        asker.require_to_direct(&place).await?;
+    }
     if let Some(title) = change.title.as_deref() {
         chat = control
             .chats()

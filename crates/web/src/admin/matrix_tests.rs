@@ -31,6 +31,7 @@ const HEAD: &str = "\
 # ROLE/own  a person with this role in their own workspace and no other role at all
 # ROLE/oth  a person with this role on the whole platform, in another's private workspace; `none` is a
 #           plain user, who is a member of their own workspace
+# ROLE/com  a person with this role in a community, about that community; `none` has no role there
 #
 # ok: the call is carried out (or fails for a reason of its own). 401: nobody. 403: not allowed, and the
 # person may know that it is there. 404: it must look as if it were not there.
@@ -42,6 +43,7 @@ enum Who {
     Nobody,
     Own(Option<Role>),
     Other(Option<Role>),
+    Community(Option<Role>),
     Local,
 }
 
@@ -49,7 +51,9 @@ impl Who {
     fn all() -> Vec<Self> {
         let roles = || std::iter::once(None).chain(Role::ALL.into_iter().map(Some));
         let each = roles().flat_map(|role| [Self::Own(role), Self::Other(role)]);
-        std::iter::once(Self::Nobody).chain(each).chain([Self::Local]).collect()
+        let community = [None, Some(Role::Viewer), Some(Role::Member), Some(Role::Admin)];
+        let community = community.into_iter().map(Self::Community);
+        std::iter::once(Self::Nobody).chain(each).chain(community).chain([Self::Local]).collect()
     }
 
     fn name(self) -> String {
@@ -58,6 +62,7 @@ impl Who {
             Self::Nobody => "nobody".to_owned(),
             Self::Own(held) => format!("{}/own", role(held)),
             Self::Other(held) => format!("{}/oth", role(held)),
+            Self::Community(held) => format!("{}/com", role(held)),
             Self::Local => "local".to_owned(),
         }
     }
@@ -79,6 +84,8 @@ impl Scene {
         let (ada, bob) = (world.add("ada").await, world.add("bob").await);
         let (store, user) = (world.store(), ada.user.id);
         let own = format!("workspace:{}", ada.user.workspace);
+        let club = world.add_club("book-club", &bob.user).await;
+        let shared = format!("workspace:{}", club.user.workspace);
         let mut scope = None;
         match who {
             Who::Own(role) => {
@@ -90,6 +97,7 @@ impl Scene {
                 scope = role.map(|role| (role, own.as_str()));
             }
             Who::Other(role) => scope = role.map(|role| (role, "platform")),
+            Who::Community(role) => scope = role.map(|role| (role, shared.as_str())),
             Who::Nobody | Who::Local => {}
         }
         if let Some((role, scope)) = scope {
@@ -104,6 +112,7 @@ impl Scene {
             Who::Local => (Some(Caller::Local), bob),
             Who::Own(_) => (Some(Caller::User(user)), ada),
             Who::Other(_) => (Some(Caller::User(user)), bob),
+            Who::Community(_) => (Some(Caller::User(user)), club),
         };
         let mut scene = Self { world, caller, target, roles: Vec::new() };
         scene.roles = scene.held().await;
@@ -185,6 +194,7 @@ impl Scene {
             ("POST", "/admin/v1/users/{user}/approvals/{approval}") => {
                 json!({ "answer": "allow", "digest": "0".repeat(64) })
             }
+            ("PATCH", "/admin/v1/users/{user}/chats/{chat}") => json!({ "archived": true }),
             ("POST", "/admin/v1/client/renew") => json!({ "request": "" }),
             _ => json!({}),
         }
@@ -403,4 +413,40 @@ async fn a_pairing_code_is_shown_then_used_once_and_guesses_are_slowed_down() {
     assert_eq!(last, StatusCode::TOO_MANY_REQUESTS);
     let entries = scene.world.store().audit().audit_tail(100).await.unwrap();
     assert!(entries.iter().any(|entry| entry.action == "pairing.wrong" && entry.actor == "ada"));
+}
+
+/// I2: what a member of a community may not do in its rooms, they may not do past them: only who administers it
+/// opens, puts away and stops what all use. What is a member's own there stays theirs.
+#[tokio::test]
+async fn a_member_directs_a_community_by_http_no_more_than_in_its_rooms() {
+    let chats = "/admin/v1/users/book-club/chats";
+    let (chat, cancel) = (format!("{chats}/C1"), "/admin/v1/users/book-club/tasks/cancel");
+    let member = Scene::new(Who::Community(Some(Role::Member))).await;
+    for (method, path, body) in [
+        ("POST", chats, json!({ "title": "mine" })),
+        ("PATCH", &chat, json!({ "archived": true })),
+        ("PATCH", &chat, json!({ "title": "mine", "archived": false })),
+        ("POST", cancel, json!({})),
+    ] {
+        let (status, said) = answer(&member, method, path, body).await;
+        assert_eq!(status, StatusCode::FORBIDDEN, "{method} {path}: {said}");
+    }
+    let store = member.world.store();
+    let there = store.chats().of(member.target.user.workspace).await.unwrap();
+    let [only] = there.as_slice() else { panic!("{there:?}") };
+    assert!(!only.archived && only.title != "mine", "{only:?}");
+    let open = store.tasks().open_tasks(member.target.user.workspace).await.unwrap();
+    assert_eq!(open.len(), 1, "somebody else's work goes on");
+    let (status, _) = answer(&member, "PATCH", &chat, json!({ "title": "books" })).await;
+    assert_eq!(status, StatusCode::OK, "as /rename in the room");
+
+    let admin = Scene::new(Who::Community(Some(Role::Admin))).await;
+    for (method, path, body) in [
+        ("POST", chats, json!({ "title": "more" })),
+        ("PATCH", &chat, json!({ "archived": true })),
+        ("POST", cancel, json!({})),
+    ] {
+        let (status, said) = answer(&admin, method, path, body).await;
+        assert_eq!(status, StatusCode::OK, "{method} {path}: {said}");
+    }
 }

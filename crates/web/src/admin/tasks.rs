@@ -159,7 +159,10 @@ async fn cancel(
 ) -> Answer<Cancelled> {
     let user = super::user(&admin, &name).await?;
     let cancelled = match asked.task {
-        None => admin.control.tasks().cancel_tasks(asker.actor(), user.workspace, None).await?,
+        None => {
+            asker.require_to_direct(&admin.control.people().place(user.workspace).await?).await?;
+            admin.control.tasks().cancel_tasks(asker.actor(), user.workspace, None).await?
+        }
         Some(id) => {
             let call = ChatCall::CancelTask;
             let task = admin.control.tasks().task_for(asker.person(), call, id).await?;

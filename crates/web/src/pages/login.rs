@@ -11,7 +11,7 @@ use axum::extract::{ConnectInfo, State as Extract};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use cloister_control::Actor;
-use cloister_control::rows::{User, token_hash};
+use cloister_control::rows::{TokenOwner, User, token_hash};
 use cloister_protocol::ErrorCode;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -22,6 +22,9 @@ use crate::auth;
 use crate::peer::Peer;
 use crate::reply::{Failure, Query};
 use crate::server::State;
+
+/// No token of ours is as long.
+const LONGEST_TOKEN: usize = 200;
 
 #[derive(Deserialize)]
 pub(super) struct Token {
@@ -53,16 +56,13 @@ pub(super) async fn show(
             None => outside("Log in", &how_to_log_in()).into_response(),
         });
     }
-    if let Some(wait) = state.logins.wait(peer.0) {
-        return Ok(too_many(wait));
-    }
-    let Some(owner) = state.control.sessions().login_owner(&token_hash(&token)).await? else {
+    // A link that works is never made to wait for what others, or other links, did.
+    let Some(owner) = owner_of(&state, &token).await? else {
         // Going back to a link that has done its work is no mistake.
         if viewer.is_some() {
             return Ok(Redirect::to("/").into_response());
         }
-        state.logins.failed(peer.0);
-        return Ok(spent());
+        return Ok(state.logins.failed(peer.0).map_or_else(spent, too_many));
     };
     let user = state.control.accounts().of(owner.workspace).await?;
     if viewer.as_ref().is_some_and(|viewer| viewer.user.id == user.id) {
@@ -79,6 +79,14 @@ pub(super) async fn show(
         response.headers_mut().insert(header::SET_COOKIE, set_shown_cookie(&state, &nonce));
     }
     Ok(response)
+}
+
+/// Whom a link logs in. What is longer than any of ours is not even looked for.
+async fn owner_of(state: &State, token: &str) -> Result<Option<TokenOwner>, Failure> {
+    if token.len() > LONGEST_TOKEN {
+        return Ok(None);
+    }
+    Ok(state.control.sessions().login_owner(&token_hash(token)).await?)
 }
 
 /// What only the page that this browser was shown has: bound to the link, and to who is logged in there.
@@ -124,18 +132,13 @@ pub(super) async fn accept(
     headers: HeaderMap,
     Form(Pressed { token, shown }): Form<Pressed>,
 ) -> Result<Response, Failure> {
-    if let Some(wait) = state.logins.wait(address) {
-        return Ok(too_many(wait));
-    }
     let control = &state.control;
-    let hash = token_hash(&token);
-    if control.sessions().login_owner(&hash).await?.is_none() {
+    if owner_of(&state, &token).await?.is_none() {
         // Pressing the button of a link that has done its work is no mistake.
         if before.is_some() {
             return Ok(Redirect::to("/").into_response());
         }
-        state.logins.failed(address);
-        return Ok(spent());
+        return Ok(state.logins.failed(address).map_or_else(spent, too_many));
     }
     let nonce = shown_cookie(&state, &headers);
     if nonce.is_none_or(|nonce| proof(nonce, &token, before.as_ref()) != shown) {
@@ -145,7 +148,9 @@ pub(super) async fn accept(
         )
         .fix("open the link again in this browser, with cookies allowed"));
     }
-    let Some(owner) = control.sessions().redeem_login(&hash).await? else { return Ok(spent()) };
+    let Some(owner) = control.sessions().redeem_login(&token_hash(&token)).await? else {
+        return Ok(spent());
+    };
     let user = control.accounts().of(owner.workspace).await?;
     let actor = Actor::person(&user.name);
     control.chats().ensure_first_chat(&actor, user.workspace).await?;

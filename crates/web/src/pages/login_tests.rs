@@ -157,3 +157,57 @@ async fn only_the_page_that_was_shown_logs_in() {
     let again = browser.send("GET", &path, "none", "").await;
     assert_eq!(again.headers().get(header::LOCATION).unwrap(), "/");
 }
+
+/// Whoever tries links that do not work, from however many addresses and from this one too, keeps nobody out whose link
+/// works: only what fails is told to wait.
+#[tokio::test]
+async fn wrong_links_lock_out_nobody_whose_link_works() {
+    let world = World::new().await;
+    let ada = world.add("ada").await.user;
+    for n in 0..400_u32 {
+        let network =
+            std::net::Ipv6Addr::from_bits((0x2001_0db8_u128 << 96) | (u128::from(n / 10) << 64));
+        world.state.logins.failed(Some(network.into()));
+    }
+    let mut browser = Browser::new(&world);
+    let mut last = StatusCode::OK;
+    for n in 0..20 {
+        last = browser.send("GET", &format!("/login?token=wrong-{n}"), "none", "").await.status();
+    }
+    assert_eq!(last, StatusCode::TOO_MANY_REQUESTS, "guessing is slowed down");
+    let long = "x".repeat(5_000);
+    let refused = browser.send("GET", &format!("/login?token={long}"), "none", "").await.status();
+    assert_eq!(refused, StatusCode::TOO_MANY_REQUESTS);
+
+    let token = link_of(&world, &ada).await;
+    let page = browser.page(&format!("/login?token={token}"), "none").await;
+    let form = format!("token={token}&shown={}", field(&page, "shown"));
+    let entered = browser.send("POST", "/login", "same-origin", &form).await;
+    assert_eq!(entered.status(), StatusCode::SEE_OTHER);
+    assert!(browser.session().is_some());
+}
+
+/// The same for programs, with a login token and with the operator's.
+#[tokio::test]
+async fn wrong_tokens_lock_out_no_program_whose_token_works() {
+    let world = World::new().await;
+    let ada = world.add("ada").await.user;
+    let open = async |body: String| {
+        let mut request = Request::builder()
+            .method("POST")
+            .uri("/api/v1/sessions")
+            .header(header::HOST, "127.0.0.1:8484")
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Body::from(body))
+            .unwrap();
+        request.extensions_mut().insert(ConnectInfo(Peer(Some([192, 0, 2, 7].into()))));
+        public_router(world.state.clone()).oneshot(request).await.unwrap().status()
+    };
+    let mut last = StatusCode::OK;
+    for n in 0..20 {
+        last = open(format!(r#"{{"login_token":"wrong-{n}"}}"#)).await;
+    }
+    assert_eq!(last, StatusCode::TOO_MANY_REQUESTS);
+    let token = link_of(&world, &ada).await;
+    assert_eq!(open(format!(r#"{{"login_token":"{token}"}}"#)).await, StatusCode::OK);
+}

@@ -9,6 +9,7 @@ use cloister_store::conversations::{ConversationKind, NewConversation};
 use cloister_store::{Actor, StoreError};
 
 use super::{Done, SurfaceDesk, answer, lock};
+use crate::people::Named;
 use crate::surfaces::remote::RemoteSurface;
 use crate::surfaces::{Health, SurfaceError, credentials};
 
@@ -299,11 +300,8 @@ impl SurfaceDesk {
             }
             AnyCall::RenameChat(c) => {
                 let conversation = self.own_conversation(c.conversation).await?;
-                let by = c.by.as_deref();
-                Ok(answer(
-                    &c,
-                    self.control.people().rename_chat_from(&conversation, &c.title, by).await?,
-                )?)
+                let named = Named { title: &c.title, by: c.by.as_deref(), at: c.named_at };
+                Ok(answer(&c, self.control.people().rename_chat_from(&conversation, named).await?)?)
             }
             other => self.about_chats(other).await,
         }

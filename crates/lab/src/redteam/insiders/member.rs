@@ -2,6 +2,8 @@
 //! person says), and with requests by hand. The other context's work, other people's workspaces and everybody's
 //! patience are what they are after.
 
+mod crowd;
+
 use std::time::Duration;
 
 use cloister::CliError;
@@ -28,10 +30,6 @@ const READING: u32 = 2;
 const BOARD: u32 = 3;
 const CLUB: &str = "book-club";
 const EVIL: &str = "evil.example";
-/// Messages of a flood.
-const FLOOD: usize = 200;
-/// How long somebody else may wait meanwhile.
-const FLOOD_PATIENCE: Duration = Duration::from_secs(15);
 
 type Doing<'a> = LocalBoxFuture<'a, Result<Tried, CliError>>;
 
@@ -42,7 +40,7 @@ struct Deed {
 }
 
 /// In this order: the flood comes last.
-const DEEDS: [Deed; 13] = [
+const DEEDS: [Deed; 16] = [
     Deed { goal: "list-tasks", aim: Aim::CrossUser, does: |club| Box::pin(list_tasks(club)) },
     Deed { goal: "show-task", aim: Aim::CrossUser, does: |club| Box::pin(show_task(club)) },
     Deed { goal: "cancel-agent", aim: Aim::CrossUser, does: |club| Box::pin(cancel_agent(club)) },
@@ -55,7 +53,10 @@ const DEEDS: [Deed; 13] = [
     Deed { goal: "answer", aim: Aim::Forge, does: |club| Box::pin(answer(club)) },
     Deed { goal: "allow-host", aim: Aim::Escalate, does: |club| Box::pin(allow_host(club)) },
     Deed { goal: "words", aim: Aim::Forge, does: |club| Box::pin(words(club)) },
-    Deed { goal: "flood", aim: Aim::Exhaust, does: |club| Box::pin(flood(club)) },
+    Deed { goal: "direct", aim: Aim::Escalate, does: |club| Box::pin(crowd::direct(club)) },
+    Deed { goal: "sockets", aim: Aim::Exhaust, does: |club| Box::pin(crowd::sockets(club)) },
+    Deed { goal: "executors", aim: Aim::Exhaust, does: |club| Box::pin(crowd::executors(club)) },
+    Deed { goal: "flood", aim: Aim::Exhaust, does: |club| Box::pin(crowd::flood(club)) },
 ];
 
 pub(super) fn scenarios() -> Vec<Insider> {
@@ -386,23 +387,4 @@ async fn allow_host(club: &Club) -> Result<Tried, CliError> {
     say(&mut own, "/allow friendly.example").await?;
     let rules = club.ground.get("/admin/v1/users/bob/egress").await?.to_string();
     Ok(Tried::new(tries, harm).twin(rules.contains("friendly.example"), &rules))
-}
-
-async fn flood(club: &Club) -> Result<Tried, CliError> {
-    let mut bob = club.bob();
-    bob.connect().await.map_err(failed)?;
-    for number in 0..FLOOD {
-        let id = format!("flood-{number}").parse().map_err(failed)?;
-        bob.send_message(&id, "and another thing").await.map_err(failed)?;
-    }
-    let mut owner = club.ground.client(&club.owner, club.owner.workspace, 1);
-    let answered = timeout(FLOOD_PATIENCE, say(&mut owner, "am I heard?")).await;
-    let heard = answered.is_ok_and(|answer| answer.is_ok_and(|answer| answer.error.is_none()));
-    let mut taken = 0;
-    while let Ok(frame) = bob.next(Duration::from_secs(1)).await {
-        taken += usize::from(matches!(frame, AgentFrame::Accepted { .. }));
-    }
-    let harm = harm_if(!heard, || "the owner waits".to_owned());
-    let all = harm_if(taken >= FLOOD, || format!("all {FLOOD} messages were taken"));
-    Ok(Tried::new(FLOOD, harm.or(all)))
 }
