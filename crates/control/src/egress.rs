@@ -1,7 +1,7 @@
 //! What people hear of, and decide about, where their agent may go.
 
 use cloister_policy::egress::{Rule, RuleError};
-use cloister_protocol::{AgentFrame, ErrorCode, Update, UserId, WorkspaceId};
+use cloister_protocol::{AgentFrame, ErrorCode, Language, Update, UserId, WorkspaceId};
 use cloister_store::Actor;
 use cloister_store::egress::{EgressRule, EgressUsage};
 
@@ -39,7 +39,7 @@ impl Refusal for EgressRefusal {
         }
     }
 
-    fn fix(&self) -> Option<String> {
+    fn fix(&self, _to: Language) -> Option<String> {
         let fix = match self {
             Self::TooManyRules => "remove some: /network lists them, /forbid removes one",
             Self::NotAllowed { .. } => "/network shows what is",

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cloister_protocol::Language;
 use cloister_store::users::UserLimits;
 use serde::Deserialize;
 
@@ -179,17 +180,17 @@ impl Default for GateOptions {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SurfaceOptions {
-    /// What somebody is told whose account is nobody's here.
-    pub refusal: String,
+    /// The language of who has chosen none, and of whom nothing is known.
+    pub language: Language,
+    /// What somebody is told whose account is nobody's here; without it, words of ours in their language.
+    pub refusal: Option<String>,
     /// Seconds until the same account is told again.
     pub refusal_every_s: u64,
 }
 
 impl Default for SurfaceOptions {
     fn default() -> Self {
-        let refusal = "I do not know you here yet. Write `pair` to get a code, and give it to whoever runs \
-                       this: they enter it with `cloister pair CODE`.";
-        Self { refusal: refusal.to_owned(), refusal_every_s: 86_400 }
+        Self { language: Language::En, refusal: None, refusal_every_s: 86_400 }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cloister_protocol::ErrorCode;
+use cloister_protocol::{ErrorCode, Language};
 use cloister_store::Actor;
 use cloister_store::secrets::{MasterPlace, NewSecret, RotationDone, SecretInfo};
 use cloister_vault::{Binding, MasterKey, MasterSource, Owner, SecretName, SecretValue};
@@ -43,7 +43,7 @@ impl Refusal for SecretsRefusal {
         }
     }
 
-    fn fix(&self) -> Option<String> {
+    fn fix(&self, _to: Language) -> Option<String> {
         let fix = match self {
             Self::TooMany { .. } => "`cloister secret rm NAME` removes one",
             Self::NoNextMaster => {

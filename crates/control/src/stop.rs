@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
-use cloister_protocol::ErrorCode;
 use cloister_protocol::link::Cause;
+use cloister_protocol::{ErrorCode, Language};
 use cloister_store::Actor;
 use cloister_store::inbox::InboxItem;
 use cloister_store::stops::{Stop, Stopped};
+use cloister_words::say;
 use futures_util::future::join_all;
 use tokio::time::Instant;
 
@@ -53,9 +54,9 @@ pub struct StoppedAll {
 
 #[derive(Debug, thiserror::Error)]
 pub enum StopRefusal {
-    /// The sentence says by whom and since when.
-    #[error("{sentence} Nothing is done until then.")]
-    Stopped { sentence: String },
+    /// The stop that is in force, where it is known.
+    #[error("{} Nothing is done until it is released.", sentence(Language::En, stop.as_ref()))]
+    Stopped { stop: Option<Stop> },
     /// It holds, and would not over a restart.
     #[error(
         "everything is stopped now, but that could not be recorded: it would go on after a restart"
@@ -71,13 +72,28 @@ impl Refusal for StopRefusal {
         }
     }
 
-    fn fix(&self) -> Option<String> {
+    fn said(&self, to: Language) -> String {
         match self {
-            Self::Stopped { .. } => None,
+            Self::Stopped { stop } => say!(
+                to,
+                "{stopped} Nothing is done until it is released.",
+                stopped = sentence(to, stop.as_ref())
+            ),
+            Self::NotRecorded(_) => say!(
+                to,
+                "everything is stopped now, but that could not be recorded: it would go on after a restart"
+            ),
+        }
+    }
+
+    fn fix(&self, to: Language) -> Option<String> {
+        match self {
+            Self::Stopped { .. } => Some(say!(to, "operators release it: /release")),
             Self::NotRecorded(fault) => {
-                let body = fault.body();
-                let fix = body.fix.unwrap_or_else(|| "see the log of the control plane".to_owned());
-                Some(format!("{}: {fix}; then stop everything once more", body.message))
+                let body = fault.body_in(to);
+                let fix = body.fix.unwrap_or_else(|| say!(to, "see the log of the control plane"));
+                let message = body.message;
+                Some(say!(to, "{message}: {fix}; then stop everything once more", message, fix))
             }
         }
     }
@@ -131,7 +147,8 @@ impl Stops {
             self.control.cells().poke(chat, Poke::Inbox);
         }
         if is_new {
-            let text = format!("{} `cloister release` lets it go on.", self.stop_sentence());
+            let text =
+                format!("{} `cloister release` lets it go on.", self.stop_sentence(Language::En));
             self.control.admin_hubs().tell_all_hubs(&format!("stop-{}", stop.id), &text).await;
         }
         Ok(StoppedAll { stop, ended, left: self.control.tasks().running_executors() })
@@ -176,47 +193,49 @@ impl Stops {
     /// Refuses something that must not happen while everything is stopped.
     pub(crate) fn refuse_while_stopped(&self) -> Result<(), StopRefusal> {
         if self.is_stopped() {
-            return Err(StopRefusal::Stopped { sentence: self.stop_sentence() });
+            return Err(StopRefusal::Stopped { stop: self.known() });
         }
         Ok(())
     }
 
     /// One sentence: that everything is stopped, by whom and since when.
-    pub(crate) fn stop_sentence(&self) -> String {
-        let known =
-            self.control.inner.stopped.known.read().unwrap_or_else(PoisonError::into_inner).clone();
-        match known {
-            Some(stop) => {
-                let reason = if stop.reason.is_empty() {
-                    String::new()
-                } else {
-                    format!(" ({})", stop.reason)
-                };
-                let since = minute(stop.stopped_at);
-                format!("Everything was stopped by {} at {since}{reason}.", stop.stopped_by)
-            }
-            None => "Everything is stopped.".to_owned(),
-        }
+    pub(crate) fn stop_sentence(&self, to: Language) -> String {
+        sentence(to, self.known().as_ref())
+    }
+
+    fn known(&self) -> Option<Stop> {
+        self.control.inner.stopped.known.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Tells whoever wrote a message that it is kept until the release, once per stop.
     pub(crate) async fn tell_stopped(&self, row: &InboxItem) -> Result<(), Fault> {
-        let stop = {
-            let known =
-                self.control.inner.stopped.known.read().unwrap_or_else(PoisonError::into_inner);
-            known.as_ref().map_or(0, |stop| stop.id)
-        };
+        let stop = self.known().map_or(0, |stop| stop.id);
         let is_message = matches!(row.cause, Cause::Message { .. });
         if !is_message || !self.is_stopped() {
             return Ok(());
         }
-        let text = format!(
-            "{} Your message is kept, and answered when it is released; operators do that with /release.",
-            self.stop_sentence()
+        let by = self.control.provenance().person_of(row).await?;
+        let to = self.control.people().language_of(by).await?;
+        let text = say!(
+            to,
+            "{stopped} Your message is kept, and answered when it is released; operators do that with /release.",
+            stopped = self.stop_sentence(to)
         );
         let key = format!("stopped-{stop}-{}", row.id);
         self.control.notices().tell_once(row.workspace, row.chat, &key, text).await
     }
+}
+
+fn sentence(to: Language, stop: Option<&Stop>) -> String {
+    let Some(stop) = stop else { return say!(to, "Everything is stopped.") };
+    let reason = if stop.reason.is_empty() { String::new() } else { format!(" ({})", stop.reason) };
+    say!(
+        to,
+        "Everything was stopped by {by} at {since}{reason}.",
+        by = stop.stopped_by,
+        since = minute(stop.stopped_at),
+        reason
+    )
 }
 
 /// A time of the database, to the minute.

@@ -70,7 +70,7 @@ impl<'a> Telegram<'a> {
         self.world
             .control
             .contexts()
-            .locate(self.connector.id, "telegram", sender, heard)
+            .locate(self.connector.id, "telegram", sender, heard, None)
             .await
             .unwrap()
     }

@@ -172,7 +172,11 @@ impl World {
     }
 
     pub(crate) async fn locate(&self, sender: &str, heard: Heard<'_>) -> Located {
-        self.control.contexts().locate(self.connector.id, "matrix", sender, heard).await.unwrap()
+        self.control
+            .contexts()
+            .locate(self.connector.id, "matrix", sender, heard, None)
+            .await
+            .unwrap()
     }
 
     /// Who speaks and where, for something that must lead somewhere.

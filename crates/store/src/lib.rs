@@ -32,6 +32,7 @@ mod holds;
 mod homes;
 pub mod identities;
 pub mod inbox;
+pub mod languages;
 pub mod ledger;
 pub mod listing;
 pub mod lobbies;

@@ -20,18 +20,19 @@ fn metadata() -> Value {
 /// What each crate may depend on, besides crates from outside.
 fn may_see() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
     // What a connector has of ours; `policy` for the words that it shows.
-    let connector = ["kit", "policy", "protocol"];
+    let connector = ["kit", "policy", "protocol", "words"];
     // The store is closed: beside control only the wiring knows it. The kit is for its bucket and its backoff.
     let broker = ["control", "kit", "vault", "policy", "protocol"];
-    let web = ["control", "vault", "policy", "pki", "protocol"];
-    let table: [(&str, &[&str]); 18] = [
+    let web = ["control", "vault", "policy", "pki", "protocol", "words"];
+    let table: [(&str, &[&str]); 19] = [
         ("protocol", &[]),
         ("policy", &["protocol"]),
+        ("words", &["protocol"]),
         ("vault", &["protocol"]),
         ("pki", &["protocol"]),
         ("store", &["policy", "protocol", "vault"]),
-        ("kit", &["policy", "protocol"]),
-        ("control", &["kit", "protocol", "policy", "store", "vault"]),
+        ("kit", &["policy", "protocol", "words"]),
+        ("control", &["kit", "protocol", "policy", "store", "vault", "words"]),
         ("broker", &broker),
         ("launcher", &[]),
         ("sandbox", &["control", "launcher", "protocol"]),
@@ -51,7 +52,10 @@ fn may_see() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ),
         (
             "testkit",
-            &["broker", "control", "pki", "policy", "protocol", "sandbox", "store", "vault", "web"],
+            &[
+                "broker", "control", "pki", "policy", "protocol", "sandbox", "store", "vault",
+                "web", "words",
+            ],
         ),
     ];
     table.into_iter().map(|(name, sees)| (name, sees.iter().copied().collect())).collect()

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use cloister_protocol::ErrorCode;
+use cloister_protocol::{ErrorCode, Language};
 use cloister_store::Actor;
 use cloister_store::audit::export::ExportPart;
 use cloister_store::audit::record::Extent;
@@ -106,7 +106,7 @@ impl Refusal for AuditRefusal {
         }
     }
 
-    fn fix(&self) -> Option<String> {
+    fn fix(&self, _to: Language) -> Option<String> {
         match self {
             Self::NoEntries(_) => Some("numbers and ranges look like 4,7-9".to_owned()),
         }

@@ -1,7 +1,7 @@
 //! What is refused to cells.
 
 use cloister_policy::reach::CellRequest;
-use cloister_protocol::{ApprovalId, ErrorCode};
+use cloister_protocol::{ApprovalId, ErrorCode, Language};
 
 use crate::error::{Failed, Refusal};
 
@@ -54,7 +54,7 @@ impl Refusal for CellRefusal {
         }
     }
 
-    fn fix(&self) -> Option<String> {
+    fn fix(&self, _to: Language) -> Option<String> {
         let fix = match self {
             Self::PlanFirst => "write the plan with propose_plan",
             Self::TooManyRequests => "try again",

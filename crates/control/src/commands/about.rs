@@ -1,7 +1,10 @@
 //! Commands that tell a person where they are, how they are set up, and what they can say.
 
 use cloister_policy::engine::{Names, Ownership};
+use cloister_protocol::{Language, UserId};
+use cloister_store::identities::Identity;
 use cloister_store::inbox::{InboxItem, Meant};
+use cloister_words::{count, noted, say, text_of};
 
 use super::run::{Here, line};
 use super::{COMMANDS, Command, Group, nearest, spell_commands, stored};
@@ -14,24 +17,31 @@ pub(super) fn help(rest: &str, here: &Here) -> Result<String, CommandRefusal> {
     let spelled = |text: &str| spell_commands(here.customs.command_sign, text).into_owned();
     let name = rest.trim_start_matches(['/', '!']).to_ascii_lowercase();
     if let Some(command) = COMMANDS.iter().find(|command| command.name == name) {
-        return Ok(spelled(&format!("{}: {}", command.usage, command.help)));
+        return Ok(spelled(&format!("{}: {}", command.usage, text_of(here.to, command.help))));
     }
     if let Some(nearest) = nearest(&name).filter(|_| !name.is_empty()) {
         return Err(CommandRefusal::NoHelp { nearest });
     }
-    let mut text = "Just write what you want. Commands:".to_owned();
+    let mut text = say!(here.to, "Just write what you want. Commands:");
     for group in Group::ALL {
         let of_group = |command: &&Command| command.verb.group() == group;
         let usages: Vec<&str> = COMMANDS.iter().filter(of_group).map(|c| c.usage).collect();
-        line(&mut text, &spelled(&format!("{}: {}", group.title(), usages.join(", "))));
+        line(
+            &mut text,
+            &spelled(&format!("{}: {}", text_of(here.to, group.title()), usages.join(", "))),
+        );
     }
-    line(&mut text, &format!("{p}help cancel says what {p}cancel does, and so for each."));
+    line(
+        &mut text,
+        &say!(here.to, "{p}help cancel says what {p}cancel does, and so for each.", p = p),
+    );
     Ok(text)
 }
 
 impl Commands {
     /// `/context`
     pub(super) async fn context(&self, row: &InboxItem, here: &Here) -> Result<String, Fault> {
+        let to = here.to;
         let chat = self.control.store().chats().chat(row.workspace, row.chat).await?;
         let owner = self.control.store().users().user_of(row.workspace).await?.name;
         let lists = self.control.contexts().context_lists(row.workspace, row.chat).await?;
@@ -42,26 +52,33 @@ impl Commands {
         let title =
             if chat.title.is_empty() { String::new() } else { format!(" “{}”", chat.title) };
         let whose = match here.place.ownership {
-            Ownership::Private { .. } => "private",
-            Ownership::Community => "shared by its members",
+            Ownership::Private { .. } => say!(to, "private"),
+            Ownership::Community => say!(to, "shared by its members"),
         };
-        let mut text = format!("{}{title} in the workspace of {owner} ({whose}).", chat.id);
-        let context = here.place.context.as_deref().unwrap_or("the workspace as a whole");
-        line(&mut text, &format!("Context: {context}."));
-        let named = [("Models", &lists.models), ("Tools", &lists.tools), ("Skills", &lists.skills)];
-        for (what, names) in named {
-            line(&mut text, &format!("{what}: {}.", listed(names)));
-        }
-        let count = match messages {
-            1 => "1 message".to_owned(),
-            n => format!("{n} messages"),
-        };
+        let mut text = say!(
+            to,
+            "{chat}{title} in the workspace of {owner} ({whose}).",
+            chat = chat.id,
+            title = title,
+            owner = owner,
+            whose = whose
+        );
+        let context = here.place.context.clone();
+        let context = context.unwrap_or_else(|| say!(to, "the workspace as a whole"));
+        line(&mut text, &say!(to, "Context: {context}.", context = context));
+        line(&mut text, &say!(to, "Models: {names}.", names = listed(to, &lists.models)));
+        line(&mut text, &say!(to, "Tools: {names}.", names = listed(to, &lists.tools)));
+        line(&mut text, &say!(to, "Skills: {names}.", names = listed(to, &lists.skills)));
+        let count = count!(to, messages.max(0), "{n} message", "{n} messages");
         let began = match since.cleared_at {
-            Some(at) => format!("since it was cleared at {}", time(at)),
-            None => "since it began".to_owned(),
+            Some(at) => say!(to, "since it was cleared at {time}", time = time(at)),
+            None => say!(to, "since it began"),
         };
-        line(&mut text, &format!("In this conversation: {count} {began}."));
-        line(&mut text, &format!("{}clear starts it afresh.", here.sign()));
+        line(
+            &mut text,
+            &say!(to, "In this conversation: {count} {began}.", count = count, began = began),
+        );
+        line(&mut text, &say!(to, "{p}clear starts it afresh.", p = here.sign()));
         Ok(text)
     }
 
@@ -71,88 +88,154 @@ impl Commands {
         row: &InboxItem,
         here: &Here,
     ) -> Result<String, CommandError> {
-        refuse_if_shared(here, "your settings are")?;
-        let p = here.sign();
+        refuse_if_shared(
+            here,
+            noted!("others read along here, and your settings are for you alone"),
+        )?;
+        let (to, p) = (here.to, here.sign());
+        let none = || say!(to, "none");
         let user = self.control.store().users().user_by_id(here.by).await?;
-        let mut text = format!("You are {}.", user.name);
+        let mut text = say!(to, "You are {name}.", name = user.name);
         let roles: Vec<String> = here.person.roles.iter().map(ToString::to_string).collect();
-        let roles = if roles.is_empty() { "none".to_owned() } else { roles.join(", ") };
-        line(&mut text, &format!("Roles: {roles}; whoever runs this gives them."));
-        let budget = self.control.tasks().budget_line(&user).await?;
-        line(&mut text, &format!("Budget: {budget} ({p}budget)."));
+        let roles = if roles.is_empty() { none() } else { roles.join(", ") };
+        line(&mut text, &say!(to, "Roles: {roles}; whoever runs this gives them.", roles = roles));
+        line(
+            &mut text,
+            &say!(to, "Language: {language} ({p}language).", language = to.own_name(), p = p),
+        );
+        let budget = self.control.tasks().budget_line(&user, to).await?;
+        line(&mut text, &say!(to, "Budget: {budget} ({p}budget).", budget = budget, p = p));
         let rules = self.control.store().egress().egress_rules(user.id).await?.len();
-        line(&mut text, &format!("Hosts allowed: {rules} ({p}network, {p}allow, {p}forbid)."));
+        line(
+            &mut text,
+            &say!(
+                to,
+                "Hosts allowed: {rules} ({p}network, {p}allow, {p}forbid).",
+                rules = rules,
+                p = p
+            ),
+        );
         let grants = self.control.gates().grants(user.workspace).await?.len();
-        line(&mut text, &format!("Allowed for longer than once: {grants} ({p}grants, {p}revoke)."));
-        let accounts = self.control.store().users().identities_of(user.id).await?;
-        let accounts: Vec<String> = accounts
-            .iter()
-            .map(|identity| {
-                format!("{} on {}", identity.account.external_id, identity.account.surface)
-            })
-            .collect();
-        let accounts = if accounts.is_empty() { "none".to_owned() } else { accounts.join(", ") };
         line(
             &mut text,
-            &format!(
-                "Linked accounts: {accounts}; write `pair` to me from another one to link it."
+            &say!(
+                to,
+                "Allowed for longer than once: {grants} ({p}grants, {p}revoke).",
+                grants = grants,
+                p = p
             ),
         );
+        line(&mut text, &self.linked_accounts(user.id, to).await?);
         let pushes = self.control.store().chats().last_surface(row.workspace, row.chat).await?;
-        let pushes = pushes.unwrap_or_else(|| "web and terminal".to_owned());
+        let pushes = pushes.unwrap_or_else(|| say!(to, "web and terminal"));
         line(
             &mut text,
-            &format!(
-                "What ends in the background or needs you is told where you last were; for {}: {pushes}.",
-                row.chat
+            &say!(
+                to,
+                "What ends in the background or needs you is told where you last were; for {chat}: {pushes}.",
+                chat = row.chat,
+                pushes = pushes
             ),
         );
         line(
             &mut text,
-            &format!("This chat: {p}context, {p}rename, {p}clear. All chats: {p}chats."),
+            &say!(to, "This chat: {p}context, {p}rename, {p}clear. All chats: {p}chats.", p = p),
         );
         Ok(text)
     }
 
+    async fn linked_accounts(&self, user: UserId, to: Language) -> Result<String, Fault> {
+        let accounts = self.control.store().users().identities_of(user).await?;
+        let on_surface = |identity: &Identity| {
+            let account = &identity.account;
+            say!(
+                to,
+                "{account} on {surface}",
+                account = account.external_id,
+                surface = account.surface
+            )
+        };
+        let accounts: Vec<String> = accounts.iter().map(on_surface).collect();
+        let accounts = if accounts.is_empty() { say!(to, "none") } else { accounts.join(", ") };
+        Ok(say!(
+            to,
+            "Linked accounts: {accounts}; write `pair` to me from another one to link it.",
+            accounts = accounts
+        ))
+    }
+
+    /// `/language [LANGUAGE]`
+    pub(super) async fn language(
+        &self,
+        row: &InboxItem,
+        here: &Here,
+        rest: &str,
+    ) -> Result<String, CommandError> {
+        if !rest.is_empty() {
+            let no_language = |error| CommandRefusal::NoLanguage { error };
+            let language: Language = rest.parse().map_err(no_language)?;
+            let people = self.control.people();
+            people.choose_language(&super::run::who(row), here.by, Some(language)).await?;
+            return Ok(say!(language, "I speak English with you now."));
+        }
+        let others: Vec<&str> = Language::ALL
+            .into_iter()
+            .filter(|other| *other != here.to)
+            .map(Language::own_name)
+            .collect();
+        Ok(say!(
+            here.to,
+            "I speak English with you. {p}language and one of these changes it: {others}.",
+            p = here.sign(),
+            others = others.join(", ")
+        ))
+    }
+
     /// `/pair`
     pub(super) async fn pair(&self, here: &Here) -> Result<String, CommandError> {
+        let to = here.to;
         if here.surface.is_empty() {
-            return Ok(
+            return Ok(say!(
+                to,
                 "You are known here: no code is needed on the web or in the terminal. To link an \
-                       account elsewhere, write `pair` to the agent from that account."
-                    .to_owned(),
-            );
+                 account elsewhere, write `pair` to the agent from that account."
+            ));
         }
-        refuse_if_shared(here, "codes are")?;
+        refuse_if_shared(here, noted!("others read along here, and codes are for you alone"))?;
         let name = self.control.store().users().user_by_id(here.by).await?.name;
         let accounts = self.control.store().users().identities_of(here.by).await?;
         let on_surface = accounts.iter().filter(|known| known.account.surface == here.surface);
         let accounts: Vec<_> = on_surface.map(|known| &known.account).collect();
         let [account] = accounts.as_slice() else {
-            return Ok(format!(
-                "You are {name} here already. To link another account, write `pair` to me from that one."
+            return Ok(say!(
+                to,
+                "You are {name} here already. To link another account, write `pair` to me from that one.",
+                name = name
             ));
         };
         let shown = account.display_name.as_str();
         let code =
             self.control.people().begin_pairing(&here.surface, &account.external_id, shown).await?;
-        Ok(format!(
-            "You are {name} here already. To make {} somebody else's, have whoever runs this unlink it and \
+        Ok(say!(
+            to,
+            "You are {name} here already. To make {account} somebody else's, have whoever runs this unlink it and \
              enter the code {code} with `cloister pair {code}`, within ten minutes.",
-            account.external_id
+            name = name,
+            account = account.external_id,
+            code = code
         ))
     }
 }
 
 /// What is a person's own is not said where others read along.
-fn refuse_if_shared(here: &Here, what: &'static str) -> Result<(), CommandRefusal> {
-    if here.is_shared() { Err(CommandRefusal::OthersReadAlong { what }) } else { Ok(()) }
+fn refuse_if_shared(here: &Here, noted: &'static str) -> Result<(), CommandRefusal> {
+    if here.is_shared() { Err(CommandRefusal::OthersReadAlong { noted }) } else { Ok(()) }
 }
 
-fn listed(names: &Names) -> String {
+fn listed(to: Language, names: &Names) -> String {
     match names {
-        Names::All => "all".to_owned(),
-        Names::Only(names) if names.is_empty() => "none".to_owned(),
+        Names::All => say!(to, "all"),
+        Names::Only(names) if names.is_empty() => say!(to, "none"),
         Names::Only(names) => names.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
     }
 }

@@ -9,6 +9,7 @@ use cloister_store::conversations::ConversationKind;
 use cloister_store::inbox::{InboxItem, InboxState};
 use cloister_store::listing::{FoundWords, ListedChat};
 use cloister_store::tasks::Task;
+use cloister_words::noted;
 
 use super::Verb;
 use super::run::who;
@@ -141,7 +142,12 @@ impl Chats {
         here: &Here,
         rest: &str,
     ) -> Result<String, CommandError> {
-        self.administers_if_shared(here, "a new chat is opened")?;
+        self.administers_if_shared(
+            here,
+            noted!(
+                "others use this conversation too: a new chat is opened only by who administers it"
+            ),
+        )?;
         let key = row.id.to_string();
         let Some(conversation) = &here.conversation else {
             let chat = self.new_chat(&who(row), row.workspace, &title(rest), Some(&key)).await?;
@@ -367,7 +373,10 @@ impl Chats {
                 chat = word.to_uppercase().parse()?;
             }
         }
-        self.administers_if_shared(here, "a chat is put away or taken out")?;
+        self.administers_if_shared(
+            here,
+            noted!("others use this conversation too: a chat is put away or taken out only by who administers it"),
+        )?;
         if chat != row.chat {
             let place = self.control.people().place_of_chat(row.workspace, chat).await?;
             self.control.people().require(&Request::chat(
@@ -436,7 +445,7 @@ impl Chats {
     pub(super) fn administers_if_shared(
         &self,
         here: &Here,
-        what: &'static str,
+        noted: &'static str,
     ) -> Result<(), CommandRefusal> {
         if !here.is_shared() {
             return Ok(());
@@ -448,7 +457,7 @@ impl Chats {
                     error = refused.chain(),
                     "a command in a shared conversation is refused"
                 );
-                CommandRefusal::OthersUseIt { what }
+                CommandRefusal::OthersUseIt { noted }
             },
         )
     }

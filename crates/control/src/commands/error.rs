@@ -2,50 +2,35 @@
 
 use std::num::{ParseFloatError, ParseIntError};
 
-use cloister_protocol::{ApprovalId, ChatId, ErrorCode, UserName};
+use cloister_protocol::{ApprovalId, ChatId, ErrorCode, Language, ParseLanguageError, UserName};
+use cloister_words::{say, text_of};
 
 use crate::error::{Failed, Refusal};
 
 pub type CommandError = Failed<CommandRefusal>;
 
 #[derive(Debug, thiserror::Error)]
+#[error("{}", self.said(Language::En))]
 pub enum CommandRefusal {
-    #[error("there is no such command")]
     NoCommand { nearest: Option<&'static str> },
-    #[error("there is no such command")]
     NoHelp { nearest: &'static str },
-    #[error("others read along here, and {what} for you alone")]
-    OthersReadAlong { what: &'static str },
-    #[error("others use this conversation too: {what} only by who administers it")]
-    OthersUseIt { what: &'static str },
-    #[error("a chat in this conversation is a topic or thread of it")]
+    OthersReadAlong { noted: &'static str },
+    OthersUseIt { noted: &'static str },
     ChatsAreThreads,
-    #[error("there is no chat {id}")]
     NoChat { id: ChatId },
-    #[error("say the new title: {sign}rename TITLE")]
     NoTitle { sign: char },
-    #[error("nothing waits for an answer here")]
     NothingWaits,
-    #[error("nothing of yours waits here; of others: {others}")]
     NothingOfYoursWaits { others: String },
-    #[error("several questions wait ({several}): say which one")]
     SeveralWait { several: String, first: String },
-    #[error("{id} does not wait for an answer in this conversation")]
     NotAskedHere { id: ApprovalId },
-    #[error("{said:?} is no grant: {error}")]
     NoGrant { said: String, error: ParseIntError },
-    #[error("only the operator can change a budget")]
     NotYourBudget { of: UserName },
-    #[error("{said:?} is not an amount in dollars: {error}")]
     NoAmount { said: String, error: ParseFloatError },
-    #[error("/stop all stops every agent of everybody here")]
     StopWhat,
-    #[error("say what is to be done, or which task to show")]
     TaskWhat,
-    #[error("there is no such model to choose here")]
     NoModel { usable: String },
-    #[error("say one model, and nothing behind it but `always`")]
     ModelWhat,
+    NoLanguage { error: ParseLanguageError },
 }
 
 impl Refusal for CommandRefusal {
@@ -68,40 +53,90 @@ impl Refusal for CommandRefusal {
             | Self::NoAmount { .. }
             | Self::StopWhat
             | Self::TaskWhat
-            | Self::ModelWhat => ErrorCode::BadRequest,
+            | Self::ModelWhat
+            | Self::NoLanguage { .. } => ErrorCode::BadRequest,
         }
     }
 
-    fn fix(&self) -> Option<String> {
-        let fix = match self {
+    fn said(&self, to: Language) -> String {
+        match self {
+            Self::NoCommand { .. } | Self::NoHelp { .. } => say!(to, "there is no such command"),
+            Self::OthersReadAlong { noted } | Self::OthersUseIt { noted } => {
+                text_of(to, noted).to_owned()
+            }
+            Self::ChatsAreThreads => {
+                say!(to, "a chat in this conversation is a topic or thread of it")
+            }
+            Self::NoChat { id } => say!(to, "there is no chat {id}", id = id),
+            Self::NoTitle { sign } => {
+                say!(to, "say the new title: {sign}rename TITLE", sign = sign)
+            }
+            Self::NothingWaits => say!(to, "nothing waits for an answer here"),
+            Self::NothingOfYoursWaits { others } => {
+                say!(to, "nothing of yours waits here; of others: {others}", others = others)
+            }
+            Self::SeveralWait { several, .. } => {
+                say!(to, "several questions wait ({several}): say which one", several = several)
+            }
+            Self::NotAskedHere { id } => {
+                say!(to, "{id} does not wait for an answer in this conversation", id = id)
+            }
+            Self::NoGrant { said, error } => {
+                say!(to, "{said} is no grant: {error}", said = format!("{said:?}"), error = error)
+            }
+            Self::NotYourBudget { .. } => say!(to, "only the operator can change a budget"),
+            Self::NoAmount { said, error } => say!(
+                to,
+                "{said} is not an amount in dollars: {error}",
+                said = format!("{said:?}"),
+                error = error
+            ),
+            Self::StopWhat => say!(to, "/stop all stops every agent of everybody here"),
+            Self::TaskWhat => say!(to, "say what is to be done, or which task to show"),
+            Self::NoModel { .. } => say!(to, "there is no such model to choose here"),
+            Self::ModelWhat => say!(to, "say one model, and nothing behind it but `always`"),
+            Self::NoLanguage { error } => say!(
+                to,
+                "{said} is not a language that is spoken here",
+                said = format!("{:?}", error.value)
+            ),
+        }
+    }
+
+    fn fix(&self, to: Language) -> Option<String> {
+        Some(match self {
             Self::NoCommand { nearest: Some(name) } => {
-                return Some(format!("did you mean /{name}? /help lists them all"));
+                say!(to, "did you mean /{name}? /help lists them all", name = name)
             }
-            Self::NoCommand { nearest: None } => "/help lists them",
-            Self::NoHelp { nearest } => return Some(format!("did you mean /help {nearest}?")),
-            Self::OthersReadAlong { .. } => "write to me where the two of us are by ourselves",
+            Self::NoCommand { nearest: None } => say!(to, "/help lists them"),
+            Self::NoHelp { nearest } => {
+                say!(to, "did you mean /help {nearest}?", nearest = nearest)
+            }
+            Self::OthersReadAlong { .. } => {
+                say!(to, "write to me where the two of us are by ourselves")
+            }
             Self::OthersUseIt { .. } => {
-                "write to me in a conversation of your own for a chat of your own"
+                say!(to, "write to me in a conversation of your own for a chat of your own")
             }
-            Self::ChatsAreThreads => "open one, and write to me there",
-            Self::NoChat { .. } => "/chats lists them",
+            Self::ChatsAreThreads => say!(to, "open one, and write to me there"),
+            Self::NoChat { .. } => say!(to, "/chats lists them"),
             Self::NothingOfYoursWaits { .. } => {
-                "who may answer for others says which: /approve A1, /deny A1"
+                say!(to, "who may answer for others says which: /approve A1, /deny A1")
             }
             Self::SeveralWait { first, .. } => {
-                return Some(format!("such as /approve {first} or /deny {first}"));
+                say!(to, "such as /approve {first} or /deny {first}", first = first)
             }
-            Self::NotAskedHere { .. } => "/approvals lists what does",
-            Self::NoGrant { .. } => "/grants lists them",
+            Self::NotAskedHere { .. } => say!(to, "/approvals lists what does"),
+            Self::NoGrant { .. } => say!(to, "/grants lists them"),
             Self::NotYourBudget { of } => {
-                return Some(format!("ask them for `cloister budget set {of} --daily USD`"));
+                say!(to, "ask them for `cloister budget set {of} --daily USD`", of = of)
             }
-            Self::StopWhat => "to stop your own tasks: /cancel",
-            Self::NoModel { usable } => return Some(format!("choose from: {usable}")),
-            Self::ModelWhat => "/model shows which there are",
-            Self::TaskWhat => "such as /task sort the photos, or /task T1",
+            Self::StopWhat => say!(to, "to stop your own tasks: /cancel"),
+            Self::NoModel { usable } => say!(to, "choose from: {usable}", usable = usable),
+            Self::ModelWhat => say!(to, "/model shows which there are"),
+            Self::TaskWhat => say!(to, "such as /task sort the photos, or /task T1"),
+            Self::NoLanguage { .. } => say!(to, "such as /language de; there are en, de and ru"),
             Self::NoTitle { .. } | Self::NothingWaits | Self::NoAmount { .. } => return None,
-        };
-        Some(fix.to_owned())
+        })
     }
 }

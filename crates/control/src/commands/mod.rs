@@ -13,6 +13,8 @@ mod spelling;
 mod stop;
 mod tasks;
 
+use cloister_words::noted;
+
 use crate::control::part;
 
 pub use chats::Chats;
@@ -60,6 +62,7 @@ pub(crate) enum Verb {
     Forbid,
     Network,
     Settings,
+    Language,
     Pair,
     AdminChannel,
     Stop,
@@ -83,12 +86,12 @@ impl Group {
 
     pub(crate) const fn title(self) -> &'static str {
         match self {
-            Self::Chats => "Chats",
-            Self::Work => "Work",
-            Self::Questions => "What is asked",
-            Self::Limits => "Limits",
-            Self::You => "You",
-            Self::Operators => "Operators",
+            Self::Chats => noted!("Chats"),
+            Self::Work => noted!("Work"),
+            Self::Questions => noted!("What is asked"),
+            Self::Limits => noted!("Limits"),
+            Self::You => noted!("You"),
+            Self::Operators => noted!("Operators"),
         }
     }
 }
@@ -108,7 +111,7 @@ impl Verb {
                 Group::Questions
             }
             Self::Budget | Self::Allow | Self::Forbid | Self::Network => Group::Limits,
-            Self::Start | Self::Help | Self::Settings | Self::Pair => Group::You,
+            Self::Start | Self::Help | Self::Settings | Self::Language | Self::Pair => Group::You,
             Self::AdminChannel | Self::Stop | Self::Release => Group::Operators,
         }
     }
@@ -142,6 +145,7 @@ impl Verb {
             | Self::Allow
             | Self::Network
             | Self::Settings
+            | Self::Language
             | Self::Pair
             | Self::Task
             | Self::AdminChannel => false,
@@ -154,85 +158,101 @@ const fn row(name: &'static str, usage: &'static str, help: &'static str, verb: 
 }
 
 pub const COMMANDS: &[Command] = &[
-    row("start", "/start", "who I am and how to begin", Verb::Start),
-    row("help", "/help [COMMAND]", "what you can say", Verb::Help),
-    row("settings", "/settings", "how you are set up, and what changes it", Verb::Settings),
-    row("config", "/config", "the same as /settings", Verb::Settings),
-    row("pair", "/pair", "a code that links your account here to a user", Verb::Pair),
-    row("new", "/new [title]", "start another chat", Verb::New),
+    row("start", "/start", noted!("who I am and how to begin"), Verb::Start),
+    row("help", "/help [COMMAND]", noted!("what you can say"), Verb::Help),
+    row("settings", "/settings", noted!("how you are set up, and what changes it"), Verb::Settings),
+    row("config", "/config", noted!("the same as /settings"), Verb::Settings),
+    row(
+        "language",
+        "/language [LANGUAGE]",
+        noted!("which language I speak with you, or another"),
+        Verb::Language,
+    ),
+    row("pair", "/pair", noted!("a code that links your account here to a user"), Verb::Pair),
+    row("new", "/new [title]", noted!("start another chat"), Verb::New),
     row(
         "chats",
         "/chats [C1]",
-        "list your chats and where each is shown, or show one",
+        noted!("list your chats and where each is shown, or show one"),
         Verb::Chats,
     ),
-    row("rename", "/rename TITLE", "name this chat", Verb::Rename),
-    row("archive", "/archive [C1] [undo]", "put a chat away, or take it out again", Verb::Archive),
-    row("clear", "/clear", "forget this conversation; the next message starts afresh", Verb::Clear),
+    row("rename", "/rename TITLE", noted!("name this chat"), Verb::Rename),
+    row(
+        "archive",
+        "/archive [C1] [undo]",
+        noted!("put a chat away, or take it out again"),
+        Verb::Archive,
+    ),
+    row(
+        "clear",
+        "/clear",
+        noted!("forget this conversation; the next message starts afresh"),
+        Verb::Clear,
+    ),
     row(
         "context",
         "/context",
-        "which chat this is, its limits, and how much is in it",
+        noted!("which chat this is, its limits, and how much is in it"),
         Verb::Context,
     ),
     row(
         "model",
         "/model [NAME | default] [always]",
-        "which model answers in this chat, or choose another for it or for all",
+        noted!("which model answers in this chat, or choose another for it or for all"),
         Verb::Model,
     ),
-    row("status", "/status", "what is going on", Verb::Status),
-    row("tasks", "/tasks", "the tasks of this workspace", Verb::Tasks),
-    row("task", "/task TEXT | T1", "start a task at once, or show one in full", Verb::Task),
+    row("status", "/status", noted!("what is going on"), Verb::Status),
+    row("tasks", "/tasks", noted!("the tasks of this workspace"), Verb::Tasks),
+    row("task", "/task TEXT | T1", noted!("start a task at once, or show one in full"), Verb::Task),
     row(
         "cancel",
         "/cancel [T1 | all]",
-        "stop one task, or everything that runs in this chat",
+        noted!("stop one task, or everything that runs in this chat"),
         Verb::Cancel,
     ),
-    row("retry", "/retry T1", "try a task again that failed or was cancelled", Verb::Retry),
-    row("yes", "/yes", "allow what you are asked in this chat", Verb::Approve),
-    row("no", "/no", "refuse what you are asked in this chat", Verb::Deny),
+    row("retry", "/retry T1", noted!("try a task again that failed or was cancelled"), Verb::Retry),
+    row("yes", "/yes", noted!("allow what you are asked in this chat"), Verb::Approve),
+    row("no", "/no", noted!("refuse what you are asked in this chat"), Verb::Deny),
     row(
         "approve",
         "/approve [A1] [task | always]",
-        "allow what is asked: once, for its task, or always",
+        noted!("allow what is asked: once, for its task, or always"),
         Verb::Approve,
     ),
     row(
         "deny",
         "/deny [A1] [stop]",
-        "refuse what is asked; stop ends its task as well",
+        noted!("refuse what is asked; stop ends its task as well"),
         Verb::Deny,
     ),
-    row("approvals", "/approvals", "what waits for an answer, in full", Verb::Approvals),
-    row("grants", "/grants", "what you have allowed for longer than once", Verb::Grants),
-    row("revoke", "/revoke G1", "take back what you have allowed", Verb::Revoke),
+    row("approvals", "/approvals", noted!("what waits for an answer, in full"), Verb::Approvals),
+    row("grants", "/grants", noted!("what you have allowed for longer than once"), Verb::Grants),
+    row("revoke", "/revoke G1", noted!("take back what you have allowed"), Verb::Revoke),
     row(
         "budget",
         "/budget [USD]",
-        "what was spent; the owner can set the daily limit",
+        noted!("what was spent; the owner can set the daily limit"),
         Verb::Budget,
     ),
-    row("allow", "/allow HOST", "let your agent's tasks reach a host", Verb::Allow),
-    row("forbid", "/forbid HOST", "take that back", Verb::Forbid),
-    row("network", "/network", "where your agent's tasks may go", Verb::Network),
+    row("allow", "/allow HOST", noted!("let your agent's tasks reach a host"), Verb::Allow),
+    row("forbid", "/forbid HOST", noted!("take that back"), Verb::Forbid),
+    row("network", "/network", noted!("where your agent's tasks may go"), Verb::Network),
     row(
         "admin-channel",
         "/admin-channel enable | disable",
-        "have operators told here what they should know; for who manages connectors",
+        noted!("have operators told here what they should know; for who manages connectors"),
         Verb::AdminChannel,
     ),
     row(
         "stop",
         "/stop all [reason]",
-        "emergency: stop every agent here; for operators",
+        noted!("emergency: stop every agent here; for operators"),
         Verb::Stop,
     ),
     row(
         "release",
         "/release",
-        "let everything go on after /stop all; for overlords",
+        noted!("let everything go on after /stop all; for overlords"),
         Verb::Release,
     ),
 ];

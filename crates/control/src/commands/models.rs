@@ -3,6 +3,7 @@
 use cloister_policy::engine::{ChatCall, Request, WorkspaceCall};
 use cloister_protocol::Level;
 use cloister_store::inbox::InboxItem;
+use cloister_words::{noted, say};
 
 use super::run::{Here, line, who};
 use crate::commands::{CommandError, CommandRefusal, Commands};
@@ -33,7 +34,12 @@ impl Commands {
             Request::chat(&here.person, ChatCall::Change, &here.place, row.chat)
         };
         self.control.people().require(&request)?;
-        self.control.chats().administers_if_shared(here, "its model is chosen")?;
+        self.control.chats().administers_if_shared(
+            here,
+            noted!(
+                "others use this conversation too: its model is chosen only by who administers it"
+            ),
+        )?;
         let usable = self.usable_models(row).await?;
         let chosen = usable.iter().find(|model| model.as_str() == name && name != DEFAULT);
         if chosen.is_none() && name != DEFAULT {
@@ -42,10 +48,16 @@ impl Commands {
         let place = (row.workspace, (!always).then_some(row.chat));
         let chosen = chosen.map(String::as_str);
         self.control.store().models().choose(&who(row), place, chosen).await?;
-        let whose = if always { "In all your chats" } else { "In this chat" };
-        Ok(match chosen {
-            Some(name) => format!("{whose} {name} answers from now on, and does the tasks."),
-            None => format!("{whose} the default model answers from now on."),
+        let to = here.to;
+        Ok(match (chosen, always) {
+            (Some(name), true) => {
+                say!(to, "In all your chats {name} answers from now on, and does the tasks.", name)
+            }
+            (Some(name), false) => {
+                say!(to, "In this chat {name} answers from now on, and does the tasks.", name)
+            }
+            (None, true) => say!(to, "In all your chats the default model answers from now on."),
+            (None, false) => say!(to, "In this chat the default model answers from now on."),
         })
     }
 
@@ -56,20 +68,25 @@ impl Commands {
         let chain = models.chain_for(place, Level::Coordinator).await?;
         let first = chain.into_iter().find(|model| usable.contains(&model.name));
         let chosen = models.chosen(row.workspace, row.chat).await?;
-        let p = here.sign();
+        let (to, p) = (here.to, here.sign());
         let mut text = match first {
-            Some(model) => format!("{} answers in this chat.", model.name),
-            None => "No model may answer in this chat.".to_owned(),
+            Some(model) => say!(to, "{name} answers in this chat.", name = model.name),
+            None => say!(to, "No model may answer in this chat."),
         };
         if let Some(missing) = chosen.filter(|name| !usable.contains(name)) {
-            line(&mut text, &format!("{missing} was chosen, and can't be used here now."));
+            line(
+                &mut text,
+                &say!(to, "{missing} was chosen, and can't be used here now.", missing),
+            );
         }
-        line(&mut text, &format!("To choose from: {}.", usable.join(", ")));
+        line(&mut text, &say!(to, "To choose from: {usable}.", usable = usable.join(", ")));
         line(
             &mut text,
-            &format!(
+            &say!(
+                to,
                 "{p}model NAME chooses one for this chat, {p}model NAME always for all of them; \
-                 {p}model default takes it back."
+                 {p}model default takes it back.",
+                p
             ),
         );
         Ok(text)

@@ -1,8 +1,9 @@
 //! Commands about what people are asked and what they have allowed.
 
-use cloister_protocol::{Answer, ApprovalId};
+use cloister_protocol::{Answer, ApprovalId, Language};
 use cloister_store::approvals::{Approval, ApprovalState};
 use cloister_store::inbox::InboxItem;
+use cloister_words::say;
 
 use super::run::Here;
 use crate::commands::{CommandError, CommandRefusal, Commands};
@@ -51,16 +52,18 @@ impl Commands {
                 .answer_approval(here.by, row.workspace, question, answer, None)
                 .await?
         };
-        let word = match (approval.state, answer.is_allowing()) {
-            (ApprovalState::Pending, _) => "waits for another person",
+        let (to, id, title) = (here.to, approval.id, &approval.title);
+        Ok(match (approval.state, answer.is_allowing()) {
+            (ApprovalState::Pending, _) => {
+                say!(to, "{id} waits for another person: {title}", id, title)
+            }
             (ApprovalState::Allowed | ApprovalState::Denied | ApprovalState::Void, true) => {
-                "allowed"
+                say!(to, "{id} allowed: {title}", id, title)
             }
             (ApprovalState::Allowed | ApprovalState::Denied | ApprovalState::Void, false) => {
-                "refused"
+                say!(to, "{id} refused: {title}", id, title)
             }
-        };
-        Ok(format!("{} {word}: {}", approval.id, approval.title))
+        })
     }
 
     /// The one question that waits for this person in this chat. One that somebody else's work waits for is
@@ -107,20 +110,23 @@ impl Commands {
         row: &InboxItem,
         here: &Here,
     ) -> Result<String, Fault> {
+        let to = here.to;
         let mut pending = self.control.store().approvals().pending_approvals(row.workspace).await?;
         if here.is_shared() {
             pending.retain(|question| question.chat == row.chat);
         }
         if pending.is_empty() {
-            return Ok("Nothing waits for an answer.".to_owned());
+            return Ok(say!(to, "Nothing waits for an answer."));
         }
-        let shown: Vec<String> = pending.iter().take(MAX_LISTED).map(question).collect();
+        let shown: Vec<String> =
+            pending.iter().take(MAX_LISTED).map(|approval| question(to, approval)).collect();
         let more = pending.len().saturating_sub(MAX_LISTED);
-        let more = if more > 0 { format!("\n\n… and {more} more") } else { String::new() };
+        let more = if more > 0 { say!(to, "\n\n… and {more} more", more) } else { String::new() };
         Ok(format!("{}{more}", shown.join("\n\n")))
     }
 
     pub(super) async fn list_grants(&self, row: &InboxItem, here: &Here) -> Result<String, Fault> {
+        let to = here.to;
         let mut grants = self.control.gates().grants(row.workspace).await?;
         if here.is_shared() {
             let mut given_here = Vec::new();
@@ -132,14 +138,23 @@ impl Commands {
             grants = given_here;
         }
         if grants.is_empty() {
-            return Ok("You have allowed nothing for longer than once.".to_owned());
+            return Ok(say!(to, "You have allowed nothing for longer than once."));
         }
         let lines = grants.iter().map(|grant| {
             let (by, words) = (&grant.given_by, grant.reaches());
-            format!("G{}: {} ({words}; {} by {by})", grant.id, grant.describes, grant.approval)
+            say!(
+                to,
+                "G{number}: {what} ({words}; {question} by {by})",
+                number = grant.id,
+                what = grant.describes,
+                words,
+                question = grant.approval,
+                by
+            )
         });
         let lines: Vec<String> = lines.collect();
-        Ok(format!("{}\n{}revoke G1 takes one back.", lines.join("\n"), here.sign()))
+        let taken_back = say!(to, "{p}revoke G1 takes one back.", p = here.sign());
+        Ok(format!("{}\n{taken_back}", lines.join("\n")))
     }
 
     /// Whether a question was asked in this chat: what others read along is not told of another one's.
@@ -166,7 +181,7 @@ impl Commands {
             }
         }
         self.control.gates().revoke_grant(here.by, row.workspace, number).await?;
-        Ok(format!("G{number} is revoked: it is asked about again."))
+        Ok(say!(here.to, "G{number} is revoked: it is asked about again.", number))
     }
 }
 
@@ -178,14 +193,15 @@ fn first(questions: &[&Approval]) -> String {
     questions.first().map(|question| question.id.to_string()).unwrap_or_default()
 }
 
-fn question(approval: &Approval) -> String {
+fn question(to: Language, approval: &Approval) -> String {
     let answers: Vec<&str> = approval.offered.iter().map(|answer| answer.as_str()).collect();
-    format!(
-        "{} in {}: {}\n{}\nanswers: {}",
-        approval.id,
-        approval.chat,
-        approval.title,
-        approval.text.trim_end(),
-        answers.join(", ")
+    say!(
+        to,
+        "{id} in {chat}: {title}\n{text}\nanswers: {answers}",
+        id = approval.id,
+        chat = approval.chat,
+        title = approval.title,
+        text = approval.text.trim_end(),
+        answers = answers.join(", ")
     )
 }

@@ -7,10 +7,11 @@ use cloister_policy::engine::{
 };
 use cloister_protocol::link::Cause;
 use cloister_protocol::surface::Customs;
-use cloister_protocol::{End, ErrorCode, TurnId, Usage, UserId};
+use cloister_protocol::{End, ErrorCode, Language, TurnId, Usage, UserId};
 use cloister_store::Actor;
 use cloister_store::conversations::{Conversation, ConversationKind};
 use cloister_store::inbox::InboxItem;
+use cloister_words::{count, say};
 
 use super::tasks::task_line;
 use super::{Typed, Verb, nearest, spell_commands};
@@ -29,6 +30,8 @@ pub(super) struct Here {
     pub(super) surface: String,
     /// What is different there.
     pub(super) customs: Customs,
+    /// The language of who typed it.
+    pub(super) to: Language,
 }
 
 impl Here {
@@ -73,7 +76,7 @@ impl Commands {
         Ok(match self.answer_command(row, &here, typed).await {
             Ok(text) => (text, None),
             Err(error) => {
-                let body = error.body();
+                let body = error.body_in(here.to);
                 if body.code == ErrorCode::Internal {
                     tracing::error!(
                         command = typed.name,
@@ -105,6 +108,7 @@ impl Commands {
             place: self.control.people().place_of_chat(row.workspace, row.chat).await?,
             conversation,
             customs: self.control.surfaces().customs_of(&surface).await?,
+            to: self.control.people().language_of(by).await?,
             surface,
         })
     }
@@ -124,6 +128,7 @@ impl Commands {
             Verb::Start => Ok(self.control.surfaces().welcome(here.by, &here.surface).await?),
             Verb::Help => Ok(super::about::help(rest, here)?),
             Verb::Settings => self.settings(row, here).await,
+            Verb::Language => self.language(row, here, rest).await,
             Verb::Pair => self.pair(here).await,
             Verb::Context => Ok(self.context(row, here).await?),
             Verb::Model => self.model_command(row, here, rest).await,
@@ -144,14 +149,14 @@ impl Commands {
                     .inbox()
                     .clear_chat(&who(row), row.workspace, row.chat, &row.id.to_string())
                     .await?;
-                Ok("Cleared: the next message starts afresh. Files and memory stay.".to_owned())
+                Ok(say!(here.to, "Cleared: the next message starts afresh. Files and memory stay."))
             }
             Verb::Approve => self.answer_question(row, here, true, rest).await,
             Verb::Deny => self.answer_question(row, here, false, rest).await,
             Verb::Approvals => Ok(self.list_questions(row, here).await?),
             Verb::Grants => Ok(self.list_grants(row, here).await?),
             Verb::Revoke => self.revoke(row, here, rest).await,
-            Verb::Budget => self.budget(row, rest).await,
+            Verb::Budget => self.budget(row, here, rest).await,
             Verb::Allow
             | Verb::Forbid
             | Verb::Network
@@ -186,9 +191,9 @@ impl Commands {
                 .admin_channel(here.by, here.conversation.as_ref(), rest)
                 .await?)
         } else if verb == Verb::Stop {
-            self.stop_everything(row, rest).await
+            self.stop_everything(row, here.to, rest).await
         } else if verb == Verb::Release {
-            self.release_everything(row).await
+            self.release_everything(row, here.to).await
         } else {
             Ok(self.control.egress().network(row.workspace).await?)
         }
@@ -223,6 +228,7 @@ impl Commands {
             Verb::Start
             | Verb::Help
             | Verb::Settings
+            | Verb::Language
             | Verb::Pair
             | Verb::Approve
             | Verb::Deny
@@ -257,34 +263,39 @@ impl Commands {
             open.retain(|task| task.chat == row.chat);
             questions.retain(|question| question.chat == row.chat);
         }
+        let to = here.to;
         let mut text = if self.control.stops().is_stopped() {
-            format!("{}\n", self.control.stops().stop_sentence())
+            format!("{}\n", self.control.stops().stop_sentence(to))
         } else {
             String::new()
         };
         let answering = self.answering(row, here).await?;
         text += &match (open.len(), answering.as_slice()) {
-            (0, []) => "Nothing is running.".to_owned(),
+            (0, []) => say!(to, "Nothing is running."),
             (0, _) => String::new(),
-            (1, _) => "1 task is open:".to_owned(),
-            (n, _) => format!("{n} tasks are open:"),
+            (n, _) => count!(to, n, "{n} task is open:", "{n} tasks are open:"),
         };
         for task in &open {
             line(&mut text, &task_line(task));
         }
         if !answering.is_empty() {
-            line(&mut text, &format!("I am answering in {}.", answering.join(", ")));
+            line(&mut text, &say!(to, "I am answering in {chats}.", chats = answering.join(", ")));
         }
         for question in &questions {
-            line(&mut text, &format!("{} waits for your answer: {}", question.id, question.title));
+            let (id, title) = (question.id, &question.title);
+            line(&mut text, &say!(to, "{id} waits for your answer: {title}", id, title));
         }
         if user.over_quota {
             line(
                 &mut text,
-                "The workspace is over its quota: writes are refused until files are deleted.",
+                &say!(
+                    to,
+                    "The workspace is over its quota: writes are refused until files are deleted."
+                ),
             );
         }
-        line(&mut text, &format!("Budget: {}.", self.control.tasks().budget_line(&user).await?));
+        let budget = self.control.tasks().budget_line(&user, to).await?;
+        line(&mut text, &say!(to, "Budget: {budget}.", budget));
         Ok(text)
     }
 
@@ -302,7 +313,12 @@ impl Commands {
         Ok(chats)
     }
 
-    async fn budget(&self, row: &InboxItem, rest: &str) -> Result<String, CommandError> {
+    async fn budget(
+        &self,
+        row: &InboxItem,
+        here: &Here,
+        rest: &str,
+    ) -> Result<String, CommandError> {
         let mut user = self.control.store().users().user_of(row.workspace).await?;
         if !rest.is_empty() {
             // The first user runs this machine; the others ask them.
@@ -318,7 +334,7 @@ impl Commands {
                 .set_budget(&who(row), &user.name, Some(usd_to_nano(usd)), None)
                 .await?;
         }
-        Ok(format!("{}.", self.control.tasks().budget_line(&user).await?))
+        Ok(format!("{}.", self.control.tasks().budget_line(&user, here.to).await?))
     }
 }
 

@@ -1,8 +1,10 @@
 //! The emergency stop, said in a chat by somebody who may.
 
 use cloister_policy::engine::{PlatformCall, Request};
+use cloister_protocol::Language;
 use cloister_store::Actor;
 use cloister_store::inbox::InboxItem;
+use cloister_words::{count, say};
 
 use crate::commands::{CommandError, CommandRefusal, Commands};
 
@@ -10,6 +12,7 @@ impl Commands {
     pub(super) async fn stop_everything(
         &self,
         row: &InboxItem,
+        to: Language,
         rest: &str,
     ) -> Result<String, CommandError> {
         let (what, reason) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
@@ -18,22 +21,30 @@ impl Commands {
         }
         let actor = self.who_may(row, PlatformCall::EmergencyStop).await?;
         let stopped = self.control.stops().stop_all(&actor, reason).await?;
-        let left = match stopped.left {
-            0 => String::new(),
-            left => format!(" {left} are not gone yet."),
-        };
-        Ok(format!(
-            "{} {} running tasks were ended and go on after /release.{left}",
-            self.control.stops().stop_sentence(),
-            stopped.ended
-        ))
+        let mut text = self.control.stops().stop_sentence(to);
+        let ended = count!(
+            to,
+            stopped.ended,
+            "{n} running task was ended and goes on after /release.",
+            "{n} running tasks were ended and go on after /release."
+        );
+        text.push_str(&format!(" {ended}"));
+        if stopped.left > 0 {
+            let left = count!(to, stopped.left, "{n} is not gone yet.", "{n} are not gone yet.");
+            text.push_str(&format!(" {left}"));
+        }
+        Ok(text)
     }
 
-    pub(super) async fn release_everything(&self, row: &InboxItem) -> Result<String, CommandError> {
+    pub(super) async fn release_everything(
+        &self,
+        row: &InboxItem,
+        to: Language,
+    ) -> Result<String, CommandError> {
         let actor = self.who_may(row, PlatformCall::EmergencyRelease).await?;
         Ok(match self.control.stops().release_all(&actor).await? {
-            Some(_) => "Everything goes on.".to_owned(),
-            None => "Nothing was stopped.".to_owned(),
+            Some(_) => say!(to, "Everything goes on."),
+            None => say!(to, "Nothing was stopped."),
         })
     }
 

@@ -2,10 +2,11 @@
 
 use cloister_policy::engine::ChatCall;
 use cloister_protocol::link::Cause;
-use cloister_protocol::{TaskId, TurnId};
+use cloister_protocol::{Language, TaskId, TurnId};
 use cloister_store::Actor;
 use cloister_store::inbox::{InboxItem, InboxState};
 use cloister_store::tasks::{NewTask, Task};
+use cloister_words::say;
 
 use super::run::{Here, line, who};
 use crate::commands::{CommandError, CommandRefusal, Commands};
@@ -30,15 +31,15 @@ impl Commands {
         }
         if is_task_id(rest) {
             let task = self.task_here(row, here, rest, ChatCall::Read).await?;
-            return Ok(in_full(task.task()));
+            return Ok(in_full(here.to, task.task()));
         }
         let task = self.start_task(row, rest).await?;
-        Ok(format!(
-            "{} is started: {}. You are told when it ends; {}cancel {} stops it.",
-            task.id,
-            task.title,
-            here.sign(),
-            task.id
+        Ok(say!(
+            here.to,
+            "{id} is started: {title}. You are told when it ends; {p}cancel {id} stops it.",
+            id = task.id,
+            title = task.title,
+            p = here.sign()
         ))
     }
 
@@ -81,7 +82,7 @@ impl Commands {
             tasks.retain(|task| task.chat == row.chat);
         }
         if tasks.is_empty() {
-            return Ok("There are no tasks yet.".to_owned());
+            return Ok(say!(here.to, "There are no tasks yet."));
         }
         let lines: Vec<String> = tasks.iter().map(task_line).collect();
         Ok(lines.join("\n"))
@@ -105,11 +106,11 @@ impl Commands {
             None => self.control.tasks().cancel_tasks(&by, row.workspace, Some(row.chat)).await?,
         };
         Ok(match cancelled.as_slice() {
-            [] if stopped => "I stop what I was saying.".to_owned(),
-            [] => "Nothing was running here.".to_owned(),
+            [] if stopped => say!(here.to, "I stop what I was saying."),
+            [] => say!(here.to, "Nothing was running here."),
             ids => {
                 let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
-                format!("Cancelled: {}.", ids.join(", "))
+                say!(here.to, "Cancelled: {ids}.", ids = ids.join(", "))
             }
         })
     }
@@ -138,7 +139,7 @@ impl Commands {
         let id = old.task().id;
         let actor = self.control.accounts().acting(here.by).await?;
         let task = self.control.tasks().retry_task(&actor, old, &row.id.to_string()).await?;
-        Ok(format!("{id} is tried again as {}.", task.id))
+        Ok(say!(here.to, "{id} is tried again as {new}.", id, new = task.id))
     }
 
     /// A task of this workspace, and where others read along of this chat, that the writer may do this to.
@@ -177,18 +178,19 @@ fn is_task_id(text: &str) -> bool {
 }
 
 /// A task with everything that a person may want to know of it.
-fn in_full(task: &Task) -> String {
+fn in_full(to: Language, task: &Task) -> String {
     let mut text = task_line(task);
-    let spent =
-        format!("Spent: ${:.4} of ${:.2}.", nano_to_usd(task.spent), nano_to_usd(task.budget));
+    let (spent, budget) = (nano_to_usd(task.spent), nano_to_usd(task.budget));
+    let (spent, budget) = (format!("{spent:.4}"), format!("{budget:.2}"));
+    let spent = say!(to, "Spent: ${spent} of ${budget}.", spent, budget);
     line(&mut text, &spent);
     let shown = |text: &str| crate::surfaces::words::short(text.trim(), SHOWN_CHARS);
-    line(&mut text, &format!("\nWhat is to be done:\n{}", shown(&task.instructions)));
+    line(&mut text, &say!(to, "\nWhat is to be done:\n{text}", text = shown(&task.instructions)));
     if !task.result.trim().is_empty() {
-        line(&mut text, &format!("\nWhat came of it:\n{}", shown(&task.result)));
+        line(&mut text, &say!(to, "\nWhat came of it:\n{text}", text = shown(&task.result)));
     }
     if !task.not_shown.is_empty() {
-        line(&mut text, &format!("\nLeft out: {}.", task.not_shown.join(", ")));
+        line(&mut text, &say!(to, "\nLeft out: {what}.", what = task.not_shown.join(", ")));
     }
     text
 }

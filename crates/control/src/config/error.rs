@@ -1,7 +1,7 @@
 //! What is refused about the configuration.
 
 use cloister_policy::engine::PolicyErrors;
-use cloister_protocol::ErrorCode;
+use cloister_protocol::{ErrorCode, Language};
 
 use super::history::{HistoryError, VersionError};
 use super::identity::{MAX_BYTES, MAX_NAME_CHARS};
@@ -50,7 +50,7 @@ impl Refusal for ConfigRefusal {
         }
     }
 
-    fn fix(&self) -> Option<String> {
+    fn fix(&self, _to: Language) -> Option<String> {
         let fix = match self {
             Self::Version(VersionError::None(_)) => {
                 "`cloister config log` lists them; `latest~1` is what was before the newest change"

@@ -3,16 +3,22 @@
 use std::error::Error;
 use std::time::Duration;
 
-use cloister_protocol::{ErrorBody, ErrorCode, with_causes};
+use cloister_protocol::{ErrorBody, ErrorCode, Language, with_causes};
+use cloister_words::say;
 
 use super::{ControlError, Fault};
 
-/// What a part says no with, in its own words: the sentence is what the variant displays.
+/// What a part says no with, in its own words: in English it is what the variant displays.
 pub trait Refusal: Error {
     fn code(&self) -> ErrorCode;
 
+    /// The sentence in somebody's language.
+    fn said(&self, _to: Language) -> String {
+        self.to_string()
+    }
+
     /// What to do about it.
-    fn fix(&self) -> Option<String> {
+    fn fix(&self, _to: Language) -> Option<String> {
         None
     }
 
@@ -71,10 +77,15 @@ impl<R: Refusal + 'static> Failed<R> {
 
     /// What the asker may see: no paths of ours, no causes.
     pub fn body(&self) -> ErrorBody {
+        self.body_in(Language::En)
+    }
+
+    /// The same in the asker's language.
+    pub fn body_in(&self, to: Language) -> ErrorBody {
         match self {
-            Self::Refused(refusal) => refusal_body(refusal),
-            Self::Elsewhere(refusal) => refusal.body(),
-            Self::Fault(fault) => fault.body(),
+            Self::Refused(refusal) => refusal_body(refusal, to),
+            Self::Elsewhere(refusal) => refusal.body_in(to),
+            Self::Fault(fault) => fault.body_in(to),
         }
     }
 
@@ -93,12 +104,13 @@ impl<R: Refusal + 'static> Failed<R> {
     }
 }
 
-pub(super) fn refusal_body(refusal: &dyn Refusal) -> ErrorBody {
-    let (message, code) = (refusal.to_string(), refusal.code());
+pub(super) fn refusal_body(refusal: &dyn Refusal, to: Language) -> ErrorBody {
+    let (message, code) = (refusal.said(to), refusal.code());
     let Some(wait) = refusal.retry_after().map(whole_seconds) else {
-        return ErrorBody { code, message, fix: refusal.fix(), retry_after_s: None };
+        return ErrorBody { code, message, fix: refusal.fix(to), retry_after_s: None };
     };
-    let (message, fix) = (format!("busy: {message}"), Some(format!("try again in {wait} s")));
+    let message = say!(to, "busy: {message}", message = message);
+    let fix = Some(say!(to, "try again in {wait} s", wait = wait));
     ErrorBody { code, message, fix, retry_after_s: Some(wait) }
 }
 

@@ -1,9 +1,10 @@
 //! What fails beneath a part, whichever it is: the database, a file, the sandbox.
 
-use cloister_protocol::{ErrorBody, ErrorCode, ParseIdError, with_causes};
+use cloister_protocol::{ErrorBody, ErrorCode, Language, ParseIdError, with_causes};
 use cloister_store::audit::AuditError;
 use cloister_store::secrets::SecretError;
 use cloister_store::{StoreError, Trouble};
+use cloister_words::{say, text_of};
 
 use super::{ControlError, Failed};
 use crate::files::FileError;
@@ -77,9 +78,14 @@ impl Fault {
 
     /// What the asker may see: no paths of ours, no causes.
     pub fn body(&self) -> ErrorBody {
+        self.body_in(Language::En)
+    }
+
+    /// The same in the asker's language.
+    pub fn body_in(&self, to: Language) -> ErrorBody {
         if let Some(trouble) = Trouble::of(self) {
-            let mut body = ErrorBody::new(ErrorCode::Internal, trouble.words());
-            body.fix = Some(trouble.fix().to_owned());
+            let mut body = ErrorBody::new(ErrorCode::Internal, text_of(to, trouble.words()));
+            body.fix = Some(text_of(to, trouble.fix()).to_owned());
             return body;
         }
         let (message, fix) = match self {
@@ -90,19 +96,19 @@ impl Fault {
             ) => (error.to_string(), None),
             Self::Audit(error @ AuditError::NoSuchEntries { .. }) => (error.to_string(), None),
             Self::Secret(error @ SecretError::NoSecret { .. }) => {
-                (error.to_string(), Some("`cloister secret list` shows what there is".to_owned()))
+                (error.to_string(), Some(say!(to, "`cloister secret list` shows what there is")))
             }
             Self::Secret(error @ (SecretError::Binding(_) | SecretError::NoIncoming { .. })) => {
                 (error.to_string(), None)
             }
             Self::Store(_) | Self::Io { .. } | Self::Audit(_) | Self::Secret(_) => {
-                (self.to_string(), Some("see the log of the control plane".to_owned()))
+                (self.to_string(), Some(say!(to, "see the log of the control plane")))
             }
             Self::File(_) | Self::Id(_) => (self.to_string(), None),
             Self::Launch(LaunchError::CannotIsolate { fix, .. }) => (self.to_string(), fix.clone()),
             Self::Launch(LaunchError::Failed { .. }) => (
-                "the sandbox did not start".to_owned(),
-                Some("see the log of the control plane, and `cloister doctor`".to_owned()),
+                say!(to, "the sandbox did not start"),
+                Some(say!(to, "see the log of the control plane, and `cloister doctor`")),
             ),
         };
         ErrorBody { code: self.code(), message, fix, retry_after_s: None }

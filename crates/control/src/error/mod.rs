@@ -12,7 +12,7 @@ mod fault;
 
 use std::time::Duration;
 
-use cloister_protocol::{ErrorBody, ErrorCode, with_causes};
+use cloister_protocol::{ErrorBody, ErrorCode, Language, with_causes};
 
 use crate::audit::AuditRefusal;
 use crate::cells::CellRefusal;
@@ -118,7 +118,15 @@ impl ControlError {
 
     /// What the asker may see: no paths of ours, no causes.
     pub fn body(&self) -> ErrorBody {
-        self.refusal().map_or_else(Fault::body, failed::refusal_body)
+        self.body_in(Language::En)
+    }
+
+    /// The same in the asker's language.
+    pub fn body_in(&self, to: Language) -> ErrorBody {
+        match self.refusal() {
+            Ok(refusal) => failed::refusal_body(refusal, to),
+            Err(fault) => fault.body_in(to),
+        }
     }
 
     /// It was too much at once, and is worth trying again after this long.

@@ -2,7 +2,7 @@
 
 use cloister_policy::gate::ChangedAfterGate;
 use cloister_protocol::link::Lasting;
-use cloister_protocol::{ApprovalId, ErrorCode};
+use cloister_protocol::{ApprovalId, ErrorCode, Language};
 use cloister_store::answers::AnswerRefused;
 
 use super::proposals::MAX_TEXT_BYTES;
@@ -50,7 +50,7 @@ impl Refusal for GateRefusal {
         }
     }
 
-    fn fix(&self) -> Option<String> {
+    fn fix(&self, _to: Language) -> Option<String> {
         let fix = match self {
             Self::AnswerNotTaken { .. } => "/approvals lists what waits",
             Self::FileChanged { .. } => {

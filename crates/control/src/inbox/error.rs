@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cloister_protocol::{ChatId, ErrorCode, MAX_ATTACHMENTS, MAX_TEXT_BYTES};
+use cloister_protocol::{ChatId, ErrorCode, Language, MAX_ATTACHMENTS, MAX_TEXT_BYTES};
 
 use crate::error::{Failed, Refusal};
 use crate::limits::TooMuch;
@@ -58,7 +58,7 @@ impl Refusal for InboxRefusal {
         }
     }
 
-    fn fix(&self) -> Option<String> {
+    fn fix(&self, _to: Language) -> Option<String> {
         let fix = match self {
             Self::Stopping => "send it again in a moment",
             Self::Archived { chat } => {

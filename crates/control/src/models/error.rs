@@ -1,6 +1,6 @@
 //! What is refused about models.
 
-use cloister_protocol::{ErrorBody, ErrorCode};
+use cloister_protocol::{ErrorBody, ErrorCode, Language};
 
 use crate::error::{Failed, Refusal};
 
@@ -49,7 +49,7 @@ impl Refusal for ModelRefusal {
         }
     }
 
-    fn fix(&self) -> Option<String> {
+    fn fix(&self, _to: Language) -> Option<String> {
         match self {
             Self::Exists { .. } => Some("`cloister model add --replace` replaces it".to_owned()),
             Self::Unusable(said) => said.fix.clone(),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cloister_protocol::{ErrorCode, UserName};
+use cloister_protocol::{ErrorCode, Language, UserName};
 
 use super::contexts::{MAX_NAME_BYTES, MAX_NAMES, MAX_PROMPT_BYTES};
 use crate::error::{Failed, Refusal};
@@ -90,7 +90,7 @@ impl Refusal for PeopleRefusal {
         }
     }
 
-    fn fix(&self) -> Option<String> {
+    fn fix(&self, _to: Language) -> Option<String> {
         let fix = match self {
             Self::NobodyToRunIt => "`cloister user add NAME` adds a user first",
             Self::Community { .. } => "give its members a role in its scope instead",

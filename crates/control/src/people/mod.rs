@@ -8,6 +8,7 @@ mod access;
 mod accounts;
 mod contexts;
 mod error;
+mod languages;
 mod linking;
 mod naming;
 mod pairing;

@@ -6,7 +6,7 @@
 
 use cloister_policy::engine::{ChatCall, Ownership, Request};
 use cloister_protocol::surface::{Located, Speaker};
-use cloister_protocol::{ChatId, UserId, WorkspaceId};
+use cloister_protocol::{ChatId, Language, UserId, WorkspaceId};
 use cloister_store::Actor;
 use cloister_store::connectors::ConnectorId;
 use cloister_store::contexts::{self, Context};
@@ -106,7 +106,7 @@ impl Contexts {
         let Some(identity) = self.control.store().users().identity(surface, external_id).await?
         else {
             return Ok(Route::Refused {
-                text: self.control.surfaces().refusal(surface, external_id).await?,
+                text: self.control.surfaces().refusal(surface, external_id, None).await?,
             });
         };
         Ok(match self.leads(identity.user, (surface, heard), None).await? {
@@ -118,19 +118,24 @@ impl Contexts {
     }
 
     /// Who speaks and to which chat, for something that a connector heard in one of its conversations. One
-    /// that leads somewhere is known from then on.
+    /// that leads somewhere is known from then on. `reads` is what its surface says of who speaks.
     pub async fn locate(
         &self,
         connector: ConnectorId,
         surface: &str,
         sender: &str,
         heard: Heard<'_>,
+        reads: Option<Language>,
     ) -> Result<Located, PeopleError> {
         let Some(identity) = self.control.store().users().identity(surface, sender).await? else {
             return Ok(Located::Stranger {
-                tell: self.control.surfaces().refusal(surface, sender).await?,
+                tell: self.control.surfaces().refusal(surface, sender, reads).await?,
             });
         };
+        if let Some(reads) = reads {
+            self.control.people().note_language(identity.user, reads).await?;
+        }
+        let language = self.control.people().language_of(identity.user).await?;
         let known =
             self.control.store().conversations().conversation(connector, heard.id()).await?;
         let mut leads = self.leads(identity.user, (surface, heard), known.as_ref()).await?;
@@ -162,7 +167,7 @@ impl Contexts {
         }
         let (workspace, chat) = (conversation.workspace, conversation.chat);
         let name = self.control.store().users().user_by_id(user).await?.name;
-        Ok(Located::To(Box::new(Speaker { user, name, workspace, chat, conversation })))
+        Ok(Located::To(Box::new(Speaker { user, name, workspace, chat, conversation, language })))
     }
 
     /// A topic lies in a conversation of the person's own, or in one that nobody has spoken in yet.

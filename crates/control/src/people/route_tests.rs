@@ -182,11 +182,11 @@ async fn strangers_are_told_once_and_not_all_of_them_at_once() {
     let world = World::new().await;
     let eve = "@eve:example.org";
     let first = world.locate(eve, DM).await;
-    let words = SurfaceOptions::default().refusal;
-    assert_eq!(first, Located::Stranger { tell: Some(words) });
+    let Located::Stranger { tell: Some(words) } = first else { panic!("{first:?}") };
+    assert!(words.starts_with("I do not know you here yet. Write `pair`"), "{words}");
     assert_eq!(world.locate(eve, DM).await, Located::Stranger { tell: None });
 
-    let own = SurfaceOptions { refusal: "Ask Root.".into(), ..SurfaceOptions::default() };
+    let own = SurfaceOptions { refusal: Some("Ask Root.".into()), ..SurfaceOptions::default() };
     let world = world.restarted(own).await;
     assert_eq!(world.locate(eve, DM).await, Located::Stranger { tell: None }, "after a restart");
     let other = world.locate("@mallory:example.org", DM).await;

@@ -10,6 +10,7 @@ mod watchdog;
 
 use std::time::Duration;
 
+use cloister_protocol::Language;
 use cloister_protocol::admin::{ConnectorState, Judgement, StatusLine};
 use cloister_store::Dollars;
 use cloister_store::connectors::ConnectorLoad;
@@ -105,8 +106,9 @@ impl Status {
 
     fn stop_line(&self) -> Option<StatusLine> {
         let stopped = self.control.stops().is_stopped();
-        let line =
-            stopped.then(|| line("stop", "Emergency stop", self.control.stops().stop_sentence()));
+        let line = stopped.then(|| {
+            line("stop", "Emergency stop", self.control.stops().stop_sentence(Language::En))
+        });
         line.map(|line| line.act("`cloister release` lets everything go on"))
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use base64::DecodeError;
-use cloister_protocol::{ApprovalId, ErrorBody, ErrorCode};
+use cloister_protocol::{ApprovalId, ErrorBody, ErrorCode, Language};
 
 use super::buttons::MOST_BUTTONS;
 use crate::error::{Failed, Refusal};
@@ -75,7 +75,7 @@ impl Refusal for SurfaceRefusal {
         }
     }
 
-    fn fix(&self) -> Option<String> {
+    fn fix(&self, _to: Language) -> Option<String> {
         let fix = match self {
             Self::ButtonUsed | Self::NoButton => {
                 "ask for a new one, such as with /status or /chats"

@@ -3,7 +3,8 @@
 //! Promises: the same stranger is told once in the time that is set, also across restarts, and all of them
 //! together at a bounded rate; a stranger costs no model call and no workspace.
 
-use cloister_protocol::UserId;
+use cloister_protocol::{Language, UserId};
+use cloister_words::say;
 use tokio::time::Instant;
 
 use crate::error::Fault;
@@ -45,6 +46,7 @@ impl Surfaces {
         &self,
         surface: &str,
         external_id: &str,
+        reads: Option<Language>,
     ) -> Result<Option<String>, SurfaceError> {
         // What can't be an account's id is not worth remembering.
         let Ok(stranger) = account(surface, external_id, "") else { return Ok(None) };
@@ -59,7 +61,20 @@ impl Surfaces {
         if !told {
             strangers.give_back(&stranger.surface);
         }
-        Ok(told.then(|| options.refusal.clone()))
+        Ok(told.then(|| self.refusal_in(reads)))
+    }
+
+    /// The operator's own words, or ours in a stranger's language.
+    fn refusal_in(&self, reads: Option<Language>) -> String {
+        let options = &self.control.inner.parts.surfaces;
+        let to = reads.unwrap_or(options.language);
+        options.refusal.clone().unwrap_or_else(|| {
+            say!(
+                to,
+                "I do not know you here yet. Write `pair` to get a code, and give it to whoever runs this: they enter \
+                 it with `cloister pair CODE`."
+            )
+        })
     }
 
     /// What to say to a stranger who was told before and begins anew: they may have left, or cleared, where they were
@@ -73,7 +88,7 @@ impl Surfaces {
             telling.again.give_back(&who);
             return None;
         }
-        Some(self.control.inner.parts.surfaces.refusal.clone())
+        Some(self.refusal_in(None))
     }
 
     /// What a stranger was to be told could not be said: it is said when they come again.
@@ -105,17 +120,21 @@ impl Surfaces {
         external_id: &str,
         display_name: &str,
     ) -> Option<String> {
+        let to = self.control.people().default_language();
         match self.control.people().begin_pairing(surface, external_id, display_name).await {
-            Ok(code) => Some(format!(
+            Ok(code) => Some(say!(
+                to,
                 "Your code is **{code}**. Give it to whoever runs this: they enter it with \
-                 `cloister pair {code}`, and see which account it is for. It is good once, for ten minutes."
+                 `cloister pair {code}`, and see which account it is for. It is good once, for ten minutes.",
+                code
             )),
             Err(error) => {
                 tracing::warn!(surface, error = error.chain(), "no pairing code was given");
                 let key = format!("pair {surface} {external_id}");
-                let body = error.body();
+                let body = error.body_in(to);
                 let fix = body.fix.map(|fix| format!("; {fix}")).unwrap_or_default();
-                self.once_a_while(&key).then(|| format!("No code now: {}{fix}.", body.message))
+                let told = || say!(to, "No code now: {why}{fix}.", why = body.message, fix);
+                self.once_a_while(&key).then(told)
             }
         }
     }
@@ -124,18 +143,23 @@ impl Surfaces {
     pub async fn welcome(&self, user: UserId, surface: &str) -> Result<String, Fault> {
         let user = self.control.store().users().user_by_id(user).await?;
         let p = self.customs_of(surface).await?.command_sign.as_char();
-        let agent = self.control.config().agent_name(user.workspace);
-        let agent =
-            agent.map_or_else(|| "your agent".to_owned(), |name| format!("{name}, your agent"));
-        Ok(format!(
-            "Hello {}. I am {agent}. Just write what you want to have done: I answer here, work in the \
+        let to = self.control.people().language_of(user.id).await?;
+        let agent = match self.control.config().agent_name(user.workspace) {
+            Some(name) => say!(to, "{name}, your agent", name),
+            None => say!(to, "your agent"),
+        };
+        Ok(say!(
+            to,
+            "Hello {name}. I am {agent}. Just write what you want to have done: I answer here, work in the \
              background, and tell you when something is done or needs you.\n\n\
              - `{p}new [title]` starts another chat, `{p}chats` lists them, `{p}rename TITLE` names this one\n\
              - `{p}status` says what is going on, `{p}tasks` lists tasks, `{p}cancel 3` stops one\n\
              - `{p}yes` or `{p}no` answers what I ask here, `{p}approvals` shows all that waits\n\
              - `{p}clear` starts this chat afresh, `{p}archive` puts it away\n\
              - `{p}settings` shows how you are set up, `{p}help` lists everything",
-            user.name
+            name = user.name,
+            agent,
+            p
         ))
     }
 }

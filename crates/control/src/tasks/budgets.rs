@@ -5,13 +5,14 @@
 
 use cloister_policy::Class;
 use cloister_policy::gate::{Reading, visible};
-use cloister_protocol::{Answer, ChatId, TaskId, UserName, WorkspaceId};
+use cloister_protocol::{Answer, ChatId, Language, TaskId, UserName, WorkspaceId};
 use cloister_store::Actor;
 use cloister_store::approvals::{Approval, ApprovalKind, ApprovalState, NewApproval};
 use cloister_store::raises::Raise;
 use cloister_store::tasks::Task;
 use cloister_store::users::User;
 use cloister_store::{BudgetKind, Dollars, OverBudget};
+use cloister_words::say;
 use sha2::{Digest, Sha256};
 
 use crate::error::Fault;
@@ -34,9 +35,11 @@ impl Tasks {
         if state.spent == 0 || state.spent < state.limit / 100 * WARN_PERCENT {
             return Ok(());
         }
-        let text = format!(
-            "{}. At the limit nothing more is spent; whoever runs this machine can raise it.",
-            self.budget_line(&user).await?,
+        let to = self.control.people().language_of(user.id).await?;
+        let text = say!(
+            to,
+            "{budget}. At the limit nothing more is spent; whoever runs this machine can raise it.",
+            budget = self.budget_line(&user, to).await?
         );
         let key = format!("budget-{}-{}", self.control.store().clock.today(), state.limit);
         self.control.notices().tell_once(workspace, chat, &key, text).await
@@ -176,13 +179,15 @@ impl Tasks {
     }
 
     /// One line: what was spent today of what.
-    pub(crate) async fn budget_line(&self, user: &User) -> Result<String, Fault> {
+    pub(crate) async fn budget_line(&self, user: &User, to: Language) -> Result<String, Fault> {
         let state = self.control.store().tasks().budget_state(user.id).await?;
-        Ok(format!(
-            "${:.4} of ${:.2} spent today, ${:.2} per task",
-            nano_to_usd(state.spent),
-            nano_to_usd(user.limits.daily_budget),
-            nano_to_usd(user.limits.task_budget),
+        let limit = |nano| format!("{:.2}", nano_to_usd(nano));
+        Ok(say!(
+            to,
+            "${spent} of ${daily} spent today, ${task} per task",
+            spent = format!("{:.4}", nano_to_usd(state.spent)),
+            daily = limit(user.limits.daily_budget),
+            task = limit(user.limits.task_budget)
         ))
     }
 

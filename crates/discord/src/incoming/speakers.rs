@@ -61,6 +61,8 @@ impl Speakers {
             connector: self.bot.id(),
             sender: account.id.clone(),
             heard: place.heard(channel),
+            // Discord says it of nobody who writes.
+            language: None,
         };
         match self.bot.plane.call(locate).await? {
             Located::To(mut speaker) => {

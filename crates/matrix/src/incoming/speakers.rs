@@ -51,7 +51,8 @@ impl Speakers {
         };
         let place = room.room_id().to_string();
         let heard = if alone { Where::Direct(place) } else { Where::Shared(place) };
-        let locate = Locate { connector: self.bot.id(), sender: sender.to_owned(), heard };
+        let locate =
+            Locate { connector: self.bot.id(), sender: sender.to_owned(), heard, language: None };
         match self.bot.plane.call(locate).await? {
             Located::To(mut speaker) => {
                 // Who is heard there can be told something there.

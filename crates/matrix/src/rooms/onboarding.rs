@@ -190,7 +190,8 @@ impl Lobbies {
     /// A stranger is told what to do, if they were not told lately; they may ask for a code in that room.
     async fn hear_stranger(&self, room: &Room, inviter: &UserId) -> Result<(), PlaneError> {
         let heard = Heard::Direct(room.room_id().to_string());
-        let locate = Locate { connector: self.bot.id(), sender: inviter.to_string(), heard };
+        let locate =
+            Locate { connector: self.bot.id(), sender: inviter.to_string(), heard, language: None };
         let words = match self.bot.plane.call(locate).await? {
             Located::Stranger { tell: Some(words) } => words,
             Located::Stranger { tell: None } if room.state() == RoomState::Joined => {

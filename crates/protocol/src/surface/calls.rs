@@ -150,7 +150,8 @@ calls! {
 
     // What is heard.
     /// Who speaks and to which chat, for something that was heard. One that leads somewhere is known from then on.
-    Locate { connector: ConnectorId, sender: String, heard: Heard } -> Located;
+    /// `language` is what the platform says of the sender, as a tag such as `de-AT`, where it says something.
+    Locate { connector: ConnectorId, sender: String, heard: Heard, language: Option<String> } -> Located;
     /// Stores a message and wakes the cell that answers it. What was stored before is never refused.
     Receive { message: Incoming } -> Receipt;
     StoredMessage { speaker: Speaker, id: MessageId } -> Option<Stored>;

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::rows::{Conversation, ConversationId};
-use crate::{Attachment, ChatId, MessageId, TurnId, UserId, UserName, WorkspaceId};
+use crate::{Attachment, ChatId, Language, MessageId, TurnId, UserId, UserName, WorkspaceId};
 
 /// Where something was said, as the surface knows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -28,6 +28,9 @@ pub struct Speaker {
     pub workspace: WorkspaceId,
     pub chat: ChatId,
     pub conversation: Conversation,
+    /// In which they are spoken to.
+    #[serde(default)]
+    pub language: Language,
 }
 
 /// What a connector is to do with something it heard.

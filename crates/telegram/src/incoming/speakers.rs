@@ -74,7 +74,12 @@ impl Speakers {
         match self
             .bot
             .plane
-            .call(Locate { connector: self.bot.id(), sender: account, heard })
+            .call(Locate {
+                connector: self.bot.id(),
+                sender: account,
+                heard,
+                language: from.language_code.clone(),
+            })
             .await?
         {
             Located::To(mut speaker) => {

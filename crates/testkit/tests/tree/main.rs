@@ -12,6 +12,7 @@ mod methods;
 mod names;
 mod source;
 mod surfaces;
+mod words;
 
 const MAX_FILE_LINES: usize = 600;
 

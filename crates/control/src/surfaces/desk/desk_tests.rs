@@ -67,7 +67,9 @@ async fn nobody_speaks_for_somebody_else() {
     let own = desk(&world, "matrix");
     let (connector, sender) = (world.connector.id, ADA.to_owned());
     let heard = Heard::Direct("!own:test".to_owned());
-    let located = ask(&own, Locate { connector, sender: sender.clone(), heard }).await.unwrap();
+    let located = ask(&own, Locate { connector, sender: sender.clone(), heard, language: None })
+        .await
+        .unwrap();
     let Located::To(speaker) = located else { panic!("{located:?}") };
     let say = |speaker: Speaker, id: &str| {
         let (text, attachments) = ("hello".to_owned(), Vec::new());

@@ -1,10 +1,10 @@
 //! Calls about what was heard: who speaks, messages, what waits, what was posted.
 
-use cloister_protocol::AgentFrame;
 use cloister_protocol::link::Cause;
 use cloister_protocol::surface::{
     AnyCall, ConversationKind, Heard as Said, HeardIn, Incoming, Receipt, Speaker, Stored,
 };
+use cloister_protocol::{AgentFrame, Language};
 use cloister_store::Actor;
 use cloister_store::audit::Entry;
 use cloister_store::inbox::{InboxItem, InboxState};
@@ -27,10 +27,11 @@ impl SurfaceDesk {
             AnyCall::Locate(c) => {
                 self.own(c.connector).await?;
                 let heard = borrowed(&c.heard);
+                let reads = c.language.as_deref().and_then(Language::of_tag);
                 let found = self
                     .control
                     .contexts()
-                    .locate(c.connector, self.surface, &c.sender, heard)
+                    .locate(c.connector, self.surface, &c.sender, heard, reads)
                     .await;
                 Ok(answer(&c, found?)?)
             }
@@ -213,6 +214,7 @@ impl SurfaceDesk {
             return Err(not_found());
         }
         Ok(Speaker {
+            language: self.control.people().language_of(person.user).await?,
             user: person.user,
             name: person.name,
             workspace: conversation.workspace,
