@@ -38,6 +38,8 @@ pub(crate) struct User {
     pub(crate) first_name: String,
     pub(crate) last_name: Option<String>,
     pub(crate) username: Option<String>,
+    /// A tag such as `de`, of the app they use.
+    pub(crate) language_code: Option<String>,
 }
 
 impl User {
