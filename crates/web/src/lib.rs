@@ -27,6 +27,7 @@ mod reply;
 #[cfg(test)]
 mod routing_tests;
 mod server;
+mod standing;
 #[cfg(test)]
 mod session_matrix_tests;
 #[cfg(test)]

@@ -233,10 +233,16 @@
     return sent;
   }
 
+  /** What is open here and may have ended meanwhile: nobody keeps that for who was not connected. */
+  const openHere = () => [
+    ...all(".task", log).filter((task) => !FINAL.includes(task.dataset.state)).map((task) => task.dataset.task),
+    ...all(".ask form", log).map((form) => form.closest(".ask").dataset.approval),
+  ].slice(-200).join(",");
+
   function connect() {
     clearTimeout(timer);
     const scheme = location.protocol === "https:" ? "wss:" : "ws:";
-    const own = new WebSocket(`${scheme}//${location.host}${base}/agent_ws/${chat}/?html=1&after=${after}`);
+    const own = new WebSocket(`${scheme}//${location.host}${base}/agent_ws/${chat}/?html=1&after=${after}&shown=${openHere()}`);
     socket = own;
     own.onopen = () => {
       tries = 0;
@@ -550,6 +556,10 @@
     },
     notice(frame) { tell(frame, frame.text); },
     answered: showAnswer,
+    question(frame) {
+      const old = byData("approval", frame.approval);
+      if (old && find("form", old)) keepingEnd(() => old.replaceWith(fromHtml(frame.html)));
+    },
     // In whichever chat they are asked.
     waiting(frame) { setWaiting(frame.count); },
     blocked(frame) { tell(frame, `${frame.host} was not reached: ${frame.reason}`); },
@@ -594,6 +604,13 @@
       const note = find(":scope > .note", fresh);
       if (final || note.textContent) find(":scope > .note", old).replaceWith(note);
       const result = find(".result", fresh);
+      if (frame.whole) {
+        // What it did while nobody here was told is in the new card.
+        const steps = find(".steps", fresh);
+        steps.open = !final && find(".steps", old).open;
+        find(".steps", old).replaceWith(steps);
+        if (!final) find(".todos", old).replaceWith(find(".todos", fresh));
+      }
       if (result && !find(".result", old)) old.append(result);
     });
     showAtWork(frame.task, fresh.dataset.state, frame.title);
