@@ -47,7 +47,6 @@ use route::Route;
 pub use audit::report as audit_report;
 pub(crate) use chats::checked_title;
 pub(crate) use grants::number as grant_number;
-pub(crate) use people::{invitation, tell_of_link};
 pub(crate) use status::status;
 
 /// What admin handlers have.

@@ -195,7 +195,8 @@ impl View<'_> {
                 data-after=(self.after) data-max-upload=(self.max_upload)
                 data-max-text=(cloister_protocol::MAX_TEXT_BYTES)
                 data-max-files=(cloister_protocol::MAX_ATTACHMENTS)
-                data-archived=[self.chat.archived.then_some("")] {
+                data-archived=[self.chat.archived.then_some("")]
+                data-readonly=[(!self.viewer.writes()).then_some("")] {
                 (self.sidebar())
                 div.stage {
                     (self.bar())
@@ -235,8 +236,10 @@ impl View<'_> {
             div.sidebar #sidebar {
                 div.head {
                     a.brand href="/" { "Cloister" }
-                    form method="post" action="/chats" {
-                        button.small type="submit" { "New chat" }
+                    @if self.viewer.writes() {
+                        form method="post" action="/chats" {
+                            button.small type="submit" { "New chat" }
+                        }
                     }
                 }
                 form.search role="search" method="get" action="/search" {
@@ -322,6 +325,9 @@ impl View<'_> {
     }
 
     fn composer(&self) -> Markup {
+        if !self.viewer.writes() {
+            return html! { p.composer.hint { "You may read here, and write nothing." } };
+        }
         if self.chat.archived {
             return html! {
                 p.composer.hint { "This chat is archived. Open it again to write in it." }
