@@ -372,7 +372,7 @@ impl Client {
 
     /// What is kept, as it stands: a question may have been answered since it was asked.
     async fn shown(&self, frame: &AgentFrame, at: i64) -> Result<Option<Markup>, ControlError> {
-        let mut now = Now::default();
+        let mut now = Now { chat: Some(self.chat), ..Now::default() };
         now.look_up(&self.control, frame).await?;
         Ok(entries::told(frame, at, &now))
     }

@@ -18,6 +18,7 @@ mod logins;
 mod markdown;
 mod metrics;
 mod mtls;
+mod multipart;
 mod openapi;
 mod pages;
 mod peer;

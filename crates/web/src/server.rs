@@ -106,6 +106,7 @@ fn agent_routes() -> Router<State> {
             "/cells/{workspace}/v1/chats/{chat}/files",
             post(chat_files::upload).layer(DefaultBodyLimit::disable()),
         )
+        .route("/cells/{workspace}/v1/chats/{chat}/incoming/{name}", get(chat_files::incoming))
         .route("/cells/{workspace}/v1/artifacts/{id}", get(chat_files::download))
 }
 

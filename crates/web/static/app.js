@@ -213,7 +213,8 @@
       return;
     }
     makeWay(frame.id);
-    if (text && !text.value) { text.value = message.text; grow(); }
+    // What was written is not lost, nor are the files that came along.
+    if (text && !text.value) { text.value = message.text; grow(); message.attachments.forEach(attachAgain); }
     announce("Not sent: " + frame.message);
   }
 
@@ -446,9 +447,21 @@
     text.focus();
     text.setSelectionRange(words.length, words.length);
   }
-  function askAgain(entry) {
-    const question = byData("turn", entry.dataset.answer);
+  async function askAgain(entry) {
+    const turn = entry.dataset.answer, here = byData("turn", turn);
+    // It may be further up than the page goes.
+    const answer = here ? null : await fetch(`/chats/${chat}/message/${turn}`).catch(() => null);
+    const question = here ?? (answer?.ok ? find("article", fromHtml(await answer.text())) : null);
     if (question) say(wordsOf(question), filesOf(question));
+    else problem("The message that this answers could not be found. Write it again.");
+  }
+  // What was being written while an older message is edited: it comes back when that is sent.
+  let draft = "";
+  function edit(entry) {
+    const words = wordsOf(entry);
+    if (text.value.trim() && text.value.trim() !== words.trim()) draft = text.value;
+    write(words);
+    filesOf(entry).forEach(attachAgain);
   }
   async function copyAnswer(entry, button) {
     const source = await fetch(`/chats/${chat}/answer/${entry.dataset.answer}`).catch(() => null);
@@ -476,7 +489,7 @@
       const acts = make("div", "acts");
       if (entry.matches(".person")) {
         acts.append(act("Copy", "Copy your message", (button) => copyText(wordsOf(entry), button)));
-        if (text) acts.append(act("Edit", "Edit your message and send it again", () => write(wordsOf(entry))));
+        if (text) acts.append(act("Edit", "Edit your message and send it again", () => edit(entry)));
       } else {
         const failed = entry.matches(".failed");
         acts.append(act("Copy", "Copy this answer", (button) => copyAnswer(entry, button)));
@@ -784,10 +797,12 @@
     if (document.body.classList.contains("drawer") && !find("#sidebar").contains(event.target) && target?.id !== "menu") drawer(false);
     if (!target) return;
     const { cancel, say: words, allow, older } = target.dataset;
+    // What is a form or a link without this script is none with it.
+    if (cancel || allow || words || older !== undefined || ["cancel-all", "menu"].includes(target.id)) event.preventDefault();
     if (cancel) { if (sendNow({ type: "cancel", task: cancel })) target.disabled = true; }
     else if (allow) allowHost(target);
     else if (words) { target.disabled = true; say(words); }
-    else if (older !== undefined) { event.preventDefault(); showOlder(target); }
+    else if (older !== undefined) showOlder(target);
     else if (target.id === "cancel-all") sendNow({ type: "cancel" });
     else if (target.id === "menu") drawer(!document.body.classList.contains("drawer"));
     else if (target.id === "stop") stopTurns();
@@ -871,22 +886,46 @@
     text.focus();
   }
 
+  /** A line of the list of files to send, with a button that takes it off again. */
+  function uploadLine(file, off) {
+    const item = make("li"), stop = make("button", "small", "✕");
+    stop.type = "button";
+    stop.setAttribute("aria-label", "Remove " + file.name);
+    stop.onclick = () => { off(); text.focus(); };
+    item.append(make("span", "name", file.name), make("small", "", size(file.size)), stop);
+    find("#uploads").append(item);
+    return item;
+  }
+  /** A file that is here already, sent with another message. */
+  function attachAgain(attachment) {
+    if (uploads.size >= number("maxFiles") || [...uploads].some((entry) => entry.attachment?.path === attachment.path)) return;
+    const entry = { attachment };
+    entry.item = uploadLine(attachment, () => { uploads.delete(entry); entry.item.remove(); });
+    if (pictures.has(attachment.path)) entry.item.prepend(thumbnail(pictures.get(attachment.path), ""));
+    uploads.add(entry);
+  }
+
   function upload(file) {
-    const item = make("li"), bar = make("progress"), stop = make("button", "small", "✕");
+    const bar = make("progress");
     bar.max = 100;
     bar.value = 0;
     bar.setAttribute("aria-label", "Sending " + file.name);
-    stop.type = "button";
-    stop.setAttribute("aria-label", "Remove " + file.name);
+    const item = uploadLine(file, () => drop());
+    find("button", item).before(bar);
     const picture = /^image\/(png|jpeg|gif|webp)$/.test(file.type) ? URL.createObjectURL(file) : null;
-    if (picture) item.append(thumbnail(picture, ""));
-    item.append(make("span", "name", file.name), make("small", "", size(file.size)), bar, stop);
-    find("#uploads").append(item);
+    if (picture) item.prepend(thumbnail(picture, ""));
+    // A voice note is heard before it is sent.
+    if (/^audio\//.test(file.type)) {
+      const player = make("audio");
+      player.controls = true;
+      player.src = URL.createObjectURL(file);
+      player.setAttribute("aria-label", file.name);
+      find(".name", item).after(player);
+    }
     const request = new XMLHttpRequest();
     const entry = { item, request, attachment: null };
     uploads.add(entry);
     const drop = () => { uploads.delete(entry); item.remove(); request.abort(); sendIfUp(); };
-    stop.onclick = () => { drop(); text.focus(); };
     request.upload.onprogress = (event) => { if (event.lengthComputable) bar.value = 100 * event.loaded / event.total; };
     request.onload = () => {
       let answer = null;
@@ -923,7 +962,7 @@
     recorder.onstop = () => {
       for (const track of stream.getTracks()) track.stop();
       const type = recorder.mimeType.split(";")[0] || "audio/webm";
-      const ending = { "audio/mp4": "m4a", "audio/ogg": "ogg" }[type] ?? "webm";
+      const ending = { "audio/mp4": "m4a", "audio/ogg": "ogg" }[type] ?? "weba";
       recorder = null;
       show(false);
       const at = new Date().toISOString().slice(0, 19).replace("T", "-").replaceAll(":", "");
@@ -993,7 +1032,8 @@
     const attachments = [...uploads].map((entry) => entry.attachment);
     for (const entry of uploads) entry.item.remove();
     uploads.clear();
-    text.value = "";
+    text.value = draft;
+    draft = "";
     grow();
     say(words, attachments);
   }

@@ -1,22 +1,21 @@
 //! The chat: its history, its tasks, a place to write.
 
-use axum::Form;
-use axum::extract::State as Extract;
+use axum::extract::{Request, State as Extract};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Redirect, Response};
 use cloister_control::rows::{Chat, Cursor, ListedChat, Task};
-use cloister_control::{IncomingMessage, menu};
+use cloister_control::menu;
 use cloister_policy::legible;
-use cloister_protocol::{AgentFrame, ChatId, ErrorCode, MessageId, TurnId};
+use cloister_protocol::{AgentFrame, ChatId, ErrorCode, TurnId};
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::chats::name_of;
 use super::conversation::ShownConversation;
 use super::entries;
+use super::posted;
 use super::session::{Viewer, wants_page};
 use super::shell::{self, Page, Section};
-use crate::agent_socket::SURFACE;
 use crate::auth::random_token;
 use crate::reply::{Failure, Path, Query};
 use crate::server::State;
@@ -136,33 +135,16 @@ pub(super) async fn source(
     answer.ok_or_else(|| Failure::new(ErrorCode::NotFound, "there is no such answer in this chat"))
 }
 
-#[derive(Deserialize)]
-pub(super) struct PostedMessage {
-    id: String,
-    text: String,
-}
-
 /// Takes a message from a browser without script.
 pub(super) async fn say(
     Extract(state): Extract<State>,
     viewer: Viewer,
     Path(chat): Path<String>,
-    Form(PostedMessage { id, text }): Form<PostedMessage>,
+    request: Request,
 ) -> Result<Redirect, Failure> {
     let chat: ChatId = chat.parse()?;
     state.control.chats().chat(viewer.workspace, chat).await?;
-    let id: MessageId = id.parse()?;
-    let message = IncomingMessage {
-        surface: SURFACE,
-        workspace: viewer.workspace,
-        chat,
-        id,
-        from: viewer.user.name,
-        text,
-        attachments: Vec::new(),
-        heard_in: None,
-    };
-    state.control.inbox().receive(message).await?;
+    posted::take(&state, &viewer, chat, request).await?;
     Ok(Redirect::to(&format!("/chats/{chat}#end")))
 }
 
@@ -256,6 +238,7 @@ impl View<'_> {
                     }
                 }
                 (shell::navigation(Section::Chat, self.viewer))
+                a.close href="#main" { "Close" }
             }
         }
     }
@@ -264,7 +247,8 @@ impl View<'_> {
         let action = |what: &str| format!("/chats/{}/{what}", self.chat.id);
         html! {
             header.bar {
-                button.menu #menu type="button" aria-controls="sidebar" aria-expanded="false"
+                // Without script the address opens it.
+                a.menu #menu href="#sidebar" aria-controls="sidebar" aria-expanded="false"
                     aria-label="Chats and places" { span aria-hidden="true" { "☰" } }
                 h1 { (self.name) }
                 span.link #link role="status" {}
@@ -305,7 +289,9 @@ impl View<'_> {
                         li data-at-work=(task.id) { a href={ "#task-" (task.id) } { (legible(&task.title)) } }
                     }
                 }
-                button.small type="button" #cancel-all { "Cancel all" }
+                form method="post" action={ "/chats/" (self.chat.id) "/cancel" } {
+                    button.small type="submit" #cancel-all { "Cancel all" }
+                }
             }
         }
     }
@@ -334,7 +320,7 @@ impl View<'_> {
             };
         }
         html! {
-            form.composer #composer method="post" action={ "/chats/" (self.chat.id) } {
+            form.composer #composer method="post" action={ "/chats/" (self.chat.id) } enctype="multipart/form-data" {
                 ul.uploads #uploads aria-label="Files to send" {}
                 p.error #problem role="alert" hidden {}
                 input type="hidden" name="id" value=(self.message_id);
@@ -357,6 +343,12 @@ impl View<'_> {
                         autocomplete="off" enterkeyhint="send" {}
                     button.stop #stop type="button" hidden { "Stop" }
                     button.primary #send type="submit" { "Send" }
+                }
+                noscript {
+                    p.hint {
+                        label { "Files " input type="file" name="files" multiple; }
+                        a href={ "/chats/" (self.chat.id) } { "Show what is new" }
+                    }
                 }
                 p.hint {
                     "Files up to " (entries::size(self.max_upload)) " each"

@@ -33,7 +33,8 @@ impl ShownConversation {
     ) -> Result<Self, Failure> {
         let (control, workspace) = (&state.control, viewer.workspace);
         let history = control.inbox().history(workspace, chat, cursor, count).await?;
-        let mut now = Now { allowed: control.egress().of(viewer.user.id).await?, ..Now::default() };
+        let allowed = control.egress().of(viewer.user.id).await?;
+        let mut now = Now { chat: Some(chat), allowed, ..Now::default() };
         for entry in &history.entries {
             if let Entry::Told(item) = entry {
                 now.look_up(control, &item.frame).await?;
