@@ -54,7 +54,8 @@ pub struct State {
 pub const RENEW_HEADER: HeaderName = HeaderName::from_static("cloister-renew");
 
 pub fn public_router(state: State) -> Router {
-    with_envelopes(public_routes(state)).layer(middleware::from_fn(explain))
+    let explained = middleware::from_fn_with_state(state.clone(), explain);
+    with_envelopes(public_routes(state)).layer(explained)
 }
 
 /// Everything in one, for the socket that only the operator's account can open.

@@ -170,8 +170,13 @@
       list.setAttribute("aria-label", "Files");
       for (const file of message.attachments) {
         const item = make("li");
-        const shown = make("span", "file", `${file.name} (${size(file.size)})`);
-        if (pictures.has(file.path)) shown.prepend(thumbnail(pictures.get(file.path), file.name));
+        const shown = make("a", "file", `${file.name} (${size(file.size)})`);
+        shown.href = `${base}/chats/${chat}/incoming/${encodeURIComponent(file.path.split("/incoming/")[1] ?? "")}`;
+        if (/^image\/(png|jpeg|gif|webp)$/.test(file.mime)) {
+          shown.target = "_blank";
+          shown.prepend(thumbnail(pictures.get(file.path) ?? shown.href, file.name));
+        } else shown.download = file.name;
+        if (/^audio\//.test(file.mime)) item.append(player(shown.href, file.name));
         item.append(shown);
         list.append(item);
       }
@@ -509,6 +514,14 @@
     if (frame.row > after && frame.type !== "text_chunk" && frame.kind !== "restart") after = frame.row;
   }
 
+  /** What the agent does, as people say it. */
+  const DOING = {
+    look_back: "Looking back in this chat…", delegate: "Handing over a task…", list_tasks: "Looking at its tasks…",
+    show_task: "Looking at a task…", cancel_tasks: "Cancelling tasks…", remember: "Remembering it…", propose_change: "Proposing a change…",
+    propose_plan: "Making a plan…", read_file: "Reading a file…", ls: "Looking at files…", glob: "Looking for files…",
+    grep: "Searching in files…", send_file: "Sending a file…", fetch_url: "Reading a page…", web_search: "Searching the web…",
+  };
+
   const HANDLERS = {
     accepted(frame) {
       taken(frame.id, frame.turn);
@@ -526,7 +539,7 @@
     },
     tool_call(frame) {
       if (frame.task) stepBegun(frame);
-      else if (frame.turn) working(answerOf(frame.turn), `Working: ${frame.name}…`);
+      else if (frame.turn) working(answerOf(frame.turn), DOING[frame.name] ?? "Working on it…");
     },
     tool_result(frame) { if (frame.task) stepDone(frame); },
     update(frame) { UPDATES[frame.kind]?.(frame); },
@@ -874,6 +887,14 @@
     image.alt = name;
     return image;
   }
+  function player(address, name) {
+    const audio = make("audio");
+    audio.controls = true;
+    audio.preload = "metadata";
+    audio.src = address;
+    audio.setAttribute("aria-label", name);
+    return audio;
+  }
   let sendWhenUp = false;
 
   function addFiles(files) {
@@ -916,11 +937,7 @@
     if (picture) item.prepend(thumbnail(picture, ""));
     // A voice note is heard before it is sent.
     if (/^audio\//.test(file.type)) {
-      const player = make("audio");
-      player.controls = true;
-      player.src = URL.createObjectURL(file);
-      player.setAttribute("aria-label", file.name);
-      find(".name", item).after(player);
+      find(".name", item).after(player(URL.createObjectURL(file), file.name));
     }
     const request = new XMLHttpRequest();
     const entry = { item, request, attachment: null };
@@ -1088,7 +1105,10 @@
   }
   remember();
   dress(log);
-  toEnd();
+  // Who comes for one entry is shown that one.
+  const looked = location.hash.length > 1 && location.hash !== "#end" && document.getElementById(location.hash.slice(1));
+  if (looked) { looked.scrollIntoView({ block: "center" }); atEnd = nearEnd(); }
+  else toEnd();
   showStop();
   connect();
 })();

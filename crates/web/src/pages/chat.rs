@@ -22,6 +22,8 @@ use crate::server::State;
 
 /// How many entries a page shows at once.
 const PAGE: usize = 50;
+/// And at most, for one that was found further up.
+const MOST: usize = 1600;
 
 /// `/`: the first chat that is not put away. Looking makes none.
 pub(super) async fn first(
@@ -34,6 +36,31 @@ pub(super) async fn first(
         Some(chat) => Redirect::to(&format!("/chats/{}", chat.id)).into_response(),
         None => no_chat(&viewer).into_response(),
     })
+}
+
+#[derive(Deserialize)]
+pub(super) struct Looked {
+    /// What is looked for, however far up it stands.
+    turn: Option<String>,
+}
+
+/// The end of the conversation, as far up as is looked for.
+async fn conversation_with(
+    state: &State,
+    viewer: &Viewer,
+    chat: ChatId,
+    turn: Option<String>,
+) -> Result<ShownConversation, Failure> {
+    let turn = turn.map(TurnId::kept);
+    let mut count = PAGE;
+    loop {
+        let read = ShownConversation::read(state, viewer, chat, Cursor::NEWEST, count).await?;
+        let enough = turn.as_ref().is_none_or(|turn| read.shows(turn));
+        if enough || count >= MOST || read.is_all() {
+            return Ok(read);
+        }
+        count = (count * 4).min(MOST);
+    }
 }
 
 fn no_chat(viewer: &Viewer) -> Markup {
@@ -55,12 +82,12 @@ pub(super) async fn show(
     Extract(state): Extract<State>,
     viewer: Viewer,
     Path(chat): Path<String>,
+    Query(Looked { turn }): Query<Looked>,
 ) -> Result<Markup, Failure> {
     let control = &state.control;
     let chat = control.chats().chat(viewer.workspace, chat.parse()?).await?;
     let told = control.inbox().last_told(viewer.workspace, chat.id).await?;
-    let conversation =
-        ShownConversation::read(&state, &viewer, chat.id, Cursor::NEWEST, PAGE).await?;
+    let conversation = conversation_with(&state, &viewer, chat.id, turn).await?;
     let chats = control.chats().listed(viewer.workspace).await?;
     let view = View {
         banner: super::banner::for_viewer(&state, &viewer, chat.id).await,

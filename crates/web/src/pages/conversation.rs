@@ -63,6 +63,23 @@ impl ShownConversation {
         self.history.entries.is_empty()
     }
 
+    /// Nothing is further up.
+    pub(super) fn is_all(&self) -> bool {
+        self.history.older.is_none()
+    }
+
+    /// Whether the message that began a turn, and its answer, are on this page.
+    pub(super) fn shows(&self, turn: &TurnId) -> bool {
+        let message = turn.message();
+        let is_said = |entry: &Entry| matches!(entry, Entry::Said(item) if Some(item.id) == message);
+        let is_told = |entry: &Entry| match entry {
+            Entry::Told(item) => matches!(&item.frame, AgentFrame::End(end) if end.turn == *turn),
+            Entry::Said(_) => false,
+        };
+        let entries = &self.history.entries;
+        (message.is_none() || entries.iter().any(is_said)) && entries.iter().any(is_told)
+    }
+
     /// The newest row of what was told that is on this page.
     pub(super) fn newest_told(&self) -> Option<i64> {
         let told = self.history.entries.iter().filter_map(|entry| match entry {

@@ -70,6 +70,15 @@ impl Now {
     }
 }
 
+/// The names of entries in an address.
+pub(super) fn said_id(turn: &TurnId) -> String {
+    format!("m-{turn}")
+}
+
+pub(super) fn answer_id(turn: &TurnId) -> String {
+    format!("a-{turn}")
+}
+
 /// A person's message, and the place of its answer while there is none.
 pub(crate) fn said(item: &InboxItem) -> Markup {
     let Cause::Message { text, attachments, .. } = &item.cause else { return html! {} };
@@ -77,7 +86,7 @@ pub(crate) fn said(item: &InboxItem) -> Markup {
     let id = item.external_id.splitn(3, ':').nth(2).unwrap_or_default();
     let turn = TurnId::of_message(item.id);
     html! {
-        article.entry.person data-id=(id) data-turn=(turn) data-files=[files(attachments)] aria-label="You" {
+        article.entry.person id=(said_id(&turn)) data-id=(id) data-turn=(turn) data-files=[files(attachments)] aria-label="You" {
             @if !text.is_empty() { div.text { (text) } }
             (attached(item, attachments))
             (stamp(item.received_at))
@@ -199,7 +208,7 @@ fn answer(end: &End, at: i64) -> Markup {
     // The next message is answered for both.
     let failed = !stopped && end.error.is_some_and(|error| error != ErrorCode::Continued);
     html! {
-        article.entry.agent .failed[failed] data-answer=(end.turn) aria-label="Agent" {
+        article.entry.agent .failed[failed] id=(answer_id(&end.turn)) data-answer=(end.turn) aria-label="Agent" {
             div.text.rich { (markdown::render(&end.text)) }
             // What was said until then stays.
             @if stopped && end.text != STOPPED { p.hint.stopped { "Stopped" } }

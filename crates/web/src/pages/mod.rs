@@ -74,5 +74,5 @@ pub(crate) fn routes(state: &State) -> Router<State> {
         .route("/status", get(status::show))
         .layer(middleware::from_fn_with_state(state.clone(), session::same_origin_only))
         .route("/static/{file}", get(assets::serve))
-        .layer(middleware::from_fn(headers::protect))
+        .layer(middleware::from_fn_with_state(state.clone(), headers::protect))
 }

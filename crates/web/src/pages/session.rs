@@ -93,6 +93,13 @@ impl Viewer {
         Err(Failure::new(ErrorCode::Forbidden, "only the operator of this machine may do this"))
     }
 
+    /// Who looks at what went wrong, for the way on; where that can't be found out, nobody.
+    pub(super) async fn looking(state: &State, headers: &HeaderMap) -> Option<Self> {
+        let mut viewer = Self::find(state, headers).await.ok().flatten()?;
+        viewer.waiting = waiting(state, viewer.user.id).await;
+        Some(viewer)
+    }
+
     async fn find(state: &State, headers: &HeaderMap) -> Result<Option<Self>, Failure> {
         let Some(token) = session_cookie(state, headers) else { return Ok(None) };
         let session = token_hash(token);
