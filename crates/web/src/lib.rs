@@ -16,6 +16,8 @@ mod hooks;
 mod host;
 mod logins;
 mod markdown;
+mod math;
+mod math_symbols;
 mod metrics;
 mod mtls;
 mod multipart;
@@ -28,9 +30,9 @@ mod reply;
 #[cfg(test)]
 mod routing_tests;
 mod server;
-mod standing;
 #[cfg(test)]
 mod session_matrix_tests;
+mod standing;
 #[cfg(test)]
 mod test_world;
 mod waiting;

@@ -90,7 +90,8 @@ impl Standing {
                 continue;
             }
             let html = ask::card(&approval, Back::Chat).into_string();
-            frames.push(json!({"type": "update", "kind": "question", "approval": id, "html": html}));
+            frames
+                .push(json!({"type": "update", "kind": "question", "approval": id, "html": html}));
         }
         Ok(frames)
     }

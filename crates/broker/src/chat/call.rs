@@ -158,9 +158,7 @@ impl Call<'_> {
                 true => "`cloister context show` says which it allows.",
                 false => "Whoever runs this machine can change that.",
             };
-            return Err(
-                Refusal::new(StatusCode::FORBIDDEN, ErrorCode::Forbidden, message).fix(fix)
-            );
+            return Err(Refusal::new(StatusCode::FORBIDDEN, ErrorCode::Forbidden, message).fix(fix));
         }
         let chain = seeing_first(chain, self.request.has_images());
         let mut tried = Vec::new();

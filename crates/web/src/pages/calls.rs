@@ -45,7 +45,12 @@ impl<'a> May<'a> {
     }
 
     /// Give or take this role, of whoever owns the workspace.
-    pub(super) async fn assign(&self, role: Role, scope: &Scope, to: UserId) -> Result<bool, Failure> {
+    pub(super) async fn assign(
+        &self,
+        role: Role,
+        scope: &Scope,
+        to: UserId,
+    ) -> Result<bool, Failure> {
         let owner = self.people.owner_of(scope).await?;
         let assigned = Assigned { owner, to_self: self.person.user == to };
         Ok(self.people.require(&Policy::assign_role(&self.person, role, scope, assigned)).is_ok())

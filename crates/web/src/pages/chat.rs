@@ -3,8 +3,8 @@
 use axum::extract::{Request, State as Extract};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Redirect, Response};
-use cloister_control::rows::{Chat, Cursor, ListedChat, Task};
 use cloister_control::menu;
+use cloister_control::rows::{Chat, Cursor, ListedChat, Task};
 use cloister_policy::legible;
 use cloister_protocol::{AgentFrame, ChatId, ErrorCode, TurnId};
 use maud::{Markup, html};

@@ -71,7 +71,8 @@ impl ShownConversation {
     /// Whether the message that began a turn, and its answer, are on this page.
     pub(super) fn shows(&self, turn: &TurnId) -> bool {
         let message = turn.message();
-        let is_said = |entry: &Entry| matches!(entry, Entry::Said(item) if Some(item.id) == message);
+        let is_said =
+            |entry: &Entry| matches!(entry, Entry::Said(item) if Some(item.id) == message);
         let is_told = |entry: &Entry| match entry {
             Entry::Told(item) => matches!(&item.frame, AgentFrame::End(end) if end.turn == *turn),
             Entry::Said(_) => false,

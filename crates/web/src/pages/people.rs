@@ -63,9 +63,8 @@ pub(super) async fn invite(
 }
 
 async fn invited(state: &State, viewer: &Viewer, name: &str) -> Result<Invitation, ErrorBody> {
-    let name: UserName = name
-        .parse()
-        .map_err(|error| ErrorBody::new(ErrorCode::BadRequest, format!("{error}")))?;
+    let name: UserName =
+        name.parse().map_err(|error| ErrorBody::new(ErrorCode::BadRequest, format!("{error}")))?;
     let new = NewUser { name, quota_mb: None, executors: None, daily_usd: None, task_usd: None };
     Calls::of(state, viewer).send(Method::POST, "invitations", &new).await
 }
