@@ -39,6 +39,7 @@ const STEPS: &[MigrationStep] = &[
     step!("0024_model_profiles"),
     step!("0030_pinned_chats"),
     step!("0031_model_choices"),
+    step!("0038_display_names"),
 ];
 
 /// All of them.

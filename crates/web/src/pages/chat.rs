@@ -389,7 +389,7 @@ impl View<'_> {
 fn greeting(viewer: &Viewer, agent: Option<&str>) -> Markup {
     html! {
         div.greeting #greeting {
-            h2 { "Hello, " (viewer.user.name) "." @if let Some(agent) = agent { " I am " (agent) "." } }
+            h2 { "Hello, " (viewer.user.called()) "." @if let Some(agent) = agent { " I am " (agent) "." } }
             p { "Write what you want to have done. " code { "/help" } " lists what else you can say." }
         }
     }

@@ -112,7 +112,10 @@ fn invite_form(typed: &str) -> Markup {
 fn row(user: &User, may_link: bool) -> Markup {
     html! {
         tr {
-            td { a href={ "/people/" (user.name) } { (user.name) } }
+            td {
+                a href={ "/people/" (user.name) } { (user.called()) }
+                @if !user.display_name.is_empty() { " " small { (user.name) } }
+            }
             td { "$" (format!("{:.2}", nano_to_usd(user.limits.daily_budget))) " a day" }
             td { (user.limits.quota_bytes >> 20) " MB" @if user.over_quota { " (over)" } }
             td {

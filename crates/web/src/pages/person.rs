@@ -24,6 +24,8 @@ use crate::server::State;
 
 #[derive(Deserialize)]
 pub(super) struct AskedLimits {
+    #[serde(default)]
+    display_name: String,
     daily_usd: String,
     task_usd: String,
     quota_mb: String,
@@ -78,7 +80,8 @@ impl AskedLimits {
             return Err(ErrorBody::new(ErrorCode::BadRequest, "these are no numbers"));
         };
         let (daily_usd, task_usd, quota_mb) = (Some(daily), Some(task), Some(quota));
-        Ok(UserChange { quota_mb, executors: None, daily_usd, task_usd })
+        let display_name = Some(self.display_name.clone());
+        Ok(UserChange { display_name, quota_mb, executors: None, daily_usd, task_usd })
     }
 }
 
@@ -148,7 +151,7 @@ async fn person(
     };
     let body = html! {
         section.card {
-            h1 { (user) }
+            h1 { (account.called()) @if !account.display_name.is_empty() { " (" (user) ")" } }
             @if let Some(problem) = problem { (super::forms::problem(problem)) }
             (limits(&about, budget.as_ref(), sets_limits))
         }
@@ -177,6 +180,9 @@ fn limits(about: &UserView, budget: Option<&BudgetView>, may_set: bool) -> Marku
         }
         @if may_set {
             form.stack method="post" action={ "/people/" (about.name) "/limits" } {
+                label { "What they are called, in any script"
+                    input name="display_name" maxlength="60" autocomplete="off" value=(about.display_name) placeholder=(about.name);
+                }
                 @for (name, label, value) in &rows {
                     label { (label) input name=(name) inputmode="decimal" required value=(value); }
                 }
