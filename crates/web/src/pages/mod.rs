@@ -47,9 +47,6 @@ pub(crate) fn routes(state: &State) -> Router<State> {
             "/chats/{chat}",
             get(chat::show).merge(post(chat::say).layer(DefaultBodyLimit::disable())),
         )
-        .route("/chats/{chat}/cancel", post(acts::cancel_tasks))
-        .route("/chats/{chat}/tasks/{task}/cancel", post(acts::cancel_task))
-        .route("/chats/{chat}/turns/{turn}/stop", post(acts::stop_turn))
         .route("/chats/{chat}/older", get(chat::older))
         .route("/chats/{chat}/message/{turn}", get(chat::message))
         .route("/chats/{chat}/answer/{turn}", get(chat::source))
@@ -72,6 +69,9 @@ pub(crate) fn routes(state: &State) -> Router<State> {
         .route("/people/{user}/remove", post(person::remove))
         .route("/model", get(model::show).post(model::connect))
         .route("/status", get(status::show))
+        .route("/chats/{chat}/turns/{turn}/stop", post(acts::stop_turn))
+        .route("/chats/{chat}/tasks/{task}/cancel", post(acts::cancel_task))
+        .route("/chats/{chat}/cancel", post(acts::cancel_tasks))
         .layer(middleware::from_fn_with_state(state.clone(), session::same_origin_only))
         .route("/static/{file}", get(assets::serve))
         .layer(middleware::from_fn_with_state(state.clone(), headers::protect))
