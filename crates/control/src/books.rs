@@ -2,6 +2,7 @@
 //! request carries, the rules of where to go, and how much went there. It is there before control is, which opens
 //! doors through the broker.
 
+use cloister_policy::engine::Role;
 use cloister_protocol::{ChatId, Level, UserId, WorkspaceId};
 use cloister_store::Store;
 pub use cloister_store::audit::{Entry, Fingerprint};
@@ -11,6 +12,9 @@ pub use cloister_store::secrets::{OpenSecret, SecretError, SecretInfo};
 pub use cloister_store::users::User;
 pub use cloister_store::{BudgetKind, NewCall, OverBudget, Reservation, Settlement, StoreError};
 use cloister_vault::{Keyring, Owner, SecretName};
+
+/// The scope of a role that reaches everything.
+const PLATFORM: &str = "platform";
 
 /// What the broker reads and writes of the database, and nothing else of it.
 #[derive(Clone)]
@@ -60,6 +64,14 @@ impl Books {
     /// Whose workspace this is.
     pub async fn owner_of(&self, workspace: WorkspaceId) -> Result<User, StoreError> {
         self.store.users().user_of(workspace).await
+    }
+
+    /// Whether somebody is of those who run the platform, and can act upon what only they can.
+    pub async fn runs_platform(&self, user: UserId) -> Result<bool, StoreError> {
+        const RUNNING: [Role; 3] = [Role::Overlord, Role::Admin, Role::Operator];
+        let held = self.store.users().roles_of(user).await?;
+        let runs = |role: &str| RUNNING.iter().any(|running| running.as_str() == role);
+        Ok(held.iter().any(|held| held.scope == PLATFORM && runs(&held.role)))
     }
 
     /// Names and bindings of an owner's secrets, never values; versions in grace included.

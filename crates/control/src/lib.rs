@@ -61,7 +61,7 @@ pub use egress::{EgressError, EgressRefusal, EgressRules};
 pub use error::{ControlError, Failed, Fault, Refusal, RefusedAround};
 pub use gates::{GateError, GateRefusal, Gates};
 pub use hub::{Half, Said};
-pub use inbox::{Inbox, InboxError, InboxRefusal, IncomingMessage, Receipt, Upload};
+pub use inbox::{Download, Inbox, InboxError, InboxRefusal, IncomingMessage, Receipt, Upload};
 pub use limits::{Permit, TooMuch};
 pub use metrics::{ANSWERED, CONTENT_TYPE, GONE, LoggedLine, Metrics, ModelCall, RecentError};
 pub use models::{ModelError, ModelRefusal, Models, PRESETS, Preset, base_url, preset};

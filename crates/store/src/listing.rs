@@ -1,6 +1,6 @@
 //! Chats as people find them again: by name or first words, with those they pinned, and by what was said in them.
 
-use cloister_protocol::{ChatId, WorkspaceId};
+use cloister_protocol::{ChatId, TurnId, WorkspaceId};
 
 use crate::actor::Actor;
 use crate::audit;
@@ -13,10 +13,10 @@ const OPENING_CHARS: u32 = 200;
 /// How many entries are looked through at a time.
 const BATCH: u32 = 500;
 
-const SAID: &str = "SELECT id, chat, received_at, json_extract(cause, '$.text') FROM inbox \
+const SAID: &str = "SELECT id, chat, received_at, json_extract(cause, '$.text'), '' FROM inbox \
      WHERE workspace_id = ? AND id < ? AND json_extract(cause, '$.cause') = 'message' ORDER BY id DESC LIMIT ?";
-const TOLD: &str = "SELECT id, chat, created_at, coalesce(json_extract(frame, '$.text'), '') FROM outbox \
-     WHERE workspace_id = ? AND id < ? AND json_extract(frame, '$.type') = 'end' ORDER BY id DESC LIMIT ?";
+const TOLD: &str = "SELECT id, chat, created_at, coalesce(json_extract(frame, '$.text'), ''), \
+     coalesce(json_extract(frame, '$.turn'), '') FROM outbox WHERE workspace_id = ? AND id < ? AND json_extract(frame, '$.type') = 'end' ORDER BY id DESC LIMIT ?";
 
 /// A chat in a list.
 #[derive(Clone, Debug)]
@@ -36,7 +36,18 @@ pub struct FoundWords {
     pub at: i64,
     /// By a person; else by the agent.
     pub said: bool,
+    /// The turn that it began, or answered.
+    pub turn: TurnId,
     pub text: String,
+}
+
+/// What was found in one table.
+struct FoundRow {
+    id: i64,
+    chat: u32,
+    at: i64,
+    text: String,
+    turn: String,
 }
 
 struct ListedRow {
@@ -111,18 +122,22 @@ impl Chats {
         self.chat(workspace, chat).await
     }
 
-    /// The newest of what was said and told in a workspace with these words in it, newest first.
+    /// The newest of what was said and told in a workspace with all of these words in it, newest first.
     pub async fn find_words(
         &self,
         workspace: WorkspaceId,
         words: &str,
         count: u32,
     ) -> Result<Vec<FoundWords>, StoreError> {
-        let wanted = folded(words);
+        let folded = folded(words);
+        let wanted: Vec<&str> = folded.split_whitespace().collect();
         let said = self.find_in(SAID, (workspace, &wanted), count).await?;
         let told = self.find_in(TOLD, (workspace, &wanted), count).await?;
         let mark = |said: bool| {
-            move |(chat, at, text)| FoundWords { chat: ChatId::from_number(chat), at, said, text }
+            move |FoundRow { id, chat, at, text, turn }| {
+                let turn = if said { TurnId::of_message(id) } else { TurnId::kept(turn) };
+                FoundWords { chat: ChatId::from_number(chat), at, said, turn, text }
+            }
         };
         let mut found: Vec<FoundWords> = said.into_iter().map(mark(true)).collect();
         found.extend(told.into_iter().map(mark(false)));
@@ -136,13 +151,13 @@ impl Chats {
     async fn find_in(
         &self,
         query: &'static str,
-        (workspace, wanted): (WorkspaceId, &str),
+        (workspace, wanted): (WorkspaceId, &[&str]),
         count: u32,
-    ) -> Result<Vec<(u32, i64, String)>, StoreError> {
+    ) -> Result<Vec<FoundRow>, StoreError> {
         let most = usize::try_from(count).unwrap_or(usize::MAX);
         let (mut found, mut before) = (Vec::new(), i64::MAX);
         loop {
-            let batch: Vec<(i64, u32, i64, String)> = sqlx::query_as(query)
+            let batch: Vec<(i64, u32, i64, String, String)> = sqlx::query_as(query)
                 .bind(workspace.number())
                 .bind(before)
                 .bind(BATCH)
@@ -151,8 +166,10 @@ impl Chats {
                 .tried("look for words that were said or told")?;
             let Some((oldest, ..)) = batch.last() else { return Ok(found) };
             before = *oldest;
-            let fits = |(_, chat, at, text): (i64, u32, i64, String)| {
-                folded(&text).contains(wanted).then_some((chat, at, text))
+            let fits = |(id, chat, at, text, turn): (i64, u32, i64, String, String)| {
+                let words = folded(&text);
+                let all = wanted.iter().all(|wanted| words.contains(wanted));
+                all.then_some(FoundRow { id, chat, at, text, turn })
             };
             found.extend(batch.into_iter().filter_map(fits).take(most - found.len()));
             if found.len() >= most {

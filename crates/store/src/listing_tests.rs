@@ -51,6 +51,10 @@ async fn words_are_found_to_the_letter_and_in_no_other_workspace() {
     let found = store.chats().find_words(workspace, "PLANT 100%", 10).await.unwrap();
     let texts: Vec<&str> = found.iter().map(|one| one.text.as_str()).collect();
     assert_eq!(texts, ["Plant 100% beans"]);
+    let apart = store.chats().find_words(workspace, "  beans 1000 ", 10).await.unwrap();
+    let texts: Vec<&str> = apart.iter().map(|one| one.text.as_str()).collect();
+    assert_eq!(texts, ["plant 1000 beans"], "all of the words, in any order");
+    assert!(store.chats().find_words(workspace, "beans peas", 10).await.unwrap().is_empty());
     assert_eq!(store.chats().find_words(workspace, "beans", 10).await.unwrap().len(), 2);
     assert_eq!(store.chats().find_words(workspace, "beans", 1).await.unwrap().len(), 1);
     let other = WorkspaceId::from_number(workspace.number() + 1);

@@ -41,6 +41,7 @@ const STEPS: &[MigrationStep] = &[
     step!("0031_model_choices"),
     step!("0032_languages"),
     step!("0035_shares"),
+    step!("0038_display_names"),
 ];
 
 /// All of them.

@@ -45,15 +45,25 @@ impl AccountKind {
 pub struct User {
     pub id: UserId,
     pub name: UserName,
+    /// What they are called, in any script; empty: by their name.
+    pub display_name: String,
     pub kind: AccountKind,
     pub workspace: WorkspaceId,
     pub limits: UserLimits,
     pub over_quota: bool,
 }
 
+impl User {
+    /// What people read who this is.
+    pub fn called(&self) -> &str {
+        if self.display_name.is_empty() { self.name.as_str() } else { &self.display_name }
+    }
+}
+
 struct Row {
     id: u32,
     name: String,
+    display_name: String,
     kind: String,
     workspace: u32,
     quota_bytes: i64,
@@ -66,6 +76,7 @@ struct Row {
 from_row!(Row {
     id,
     name,
+    display_name,
     kind,
     workspace,
     quota_bytes,
@@ -75,7 +86,7 @@ from_row!(Row {
     over_quota,
 });
 
-const SELECT: &str = "SELECT u.id, u.name, u.kind, w.id AS workspace, u.quota_bytes, u.max_executors, \
+const SELECT: &str = "SELECT u.id, u.name, u.display_name, u.kind, w.id AS workspace, u.quota_bytes, u.max_executors, \
      u.daily_budget, u.task_budget, w.over_quota FROM users u JOIN workspaces w ON w.user_id = u.id";
 
 impl Row {
@@ -88,6 +99,7 @@ impl Row {
         Ok(User {
             id: UserId::from_number(self.id),
             name: self.name.parse().map_err(|e| corrupt("user name", e))?,
+            display_name: self.display_name,
             kind,
             workspace: WorkspaceId::from_number(self.workspace),
             limits: UserLimits {
@@ -239,6 +251,29 @@ impl Users {
         audit::record(&mut tx, now, audit::Entry::new(actor, "user.limits", name).with(detail))
             .await?;
         tx.commit().await.tried("change a user's limits")?;
+        self.user(name).await
+    }
+
+    /// What a user is called from now on; empty: by their name.
+    pub async fn set_display_name(
+        &self,
+        actor: &Actor,
+        name: &UserName,
+        called: &str,
+    ) -> Result<User, StoreError> {
+        let now = self.store.clock.now_ms();
+        let mut tx = self.store.begin().await?;
+        let changed = sqlx::query("UPDATE users SET display_name = ? WHERE name = ?")
+            .bind(called)
+            .bind(name.as_str())
+            .execute(&mut *tx)
+            .await
+            .tried("name a user")?;
+        if changed.rows_affected() == 0 {
+            return Err(not_found("user", name));
+        }
+        audit::record(&mut tx, now, audit::Entry::new(actor, "user.display_name", name)).await?;
+        tx.commit().await.tried("name a user")?;
         self.user(name).await
     }
 

@@ -30,6 +30,7 @@ use crate::pages::headers::for_people;
 use crate::replay::Replay;
 use crate::reply::{Failure, Path, Query};
 use crate::server::State;
+use crate::standing::Standing;
 use crate::waiting::WaitingQuestions;
 
 /// Beyond this a frame is not even read; the socket closes.
@@ -65,6 +66,9 @@ pub(crate) struct SocketQuery {
     /// With 1, what is kept comes with its row and, for people, as HTML.
     #[serde(default)]
     html: u8,
+    /// The ids of what is open on the page: tasks at work, questions that wait.
+    #[serde(default)]
+    shown: String,
     /// With 1, what is kept comes with its row: who has the row has had the frame.
     #[serde(default)]
     rows: u8,
@@ -98,6 +102,7 @@ pub(crate) async fn open(
         changes,
         shape: Shape::of(&query),
         replay: Replay::default(),
+        standing: Standing::of(&state.control, (workspace, chat), &query.shown),
         bad_frames: 0,
         sent: BTreeSet::new(),
         stop: state.stop.clone(),
@@ -123,6 +128,7 @@ struct Client {
     changes: AccessChanges,
     shape: Shape,
     replay: Replay,
+    standing: Standing,
     bad_frames: u32,
     /// The newest rows that went over this connection: a row can come live, by catching up and
     /// because a message came again, and is said once.
@@ -170,6 +176,7 @@ impl Client {
         // Listen first, then read what is stored: nothing falls between.
         let (halves, mut said) = self.control.hub().join(self.workspace, self.chat);
         let began = self.catch_up(socket, after).await?;
+        self.tell_standing(socket).await?;
         if matches!(self.shape, Shape::RowsAndHtml) {
             for half in halves {
                 if let Some(frame) = self.replay.resume(half) {
@@ -197,6 +204,7 @@ impl Client {
                     Err(RecvError::Lagged(_)) => {
                         let from = (last_row - TOLD_LATE).max(began);
                         last_row = self.catch_up(socket, Some(from)).await?;
+                        self.tell_standing(socket).await?;
                     }
                     Err(RecvError::Closed) => return Ok(()),
                 },
@@ -278,6 +286,21 @@ impl Client {
         Ok(last)
     }
 
+    /// Tells a page how that stands by now which has no row.
+    async fn tell_standing(&mut self, socket: &mut WebSocket) -> Result<(), Closed> {
+        if !matches!(self.shape, Shape::RowsAndHtml) {
+            return Ok(());
+        }
+        let frames = self.standing.frames().await.map_err(|error| {
+            tracing::error!(error = error.chain(), "how tasks and questions stand was not read");
+            Closed
+        })?;
+        for frame in frames {
+            send(socket, WsMessage::Text(frame.to_string().into())).await?;
+        }
+        Ok(())
+    }
+
     async fn pass_on(
         &mut self,
         socket: &mut WebSocket,
@@ -290,6 +313,7 @@ impl Client {
         if self.sent.len() > MAX_SENT {
             self.sent.pop_first();
         }
+        self.standing.note(frame);
         for frame in self.replay.frames(frame) {
             match (kept, self.shape) {
                 (kept, Shape::RowsAndHtml) => self.send_with_html(socket, &frame, kept).await?,
@@ -348,7 +372,7 @@ impl Client {
 
     /// What is kept, as it stands: a question may have been answered since it was asked.
     async fn shown(&self, frame: &AgentFrame, at: i64) -> Result<Option<Markup>, ControlError> {
-        let mut now = Now::default();
+        let mut now = Now { chat: Some(self.chat), ..Now::default() };
         now.look_up(&self.control, frame).await?;
         Ok(entries::told(frame, at, &now))
     }

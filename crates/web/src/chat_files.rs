@@ -4,7 +4,7 @@ use axum::body::{Body, BodyDataStream};
 use axum::extract::State as Extract;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
-use cloister_control::{ControlError, Upload};
+use cloister_control::{ControlError, Download, Upload};
 use cloister_policy::engine::{ChatCall, WorkspaceCall};
 use cloister_protocol::{Attachment, ChatId, ErrorCode, WorkspaceId};
 use futures_util::StreamExt;
@@ -12,6 +12,7 @@ use serde::Deserialize;
 use tokio_util::io::ReaderStream;
 
 use crate::auth::{session_for_reading, session_of};
+use crate::multipart::Multipart;
 use crate::reply::{Answer, Failure, Path, Query, json};
 use crate::server::State;
 
@@ -84,8 +85,20 @@ async fn read_out(pieces: &mut BodyDataStream) {
     }
 }
 
+/// The same of a form with files.
+pub(crate) async fn read_out_of(form: &mut Multipart) {
+    let reading = async {
+        let mut left = MOST_READ_OUT;
+        while let Ok(Some(bytes)) = form.bytes().await {
+            let Some(rest) = left.checked_sub(bytes.len()) else { return };
+            left = rest;
+        }
+    };
+    tokio::time::timeout(READ_OUT_WITHIN, reading).await.ok();
+}
+
 /// Does what may wait for the disk where nobody else waits for it.
-async fn off_the_way<T: Send + 'static>(
+pub(crate) async fn off_the_way<T: Send + 'static>(
     job: impl FnOnce() -> Result<T, ControlError> + Send + 'static,
 ) -> Result<T, Failure> {
     match tokio::task::spawn_blocking(job).await {
@@ -104,6 +117,34 @@ pub(crate) async fn download(
     let call = WorkspaceCall::ReadFiles;
     state.control.people().require_in_workspace(owner.user, call, workspace).await?;
     let file = state.control.inbox().download(owner.user, workspace, &id).await?;
+    Ok(inert(file, &[]))
+}
+
+/// What the agent made or a person sent can be shown in a page as what it is only if it is nothing but that.
+const SHOWN_IN_PLACE: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+/// Played, and never opened.
+const PLAYED: [&str; 5] = ["audio/webm", "audio/ogg", "audio/mp4", "audio/mpeg", "audio/wav"];
+
+/// A file that a person sent to a chat, for who may read there.
+pub(crate) async fn incoming(
+    Extract(state): Extract<State>,
+    Path((workspace, chat, name)): Path<(String, String, String)>,
+    headers: HeaderMap,
+) -> Result<Response, Failure> {
+    let (workspace, chat): (WorkspaceId, ChatId) = (workspace.parse()?, chat.parse()?);
+    let owner = session_for_reading(&state, &headers, workspace).await?;
+    let call = ChatCall::DownloadFile;
+    state.control.people().require_in_chat(owner.user, call, workspace, chat).await?;
+    let mut file = state.control.inbox().incoming((workspace, chat), &name).await?;
+    let known = |kinds: &[&str]| kinds.contains(&file.mime.as_str());
+    if !known(&SHOWN_IN_PLACE) && !known(&PLAYED) {
+        "application/octet-stream".clone_into(&mut file.mime);
+    }
+    Ok(inert(file, &SHOWN_IN_PLACE))
+}
+
+/// A file as an answer that no browser takes for a page of ours; it is opened in place only if it is of these kinds.
+fn inert(file: Download, in_place: &[&str]) -> Response {
     let body = Body::from_stream(ReaderStream::new(tokio::fs::File::from_std(file.file)));
     let mut response = body.into_response();
     let headers = response.headers_mut();
@@ -111,8 +152,9 @@ pub(crate) async fn download(
         .unwrap_or(HeaderValue::from_static("application/octet-stream"));
     headers.insert(header::CONTENT_TYPE, mime);
     headers.insert(header::CONTENT_LENGTH, HeaderValue::from(file.size));
-    // What an agent made is never shown as a page of ours.
-    headers.insert(header::CONTENT_DISPOSITION, disposition(&file.name));
+    if !in_place.contains(&file.mime.as_str()) {
+        headers.insert(header::CONTENT_DISPOSITION, disposition(&file.name));
+    }
     headers.insert(
         header::CONTENT_SECURITY_POLICY,
         HeaderValue::from_static("sandbox; default-src 'none'"),
@@ -123,7 +165,7 @@ pub(crate) async fn download(
         HeaderName::from_static("cross-origin-resource-policy"),
         HeaderValue::from_static("same-origin"),
     );
-    Ok(response)
+    response
 }
 
 /// `attachment`, with the file's name in the one spelling that takes every name.

@@ -67,6 +67,15 @@ const WORDS: &[&str] = &[
     "<span class=\"host\">",
     "</pre>",
     "</code>",
+    "$",
+    "$$",
+    "\\(",
+    "\\)",
+    "\\frac{",
+    "\\left(",
+    "\\text{",
+    "}",
+    "^",
 ];
 
 /// Tags that an answer may become, none of which runs or loads anything.
@@ -97,6 +106,25 @@ pub(crate) const TAGS: &[&str] = &[
     "hr",
     "a",
     "span",
+    "math",
+    "mrow",
+    "mi",
+    "mn",
+    "mo",
+    "mtext",
+    "mspace",
+    "msub",
+    "msup",
+    "msubsup",
+    "munder",
+    "mover",
+    "munderover",
+    "mfrac",
+    "msqrt",
+    "mroot",
+    "mtable",
+    "mtr",
+    "mtd",
 ];
 
 /// One tag of ours: its name is known, and only links and lists have attributes.
@@ -109,10 +137,23 @@ fn tag(tag: &str) -> Result<(), String> {
     match (name, attributes) {
         (_, "") | ("span", "class=\"host\"") | ("pre", "class=\"plain\"") => Ok(()),
         ("code", class) if language(class).is_some() => Ok(()),
+        ("mo", "stretchy=\"true\"")
+        | ("mfrac", "linethickness=\"0\"")
+        | ("mover", "accent=\"true\"")
+        | ("munder", "accentunder=\"true\"") => Ok(()),
+        ("mspace", width) if width.starts_with("width=\"") && width.ends_with("em\"") => Ok(()),
+        ("math", source) if formula(source).is_some() => Ok(()),
         ("ol", start) if start.starts_with("start=\"") => Ok(()),
         ("a", attributes) => link(attributes).ok_or_else(|| format!("made <{tag}>")),
         _ => Err(format!("made <{tag}>")),
     }
+}
+
+/// The attributes of a formula: how it stands, and its source.
+fn formula(attributes: &str) -> Option<()> {
+    let attributes = attributes.strip_prefix("display=\"block\" ").unwrap_or(attributes);
+    let source = attributes.strip_prefix("alttext=\"")?.strip_suffix('"')?;
+    (!source.contains('"')).then_some(())
 }
 
 /// The class of code: the name of its language, a plain word.

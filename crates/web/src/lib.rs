@@ -16,8 +16,11 @@ mod hooks;
 mod host;
 mod logins;
 mod markdown;
+mod math;
+mod math_symbols;
 mod metrics;
 mod mtls;
+mod multipart;
 mod openapi;
 mod pages;
 mod peer;
@@ -29,6 +32,7 @@ mod routing_tests;
 mod server;
 #[cfg(test)]
 mod session_matrix_tests;
+mod standing;
 #[cfg(test)]
 mod test_world;
 mod waiting;

@@ -5,6 +5,7 @@
 //! that loads by itself tells its server whatever the agent put into its address). Characters that
 //! nobody sees are shown.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use cloister_policy::{legible, link_place};
@@ -12,6 +13,8 @@ use maud::{Escaper, Markup, PreEscaped};
 use pulldown_cmark::{
     CodeBlockKind, CowStr, Event, Options, Parser, Tag, TagEnd, TextMergeStream, html,
 };
+
+use crate::math;
 
 /// A longer text is shown as it is.
 const MAX_BYTES: usize = 512 << 10;
@@ -22,10 +25,13 @@ pub(crate) fn render(text: &str) -> Markup {
     if text.len() > MAX_BYTES {
         return maud::html! { pre.plain { (legible(text)) } };
     }
-    let options =
-        Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    let options = Options::ENABLE_TABLES
+        | Options::ENABLE_STRIKETHROUGH
+        | Options::ENABLE_TASKLISTS
+        | Options::ENABLE_MATH;
     let mut safe = Safe::default();
-    let events = TextMergeStream::new(Parser::new_ext(text, options));
+    let text = in_dollars(text);
+    let events = TextMergeStream::new(Parser::new_ext(&text, options));
     let events = events.filter_map(|event| safe.event(event));
     let mut out = String::with_capacity(text.len() * 3 / 2);
     html::push_html(&mut out, events);
@@ -47,9 +53,9 @@ impl Safe {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
             Event::Html(text) | Event::InlineHtml(text) => Some(Event::Text(shown(text))),
-            Event::InlineMath(text) | Event::DisplayMath(text) | Event::Code(text) => {
-                Some(Event::Code(shown(text)))
-            }
+            Event::InlineMath(text) => Some(formula(text, false)),
+            Event::DisplayMath(text) => Some(formula(text, true)),
+            Event::Code(text) => Some(Event::Code(shown(text))),
             Event::FootnoteReference(name) => Some(Event::Text(shown(name))),
             // People break lines where they want them broken.
             Event::SoftBreak => Some(Event::HardBreak),
@@ -156,6 +162,52 @@ impl Safe {
     }
 }
 
+/// A formula; as code if it can't be read, and as text if it is none.
+fn formula(text: CowStr<'_>, is_display: bool) -> Event<'_> {
+    let is_one = |c: char| "\\^_=+-*/<>{}()|".contains(c);
+    let is_prose = !is_display && text.contains(char::is_whitespace) && !text.contains(is_one);
+    if is_prose {
+        // Dollars of a price, say.
+        return Event::Text(shown(format!("${text}$").into()));
+    }
+    match math::render(&text, is_display) {
+        Some(html) => Event::InlineHtml(html.into()),
+        None => Event::Code(shown(text)),
+    }
+}
+
+/// Formulas between `\(` and `\)` or `\[` and `\]`, which many models write, as Markdown has them: in dollars. In
+/// code everything stays as it is.
+fn in_dollars(text: &str) -> Cow<'_, str> {
+    if !text.contains("\\(") && !text.contains("\\[") {
+        return text.into();
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut fence: Option<&str> = None;
+    for line in text.split_inclusive('\n') {
+        let begins = line.trim_start();
+        let mark = ["```", "~~~"].into_iter().find(|mark| begins.starts_with(mark));
+        match (fence, mark) {
+            (None, Some(mark)) => fence = Some(mark),
+            (Some(open), Some(mark)) if open == mark => fence = None,
+            (None, None) if !line.contains('`') => {
+                let line = line.replace("\\[", "$$").replace("\\]", "$$");
+                out.push_str(
+                    &line
+                        .replace("\\( ", "$")
+                        .replace("\\(", "$")
+                        .replace(" \\)", "$")
+                        .replace("\\)", "$"),
+                );
+                continue;
+            }
+            _ => {}
+        }
+        out.push_str(line);
+    }
+    out.into()
+}
+
 /// The language of a block of code, if it is a plain word: it becomes the name of a class.
 fn language(kind: &CodeBlockKind<'_>) -> Option<String> {
     let CodeBlockKind::Fenced(info) = kind else { return None };
@@ -167,8 +219,8 @@ fn language(kind: &CodeBlockKind<'_>) -> Option<String> {
 /// Text with nothing hidden in it.
 fn shown(text: CowStr<'_>) -> CowStr<'_> {
     match legible(&text) {
-        std::borrow::Cow::Owned(shown) => shown.into(),
-        std::borrow::Cow::Borrowed(_) => text,
+        Cow::Owned(shown) => shown.into(),
+        Cow::Borrowed(_) => text,
     }
 }
 

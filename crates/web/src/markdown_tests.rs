@@ -241,3 +241,18 @@ fn a_page_of_addresses_is_shown_in_the_time_that_its_length_takes() {
         assert!(shown.is_ok_and(|length| length >= 400_000), "{part}");
     }
 }
+
+#[test]
+fn formulas_are_drawn_and_prices_are_not() {
+    let html = html_of("Einstein: $E = mc^2$ and $$\\frac{a}{b}$$");
+    assert!(html.contains("<math alttext=\"E = mc^2\"><mrow><mi>E</mi>"), "{html}");
+    assert!(html.contains("<math display=\"block\""), "{html}");
+    let html = html_of("So \\( x_1 \\) and\n\n\\[\ny^2\n\\]\n");
+    assert_eq!(html.matches("<math").count(), 2, "{html}");
+    assert!(!html.contains('$'), "{html}");
+    // What can't be read stays as it was written, and money is money.
+    assert!(html_of("$\\foo{x}$").contains("<code>\\foo{x}</code>"));
+    assert!(html_of("It costs $5 or $10 a month.").contains("It costs $5 or $10 a month."));
+    assert!(html_of("```\n\\(x\\)\n```").contains("\\(x\\)"));
+    assert!(html_of("`\\(x\\)`").contains("<code>\\(x\\)</code>"));
+}

@@ -31,6 +31,11 @@ impl Failure {
         self
     }
 
+    /// What is said of it.
+    pub(crate) fn into_body(self) -> ErrorBody {
+        self.body
+    }
+
     /// It is a decision about who asks, and not about what they ask for.
     pub(crate) fn refusal(mut self) -> Self {
         self.refused = true;

@@ -55,7 +55,8 @@ pub struct State {
 pub const RENEW_HEADER: HeaderName = HeaderName::from_static("cloister-renew");
 
 pub fn public_router(state: State) -> Router {
-    with_envelopes(public_routes(state)).layer(middleware::from_fn(explain))
+    let explained = middleware::from_fn_with_state(state.clone(), explain);
+    with_envelopes(public_routes(state)).layer(explained)
 }
 
 /// Everything in one, for the socket that only the operator's account can open.
@@ -107,6 +108,7 @@ fn agent_routes() -> Router<State> {
             "/cells/{workspace}/v1/chats/{chat}/files",
             post(chat_files::upload).layer(DefaultBodyLimit::disable()),
         )
+        .route("/cells/{workspace}/v1/chats/{chat}/incoming/{name}", get(chat_files::incoming))
         .route("/cells/{workspace}/v1/artifacts/{id}", get(chat_files::download))
 }
 

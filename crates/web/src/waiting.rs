@@ -21,7 +21,8 @@ impl WaitingQuestions {
             changes: control.hub().questions(),
             control: control.clone(),
             user,
-            stale: false,
+            // Who comes back is told how many there are by now.
+            stale: true,
             told: None,
         }
     }

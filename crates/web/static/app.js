@@ -170,8 +170,13 @@
       list.setAttribute("aria-label", "Files");
       for (const file of message.attachments) {
         const item = make("li");
-        const shown = make("span", "file", `${file.name} (${size(file.size)})`);
-        if (pictures.has(file.path)) shown.prepend(thumbnail(pictures.get(file.path), file.name));
+        const shown = make("a", "file", `${file.name} (${size(file.size)})`);
+        shown.href = `${base}/chats/${chat}/incoming/${encodeURIComponent(file.path.split("/incoming/")[1] ?? "")}`;
+        if (/^image\/(png|jpeg|gif|webp)$/.test(file.mime)) {
+          shown.target = "_blank";
+          shown.prepend(thumbnail(pictures.get(file.path) ?? shown.href, file.name));
+        } else shown.download = file.name;
+        if (/^audio\//.test(file.mime)) item.append(player(shown.href, file.name));
         item.append(shown);
         list.append(item);
       }
@@ -213,7 +218,8 @@
       return;
     }
     makeWay(frame.id);
-    if (text && !text.value) { text.value = message.text; grow(); }
+    // What was written is not lost, nor are the files that came along.
+    if (text && !text.value) { text.value = message.text; grow(); message.attachments.forEach(attachAgain); }
     announce("Not sent: " + frame.message);
   }
 
@@ -233,10 +239,16 @@
     return sent;
   }
 
+  /** What is open here and may have ended meanwhile: nobody keeps that for who was not connected. */
+  const openHere = () => [
+    ...all(".task", log).filter((task) => !FINAL.includes(task.dataset.state)).map((task) => task.dataset.task),
+    ...all(".ask form", log).map((form) => form.closest(".ask").dataset.approval),
+  ].slice(-200).join(",");
+
   function connect() {
     clearTimeout(timer);
     const scheme = location.protocol === "https:" ? "wss:" : "ws:";
-    const own = new WebSocket(`${scheme}//${location.host}${base}/agent_ws/${chat}/?html=1&after=${after}`);
+    const own = new WebSocket(`${scheme}//${location.host}${base}/agent_ws/${chat}/?html=1&after=${after}&shown=${openHere()}`);
     socket = own;
     own.onopen = () => {
       tries = 0;
@@ -440,9 +452,21 @@
     text.focus();
     text.setSelectionRange(words.length, words.length);
   }
-  function askAgain(entry) {
-    const question = byData("turn", entry.dataset.answer);
+  async function askAgain(entry) {
+    const turn = entry.dataset.answer, here = byData("turn", turn);
+    // It may be further up than the page goes.
+    const answer = here ? null : await fetch(`/chats/${chat}/message/${turn}`).catch(() => null);
+    const question = here ?? (answer?.ok ? find("article", fromHtml(await answer.text())) : null);
     if (question) say(wordsOf(question), filesOf(question));
+    else problem("The message that this answers could not be found. Write it again.");
+  }
+  // What was being written while an older message is edited: it comes back when that is sent.
+  let draft = "";
+  function edit(entry) {
+    const words = wordsOf(entry);
+    if (text.value.trim() && text.value.trim() !== words.trim()) draft = text.value;
+    write(words);
+    filesOf(entry).forEach(attachAgain);
   }
   async function copyAnswer(entry, button) {
     const source = await fetch(`/chats/${chat}/answer/${entry.dataset.answer}`).catch(() => null);
@@ -470,7 +494,7 @@
       const acts = make("div", "acts");
       if (entry.matches(".person")) {
         acts.append(act("Copy", "Copy your message", (button) => copyText(wordsOf(entry), button)));
-        if (text) acts.append(act("Edit", "Edit your message and send it again", () => write(wordsOf(entry))));
+        if (text) acts.append(act("Edit", "Edit your message and send it again", () => edit(entry)));
       } else {
         const failed = entry.matches(".failed");
         acts.append(act("Copy", "Copy this answer", (button) => copyAnswer(entry, button)));
@@ -490,6 +514,14 @@
     if (frame.row > after && frame.type !== "text_chunk" && frame.kind !== "restart") after = frame.row;
   }
 
+  /** What the agent does, as people say it. */
+  const DOING = {
+    look_back: "Looking back in this chat…", delegate: "Handing over a task…", list_tasks: "Looking at its tasks…",
+    show_task: "Looking at a task…", cancel_tasks: "Cancelling tasks…", remember: "Remembering it…", propose_change: "Proposing a change…",
+    propose_plan: "Making a plan…", read_file: "Reading a file…", ls: "Looking at files…", glob: "Looking for files…",
+    grep: "Searching in files…", send_file: "Sending a file…", fetch_url: "Reading a page…", web_search: "Searching the web…",
+  };
+
   const HANDLERS = {
     accepted(frame) {
       taken(frame.id, frame.turn);
@@ -507,7 +539,7 @@
     },
     tool_call(frame) {
       if (frame.task) stepBegun(frame);
-      else if (frame.turn) working(answerOf(frame.turn), `Working: ${frame.name}…`);
+      else if (frame.turn) working(answerOf(frame.turn), DOING[frame.name] ?? "Working on it…");
     },
     tool_result(frame) { if (frame.task) stepDone(frame); },
     update(frame) { UPDATES[frame.kind]?.(frame); },
@@ -550,6 +582,10 @@
     },
     notice(frame) { tell(frame, frame.text); },
     answered: showAnswer,
+    question(frame) {
+      const old = byData("approval", frame.approval);
+      if (old && find("form", old)) keepingEnd(() => old.replaceWith(fromHtml(frame.html)));
+    },
     // In whichever chat they are asked.
     waiting(frame) { setWaiting(frame.count); },
     blocked(frame) { tell(frame, `${frame.host} was not reached: ${frame.reason}`); },
@@ -594,6 +630,13 @@
       const note = find(":scope > .note", fresh);
       if (final || note.textContent) find(":scope > .note", old).replaceWith(note);
       const result = find(".result", fresh);
+      if (frame.whole) {
+        // What it did while nobody here was told is in the new card.
+        const steps = find(".steps", fresh);
+        steps.open = !final && find(".steps", old).open;
+        find(".steps", old).replaceWith(steps);
+        if (!final) find(".todos", old).replaceWith(find(".todos", fresh));
+      }
       if (result && !find(".result", old)) old.append(result);
     });
     showAtWork(frame.task, fresh.dataset.state, frame.title);
@@ -767,10 +810,12 @@
     if (document.body.classList.contains("drawer") && !find("#sidebar").contains(event.target) && target?.id !== "menu") drawer(false);
     if (!target) return;
     const { cancel, say: words, allow, older } = target.dataset;
+    // What is a form or a link without this script is none with it.
+    if (cancel || allow || words || older !== undefined || ["cancel-all", "menu"].includes(target.id)) event.preventDefault();
     if (cancel) { if (sendNow({ type: "cancel", task: cancel })) target.disabled = true; }
     else if (allow) allowHost(target);
     else if (words) { target.disabled = true; say(words); }
-    else if (older !== undefined) { event.preventDefault(); showOlder(target); }
+    else if (older !== undefined) showOlder(target);
     else if (target.id === "cancel-all") sendNow({ type: "cancel" });
     else if (target.id === "menu") drawer(!document.body.classList.contains("drawer"));
     else if (target.id === "stop") stopTurns();
@@ -842,6 +887,14 @@
     image.alt = name;
     return image;
   }
+  function player(address, name) {
+    const audio = make("audio");
+    audio.controls = true;
+    audio.preload = "metadata";
+    audio.src = address;
+    audio.setAttribute("aria-label", name);
+    return audio;
+  }
   let sendWhenUp = false;
 
   function addFiles(files) {
@@ -854,22 +907,42 @@
     text.focus();
   }
 
+  /** A line of the list of files to send, with a button that takes it off again. */
+  function uploadLine(file, off) {
+    const item = make("li"), stop = make("button", "small", "✕");
+    stop.type = "button";
+    stop.setAttribute("aria-label", "Remove " + file.name);
+    stop.onclick = () => { off(); text.focus(); };
+    item.append(make("span", "name", file.name), make("small", "", size(file.size)), stop);
+    find("#uploads").append(item);
+    return item;
+  }
+  /** A file that is here already, sent with another message. */
+  function attachAgain(attachment) {
+    if (uploads.size >= number("maxFiles") || [...uploads].some((entry) => entry.attachment?.path === attachment.path)) return;
+    const entry = { attachment };
+    entry.item = uploadLine(attachment, () => { uploads.delete(entry); entry.item.remove(); });
+    if (pictures.has(attachment.path)) entry.item.prepend(thumbnail(pictures.get(attachment.path), ""));
+    uploads.add(entry);
+  }
+
   function upload(file) {
-    const item = make("li"), bar = make("progress"), stop = make("button", "small", "✕");
+    const bar = make("progress");
     bar.max = 100;
     bar.value = 0;
     bar.setAttribute("aria-label", "Sending " + file.name);
-    stop.type = "button";
-    stop.setAttribute("aria-label", "Remove " + file.name);
+    const item = uploadLine(file, () => drop());
+    find("button", item).before(bar);
     const picture = /^image\/(png|jpeg|gif|webp)$/.test(file.type) ? URL.createObjectURL(file) : null;
-    if (picture) item.append(thumbnail(picture, ""));
-    item.append(make("span", "name", file.name), make("small", "", size(file.size)), bar, stop);
-    find("#uploads").append(item);
+    if (picture) item.prepend(thumbnail(picture, ""));
+    // A voice note is heard before it is sent.
+    if (/^audio\//.test(file.type)) {
+      find(".name", item).after(player(URL.createObjectURL(file), file.name));
+    }
     const request = new XMLHttpRequest();
     const entry = { item, request, attachment: null };
     uploads.add(entry);
     const drop = () => { uploads.delete(entry); item.remove(); request.abort(); sendIfUp(); };
-    stop.onclick = () => { drop(); text.focus(); };
     request.upload.onprogress = (event) => { if (event.lengthComputable) bar.value = 100 * event.loaded / event.total; };
     request.onload = () => {
       let answer = null;
@@ -906,7 +979,7 @@
     recorder.onstop = () => {
       for (const track of stream.getTracks()) track.stop();
       const type = recorder.mimeType.split(";")[0] || "audio/webm";
-      const ending = { "audio/mp4": "m4a", "audio/ogg": "ogg" }[type] ?? "webm";
+      const ending = { "audio/mp4": "m4a", "audio/ogg": "ogg" }[type] ?? "weba";
       recorder = null;
       show(false);
       const at = new Date().toISOString().slice(0, 19).replace("T", "-").replaceAll(":", "");
@@ -976,7 +1049,8 @@
     const attachments = [...uploads].map((entry) => entry.attachment);
     for (const entry of uploads) entry.item.remove();
     uploads.clear();
-    text.value = "";
+    text.value = draft;
+    draft = "";
     grow();
     say(words, attachments);
   }
@@ -1031,7 +1105,10 @@
   }
   remember();
   dress(log);
-  toEnd();
+  // Who comes for one entry is shown that one.
+  const looked = location.hash.length > 1 && location.hash !== "#end" && document.getElementById(location.hash.slice(1));
+  if (looked) { looked.scrollIntoView({ block: "center" }); atEnd = nearEnd(); }
+  else toEnd();
   showStop();
   connect();
 })();

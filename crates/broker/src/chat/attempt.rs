@@ -18,9 +18,11 @@ use super::text_calls::CallsFromText;
 use crate::demo;
 use crate::keys::{ApiKey, KeyRing};
 use crate::options::UpstreamOptions;
+use crate::refusal::shorten;
 
 /// How much of an error's body is read, and how long that may take.
 const ERROR_BODY_BYTES: usize = 2_048;
+const LOGGED_CHARS: usize = 500;
 const ERROR_BODY_WAIT: Duration = Duration::from_secs(2);
 
 /// How much of a list of models is read.
@@ -399,14 +401,32 @@ async fn error_body(response: reqwest::Response) -> String {
 
 /// The message of a provider's error, or the text as it is.
 fn said_in(body: &str) -> String {
-    let message = serde_json::from_str::<serde_json::Value>(body)
-        .ok()
-        .and_then(|json| Some(json.pointer("/error/message")?.as_str()?.to_owned()));
+    const PLACES: [&str; 4] = ["/error/message", "/error", "/message", "/detail"];
+    let json = serde_json::from_str::<serde_json::Value>(body).ok();
+    let message = json.and_then(|json| {
+        PLACES.iter().find_map(|place| Some(json.pointer(place)?.as_str()?.to_owned()))
+    });
     message.unwrap_or_else(|| body.to_owned())
 }
 
 fn strip(said: &str, key: Option<&ApiKey>) -> ProviderSaid {
-    ProviderSaid(key.map_or_else(|| said.to_owned(), |key| key.strip_from(said)))
+    let said = key.map_or_else(|| said.to_owned(), |key| key.strip_from(said));
+    if is_markup(&said) {
+        // What a server in between shows browsers says nothing to a person in a chat.
+        let page = shorten(&said, LOGGED_CHARS);
+        tracing::warn!(page, "a provider answered with a page");
+        return ProviderSaid(String::new());
+    }
+    ProviderSaid(said)
+}
+
+/// Whether there are tags in a text.
+fn is_markup(text: &str) -> bool {
+    text.match_indices('<').any(|(at, _)| {
+        let tail = text.get(at + 1..).unwrap_or_default();
+        tail.starts_with(|c: char| c.is_ascii_alphabetic() || c == '!' || c == '/')
+            && tail.contains('>')
+    })
 }
 
 /// The innermost reason: `connection refused` rather than `error sending request`.

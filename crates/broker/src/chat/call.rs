@@ -9,7 +9,7 @@ use cloister_control::ports::Principal;
 use cloister_control::{ANSWERED, Books, GONE, Metrics, ModelCall};
 use cloister_kit::Backoff;
 use cloister_policy::engine::Names;
-use cloister_protocol::{ErrorCode, Level};
+use cloister_protocol::{ErrorCode, Level, with_causes};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -154,19 +154,30 @@ impl Call<'_> {
             chain.iter().filter(|model| self.allowed.has(&model.name)).cloned().collect();
         if there_are_models && chain.is_empty() {
             let message = "the context of this chat allows none of the models in use";
-            return Err(Refusal::new(StatusCode::FORBIDDEN, ErrorCode::Forbidden, message)
-                .fix("`cloister context show` says which it allows."));
+            let fix = match runs_platform(self.books, self.who).await {
+                true => "`cloister context show` says which it allows.",
+                false => "Whoever runs this machine can change that.",
+            };
+            return Err(Refusal::new(StatusCode::FORBIDDEN, ErrorCode::Forbidden, message).fix(fix));
         }
         let chain = seeing_first(chain, self.request.has_images());
         let mut tried = Vec::new();
         for (place, model) in chain.iter().enumerate() {
             let is_last = place + 1 == chain.len();
             match self.try_model(model, is_last, deadline).await? {
-                Some(failure) => tried.push((model.name.clone(), failure.to_string())),
+                Some(failure) => {
+                    tracing::warn!(
+                        workspace = %self.who.workspace,
+                        model = model.name,
+                        reason = %failure,
+                        "a model did not answer"
+                    );
+                    tried.push((model.name.clone(), failure));
+                }
                 None => return Ok(()),
             }
         }
-        Err(unavailable(&tried))
+        Err(unavailable(&tried, runs_platform(self.books, self.who).await))
     }
 
     /// Tries one model as often as makes sense. Returns its last failure, or nothing when the call
@@ -265,6 +276,15 @@ impl Call<'_> {
         );
         Ok(ended)
     }
+}
+
+/// Whether the person behind a call can do what only those who run the platform can; where that can't be read they
+/// are told what everybody is told.
+pub(super) async fn runs_platform(books: &Books, who: Principal) -> bool {
+    books.runs_platform(who.user).await.unwrap_or_else(|error| {
+        tracing::warn!(error = with_causes(&error), user = %who.user, "roles could not be read");
+        false
+    })
 }
 
 /// The chain for a request with pictures: models that are known to see none are asked last.

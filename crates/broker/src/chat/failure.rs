@@ -81,6 +81,23 @@ impl Failure {
         }
     }
 
+    /// It fails until somebody changes how the model is set up.
+    fn is_about_setup(&self) -> bool {
+        match self {
+            Self::Key(_) | Self::Malformed(_) => true,
+            Self::Status { code, .. } => matches!(code, 401..=404),
+            _ => false,
+        }
+    }
+
+    fn is_too_much(&self) -> bool {
+        matches!(self, Self::Status { code: 429, .. })
+    }
+
+    fn is_late(&self) -> bool {
+        matches!(self, Self::FirstByte(_) | Self::Idle(_) | Self::OutOfTime(_))
+    }
+
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Status { retry_after, .. } => *retry_after,
@@ -106,8 +123,34 @@ impl Failure {
     }
 }
 
-/// No model of the chain answered: each with its last reason.
-pub(crate) fn unavailable(tried: &[(String, String)]) -> Refusal {
+/// What a person is told who can do nothing about models but wait, or tell somebody.
+fn for_members(tried: &[(String, Failure)]) -> (&'static str, &'static str) {
+    let all = |is: fn(&Failure) -> bool| tried.iter().all(|(_, failure)| is(failure));
+    if all(Failure::is_about_setup) {
+        return (
+            "The model can't be used at the moment: something about it is not set up right.",
+            "Tell whoever runs this machine; the log there says what is wrong.",
+        );
+    }
+    let message = if all(Failure::is_too_much) {
+        "The model is asked too much at the moment and did not answer."
+    } else if all(Failure::is_late) {
+        "The model took too long to answer."
+    } else {
+        "The model did not answer."
+    };
+    (message, "Try again in a moment. If it goes on, tell whoever runs this machine.")
+}
+
+/// No model of the chain answered: each with its last reason, for who can act upon it.
+pub(crate) fn unavailable(tried: &[(String, Failure)], runs_platform: bool) -> Refusal {
+    let refused = |message: String, fix: String| {
+        Refusal::new(StatusCode::BAD_GATEWAY, ErrorCode::ModelUnavailable, message).fix(fix)
+    };
+    if !runs_platform {
+        let (message, fix) = for_members(tried);
+        return refused(message.to_owned(), fix.to_owned());
+    }
     let reasons: Vec<String> =
         tried.iter().map(|(model, reason)| format!("{model}: {reason}")).collect();
     let message = format!("no model answered. {}.", reasons.join("; "));
@@ -117,5 +160,5 @@ pub(crate) fn unavailable(tried: &[(String, String)]) -> Refusal {
         "Check with {}, or choose another model with `cloister model use --level LEVEL NAME`.",
         names.join(", ")
     );
-    Refusal::new(StatusCode::BAD_GATEWAY, ErrorCode::ModelUnavailable, message).fix(fix)
+    refused(message, fix)
 }

@@ -12,6 +12,7 @@ use cloister_protocol::Level;
 use cloister_protocol::{ErrorCode, Usage, with_causes};
 use tokio::time::sleep;
 
+use super::call::runs_platform;
 use super::events::Progress;
 use super::request::ChatRequest;
 use crate::prices::prices_of;
@@ -182,16 +183,22 @@ async fn over_budget(books: &Books, who: Principal, over: &OverBudget) -> Refusa
             "NAME".to_owned()
         }
     };
-    let fix = match over.kind {
-        BudgetKind::Day => {
+    let fix = match (over.kind, runs_platform(books, who).await) {
+        (BudgetKind::Day, true) => {
             format!(
                 "Raise it with `cloister budget set {name} --daily USD`, or wait for tomorrow (UTC)."
             )
         }
-        BudgetKind::Task(_) => {
+        (BudgetKind::Task(_), true) => {
             format!(
                 "Raise it for new tasks with `cloister budget set {name} --task USD`, then ask again."
             )
+        }
+        (BudgetKind::Day, false) => {
+            "It is there again tomorrow (UTC); whoever runs this machine can raise it.".to_owned()
+        }
+        (BudgetKind::Task(_), false) => {
+            "Whoever runs this machine can raise it for new tasks; then ask again.".to_owned()
         }
     };
     Refusal::new(StatusCode::PAYMENT_REQUIRED, ErrorCode::OverBudget, over.to_string())

@@ -145,9 +145,7 @@ impl Denied {
 
     /// What to do about it.
     pub(super) fn remedy(&self) -> Option<String> {
-        let allow = |rule: &String| {
-            format!("The owner can allow it: /allow {rule} (or `cloister egress allow {rule}`).")
-        };
+        let allow = |rule: &String| format!("The owner can allow it: /allow {rule}.");
         self.fix.clone().or_else(|| self.rule.as_ref().map(allow))
     }
 

@@ -68,11 +68,18 @@ impl ModelError {
 
     fn from_body(body: ErrorBody) -> Self {
         let message = match body.fix {
-            Some(fix) if !fix.is_empty() => format!("{} {fix}", body.message),
+            Some(fix) if !fix.is_empty() => format!("{} {fix}", ended(&body.message)),
             _ => body.message,
         };
         Self::new(body.code, message)
     }
+}
+
+/// A sentence with its end, so that another can follow.
+fn ended(message: &str) -> String {
+    let message = message.trim_end();
+    let stop = if message.ends_with(['.', '!', '?', '…', ':']) { "" } else { "." };
+    format!("{message}{stop}")
 }
 
 /// Decides whether a call is made again. A door breaks when the control plane dies, and the agent dies

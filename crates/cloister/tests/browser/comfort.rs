@@ -141,9 +141,21 @@ async fn a_voice_note_is_recorded_and_sent_as_a_file() {
     picture(&page, "voice").await;
     page.click("#voice").await.unwrap();
     page.wait_for("document.querySelector('#uploads .ok')", "the upload").await.unwrap();
+    // It is heard before it is sent.
+    page.wait_for("document.querySelector('#uploads audio')?.duration > 0", "the note")
+        .await
+        .unwrap();
     say(&page, "listen to this").await;
     page.wait_for_text(".person .file", "voice-").await.unwrap();
     answered(&page, "listen to this").await;
+    let told =
+        world.model.requests().iter().any(|seen| seen.body.to_string().contains("audio/webm"));
+    assert!(told, "the agent is told that it is a sound");
+    page.reload().await.unwrap();
+    connected(&page).await;
+    page.wait_for("document.querySelector('.person audio')?.readyState >= 0", "a player")
+        .await
+        .unwrap();
     let incoming = world.stack.data().join("workspaces/w1/chats/C1/incoming");
     let mut sizes =
         std::fs::read_dir(incoming).unwrap().map(|file| file.unwrap().metadata().unwrap().len());
@@ -175,7 +187,8 @@ async fn the_page_installs_and_errors_are_in_words() {
         assert_eq!(bob.text("h1").await.unwrap(), title, "{path}");
         let shown = bob.text("body").await.unwrap();
         assert!(!shown.contains("cloister ") && !shown.contains('{'), "{path}: {shown}");
-        assert_eq!(bob.count("main, a[href='/']").await.unwrap(), 2, "{path}");
+        assert_eq!(bob.count("main a[href='/']").await.unwrap(), 1, "{path}");
+        assert_eq!(bob.count("nav.places a[href='/approvals']").await.unwrap(), 1, "{path}");
     }
     picture(&bob, "error").await;
     let nobody = world.browser.stranger().await.unwrap();

@@ -47,8 +47,15 @@ async fn a_chat_is_named_by_its_first_words_pinned_and_found() {
     assert_eq!(page.count(".found").await.unwrap(), 2, "what was said, and the answer");
     assert!(page.text(".found a").await.unwrap().contains("count the peas"));
     picture(&page, "search").await;
+    assert_eq!(page.text(".found mark").await.unwrap(), "peas");
+    // All words count, wherever they stand; and a find leads to where it was said.
+    page.open(&world.url("/search?q=peas+COUNT")).await.unwrap();
+    assert_eq!(page.count(".found").await.unwrap(), 2);
+    assert_eq!(page.count(".found mark").await.unwrap(), 4);
     page.click(".found a").await.unwrap();
     page.wait_for("location.pathname === '/chats/C2'", "its chat").await.unwrap();
+    let there = "document.querySelector('.entry:target')?.innerText.includes('peas')";
+    page.wait_for(there, "the entry").await.unwrap();
     assert!(page.troubles().is_empty(), "{:?}", page.troubles());
 }
 
@@ -93,7 +100,40 @@ async fn pictures_are_shown_in_place() {
         .unwrap();
     page.wait_for("document.querySelector('#uploads .ok')", "the upload").await.unwrap();
     say(&page, "look at mine").await;
-    page.wait_for("document.querySelector('.person .file img')?.naturalWidth === 1", "it in place")
-        .await
-        .unwrap();
+    let in_place = "document.querySelector('.person a.file img')?.naturalWidth === 1";
+    page.wait_for(in_place, "it in place").await.unwrap();
+    // It is still there afterwards, and in other tabs; and can be opened.
+    page.reload().await.unwrap();
+    page.wait_for(in_place, "it after a reload").await.unwrap();
+    let address = page.eval("document.querySelector('.person a.file').href").await.unwrap();
+    let headers = "fetch(document.querySelector('.person a.file').href).then(r => \
+        [r.status, r.headers.get('content-type'), r.headers.get('x-content-type-options')])";
+    assert_eq!(page.eval(headers).await.unwrap(), json!([200, "image/png", "nosniff"]));
+    let bob = world.login_as("bob").await;
+    let path = address.as_str().unwrap().trim_start_matches(&world.url("")).to_owned();
+    assert_eq!(crate::world::status_of(&bob, "GET", &path).await, 403);
+    assert!(page.troubles().is_empty(), "{:?}", page.troubles());
+}
+
+/// Whatever a person sent they get back as a file, and nothing of it runs as a page of ours.
+#[tokio::test(flavor = "multi_thread")]
+async fn own_files_come_back_inert() {
+    let world = World::start().await;
+    let page = world.login().await;
+    let send = "fetch('/cells/w1/v1/chats/C1/files?name=' + encodeURIComponent('evil & co.html'), \
+        {method: 'POST', body: '<script>1</script>'}).then(r => r.json()).then(f => f.path)";
+    let path = page.eval(send).await.unwrap();
+    let name = path.as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+    let read = |name: &str| {
+        format!(
+            "fetch('/cells/w1/v1/chats/C1/incoming/' + encodeURIComponent({})).then(r => \
+             [r.status, r.headers.get('content-type'), (r.headers.get('content-disposition') ?? '').slice(0, 10)])",
+            json!(name)
+        )
+    };
+    let found = page.eval(&read(&name)).await.unwrap();
+    assert_eq!(found, json!([200, "application/octet-stream", "attachment"]));
+    for wrong in ["none.txt", "../history.db", "../../../SOUL.md"] {
+        assert_eq!(page.eval(&read(wrong)).await.unwrap()[0], 404, "{wrong}");
+    }
 }

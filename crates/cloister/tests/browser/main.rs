@@ -19,6 +19,8 @@ mod session;
 #[cfg(test)]
 mod tasks;
 #[cfg(test)]
+mod without_script;
+#[cfg(test)]
 mod world;
 #[cfg(test)]
 mod writing;

@@ -155,3 +155,63 @@ async fn nobody_reaches_what_is_another_users() {
     let places = bob.text(".places").await.unwrap();
     assert!(!places.contains("People") && places.contains("Log out bob"), "{places}");
 }
+
+/// Issue 15.8: a name in any script is shown on the page and told to the agent; the user's own stays their id.
+#[tokio::test(flavor = "multi_thread")]
+async fn people_are_called_by_a_name_in_any_script() {
+    let world = World::start().await;
+    let page = world.login().await;
+    page.open(&world.url("/start")).await.unwrap();
+    page.click("input[name=display_name]").await.unwrap();
+    page.type_text("Мария ☼").await.unwrap();
+    page.click("button.primary").await.unwrap();
+    connected(&page).await;
+    page.wait_for_text("#greeting", "Hello, Мария ☼").await.unwrap();
+    page.wait_for_text("nav.places", "Log out Мария ☼").await.unwrap();
+    say(&page, "hello").await;
+    answered(&page, "hello").await;
+    let told = "You talk with Мария ☼";
+    assert!(world.model.requests().iter().any(|seen| seen.body.to_string().contains(told)));
+
+    let bob = world.login_as("bob").await;
+    page.open(&world.url("/people/bob")).await.unwrap();
+    page.click("input[name=display_name]").await.unwrap();
+    page.type_text("鮑勃").await.unwrap();
+    page.press("Enter", false).await.unwrap();
+    page.wait_for_text("h1", "鮑勃 (bob)").await.unwrap();
+    page.open(&world.url("/people")).await.unwrap();
+    assert!(page.text("tbody").await.unwrap().contains("鮑勃"));
+    bob.reload().await.unwrap();
+    bob.wait_for_text("#greeting", "Hello, 鮑勃").await.unwrap();
+}
+
+/// Issue 15.8: each role is offered what its calls allow, and nothing that would be refused.
+#[tokio::test(flavor = "multi_thread")]
+async fn roles_are_offered_what_their_calls_allow() {
+    let world = World::start().await;
+    let ann = world.login_as("ann").await;
+    world.stack.cli_ok(&["role", "give", "ann", "admin", "--scope", "platform"]).await.unwrap();
+    ann.open(&world.url("/people")).await.unwrap();
+    ann.click("input[name=name]").await.unwrap();
+    ann.type_text("zoe").await.unwrap();
+    ann.press("Enter", false).await.unwrap();
+    ann.wait_for_text("[role=status]", "zoe is added.").await.unwrap();
+    // A link for who is there already would let its holder in as them.
+    assert_eq!(ann.count("tbody form").await.unwrap(), 0);
+    ann.open(&world.url("/people/zoe")).await.unwrap();
+    assert_eq!(ann.count("form[action$='/limits']").await.unwrap(), 1);
+    assert_eq!(ann.count("form[action$='/remove']").await.unwrap(), 0);
+    let roles = ann.text("select[name=role]").await.unwrap();
+    assert!(roles.contains("member") && !roles.contains("overlord"), "{roles}");
+    ann.open(&world.url("/model")).await.unwrap();
+    assert_eq!(ann.text("h1").await.unwrap(), "Model");
+    assert_eq!(ann.count("form[action='/model']").await.unwrap(), 0);
+
+    world.stack.cli_ok(&["role", "take", "ann", "admin", "--scope", "platform"]).await.unwrap();
+    world.stack.cli_ok(&["role", "give", "ann", "operator", "--scope", "platform"]).await.unwrap();
+    ann.open(&world.url("/people")).await.unwrap();
+    assert_eq!(ann.count("form[action='/people/invite']").await.unwrap(), 0);
+    ann.open(&world.url("/people/zoe")).await.unwrap();
+    assert_eq!(ann.count("form[action$='/limits']").await.unwrap(), 1);
+    assert_eq!(ann.count("form[action$='/roles']").await.unwrap(), 0);
+}

@@ -212,3 +212,49 @@ async fn a_turn_can_be_stopped() {
     say(&page, "next").await;
     answered(&page, "echo: next").await;
 }
+
+/// Lets a test take the page's connection away and give it back.
+const TAKEN_AWAY: &str = "(() => {
+    const Real = WebSocket;
+    window.sockets = [];
+    window.WebSocket = class extends Real {
+        constructor(url) { super(window.cut ? url.replace(/agent_ws.*/, 'nothing') : url); window.sockets.push(this); }
+    };
+})()";
+
+/// Issue 15.6: what changed while a page was not connected, and has no row of its own, is shown when it is again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_was_away_shows_how_tasks_and_questions_stand() {
+    let world = World::with(jobs(steps)).await;
+    let page = world.login().await;
+    let script = json!({"source": TAKEN_AWAY});
+    page.call("Page.addScriptToEvaluateOnNewDocument", script).await.unwrap();
+    page.reload().await.unwrap();
+    connected(&page).await;
+    say(&page, "job:alpha job:risky").await;
+    page.wait_for_text(".task .todos .doing", "<b>wait</b>").await.unwrap();
+    page.wait_for("document.querySelector('.ask form')", "a question").await.unwrap();
+
+    page.eval("window.cut = true, window.sockets.at(-1).close()").await.unwrap();
+    page.wait_for("document.querySelector('#app').dataset.link === 'lost'", "no connection")
+        .await
+        .unwrap();
+    let elsewhere = world.browser.page().await.unwrap();
+    elsewhere.open(&world.url("/chats/C1")).await.unwrap();
+    connected(&elsewhere).await;
+    elsewhere.click(".ask button[value=deny_and_stop]").await.unwrap();
+    elsewhere.wait_for("!document.querySelector('.ask form')", "the answer").await.unwrap();
+    elsewhere.click("#cancel-all").await.unwrap();
+    elsewhere.wait_for("document.querySelector('#tasks').hidden", "no task").await.unwrap();
+    assert_eq!(page.count(".task[data-state=running]").await.unwrap(), 1);
+
+    page.eval("window.cut = false, document.dispatchEvent(new Event('visibilitychange'))")
+        .await
+        .unwrap();
+    connected(&page).await;
+    page.wait_for("document.querySelector('#tasks').hidden", "no task").await.unwrap();
+    assert_eq!(page.count(".task[data-state=cancelled]").await.unwrap(), 2);
+    assert_eq!(page.count(".ask form").await.unwrap(), 0);
+    page.wait_for_text(".ask .answers", "owner denied it").await.unwrap();
+    page.wait_for("!document.title.startsWith('(')", "no question in the title").await.unwrap();
+}

@@ -126,3 +126,33 @@ async fn a_stopped_answer_keeps_its_words() {
     page.wait_for_text(".agent .stopped", "Stopped").await.unwrap();
     assert_eq!(page.count(".agent.failed").await.unwrap(), 0);
 }
+
+/// What was being written is not lost when an older message is edited, nor are that message's files.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_keeps_the_draft_and_the_files() {
+    let world = World::start().await;
+    let page = world.login().await;
+    let drop = "(() => { const d = new DataTransfer(); d.items.add(new File(['abc'], 'note.txt', {type: 'text/plain'})); \
+         for (const kind of ['dragover', 'drop']) document.body.dispatchEvent(\
+         new DragEvent(kind, {dataTransfer: d, bubbles: true, cancelable: true})); })()";
+    page.eval(drop).await.unwrap();
+    page.wait_for("document.querySelector('#uploads .ok')", "the upload").await.unwrap();
+    say(&page, "read this").await;
+    answered(&page, "read this").await;
+    page.click("#text").await.unwrap();
+    page.type_text("a thought").await.unwrap();
+    page.click("[aria-label='Edit your message and send it again']").await.unwrap();
+    let value = "document.querySelector('#text').value";
+    assert_eq!(page.eval(value).await.unwrap(), "read this");
+    assert!(page.text("#uploads").await.unwrap().contains("note.txt"));
+    page.type_text(" again").await.unwrap();
+    page.press("Enter", false).await.unwrap();
+    page.wait_for_text(".person:last-of-type, .person", "read this again").await.unwrap();
+    assert_eq!(page.eval(value).await.unwrap(), "a thought");
+    answered(&page, "read this again").await;
+    assert_eq!(page.count(".person a.file").await.unwrap(), 2);
+    // Asking again works also where the question is not on the page.
+    page.eval("document.querySelectorAll('.person').forEach(e => e.remove()); 0").await.unwrap();
+    page.click("[aria-label='Ask the same again']").await.unwrap();
+    page.wait_for("document.querySelectorAll('.person').length === 1", "it again").await.unwrap();
+}

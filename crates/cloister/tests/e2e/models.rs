@@ -112,6 +112,28 @@ async fn when_no_model_answers_it_is_said_which_and_why() {
     assert!(end.text.contains("failed") && end.text.contains("no such key"), "{}", end.text);
 }
 
+/// Issue 15.8: no page of a server in between and no command of the machine's reaches who can do nothing with it.
+#[tokio::test]
+async fn a_member_is_told_in_plain_words_that_no_model_answers() {
+    let page = "<!DOCTYPE html>\n<html><head><title>502 Bad Gateway</title></head>\n\
+                <body><center><h1>502 Bad Gateway</h1></center><hr>nginx</body></html>";
+    let model = ModelServer::builder().when(Matcher::model("one"), Reply::status(502, page));
+    let world = World::with("", model).await;
+    connect(&world, &["one"]).await;
+    world.stack.cli_ok(&["user", "add", "mia"]).await.unwrap();
+    let answer = world.client("mia", 1).await.say("hello").await;
+    assert_eq!(answer.error, Some(ErrorCode::ModelUnavailable));
+    assert_eq!(
+        answer.text,
+        "The model did not answer. Try again in a moment. If it goes on, tell whoever runs this machine."
+    );
+    // Who runs it is told what it was, and what to do, without the page.
+    let answer = world.owner().await.say("hello").await;
+    let told = "no model answered. one: it answered 502. Check with `cloister model test one`";
+    assert!(answer.text.starts_with(told), "{}", answer.text);
+    assert!(!answer.text.contains('<') && !answer.text.contains("nginx"), "{}", answer.text);
+}
+
 const KEY: &str = "sk-test-3141592653589793";
 
 #[tokio::test]

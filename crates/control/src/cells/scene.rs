@@ -121,7 +121,7 @@ fn who(user: &User, shared: bool) -> String {
         return "Several people write here and all of them read what you say; each message says who wrote it."
             .to_owned();
     }
-    format!("You talk with {}, whose agent you are; nobody else reads along.", user.name)
+    format!("You talk with {}, whose agent you are; nobody else reads along.", user.called())
 }
 
 fn shown_on(surface: Option<&str>) -> String {

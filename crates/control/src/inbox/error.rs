@@ -34,6 +34,8 @@ pub enum InboxRefusal {
     Empty,
     #[error("the file is larger than the {most_mb} MB that are taken")]
     FileTooLarge { most_mb: u64 },
+    #[error("there is no such file in this chat")]
+    NoSuchFile,
     #[error("the workspace is over its quota: writes are refused")]
     OverQuota,
 }
@@ -54,6 +56,7 @@ impl Refusal for InboxRefusal {
             Self::TextTooLong { .. } | Self::TooManyFiles | Self::FileTooLarge { .. } => {
                 ErrorCode::TooLarge
             }
+            Self::NoSuchFile => ErrorCode::NotFound,
             Self::OverQuota => ErrorCode::OverQuota,
         }
     }
@@ -77,6 +80,7 @@ impl Refusal for InboxRefusal {
             | Self::Full { .. }
             | Self::TooManyFiles
             | Self::Empty
+            | Self::NoSuchFile
             | Self::FileTooLarge { .. } => return None,
         };
         Some(fix.to_owned())

@@ -15,8 +15,8 @@ pub use error::{InboxError, InboxRefusal};
 pub(crate) use intake::client_id;
 pub use intake::{IncomingMessage, Receipt};
 pub(crate) use shown::Shown;
-pub use uploads::Upload;
-pub(crate) use uploads::{Download, mime_of};
+pub(crate) use uploads::mime_of;
+pub use uploads::{Download, Upload};
 
 part! {
     /// The way in.

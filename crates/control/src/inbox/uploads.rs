@@ -102,6 +102,32 @@ impl Inbox {
         }
     }
 
+    /// Opens a file that somebody sent to a chat, by its name there. Who may read it is decided before.
+    pub async fn incoming(
+        &self,
+        (workspace, chat): (WorkspaceId, ChatId),
+        name: &str,
+    ) -> Result<Download, InboxError> {
+        self.control.store().chats().chat(workspace, chat).await?;
+        let layout = self.control.layout().clone();
+        let name = name.to_owned();
+        let failed = "a file that was sent could not be opened";
+        tokio::task::spawn_blocking(move || {
+            let missing = || InboxError::from(InboxRefusal::NoSuchFile);
+            let path = RelPath::parse(&format!("chats/{chat}/incoming/{name}"));
+            let path = path.ok().filter(|path| path.file_name() == name).ok_or_else(missing)?;
+            let tree = layout.tree(workspace).map_err(Fault::io(failed))?;
+            let file = tree.read(&path).map_err(|_not_there| missing())?;
+            let about = file.metadata().map_err(Fault::io(failed))?;
+            if !about.is_file() {
+                return Err(missing());
+            }
+            Ok(Download { mime: mime_of(&name), name, size: about.len(), file })
+        })
+        .await
+        .map_err(Fault::interrupted(failed))?
+    }
+
     /// Opens an artifact of this workspace for a person who fetches it.
     pub async fn download(
         &self,

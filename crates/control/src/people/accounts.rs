@@ -58,6 +58,16 @@ impl Accounts {
         Ok(self.control.store().users().set_limits(actor, name, limits).await?)
     }
 
+    /// What a user is called from now on; empty: by their name.
+    pub async fn set_display_name(
+        &self,
+        actor: &Actor,
+        name: &UserName,
+        called: &str,
+    ) -> Result<User, Fault> {
+        Ok(self.control.store().users().set_display_name(actor, name, called).await?)
+    }
+
     /// What a user has spent of today's budget.
     pub async fn budget_state(&self, user: UserId) -> Result<BudgetState, Fault> {
         Ok(self.control.store().tasks().budget_state(user).await?)

@@ -61,6 +61,9 @@ pub struct NewUser {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UserChange {
+    /// What they are called, in any script; empty: by their name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display_name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota_mb: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,9 +74,22 @@ pub struct UserChange {
     pub task_usd: Option<f64>,
 }
 
+impl UserChange {
+    /// Nothing of the limits is to change.
+    pub fn is_only_the_name(&self) -> bool {
+        let Self { display_name, quota_mb, executors, daily_usd, task_usd } = self;
+        let limits =
+            [quota_mb.is_some(), executors.is_some(), daily_usd.is_some(), task_usd.is_some()];
+        display_name.is_some() && limits == [false; 4]
+    }
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct UserView {
     pub name: UserName,
+    /// What they are called, if not by their name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub display_name: String,
     pub workspace: WorkspaceId,
     pub quota_mb: u64,
     pub over_quota: bool,

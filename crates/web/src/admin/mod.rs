@@ -47,8 +47,8 @@ use route::Route;
 pub use audit::report as audit_report;
 pub(crate) use chats::checked_title;
 pub(crate) use grants::number as grant_number;
-pub(crate) use people::{invitation, tell_of_link};
 pub(crate) use status::status;
+pub(crate) use users::checked_display_name;
 
 /// What admin handlers have.
 #[derive(Clone)]

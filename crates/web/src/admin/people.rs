@@ -63,7 +63,7 @@ async fn invite(
 }
 
 /// Tells somebody who was here before of a link by which others can come in as them.
-pub(crate) async fn tell_of_link(
+async fn tell_of_link(
     control: &Control,
     invited: &Invitation,
     (user, actor): (UserId, &Actor),
@@ -77,7 +77,7 @@ pub(crate) async fn tell_of_link(
 }
 
 /// A link for a person, who is added with these limits if they are new.
-pub(crate) async fn invitation(
+async fn invitation(
     control: &Control,
     actor: &Actor,
     url: &str,

@@ -4,6 +4,7 @@ use axum::extract::State as Extract;
 use cloister_control::rows::{AccountKind, User, UserLimits};
 use cloister_control::{Control, nano_to_usd, usd_to_nano};
 use cloister_policy::engine::{PlatformCall, Request, WorkspaceCall};
+use cloister_policy::legible;
 use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::{BudgetView, NewUser, UsageView, UserChange, UserView};
 
@@ -12,6 +13,8 @@ use super::authorise::Asker;
 use super::route::{About, Route};
 use crate::reply::{Answer, Body, Failure, Path, json};
 
+/// The longest name that somebody is called by.
+const MAX_DISPLAY_CHARS: usize = 60;
 /// The largest quota that can be set, in MB: an exabyte is a typing mistake.
 const MAX_QUOTA_MB: u64 = 1 << 40;
 const MAX_EXECUTORS: u32 = 1000;
@@ -32,6 +35,7 @@ pub(super) fn routes() -> Vec<Route> {
 fn view(user: &User) -> UserView {
     UserView {
         name: user.name.clone(),
+        display_name: user.display_name.clone(),
         workspace: user.workspace,
         quota_mb: user.limits.quota_bytes >> 20,
         over_quota: user.over_quota,
@@ -64,6 +68,7 @@ async fn add(
 /// The limits that a new user gets: what was asked for, and the defaults for the rest.
 pub(super) fn limits_of(control: &Control, new: &NewUser) -> Result<UserLimits, Failure> {
     let change = UserChange {
+        display_name: None,
         quota_mb: new.quota_mb,
         executors: new.executors,
         daily_usd: new.daily_usd,
@@ -85,7 +90,24 @@ async fn change(
         asker.require(&Request::workspace(asker.person(), call, &place)).await?;
     }
     let limits = changed(user.limits, &change)?;
+    if let Some(called) = &change.display_name {
+        let called = checked_display_name(called)?;
+        admin.control.accounts().set_display_name(asker.actor(), &user.name, &called).await?;
+    }
+    if change.is_only_the_name() {
+        return json(view(&admin.control.accounts().named(&user.name).await?));
+    }
     json(view(&admin.control.accounts().set_limits(asker.actor(), &user.name, limits).await?))
+}
+
+/// What somebody may be called: a line in any script, with nothing hidden in it.
+pub(crate) fn checked_display_name(called: &str) -> Result<String, Failure> {
+    let called = called.trim();
+    if called.chars().count() > MAX_DISPLAY_CHARS || legible(called) != called {
+        let message = format!("a name is one line of at most {MAX_DISPLAY_CHARS} letters");
+        return Err(Failure::new(ErrorCode::BadRequest, message));
+    }
+    Ok(called.to_owned())
 }
 
 fn changed(mut limits: UserLimits, change: &UserChange) -> Result<UserLimits, Failure> {

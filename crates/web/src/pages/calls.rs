@@ -4,7 +4,11 @@
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, StatusCode, header};
-use cloister_protocol::{ErrorBody, ErrorCode, ErrorEnvelope, UserId};
+use cloister_control::People;
+use cloister_policy::engine::{
+    Assigned, Person, Place, Request as Policy, Role, Scope, WorkspaceCall,
+};
+use cloister_protocol::{ErrorBody, ErrorCode, ErrorEnvelope, UserId, WorkspaceId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tower::ServiceExt as _;
@@ -12,10 +16,46 @@ use tower::ServiceExt as _;
 use super::session::Viewer;
 use crate::admin::admin_routes;
 use crate::caller::Caller;
+use crate::reply::Failure;
 use crate::server::State;
 
 /// No answer that a page shows is longer.
 const LONGEST: usize = 4 << 20;
+
+/// What the policies let who looks at a page do in one workspace: a page offers nothing that would be refused.
+pub(super) struct May<'a> {
+    people: &'a People,
+    person: Person,
+    place: Place,
+}
+
+impl<'a> May<'a> {
+    pub(super) async fn of(
+        state: &'a State,
+        viewer: &Viewer,
+        workspace: WorkspaceId,
+    ) -> Result<Self, Failure> {
+        let people = state.control.people();
+        let person = people.person(viewer.user.id).await?;
+        Ok(Self { people, person, place: people.place(workspace).await? })
+    }
+
+    pub(super) fn call(&self, call: WorkspaceCall) -> bool {
+        self.people.require(&Policy::workspace(&self.person, call, &self.place)).is_ok()
+    }
+
+    /// Give or take this role, of whoever owns the workspace.
+    pub(super) async fn assign(
+        &self,
+        role: Role,
+        scope: &Scope,
+        to: UserId,
+    ) -> Result<bool, Failure> {
+        let owner = self.people.owner_of(scope).await?;
+        let assigned = Assigned { owner, to_self: self.person.user == to };
+        Ok(self.people.require(&Policy::assign_role(&self.person, role, scope, assigned)).is_ok())
+    }
+}
 
 pub(super) struct Calls {
     router: Router,

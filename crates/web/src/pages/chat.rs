@@ -1,28 +1,29 @@
 //! The chat: its history, its tasks, a place to write.
 
-use axum::Form;
-use axum::extract::State as Extract;
+use axum::extract::{Request, State as Extract};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Redirect, Response};
+use cloister_control::menu;
 use cloister_control::rows::{Chat, Cursor, ListedChat, Task};
-use cloister_control::{IncomingMessage, menu};
 use cloister_policy::legible;
-use cloister_protocol::{AgentFrame, ChatId, ErrorCode, MessageId, TurnId};
+use cloister_protocol::{AgentFrame, ChatId, ErrorCode, TurnId};
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::chats::name_of;
 use super::conversation::ShownConversation;
 use super::entries;
+use super::posted;
 use super::session::{Viewer, wants_page};
 use super::shell::{self, Page, Section};
-use crate::agent_socket::SURFACE;
 use crate::auth::random_token;
 use crate::reply::{Failure, Path, Query};
 use crate::server::State;
 
 /// How many entries a page shows at once.
 const PAGE: usize = 50;
+/// And at most, for one that was found further up.
+const MOST: usize = 1600;
 
 /// `/`: the first chat that is not put away. Looking makes none.
 pub(super) async fn first(
@@ -35,6 +36,31 @@ pub(super) async fn first(
         Some(chat) => Redirect::to(&format!("/chats/{}", chat.id)).into_response(),
         None => no_chat(&viewer).into_response(),
     })
+}
+
+#[derive(Deserialize)]
+pub(super) struct Looked {
+    /// What is looked for, however far up it stands.
+    turn: Option<String>,
+}
+
+/// The end of the conversation, as far up as is looked for.
+async fn conversation_with(
+    state: &State,
+    viewer: &Viewer,
+    chat: ChatId,
+    turn: Option<String>,
+) -> Result<ShownConversation, Failure> {
+    let turn = turn.map(TurnId::kept);
+    let mut count = PAGE;
+    loop {
+        let read = ShownConversation::read(state, viewer, chat, Cursor::NEWEST, count).await?;
+        let enough = turn.as_ref().is_none_or(|turn| read.shows(turn));
+        if enough || count >= MOST || read.is_all() {
+            return Ok(read);
+        }
+        count = (count * 4).min(MOST);
+    }
 }
 
 fn no_chat(viewer: &Viewer) -> Markup {
@@ -56,12 +82,12 @@ pub(super) async fn show(
     Extract(state): Extract<State>,
     viewer: Viewer,
     Path(chat): Path<String>,
+    Query(Looked { turn }): Query<Looked>,
 ) -> Result<Markup, Failure> {
     let control = &state.control;
     let chat = control.chats().chat(viewer.workspace, chat.parse()?).await?;
     let told = control.inbox().last_told(viewer.workspace, chat.id).await?;
-    let conversation =
-        ShownConversation::read(&state, &viewer, chat.id, Cursor::NEWEST, PAGE).await?;
+    let conversation = conversation_with(&state, &viewer, chat.id, turn).await?;
     let chats = control.chats().listed(viewer.workspace).await?;
     let view = View {
         banner: super::banner::for_viewer(&state, &viewer, chat.id).await,
@@ -136,33 +162,16 @@ pub(super) async fn source(
     answer.ok_or_else(|| Failure::new(ErrorCode::NotFound, "there is no such answer in this chat"))
 }
 
-#[derive(Deserialize)]
-pub(super) struct PostedMessage {
-    id: String,
-    text: String,
-}
-
 /// Takes a message from a browser without script.
 pub(super) async fn say(
     Extract(state): Extract<State>,
     viewer: Viewer,
     Path(chat): Path<String>,
-    Form(PostedMessage { id, text }): Form<PostedMessage>,
+    request: Request,
 ) -> Result<Redirect, Failure> {
     let chat: ChatId = chat.parse()?;
     state.control.chats().chat(viewer.workspace, chat).await?;
-    let id: MessageId = id.parse()?;
-    let message = IncomingMessage {
-        surface: SURFACE,
-        workspace: viewer.workspace,
-        chat,
-        id,
-        from: viewer.user.name,
-        text,
-        attachments: Vec::new(),
-        heard_in: None,
-    };
-    state.control.inbox().receive(message).await?;
+    posted::take(&state, &viewer, chat, request).await?;
     Ok(Redirect::to(&format!("/chats/{chat}#end")))
 }
 
@@ -195,7 +204,8 @@ impl View<'_> {
                 data-after=(self.after) data-max-upload=(self.max_upload)
                 data-max-text=(cloister_protocol::MAX_TEXT_BYTES)
                 data-max-files=(cloister_protocol::MAX_ATTACHMENTS)
-                data-archived=[self.chat.archived.then_some("")] {
+                data-archived=[self.chat.archived.then_some("")]
+                data-readonly=[(!self.viewer.writes()).then_some("")] {
                 (self.sidebar())
                 div.stage {
                     (self.bar())
@@ -235,8 +245,10 @@ impl View<'_> {
             div.sidebar #sidebar {
                 div.head {
                     a.brand href="/" { "Cloister" }
-                    form method="post" action="/chats" {
-                        button.small type="submit" { "New chat" }
+                    @if self.viewer.writes() {
+                        form method="post" action="/chats" {
+                            button.small type="submit" { "New chat" }
+                        }
                     }
                 }
                 form.search role="search" method="get" action="/search" {
@@ -253,6 +265,7 @@ impl View<'_> {
                     }
                 }
                 (shell::navigation(Section::Chat, self.viewer))
+                a.close href="#main" { "Close" }
             }
         }
     }
@@ -261,7 +274,8 @@ impl View<'_> {
         let action = |what: &str| format!("/chats/{}/{what}", self.chat.id);
         html! {
             header.bar {
-                button.menu #menu type="button" aria-controls="sidebar" aria-expanded="false"
+                // Without script the address opens it.
+                a.menu #menu href="#sidebar" aria-controls="sidebar" aria-expanded="false"
                     aria-label="Chats and places" { span aria-hidden="true" { "☰" } }
                 h1 { (self.name) }
                 span.link #link role="status" {}
@@ -302,7 +316,9 @@ impl View<'_> {
                         li data-at-work=(task.id) { a href={ "#task-" (task.id) } { (legible(&task.title)) } }
                     }
                 }
-                button.small type="button" #cancel-all { "Cancel all" }
+                form method="post" action={ "/chats/" (self.chat.id) "/cancel" } {
+                    button.small type="submit" #cancel-all { "Cancel all" }
+                }
             }
         }
     }
@@ -322,13 +338,16 @@ impl View<'_> {
     }
 
     fn composer(&self) -> Markup {
+        if !self.viewer.writes() {
+            return html! { p.composer.hint { "You may read here, and write nothing." } };
+        }
         if self.chat.archived {
             return html! {
                 p.composer.hint { "This chat is archived. Open it again to write in it." }
             };
         }
         html! {
-            form.composer #composer method="post" action={ "/chats/" (self.chat.id) } {
+            form.composer #composer method="post" action={ "/chats/" (self.chat.id) } enctype="multipart/form-data" {
                 ul.uploads #uploads aria-label="Files to send" {}
                 p.error #problem role="alert" hidden {}
                 input type="hidden" name="id" value=(self.message_id);
@@ -352,6 +371,12 @@ impl View<'_> {
                     button.stop #stop type="button" hidden { "Stop" }
                     button.primary #send type="submit" { "Send" }
                 }
+                noscript {
+                    p.hint {
+                        label { "Files " input type="file" name="files" multiple; }
+                        a href={ "/chats/" (self.chat.id) } { "Show what is new" }
+                    }
+                }
                 p.hint {
                     "Files up to " (entries::size(self.max_upload)) " each"
                     span.wide { " · Enter sends, Shift+Enter starts a new line" }
@@ -364,7 +389,7 @@ impl View<'_> {
 fn greeting(viewer: &Viewer, agent: Option<&str>) -> Markup {
     html! {
         div.greeting #greeting {
-            h2 { "Hello, " (viewer.user.name) "." @if let Some(agent) = agent { " I am " (agent) "." } }
+            h2 { "Hello, " (viewer.user.called()) "." @if let Some(agent) = agent { " I am " (agent) "." } }
             p { "Write what you want to have done. " code { "/help" } " lists what else you can say." }
         }
     }

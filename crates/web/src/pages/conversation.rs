@@ -33,7 +33,8 @@ impl ShownConversation {
     ) -> Result<Self, Failure> {
         let (control, workspace) = (&state.control, viewer.workspace);
         let history = control.inbox().history(workspace, chat, cursor, count).await?;
-        let mut now = Now { allowed: control.egress().of(viewer.user.id).await?, ..Now::default() };
+        let allowed = control.egress().of(viewer.user.id).await?;
+        let mut now = Now { chat: Some(chat), allowed, ..Now::default() };
         for entry in &history.entries {
             if let Entry::Told(item) = entry {
                 now.look_up(control, &item.frame).await?;
@@ -60,6 +61,24 @@ impl ShownConversation {
 
     pub(super) fn is_empty(&self) -> bool {
         self.history.entries.is_empty()
+    }
+
+    /// Nothing is further up.
+    pub(super) fn is_all(&self) -> bool {
+        self.history.older.is_none()
+    }
+
+    /// Whether the message that began a turn, and its answer, are on this page.
+    pub(super) fn shows(&self, turn: &TurnId) -> bool {
+        let message = turn.message();
+        let is_said =
+            |entry: &Entry| matches!(entry, Entry::Said(item) if Some(item.id) == message);
+        let is_told = |entry: &Entry| match entry {
+            Entry::Told(item) => matches!(&item.frame, AgentFrame::End(end) if end.turn == *turn),
+            Entry::Said(_) => false,
+        };
+        let entries = &self.history.entries;
+        (message.is_none() || entries.iter().any(is_said)) && entries.iter().any(is_told)
     }
 
     /// The newest row of what was told that is on this page.

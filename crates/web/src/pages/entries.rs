@@ -8,7 +8,7 @@ use cloister_policy::legible;
 use cloister_protocol::ErrorCode;
 use cloister_protocol::link::Cause;
 use cloister_protocol::{
-    AgentFrame, ApprovalId, Ask, Attachment, End, SendFile, TaskId, TurnId, Update,
+    AgentFrame, ApprovalId, Ask, Attachment, ChatId, End, SendFile, TaskId, TurnId, Update,
 };
 use maud::{Markup, html};
 
@@ -26,6 +26,8 @@ const STOPPED: &str = "Stopped.";
 /// What decides how an old entry looks today.
 #[derive(Debug, Default)]
 pub(crate) struct Now {
+    /// Where it is shown, for what can be done about it.
+    pub(crate) chat: Option<ChatId>,
     /// The questions that were asked, as they stand.
     pub(crate) approvals: HashMap<ApprovalId, Approval>,
     /// The rules of where to go that are there by now.
@@ -68,6 +70,15 @@ impl Now {
     }
 }
 
+/// The names of entries in an address.
+pub(super) fn said_id(turn: &TurnId) -> String {
+    format!("m-{turn}")
+}
+
+pub(super) fn answer_id(turn: &TurnId) -> String {
+    format!("a-{turn}")
+}
+
 /// A person's message, and the place of its answer while there is none.
 pub(crate) fn said(item: &InboxItem) -> Markup {
     let Cause::Message { text, attachments, .. } = &item.cause else { return html! {} };
@@ -75,12 +86,12 @@ pub(crate) fn said(item: &InboxItem) -> Markup {
     let id = item.external_id.splitn(3, ':').nth(2).unwrap_or_default();
     let turn = TurnId::of_message(item.id);
     html! {
-        article.entry.person data-id=(id) data-turn=(turn) data-files=[files(attachments)] aria-label="You" {
+        article.entry.person id=(said_id(&turn)) data-id=(id) data-turn=(turn) data-files=[files(attachments)] aria-label="You" {
             @if !text.is_empty() { div.text { (text) } }
-            (attached(attachments))
+            (attached(item, attachments))
             (stamp(item.received_at))
         }
-        @if item.state != InboxState::Answered { (working(turn.as_str())) }
+        @if item.state != InboxState::Answered { (working(item.chat, turn.as_str())) }
     }
 }
 
@@ -92,23 +103,67 @@ fn files(attachments: &[Attachment]) -> Option<String> {
     serde_json::to_string(attachments).ok()
 }
 
-fn working(turn: &str) -> Markup {
+fn working(chat: ChatId, turn: &str) -> Markup {
     html! {
         article.entry.agent.working data-answer=(turn) aria-label="Agent" {
             div.text {}
             p.hint { "Working on it…" }
+            noscript {
+                form method="post" action={ "/chats/" (chat) "/turns/" (turn) "/stop" } {
+                    button.small type="submit" { "Stop" }
+                }
+            }
         }
     }
 }
 
-fn attached(files: &[Attachment]) -> Markup {
+/// Sounds that browsers play: voice notes, above all.
+const PLAYED: &str = "audio/";
+
+fn attached(item: &InboxItem, files: &[Attachment]) -> Markup {
     html! {
         @if !files.is_empty() {
             ul.files aria-label="Files" {
-                @for file in files { li { span.file { (legible(&file.name)) " " small { (size(file.size)) } } } }
+                @for file in files { li { (one_attached(item, file)) } }
             }
         }
     }
+}
+
+/// A file as it was sent: to be opened again, a picture in place.
+fn one_attached(item: &InboxItem, file: &Attachment) -> Markup {
+    let words = html! { (legible(&file.name)) " " small { (size(file.size)) } };
+    let Some(url) = incoming(item, file) else {
+        return html! { span.file { (words) } };
+    };
+    html! {
+        @if file.mime.starts_with(PLAYED) {
+            audio controls preload="none" src=(url) aria-label=(legible(&file.name)) {}
+        }
+        @if SHOWN.contains(&file.mime.as_str()) {
+            a.file href=(url) target="_blank" {
+                img src=(url) alt=(legible(&file.name)) loading="lazy";
+                (words)
+            }
+        } @else {
+            a.file href=(url) download=(file.name) { (words) }
+        }
+    }
+}
+
+/// Where a file that came with a message is fetched.
+fn incoming(item: &InboxItem, file: &Attachment) -> Option<String> {
+    let name = file.path.strip_prefix(&format!("chats/{}/incoming/", item.chat))?;
+    let mut url = format!("/cells/{}/v1/chats/{}/incoming/", item.workspace, item.chat);
+    for byte in name.bytes() {
+        match byte {
+            byte if byte.is_ascii_alphanumeric() || b"-_.".contains(&byte) => {
+                url.push(char::from(byte));
+            }
+            byte => url.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    Some(url)
 }
 
 /// Something a person was told, if it is for reading.
@@ -131,7 +186,7 @@ pub(crate) fn told(frame: &AgentFrame, at: i64, now: &Now) -> Option<Markup> {
                 Some(command) if now.allows(command) => Way::Open(task),
                 Some(command) => Way::Allow(command, task),
             };
-            Some(blocked(host, reason, &way))
+            Some(blocked(now.chat, (host, reason), &way))
         }
         AgentFrame::Update(
             Update::Restart { .. }
@@ -153,7 +208,7 @@ fn answer(end: &End, at: i64) -> Markup {
     // The next message is answered for both.
     let failed = !stopped && end.error.is_some_and(|error| error != ErrorCode::Continued);
     html! {
-        article.entry.agent .failed[failed] data-answer=(end.turn) aria-label="Agent" {
+        article.entry.agent .failed[failed] id=(answer_id(&end.turn)) data-answer=(end.turn) aria-label="Agent" {
             div.text.rich { (markdown::render(&end.text)) }
             // What was said until then stays.
             @if stopped && end.text != STOPPED { p.hint.stopped { "Stopped" } }
@@ -204,7 +259,11 @@ enum Way<'a> {
     Open(Option<&'a Task>),
 }
 
-fn blocked(host: &str, reason: &str, way: &Way<'_>) -> Markup {
+fn blocked(chat: Option<ChatId>, (host, reason): (&str, &str), way: &Way<'_>) -> Markup {
+    let saying = |words: &str, button: &Markup| match chat {
+        Some(chat) => task::saying(chat, words, button),
+        None => html! { (button) },
+    };
     let task = match way {
         Way::None => None,
         Way::Allow(_, task) | Way::Open(task) => *task,
@@ -215,11 +274,11 @@ fn blocked(host: &str, reason: &str, way: &Way<'_>) -> Markup {
             @match way {
                 Way::None => {}
                 Way::Allow(command, _) => {
-                    button type="button" data-allow=(command) { "Allow " (host) }
+                    (saying(command, &html! { button type="submit" data-allow=(command) { "Allow " (host) } }))
                 }
                 Way::Open(task) => {
                     @if let Some(words) = task.and_then(|task| task::go_on(task, host)) {
-                        button type="button" data-say=(words) { "Go on with the task" }
+                        (saying(&words, &html! { button type="submit" data-say=(words) { "Go on with the task" } }))
                     }
                 }
             }

@@ -1,17 +1,19 @@
 //! What every page's answer says to the browser: nothing from anywhere else, nothing inline; and
 //! errors that people can read.
 
-use axum::extract::Request;
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::extract::{Request, State as Extract};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use cloister_protocol::ErrorBody;
 use maud::{Markup, html};
 
+use super::session::{Viewer, wants_page};
 use super::shell::{Page, Section, page};
+use crate::server::State;
 
 const CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; \
-     font-src 'self'; connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+     font-src 'self'; media-src 'self' blob:; connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// Nothing is said to other sites; our own forms must be able to say where they come from.
 const REFERRER: &str = "same-origin";
@@ -31,25 +33,54 @@ const HEADERS: [(HeaderName, &str); 8] = [
     ),
 ];
 
-pub(super) async fn protect(request: Request, next: Next) -> Response {
-    let for_a_person = super::session::wants_page(request.headers());
+pub(super) async fn protect(
+    Extract(state): Extract<State>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let asked = Asked::of(&request);
     let mut response = next.run(request).await;
-    if for_a_person {
-        response = in_words(response);
+    if let Some(asked) = asked {
+        response = asked.told(&state, response).await;
     }
     seal(&mut response);
     response
 }
 
+/// What a browser asked with that wants a page.
+struct Asked {
+    headers: HeaderMap,
+}
+
+impl Asked {
+    fn of(request: &Request) -> Option<Self> {
+        let headers = request.headers();
+        wants_page(headers).then(|| Self { headers: headers.clone() })
+    }
+
+    /// The answer, in words if it is an error, and with the way to everything else for who is logged in.
+    async fn told(&self, state: &State, response: Response) -> Response {
+        if !is_error(&response) {
+            return response;
+        }
+        let viewer = Viewer::looking(state, &self.headers).await;
+        in_words(response, viewer.as_ref())
+    }
+}
+
 /// The layer on all that is public: also where there is no page, a person in a browser is told in words what went
 /// wrong. Programs get the envelope.
-pub(crate) async fn explain(request: Request, next: Next) -> Response {
-    let for_a_person = super::session::wants_page(request.headers());
+pub(crate) async fn explain(
+    Extract(state): Extract<State>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let asked = Asked::of(&request);
     let response = next.run(request).await;
-    if !for_a_person || is_page(&response) || !is_error(&response) {
+    let Some(asked) = asked.filter(|_| !is_page(&response) && is_error(&response)) else {
         return response;
-    }
-    let mut response = in_words(response);
+    };
+    let mut response = asked.told(&state, response).await;
     seal(&mut response);
     response
 }
@@ -73,13 +104,13 @@ fn is_page(response: &Response) -> bool {
 }
 
 /// An error as a page; whatever else its answer says stays.
-fn in_words(mut response: Response) -> Response {
+fn in_words(mut response: Response, viewer: Option<&Viewer>) -> Response {
     let error = response.extensions_mut().remove::<ErrorBody>();
     if !is_error(&response) || error.is_none() && is_page(&response) {
         return response;
     }
     let (mut parts, _) = response.into_parts();
-    let page = explained(parts.status, error.as_ref()).into_string();
+    let page = explained(parts.status, error.as_ref(), viewer).into_string();
     parts.headers.remove(header::CONTENT_LENGTH);
     let kind = HeaderValue::from_static("text/html; charset=utf-8");
     parts.headers.insert(header::CONTENT_TYPE, kind);
@@ -106,7 +137,7 @@ fn in_general(status: StatusCode) -> (&'static str, &'static str) {
     }
 }
 
-fn explained(status: StatusCode, error: Option<&ErrorBody>) -> Markup {
+fn explained(status: StatusCode, error: Option<&ErrorBody>, viewer: Option<&Viewer>) -> Markup {
     let (title, words) = in_general(status);
     // Causes are for the log, and what a program is told about tokens helps nobody here.
     let general = status.is_server_error() || status == StatusCode::UNAUTHORIZED;
@@ -119,7 +150,7 @@ fn explained(status: StatusCode, error: Option<&ErrorBody>) -> Markup {
             p { a href="/" { "Back to the chat" } }
         }
     };
-    page(&Page { title, place: Section::Outside, viewer: None, banner: None }, &body)
+    page(&Page { title, place: Section::Outside, viewer, banner: None }, &body)
 }
 
 /// What can be done about an error, unless it is a command of the machine's: who reads a page may have no terminal

@@ -4,6 +4,7 @@
 //! it; nothing is changed by a request that does not come from a page of ours; no page loads
 //! anything from elsewhere or runs a script that is not our file.
 
+mod acts;
 mod approvals;
 pub(crate) mod ask;
 mod assets;
@@ -20,6 +21,7 @@ mod login;
 mod model;
 mod people;
 mod person;
+mod posted;
 mod search;
 pub(crate) mod session;
 mod shell;
@@ -28,6 +30,7 @@ mod status;
 pub(crate) mod task;
 
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
 use axum::middleware;
 use axum::routing::{get, post};
 
@@ -40,7 +43,10 @@ pub(crate) fn routes(state: &State) -> Router<State> {
         .route("/invite", get(login::show))
         .route("/logout", post(login::logout))
         .route("/chats", post(chats::add))
-        .route("/chats/{chat}", get(chat::show).post(chat::say))
+        .route(
+            "/chats/{chat}",
+            get(chat::show).merge(post(chat::say).layer(DefaultBodyLimit::disable())),
+        )
         .route("/chats/{chat}/older", get(chat::older))
         .route("/chats/{chat}/message/{turn}", get(chat::message))
         .route("/chats/{chat}/answer/{turn}", get(chat::source))
@@ -63,7 +69,10 @@ pub(crate) fn routes(state: &State) -> Router<State> {
         .route("/people/{user}/remove", post(person::remove))
         .route("/model", get(model::show).post(model::connect))
         .route("/status", get(status::show))
+        .route("/chats/{chat}/turns/{turn}/stop", post(acts::stop_turn))
+        .route("/chats/{chat}/tasks/{task}/cancel", post(acts::cancel_task))
+        .route("/chats/{chat}/cancel", post(acts::cancel_tasks))
         .layer(middleware::from_fn_with_state(state.clone(), session::same_origin_only))
         .route("/static/{file}", get(assets::serve))
-        .layer(middleware::from_fn(headers::protect))
+        .layer(middleware::from_fn_with_state(state.clone(), headers::protect))
 }

@@ -46,7 +46,7 @@ pub(super) async fn show(
     Extract(state): Extract<State>,
     viewer: Viewer,
 ) -> Result<Markup, Failure> {
-    viewer.require_operator()?;
+    viewer.require(Section::Model)?;
     let mut shown = ShownModel::default();
     if let Some(now) = connected(&state).await? {
         (shown.base_url, shown.model) = (now.base_url, now.model);
@@ -137,7 +137,7 @@ async fn form(state: &State, viewer: &Viewer, shown: &ShownModel) -> Result<Mark
                 p { "In use: " code { (now.model) } " at " code { (now.base_url) } "." }
             }
             @if let Some(problem) = &shown.problem { (super::forms::problem(problem)) }
-            (fields(shown, has_key))
+            @if viewer.is_operator() { (fields(shown, has_key)) }
             p.hint {
                 "Any OpenAI-compatible address will do. The key is tried before it is kept, stays in a file "
                 "on this machine that only its account can read, and never reaches an agent."

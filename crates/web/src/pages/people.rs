@@ -1,20 +1,22 @@
-//! `/people`: who uses this machine, for whom the policies let see that, and links for those who shall, by the operator.
+//! `/people`: who uses this machine, for whom the policies let see that, and links for those who shall, by whom they
+//! let invite.
 
 use axum::Form;
 use axum::extract::State as Extract;
-use axum::http::StatusCode;
+use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use cloister_control::nano_to_usd;
 use cloister_control::rows::{AccountKind, User};
-use cloister_protocol::admin::Invitation;
+use cloister_policy::engine::WorkspaceCall;
+use cloister_protocol::admin::{Invitation, NewUser};
 use cloister_protocol::{ErrorBody, ErrorCode, UserName};
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::banner;
+use super::calls::{Calls, May};
 use super::session::Viewer;
 use super::shell::{Page, Section, page};
-use crate::admin::{invitation, tell_of_link};
 use crate::reply::Failure;
 use crate::server::State;
 
@@ -45,39 +47,48 @@ pub(super) async fn invite(
     viewer: Viewer,
     Form(asked): Form<AskedInvitation>,
 ) -> Result<Response, Failure> {
-    viewer.require_operator()?;
     let typed = asked.name.trim().to_lowercase();
-    let name: UserName = match typed.parse() {
-        Ok(name) => name,
-        Err(error) => {
-            let problem = Some(ErrorBody::new(ErrorCode::BadRequest, format!("{error}")));
-            let page = people(&state, &viewer, &Done { invited: None, problem, typed }).await?;
-            return Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response());
+    match invited(&state, &viewer, &typed).await {
+        Ok(invited) => {
+            let done = Done { invited: Some(invited), ..Done::default() };
+            Ok(people(&state, &viewer, &done).await?.into_response())
         }
-    };
-    let limits = state.control.users().limits();
-    let invited = invitation(&state.control, &viewer.actor, &state.url, &name, limits).await?;
-    let by = (viewer.user.id, &viewer.actor);
-    tell_of_link(&state.control, &invited, by).await?;
-    let done = Done { invited: Some(invited), ..Done::default() };
-    Ok(people(&state, &viewer, &done).await?.into_response())
+        Err(problem) if problem.code == ErrorCode::Forbidden => Err(problem.into()),
+        Err(problem) => {
+            let done = Done { invited: None, problem: Some(problem), typed };
+            let page = people(&state, &viewer, &done).await?;
+            Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response())
+        }
+    }
+}
+
+async fn invited(state: &State, viewer: &Viewer, name: &str) -> Result<Invitation, ErrorBody> {
+    let name: UserName =
+        name.parse().map_err(|error| ErrorBody::new(ErrorCode::BadRequest, format!("{error}")))?;
+    let new = NewUser { name, quota_mb: None, executors: None, daily_usd: None, task_usd: None };
+    Calls::of(state, viewer).send(Method::POST, "invitations", &new).await
 }
 
 async fn people(state: &State, viewer: &Viewer, done: &Done) -> Result<Markup, Failure> {
     let mut users = state.control.accounts().all().await?;
     users.retain(|user| user.kind == AccountKind::Person);
+    let mut linked = Vec::with_capacity(users.len());
+    for user in users {
+        let may = May::of(state, viewer, user.workspace).await?;
+        linked.push((viewer.invites() && may.call(WorkspaceCall::OpenSessionFor), user));
+    }
     let body = html! {
         section.card {
             h1 { "People" }
             p { "Everyone here has an agent and a workspace of their own. Nobody sees another's." }
             @if let Some(problem) = &done.problem { (super::forms::problem(problem)) }
             @if let Some(invited) = &done.invited { (link(state, invited)) }
-            @if viewer.is_operator() { (invite_form(&done.typed)) }
+            @if viewer.invites() { (invite_form(&done.typed)) }
         }
         section.card {
             table {
                 thead { tr { th { "Name" } th { "Budget" } th { "Disk" } th { "" } } }
-                tbody { @for user in &users { (row(user, viewer)) } }
+                tbody { @for (may_link, user) in &linked { (row(user, *may_link)) } }
             }
         }
     };
@@ -98,14 +109,17 @@ fn invite_form(typed: &str) -> Markup {
     }
 }
 
-fn row(user: &User, viewer: &Viewer) -> Markup {
+fn row(user: &User, may_link: bool) -> Markup {
     html! {
         tr {
-            td { a href={ "/people/" (user.name) } { (user.name) } }
+            td {
+                a href={ "/people/" (user.name) } { (user.called()) }
+                @if !user.display_name.is_empty() { " " small { (user.name) } }
+            }
             td { "$" (format!("{:.2}", nano_to_usd(user.limits.daily_budget))) " a day" }
             td { (user.limits.quota_bytes >> 20) " MB" @if user.over_quota { " (over)" } }
             td {
-                @if viewer.is_operator() {
+                @if may_link {
                     form method="post" action="/people/invite" {
                         input type="hidden" name="name" value=(user.name);
                         button type="submit" { "New link" span.unseen { " for " (user.name) } }

@@ -5,7 +5,8 @@ use axum::Form;
 use axum::extract::{Path, State as Extract};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
-use cloister_policy::engine::Role;
+use cloister_control::rows::User;
+use cloister_policy::engine::{Role, Scope, WorkspaceCall};
 use cloister_protocol::admin::{
     BudgetView, Erase, Erased, PersonView, RoleChange, RoleView, UserChange, UserView,
 };
@@ -15,7 +16,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::banner;
-use super::calls::Calls;
+use super::calls::{Calls, May};
 use super::session::Viewer;
 use super::shell::{Page, Section, page};
 use crate::reply::Failure;
@@ -23,6 +24,8 @@ use crate::server::State;
 
 #[derive(Deserialize)]
 pub(super) struct AskedLimits {
+    #[serde(default)]
+    display_name: String,
     daily_usd: String,
     task_usd: String,
     quota_mb: String,
@@ -77,7 +80,8 @@ impl AskedLimits {
             return Err(ErrorBody::new(ErrorCode::BadRequest, "these are no numbers"));
         };
         let (daily_usd, task_usd, quota_mb) = (Some(daily), Some(task), Some(quota));
-        Ok(UserChange { quota_mb, executors: None, daily_usd, task_usd })
+        let display_name = Some(self.display_name.clone());
+        Ok(UserChange { display_name, quota_mb, executors: None, daily_usd, task_usd })
     }
 }
 
@@ -137,17 +141,25 @@ async fn person(
     let about: UserView = calls.get(&format!("users/{user}")).await?;
     let budget: Option<BudgetView> = calls.get(&format!("users/{user}/budget")).await.ok();
     let person: Option<PersonView> = calls.get(&format!("users/{user}/person")).await.ok();
+    let account = state.control.accounts().named(user).await?;
+    let may = May::of(state, viewer, account.workspace).await?;
+    let sets_limits =
+        may.call(WorkspaceCall::ChangeLimits) && may.call(WorkspaceCall::ChangeBudget);
+    let roles = match &person {
+        Some(person) => Some(Roles::of(&may, &account, &person.roles).await?),
+        None => None,
+    };
     let body = html! {
         section.card {
-            h1 { (user) }
+            h1 { (account.called()) @if !account.display_name.is_empty() { " (" (user) ")" } }
             @if let Some(problem) = problem { (super::forms::problem(problem)) }
-            (limits(&about, budget.as_ref()))
+            (limits(&about, budget.as_ref(), sets_limits))
         }
         @if let Some(person) = &person {
-            section.card { (roles(user, &person.roles)) }
+            @if let Some(roles) = &roles { section.card { (roles.shown(user)) } }
             section.card { (accounts(person)) }
         }
-        section.card { (removal(user)) }
+        @if may.call(WorkspaceCall::EraseData) { section.card { (removal(user)) } }
     };
     let banner = banner::scripted(state, viewer).await;
     let around =
@@ -155,52 +167,99 @@ async fn person(
     Ok(page(&around, &body))
 }
 
-fn limits(about: &UserView, budget: Option<&BudgetView>) -> Markup {
-    let field = |name: &str, label: &str, value: &Value| {
-        html! { label { (label) input name=(name) inputmode="decimal" required value=(value); } }
-    };
+fn limits(about: &UserView, budget: Option<&BudgetView>, may_set: bool) -> Markup {
+    let rows: [(&str, &str, Value); 3] = [
+        ("daily_usd", "Dollars a day", about.daily_usd.into()),
+        ("task_usd", "Dollars for one task", about.task_usd.into()),
+        ("quota_mb", "Room for files, in MB", about.quota_mb.into()),
+    ];
     html! {
         h2 { "Limits" }
         @if let Some(budget) = budget {
             p { "$" (format!("{:.2}", budget.spent_usd)) " of $" (format!("{:.2}", budget.daily_usd)) " is spent today." }
         }
-        form.stack method="post" action={ "/people/" (about.name) "/limits" } {
-            (field("daily_usd", "Dollars a day", &about.daily_usd.into()))
-            (field("task_usd", "Dollars for one task", &about.task_usd.into()))
-            (field("quota_mb", "Room for files, in MB", &about.quota_mb.into()))
-            button.primary type="submit" { "Save" }
+        @if may_set {
+            form.stack method="post" action={ "/people/" (about.name) "/limits" } {
+                label { "What they are called, in any script"
+                    input name="display_name" maxlength="60" autocomplete="off" value=(about.display_name) placeholder=(about.name);
+                }
+                @for (name, label, value) in &rows {
+                    label { (label) input name=(name) inputmode="decimal" required value=(value); }
+                }
+                button.primary type="submit" { "Save" }
+            }
+        } @else {
+            ul { @for (_, label, value) in &rows { li { (label) ": " (value) } } }
         }
     }
 }
 
-fn roles(user: &UserName, held: &[RoleView]) -> Markup {
-    let action = format!("/people/{user}/roles");
-    html! {
-        h2 { "Roles" }
-        @if held.is_empty() { p { "None." } }
-        ul {
-            @for role in held {
-                li {
-                    (role.role) " of " (role.scope) ", from " (role.given_by) " "
-                    form.inline method="post" action=(action) {
-                        input type="hidden" name="role" value=(role.role);
-                        input type="hidden" name="scope" value=(role.scope);
-                        input type="hidden" name="take" value="true";
-                        button type="submit" { "Take away" span.unseen { " " (role.role) " of " (role.scope) } }
+/// The roles that somebody holds, and what who looks may change about them.
+struct Roles {
+    /// Each with whether it may be taken.
+    held: Vec<(RoleView, bool)>,
+    /// Those that may be given somewhere.
+    given: Vec<Role>,
+}
+
+impl Roles {
+    async fn of(may: &May<'_>, user: &User, held: &[RoleView]) -> Result<Self, Failure> {
+        let mut roles = Self { held: Vec::new(), given: Vec::new() };
+        for view in held {
+            let takes = match (view.role.parse(), view.scope.parse()) {
+                (Ok(role), Ok(scope)) => may.assign(role, &scope, user.id).await?,
+                _ => false,
+            };
+            roles.held.push((view.clone(), takes));
+        }
+        for role in Role::ALL {
+            let (everywhere, at_home) = (Scope::Platform, Scope::Workspace(user.workspace));
+            if may.assign(role, &everywhere, user.id).await?
+                || may.assign(role, &at_home, user.id).await?
+            {
+                roles.given.push(role);
+            }
+        }
+        Ok(roles)
+    }
+
+    fn shown(&self, user: &UserName) -> Markup {
+        let action = format!("/people/{user}/roles");
+        html! {
+            h2 { "Roles" }
+            @if self.held.is_empty() { p { "None." } }
+            ul {
+                @for (role, takes) in &self.held {
+                    li {
+                        (role.role) " of " (role.scope) ", from " (role.given_by) " "
+                        @if *takes { (taking(&action, role)) }
                     }
                 }
             }
-        }
-        form.stack method="post" action=(action) {
-            label { "Role" select name="role" {
-                @for role in Role::ALL { option { (role.as_str()) } }
-            } }
-            label { "Where (platform, or a workspace such as w2)"
-                input name="scope" value="platform" required maxlength="64" autocapitalize="none";
+            @if !self.given.is_empty() {
+                form.stack method="post" action=(action) {
+                    label { "Role" select name="role" {
+                        @for role in &self.given { option { (role.as_str()) } }
+                    } }
+                    label { "Where (platform, or a workspace such as w2)"
+                        input name="scope" value="platform" required maxlength="64" autocapitalize="none";
+                    }
+                    button type="submit" { "Give" }
+                }
+                p.hint { "Whoever it concerns is told of it." }
             }
-            button type="submit" { "Give" }
         }
-        p.hint { "Whoever it concerns is told of it." }
+    }
+}
+
+fn taking(action: &str, role: &RoleView) -> Markup {
+    html! {
+        form.inline method="post" action=(action) {
+            input type="hidden" name="role" value=(role.role);
+            input type="hidden" name="scope" value=(role.scope);
+            input type="hidden" name="take" value="true";
+            button type="submit" { "Take away" span.unseen { " " (role.role) " of " (role.scope) } }
+        }
     }
 }
 

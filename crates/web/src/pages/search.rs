@@ -1,12 +1,13 @@
 //! `/search`: what was said and told in all chats of this person, by words.
 
 use axum::extract::State as Extract;
-use cloister_control::rows::folded;
+use cloister_control::rows::{FoundWords, folded};
 use cloister_policy::legible;
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::chats::name_of;
+use super::entries;
 use super::session::Viewer;
 use super::shell::{self, Page, Section};
 use crate::admin::time;
@@ -46,10 +47,10 @@ pub(super) async fn show(
         @for one in &found {
             section.card.found {
                 p {
-                    a href={ "/chats/" (one.chat) } { (legible(&name(one.chat))) }
+                    a href=(place(one)) { (legible(&name(one.chat))) }
                     " " small { @if one.said { "you" } @else { "agent" } " · " time datetime=(time(one.at)) { (time(one.at)) } }
                 }
-                p { (legible(&around(&one.text, &words))) }
+                p { (marked(&around(&one.text, &words), &words)) }
             }
         }
     };
@@ -58,12 +59,20 @@ pub(super) async fn show(
     Ok(shell::page(&page, &body))
 }
 
-/// The words with what stands around them.
+/// Where it stands in its chat.
+fn place(found: &FoundWords) -> String {
+    let FoundWords { chat, said, turn, .. } = found;
+    let id = if *said { entries::said_id(turn) } else { entries::answer_id(turn) };
+    format!("/chats/{chat}?turn={turn}#{id}")
+}
+
+/// The first of the words that stands in a text, with what is around it.
 fn around(text: &str, words: &str) -> String {
-    let wanted = folded(words);
+    let wanted = wanted(words);
     // Folding can change how long a text is: where it begins to fit is looked for in the text itself.
-    let fits =
-        |(at, _): &(usize, char)| text.get(*at..).is_some_and(|rest| folded_begins(rest, &wanted));
+    let fits = |(at, _): &(usize, char)| {
+        text.get(*at..).is_some_and(|rest| wanted.iter().any(|word| begins(rest, word).is_some()))
+    };
     let before = text.char_indices().take_while(|place| !fits(place)).count();
     let before = if before == text.chars().count() { 0 } else { before };
     let start = before.saturating_sub(AROUND);
@@ -72,10 +81,44 @@ fn around(text: &str, words: &str) -> String {
     format!("{}{shown}{}", if head { "…" } else { "" }, if tail { "…" } else { "" })
 }
 
-fn folded_begins(text: &str, wanted: &str) -> bool {
-    // No letter becomes less than one: so many are enough to tell.
-    let head: String = text.chars().take(wanted.chars().count()).collect();
-    folded(&head).starts_with(wanted)
+/// A text with all of the words in it marked.
+fn marked(text: &str, words: &str) -> Markup {
+    let wanted = wanted(words);
+    let (mut rest, mut plain) = (text, String::new());
+    let mut out = Vec::new();
+    while let Some(first) = rest.chars().next() {
+        let found = wanted.iter().filter_map(|word| begins(rest, word)).max();
+        let (word, after) = rest.split_at(found.unwrap_or_else(|| first.len_utf8()));
+        if found.is_none() {
+            plain.push_str(word);
+        } else {
+            out.push((std::mem::take(&mut plain), word));
+        }
+        rest = after;
+    }
+    html! {
+        @for (before, word) in &out { (legible(before)) mark { (legible(word)) } }
+        (legible(&plain))
+    }
+}
+
+fn wanted(words: &str) -> Vec<String> {
+    folded(words).split_whitespace().map(str::to_owned).collect()
+}
+
+/// How many bytes of a text are this word, if it begins with it.
+fn begins(text: &str, wanted: &str) -> Option<usize> {
+    let mut head = String::new();
+    for (at, letter) in text.char_indices() {
+        head.push_str(&folded(letter.encode_utf8(&mut [0; 4])));
+        if head.starts_with(wanted) {
+            return Some(at + letter.len_utf8());
+        }
+        if !wanted.starts_with(&head) {
+            return None;
+        }
+    }
+    None
 }
 
 #[cfg(test)]

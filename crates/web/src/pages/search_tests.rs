@@ -20,3 +20,16 @@ fn a_find_is_placed_where_it_stands_in_any_script() {
     let long = format!("{} ХЛЕБ {}", "ы".repeat(300), "ы".repeat(300));
     assert!(around(&long, "хлеб").contains(" ХЛЕБ "));
 }
+
+#[test]
+fn all_words_are_marked_in_any_script() {
+    let shown = |text: &str, words: &str| marked(text, words).into_string();
+    assert_eq!(
+        shown("Plant <b> BEANS, beans", "beans plant"),
+        "<mark>Plant</mark> &lt;b&gt; <mark>BEANS</mark>, <mark>beans</mark>"
+    );
+    assert_eq!(shown("Die Straße", "STRASSE"), "Die <mark>Straße</mark>");
+    assert_eq!(shown("Купить хлеб", "ХЛЕБ"), "Купить <mark>хлеб</mark>");
+    assert_eq!(shown("nothing", "else"), "nothing");
+    assert_eq!(around("one two three", "three two"), "one two three");
+}

@@ -7,7 +7,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 use cloister_control::Actor;
 use cloister_control::rows::{User, token_hash};
-use cloister_policy::engine::{PlatformCall, Request as Call, WorkspaceCall};
+use cloister_policy::engine::{ModelCall, PlatformCall, Request as Call, WorkspaceCall};
 use cloister_protocol::{ErrorCode, UserId, WorkspaceId};
 
 use super::shell::Section;
@@ -19,6 +19,9 @@ use crate::server::State;
 pub(crate) const COOKIE_TTL_S: u64 = 30 * 24 * 3600;
 /// How long the button of a login link's page works.
 const SHOWN_TTL_S: u64 = 3600;
+
+/// Stands for all of them where no policy tells them apart.
+const ANY_MODEL: &str = "main";
 
 /// The person that a page is for.
 #[derive(Clone, Debug)]
@@ -38,6 +41,10 @@ pub(crate) struct Viewer {
     lists: bool,
     /// The policies let them read how the platform is doing.
     reads_status: bool,
+    /// The policies let them add people.
+    invites: bool,
+    /// The policies let them see which models there are.
+    shows_models: bool,
 }
 
 impl Viewer {
@@ -46,12 +53,22 @@ impl Viewer {
         self.rules
     }
 
+    /// Whether they may write here, and not only look.
+    pub(super) fn writes(&self) -> bool {
+        self.uses
+    }
+
+    /// Whether they may add people.
+    pub(super) fn invites(&self) -> bool {
+        self.invites
+    }
+
     /// Whether the navigation offers this place to them.
     pub(super) fn opens(&self, place: Section) -> bool {
         match place {
             Section::People => self.lists,
             Section::Status => self.reads_status,
-            Section::Model => self.is_operator(),
+            Section::Model => self.shows_models,
             Section::Chat
             | Section::Approvals
             | Section::Grants
@@ -76,6 +93,13 @@ impl Viewer {
         Err(Failure::new(ErrorCode::Forbidden, "only the operator of this machine may do this"))
     }
 
+    /// Who looks at what went wrong, for the way on; where that can't be found out, nobody.
+    pub(super) async fn looking(state: &State, headers: &HeaderMap) -> Option<Self> {
+        let mut viewer = Self::find(state, headers).await.ok().flatten()?;
+        viewer.waiting = waiting(state, viewer.user.id).await;
+        Some(viewer)
+    }
+
     async fn find(state: &State, headers: &HeaderMap) -> Result<Option<Self>, Failure> {
         let Some(token) = session_cookie(state, headers) else { return Ok(None) };
         let session = token_hash(token);
@@ -93,6 +117,8 @@ impl Viewer {
         let rules = may(Call::platform(&person, PlatformCall::ChangeSettings));
         let lists = may(Call::platform(&person, PlatformCall::ListUsers));
         let reads_status = may(Call::platform(&person, PlatformCall::ReadStatus));
+        let invites = may(Call::platform(&person, PlatformCall::InviteUser));
+        let shows_models = may(Call::model(&person, ModelCall::Show, ANY_MODEL));
         let actor = acting(&user.name, &person);
         Ok(Some(Self {
             user,
@@ -104,6 +130,8 @@ impl Viewer {
             rules,
             lists,
             reads_status,
+            invites,
+            shows_models,
         }))
     }
 }

@@ -97,7 +97,7 @@ pub(crate) fn navigation(here: Section, viewer: &Viewer) -> Markup {
                 }
             }
             form method="post" action="/logout" {
-                button.link type="submit" { "Log out " (viewer.user.name) }
+                button.link type="submit" { "Log out " (viewer.user.called()) }
             }
         }
     }

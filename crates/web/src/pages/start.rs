@@ -14,6 +14,7 @@ use serde::Deserialize;
 use super::banner;
 use super::session::Viewer;
 use super::shell::{Page, Section, page};
+use crate::admin::checked_display_name;
 use crate::reply::Failure;
 use crate::server::State;
 
@@ -21,6 +22,9 @@ const MAX_DAILY_USD: f64 = 1e6;
 
 #[derive(Deserialize)]
 pub(super) struct Filled {
+    /// What the person is called.
+    #[serde(default)]
+    display_name: Option<String>,
     agent_name: String,
     manner: String,
     about: String,
@@ -50,9 +54,12 @@ pub(super) async fn save(
         seen: Some(filled.seen.clone()),
     };
     let daily = filled.daily_usd.clone().unwrap_or_default();
-    let saved = match budget(&viewer, filled.daily_usd.as_deref()) {
-        Err(wrong) => Err(wrong),
-        Ok(budget) => {
+    let called = filled.display_name.clone();
+    let checked = called.as_deref().map(checked_display_name).transpose();
+    let saved = match (budget(&viewer, filled.daily_usd.as_deref()), checked) {
+        (Err(wrong), _) => Err(wrong),
+        (_, Err(wrong)) => Err(wrong.into_body()),
+        (Ok(budget), Ok(_)) => {
             match state
                 .control
                 .config()
@@ -66,6 +73,11 @@ pub(super) async fn save(
     };
     match saved {
         Ok(budget) => {
+            if let Some(called) = called.filter(|called| called.trim() != viewer.user.display_name)
+            {
+                let (accounts, name) = (state.control.accounts(), &viewer.user.name);
+                accounts.set_display_name(&viewer.actor, name, called.trim()).await?;
+            }
             if let Some(daily) = budget {
                 state
                     .control
@@ -117,10 +129,14 @@ async fn form(
     let body = html! {
         section.card {
             h1 { "Guided start" }
-            p { "Three questions, none of them needed: your agent works without. You can change all of this later." }
+            p { "A few questions, none of them needed: your agent works without. You can change all of this later." }
             @if let Some(error) = error { (super::forms::problem(error)) }
             form.stack method="post" action="/start" {
                 input type="hidden" name="seen" value=(identity.seen);
+                label { "What are you called?"
+                    input name="display_name" maxlength="60" autocomplete="name" placeholder=(viewer.user.name)
+                        value=(viewer.user.display_name);
+                }
                 label { "What is your agent called?"
                     input name="agent_name" maxlength="40" autocomplete="off" placeholder="no name yet"
                         value=(identity.agent_name);

@@ -94,9 +94,23 @@ pub(crate) fn card(task: &Task, steps: Option<&[Step]>) -> Markup {
 fn button(task: &Task) -> Markup {
     html! {
         @if !task.state.is_final() {
-            button.small type="button" data-cancel=(task.id) aria-label={ "Cancel " (task.title) } { "Cancel" }
+            form method="post" action={ "/chats/" (task.chat) "/tasks/" (task.id) "/cancel" } {
+                button.small type="submit" data-cancel=(task.id) aria-label={ "Cancel " (task.title) } { "Cancel" }
+            }
         } @else if let Some(words) = retry(task) {
-            button.small type="button" data-say=(words) aria-label={ "Try again: " (task.title) } { "Try again" }
+            (saying(task.chat, &words, &html! {
+                button.small type="submit" data-say=(words) aria-label={ "Try again: " (task.title) } { "Try again" }
+            }))
+        }
+    }
+}
+
+/// A form that says something in a chat when its button is pressed.
+pub(super) fn saying(chat: ChatId, words: &str, button: &Markup) -> Markup {
+    html! {
+        form method="post" action={ "/chats/" (chat) } {
+            input type="hidden" name="text" value=(words);
+            (button)
         }
     }
 }

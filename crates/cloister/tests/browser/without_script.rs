@@ -1,0 +1,84 @@
+//! The pages in a browser without script: everything that can be read, said and done there.
+
+use cloister_testkit::{Page, Reply};
+use serde_json::json;
+
+use crate::tasks::jobs;
+use crate::world::{World, picture};
+
+async fn without_script(world: &World) -> Page {
+    let page = world.login().await;
+    page.call("Emulation.setScriptExecutionDisabled", json!({"value": true})).await.unwrap();
+    page.open(&world.url("/chats/C1")).await.unwrap();
+    page
+}
+
+/// Loads the page until it shows something.
+async fn reloaded(page: &Page, selector: &str, words: &str) {
+    for _ in 0..400 {
+        page.reload().await.unwrap();
+        if page.text(selector).await.unwrap_or_default().contains(words) {
+            return;
+        }
+    }
+    panic!("no {words:?} in {selector}: {}", page.text("body").await.unwrap());
+}
+
+async fn say(page: &Page, words: &str) {
+    page.click("#text").await.unwrap();
+    page.type_text(words).await.unwrap();
+    page.click("#send").await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_phone_has_its_chats_and_places() {
+    let world = World::start().await;
+    let page = without_script(&world).await;
+    page.resize(360, 740, true).await.unwrap();
+    page.open(&world.url("/chats/C1")).await.unwrap();
+    let seen = "getComputedStyle(document.querySelector('#sidebar')).visibility";
+    assert_eq!(page.eval(seen).await.unwrap(), "hidden");
+    page.click("#menu").await.unwrap();
+    page.wait_for(&format!("{seen} === 'visible'"), "the chats").await.unwrap();
+    picture(&page, "phone-without-script").await;
+    page.click("#sidebar .close").await.unwrap();
+    page.wait_for(&format!("{seen} === 'hidden'"), "the conversation").await.unwrap();
+    page.click("#menu").await.unwrap();
+    page.wait_for(&format!("{seen} === 'visible'"), "the chats again").await.unwrap();
+    page.click("#sidebar a[href='/approvals']").await.unwrap();
+    page.wait_for("location.pathname === '/approvals'", "another place").await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tasks_are_cancelled_and_tried_again() {
+    let steps = |_: &str| vec![Reply::tool_call("bash", json!({"command": "sleep 600"}))];
+    let world = World::with(jobs(steps)).await;
+    let page = without_script(&world).await;
+    say(&page, "job:alpha job:beta").await;
+    reloaded(&page, "#log", "It has begun.").await;
+    page.click(".task [aria-label='Cancel alpha']").await.unwrap();
+    reloaded(&page, ".task[data-state=cancelled]", "alpha").await;
+    page.click("#cancel-all").await.unwrap();
+    reloaded(&page, ".task[data-state=cancelled] ~ .task[data-state=cancelled]", "beta").await;
+    page.click("[aria-label='Try again: alpha']").await.unwrap();
+    reloaded(&page, "#log", "/retry T1").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_are_attached() {
+    let world = World::start().await;
+    let page = without_script(&world).await;
+    let file = world.stack.data().join("mine.txt");
+    std::fs::write(&file, "what I wrote\r\n--x\r\n").unwrap();
+    let document = page.call("DOM.getDocument", json!({})).await.unwrap();
+    let root = &document["root"]["nodeId"];
+    let input = json!({"nodeId": root, "selector": "noscript input[type=file], input[name=files]"});
+    let input = page.call("DOM.querySelector", input).await.unwrap();
+    let set = json!({"nodeId": input["nodeId"], "files": [file.to_str().unwrap()]});
+    page.call("DOM.setFileInputFiles", set).await.unwrap();
+    say(&page, "see the file").await;
+    reloaded(&page, ".person .file", "mine.txt").await;
+    reloaded(&page, "#log", "echo: see the file").await;
+    let kept = world.stack.data().join("workspaces/w1/chats/C1/incoming/mine.txt");
+    assert_eq!(std::fs::read_to_string(kept).unwrap(), "what I wrote\r\n--x\r\n");
+}

@@ -1,0 +1,50 @@
+//! What can be done in a chat besides writing, for browsers without script: its buttons are forms.
+
+use axum::extract::State as Extract;
+use axum::response::Redirect;
+use cloister_policy::engine::ChatCall;
+use cloister_protocol::{ChatId, TaskId, TurnId};
+
+use super::session::Viewer;
+use crate::reply::{Failure, Path};
+use crate::server::State;
+
+/// Ends a task.
+pub(super) async fn cancel_task(
+    Extract(state): Extract<State>,
+    viewer: Viewer,
+    Path((chat, task)): Path<(String, String)>,
+) -> Result<Redirect, Failure> {
+    let (chat, id): (ChatId, TaskId) = (chat.parse()?, task.parse()?);
+    let (tasks, place) = (state.control.tasks(), (viewer.workspace, chat));
+    let task = tasks.task_in_chat(viewer.user.id, ChatCall::CancelTask, place, id).await?;
+    tasks.cancel_task(&viewer.actor, &task).await?;
+    Ok(Redirect::to(&format!("/chats/{chat}#task-{id}")))
+}
+
+/// Ends all tasks of a chat.
+pub(super) async fn cancel_tasks(
+    Extract(state): Extract<State>,
+    viewer: Viewer,
+    Path(chat): Path<String>,
+) -> Result<Redirect, Failure> {
+    let chat: ChatId = chat.parse()?;
+    let control = &state.control;
+    let (by, call) = (viewer.user.id, ChatCall::CancelTask);
+    control.chats().chat(viewer.workspace, chat).await?;
+    control.people().require_in_chat(by, call, viewer.workspace, chat).await?;
+    control.tasks().cancel_tasks(&viewer.actor, viewer.workspace, Some(chat)).await?;
+    Ok(Redirect::to(&format!("/chats/{chat}#end")))
+}
+
+/// Stops an answer that is being written.
+pub(super) async fn stop_turn(
+    Extract(state): Extract<State>,
+    viewer: Viewer,
+    Path((chat, turn)): Path<(String, String)>,
+) -> Result<Redirect, Failure> {
+    let (chat, turn): (ChatId, TurnId) = (chat.parse()?, TurnId::kept(turn));
+    let place = (viewer.workspace, chat);
+    state.control.tasks().cancel_turn_in_chat(viewer.user.id, place, &turn).await?;
+    Ok(Redirect::to(&format!("/chats/{chat}#end")))
+}
