@@ -251,9 +251,10 @@ fn fitting_output(model: &Model) -> u32 {
     model.max_output_tokens.min(most).min(half).max(1)
 }
 
-/// Dollars per million tokens from nano-dollars per token.
+/// Dollars per million tokens from nano-dollars per token: a million times a billionth. Divided once, because a number
+/// that is rounded twice is read as $0.8999999999999999.
 fn per_million(nano: i64) -> f64 {
-    nano_to_usd(nano) * 1e6
+    nano_to_usd(nano.saturating_mul(1_000_000))
 }
 
 /// The base URL as it is kept: without the end that people copy along with it.
