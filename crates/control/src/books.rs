@@ -2,7 +2,7 @@
 //! request carries, the rules of where to go, and how much went there. It is there before control is, which opens
 //! doors through the broker.
 
-use cloister_protocol::{ChatId, Level, UserId, WorkspaceId};
+use cloister_protocol::{ChatId, Level, UserId, WorkKind, WorkspaceId};
 use cloister_store::Store;
 pub use cloister_store::audit::{Entry, Fingerprint};
 pub use cloister_store::egress::Traffic;
@@ -10,7 +10,10 @@ pub use cloister_store::models::{KeyRef, Model, key_secret};
 pub use cloister_store::secrets::{OpenSecret, SecretError, SecretInfo};
 pub use cloister_store::users::User;
 pub use cloister_store::{BudgetKind, NewCall, OverBudget, Reservation, Settlement, StoreError};
-use cloister_vault::{Keyring, Owner, SecretName};
+use cloister_vault::{Keyring, Owner, SecretName, SecretValue};
+
+use crate::error::Fault;
+use crate::models::own;
 
 /// What the broker reads and writes of the database, and nothing else of it.
 #[derive(Clone)]
@@ -25,13 +28,27 @@ impl Books {
         Self { store, keys }
     }
 
-    /// The models that serve a level in a chat, in the order in which they are tried; never empty.
+    /// The models that serve a kind of work of a level in a chat, in the order in which they are tried; never empty.
     pub async fn chain_for(
         &self,
         place: (WorkspaceId, ChatId),
         level: Level,
+        kind: WorkKind,
     ) -> Result<Vec<Model>, StoreError> {
-        self.store.models().chain_for(place, level).await
+        self.store.models().chain_for(place, level, kind).await
+    }
+
+    /// The key of a model that a person connected for themselves; none where it goes without.
+    pub async fn open_own_key(
+        &self,
+        user: UserId,
+        name: &str,
+    ) -> Result<Option<SecretValue>, Fault> {
+        let models = self.store.models();
+        let own = models.own(user).await?.into_iter().find(|model| model.name == name);
+        let Some(model) = own else { return Ok(None) };
+        let of = own::key_binding(user, &model)?;
+        Ok(models.open_own_key(&self.keys, &of).await?)
     }
 
     /// Holds the most that a call can cost, or says which budget it would exceed.

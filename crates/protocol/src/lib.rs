@@ -10,6 +10,7 @@ mod causes;
 mod errors;
 mod frames;
 mod ids;
+mod kind;
 mod level;
 pub mod link;
 mod model;
@@ -27,6 +28,7 @@ pub use ids::{
     ApprovalId, ChatId, ClientId, MessageId, ParseIdError, RequestId, TaskId, TurnId, UserId,
     UserName, WorkspaceId,
 };
+pub use kind::{ParseKindError, WorkKind};
 pub use level::{Level, ParseLevelError};
 pub use model::{
     Effort, LimitField, ModelFacts, ModelProfile, ModelSettings, ReasoningForm, ToolForm, UsageForm,

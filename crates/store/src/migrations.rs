@@ -39,6 +39,8 @@ const STEPS: &[MigrationStep] = &[
     step!("0024_model_profiles"),
     step!("0030_pinned_chats"),
     step!("0031_model_choices"),
+    step!("0036_work_kinds"),
+    step!("0037_own_models"),
 ];
 
 /// All of them.

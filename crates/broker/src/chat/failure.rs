@@ -8,6 +8,9 @@ use cloister_protocol::ErrorCode;
 use crate::keys::KeyError;
 use crate::refusal::{Refusal, shorten};
 
+/// What is said of a model that a person connected for themselves.
+pub(super) const OWN: &str = " (your own)";
+
 /// How much of what a provider says is repeated to people.
 const SAID_CHARS: usize = 200;
 
@@ -81,6 +84,13 @@ impl Failure {
         }
     }
 
+    /// The provider did not take the pictures of a request.
+    pub(super) fn is_about_pictures(&self) -> bool {
+        let (Self::Status { said, .. } | Self::Reported { said }) = self else { return false };
+        let said = said.0.to_lowercase();
+        ["image", "vision", "multimodal", "picture"].iter().any(|word| said.contains(word))
+    }
+
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Status { retry_after, .. } => *retry_after,
@@ -111,11 +121,18 @@ pub(crate) fn unavailable(tried: &[(String, String)]) -> Refusal {
     let reasons: Vec<String> =
         tried.iter().map(|(model, reason)| format!("{model}: {reason}")).collect();
     let message = format!("no model answered. {}.", reasons.join("; "));
-    let names: Vec<String> =
-        tried.iter().map(|(model, _)| format!("`cloister model test {model}`")).collect();
-    let fix = format!(
-        "Check with {}, or choose another model with `cloister model use --level LEVEL NAME`.",
-        names.join(", ")
-    );
+    let names: Vec<String> = tried
+        .iter()
+        .filter(|(model, _)| !model.ends_with(OWN))
+        .map(|(model, _)| format!("`cloister model test {model}`"))
+        .collect();
+    let fix = if names.is_empty() {
+        "/model default takes the choice of your own model back.".to_owned()
+    } else {
+        format!(
+            "Check with {}, or choose another model with `cloister model use --level LEVEL NAME`.",
+            names.join(", ")
+        )
+    };
     Refusal::new(StatusCode::BAD_GATEWAY, ErrorCode::ModelUnavailable, message).fix(fix)
 }

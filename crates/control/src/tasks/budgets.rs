@@ -178,12 +178,17 @@ impl Tasks {
     /// One line: what was spent today of what.
     pub(crate) async fn budget_line(&self, user: &User) -> Result<String, Fault> {
         let state = self.control.store().tasks().budget_state(user.id).await?;
-        Ok(format!(
+        let mut line = format!(
             "${:.4} of ${:.2} spent today, ${:.2} per task",
             nano_to_usd(state.spent),
             nano_to_usd(user.limits.daily_budget),
             nano_to_usd(user.limits.task_budget),
-        ))
+        );
+        let own = self.control.store().tasks().own_spent_today(Some(user.id)).await?;
+        if own > 0 {
+            line.push_str(&format!("; {} with models of your own, apart from that", Dollars(own)));
+        }
+        Ok(line)
     }
 
     /// Sets a user's budgets, in nano-dollars; what is not given stays.
