@@ -19,12 +19,12 @@ const EVERY_KIND: &str = "";
 
 /// A model that was chosen, and what for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ModelChoice {
+pub(crate) struct ModelChoice {
     /// None: all that have no choice of their own.
-    pub chat: Option<ChatId>,
+    pub(crate) chat: Option<ChatId>,
     /// None: every kind that has no choice of its own.
-    pub kind: Option<WorkKind>,
-    pub model: String,
+    pub(crate) kind: Option<WorkKind>,
+    pub(crate) model: String,
 }
 
 struct ChoiceRow {
