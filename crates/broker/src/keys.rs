@@ -4,8 +4,9 @@ use std::fmt;
 use std::path::PathBuf;
 
 use axum::http::HeaderValue;
-use cloister_control::Books;
 use cloister_control::books::{KeyRef, SecretError, key_secret};
+use cloister_control::{Books, Fault};
+use cloister_protocol::UserId;
 use cloister_vault::Owner;
 
 /// The one reader of keys.
@@ -36,6 +37,8 @@ pub enum KeyError {
     Plain { name: String },
     #[error("the key {name} could not be opened")]
     Unopened { name: String, source: Box<SecretError> },
+    #[error("the key of {name} could not be opened")]
+    OwnUnopened { name: String, source: Box<Fault> },
     #[error("the key in {place} is empty or has characters that no key has")]
     Malformed { place: String },
 }
@@ -57,8 +60,20 @@ impl KeyRing {
             KeyRef::Env(variable) => read_variable(variable)
                 .ok_or_else(|| KeyError::NoVariable { variable: variable.clone() })?,
             KeyRef::Sealed(name) => self.open(name).await?,
+            KeyRef::Own { user, name } => match self.open_own(*user, name).await? {
+                Some(text) => text,
+                None => return Ok(None),
+            },
         };
         ApiKey::parse(&text).map(Some).ok_or_else(|| KeyError::Malformed { place: key.to_string() })
+    }
+
+    /// The key of somebody's own model.
+    async fn open_own(&self, user: UserId, name: &str) -> Result<Option<String>, KeyError> {
+        let opened = self.books.open_own_key(user, name).await.map_err(|source| {
+            KeyError::OwnUnopened { name: name.to_owned(), source: Box::new(source) }
+        })?;
+        Ok(opened.map(|value| String::from_utf8_lossy(value.expose()).into_owned()))
     }
 
     async fn open(&self, name: &str) -> Result<String, KeyError> {

@@ -1,10 +1,12 @@
 //! The steps of one turn or task, and what follows from them. Pure: the same steps always lead to the
 //! same next move, which is what makes a crash harmless.
 
+use cloister_protocol::WorkKind;
 use cloister_protocol::link::{Call, CallStatus, Outcome, Step};
 
 use crate::model::ChatMessage;
 use crate::text;
+use crate::tools::WEB_SEARCH;
 
 /// What of an output that is too old to be kept whole is still told.
 const OLD_OUTPUT_BYTES: usize = 200;
@@ -132,6 +134,12 @@ impl Ledger {
             fresh.push(call);
         }
         fresh
+    }
+
+    /// The kind of work that this is, where it is not what the level always does: what was searched for is to be
+    /// read and put together.
+    pub(crate) fn kind(&self) -> Option<WorkKind> {
+        self.calls().any(|call| call.name == WEB_SEARCH).then_some(WorkKind::Research)
     }
 
     /// How often the model was asked.

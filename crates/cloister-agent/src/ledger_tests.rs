@@ -67,3 +67,12 @@ fn old_outputs_are_shortened_and_new_ones_whole() {
     assert!(old.contains("800 bytes left out"), "{old}");
     assert_eq!(new.len(), 1000);
 }
+
+#[test]
+fn a_task_that_searches_the_web_is_research() {
+    let mut ledger = Ledger::new(vec![answer("let me look", &["a"]), begun("a"), ended("a", "1")]);
+    assert_eq!(ledger.kind(), None);
+    let search = Call { id: "b".into(), name: WEB_SEARCH.into(), arguments: "{}".into() };
+    ledger.push(Step::Answer { text: String::new(), calls: vec![search] });
+    assert_eq!(ledger.kind(), Some(WorkKind::Research));
+}

@@ -7,6 +7,7 @@ pub(crate) mod connector;
 pub(crate) mod discord;
 mod grant;
 pub(crate) mod matrix;
+mod model;
 mod people;
 mod platform;
 pub(crate) mod secret;
@@ -15,11 +16,12 @@ pub(crate) mod telegram;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 use cloister_protocol::{ApprovalId, ChatId, TaskId, UserName};
 
 pub(crate) use admin::{Admin, Ca};
 pub(crate) use grant::Grant;
+pub(crate) use model::{AddModel, Effort, Level, Model, ModelSetting, SetModel, Whose, WorkKind};
 pub(crate) use people::{AccountOf, Context, ContextOf, In, Pair, Role, RoleOf, Workspace};
 pub(crate) use platform::{Config, Explain, Policy, Stop, Who};
 
@@ -400,91 +402,6 @@ pub(crate) enum Task {
         #[arg(long)]
         stop: bool,
     },
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Level {
-    Coordinator,
-    Executor,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Effort {
-    Minimal,
-    Low,
-    Medium,
-    High,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Model {
-    /// List models, and whether they answer people (coordinator) or do the tasks (executor)
-    List,
-    /// Show a model: where it is, what it costs, and what was found out by trying it
-    Show { name: String },
-    /// Where models are: addresses with a name, where their keys are got, and what runs on this machine
-    Presets,
-    /// Connect an OpenAI-compatible model: it is tried, and kept only if it answers
-    Add(AddModel),
-    /// Choose the models of a level, in order: the first that answers is used
-    Use {
-        /// Whose models; both if not given
-        #[arg(long)]
-        level: Option<Level>,
-        /// NAME, or NAME,FALLBACK…
-        #[arg(value_delimiter = ',', required = true)]
-        models: Vec<String>,
-    },
-    /// Try a model, and keep what is found out about it
-    Test { name: String },
-    /// Forget a model and its key
-    Rm { name: String },
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct AddModel {
-    pub(crate) name: String,
-    #[arg(long, value_name = "URL", required_unless_present = "preset")]
-    pub(crate) base_url: Option<String>,
-    /// An address by its name: `cloister model presets` lists them
-    #[arg(long, value_name = "PRESET", conflicts_with = "base_url")]
-    pub(crate) preset: Option<String>,
-    /// The model's id at that URL
-    #[arg(long, value_name = "ID")]
-    pub(crate) model: String,
-    /// An environment variable that holds the key
-    #[arg(long, value_name = "VAR", conflicts_with = "key_file")]
-    pub(crate) key_env: Option<String>,
-    /// A file that holds the key
-    #[arg(long, value_name = "FILE")]
-    pub(crate) key_file: Option<PathBuf>,
-    /// Ask for the key
-    #[arg(long, conflicts_with_all = ["key_env", "key_file"])]
-    pub(crate) key_prompt: bool,
-    /// Dollars per million prompt tokens
-    #[arg(long, value_name = "USD", value_parser = dollars)]
-    pub(crate) prompt_price: Option<f64>,
-    /// Dollars per million completion tokens
-    #[arg(long, value_name = "USD", value_parser = dollars)]
-    pub(crate) completion_price: Option<f64>,
-    /// The longest answer
-    #[arg(long, value_name = "TOKENS")]
-    pub(crate) max_output: Option<u32>,
-    /// How much fits into a request and its answer, where it can't be found out
-    #[arg(long, value_name = "TOKENS")]
-    pub(crate) window: Option<u32>,
-    /// How freely it chooses its words: from 0 to 2
-    #[arg(long, value_name = "NUMBER")]
-    pub(crate) temperature: Option<f64>,
-    /// How much a model that reasons is to think
-    #[arg(long)]
-    pub(crate) effort: Option<Effort>,
-    /// Replace a model of this name, if there is one
-    #[arg(long)]
-    pub(crate) replace: bool,
-    /// Keep it without trying it first
-    #[arg(long)]
-    pub(crate) no_test: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -119,7 +119,7 @@ impl Client {
         self.call_within(PATIENCE, method, path, body).await
     }
 
-    async fn call_within<T: DeserializeOwned>(
+    pub(crate) async fn call_within<T: DeserializeOwned>(
         &self,
         patience: Duration,
         method: Method,

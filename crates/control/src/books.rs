@@ -3,7 +3,7 @@
 //! doors through the broker.
 
 use cloister_policy::engine::Role;
-use cloister_protocol::{ChatId, Level, UserId, WorkspaceId};
+use cloister_protocol::{ChatId, Level, UserId, WorkKind, WorkspaceId};
 use cloister_store::Store;
 pub use cloister_store::audit::{Entry, Fingerprint};
 pub use cloister_store::egress::Traffic;
@@ -11,7 +11,10 @@ pub use cloister_store::models::{KeyRef, Model, key_secret};
 pub use cloister_store::secrets::{OpenSecret, SecretError, SecretInfo};
 pub use cloister_store::users::User;
 pub use cloister_store::{BudgetKind, NewCall, OverBudget, Reservation, Settlement, StoreError};
-use cloister_vault::{Keyring, Owner, SecretName};
+use cloister_vault::{Keyring, Owner, SecretName, SecretValue};
+
+use crate::error::Fault;
+use crate::models::own;
 
 /// The scope of a role that reaches everything.
 const PLATFORM: &str = "platform";
@@ -29,13 +32,27 @@ impl Books {
         Self { store, keys }
     }
 
-    /// The models that serve a level in a chat, in the order in which they are tried; never empty.
+    /// The models that serve a kind of work of a level in a chat, in the order in which they are tried; never empty.
     pub async fn chain_for(
         &self,
         place: (WorkspaceId, ChatId),
         level: Level,
+        kind: WorkKind,
     ) -> Result<Vec<Model>, StoreError> {
-        self.store.models().chain_for(place, level).await
+        self.store.models().chain_for(place, level, kind).await
+    }
+
+    /// The key of a model that a person connected for themselves; none where it goes without.
+    pub async fn open_own_key(
+        &self,
+        user: UserId,
+        name: &str,
+    ) -> Result<Option<SecretValue>, Fault> {
+        let models = self.store.models();
+        let own = models.own(user).await?.into_iter().find(|model| model.name == name);
+        let Some(model) = own else { return Ok(None) };
+        let of = own::key_binding(user, &model)?;
+        Ok(models.open_own_key(&self.keys, &of).await?)
     }
 
     /// Holds the most that a call can cost, or says which budget it would exceed.

@@ -64,7 +64,9 @@ pub use hub::{Half, Said};
 pub use inbox::{Download, Inbox, InboxError, InboxRefusal, IncomingMessage, Receipt, Upload};
 pub use limits::{Permit, TooMuch};
 pub use metrics::{ANSWERED, CONTENT_TYPE, GONE, LoggedLine, Metrics, ModelCall, RecentError};
-pub use models::{ModelError, ModelRefusal, Models, PRESETS, Preset, base_url, preset};
+pub use models::{
+    Addresses, ModelError, ModelRefusal, Models, PRESETS, Preset, base_url, own_view, preset,
+};
 pub use options::{
     CellOptions, GateOptions, LimitOptions, SecondMessage, SurfaceOptions, UserOptions,
     WorkOptions, nano_to_usd, usd_to_nano,

@@ -1,5 +1,6 @@
 //! What the database knows, as it is shown: the rows that handles answer with and take.
 
+pub use cloister_store::UsageRow;
 pub use cloister_store::approvals::{Approval, ApprovalKind, ApprovalState};
 pub use cloister_store::audit::{AuditRow, Finding, Report};
 pub use cloister_store::chats::Chat;

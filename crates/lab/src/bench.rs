@@ -286,6 +286,7 @@ async fn use_model(plane: &Plane, model: &Model, manner: Manner) -> Result<(), C
         max_output_tokens: Some(1_000),
         replace: true,
         keep_key: false,
+        keep_settings: false,
         untested: true,
         settings: cloister_protocol::ModelSettings::default(),
     };

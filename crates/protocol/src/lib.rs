@@ -10,6 +10,7 @@ mod causes;
 mod errors;
 mod frames;
 mod ids;
+mod kind;
 mod language;
 mod level;
 pub mod link;
@@ -28,6 +29,7 @@ pub use ids::{
     ApprovalId, ChatId, ClientId, MessageId, ParseIdError, RequestId, TaskId, TurnId, UserId,
     UserName, WorkspaceId,
 };
+pub use kind::{ParseKindError, WorkKind};
 pub use language::{Language, ParseLanguageError};
 pub use level::{Level, ParseLevelError};
 pub use model::{

@@ -133,6 +133,8 @@ pub struct NewCall<'a> {
     pub task: Option<TaskId>,
     pub level: Level,
     pub model: &'a str,
+    /// The person pays for it themselves: no limit of theirs here is about it.
+    pub own: bool,
     /// What the audit trail has of it: no entry, no call.
     pub entry: audit::Entry,
 }
@@ -147,19 +149,20 @@ const RESERVE: &str = "\
         SELECT t.id, t.parent_id, t.budget, t.spent FROM tasks t JOIN line ON t.id = line.parent_id), \
       held (id, amount) AS ( \
         SELECT task_id, amount FROM reservations \
-        WHERE ?2 IS NOT NULL AND user_id = ?1 AND task_id IS NOT NULL \
+        WHERE ?2 IS NOT NULL AND user_id = ?1 AND task_id IS NOT NULL AND own = 0 \
         UNION ALL \
         SELECT t.parent_id, held.amount FROM tasks t JOIN held ON t.id = held.id \
         WHERE t.parent_id IS NOT NULL) \
-    INSERT INTO reservations (user_id, task_id, day, level, model, amount, created_at) \
-    SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 \
+    INSERT INTO reservations (user_id, task_id, day, level, model, amount, created_at, own) \
+    SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 \
     WHERE EXISTS (SELECT 1 FROM users WHERE id = ?1) \
       AND (?2 IS NULL OR EXISTS (SELECT 1 FROM line)) \
-      AND (?6 = 0 OR ( \
+      AND (?6 = 0 OR ?8 = 1 OR ( \
         (SELECT daily_budget FROM users WHERE id = ?1) \
           + (SELECT COALESCE(SUM(amount), 0) FROM budget_extra WHERE user_id = ?1 AND day = ?3) >= ?6 \
           + (SELECT COALESCE(SUM(cost), 0) FROM usage WHERE user_id = ?1 AND day = ?3) \
-          + (SELECT COALESCE(SUM(amount), 0) FROM reservations WHERE user_id = ?1 AND day = ?3) \
+          + (SELECT COALESCE(SUM(amount), 0) FROM reservations \
+              WHERE user_id = ?1 AND day = ?3 AND own = 0) \
         AND NOT EXISTS ( \
           SELECT 1 FROM line WHERE spent + ?6 \
             + (SELECT COALESCE(SUM(amount), 0) FROM held WHERE held.id = line.id) > budget))) \
@@ -175,7 +178,7 @@ impl Tasks {
         call: &NewCall<'_>,
         amount: i64,
     ) -> Result<Result<Reservation, OverBudget>, StoreError> {
-        let NewCall { user, task, level, model, entry } = call;
+        let NewCall { user, task, level, model, own, entry } = call;
         let (user, task) = (*user, *task);
         let amount = amount.max(0);
         let day = self.store.clock.today();
@@ -189,6 +192,7 @@ impl Tasks {
                 .bind(*model)
                 .bind(amount)
                 .bind(self.store.clock.now_ms())
+                .bind(i64::from(*own))
                 .fetch_all(&mut *tx)
                 .await
                 .tried("reserve the cost of a call")?;
@@ -291,16 +295,47 @@ impl Tasks {
         user: Option<UserId>,
         since: Option<&str>,
     ) -> Result<Vec<UsageRow>, StoreError> {
-        let rows: Vec<UsageDbRow> = sqlx::query_as(
+        self.read_usage(
             "SELECT user_id, day, level, model, calls, prompt_tokens, completion_tokens, cost \
              FROM usage WHERE (?1 IS NULL OR user_id = ?1) AND day >= ?2 \
              ORDER BY day, user_id, level, model",
+            (user, since),
         )
-        .bind(user.map(UserId::number))
-        .bind(since.unwrap_or(""))
-        .fetch_all(self.store.reader())
         .await
-        .tried("read the usage")?;
+    }
+
+    /// The same of models that people connected, and pay for, themselves.
+    pub async fn own_usage(
+        &self,
+        user: Option<UserId>,
+        since: Option<&str>,
+    ) -> Result<Vec<UsageRow>, StoreError> {
+        self.read_usage(
+            "SELECT user_id, day, level, model, calls, prompt_tokens, completion_tokens, cost \
+             FROM own_usage WHERE (?1 IS NULL OR user_id = ?1) AND day >= ?2 \
+             ORDER BY day, user_id, level, model",
+            (user, since),
+        )
+        .await
+    }
+
+    /// What was used today of models that people pay for themselves, in nano-dollars.
+    pub async fn own_spent_today(&self, user: Option<UserId>) -> Result<i64, StoreError> {
+        let rows = self.own_usage(user, Some(&self.store.clock.today())).await?;
+        Ok(rows.iter().map(|row| row.cost).sum())
+    }
+
+    async fn read_usage(
+        &self,
+        query: &'static str,
+        (user, since): (Option<UserId>, Option<&str>),
+    ) -> Result<Vec<UsageRow>, StoreError> {
+        let rows: Vec<UsageDbRow> = sqlx::query_as(query)
+            .bind(user.map(UserId::number))
+            .bind(since.unwrap_or(""))
+            .fetch_all(self.store.reader())
+            .await
+            .tried("read the usage")?;
         Ok(rows.into_iter().map(UsageDbRow::into_usage).collect())
     }
 }
@@ -340,7 +375,8 @@ async fn day_state(reader: Reader<'_>, user: UserId, day: &str) -> Result<Budget
         "SELECT u.daily_budget \
            + (SELECT COALESCE(SUM(amount), 0) FROM budget_extra WHERE user_id = u.id AND day = ?2), \
          (SELECT COALESCE(SUM(cost), 0) FROM usage WHERE user_id = u.id AND day = ?2), \
-         (SELECT COALESCE(SUM(amount), 0) FROM reservations WHERE user_id = u.id AND day = ?2) \
+         (SELECT COALESCE(SUM(amount), 0) FROM reservations \
+            WHERE user_id = u.id AND day = ?2 AND own = 0) \
          FROM users u WHERE u.id = ?1",
     )
     .bind(user.number())
@@ -365,7 +401,8 @@ async fn task_states(
              UNION ALL \
              SELECT t.id, t.parent_id, t.budget, t.spent FROM tasks t JOIN line ON t.id = line.parent_id), \
            held (id, amount) AS ( \
-             SELECT task_id, amount FROM reservations WHERE user_id = ?1 AND task_id IS NOT NULL \
+             SELECT task_id, amount FROM reservations \
+             WHERE user_id = ?1 AND task_id IS NOT NULL AND own = 0 \
              UNION ALL \
              SELECT t.parent_id, held.amount FROM tasks t JOIN held ON t.id = held.id \
              WHERE t.parent_id IS NOT NULL) \
@@ -393,13 +430,15 @@ struct Held {
     level: String,
     model: String,
     amount: i64,
+    own: i64,
 }
 
-from_row!(Held { user_id, task_id, day, level, model, amount });
+from_row!(Held { user_id, task_id, day, level, model, amount, own });
 
 async fn take(tx: &mut Tx, id: i64) -> Result<Option<Held>, StoreError> {
     sqlx::query_as(
-        "DELETE FROM reservations WHERE id = ? RETURNING user_id, task_id, day, level, model, amount",
+        "DELETE FROM reservations WHERE id = ? \
+         RETURNING user_id, task_id, day, level, model, amount, own",
     )
     .bind(id)
     .fetch_optional(&mut *tx)
@@ -407,28 +446,35 @@ async fn take(tx: &mut Tx, id: i64) -> Result<Option<Held>, StoreError> {
     .tried("take a reservation")
 }
 
+const BOOK: &str = "\
+    INSERT INTO usage (user_id, day, level, model, calls, prompt_tokens, completion_tokens, cost) \
+    VALUES (?, ?, ?, ?, 1, ?, ?, ?) \
+    ON CONFLICT (user_id, day, level, model) DO UPDATE SET calls = calls + 1, \
+    prompt_tokens = prompt_tokens + excluded.prompt_tokens, \
+    completion_tokens = completion_tokens + excluded.completion_tokens, cost = cost + excluded.cost";
+const BOOK_OWN: &str = "\
+    INSERT INTO own_usage (user_id, day, level, model, calls, prompt_tokens, completion_tokens, cost) \
+    VALUES (?, ?, ?, ?, 1, ?, ?, ?) \
+    ON CONFLICT (user_id, day, level, model) DO UPDATE SET calls = calls + 1, \
+    prompt_tokens = prompt_tokens + excluded.prompt_tokens, \
+    completion_tokens = completion_tokens + excluded.completion_tokens, cost = cost + excluded.cost";
+
 async fn book(tx: &mut Tx, held: &Held, settlement: Settlement) -> Result<(), StoreError> {
     let tokens = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
     let cost = settlement.cost.max(0);
-    sqlx::query(
-        "INSERT INTO usage (user_id, day, level, model, calls, prompt_tokens, completion_tokens, \
-         cost) VALUES (?, ?, ?, ?, 1, ?, ?, ?) \
-         ON CONFLICT (user_id, day, level, model) DO UPDATE SET calls = calls + 1, \
-         prompt_tokens = prompt_tokens + excluded.prompt_tokens, \
-         completion_tokens = completion_tokens + excluded.completion_tokens, \
-         cost = cost + excluded.cost",
-    )
-    .bind(held.user_id)
-    .bind(&held.day)
-    .bind(&held.level)
-    .bind(&held.model)
-    .bind(tokens(settlement.usage.prompt_tokens))
-    .bind(tokens(settlement.usage.completion_tokens))
-    .bind(cost)
-    .execute(&mut *tx)
-    .await
-    .tried("book the usage of a call")?;
-    let Some(task) = held.task_id else {
+    let query = if held.own == 0 { BOOK } else { BOOK_OWN };
+    sqlx::query(query)
+        .bind(held.user_id)
+        .bind(&held.day)
+        .bind(&held.level)
+        .bind(&held.model)
+        .bind(tokens(settlement.usage.prompt_tokens))
+        .bind(tokens(settlement.usage.completion_tokens))
+        .bind(cost)
+        .execute(&mut *tx)
+        .await
+        .tried("book the usage of a call")?;
+    let Some(task) = held.task_id.filter(|_| held.own == 0) else {
         return Ok(());
     };
     sqlx::query(

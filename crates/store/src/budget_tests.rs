@@ -31,7 +31,14 @@ async fn setup() -> Setup {
 impl Setup {
     async fn reserve(&self, task: Option<TaskId>, amount: i64) -> Result<Reservation, OverBudget> {
         let entry = Entry::new(&Actor::person("cell w1"), "model.call", "T1").of(self.user);
-        let call = NewCall { user: self.user, task, level: Level::Executor, model: "fast", entry };
+        let call = NewCall {
+            user: self.user,
+            task,
+            level: Level::Executor,
+            model: "fast",
+            own: false,
+            entry,
+        };
         self.store.tasks().reserve(&call, amount).await.unwrap()
     }
 
@@ -195,4 +202,37 @@ fn money_reads_like_money() {
     assert_eq!(shown(1_234_500_000), "$1.2345");
     assert_eq!(shown(1), "$0.000001");
     assert_eq!(shown(-2_500_000_000), "-$2.50");
+}
+
+#[tokio::test]
+async fn what_people_pay_themselves_is_booked_apart_and_passes_no_limit() {
+    let setup = setup().await;
+    let task = setup.task(None, 100).await;
+    let entry = Entry::new(&Actor::person("cell w1"), "model.call", "T1").of(setup.user);
+    let call = NewCall {
+        user: setup.user,
+        task: Some(task),
+        level: Level::Executor,
+        model: "mine",
+        own: true,
+        entry,
+    };
+    let held = setup.store.tasks().reserve(&call, DAY_LIMIT * 10).await.unwrap().unwrap();
+    assert_eq!(setup.state().await, BudgetState { limit: DAY_LIMIT, spent: 0, reserved: 0 });
+    // Others' limits hold as if it were not there.
+    let other = setup.reserve(None, DAY_LIMIT).await.unwrap();
+    setup.store.tasks().release(other).await.unwrap();
+    setup.settle(held, 5_000_000).await;
+    assert_eq!(setup.state().await.spent, 0);
+    let state = setup.store.tasks().task_budget_state(setup.user, task).await.unwrap();
+    assert_eq!((state.spent, state.reserved), (0, 0));
+    assert!(setup.store.tasks().usage(Some(setup.user), None).await.unwrap().is_empty());
+    let own = setup.store.tasks().own_usage(Some(setup.user), None).await.unwrap();
+    assert_eq!((own.len(), own[0].cost, own[0].model.as_str()), (1, 5_000_000, "mine"));
+    assert_eq!(setup.store.tasks().own_spent_today(None).await.unwrap(), 5_000_000);
+    // One that a killed control plane left behind is booked apart, too.
+    let _left = setup.store.tasks().reserve(&call, 7).await.unwrap().unwrap();
+    assert_eq!(setup.store.tasks().settle_leftovers().await.unwrap(), 1);
+    assert_eq!(setup.state().await.spent, 0);
+    assert_eq!(setup.store.tasks().own_spent_today(Some(setup.user)).await.unwrap(), 5_000_007);
 }

@@ -9,11 +9,12 @@ use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cloister_protocol::{ChatId, Level, UserId, UserName, WorkspaceId};
+use cloister_protocol::{ChatId, Level, UserId, UserName, WorkKind, WorkspaceId};
 use cloister_vault::Owner;
 
 use crate::contexts::Context;
 use crate::error::StoreError;
+use crate::model_choices::ModelChoice;
 use crate::models::Model;
 use crate::roles::HeldRole;
 use crate::secrets::SecretInfo;
@@ -48,7 +49,10 @@ pub(crate) struct AskedOften {
     pub(crate) contexts_of_chats: Remembered<(WorkspaceId, ChatId), Option<String>>,
     pub(crate) secrets: Remembered<Owner, Vec<SecretInfo>>,
     pub(crate) chains: Remembered<Level, Vec<Model>>,
-    pub(crate) model_choices: Remembered<WorkspaceId, Vec<(u32, String)>>,
+    pub(crate) kind_chains: Remembered<WorkKind, Vec<Model>>,
+    pub(crate) offered_models: Remembered<(), Vec<Model>>,
+    pub(crate) own_models: Remembered<UserId, Vec<Model>>,
+    pub(crate) model_choices: Remembered<WorkspaceId, Vec<ModelChoice>>,
 }
 
 impl AskedOften {
@@ -62,6 +66,9 @@ impl AskedOften {
             contexts_of_chats: Remembered::new(changes),
             secrets: Remembered::new(changes),
             chains: Remembered::new(changes),
+            kind_chains: Remembered::new(changes),
+            offered_models: Remembered::new(changes),
+            own_models: Remembered::new(changes),
             model_choices: Remembered::new(changes),
         }
     }

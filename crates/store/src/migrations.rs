@@ -41,6 +41,8 @@ const STEPS: &[MigrationStep] = &[
     step!("0031_model_choices"),
     step!("0032_languages"),
     step!("0035_shares"),
+    step!("0036_work_kinds"),
+    step!("0037_own_models"),
     step!("0038_display_names"),
 ];
 

@@ -1,61 +1,124 @@
-//! Which of the models in use answers first: in one chat, or in all chats of a workspace.
+//! Which of the models in use answers first: in one chat, or in all chats of a workspace, for all that it is asked for or
+//! for one kind of work.
 //!
-//! Promises: a choice changes the order alone. What no level uses is never asked, whoever chose it: who reads what
-//! people write is the operator's to say.
+//! Promises: a choice changes the order alone. What the operator has put into no chain and not on offer is never asked,
+//! whoever chose it: who reads what people write is the operator's to say.
 
-use cloister_protocol::{ChatId, Level, WorkspaceId};
+use cloister_protocol::{ChatId, Level, WorkKind, WorkspaceId};
 
 use crate::actor::Actor;
 use crate::audit;
-use crate::error::{StoreError, Tried};
+use crate::error::{StoreError, Tried, corrupt};
+use crate::model_kinds::join;
 use crate::models::{Model, Models};
 
 /// The number of no chat: the choice is for all of them.
 const ALL_CHATS: u32 = 0;
+/// The choice is for every kind of work.
+const EVERY_KIND: &str = "";
+
+/// A model that was chosen, and what for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ModelChoice {
+    /// None: all that have no choice of their own.
+    pub(crate) chat: Option<ChatId>,
+    /// None: every kind that has no choice of its own.
+    pub(crate) kind: Option<WorkKind>,
+    pub(crate) model: String,
+}
+
+struct ChoiceRow {
+    chat: u32,
+    kind: String,
+    model: String,
+}
+
+from_row!(ChoiceRow { chat, kind, model });
+
+impl ChoiceRow {
+    fn into_choice(self) -> Result<ModelChoice, StoreError> {
+        let kind = match self.kind.as_str() {
+            EVERY_KIND => None,
+            word => Some(word.parse().map_err(|error| corrupt("kind of work", error))?),
+        };
+        let chat = (self.chat != ALL_CHATS).then(|| ChatId::from_number(self.chat));
+        Ok(ModelChoice { chat, kind, model: self.model })
+    }
+}
+
+/// What was chosen in one place.
+struct ChosenHere {
+    chat: ChatId,
+    choices: Vec<ModelChoice>,
+}
+
+impl ChosenHere {
+    /// For this kind of work, or for every kind: the chat's own choice, or that for all.
+    fn of(&self, kind: Option<WorkKind>) -> Option<&str> {
+        let find = |chat: Option<ChatId>| {
+            self.choices.iter().find(|choice| choice.chat == chat && choice.kind == kind)
+        };
+        find(Some(self.chat)).or_else(|| find(None)).map(|choice| choice.model.as_str())
+    }
+}
 
 impl Models {
-    /// Chooses the model that answers first in a chat, or in all that have no choice of their own; none takes the
-    /// choice back.
+    /// Chooses the model that answers first in a chat, or in all that have no choice of their own, for one kind of
+    /// work or for every one that has none; none takes the choice back.
     pub async fn choose(
         &self,
         actor: &Actor,
         (workspace, chat): (WorkspaceId, Option<ChatId>),
+        kind: Option<WorkKind>,
         model: Option<&str>,
     ) -> Result<(), StoreError> {
         let number = chat.map_or(ALL_CHATS, ChatId::number);
+        let word = kind.map_or(EVERY_KIND, WorkKind::as_str);
         let mut tx = self.store.begin().await?;
-        sqlx::query("DELETE FROM model_choices WHERE workspace_id = ? AND chat = ?")
+        sqlx::query("DELETE FROM model_choices WHERE workspace_id = ? AND chat = ? AND kind = ?")
             .bind(workspace.number())
             .bind(number)
+            .bind(word)
             .execute(&mut *tx)
             .await
             .tried("take back the choice of a model")?;
         if let Some(model) = model {
-            sqlx::query("INSERT INTO model_choices (workspace_id, chat, model) VALUES (?, ?, ?)")
-                .bind(workspace.number())
-                .bind(number)
-                .bind(model)
-                .execute(&mut *tx)
-                .await
-                .tried("choose a model")?;
+            sqlx::query(
+                "INSERT INTO model_choices (workspace_id, chat, kind, model) VALUES (?, ?, ?, ?)",
+            )
+            .bind(workspace.number())
+            .bind(number)
+            .bind(word)
+            .bind(model)
+            .execute(&mut *tx)
+            .await
+            .tried("choose a model")?;
         }
         let place = chat.map_or_else(|| "all chats".to_owned(), |chat| chat.to_string());
+        let what = kind.map(|kind| format!(", for {kind}")).unwrap_or_default();
         let entry = audit::Entry::new(actor, "model.choose", model.unwrap_or("default"))
-            .with(format!("{workspace}: {place}"));
+            .with(format!("{workspace}: {place}{what}"));
         audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         tx.commit().await.tried("choose a model")
     }
 
-    /// What was chosen for a chat, or for all of them.
+    /// What was chosen for a chat, or for all of them: for this kind of work, or none for every kind.
     pub async fn chosen(
         &self,
         workspace: WorkspaceId,
         chat: ChatId,
+        kind: Option<WorkKind>,
     ) -> Result<Option<String>, StoreError> {
+        Ok(self.chosen_here((workspace, chat)).await?.of(kind).map(str::to_owned))
+    }
+
+    async fn chosen_here(
+        &self,
+        (workspace, chat): (WorkspaceId, ChatId),
+    ) -> Result<ChosenHere, StoreError> {
         let read = self.read_choices(workspace);
         let choices = self.store.memory.model_choices.or_read(workspace, read).await?;
-        let of = |number: u32| choices.iter().find(|(of, _)| *of == number);
-        Ok(of(chat.number()).or_else(|| of(ALL_CHATS)).map(|(_, model)| model.clone()))
+        Ok(ChosenHere { chat, choices })
     }
 
     /// The chats for which a model was chosen; none is all of a workspace.
@@ -64,7 +127,8 @@ impl Models {
         model: &str,
     ) -> Result<Vec<(WorkspaceId, Option<ChatId>)>, StoreError> {
         let rows: Vec<(u32, u32)> = sqlx::query_as(
-            "SELECT workspace_id, chat FROM model_choices WHERE model = ? ORDER BY workspace_id, chat",
+            "SELECT DISTINCT workspace_id, chat FROM model_choices WHERE model = ? \
+             ORDER BY workspace_id, chat",
         )
         .bind(model)
         .fetch_all(self.store.reader())
@@ -75,31 +139,48 @@ impl Models {
         Ok(rows.into_iter().map(place).collect())
     }
 
-    async fn read_choices(&self, workspace: WorkspaceId) -> Result<Vec<(u32, String)>, StoreError> {
-        sqlx::query_as("SELECT chat, model FROM model_choices WHERE workspace_id = ?")
-            .bind(workspace.number())
-            .fetch_all(self.store.reader())
-            .await
-            .tried("read the choices of models")
+    async fn read_choices(&self, workspace: WorkspaceId) -> Result<Vec<ModelChoice>, StoreError> {
+        let rows: Vec<ChoiceRow> =
+            sqlx::query_as("SELECT chat, kind, model FROM model_choices WHERE workspace_id = ?")
+                .bind(workspace.number())
+                .fetch_all(self.store.reader())
+                .await
+                .tried("read the choices of models")?;
+        rows.into_iter().map(ChoiceRow::into_choice).collect()
     }
 
-    /// The models that serve a level in a chat: the chosen one first, if any level uses it.
+    /// The models that serve a kind of work of a level in a chat, in the order in which they are tried. What was said
+    /// of this kind goes before what was said of all, and what people chose before what the operator set; the level's
+    /// chain is behind it all. Pictures come, in the end, to any model in use that is known to see.
     pub async fn chain_for(
         &self,
-        (workspace, chat): (WorkspaceId, ChatId),
+        place: (WorkspaceId, ChatId),
         level: Level,
+        kind: WorkKind,
     ) -> Result<Vec<Model>, StoreError> {
-        let mut chain = self.chain(level).await?;
-        let Some(chosen) = self.chosen(workspace, chat).await? else { return Ok(chain) };
-        for of in [level].into_iter().chain(Level::ALL) {
-            let found = self.chain(of).await?.into_iter().find(|model| model.name == chosen);
-            if let Some(model) = found {
-                chain.retain(|other| other.name != chosen);
-                chain.insert(0, model);
-                break;
-            }
+        let chosen = self.chosen_here(place).await?;
+        let mut usable = Vec::new();
+        if !chosen.choices.is_empty() {
+            usable = self.own_in(place.0).await?;
+            usable.extend(self.in_use().await?);
         }
-        Ok(chain)
+        let found = |kind: Option<WorkKind>| {
+            let name = chosen.of(kind);
+            usable.iter().find(move |model| Some(model.name.as_str()) == name).cloned()
+        };
+        let mut order = Vec::new();
+        join(&mut order, found(Some(kind)));
+        if kind.level().is_none() {
+            join(&mut order, self.kind_chain(kind).await?);
+        }
+        join(&mut order, found(Some(WorkKind::of(level))));
+        join(&mut order, found(None));
+        join(&mut order, self.chain(level).await?);
+        if kind == WorkKind::Vision {
+            let seeing = self.in_use().await?.into_iter();
+            join(&mut order, seeing.filter(|model| model.profile.vision == Some(true)));
+        }
+        Ok(order)
     }
 }
 

@@ -26,7 +26,7 @@ fn model(name: &str) -> Model {
 }
 
 async fn order(store: &Store, at: (u32, u32), level: Level) -> Vec<String> {
-    let chain = store.models().chain_for(place(at), level).await.unwrap();
+    let chain = store.models().chain_for(place(at), level, WorkKind::of(level)).await.unwrap();
     chain.into_iter().map(|model| model.name).collect()
 }
 
@@ -46,22 +46,22 @@ async fn a_choice_changes_the_order_in_its_chat_and_nothing_else() {
     store.models().set_chain(&actor, Level::Coordinator, &both).await.unwrap();
     store.models().set_chain(&actor, Level::Executor, &["fast".to_owned()]).await.unwrap();
     let (workspace, chat) = place(HERE);
-    store.models().choose(&actor, (workspace, Some(chat)), Some("strong")).await.unwrap();
+    store.models().choose(&actor, (workspace, Some(chat)), None, Some("strong")).await.unwrap();
     assert_eq!(order(&store, HERE, Level::Coordinator).await, ["strong", "fast"]);
     assert_eq!(order(&store, HERE, Level::Executor).await, ["strong", "fast"]);
     assert_eq!(order(&store, (1, 2), Level::Coordinator).await, ["fast", "strong"]);
     assert_eq!(order(&store, (2, 1), Level::Coordinator).await, ["fast", "strong"]);
 
     // For all chats, where there is no choice of its own.
-    store.models().choose(&actor, (workspace, None), Some("strong")).await.unwrap();
-    store.models().choose(&actor, (workspace, Some(chat)), Some("fast")).await.unwrap();
+    store.models().choose(&actor, (workspace, None), None, Some("strong")).await.unwrap();
+    store.models().choose(&actor, (workspace, Some(chat)), None, Some("fast")).await.unwrap();
     assert_eq!(order(&store, (1, 2), Level::Coordinator).await, ["strong", "fast"]);
     assert_eq!(order(&store, HERE, Level::Coordinator).await, ["fast", "strong"]);
 
     // What nobody uses is not asked, and what is gone is not missed.
-    store.models().choose(&actor, (workspace, Some(chat)), Some("unused")).await.unwrap();
+    store.models().choose(&actor, (workspace, Some(chat)), None, Some("unused")).await.unwrap();
     assert_eq!(order(&store, HERE, Level::Coordinator).await, ["fast", "strong"]);
-    store.models().choose(&actor, (workspace, Some(chat)), None).await.unwrap();
+    store.models().choose(&actor, (workspace, Some(chat)), None, None).await.unwrap();
     store.models().remove_model(&actor, "strong").await.unwrap();
     assert_eq!(order(&store, HERE, Level::Coordinator).await, ["fast"]);
 }

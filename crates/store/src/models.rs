@@ -6,7 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use cloister_protocol::{Level, ModelProfile, ModelSettings, ParseIdError};
+use cloister_protocol::{Level, ModelProfile, ModelSettings, ParseIdError, UserId};
 use cloister_vault::SecretName;
 use sha2::{Digest, Sha256};
 
@@ -14,6 +14,7 @@ use crate::actor::Actor;
 use crate::audit;
 use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt, not_found};
+use crate::model_kinds::is_new_in;
 
 /// The name of the built-in model.
 pub const DEMO: &str = "demo";
@@ -29,6 +30,8 @@ pub enum KeyRef {
     Env(String),
     /// A secret of the platform, by the name it was kept under.
     Sealed(String),
+    /// With a model that a person connected for themselves, sealed as theirs; it may go without.
+    Own { user: UserId, name: String },
 }
 
 impl fmt::Display for KeyRef {
@@ -37,6 +40,7 @@ impl fmt::Display for KeyRef {
             Self::None => Ok(()),
             Self::Env(variable) => write!(f, "env:{variable}"),
             Self::Sealed(name) => write!(f, "sealed:{name}"),
+            Self::Own { name, .. } => write!(f, "own:{name}"),
         }
     }
 }
@@ -118,9 +122,14 @@ impl Model {
     pub fn is_demo(&self) -> bool {
         self.name == DEMO
     }
+
+    /// Whether a person connected it for themselves, and pays for it.
+    pub const fn is_own(&self) -> bool {
+        matches!(self.key, KeyRef::Own { .. })
+    }
 }
 
-struct Row {
+pub(crate) struct Row {
     name: String,
     base_url: String,
     model: String,
@@ -145,7 +154,7 @@ from_row!(Row {
 });
 
 impl Row {
-    fn into_model(self) -> Result<Model, StoreError> {
+    pub(crate) fn into_model(self) -> Result<Model, StoreError> {
         Ok(Model {
             key: self.key_ref.parse().map_err(|e: ParseKeyRefError| corrupt("key reference", e))?,
             name: self.name,
@@ -222,16 +231,18 @@ impl Models {
         if removed.rows_affected() == 0 {
             return Err(not_found("model", name));
         }
-        sqlx::query("DELETE FROM model_chains WHERE model = ?")
-            .bind(name)
-            .execute(&mut *tx)
-            .await
-            .tried("take a model out of its chains")?;
-        sqlx::query("DELETE FROM model_choices WHERE model = ?")
-            .bind(name)
-            .execute(&mut *tx)
-            .await
-            .tried("take back the choices of a model")?;
+        for query in [
+            "DELETE FROM model_chains WHERE model = ?",
+            "DELETE FROM kind_chains WHERE model = ?",
+            "DELETE FROM offered_models WHERE model = ?",
+            "DELETE FROM model_choices WHERE model = ?",
+        ] {
+            sqlx::query(query)
+                .bind(name)
+                .execute(&mut *tx)
+                .await
+                .tried("take a model out of its chains")?;
+        }
         let entry = audit::Entry::new(actor, "model.remove", name);
         audit::record(&mut tx, self.store.clock.now_ms(), entry).await?;
         tx.commit().await.tried("remove a model")?;
@@ -281,12 +292,7 @@ impl Models {
             .await
             .tried("clear the chain of a level")?;
         for (position, name) in names.iter().enumerate() {
-            if name != DEMO && !exists(&mut tx, name).await? {
-                return Err(not_found("model", name));
-            }
-            if names.iter().take(position).any(|earlier| earlier == name) {
-                return Err(StoreError::Exists { what: "model in this chain", name: name.clone() });
-            }
+            is_new_in(&mut tx, names, position, name).await?;
             sqlx::query("INSERT INTO model_chains (level, position, model) VALUES (?, ?, ?)")
                 .bind(level.as_str())
                 .bind(i64::try_from(position).unwrap_or(i64::MAX))
@@ -326,7 +332,7 @@ impl Models {
 }
 
 /// A place in a chain, with the model's row unless it is the built-in one.
-struct ChainRow {
+pub(crate) struct ChainRow {
     used: String,
     name: Option<String>,
     base_url: Option<String>,
@@ -353,7 +359,7 @@ from_row!(ChainRow {
 });
 
 impl ChainRow {
-    fn into_model(self) -> Result<Model, StoreError> {
+    pub(crate) fn into_model(self) -> Result<Model, StoreError> {
         if self.used == DEMO {
             return Ok(Model::demo());
         }
@@ -378,11 +384,11 @@ fn read<T: serde::de::DeserializeOwned>(json: &str, what: &'static str) -> Resul
     serde_json::from_str(json).map_err(|error| corrupt(what, error))
 }
 
-fn written(value: &impl serde::Serialize) -> Result<String, StoreError> {
+pub(crate) fn written(value: &impl serde::Serialize) -> Result<String, StoreError> {
     serde_json::to_string(value).map_err(|error| corrupt("what is known of a model", error))
 }
 
-async fn exists(tx: &mut Tx, name: &str) -> Result<bool, StoreError> {
+pub(crate) async fn exists(tx: &mut Tx, name: &str) -> Result<bool, StoreError> {
     let found: Option<i64> = sqlx::query_scalar("SELECT 1 FROM models WHERE name = ?")
         .bind(name)
         .fetch_optional(&mut *tx)

@@ -21,9 +21,11 @@ const CANARY: &str = "canary-5b1e-of-grace";
 /// Tables that say nothing of anyone.
 const OF_THE_PLATFORM: &[&str] = &[
     "connectors",
+    "kind_chains",
     "master_keys",
     "model_chains",
     "models",
+    "offered_models",
     "pairing_codes",
     "refused_events",
     "stops",

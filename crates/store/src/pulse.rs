@@ -57,7 +57,7 @@ const PULSE: &str = "\
       (SELECT count(*) FROM users) AS users, \
       (SELECT count(*) FROM workspaces WHERE over_quota <> 0) AS over_quota, \
       (SELECT coalesce(sum(cost), 0) FROM usage WHERE day = ?1) AS spent_today, \
-      (SELECT coalesce(sum(amount), 0) FROM reservations) AS reserved, \
+      (SELECT coalesce(sum(amount), 0) FROM reservations WHERE own = 0) AS reserved, \
       (SELECT count(*) FROM (SELECT id, workspace_id, cause FROM inbox WHERE state = 'answered' \
                              ORDER BY id DESC LIMIT ?2) i \
        WHERE json_extract(i.cause, '$.cause') <> 'clear' AND NOT EXISTS \

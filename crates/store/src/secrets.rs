@@ -325,7 +325,11 @@ impl Secrets {
         Ok(dropped)
     }
 
-    async fn data_key(&self, keys: &Keyring, owner: Owner) -> Result<Option<DataKey>, SecretError> {
+    pub(crate) async fn data_key(
+        &self,
+        keys: &Keyring,
+        owner: Owner,
+    ) -> Result<Option<DataKey>, SecretError> {
         let mut again = true;
         loop {
             let sealed = sealed_data_key(self.store.reader(), owner).await?;
@@ -366,7 +370,7 @@ async fn sealed_data_key(
     Ok(row.map(|(master, bytes)| SealedDataKey { master: MasterId::stored(master), bytes }))
 }
 
-async fn ensure_data_key(
+pub(crate) async fn ensure_data_key(
     tx: &mut Tx,
     keys: &Keyring,
     owner: Owner,

@@ -15,8 +15,9 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::attempt::{Attempt, AttemptEnded, Upstream, read_out};
 use super::dialect::worded;
-use super::failure::{Failure, Next, unavailable};
+use super::failure::{Failure, Next, OWN, unavailable};
 use super::meter::Lease;
+use super::pictures::PictureOrder;
 use super::request::ChatRequest;
 use crate::refusal::Refusal;
 
@@ -146,7 +147,11 @@ impl Call<'_> {
         let deadline = Instant::now() + self.upstream.options().total;
         let chain = self
             .books
-            .chain_for((self.who.workspace, self.who.chat), self.level)
+            .chain_for(
+                (self.who.workspace, self.who.chat),
+                self.level,
+                self.request.kind(self.level),
+            )
             .await
             .map_err(|e| Refusal::internal("read which models to use", &e))?;
         let there_are_models = !chain.is_empty();
@@ -160,10 +165,12 @@ impl Call<'_> {
             };
             return Err(Refusal::new(StatusCode::FORBIDDEN, ErrorCode::Forbidden, message).fix(fix));
         }
-        let chain = seeing_first(chain, self.request.has_images());
-        let mut tried = Vec::new();
+        let pictures = PictureOrder::of(&self.request);
+        let chain = pictures.arrange(chain);
+        let (mut tried, mut without) = (Vec::new(), Vec::new());
         for (place, model) in chain.iter().enumerate() {
             let is_last = place + 1 == chain.len();
+            self.request = pictures.for_model(model);
             match self.try_model(model, is_last, deadline).await? {
                 Some(failure) => {
                     tracing::warn!(
@@ -172,9 +179,17 @@ impl Call<'_> {
                         reason = %failure,
                         "a model did not answer"
                     );
-                    tried.push((model.name.clone(), failure));
+                    without.extend(pictures.after(model, &failure).map(|request| (model, request)));
+                    let whose = if model.is_own() { OWN } else { "" };
+                    tried.push((format!("{}{whose}", model.name), failure));
                 }
                 None => return Ok(()),
+            }
+        }
+        for (model, request) in without {
+            self.request = request;
+            if self.try_model(model, true, deadline).await?.is_none() {
+                return Ok(());
             }
         }
         Err(unavailable(&tried, runs_platform(self.books, self.who).await))
@@ -254,11 +269,12 @@ impl Call<'_> {
         };
         self.metrics.model_call(ModelCall {
             level: self.level,
-            model: &model.name,
+            // What people call their own is not the platform's to count by.
+            model: if model.is_own() { "own" } else { &model.name },
             status,
             took,
             usage: settled.usage,
-            cost: settled.cost,
+            cost: if model.is_own() { 0 } else { settled.cost },
         });
         self.metrics.tokens_used(self.who.user, settled.usage);
         tracing::info!(
@@ -285,14 +301,6 @@ pub(super) async fn runs_platform(books: &Books, who: Principal) -> bool {
         tracing::warn!(error = with_causes(&error), user = %who.user, "roles could not be read");
         false
     })
-}
-
-/// The chain for a request with pictures: models that are known to see none are asked last.
-fn seeing_first(mut chain: Vec<Model>, has_images: bool) -> Vec<Model> {
-    if has_images {
-        chain.sort_by_key(|model| model.profile.vision == Some(false));
-    }
-    chain
 }
 
 #[cfg(test)]

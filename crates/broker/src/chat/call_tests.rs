@@ -55,16 +55,3 @@ async fn another_attempt_says_that_the_words_before_are_void_and_passes_none_of_
     let all: Vec<_> = std::iter::from_fn(|| passed(&mut read)).collect();
     assert_eq!(all, ["a", "Restart", "again"]);
 }
-
-#[test]
-fn pictures_go_first_to_a_model_that_may_see_them() {
-    let model = |name: &str, vision| {
-        let mut model = Model { name: name.to_owned(), ..Model::demo() };
-        model.profile.vision = vision;
-        model
-    };
-    let chain = || vec![model("blind", Some(false)), model("new", None), model("sees", Some(true))];
-    let names = |chain: Vec<Model>| chain.into_iter().map(|model| model.name).collect::<Vec<_>>();
-    assert_eq!(names(seeing_first(chain(), true)), ["new", "sees", "blind"]);
-    assert_eq!(names(seeing_first(chain(), false)), ["blind", "new", "sees"]);
-}

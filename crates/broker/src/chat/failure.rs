@@ -8,6 +8,9 @@ use cloister_protocol::ErrorCode;
 use crate::keys::KeyError;
 use crate::refusal::{Refusal, shorten};
 
+/// What is said of a model that a person connected for themselves.
+pub(super) const OWN: &str = " (your own)";
+
 /// How much of what a provider says is repeated to people.
 const SAID_CHARS: usize = 200;
 
@@ -98,6 +101,13 @@ impl Failure {
         matches!(self, Self::FirstByte(_) | Self::Idle(_) | Self::OutOfTime(_))
     }
 
+    /// The provider did not take the pictures of a request.
+    pub(super) fn is_about_pictures(&self) -> bool {
+        let (Self::Status { said, .. } | Self::Reported { said }) = self else { return false };
+        let said = said.0.to_lowercase();
+        ["image", "vision", "multimodal", "picture"].iter().any(|word| said.contains(word))
+    }
+
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Status { retry_after, .. } => *retry_after,
@@ -147,18 +157,27 @@ pub(crate) fn unavailable(tried: &[(String, Failure)], runs_platform: bool) -> R
     let refused = |message: String, fix: String| {
         Refusal::new(StatusCode::BAD_GATEWAY, ErrorCode::ModelUnavailable, message).fix(fix)
     };
-    if !runs_platform {
+    // Who connected a model can do something about it.
+    let is_own = |(model, _): &(String, Failure)| model.ends_with(OWN);
+    if !runs_platform && !tried.iter().all(is_own) {
         let (message, fix) = for_members(tried);
         return refused(message.to_owned(), fix.to_owned());
     }
     let reasons: Vec<String> =
         tried.iter().map(|(model, reason)| format!("{model}: {reason}")).collect();
     let message = format!("no model answered. {}.", reasons.join("; "));
-    let names: Vec<String> =
-        tried.iter().map(|(model, _)| format!("`cloister model test {model}`")).collect();
-    let fix = format!(
-        "Check with {}, or choose another model with `cloister model use --level LEVEL NAME`.",
-        names.join(", ")
-    );
+    let names: Vec<String> = tried
+        .iter()
+        .filter(|(model, _)| !model.ends_with(OWN))
+        .map(|(model, _)| format!("`cloister model test {model}`"))
+        .collect();
+    let fix = if names.is_empty() {
+        "/model default takes the choice of your own model back.".to_owned()
+    } else {
+        format!(
+            "Check with {}, or choose another model with `cloister model use --level LEVEL NAME`.",
+            names.join(", ")
+        )
+    };
     refused(message, fix)
 }

@@ -65,6 +65,7 @@ impl Lease {
             task: who.task,
             level,
             model: &model.name,
+            own: model.is_own(),
             entry: call_entry(who, level, model, request),
         };
         for round in 0..FITTING_ROUNDS {

@@ -16,6 +16,7 @@ mod gateway;
 mod masked;
 mod meter;
 mod patience;
+mod pictures;
 mod request;
 mod shares;
 mod text_calls;

@@ -5,6 +5,7 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 use cloister_control::books::Fingerprint;
+use cloister_protocol::{Level, WorkKind};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -20,6 +21,8 @@ pub(crate) struct ChatRequest {
     pub(crate) max_tokens: Option<u64>,
     pub(super) temperature: Option<f64>,
     pub(super) has_tools: bool,
+    /// What the cell says it is asked for. It chooses among the operator's chains with it, and nothing else.
+    said_kind: Option<WorkKind>,
     images: u64,
     image_bytes: u64,
     print: Fingerprint,
@@ -45,6 +48,7 @@ struct Fields<'a> {
     stream: Option<bool>,
     max_tokens: Option<u64>,
     max_completion_tokens: Option<u64>,
+    kind: Option<String>,
 }
 
 #[derive(Deserialize, PartialEq)]
@@ -107,6 +111,7 @@ impl ChatRequest {
             max_tokens: fields.max_completion_tokens.or(fields.max_tokens),
             temperature: fields.temperature,
             has_tools: fields.tools.is_some(),
+            said_kind: fields.kind.as_deref().and_then(|word| word.parse().ok()),
             images,
             image_bytes,
         })
@@ -122,6 +127,17 @@ impl ChatRequest {
         self.images > 0
     }
 
+    /// The kind of work that this is, of this level. Pictures speak for themselves; whose own work it is says the door.
+    pub(super) fn kind(&self, level: Level) -> WorkKind {
+        if self.has_images() {
+            return WorkKind::Vision;
+        }
+        match self.said_kind {
+            Some(kind @ (WorkKind::Summarise | WorkKind::Research)) => kind,
+            Some(WorkKind::Talk | WorkKind::Work | WorkKind::Vision) | None => WorkKind::of(level),
+        }
+    }
+
     /// The most tokens the prompt can have: no token is shorter than a byte, and an image counts
     /// by its own rule.
     pub(crate) fn prompt_tokens_at_most(&self, image_tokens: u64) -> u64 {
@@ -134,6 +150,12 @@ impl ChatRequest {
     pub(crate) fn prompt_tokens_estimate(&self, image_tokens: u64) -> u64 {
         let text = (self.open_object.len() as u64).saturating_sub(self.image_bytes);
         text.div_ceil(3).saturating_add(self.images.saturating_mul(image_tokens))
+    }
+
+    /// The same with other words and no pictures.
+    pub(super) fn with_object(&self, open_object: Bytes) -> Self {
+        let print = Fingerprint::of(&open_object);
+        Self { print, open_object, images: 0, image_bytes: 0, ..self.clone() }
     }
 
     /// The whole object, with this end.

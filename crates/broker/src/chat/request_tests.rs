@@ -124,3 +124,20 @@ fn fuzz_chat_requests() {
         .run(request)
         .unwrap();
 }
+
+#[test]
+fn what_a_cell_says_it_does_chooses_a_chain_and_reaches_no_provider() {
+    let said = |kind: &str| json!({"kind": kind, "messages": [{"role": "user", "content": "hi"}]});
+    let kind = |body: &Value, level| parse(body).unwrap().kind(level);
+    assert_eq!(kind(&said("summarise"), Level::Coordinator), WorkKind::Summarise);
+    assert_eq!(kind(&said("research"), Level::Executor), WorkKind::Research);
+    // Whose work it is says the door, and whether there are pictures the request itself.
+    for word in ["work", "talk", "vision", "Root", ""] {
+        assert_eq!(kind(&said(word), Level::Coordinator), WorkKind::Talk, "{word}");
+        assert_eq!(kind(&said(word), Level::Executor), WorkKind::Work, "{word}");
+    }
+    let seen = json!({"kind": "summarise", "messages": [{"role": "user", "content": [
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}]}]});
+    assert_eq!(kind(&seen, Level::Coordinator), WorkKind::Vision);
+    assert!(sent(&said("summarise")).get("kind").is_none());
+}

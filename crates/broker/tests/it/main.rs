@@ -11,6 +11,8 @@ mod harness;
 #[cfg(test)]
 mod keys;
 #[cfg(test)]
+mod kinds;
+#[cfg(test)]
 mod limits;
 #[cfg(test)]
 mod link;

@@ -184,7 +184,7 @@ impl Job {
         let mut messages = self.base.clone();
         messages.extend(ledger.messages(OUTPUT_BYTES));
         messages.extend(urge.map(|words| ChatMessage::user(words.to_owned())));
-        let mut call = self.model.open(&messages, Some(&self.schemas)).await?;
+        let mut call = self.model.open(&messages, Some(&self.schemas), ledger.kind()).await?;
         drop(messages);
         // Nobody watches an executor write; its text is told when it is whole.
         while let Some(Piece::Text(_) | Piece::Restart) = call.next().await? {}

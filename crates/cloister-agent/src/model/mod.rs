@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cloister_protocol::link::Call;
-use cloister_protocol::{ErrorBody, ErrorCode, ErrorEnvelope, Usage};
+use cloister_protocol::{ErrorBody, ErrorCode, ErrorEnvelope, Usage, WorkKind};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HOST};
@@ -120,6 +120,9 @@ struct Body<'a> {
     stream: bool,
     stream_options: StreamOptions,
     messages: &'a [ChatMessage],
+    /// For the broker alone; without it, it is what the level does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<WorkKind>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<&'a Value>,
 }
@@ -140,10 +143,11 @@ impl Model {
         &self,
         messages: &[ChatMessage],
         tools: Option<&Value>,
+        kind: Option<WorkKind>,
     ) -> Result<ModelCall, ModelError> {
         let deadline = Instant::now() + CALL_TIMEOUT;
         let stream_options = StreamOptions { include_usage: true };
-        let body = Body { model: "default", stream: true, stream_options, messages, tools };
+        let body = Body { model: "default", stream: true, stream_options, messages, kind, tools };
         let body = serde_json::to_vec(&body).map_err(|error| {
             ModelError::unavailable(format!("The request can't be written: {error}."))
         })?;
@@ -186,9 +190,13 @@ impl Model {
         Ok(DoorConnection { sender, _driver: driver })
     }
 
-    /// Asks and collects the whole answer.
-    pub(crate) async fn ask(&self, messages: &[ChatMessage]) -> Result<ModelAnswer, ModelError> {
-        let mut call = self.open(messages, None).await?;
+    /// Asks for work of this kind and collects the whole answer.
+    pub(crate) async fn ask(
+        &self,
+        messages: &[ChatMessage],
+        kind: WorkKind,
+    ) -> Result<ModelAnswer, ModelError> {
+        let mut call = self.open(messages, None, Some(kind)).await?;
         while call.next().await?.is_some() {}
         call.finish()
     }

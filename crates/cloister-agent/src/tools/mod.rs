@@ -43,6 +43,7 @@ use serde_json::{Value, json};
 pub(crate) use look_back::LookBack;
 pub(crate) use place::ChatFolder;
 pub(crate) use program::Program;
+pub(crate) use web_search::NAME as WEB_SEARCH;
 
 use crate::context::reports;
 use crate::door::{Bounds, DoorAnswer};

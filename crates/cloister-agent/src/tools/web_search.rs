@@ -16,8 +16,10 @@ const MAX_COUNT: u32 = 20;
 const MAX_FIELD_BYTES: usize = 1_000;
 const BOUNDS: Bounds = Bounds { time: Duration::from_secs(60), bytes: 2 << 20 };
 
+pub(crate) const NAME: &str = "web_search";
+
 pub(super) const TOOL: Tool = Tool {
-    name: "web_search",
+    name: NAME,
     about: "Search the web. Titles, addresses and short extracts come back; read a page with \
             fetch_url.",
     parameters: || {

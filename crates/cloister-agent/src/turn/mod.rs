@@ -297,7 +297,7 @@ impl Running {
         let mut call = tokio::select! {
             biased;
             () = told(&mut signals, Signal::Yield) => return Err(Stop::Yielded),
-            call = self.desk.model.open(&messages, schemas.as_ref()) => call?,
+            call = self.desk.model.open(&messages, schemas.as_ref(), ledger.kind()) => call?,
         };
         drop(messages);
         self.writing = true;

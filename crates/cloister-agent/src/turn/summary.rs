@@ -1,7 +1,7 @@
 //! Renews a chat's running summary, off the answering path. Failing is harmless: the next turn tries
 //! again.
 
-use cloister_protocol::{ChatId, with_causes};
+use cloister_protocol::{ChatId, WorkKind, with_causes};
 
 use super::{Desk, log_journal};
 use crate::context::{Backlog, Room, backlog};
@@ -28,7 +28,7 @@ async fn fold(desk: &Desk, chat: ChatId, backlog: Backlog) {
         ChatMessage::system(PROMPT),
         ChatMessage::user(format!("The summary so far:\n{before}\n\nSaid since:\n{transcript}")),
     ];
-    match desk.model.ask(&messages).await {
+    match desk.model.ask(&messages, WorkKind::Summarise).await {
         Ok(answer) if !answer.text.trim().is_empty() => {
             let summary = answer.text.trim().to_owned();
             let stored = desk.journal.with(chat, move |db| db.set_summary(upto, &summary)).await;

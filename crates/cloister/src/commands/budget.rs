@@ -1,7 +1,7 @@
 //! `cloister budget`.
 
 use axum::http::Method;
-use cloister_protocol::admin::{BudgetView, UserChange, UserView};
+use cloister_protocol::admin::{BudgetView, UsageView, UserChange, UserView};
 
 use super::Context;
 use crate::args::Budget;
@@ -27,8 +27,19 @@ fn show(budget: &BudgetView) -> String {
         "{}: ${:.4} of ${:.2} spent today (${:.4} held for calls under way), ${:.2} per task\n",
         budget.user, budget.spent_usd, budget.daily_usd, budget.reserved_usd, budget.task_usd
     );
-    let rows: Vec<Vec<String>> = budget
-        .usage
+    let mut text = format!("{head}{}", usage(&budget.usage));
+    if !budget.own_usage.is_empty() {
+        text.push_str(&format!(
+            "\nwith models of their own, in no budget here: ${:.4} today\n{}",
+            budget.own_spent_usd,
+            usage(&budget.own_usage)
+        ));
+    }
+    text
+}
+
+fn usage(usage: &[UsageView]) -> String {
+    let rows: Vec<Vec<String>> = usage
         .iter()
         .map(|row| {
             vec![
@@ -43,5 +54,5 @@ fn show(budget: &BudgetView) -> String {
         })
         .collect();
     let heads = ["DAY", "LEVEL", "MODEL", "CALLS", "TOKENS IN", "TOKENS OUT", "COST"];
-    format!("{head}{}", table(&heads, &rows))
+    table(&heads, &rows)
 }

@@ -5,8 +5,8 @@ use std::io::{self, IsTerminal};
 
 use axum::http::Method;
 use cloister_protocol::admin::{
-    Chain, Identity, IdentityChange, Key, ModelView, NewModel, NewUser, PresetView, UserChange,
-    UserView,
+    Chain, Identity, IdentityChange, Key, KindView, ModelView, NewModel, NewUser, PresetView,
+    UserChange, UserView,
 };
 use cloister_protocol::{ErrorCode, UserName};
 
@@ -20,6 +20,8 @@ use crate::output::CliError;
 
 /// The name of a model that `init` connects.
 const MODEL_NAME: &str = "main";
+/// The scripted model.
+const DEMO: &str = "demo";
 /// The name of the first user when nobody says.
 const FIRST_USER: &str = "owner";
 /// Ids of a server on this machine that are named.
@@ -279,14 +281,18 @@ async fn connect_model(
         max_output_tokens: None,
         replace: true,
         keep_key: false,
+        keep_settings: true,
         untested,
         settings: cloister_protocol::ModelSettings::default(),
     };
     let view: ModelView = client.post_within(TRIAL, "/admin/v1/models", &new).await?;
-    for level in ["coordinator", "executor"] {
-        let chain = Chain { models: vec![MODEL_NAME.to_owned()] };
-        let path = format!("/admin/v1/levels/{level}");
-        let _used: serde_json::Value = client.call(Method::PUT, &path, Some(&chain)).await?;
+    let kinds: Vec<KindView> = client.get("/admin/v1/kinds").await?;
+    for KindView { kind, models } in kinds.into_iter().filter(|of| of.kind.level().is_some()) {
+        // The models that are there stay behind it; the script does not: it would answer unnoticed.
+        let others = models.into_iter().filter(|name| name != MODEL_NAME && name != DEMO);
+        let models = std::iter::once(MODEL_NAME.to_owned()).chain(others).collect();
+        let path = format!("/admin/v1/kinds/{kind}");
+        let _used: KindView = client.call(Method::PUT, &path, Some(&Chain { models })).await?;
     }
     Ok(view)
 }

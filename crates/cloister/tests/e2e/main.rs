@@ -45,6 +45,8 @@ mod limits;
 #[cfg(test)]
 mod members;
 #[cfg(test)]
+mod model_pages;
+#[cfg(test)]
 mod models;
 #[cfg(test)]
 mod network;

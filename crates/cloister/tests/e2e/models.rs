@@ -289,3 +289,149 @@ async fn an_image_reaches_the_model() {
     assert!(seen.last_user_text().starts_with("what is this?"));
     world.model.assert_no_violations();
 }
+
+/// A dot with a question, and the request that it became.
+async fn shown_a_picture(world: &World, id: &str) -> cloister_testkit::Received {
+    let session = world.stack.session("owner").await.unwrap();
+    let uploaded = world.upload(&session, "dot.png", b"\x89PNG\r\n\x1a\nnot much").await;
+    let attachment: Attachment = uploaded.json().unwrap();
+    let mut client = world.owner().await;
+    client.connect().await.unwrap();
+    let message = Message {
+        id: id.parse().unwrap(),
+        chat: None,
+        text: "what is this?".to_owned(),
+        attachments: vec![attachment],
+        from: None,
+    };
+    client.send(&ClientFrame::Message(message)).await.unwrap();
+    frame(&mut client, "the answer", |frame| {
+        matches!(frame, cloister_protocol::AgentFrame::End(_)).then_some(())
+    })
+    .await;
+    world.model.requests().pop().unwrap()
+}
+
+/// M1: pictures go to who sees them, and to nobody who does not.
+#[tokio::test]
+async fn a_picture_goes_to_who_sees_and_else_it_is_said_that_there_was_one() {
+    let model = ModelServer::builder().rule(|asked| {
+        let tried = asked.last_user_text().contains("Which two colours");
+        (tried && asked.model() == "eyes").then(|| Reply::text("green and orange"))
+    });
+    let world = World::with("", model).await;
+    let url = world.model.base_url();
+    for name in ["blind", "eyes"] {
+        let add = ["model", "add", name, "--base-url", &url, "--model", name];
+        world.stack.cli_ok(&add).await.unwrap();
+    }
+    world.stack.cli_ok(&["model", "use", "blind"]).await.unwrap();
+    let alone = shown_a_picture(&world, "m1").await;
+    assert_eq!((alone.model(), alone.images().len()), ("blind", 0));
+    assert!(alone.last_user_text().contains("You can't see pictures"), "{}", alone.body);
+
+    let used = world.stack.cli_ok(&["model", "use", "eyes", "--for", "vision"]).await.unwrap();
+    assert_eq!(used.trim(), "vision now: eyes");
+    let seen = shown_a_picture(&world, "m2").await;
+    assert_eq!(seen.model(), "eyes");
+    assert!(!seen.images().is_empty());
+    let listed = world.stack.cli_ok(&["model", "list"]).await.unwrap();
+    assert!(
+        listed.contains("coordinator, executor") && listed.contains("vision: eyes"),
+        "{listed}"
+    );
+    let shown = world.stack.cli_ok(&["model", "show", "eyes"]).await.unwrap();
+    assert!(shown.contains("used by         vision"), "{shown}");
+    let back = world.stack.cli_ok(&["model", "use", "default", "--for", "vision"]).await.unwrap();
+    assert_eq!(back.trim(), "vision now: the models of the level");
+    world.model.assert_no_violations();
+}
+
+/// M1: what is said of a model is changed alone, and nothing that was said is lost when it is connected again.
+#[tokio::test]
+async fn settings_are_changed_one_by_one() {
+    let world = World::start().await;
+    let url = world.model.base_url();
+    let add = ["model", "add", "main", "--base-url", &url, "--model", "m", "--no-test"];
+    let said = ["--temperature", "0.3", "--prompt-price", "0.9", "--max-output", "777"];
+    world.stack.cli_ok(&[&add[..], &said].concat()).await.unwrap();
+    let set = ["model", "set", "main", "--effort", "low", "--window", "9000"];
+    let changed = world.stack.cli_ok(&set).await.unwrap();
+    assert!(changed.starts_with("main is changed."), "{changed}");
+    let shown = world.stack.cli_ok(&["model", "show", "main"]).await.unwrap();
+    for part in ["0.3", "low", "9000 tokens", "777 tokens", "$0.9 in"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    world.stack.cli_ok(&["model", "use", "fake"]).await.unwrap();
+    let init = ["init", "--unattended", "--base-url", &url, "--model", "m"];
+    world.stack.cli_ok(&init).await.unwrap();
+    let shown = world.json(&["model", "show", "main"]).await;
+    assert_eq!((&shown["prompt_usd"], &shown["max_output_tokens"]), (&0.9.into(), &777.into()));
+    assert_eq!(shown["settings"]["effort"], "low");
+    let listed = world.stack.cli_ok(&["model", "list"]).await.unwrap();
+    assert!(listed.contains("talk: main, then fake"), "{listed}");
+    world.stack.cli_ok(&["model", "set", "main", "--unset", "effort", "--no-test"]).await.unwrap();
+    let shown = world.json(&["model", "show", "main"]).await;
+    assert!(shown["settings"].get("effort").is_none(), "{shown}");
+    world.owner().await.say("hello").await;
+    assert_eq!(world.model.requests().pop().unwrap().body["temperature"], 0.3);
+}
+
+/// M1: several models can be offered at once without being anybody's fallback.
+#[tokio::test]
+async fn a_model_on_offer_can_be_chosen() {
+    let model = ModelServer::builder()
+        .when(Matcher::model("fast"), Reply::status(500, "boom"))
+        .when(Matcher::model("strong"), Reply::text("strong here"));
+    let world = World::with("", model).await;
+    connect(&world, &["strong"]).await;
+    connect(&world, &["fast"]).await;
+    let mut client = world.owner().await;
+    assert!(client.say("/model strong").await.error.is_some());
+    world.stack.cli_ok(&["model", "offer", "strong"]).await.unwrap();
+    assert!(client.say("hello").await.error.is_some(), "what is on offer is no fallback");
+    assert_eq!(client.say("/model strong").await.error, None);
+    assert_eq!(client.say("hello").await.text, "strong here");
+    world.stack.cli_ok(&["model", "offer", "strong", "--withdraw"]).await.unwrap();
+    assert!(client.say("hello").await.error.is_some());
+}
+
+/// M1: a key of one's own is used for its owner, in no budget here, and leaves no trace.
+#[tokio::test]
+async fn a_key_of_ones_own_serves_its_owner_alone() {
+    let right = format!("Bearer {KEY}");
+    let model = ModelServer::builder().any_key().rule(move |asked| {
+        let own = asked.model() == "theirs";
+        own.then(|| match asked.authorization() {
+            Some(key) if key == right => Reply::text("with their key"),
+            _ => Reply::status(401, "{\"error\":{\"message\":\"no such key\"}}"),
+        })
+    });
+    let world = World::with("", model).await;
+    world.add_user("bob").await;
+    let url = world.model.base_url();
+    let file = world.stack.data().with_file_name("key");
+    std::fs::write(&file, KEY).unwrap();
+    let file = file.to_str().unwrap();
+    let add = ["model", "add", "mine", "--user", "bob", "--base-url", &url, "--model", "theirs"];
+    let added = world.stack.cli_ok(&[&add[..], &["--key-file", file]].concat()).await.unwrap();
+    assert!(added.contains("mine is connected for this person alone"), "{added}");
+    let mut bob = world.client("bob", 1).await;
+    assert_eq!(bob.say("hello").await.text, "with their key");
+    assert_eq!(world.owner().await.say("hello").await.text, "echo: hello");
+    assert!(world.owner().await.say("/model mine").await.error.is_some());
+    // Metered apart.
+    let budget = world.json(&["budget", "show", "--user", "bob"]).await;
+    assert_eq!(budget["spent_usd"], 0.0);
+    assert!(budget["own_spent_usd"].as_f64().unwrap() > 0.0, "{budget}");
+    let told = bob.say("/budget").await.text;
+    assert!(told.contains("with models of your own, apart from that"), "{told}");
+    // The key is in no file, no log, no list, and not in what bob takes away.
+    assert!(files_with(world.stack.data(), KEY).is_empty() && !world.stack.log().contains(KEY));
+    let listed = world.json(&["model", "list", "--user", "bob"]).await.to_string();
+    assert!(listed.contains("own:mine") && !listed.contains(KEY), "{listed}");
+    let everybodys = world.json(&["model", "list"]).await.to_string();
+    assert!(!everybodys.contains("theirs"), "{everybodys}");
+    world.stack.cli_ok(&["model", "rm", "mine", "--user", "bob"]).await.unwrap();
+    assert_eq!(bob.say("hello again").await.text, "echo: hello again");
+}

@@ -1,9 +1,9 @@
-//! `/model`: which of the models in use answers first, in this chat or in all of them.
+//! `/model`: which of the models in use answers first, in this chat or in all of them, for all or for one kind of work.
 
 use cloister_policy::engine::{ChatCall, Request, WorkspaceCall};
-use cloister_protocol::Level;
+use cloister_protocol::{Language, Level, WorkKind};
 use cloister_store::inbox::InboxItem;
-use cloister_words::{noted, say};
+use cloister_words::{noted, say, text_of};
 
 use super::run::{Here, line, who};
 use crate::commands::{CommandError, CommandRefusal, Commands};
@@ -13,6 +13,32 @@ use crate::error::Fault;
 const DEFAULT: &str = "default";
 /// The choice is for all chats.
 const ALWAYS: &str = "always";
+/// The choice is for the kind of work that follows.
+const FOR: &str = "for";
+
+/// What follows a model's name.
+#[derive(Default)]
+struct Reach {
+    always: bool,
+    kind: Option<WorkKind>,
+}
+
+impl Reach {
+    fn of<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<Self, CommandRefusal> {
+        let mut reach = Self::default();
+        while let Some(word) = words.next() {
+            match word {
+                ALWAYS if !reach.always => reach.always = true,
+                FOR if reach.kind.is_none() => {
+                    let kind = words.next().and_then(|word| word.parse().ok());
+                    reach.kind = Some(kind.ok_or(CommandRefusal::ModelWhat)?);
+                }
+                _ => return Err(CommandRefusal::ModelWhat),
+            }
+        }
+        Ok(reach)
+    }
+}
 
 impl Commands {
     pub(super) async fn model_command(
@@ -22,12 +48,8 @@ impl Commands {
         rest: &str,
     ) -> Result<String, CommandError> {
         let mut words = rest.split_whitespace();
-        let (name, reach, more) = (words.next(), words.next(), words.next());
-        let Some(name) = name else { return Ok(self.show_model(row, here).await?) };
-        let always = reach == Some(ALWAYS);
-        if more.is_some() || reach.is_some() && !always {
-            return Err(CommandRefusal::ModelWhat.into());
-        }
+        let Some(name) = words.next() else { return Ok(self.show_model(row, here).await?) };
+        let Reach { always, kind } = Reach::of(words)?;
         let request = if always {
             Request::workspace(&here.person, WorkspaceCall::ChangeSettings, &here.place)
         } else {
@@ -40,34 +62,24 @@ impl Commands {
                 "others use this conversation too: its model is chosen only by who administers it"
             ),
         )?;
-        let usable = self.usable_models(row).await?;
+        let usable = self.control.models().usable((row.workspace, row.chat)).await?;
         let chosen = usable.iter().find(|model| model.as_str() == name && name != DEFAULT);
         if chosen.is_none() && name != DEFAULT {
             return Err(CommandRefusal::NoModel { usable: usable.join(", ") }.into());
         }
         let place = (row.workspace, (!always).then_some(row.chat));
         let chosen = chosen.map(String::as_str);
-        self.control.store().models().choose(&who(row), place, chosen).await?;
-        let to = here.to;
-        Ok(match (chosen, always) {
-            (Some(name), true) => {
-                say!(to, "In all your chats {name} answers from now on, and does the tasks.", name)
-            }
-            (Some(name), false) => {
-                say!(to, "In this chat {name} answers from now on, and does the tasks.", name)
-            }
-            (None, true) => say!(to, "In all your chats the default model answers from now on."),
-            (None, false) => say!(to, "In this chat the default model answers from now on."),
-        })
+        self.control.store().models().choose(&who(row), place, kind, chosen).await?;
+        Ok(chosen_words(here.to, chosen, Reach { always, kind }))
     }
 
     async fn show_model(&self, row: &InboxItem, here: &Here) -> Result<String, Fault> {
-        let usable = self.usable_models(row).await?;
         let place = (row.workspace, row.chat);
+        let usable = self.control.models().usable(place).await?;
         let models = self.control.store().models();
-        let chain = models.chain_for(place, Level::Coordinator).await?;
+        let chain = models.chain_for(place, Level::Coordinator, WorkKind::Talk).await?;
         let first = chain.into_iter().find(|model| usable.contains(&model.name));
-        let chosen = models.chosen(row.workspace, row.chat).await?;
+        let chosen = models.chosen(row.workspace, row.chat, None).await?;
         let (to, p) = (here.to, here.sign());
         let mut text = match first {
             Some(model) => say!(to, "{name} answers in this chat.", name = model.name),
@@ -79,24 +91,62 @@ impl Commands {
                 &say!(to, "{missing} was chosen, and can't be used here now.", missing),
             );
         }
+        for kind in WorkKind::ALL {
+            let chosen = models.chosen(row.workspace, row.chat, Some(kind)).await?;
+            if let Some(name) = chosen.filter(|name| usable.contains(name)) {
+                let work = text_of(to, work(kind));
+                line(&mut text, &say!(to, "{name} was chosen to {work}.", name, work));
+            }
+        }
         line(&mut text, &say!(to, "To choose from: {usable}.", usable = usable.join(", ")));
         line(
             &mut text,
             &say!(
                 to,
                 "{p}model NAME chooses one for this chat, {p}model NAME always for all of them; \
-                 {p}model default takes it back.",
+                 {p}model default takes it back. {p}model NAME for vision chooses one for pictures alone; so do talk, \
+                 work, summarise and research.",
                 p
             ),
         );
         Ok(text)
     }
+}
 
-    /// The models in use that the context allows.
-    async fn usable_models(&self, row: &InboxItem) -> Result<Vec<String>, Fault> {
-        let lists = self.control.contexts().context_lists(row.workspace, row.chat).await?;
-        let mut usable = self.control.models().in_use().await?;
-        usable.retain(|name| lists.models.has(name));
-        Ok(usable)
+/// What a model of this kind is asked to do.
+const fn work(kind: WorkKind) -> &'static str {
+    match kind {
+        WorkKind::Talk => noted!("talk"),
+        WorkKind::Work => noted!("do the tasks"),
+        WorkKind::Summarise => noted!("write summaries"),
+        WorkKind::Research => noted!("do the tasks that search the web"),
+        WorkKind::Vision => noted!("look at pictures"),
+    }
+}
+
+/// What became of a choice.
+fn chosen_words(to: Language, chosen: Option<&str>, Reach { always, kind }: Reach) -> String {
+    let work = kind.map(|kind| text_of(to, work(kind)));
+    match (chosen, always, work) {
+        (Some(name), true, None) => {
+            say!(to, "In all your chats {name} answers from now on, and does the tasks.", name)
+        }
+        (Some(name), false, None) => {
+            say!(to, "In this chat {name} answers from now on, and does the tasks.", name)
+        }
+        (None, true, None) => say!(to, "In all your chats the default model answers from now on."),
+        (None, false, None) => say!(to, "In this chat the default model answers from now on."),
+        (Some(name), true, Some(work)) => {
+            say!(to, "In all your chats {name} is asked first to {work}.", name, work)
+        }
+        (Some(name), false, Some(work)) => {
+            say!(to, "In this chat {name} is asked first to {work}.", name, work)
+        }
+        (None, true, Some(work)) => {
+            say!(to, "In all your chats whoever else would be is asked first to {work}.", work)
+        }
+        (None, false, Some(work)) => {
+            say!(to, "In this chat whoever else would be is asked first to {work}.", work)
+        }
     }
 }

@@ -1,4 +1,4 @@
-use cloister_protocol::{Level, ModelProfile, ModelSettings};
+use cloister_protocol::{Level, ModelProfile, ModelSettings, WorkKind};
 use cloister_store::models::{KeyRef, Model};
 
 use super::*;
@@ -32,7 +32,8 @@ async fn set_in_use(world: &World, names: &[&str]) {
 
 /// Who answers first there.
 async fn first(world: &World, chat: (cloister_protocol::WorkspaceId, ChatId)) -> String {
-    let chain = world.store().models().chain_for(chat, Level::Coordinator).await.unwrap();
+    let chain =
+        world.store().models().chain_for(chat, Level::Coordinator, WorkKind::Talk).await.unwrap();
     chain.first().unwrap().name.clone()
 }
 
@@ -55,7 +56,8 @@ async fn a_model_is_chosen_among_those_in_use() {
         web.gets("/model").await,
         "fast answers in this chat.\nTo choose from: fast, strong.\n\
          /model NAME chooses one for this chat, /model NAME always for all of them; \
-         /model default takes it back."
+         /model default takes it back. /model NAME for vision chooses one for pictures alone; so do talk, \
+         work, summarise and research."
     );
     for nobodys in ["/model gpt", "/model demo", "/model ../fast"] {
         let refused = web.is_refused(nobodys).await;
@@ -133,4 +135,53 @@ async fn in_a_room_the_model_is_chosen_by_who_directs_it() {
     assert_eq!(first(&world, admin.chat).await, "strong");
     // Their own chats are not the community's.
     assert_eq!(first(&world, (world.bob.workspace, C1)).await, "fast");
+}
+
+#[tokio::test]
+async fn a_model_is_chosen_for_one_kind_of_work_alone() {
+    let world = World::new().await;
+    using(&world, &["fast", "eyes"]).await;
+    let web = Typing::on_web(&world, &world.ada);
+    let looks = async |chat| {
+        let models = world.store().models();
+        let chain = models.chain_for(chat, Level::Coordinator, WorkKind::Vision).await.unwrap();
+        chain.first().unwrap().name.clone()
+    };
+    assert_eq!(
+        web.gets("/model eyes for vision").await,
+        "In this chat eyes is asked first to look at pictures."
+    );
+    assert_eq!(
+        (looks(web.chat).await, first(&world, web.chat).await),
+        ("eyes".into(), "fast".into())
+    );
+    assert!(web.gets("/model").await.contains("\neyes was chosen to look at pictures.\n"));
+    web.gets("/model eyes always for summarise").await;
+    web.gets("/model default for vision").await;
+    assert_eq!(looks(web.chat).await, "fast");
+    for wrong in ["/model eyes for", "/model eyes for everything", "/model eyes for talk for work"]
+    {
+        web.is_refused(wrong).await;
+    }
+    assert!(web.is_refused("/model gpt for vision").await.contains("choose from: fast, eyes"));
+}
+
+/// Several models can be offered without being anybody's fallback.
+#[tokio::test]
+async fn a_model_on_offer_is_chosen_and_nobodys_fallback() {
+    let world = World::new().await;
+    using(&world, &["strong"]).await;
+    let actor = Actor::person("test");
+    world.store().models().set_offered(&actor, "strong", true).await.unwrap();
+    using(&world, &["fast"]).await;
+    let web = Typing::on_web(&world, &world.ada);
+    let chain = async || {
+        let models = world.store().models();
+        let chain = models.chain_for(web.chat, Level::Coordinator, WorkKind::Talk).await.unwrap();
+        chain.into_iter().map(|model| model.name).collect::<Vec<_>>()
+    };
+    assert_eq!(chain().await, ["fast"]);
+    assert!(web.gets("/model").await.contains("To choose from: fast, strong."));
+    web.gets("/model strong").await;
+    assert_eq!(chain().await, ["strong", "fast"]);
 }

@@ -58,19 +58,20 @@ impl Exposition {
         self.sample(name.0, &[], value);
     }
 
-    /// Counters by label; `scale` is what one of what was counted is in the unit of the name.
+    /// Counters by label; `per_unit` of what was counted is one of the unit of the name. Divided by, because the
+    /// fraction that one of them is can't be written exactly.
     pub(super) fn counters<const N: usize>(
         &mut self,
         name: Name,
         labels: [&str; N],
         counters: &Counters<N>,
-        scale: f64,
+        per_unit: f64,
     ) {
         self.family(name, MetricKind::Counter);
         for (values, count) in counters.all() {
             let pairs: Vec<(&str, &str)> =
                 labels.iter().copied().zip(values.iter().map(String::as_str)).collect();
-            self.sample(name.0, &pairs, float(count) * scale);
+            self.sample(name.0, &pairs, float(count) / per_unit);
         }
     }
 

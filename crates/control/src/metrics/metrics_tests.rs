@@ -19,7 +19,16 @@ fn what_is_counted_is_exposed_with_its_labels() {
         usage: Usage { prompt_tokens: 7, completion_tokens: 2 },
         cost: 1_500_000_000,
     });
+    metrics.model_call(ModelCall {
+        level: Level::Executor,
+        model: "fast",
+        status: "answered",
+        took: Duration::from_millis(30),
+        usage: Usage { prompt_tokens: 7, completion_tokens: 2 },
+        cost: 300_000_022,
+    });
     let text = text_of(&metrics);
+    assert!(text.contains("{level=\"executor\",model=\"fast\"} 0.300000022\n"), "{text}");
     assert!(
         text.contains(
             "cloister_egress_decisions_total{outcome=\"refused\",reason=\"private_address\"} 2\n"

@@ -393,7 +393,7 @@ impl Metrics {
         to.counters(names::MODEL_CALLS, ["level", "model", "status"], &self.calls, 1.0);
         to.histogram(names::MODEL_CALL_SECONDS, &self.call);
         to.counters(names::TOKENS, ["level", "model", "kind"], &self.tokens, 1.0);
-        to.counters(names::SPEND_USD, ["level", "model"], &self.spend_nano, 1e-9);
+        to.counters(names::SPEND_USD, ["level", "model"], &self.spend_nano, 1e9);
         to.counters(names::BUDGET_REFUSALS, ["budget"], &self.budget_refusals, 1.0);
         to.counters(names::LOOPS_STOPPED, ["sign"], &self.loops, 1.0);
         to.counters(names::TOKEN_SPIKES, [], &self.token_spikes, 1.0);

@@ -1,22 +1,46 @@
 //! What people chose among the models in use, and what they are told when it can't be had any more.
 
-use cloister_protocol::{ChatId, Level, WorkspaceId};
+use cloister_protocol::{ChatId, WorkspaceId};
 
 use super::Models;
 use crate::error::Fault;
 
 impl Models {
-    /// The models of all levels, each once.
+    /// The models that people may be answered by: those of all chains and those on offer, each once.
     pub(crate) async fn in_use(&self) -> Result<Vec<String>, Fault> {
-        let mut names: Vec<String> = Vec::new();
-        for level in Level::ALL {
-            for model in self.control.store().models().chain(level).await? {
-                if !names.contains(&model.name) {
-                    names.push(model.name);
-                }
-            }
+        let models = self.control.store().models().in_use().await?;
+        Ok(models.into_iter().map(|model| model.name).collect())
+    }
+
+    /// The models that people may choose in a chat: their own and those in use, as its context allows.
+    pub async fn usable(
+        &self,
+        (workspace, chat): (WorkspaceId, ChatId),
+    ) -> Result<Vec<String>, Fault> {
+        let lists = self.control.contexts().context_lists(workspace, chat).await?;
+        let own = self.control.store().models().own_in(workspace).await?;
+        let mut usable: Vec<String> = own.into_iter().map(|model| model.name).collect();
+        usable.extend(self.in_use().await?);
+        usable.retain(|name| lists.models.has(name));
+        Ok(usable)
+    }
+
+    /// The model that was chosen for a chat, by itself or with all others.
+    pub async fn chosen(
+        &self,
+        (workspace, chat): (WorkspaceId, ChatId),
+    ) -> Result<Option<String>, Fault> {
+        Ok(self.control.store().models().chosen(workspace, chat, None).await?)
+    }
+
+    /// After a change: says where models were chosen that are in use no more.
+    pub(super) async fn tell_of_what_left(&self, before: &[String]) -> Result<(), Fault> {
+        let now = self.in_use().await?;
+        for gone in before.iter().filter(|name| !now.contains(name)) {
+            let chosen_by = self.control.store().models().chosen_by(gone).await?;
+            self.tell_of_lost_choice(gone, &chosen_by).await?;
         }
-        Ok(names)
+        Ok(())
     }
 
     /// Says where a model had been chosen that another one answers: nobody is to find out by its words.

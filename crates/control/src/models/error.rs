@@ -29,6 +29,18 @@ pub enum ModelRefusal {
     NoTokens,
     #[error("a temperature is a number from 0 to 2")]
     NoTemperature,
+    #[error(
+        "a community has no key of its own: what it is answered by is for whoever runs this machine to say"
+    )]
+    OwnOfCommunity,
+    #[error("a model of one's own takes its key from nobody's environment")]
+    OwnFromEnvironment,
+    #[error("a model of one's own needs a key of one's own")]
+    OwnWithoutKey,
+    #[error("that address is not one of the known places")]
+    OwnElsewhere { known: String },
+    #[error("nobody has more than 10 models of their own")]
+    TooManyOwn,
     #[error("the key {name} does not open as it was sealed; the file is left as it is")]
     SealedWrongly { name: String },
 }
@@ -36,7 +48,8 @@ pub enum ModelRefusal {
 impl Refusal for ModelRefusal {
     fn code(&self) -> ErrorCode {
         match self {
-            Self::Exists { .. } => ErrorCode::Conflict,
+            Self::Exists { .. } | Self::TooManyOwn => ErrorCode::Conflict,
+            Self::OwnElsewhere { .. } => ErrorCode::Forbidden,
             Self::Unusable(said) => said.code,
             Self::NoBaseUrl { .. }
             | Self::KeyInUrl
@@ -44,6 +57,9 @@ impl Refusal for ModelRefusal {
             | Self::NoModelId
             | Self::NoPrice
             | Self::NoTokens
+            | Self::OwnOfCommunity
+            | Self::OwnFromEnvironment
+            | Self::OwnWithoutKey
             | Self::NoTemperature => ErrorCode::BadRequest,
             Self::SealedWrongly { .. } => ErrorCode::Internal,
         }
@@ -57,7 +73,14 @@ impl Refusal for ModelRefusal {
                 "It looks like https://openrouter.ai/api/v1 or http://127.0.0.1:11434/v1."
                     .to_owned(),
             ),
+            Self::OwnElsewhere { known } => {
+                Some(format!("Choose one of {known}; whoever runs this machine connects others."))
+            }
             Self::KeyInUrl
+            | Self::OwnOfCommunity
+            | Self::OwnFromEnvironment
+            | Self::OwnWithoutKey
+            | Self::TooManyOwn
             | Self::NoName { .. }
             | Self::NoModelId
             | Self::NoPrice

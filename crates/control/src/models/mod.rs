@@ -1,13 +1,17 @@
 //! Connecting models: what was said is checked, the model is tried, and only then are its key, its
 //! address and what was found out about it kept.
 
+mod changing;
 mod choices;
 mod error;
 mod keys;
+pub(crate) mod own;
 mod presets;
 
-use cloister_protocol::admin::{Key, ModelView, NewModel, TestedModel};
-use cloister_protocol::{ChatId, Level, ModelFacts, ModelProfile, ToolForm, WorkspaceId};
+use cloister_protocol::admin::{Key, KindView, ModelView, NewModel, TestedModel};
+use cloister_protocol::{
+    ChatId, Level, ModelFacts, ModelProfile, ModelSettings, ToolForm, WorkKind, WorkspaceId,
+};
 use cloister_store::Actor;
 use cloister_store::models::{DEMO, KeyRef, Model};
 
@@ -17,6 +21,7 @@ use crate::options::{nano_to_usd, usd_to_nano};
 use crate::ports::Upstream;
 
 pub use error::{ModelError, ModelRefusal};
+pub use own::{Addresses, own_view};
 pub use presets::{PRESETS, Preset, preset};
 
 /// What people paste behind the base URL.
@@ -53,9 +58,16 @@ impl Models {
         place: (WorkspaceId, ChatId),
         level: Level,
     ) -> Result<ModelFacts, Fault> {
-        let chain = self.control.store().models().chain_for(place, level).await?;
+        let models = self.control.store().models();
+        let chain = models.chain_for(place, level, WorkKind::of(level)).await?;
         let first = chain.first().filter(|model| !model.is_demo());
-        Ok(first.map_or_else(ModelFacts::default, facts_of))
+        let mut facts = first.map_or_else(ModelFacts::default, facts_of);
+        // Pictures go to whoever sees them.
+        if facts.vision == Some(false) {
+            let looks = models.chain_for(place, level, WorkKind::Vision).await?;
+            facts.vision = Some(looks.iter().any(|model| model.profile.vision != Some(false)));
+        }
+        Ok(facts)
     }
 
     /// Removes a model, also from the chains it is in, and its key.
@@ -75,12 +87,29 @@ impl Models {
     ) -> Result<(), Fault> {
         let before = self.in_use().await?;
         self.control.store().models().set_chain(actor, level, names).await?;
-        let now = self.in_use().await?;
-        for gone in before.iter().filter(|name| !now.contains(name)) {
-            let chosen_by = self.control.store().models().chosen_by(gone).await?;
-            self.tell_of_lost_choice(gone, &chosen_by).await?;
+        self.tell_of_what_left(&before).await
+    }
+
+    /// Sets which models serve a kind of work; without any, the level's own serve it.
+    pub async fn use_for(
+        &self,
+        actor: &Actor,
+        kind: WorkKind,
+        names: &[String],
+    ) -> Result<(), Fault> {
+        let before = self.in_use().await?;
+        self.control.store().models().set_kind_chain(actor, kind, names).await?;
+        self.tell_of_what_left(&before).await
+    }
+
+    /// Which models were set for each kind of work.
+    pub async fn kinds(&self) -> Result<Vec<KindView>, Fault> {
+        let mut kinds = Vec::new();
+        for kind in WorkKind::ALL {
+            let chain = self.control.store().models().kind_chain(kind).await?;
+            kinds.push(KindView { kind, models: chain.into_iter().map(|m| m.name).collect() });
         }
-        Ok(())
+        Ok(kinds)
     }
 
     /// Connects a model. When it can't be used nothing is kept, and the error says what is wrong.
@@ -108,8 +137,13 @@ impl Models {
             (None, Some(variable)) => KeyRef::Env(variable.clone()),
             // A key goes to nobody but the provider it was given for.
             (None, None) => there
+                .as_ref()
                 .filter(|there| new.keep_key && there.base_url == base_url)
-                .map_or(KeyRef::None, |there| there.key),
+                .map_or(KeyRef::None, |there| there.key.clone()),
+        };
+        let new = match &there {
+            Some(there) if new.keep_settings => changing::kept(new, there, &base_url),
+            Some(_) | None => new,
         };
         let defaults = upstream.defaults(&new.model);
         // Who asks for no key sends no bill.
@@ -194,12 +228,7 @@ impl Models {
 
     /// Whether the scripted demo model may answer people.
     pub async fn uses_demo_model(&self) -> Result<bool, Fault> {
-        for level in Level::ALL {
-            if self.control.store().models().chain(level).await?.iter().any(Model::is_demo) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        Ok(self.control.store().models().in_use().await?.iter().any(Model::is_demo))
     }
 
     /// A model as people see it: never with its key.
@@ -211,6 +240,14 @@ impl Models {
                 levels.push(level.to_string());
             }
         }
+        let models = self.control.store().models();
+        let mut kinds = Vec::new();
+        for kind in WorkKind::APART {
+            if models.kind_chain(kind).await?.iter().any(|other| other.name == model.name) {
+                kinds.push(kind);
+            }
+        }
+        let offered = models.offered().await?.iter().any(|other| other.name == model.name);
         Ok(ModelView {
             key: model.key.to_string(),
             prompt_usd: per_million(model.prompt_price),
@@ -220,6 +257,8 @@ impl Models {
             base_url: model.base_url,
             model: model.model,
             levels,
+            kinds,
+            offered,
             profile: model.profile,
             settings: model.settings,
         })
@@ -251,9 +290,10 @@ fn fitting_output(model: &Model) -> u32 {
     model.max_output_tokens.min(most).min(half).max(1)
 }
 
-/// Dollars per million tokens from nano-dollars per token.
+/// Dollars per million tokens from nano-dollars per token: a million times a billionth. Divided once, because a number
+/// that is rounded twice is read as $0.8999999999999999.
 fn per_million(nano: i64) -> f64 {
-    nano_to_usd(nano) * 1e6
+    nano_to_usd(nano.saturating_mul(1_000_000))
 }
 
 /// The base URL as it is kept: without the end that people copy along with it.
@@ -290,14 +330,24 @@ fn check(new: &NewModel) -> Result<(), ModelRefusal> {
     if new.model.trim().is_empty() {
         return Err(ModelRefusal::NoModelId);
     }
-    let sane = |usd: Option<f64>| usd.is_none_or(|usd| (0.0..=1e6).contains(&usd));
-    if !sane(new.prompt_usd) || !sane(new.completion_usd) {
+    if !sane_price(new.prompt_usd) || !sane_price(new.completion_usd) {
         return Err(ModelRefusal::NoPrice);
     }
-    if new.max_output_tokens == Some(0) || new.settings.window_tokens == Some(0) {
+    sane_settings(&new.settings, new.max_output_tokens)
+}
+
+fn sane_price(usd: Option<f64>) -> bool {
+    usd.is_none_or(|usd| (0.0..=1e6).contains(&usd))
+}
+
+fn sane_settings(
+    settings: &ModelSettings,
+    max_output_tokens: Option<u32>,
+) -> Result<(), ModelRefusal> {
+    if max_output_tokens == Some(0) || settings.window_tokens == Some(0) {
         return Err(ModelRefusal::NoTokens);
     }
-    if new.settings.temperature.is_some_and(|degrees| !(0.0..=2.0).contains(&degrees)) {
+    if settings.temperature.is_some_and(|degrees| !(0.0..=2.0).contains(&degrees)) {
         return Err(ModelRefusal::NoTemperature);
     }
     Ok(())

@@ -57,3 +57,13 @@ fn presets_can_be_connected_as_they_are() {
     }
     assert!(preset("nowhere").is_none());
 }
+
+#[test]
+fn a_price_is_shown_as_it_was_given() {
+    for thousandths in 0..100_000_u32 {
+        let usd = f64::from(thousandths) / 1e3;
+        let shown = per_million(usd_to_nano(usd / 1e6));
+        assert_eq!(shown.to_string(), usd.to_string());
+    }
+    assert_eq!(serde_json::to_string(&per_million(900)).unwrap(), "0.9");
+}

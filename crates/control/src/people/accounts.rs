@@ -78,6 +78,16 @@ impl Accounts {
         Ok(self.control.store().tasks().usage(Some(user), None).await?)
     }
 
+    /// The same of models that they connected, and pay for, themselves.
+    pub async fn own_usage(&self, user: UserId) -> Result<Vec<UsageRow>, Fault> {
+        Ok(self.control.store().tasks().own_usage(Some(user), None).await?)
+    }
+
+    /// What those came to today, in nano-dollars.
+    pub async fn own_spent_today(&self, user: UserId) -> Result<i64, Fault> {
+        Ok(self.control.store().tasks().own_spent_today(Some(user)).await?)
+    }
+
     /// Whether somebody was never here.
     pub async fn is_newcomer(&self, user: UserId) -> Result<bool, Fault> {
         Ok(self.control.store().users().is_newcomer(user).await?)

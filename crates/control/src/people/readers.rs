@@ -1,8 +1,8 @@
-//! Who reads what people write: the models of the chains, by the hosts they are at. When that changes, people are told.
+//! Who reads what people write: the models of the chains and those on offer, by the hosts they are at. When that changes, people are told.
 
 use std::collections::BTreeSet;
 
-use cloister_protocol::{Level, UserId};
+use cloister_protocol::UserId;
 use cloister_store::users::AccountKind;
 
 use crate::error::Fault;
@@ -30,10 +30,8 @@ impl People {
     /// Who reads what people write, now.
     pub async fn readers(&self) -> Result<Readers, Fault> {
         let mut readers = BTreeSet::new();
-        for level in Level::ALL {
-            for model in self.control.store().models().chain(level).await? {
-                readers.insert((model.model.clone(), host(&model.base_url).to_owned()));
-            }
+        for model in self.control.store().models().in_use().await? {
+            readers.insert((model.model.clone(), host(&model.base_url).to_owned()));
         }
         Ok(Readers(readers))
     }

@@ -1,7 +1,7 @@
 //! Whether people get answers, and what each model in use makes of its calls.
 
-use cloister_protocol::Level;
 use cloister_protocol::admin::StatusLine;
+use cloister_protocol::{Level, WorkKind};
 use cloister_store::models::Model;
 
 use super::{Judge as _, line};
@@ -37,6 +37,15 @@ impl Status {
             names.push(format!("{}: {}", level.as_str(), chain_names.join(", ")));
             used.extend(chain);
         }
+        for kind in WorkKind::APART {
+            let chain = self.control.store().models().kind_chain(kind).await?;
+            let chain_names: Vec<&str> = chain.iter().map(|model| model.name.as_str()).collect();
+            if !chain.is_empty() {
+                names.push(format!("{kind}: {}", chain_names.join(", ")));
+            }
+            used.extend(chain);
+        }
+        used.extend(self.control.store().models().offered().await?);
         let demo = used.iter().any(Model::is_demo);
         let mut lines = vec![line("models", "Models", names.join("; ")).judged(
             demo,

@@ -61,6 +61,7 @@ impl Status {
                 lines.extend(self.message_lines(&pulse));
                 lines.push(self.task_line(&pulse));
                 lines.push(spend_total(&pulse));
+                lines.extend(self.own_spend_line().await?);
                 lines.push(quota_line(&pulse));
             }
             None => {
@@ -315,6 +316,13 @@ impl Status {
             }
         }
         Ok((sum, true))
+    }
+
+    /// What people paid themselves; nothing where nobody did.
+    async fn own_spend_line(&self) -> Result<Option<StatusLine>, Fault> {
+        let own = self.control.store().tasks().own_spent_today(None).await?;
+        let value = format!("{}, in no budget here", Dollars(own));
+        Ok((own > 0).then(|| line("spend.own", "Paid by people themselves today", value)))
     }
 
     async fn spender_lines(&self) -> Result<Vec<StatusLine>, Fault> {

@@ -182,13 +182,19 @@ impl Tasks {
     pub(crate) async fn budget_line(&self, user: &User, to: Language) -> Result<String, Fault> {
         let state = self.control.store().tasks().budget_state(user.id).await?;
         let limit = |nano| format!("{:.2}", nano_to_usd(nano));
-        Ok(say!(
+        let mut line = say!(
             to,
             "${spent} of ${daily} spent today, ${task} per task",
             spent = format!("{:.4}", nano_to_usd(state.spent)),
             daily = limit(user.limits.daily_budget),
             task = limit(user.limits.task_budget)
-        ))
+        );
+        let own = self.control.store().tasks().own_spent_today(Some(user.id)).await?;
+        if own > 0 {
+            let own = Dollars(own);
+            line.push_str(&say!(to, "; {own} with models of your own, apart from that", own));
+        }
+        Ok(line)
     }
 
     /// Sets a user's budgets, in nano-dollars; what is not given stays.

@@ -138,6 +138,7 @@ async fn use_model(plane: &Plane, model: &Model) -> Result<(), CliError> {
         max_output_tokens: Some(100),
         replace: true,
         keep_key: false,
+        keep_settings: false,
         untested: true,
         settings: cloister_protocol::ModelSettings::default(),
     };

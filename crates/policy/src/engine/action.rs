@@ -106,6 +106,8 @@ actions! {
         ChangeLimits = "change_limits",
         StopCell = "stop_cell",
         ListSecrets = "list_secrets",
+        ListOwnModels = "list_own_models",
+        ChangeOwnModels = "change_own_models",
         RevokeGrant = "revoke_grant",
         ReadAudit = "read_audit",
         ExportAudit = "export_audit",

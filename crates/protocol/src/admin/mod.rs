@@ -16,8 +16,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::frames::{Answer, TaskState};
 use crate::ids::{ApprovalId, ChatId, TaskId, UserName, WorkspaceId};
+use crate::kind::WorkKind;
 use crate::link::Step;
-use crate::model::{ModelProfile, ModelSettings};
+use crate::model::{Effort, ModelProfile, ModelSettings};
 
 pub use audit::{
     AuditEntryProof, AuditEntryView, AuditExportPart, AuditFinding, AuditQuery, AuditRedacted,
@@ -123,11 +124,54 @@ pub struct NewModel {
     /// With `replace` and no key: keep the key of the model that is there, if its address is the same.
     #[serde(default)]
     pub keep_key: bool,
+    /// With `replace`: keep what the operator said of the model that is there and does not say now. Prices, window and
+    /// longest answer only if it is the same model at the same address.
+    #[serde(default)]
+    pub keep_settings: bool,
     /// Keep it without having tried it.
     #[serde(default)]
     pub untested: bool,
     #[serde(default)]
     pub settings: ModelSettings,
+}
+
+/// What of a model is to change; what is not named stays.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModelChange {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<Effort>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_tokens: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_output_tokens: Option<u32>,
+    /// Dollars per million tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_usd: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion_usd: Option<f64>,
+    /// Whether people may choose it though it is in no chain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered: Option<bool>,
+    /// What is to be as if nobody had ever said it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unset: Vec<ModelSetting>,
+    /// Keep it without having tried what is sent to the model from now on.
+    #[serde(default)]
+    pub untested: bool,
+}
+
+/// Something that is said of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelSetting {
+    Temperature,
+    Effort,
+    Window,
+    MaxOutput,
+    Prices,
 }
 
 /// Where to ask which models there are.
@@ -202,13 +246,19 @@ pub struct ModelView {
     pub name: String,
     pub base_url: String,
     pub model: String,
-    /// Where the key is: nothing, `env:VAR` or `file:NAME`.
+    /// Where the key is: nothing, `env:VAR` or `sealed:NAME`.
     pub key: String,
     pub prompt_usd: f64,
     pub completion_usd: f64,
     pub max_output_tokens: u32,
     /// The levels whose chain it is in.
     pub levels: Vec<String>,
+    /// The kinds of work of their own whose chain it is in.
+    #[serde(default)]
+    pub kinds: Vec<WorkKind>,
+    /// People may choose it though it may be in no chain.
+    #[serde(default)]
+    pub offered: bool,
     /// What was found out by trying it.
     #[serde(default)]
     pub profile: ModelProfile,
@@ -245,6 +295,13 @@ pub struct Chain {
     pub models: Vec<String>,
 }
 
+/// A kind of work, and the models that were set for it. Without any, those of the level serve it.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct KindView {
+    pub kind: WorkKind,
+    pub models: Vec<String>,
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct BudgetView {
     pub user: UserName,
@@ -253,6 +310,11 @@ pub struct BudgetView {
     pub spent_usd: f64,
     pub reserved_usd: f64,
     pub usage: Vec<UsageView>,
+    /// Of models that the person pays for themselves, outside of these budgets.
+    #[serde(default)]
+    pub own_spent_usd: f64,
+    #[serde(default)]
+    pub own_usage: Vec<UsageView>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

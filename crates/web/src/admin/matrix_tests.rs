@@ -168,10 +168,13 @@ impl Scene {
             "{task}" => task.to_string(),
             "{approval}" => approval.to_string(),
             "{level}" => "executor".to_owned(),
+            "{kind}" => "research".to_owned(),
             "{surface}" => "matrix".to_owned(),
             "{account}" => "@bot:example.org".to_owned(),
             "{entry}" | "{grant}" | "{client}" | "{version}" => "1".to_owned(),
-            "{model}" | "{context}" | "{secret}" | "{skill}" | "{tool}" => "thing".to_owned(),
+            "{model}" | "{name}" | "{context}" | "{secret}" | "{skill}" | "{tool}" => {
+                "thing".to_owned()
+            }
             part if part.starts_with('{') => panic!("say what {part} is, for the matrix"),
             part => part.to_owned(),
         });

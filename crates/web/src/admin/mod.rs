@@ -15,6 +15,7 @@ mod describe;
 mod egress;
 mod grants;
 mod models;
+mod own_models;
 mod pairing;
 mod people;
 mod personal;
@@ -96,6 +97,7 @@ pub(crate) fn table() -> Vec<Route> {
         .chain(tasks::routes())
         .chain(grants::routes())
         .chain(models::routes())
+        .chain(own_models::routes())
         .chain(secrets::routes())
         .chain(audit::routes())
         .chain(personal::routes())

@@ -4,8 +4,10 @@ use axum::extract::State as Extract;
 use cloister_control::ControlError;
 use cloister_policy::engine::{ModelCall, PlatformCall};
 use cloister_protocol::ErrorCode;
-use cloister_protocol::Level;
-use cloister_protocol::admin::{Chain, ModelPlace, ModelView, NewModel, PresetView, TestedModel};
+use cloister_protocol::admin::{
+    Chain, KindView, ModelChange, ModelPlace, ModelView, NewModel, PresetView, TestedModel,
+};
+use cloister_protocol::{Level, WorkKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -25,12 +27,20 @@ pub(super) fn routes() -> Vec<Route> {
         // It asks servers on this machine.
         Route::get("/admin/v1/presets", model(ModelCall::Add), presets),
         Route::get(one, model(ModelCall::Show), show),
+        // It calls the model's own address with the model's own key, and offers it to people: as much as adding it.
+        Route::patch(one, model(ModelCall::Add), change),
         Route::delete(one, model(ModelCall::Remove), remove),
         Route::post("/admin/v1/models/{model}/test", model(ModelCall::Test), test),
         Route::put(
             "/admin/v1/levels/{level}",
             About::Platform(PlatformCall::SetLevelModels),
             use_chain,
+        ),
+        Route::get("/admin/v1/kinds", model(ModelCall::Show), kinds),
+        Route::put(
+            "/admin/v1/kinds/{kind}",
+            About::Platform(PlatformCall::SetLevelModels),
+            use_for,
         ),
     ]
 }
@@ -70,6 +80,20 @@ async fn ids(Extract(admin): Extract<Admin>, Body(place): Body<ModelPlace>) -> A
 /// Where models are, and which of these places are on this machine and answer.
 async fn presets(Extract(admin): Extract<Admin>) -> Answer<Vec<PresetView>> {
     json(admin.control.models().presets(&*admin.upstream).await)
+}
+
+/// Changes what is said of a model, and whether it is on offer.
+async fn change(
+    Extract(admin): Extract<Admin>,
+    asker: Asker,
+    Path(name): Path<String>,
+    Body(change): Body<ModelChange>,
+) -> Answer<ModelView> {
+    let before = admin.control.people().readers().await?;
+    let models = admin.control.models();
+    let model = models.change_model(asker.actor(), &*admin.upstream, &name, change).await?;
+    admin.control.people().tell_of_readers(asker.user(), &before).await?;
+    json(admin.control.models().model_view(model).await?)
 }
 
 async fn remove(
@@ -116,4 +140,24 @@ async fn use_chain(
     admin.control.models().use_chain(asker.actor(), level, &chain.models).await?;
     admin.control.people().tell_of_readers(asker.user(), &before).await?;
     json(ChainView { level, models: chain.models })
+}
+
+/// Which models were set for each kind of work.
+async fn kinds(Extract(admin): Extract<Admin>) -> Answer<Vec<KindView>> {
+    json(admin.control.models().kinds().await?)
+}
+
+async fn use_for(
+    Extract(admin): Extract<Admin>,
+    asker: Asker,
+    Path(kind): Path<String>,
+    Body(chain): Body<Chain>,
+) -> Answer<KindView> {
+    let kind: WorkKind = kind.parse().map_err(|error: cloister_protocol::ParseKindError| {
+        Failure::new(ErrorCode::BadRequest, error.to_string())
+    })?;
+    let before = admin.control.people().readers().await?;
+    admin.control.models().use_for(asker.actor(), kind, &chain.models).await?;
+    admin.control.people().tell_of_readers(asker.user(), &before).await?;
+    json(KindView { kind, models: chain.models })
 }

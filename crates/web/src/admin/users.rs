@@ -1,7 +1,7 @@
 //! Users, their limits and budgets.
 
 use axum::extract::State as Extract;
-use cloister_control::rows::{AccountKind, User, UserLimits};
+use cloister_control::rows::{AccountKind, UsageRow, User, UserLimits};
 use cloister_control::{Control, nano_to_usd, usd_to_nano};
 use cloister_policy::engine::{PlatformCall, Request, WorkspaceCall};
 use cloister_policy::legible;
@@ -145,7 +145,21 @@ async fn budget(Extract(admin): Extract<Admin>, Path(name): Path<String>) -> Ans
     let user = super::user(&admin, &name).await?;
     let state = admin.control.accounts().budget_state(user.id).await?;
     let usage = admin.control.accounts().usage(user.id).await?;
-    let usage = usage.into_iter().map(|row| UsageView {
+    let own = admin.control.accounts().own_usage(user.id).await?;
+    json(BudgetView {
+        daily_usd: nano_to_usd(user.limits.daily_budget),
+        task_usd: nano_to_usd(user.limits.task_budget),
+        spent_usd: nano_to_usd(state.spent),
+        reserved_usd: nano_to_usd(state.reserved),
+        usage: usage.into_iter().map(usage_view).collect(),
+        own_spent_usd: nano_to_usd(admin.control.accounts().own_spent_today(user.id).await?),
+        own_usage: own.into_iter().map(usage_view).collect(),
+        user: user.name,
+    })
+}
+
+fn usage_view(row: UsageRow) -> UsageView {
+    UsageView {
         day: row.day,
         level: row.level,
         model: row.model,
@@ -153,13 +167,5 @@ async fn budget(Extract(admin): Extract<Admin>, Path(name): Path<String>) -> Ans
         prompt_tokens: row.usage.prompt_tokens,
         completion_tokens: row.usage.completion_tokens,
         usd: nano_to_usd(row.cost),
-    });
-    json(BudgetView {
-        daily_usd: nano_to_usd(user.limits.daily_budget),
-        task_usd: nano_to_usd(user.limits.task_budget),
-        spent_usd: nano_to_usd(state.spent),
-        reserved_usd: nano_to_usd(state.reserved),
-        usage: usage.collect(),
-        user: user.name,
-    })
+    }
 }

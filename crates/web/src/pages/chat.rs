@@ -97,6 +97,7 @@ pub(super) async fn show(
         message_id: random_token()
             .map_err(cloister_control::Fault::io("no message id could be made"))?,
         max_upload: state.control.work().max_upload_mb << 20,
+        models: Picker::of(&state, &viewer, chat.id).await?,
         viewer: &viewer,
         chat: &chat,
         // What the page does not show comes over the socket.
@@ -195,6 +196,43 @@ struct View<'a> {
     max_upload: u64,
     /// What the message of a browser without script is called.
     message_id: String,
+    models: Picker,
+}
+
+/// The models to choose from, and the one that was chosen: the form says what `/model` does.
+struct Picker {
+    usable: Vec<String>,
+    chosen: Option<String>,
+}
+
+impl Picker {
+    async fn of(state: &State, viewer: &Viewer, chat: ChatId) -> Result<Self, Failure> {
+        let (models, place) = (state.control.models(), (viewer.workspace, chat));
+        let (usable, chosen) = (models.usable(place).await?, models.chosen(place).await?);
+        Ok(Self { usable, chosen })
+    }
+
+    fn form(&self, view: &View<'_>) -> Markup {
+        html! {
+            form.stack method="post" action={ "/chats/" (view.chat.id) } {
+                input type="hidden" name="id" value={ (view.message_id) "-model" };
+                label { "Model of this chat"
+                    select name="text" {
+                        option value="/model default" { "the default" }
+                        @for name in &self.usable {
+                            option value={ "/model " (name) } selected[self.chosen.as_ref() == Some(name)] { (name) }
+                        }
+                    }
+                }
+                button type="submit" { "Choose" }
+            }
+        }
+    }
+}
+
+/// The way to models with a key of one's own.
+fn own_key() -> Markup {
+    html! { p { a href="/model/own" { "Use a key of your own" } } }
 }
 
 impl View<'_> {
@@ -288,6 +326,8 @@ impl View<'_> {
                             }
                             button type="submit" { "Rename" }
                         }
+                        @if self.models.usable.len() > 1 && !self.chat.archived { (self.models.form(self)) }
+                        (own_key())
                         form method="post" action=(action("pin")) {
                             @let pinned = self.chats.iter().any(|one| one.chat.id == self.chat.id && one.pinned);
                             input type="hidden" name="pinned" value=(!pinned);

@@ -19,6 +19,8 @@ mod grants;
 pub(crate) mod headers;
 mod login;
 mod model;
+mod model_list;
+mod own_models;
 mod people;
 mod person;
 mod posted;
@@ -68,6 +70,12 @@ pub(crate) fn routes(state: &State) -> Router<State> {
         .route("/people/{user}/roles", post(person::role))
         .route("/people/{user}/remove", post(person::remove))
         .route("/model", get(model::show).post(model::connect))
+        .route("/model/own", get(own_models::show).post(own_models::connect))
+        .route("/model/own/remove", post(own_models::remove))
+        .route("/model/chain", post(model_list::chain))
+        .route("/model/{model}/settings", post(model_list::change))
+        .route("/model/{model}/offer", post(model_list::offer))
+        .route("/model/{model}/first", post(model::first))
         .route("/status", get(status::show))
         .route("/chats/{chat}/turns/{turn}/stop", post(acts::stop_turn))
         .route("/chats/{chat}/tasks/{task}/cancel", post(acts::cancel_task))

@@ -1,23 +1,23 @@
 //! `/model`: connecting a real model. For the operator. The key goes in and never comes out: it is
-//! tried, then kept in its own file, and no page, address or log has it.
+//! tried, then sealed in the database, and no page, address or log has it.
 
 use axum::Form;
-use axum::extract::State as Extract;
+use axum::extract::{Path, State as Extract};
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use cloister_control::{Actor, PRESETS};
 use cloister_protocol::ErrorBody;
 use cloister_protocol::admin::{Key, ModelView, NewModel};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::banner;
 use super::session::Viewer;
 use super::shell::{Page, Section, page};
+use super::{banner, model_list};
 use crate::reply::Failure;
 use crate::server::State;
 
-/// The name of the model that this page connects.
+/// What a model is called when nobody says.
 const NAME: &str = "main";
 /// How many ids are offered to choose from.
 const MAX_OFFERED: usize = 1000;
@@ -25,6 +25,8 @@ const MAX_OFFERED: usize = 1000;
 /// What was filled in. The key is a type that can't print itself.
 #[derive(Deserialize)]
 pub(super) struct Filled {
+    #[serde(default)]
+    name: String,
     base_url: String,
     #[serde(default)]
     key: Option<Key>,
@@ -35,6 +37,7 @@ pub(super) struct Filled {
 /// What the form shows; there is no key in it.
 #[derive(Default)]
 struct ShownModel {
+    name: String,
     base_url: String,
     model: String,
     ids: Vec<String>,
@@ -47,11 +50,43 @@ pub(super) async fn show(
     viewer: Viewer,
 ) -> Result<Markup, Failure> {
     viewer.require(Section::Model)?;
-    let mut shown = ShownModel::default();
-    if let Some(now) = connected(&state).await? {
-        (shown.base_url, shown.model) = (now.base_url, now.model);
-    }
+    let shown = ShownModel::now(&state).await?;
     form(&state, &viewer, &shown).await
+}
+
+/// The page after something on it did not work.
+pub(super) async fn with_problem(
+    state: &State,
+    viewer: &Viewer,
+    problem: ErrorBody,
+) -> Result<Markup, Failure> {
+    viewer.require_operator()?;
+    let shown = ShownModel { problem: Some(problem), ..ShownModel::now(state).await? };
+    form(state, viewer, &shown).await
+}
+
+/// Makes a model the first of everybody's agent.
+pub(super) async fn first(
+    Extract(state): Extract<State>,
+    viewer: Viewer,
+    Path(name): Path<String>,
+) -> Result<Redirect, Failure> {
+    viewer.require_operator()?;
+    let before = state.control.people().readers().await?;
+    state.control.models().named(&name).await?;
+    state.control.models().prefer_model(&viewer.actor, &name).await?;
+    state.control.people().tell_of_readers(viewer.user.id, &before).await?;
+    Ok(Redirect::to("/model"))
+}
+
+impl ShownModel {
+    async fn now(state: &State) -> Result<Self, Failure> {
+        let mut shown = Self { name: NAME.to_owned(), ..Self::default() };
+        if let Some(now) = connected(state, NAME).await? {
+            (shown.base_url, shown.model) = (now.base_url, now.model);
+        }
+        Ok(shown)
+    }
 }
 
 pub(super) async fn connect(
@@ -61,8 +96,13 @@ pub(super) async fn connect(
 ) -> Result<Response, Failure> {
     viewer.require_operator()?;
     let key = filled.key.filter(|key| !key.expose().trim().is_empty());
-    let mut shown =
-        ShownModel { base_url: filled.base_url, model: filled.model, ..ShownModel::default() };
+    let name = Some(filled.name.trim().to_owned()).filter(|name| !name.is_empty());
+    let mut shown = ShownModel {
+        name: name.unwrap_or_else(|| NAME.to_owned()),
+        base_url: filled.base_url,
+        model: filled.model,
+        ..ShownModel::default()
+    };
     let before = state.control.people().readers().await?;
     match try_and_keep(&state, &viewer.actor, &shown, key.clone()).await {
         Ok(answer) => {
@@ -86,7 +126,7 @@ async fn try_and_keep(
     key: Option<Key>,
 ) -> Result<String, ErrorBody> {
     let new = NewModel {
-        name: NAME.to_owned(),
+        name: shown.name.clone(),
         base_url: shown.base_url.clone(),
         model: shown.model.trim().to_owned(),
         key,
@@ -96,12 +136,13 @@ async fn try_and_keep(
         max_output_tokens: None,
         replace: true,
         keep_key: true,
+        keep_settings: true,
         untested: false,
         settings: cloister_protocol::ModelSettings::default(),
     };
     let connected = state.control.models().connect_model(actor, &*state.upstream, new).await;
     let connected = connected.map_err(|error| error.body())?;
-    state.control.models().prefer_model(actor, NAME).await.map_err(|error| error.body())?;
+    state.control.models().prefer_model(actor, &shown.name).await.map_err(|error| error.body())?;
     Ok(connected.answer.unwrap_or_default())
 }
 
@@ -113,17 +154,17 @@ async fn offered(state: &State, base_url: &str, key: Option<&Key>) -> Vec<String
     ids
 }
 
-/// The model of this page, if there is one.
-async fn connected(state: &State) -> Result<Option<ModelView>, Failure> {
+/// The model of this name, if there is one.
+async fn connected(state: &State, name: &str) -> Result<Option<ModelView>, Failure> {
     let models = state.control.models().all().await?;
-    match models.into_iter().find(|model| model.name == NAME) {
+    match models.into_iter().find(|model| model.name == name) {
         Some(model) => Ok(Some(state.control.models().model_view(model).await?)),
         None => Ok(None),
     }
 }
 
 async fn form(state: &State, viewer: &Viewer, shown: &ShownModel) -> Result<Markup, Failure> {
-    let now = connected(state).await?;
+    let now = connected(state, &shown.name).await?;
     let has_key = now.as_ref().is_some_and(|now| !now.key.is_empty());
     let body = html! {
         section.card {
@@ -139,11 +180,12 @@ async fn form(state: &State, viewer: &Viewer, shown: &ShownModel) -> Result<Mark
             @if let Some(problem) = &shown.problem { (super::forms::problem(problem)) }
             @if viewer.is_operator() { (fields(shown, has_key)) }
             p.hint {
-                "Any OpenAI-compatible address will do. The key is tried before it is kept, stays in a file "
-                "on this machine that only its account can read, and never reaches an agent."
+                "Any OpenAI-compatible address will do. The key is tried before it is kept, sealed in the "
+                "database of this machine, and never reaches an agent."
             }
-            p.hint { "More than one model, prices and fallbacks: " code { "cloister model --help" } }
+            p.hint { "The same for scripts: " code { "cloister model --help" } }
         }
+        (model_list::shown(state, viewer).await?)
     };
     let banner = banner::scripted(state, viewer).await;
     let around = Page { title: "Model", place: Section::Model, viewer: Some(viewer), banner };
@@ -154,6 +196,9 @@ fn fields(shown: &ShownModel, has_key: bool) -> Markup {
     let key_hint = if has_key { "leave empty to keep the one that is there" } else { "sk-…" };
     html! {
         form.stack method="post" action="/model" autocomplete="off" {
+            label { "Name here"
+                input name="name" required maxlength="64" autocapitalize="none" value=(shown.name);
+            }
             label { "Base URL"
                 input name="base_url" type="url" required list="places" value=(shown.base_url)
                     placeholder="https://openrouter.ai/api/v1";

@@ -9,7 +9,8 @@ use crate::output::table;
 const MOST_IDS: usize = 8;
 
 pub(super) fn shown(model: &ModelView) -> String {
-    let used = if model.levels.is_empty() { "nobody".to_owned() } else { model.levels.join(", ") };
+    let used = Some(super::used_by(model)).filter(|used| !used.is_empty());
+    let used = used.unwrap_or_else(|| "nobody".to_owned());
     let price = if model.prompt_usd == 0.0 && model.completion_usd == 0.0 {
         "nothing".to_owned()
     } else {

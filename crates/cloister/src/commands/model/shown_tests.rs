@@ -11,6 +11,8 @@ fn model(profile: ModelProfile) -> ModelView {
         prompt_usd: 0.0,
         completion_usd: 0.0,
         max_output_tokens: 8192,
+        kinds: Vec::new(),
+        offered: false,
         levels: vec!["coordinator".to_owned()],
         profile,
         settings: ModelSettings { temperature: Some(0.2), ..ModelSettings::default() },
