@@ -116,6 +116,9 @@ lint: ## format, clippy, schema
 matrix: ## write the reviewed tables of admin calls and of cell requests from the code; review what changed
 	CLOISTER_WRITE_MATRIX=1 $(CARGO) $(RUNNER) --locked -p cloister-web -p cloister-control matrix
 
+words: ## write what is newly said into the catalogues, to be translated
+	CLOISTER_WRITE_WORDS=1 $(CARGO) $(RUNNER) --locked -p cloister-testkit --test tree words
+
 schema: ## write docs/protocol.schema.json and docs/surface.schema.json from the types
 	$(CARGO) run --locked -q -p cloister-testkit --bin wire-schema > docs/protocol.schema.json
 	$(CARGO) run --locked -q -p cloister-testkit --bin wire-schema surfaces > docs/surface.schema.json
@@ -123,4 +126,4 @@ schema: ## write docs/protocol.schema.json and docs/surface.schema.json from the
 openapi: ## write docs/openapi.json from the table of admin calls
 	$(CARGO) run --locked -q -p cloister-web --example openapi > docs/openapi.json
 
-.PHONY: help up matrix-connector telegram-connector discord-connector test soak escape fuzz chaos backlog redteam bench local-model matrix-bench audit-bench dist timings fresh lint matrix schema openapi
+.PHONY: help words up matrix-connector telegram-connector discord-connector test soak escape fuzz chaos backlog redteam bench local-model matrix-bench audit-bench dist timings fresh lint matrix schema openapi

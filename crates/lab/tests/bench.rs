@@ -3,6 +3,7 @@
 use std::path::Path;
 
 const ROWS: [&str; 55] = [
+    "memory.start",
     "floor.there",
     "floor.back",
     "turn.there",

@@ -142,7 +142,7 @@ async fn a_voice_note_is_recorded_and_sent_as_a_file() {
     page.click("#voice").await.unwrap();
     page.wait_for("document.querySelector('#uploads .ok')", "the upload").await.unwrap();
     // It is heard before it is sent.
-    page.wait_for("document.querySelector('#uploads audio')?.duration > 0", "the note")
+    page.wait_for("document.querySelector('#uploads audio')?.src.startsWith('blob:')", "the note")
         .await
         .unwrap();
     say(&page, "listen to this").await;

@@ -9,6 +9,7 @@ use axum::Extension;
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode};
 use cloister_control::Actor;
+use cloister_control::rows::AccountKind;
 use cloister_policy::engine::Role;
 use cloister_protocol::admin::NewUser;
 use futures_util::future::join_all;
@@ -160,8 +161,12 @@ impl Scene {
 
     fn path(&self, call: &Call) -> String {
         let Belongings { user, task, approval } = &self.target;
+        // A community is no person: who is given a role in it is.
+        let is_community = user.kind == AccountKind::Community;
+        let gives = call.method == Method::POST && call.path.contains("/roles");
+        let named = if is_community && gives { "bob".to_owned() } else { user.name.to_string() };
         let parts = call.path.split('/').map(|part| match part {
-            "{user}" => user.name.to_string(),
+            "{user}" => named.clone(),
             "{workspace}" => user.workspace.to_string(),
             "{chain}" => user.id.to_string(),
             "{chat}" => "C1".to_owned(),
