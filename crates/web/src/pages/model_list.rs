@@ -137,29 +137,32 @@ fn number<T: std::str::FromStr>(typed: &str) -> Result<Option<T>, ErrorBody> {
     typed.parse().map(Some).map_err(wrong)
 }
 
-/// All that is below the form.
+/// All that is below the form. Who may only look sees no form, and not what runs on this machine.
 pub(super) async fn shown(state: &State, viewer: &Viewer) -> Result<Markup, Failure> {
     let calls = Calls::of(state, viewer);
     let models: Vec<ModelView> = calls.get("models").await?;
     let kinds: Vec<KindView> = calls.get("kinds").await?;
-    let places: Vec<PresetView> = calls.get("presets").await?;
+    let changes = viewer.is_operator();
+    let places: Vec<PresetView> = if changes { calls.get("presets").await? } else { Vec::new() };
     let found = places.iter().filter(|place| !place.models.is_empty());
     Ok(html! {
         section.card {
             h2 { "Models" }
-            @for model in models.iter().filter(|model| !model.base_url.is_empty()) { (one(model)) }
+            @for model in models.iter().filter(|model| !model.base_url.is_empty()) { (one(model, changes)) }
             @if models.iter().all(|model| model.base_url.is_empty()) { p { "None is connected." } }
         }
-        section.card { (who_does_what(&kinds)) }
-        section.card {
-            h2 { "On this machine" }
-            @for place in found.clone() { (here(place)) }
-            @if found.count() == 0 { p { "No server with models answers at the usual ports." } }
+        section.card { (who_does_what(&kinds, changes)) }
+        @if changes {
+            section.card {
+                h2 { "On this machine" }
+                @for place in found.clone() { (here(place)) }
+                @if found.count() == 0 { p { "No server with models answers at the usual ports." } }
+            }
         }
     })
 }
 
-fn one(model: &ModelView) -> Markup {
+fn one(model: &ModelView, changes: bool) -> Markup {
     let kinds = model.kinds.iter().map(|kind| kind.as_str());
     let mut used: Vec<&str> = model.levels.iter().map(String::as_str).chain(kinds).collect();
     used.extend(model.offered.then_some("who chooses it"));
@@ -169,17 +172,23 @@ fn one(model: &ModelView) -> Markup {
         details id={ "model-" (model.name) } {
             summary { strong { (model.name) } ": " code { (model.model) } ", used by " (used) }
             p { (found_out(model)) }
-            (settings(model, &action))
-            form.inline method="post" action={ (action) "/first" } {
-                button type="submit" { "Use it first" span.unseen { ": " (model.name) } }
-            }
-            " "
-            form.inline method="post" action={ (action) "/offer" } {
-                input type="hidden" name="offered" value=(!model.offered);
-                button type="submit" {
-                    @if model.offered { "Offer it no longer" } @else { "Let people choose it" }
-                    span.unseen { ": " (model.name) }
-                }
+            @if changes { (changing(model, &action)) }
+        }
+    }
+}
+
+fn changing(model: &ModelView, action: &str) -> Markup {
+    html! {
+        (settings(model, action))
+        form.inline method="post" action={ (action) "/first" } {
+            button type="submit" { "Use it first" span.unseen { ": " (model.name) } }
+        }
+        " "
+        form.inline method="post" action={ (action) "/offer" } {
+            input type="hidden" name="offered" value=(!model.offered);
+            button type="submit" {
+                @if model.offered { "Offer it no longer" } @else { "Let people choose it" }
+                span.unseen { ": " (model.name) }
             }
         }
     }
@@ -230,7 +239,7 @@ fn settings(model: &ModelView, action: &str) -> Markup {
     }
 }
 
-fn who_does_what(kinds: &[KindView]) -> Markup {
+fn who_does_what(kinds: &[KindView], changes: bool) -> Markup {
     html! {
         h2 { "Who does what" }
         table {
@@ -244,14 +253,16 @@ fn who_does_what(kinds: &[KindView]) -> Markup {
                 }
             }
         }
-        form.stack method="post" action="/model/chain" {
-            label { "Kind of work" select name="kind" {
-                @for kind in WorkKind::ALL { option { (kind) } }
-            } }
-            label { "Models, in order"
-                input name="models" autocomplete="off" autocapitalize="none" placeholder="main, fallback";
+        @if changes {
+            form.stack method="post" action="/model/chain" {
+                label { "Kind of work" select name="kind" {
+                    @for kind in WorkKind::ALL { option { (kind) } }
+                } }
+                label { "Models, in order"
+                    input name="models" autocomplete="off" autocapitalize="none" placeholder="main, fallback";
+                }
+                button type="submit" { "Set" }
             }
-            button type="submit" { "Set" }
         }
         p.hint {
             "Talk is answering people, work is doing tasks. Summaries, research and pictures are done by those of talk and "
