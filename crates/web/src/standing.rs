@@ -68,13 +68,7 @@ impl Standing {
     /// How all of it stands, as frames for the page.
     pub(crate) async fn frames(&mut self) -> Result<Vec<Value>, ControlError> {
         let mut frames = Vec::new();
-        for task in self.tasks_now().await? {
-            match task.state.is_final() {
-                true => drop(self.tasks.remove(&task.id)),
-                false => add(&mut self.tasks, task.id),
-            }
-            frames.push(self.card(&task).await?);
-        }
+        // A page closes what its task asked when the task has ended: what was answered is told before.
         for id in self.questions.clone() {
             let approval = match self.control.gates().approval(id).await {
                 Ok(approval) if (approval.workspace, approval.chat) == self.place => approval,
@@ -92,6 +86,13 @@ impl Standing {
             let html = ask::card(&approval, Back::Chat).into_string();
             frames
                 .push(json!({"type": "update", "kind": "question", "approval": id, "html": html}));
+        }
+        for task in self.tasks_now().await? {
+            match task.state.is_final() {
+                true => drop(self.tasks.remove(&task.id)),
+                false => add(&mut self.tasks, task.id),
+            }
+            frames.push(self.card(&task).await?);
         }
         Ok(frames)
     }
