@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-const ROWS: [&str; 55] = [
+const ROWS: [&str; 56] = [
     "memory.start",
     "floor.there",
     "floor.back",
