@@ -87,7 +87,8 @@ async fn a_provider_that_refuses_pictures_is_asked_without() {
     let world = World::new().await;
     add(&world, "new", &server, None).await;
     world.use_chain(&["new".to_owned()]).await;
-    let answer = world.open().client.chat(&picture()).await;
+    let door = world.open();
+    let answer = door.client.chat(&picture()).await;
     assert_eq!(answer.status, 200);
     let said = text_of(&answer.events().await);
     assert!(said.contains("You can't see pictures"), "{said}");
