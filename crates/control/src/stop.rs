@@ -215,7 +215,7 @@ impl Stops {
             return Ok(());
         }
         let by = self.control.provenance().person_of(row).await?;
-        let to = self.control.people().language_of(by).await?;
+        let to = self.control.people().languages().language_of(by).await?;
         let text = say!(
             to,
             "{stopped} Your message is kept, and answered when it is released; operators do that with /release.",

@@ -49,6 +49,12 @@ pub struct LoginThrottle {
 }
 
 impl LoginThrottle {
+    /// How long this address is to wait already, for what writes an audit entry each time that it fails.
+    pub(crate) fn wait(&self, address: Option<IpAddr>) -> Option<Duration> {
+        let addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
+        addresses.get(&network(address?))?.wait(PER_ADDRESS, Instant::now())
+    }
+
     /// Counts an attempt that failed: how long this address is to wait before its next, if it tried too often.
     pub(crate) fn failed(&self, address: Option<IpAddr>) -> Option<Duration> {
         self.failed_at(address, Instant::now())

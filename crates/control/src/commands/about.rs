@@ -174,8 +174,8 @@ impl Commands {
         if !rest.is_empty() {
             let no_language = |error| CommandRefusal::NoLanguage { error };
             let language: Language = rest.parse().map_err(no_language)?;
-            let people = self.control.people();
-            people.choose_language(&super::run::who(row), here.by, Some(language)).await?;
+            let languages = self.control.people().languages();
+            languages.choose_language(&super::run::who(row), here.by, Some(language)).await?;
             return Ok(say!(language, "I speak English with you now."));
         }
         let others: Vec<&str> = Language::ALL

@@ -18,12 +18,12 @@ const FOR: &str = "for";
 
 /// What follows a model's name.
 #[derive(Default)]
-struct Reach {
+struct ChoiceReach {
     always: bool,
     kind: Option<WorkKind>,
 }
 
-impl Reach {
+impl ChoiceReach {
     fn of<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<Self, CommandRefusal> {
         let mut reach = Self::default();
         while let Some(word) = words.next() {
@@ -49,7 +49,7 @@ impl Commands {
     ) -> Result<String, CommandError> {
         let mut words = rest.split_whitespace();
         let Some(name) = words.next() else { return Ok(self.show_model(row, here).await?) };
-        let Reach { always, kind } = Reach::of(words)?;
+        let ChoiceReach { always, kind } = ChoiceReach::of(words)?;
         let request = if always {
             Request::workspace(&here.person, WorkspaceCall::ChangeSettings, &here.place)
         } else {
@@ -70,7 +70,7 @@ impl Commands {
         let place = (row.workspace, (!always).then_some(row.chat));
         let chosen = chosen.map(String::as_str);
         self.control.store().models().choose(&who(row), place, kind, chosen).await?;
-        Ok(chosen_words(here.to, chosen, Reach { always, kind }))
+        Ok(chosen_words(here.to, chosen, ChoiceReach { always, kind }))
     }
 
     async fn show_model(&self, row: &InboxItem, here: &Here) -> Result<String, Fault> {
@@ -125,7 +125,11 @@ const fn work(kind: WorkKind) -> &'static str {
 }
 
 /// What became of a choice.
-fn chosen_words(to: Language, chosen: Option<&str>, Reach { always, kind }: Reach) -> String {
+fn chosen_words(
+    to: Language,
+    chosen: Option<&str>,
+    ChoiceReach { always, kind }: ChoiceReach,
+) -> String {
     let work = kind.map(|kind| text_of(to, work(kind)));
     match (chosen, always, work) {
         (Some(name), true, None) => {

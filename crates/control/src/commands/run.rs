@@ -108,7 +108,7 @@ impl Commands {
             place: self.control.people().place_of_chat(row.workspace, row.chat).await?,
             conversation,
             customs: self.control.surfaces().customs_of(&surface).await?,
-            to: self.control.people().language_of(by).await?,
+            to: self.control.people().languages().language_of(by).await?,
             surface,
         })
     }

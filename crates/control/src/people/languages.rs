@@ -5,10 +5,24 @@ use cloister_protocol::{Language, UserId};
 use cloister_store::Actor;
 use cloister_store::languages::ReadLanguage;
 
+use ref_cast::RefCast;
+
+use crate::control::part;
 use crate::error::Fault;
 use crate::people::People;
 
+part! {
+    /// The languages that people are spoken to in.
+    pub struct Languages;
+}
+
 impl People {
+    pub fn languages(&self) -> &Languages {
+        Languages::ref_cast(&self.control)
+    }
+}
+
+impl Languages {
     pub async fn language_of(&self, user: UserId) -> Result<Language, Fault> {
         let read = self.read_language(user).await?;
         Ok(read.best().unwrap_or(self.default_language()))

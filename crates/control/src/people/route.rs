@@ -133,9 +133,9 @@ impl Contexts {
             });
         };
         if let Some(reads) = reads {
-            self.control.people().note_language(identity.user, reads).await?;
+            self.control.people().languages().note_language(identity.user, reads).await?;
         }
-        let language = self.control.people().language_of(identity.user).await?;
+        let language = self.control.people().languages().language_of(identity.user).await?;
         let known =
             self.control.store().conversations().conversation(connector, heard.id()).await?;
         let mut leads = self.leads(identity.user, (surface, heard), known.as_ref()).await?;

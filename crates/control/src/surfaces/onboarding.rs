@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use crate::error::Fault;
 use crate::limits::{Buckets, Rate};
+use crate::options::SurfaceOptions;
 use crate::people::account;
 use crate::surfaces::{SurfaceError, Surfaces};
 
@@ -61,20 +62,7 @@ impl Surfaces {
         if !told {
             strangers.give_back(&stranger.surface);
         }
-        Ok(told.then(|| self.refusal_in(reads)))
-    }
-
-    /// The operator's own words, or ours in a stranger's language.
-    fn refusal_in(&self, reads: Option<Language>) -> String {
-        let options = &self.control.inner.parts.surfaces;
-        let to = reads.unwrap_or(options.language);
-        options.refusal.clone().unwrap_or_else(|| {
-            say!(
-                to,
-                "I do not know you here yet. Write `pair` to get a code, and give it to whoever runs this: they enter \
-                 it with `cloister pair CODE`."
-            )
-        })
+        Ok(told.then(|| refusal_in(options, reads)))
     }
 
     /// What to say to a stranger who was told before and begins anew: they may have left, or cleared, where they were
@@ -88,7 +76,7 @@ impl Surfaces {
             telling.again.give_back(&who);
             return None;
         }
-        Some(self.refusal_in(None))
+        Some(refusal_in(&self.control.inner.parts.surfaces, None))
     }
 
     /// What a stranger was to be told could not be said: it is said when they come again.
@@ -120,7 +108,7 @@ impl Surfaces {
         external_id: &str,
         display_name: &str,
     ) -> Option<String> {
-        let to = self.control.people().default_language();
+        let to = self.control.people().languages().default_language();
         match self.control.people().begin_pairing(surface, external_id, display_name).await {
             Ok(code) => Some(say!(
                 to,
@@ -143,7 +131,7 @@ impl Surfaces {
     pub async fn welcome(&self, user: UserId, surface: &str) -> Result<String, Fault> {
         let user = self.control.store().users().user_by_id(user).await?;
         let p = self.customs_of(surface).await?.command_sign.as_char();
-        let to = self.control.people().language_of(user.id).await?;
+        let to = self.control.people().languages().language_of(user.id).await?;
         let agent = match self.control.config().agent_name(user.workspace) {
             Some(name) => say!(to, "{name}, your agent", name),
             None => say!(to, "your agent"),
@@ -162,6 +150,18 @@ impl Surfaces {
             p
         ))
     }
+}
+
+/// The operator's own words, or ours in a stranger's language.
+fn refusal_in(options: &SurfaceOptions, reads: Option<Language>) -> String {
+    let to = reads.unwrap_or(options.language);
+    options.refusal.clone().unwrap_or_else(|| {
+        say!(
+            to,
+            "I do not know you here yet. Write `pair` to get a code, and give it to whoever runs this: they enter \
+             it with `cloister pair CODE`."
+        )
+    })
 }
 
 /// The words, with the whole command where they name one that needs the conversation's id: not every program

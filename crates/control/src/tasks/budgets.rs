@@ -35,7 +35,7 @@ impl Tasks {
         if state.spent == 0 || state.spent < state.limit / 100 * WARN_PERCENT {
             return Ok(());
         }
-        let to = self.control.people().language_of(user.id).await?;
+        let to = self.control.people().languages().language_of(user.id).await?;
         let text = say!(
             to,
             "{budget}. At the limit nothing more is spent; whoever runs this machine can raise it.",

@@ -29,17 +29,20 @@ async fn enrol(
     ConnectInfo(Peer(address)): ConnectInfo<Peer>,
     Body(asked): Body<Enrol>,
 ) -> Answer<ClientCertificate> {
+    let throttle = &remote.inner.throttle;
+    if let Some(wait) = throttle.wait(address) {
+        let message = "invitations that do not work were tried too often";
+        let again = format!("try again in {} s", wait.as_secs().max(1));
+        return Err(Failure::new(ErrorCode::Busy, message).fix(again));
+    }
     let name = checked_name(&asked.name)?;
     let request = SigningRequest::parse(&asked.request).map_err(failure)?;
     let hash = token_hash(asked.secret.expose());
     let issue = remote.next_issue();
     let store = &remote.inner.store;
     let Some(client) = store.enrol(asked.invitation, &hash, name, issue).await? else {
-        if let Some(wait) = remote.inner.throttle.failed(address) {
-            let message = "invitations that do not work were tried too often";
-            let again = format!("try again in {} s", wait.as_secs().max(1));
-            return Err(Failure::new(ErrorCode::Busy, message).fix(again));
-        }
+        // It was not over the limit: the next one waits.
+        let _counted = throttle.failed(address);
         tracing::warn!(invitation = asked.invitation, "an enrolment was refused");
         return Err(Failure::new(
             ErrorCode::Unauthorized,

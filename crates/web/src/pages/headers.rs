@@ -38,7 +38,7 @@ pub(super) async fn protect(
     request: Request,
     next: Next,
 ) -> Response {
-    let asked = Asked::of(&request);
+    let asked = AskedPage::of(&request);
     let mut response = next.run(request).await;
     if let Some(asked) = asked {
         response = asked.told(&state, response).await;
@@ -48,11 +48,11 @@ pub(super) async fn protect(
 }
 
 /// What a browser asked with that wants a page.
-struct Asked {
+struct AskedPage {
     headers: HeaderMap,
 }
 
-impl Asked {
+impl AskedPage {
     fn of(request: &Request) -> Option<Self> {
         let headers = request.headers();
         wants_page(headers).then(|| Self { headers: headers.clone() })
@@ -75,7 +75,7 @@ pub(crate) async fn explain(
     request: Request,
     next: Next,
 ) -> Response {
-    let asked = Asked::of(&request);
+    let asked = AskedPage::of(&request);
     let response = next.run(request).await;
     let Some(asked) = asked.filter(|_| !is_page(&response) && is_error(&response)) else {
         return response;

@@ -214,7 +214,7 @@ impl SurfaceDesk {
             return Err(not_found());
         }
         Ok(Speaker {
-            language: self.control.people().language_of(person.user).await?,
+            language: self.control.people().languages().language_of(person.user).await?,
             user: person.user,
             name: person.name,
             workspace: conversation.workspace,
