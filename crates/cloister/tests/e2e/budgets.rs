@@ -32,15 +32,15 @@ async fn at_the_limit_it_is_said_how_to_go_on() {
     }
     let refused = client.say("hello").await;
     assert_eq!(refused.error, Some(ErrorCode::OverBudget));
-    let how = " wanted. Raise it with `cloister budget set owner --daily";
-    assert!(refused.text.contains(how), "{}", refused.text);
+    let how = ". Raise it with `cloister budget set owner --daily";
+    assert!(refused.text.contains(" wanted. ") && refused.text.contains(how), "{}", refused.text);
     // Who can't do that is not told to.
     world.stack.cli_ok(&["user", "add", "mia"]).await.unwrap();
     world.stack.cli_ok(&["budget", "set", "mia", "--daily", "0.1"]).await.unwrap();
     let told = world.client("mia", 1).await.say("hello").await;
     assert_eq!(told.error, Some(ErrorCode::OverBudget));
-    let how = " wanted. It is there again tomorrow (UTC); whoever runs this machine can raise it.";
-    assert!(told.text.ends_with(how), "{}", told.text);
+    let how = ". It is there again tomorrow (UTC); whoever runs this machine can raise it.";
+    assert!(told.text.contains(" wanted. ") && told.text.ends_with(how), "{}", told.text);
     assert_eq!(world.model.request_count(), 3, "no call was made for nothing");
     let said = world.stack.cli(&["chat", "hello"]).await.unwrap();
     assert_eq!(said.code, Some(1), "{said:?}");

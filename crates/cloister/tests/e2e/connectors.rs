@@ -30,7 +30,7 @@ async fn a_connector_that_is_not_built_says_what_builds_it() {
     assert!(!said.ok());
     assert!(said.stderr.contains("make telegram-connector"), "{}", said.stderr);
     // Nobody is asked for a password that is of no use yet.
-    let add = ["matrix", "add", "--homeserver", "http://127.0.0.1:9", "--user", "cloister"];
+    let add = ["matrix", "add", "--homeserver", "http://127.0.0.1:9", "--user", "@bot:example.org"];
     let said = stack.cli(&[&add[..], &["--password-file", "/not/there"]].concat()).await.unwrap();
     assert!(!said.ok());
     let why = said.stderr.lines().next().unwrap_or_default();
