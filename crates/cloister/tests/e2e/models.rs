@@ -328,7 +328,7 @@ async fn a_picture_goes_to_who_sees_and_else_it_is_said_that_there_was_one() {
     world.stack.cli_ok(&["model", "use", "blind"]).await.unwrap();
     let alone = shown_a_picture(&world, "m1").await;
     assert_eq!((alone.model(), alone.images().len()), ("blind", 0));
-    assert!(alone.last_user_text().contains("You can't see pictures"), "{}", alone.body);
+    assert!(alone.body.to_string().contains("You can't see pictures"), "{}", alone.body);
 
     let used = world.stack.cli_ok(&["model", "use", "eyes", "--for", "vision"]).await.unwrap();
     assert_eq!(used.trim(), "vision now: eyes");

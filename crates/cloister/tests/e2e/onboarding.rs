@@ -182,7 +182,9 @@ async fn people_are_looked_after_on_the_page() {
     let role = [("role", "operator"), ("scope", "platform")];
     assert_eq!(owner.post("/people/alice/roles", &role).await.status, 303);
     let places = alice.open("/").await.html;
-    assert!(places.contains("href=\"/status\"") && !places.contains("href=\"/model\""), "{places}");
+    assert!(places.contains("href=\"/status\"") && places.contains("href=\"/model\""), "{places}");
+    let models = alice.get("/model").await;
+    assert!(models.status == 200 && !models.html.contains("action=\"/model"), "{}", models.html);
     assert_eq!(alice.get("/status").await.status, 200);
     assert_ne!(alice.post("/people/bob/remove", &[("confirm", "bob")]).await.status, 303);
     let taken = [("role", "operator"), ("scope", "platform"), ("take", "true")];
