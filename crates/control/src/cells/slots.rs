@@ -53,8 +53,11 @@ struct Places {
     waiting: AtomicUsize,
 }
 
+/// A workspace, or one person's share of it.
+type SlotsOf = (WorkspaceId, Option<UserId>);
+
 #[derive(Debug, Default)]
-pub(crate) struct Slots(Mutex<HashMap<(WorkspaceId, Option<UserId>), Weak<Places>>>);
+pub(crate) struct Slots(Mutex<HashMap<SlotsOf, Weak<Places>>>);
 
 /// Counts who waits, for as long as it waits.
 struct Counted(Arc<Places>);
