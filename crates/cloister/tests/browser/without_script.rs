@@ -16,6 +16,8 @@ async fn without_script(world: &World) -> Page {
 /// Loads the page until it shows something.
 async fn reloaded(page: &Page, selector: &str, words: &str) {
     for _ in 0..400 {
+        // A page that is on its way after a press is not to be cut off.
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
         page.reload().await.unwrap();
         if page.text(selector).await.unwrap_or_default().contains(words) {
             return;
