@@ -16,7 +16,7 @@ fn functions(text: &str) -> impl Iterator<Item = (&str, &str, &str)> {
         let indent = before.len() - before.trim_start().len();
         let rest = text.get(at + "async fn ".len()..)?;
         let end = rest.find(&format!("\n{}}}\n", " ".repeat(indent)))?;
-        Some(rest.get(..end)?)
+        rest.get(..end)
     });
     begins.filter_map(|function| {
         let (name, _) = function.split_once(['(', '<'])?;

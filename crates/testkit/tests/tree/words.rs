@@ -30,7 +30,11 @@ fn said_in(area: &Area) -> BTreeMap<String, Sentence> {
         for (macro_name, texts) in SAID_BY {
             for (at, _) in text.match_indices(macro_name) {
                 // Another macro may end in the same letters.
-                if text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_') {
+                if text
+                    .get(..at)
+                    .unwrap_or_default()
+                    .ends_with(|c: char| c.is_alphanumeric() || c == '_')
+                {
                     continue;
                 }
                 let place = format!("{path}:{}", line_of(&text, at));
@@ -45,7 +49,7 @@ fn said_in(area: &Area) -> BTreeMap<String, Sentence> {
         for (at, found) in script.match_indices(" say(\"").chain(script.match_indices("(say(\"")) {
             let place = format!("web/static/app.js:{}", line_of(&script, at));
             let from = at + found.len();
-            let text = script[from..].split('"').next().unwrap_or_default();
+            let text = script.get(from..).unwrap_or_default().split('"').next().unwrap_or_default();
             assert!(!text.contains('\\'), "{place}: no escapes are read here");
             said.insert(text.to_owned(), Sentence { plural: None, place });
         }
@@ -72,13 +76,13 @@ fn split(arguments: &str) -> Vec<&str> {
             '(' | '[' | '{' => depth += 1,
             ')' | ']' | '}' => depth -= 1,
             ',' if depth == 0 => {
-                found.push(arguments[from..at].trim());
+                found.push(arguments.get(from..at).unwrap_or_default().trim());
                 from = at + 1;
             }
             _ => {}
         }
     }
-    found.push(arguments[from..].trim());
+    found.push(arguments.get(from..).unwrap_or_default().trim());
     found
 }
 
