@@ -65,6 +65,9 @@ pub(crate) async fn connected(page: &Page) {
 /// Writes a message and sends it with the keyboard.
 pub(crate) async fn say(page: &Page, text: &str) {
     page.click("#text").await.unwrap();
+    page.wait_for("document.activeElement?.id === 'text'", "the field to be written into")
+        .await
+        .unwrap();
     page.type_text(text).await.unwrap();
     page.press("Enter", false).await.unwrap();
 }

@@ -107,10 +107,15 @@ impl Page {
 
     /// Clicks where a person would: in the middle of the element, with the mouse.
     pub async fn click(&self, selector: &str) -> Result<(), BrowserError> {
+        // Where it stands, once it stood there before too and is what a pointer meets there: a page that is still
+        // being laid out moves things away from under it.
         let place = format!(
             "(() => {{ const e = document.querySelector({}); if (!e) return null; \
              e.scrollIntoView({{block: 'nearest'}}); const r = e.getBoundingClientRect(); \
-             return r.width ? [r.x + r.width / 2, r.y + r.height / 2] : null; }})()",
+             if (!r.width) return null; const at = [r.x + r.width / 2, r.y + r.height / 2]; \
+             const before = e.stoodAt; e.stoodAt = at; const met = document.elementFromPoint(...at); \
+             return before && before[0] === at[0] && before[1] === at[1] && met && (e.contains(met) || met.contains(e)) \
+             ? at : null; }})()",
             json!(selector)
         );
         self.wait_for(&format!("{place} !== null"), &format!("{selector} to be clickable")).await?;
