@@ -234,6 +234,8 @@ async fn a_page_that_was_away_shows_how_tasks_and_questions_stand() {
     say(&page, "job:alpha job:risky").await;
     page.wait_for_text(".task .todos .doing", "<b>wait</b>").await.unwrap();
     page.wait_for("document.querySelector('.ask form')", "a question").await.unwrap();
+    let one_runs = "document.querySelectorAll('.task[data-state=running]').length === 1";
+    page.wait_for(one_runs, "a task that waits for the answer").await.unwrap();
 
     page.eval("window.cut = true, window.sockets.at(-1).close()").await.unwrap();
     page.wait_for("document.querySelector('#app').dataset.link === 'lost'", "no connection")

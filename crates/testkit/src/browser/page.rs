@@ -118,17 +118,29 @@ impl Page {
              ? at : null; }})()",
             json!(selector)
         );
-        self.wait_for(&format!("{place} !== null"), &format!("{selector} to be clickable")).await?;
-        let place = self.eval(&place).await?;
-        let at = |index: usize| place.get(index).and_then(Value::as_f64);
-        let (Some(x), Some(y)) = (at(0), at(1)) else {
-            return Err(BrowserError::NoElement(selector.to_owned()));
-        };
+        let (x, y) = self.place(&place, selector).await?;
         for kind in ["mousePressed", "mouseReleased"] {
             let event = json!({"type": kind, "x": x, "y": y, "button": "left", "clickCount": 1});
             self.call("Input.dispatchMouseEvent", event).await?;
         }
         Ok(())
+    }
+
+    /// Where an expression finds something, as soon as it does.
+    async fn place(&self, expression: &str, what: &str) -> Result<(f64, f64), BrowserError> {
+        let give_up = Instant::now() + PATIENCE;
+        loop {
+            // While a page is being replaced it can't be asked.
+            let place = self.eval(expression).await.unwrap_or_default();
+            let at = |index: usize| place.get(index).and_then(Value::as_f64);
+            if let (Some(x), Some(y)) = (at(0), at(1)) {
+                return Ok((x, y));
+            }
+            if Instant::now() > give_up {
+                return Err(BrowserError::NoElement(what.to_owned()));
+            }
+            sleep(LOOK_EVERY).await;
+        }
     }
 
     /// Types into whatever has the focus.
