@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cloister_protocol::{AgentFrame, ChatId, MessageId, TextChunk, TurnId, Update, WorkspaceId};
 use cloister_store::conversations::ConversationId;
 use cloister_store::inbox::InboxItem;
+use serde_json::Value;
 use tokio::sync::{broadcast, watch};
 
 /// Frames that wait for one slow listener.
@@ -38,6 +39,10 @@ const OVERHEARD_QUEUE: usize = 8192;
 
 /// How much of unfinished answers is kept, over all chats; more is told with the end of its turn.
 const HALVES_BYTES: usize = 16 << 20;
+
+/// How much of one thing is passed on while it happens: as many as fit into a queue wait for the slowest listener, and
+/// how large each is says the cell. What is longer is read where it is kept.
+const LIVE_BYTES: usize = 64 << 10;
 
 type Place = (WorkspaceId, ChatId);
 
@@ -164,6 +169,14 @@ impl Hub {
         frame: AgentFrame,
         outbox: Option<i64>,
     ) {
+        if let AgentFrame::TextChunk(chunk) = &frame
+            && chunk.text.len() > LIVE_BYTES
+        {
+            // A gap for who listens: they get all of it with the end.
+            let mut rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+            return rooms.drop_half((workspace, chat), &chunk.turn);
+        }
+        let frame = within_bounds(frame);
         let said = Said { outbox, frame: Arc::new(frame) };
         self.pass_on(Overheard { workspace, chat, conversation: None, said });
     }
@@ -198,6 +211,43 @@ impl Hub {
         }
         drop(self.everything.send(overheard));
     }
+}
+
+/// What is passed on of a frame while it happens.
+fn within_bounds(mut frame: AgentFrame) -> AgentFrame {
+    match &mut frame {
+        AgentFrame::ToolCall(call) => {
+            cut(&mut call.name);
+            if call.arguments.to_string().len() > LIVE_BYTES {
+                call.arguments = Value::from("(too long to be shown here)");
+            }
+        }
+        AgentFrame::ToolResult(result) => cut(&mut result.output),
+        AgentFrame::Update(Update::Todos { todos, .. }) => {
+            let mut left = LIVE_BYTES;
+            todos.retain(|todo| {
+                let fits = todo.text.len() <= left;
+                left = left.saturating_sub(todo.text.len());
+                fits
+            });
+        }
+        AgentFrame::Accepted { .. }
+        | AgentFrame::TextChunk(_)
+        | AgentFrame::Update(_)
+        | AgentFrame::Ask(_)
+        | AgentFrame::SendFile(_)
+        | AgentFrame::End(_)
+        | AgentFrame::Error(_) => {}
+    }
+    frame
+}
+
+fn cut(text: &mut String) {
+    let mut end = LIVE_BYTES.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.truncate(end);
 }
 
 /// A task that ends takes its questions along.

@@ -1,4 +1,4 @@
-use cloister_protocol::{End, Usage};
+use cloister_protocol::{End, TaskId, Todo, TodoState, ToolCall, ToolResult, Usage};
 
 use super::*;
 
@@ -42,4 +42,42 @@ fn a_gap_and_an_end_leave_nothing() {
     assert_eq!(half_after(vec![chunk(0, "he"), end]), None);
     let large = chunk(1, &"x".repeat(HALVES_BYTES));
     assert_eq!(half_after(vec![chunk(0, "he"), large]), None, "what is too much is not kept");
+}
+
+/// E57: a hostile coordinator says a megabyte a frame, and a client of its own person does not read: as many as a queue
+/// has were held in memory for each chat.
+#[test]
+fn what_waits_for_a_slow_listener_is_bounded() {
+    let hub = Hub::default();
+    let (workspace, chat) = (WorkspaceId::from_number(1), ChatId::from_number(1));
+    let mut listening = hub.listen(workspace, chat);
+    let large = "é".repeat(1 << 19);
+    let call = |arguments| ToolCall {
+        turn: Some(turn()),
+        task: None,
+        id: "c".into(),
+        name: "x".into(),
+        arguments,
+    };
+    let (id, output, ok) = ("c".into(), large.clone(), true);
+    let result = ToolResult { turn: Some(turn()), task: None, id, ok, output };
+    let todo = || Todo { text: "x".repeat(40 << 10), state: TodoState::Open };
+    let todos = Update::Todos { task: TaskId::from_number(1), todos: vec![todo(), todo()] };
+    let small = AgentFrame::ToolCall(call(serde_json::json!({"command": "ls"})));
+    for frame in [
+        chunk(0, &large),
+        AgentFrame::ToolCall(call(large.clone().into())),
+        AgentFrame::ToolResult(result),
+        AgentFrame::Update(todos),
+        small.clone(),
+    ] {
+        hub.say(workspace, chat, frame, None);
+    }
+    let mut heard = Vec::new();
+    while let Ok(Said { frame, .. }) = listening.try_recv() {
+        assert!(serde_json::to_string(&*frame).unwrap().len() <= LIVE_BYTES + 1000, "{frame:?}");
+        heard.push(frame);
+    }
+    assert_eq!(heard.len(), 4, "all but the piece of an answer");
+    assert_eq!(*heard[3], small, "what is short is passed on as it is");
 }

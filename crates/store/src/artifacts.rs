@@ -28,6 +28,36 @@ impl Outbox {
         requests::answered(&mut tx, scope, request).await
     }
 
+    /// How many bytes of files a workspace has sent since.
+    pub async fn sent_since(&self, workspace: WorkspaceId, since: i64) -> Result<u64, StoreError> {
+        let bytes: i64 = sqlx::query_scalar(
+            "SELECT coalesce(sum(size), 0) FROM artifacts WHERE workspace_id = ? AND created_at > ?",
+        )
+        .bind(workspace.number())
+        .bind(since)
+        .fetch_one(self.store.reader())
+        .await
+        .tried("count what was sent")?;
+        Ok(u64::try_from(bytes).unwrap_or(0))
+    }
+
+    /// How many files were sent in a turn.
+    pub async fn files_of_turn(
+        &self,
+        workspace: WorkspaceId,
+        turn: &TurnId,
+    ) -> Result<u32, StoreError> {
+        sqlx::query_scalar(
+            "SELECT count(*) FROM outbox WHERE workspace_id = ? AND turn = ? \
+             AND json_extract(frame, '$.type') = 'send_file'",
+        )
+        .bind(workspace.number())
+        .bind(turn.as_str())
+        .fetch_one(self.store.reader())
+        .await
+        .tried("count the files of a turn")
+    }
+
     /// Keeps an artifact and tells the person of it, once per request.
     pub async fn send_artifact(
         &self,

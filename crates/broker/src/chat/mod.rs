@@ -1,6 +1,6 @@
 //! Calls to models: what a cell may ask, which provider answers it, and what it costs.
 //!
-//! `request` reads what the cell wrote, `call` walks the chain of models, `attempt` is one try on one
+//! `request` reads what the cell wrote and says it again in the one form of `shape`, `call` walks the chain of models, `attempt` is one try on one
 //! of them, in the words of that model (`dialect`, `text_calls`), `meter` holds and settles its cost, `events` reads the answer as it passes, `masked`
 //! takes secrets out of it, `collect` puts it together for a caller that does not want a stream. `trial` finds out
 //! what a model can do.
@@ -18,6 +18,7 @@ mod meter;
 mod patience;
 mod pictures;
 mod request;
+mod shape;
 mod shares;
 mod text_calls;
 mod trial;

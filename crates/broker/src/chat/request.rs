@@ -1,6 +1,6 @@
-//! A chat request of a cell: validated, stripped to what a provider may see, and measured.
+//! A chat request of a cell: read, said again with what a provider may see, and measured.
 //!
-//! What could make a provider act outside (its own tools, files or pictures it would fetch by
+//! What could make a provider act outside (its own tools, files, pictures or schemas it would fetch by
 //! address) is refused: that way out is not the cell's to take.
 
 use bytes::{BufMut, Bytes, BytesMut};
@@ -9,7 +9,8 @@ use cloister_protocol::{Level, WorkKind};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::refusal::{Refusal, shorten};
+use super::shape::{self, Messages};
+use crate::refusal::Refusal;
 
 /// A request that may be sent, but for the model and the limit of the answer.
 #[derive(Clone, Debug)]
@@ -51,59 +52,11 @@ struct Fields<'a> {
     kind: Option<String>,
 }
 
-#[derive(Deserialize, PartialEq)]
-#[serde(rename_all = "snake_case")]
-enum MessageRole {
-    System,
-    Developer,
-    User,
-    Assistant,
-    Tool,
-}
-
-#[derive(Deserialize)]
-struct RequestMessage<'a> {
-    role: MessageRole,
-    #[serde(borrow)]
-    content: Option<&'a RawValue>,
-    #[serde(borrow)]
-    tool_calls: Option<&'a RawValue>,
-    #[serde(borrow)]
-    tool_call_id: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Part<'a> {
-    r#type: String,
-    #[serde(borrow)]
-    image_url: Option<ImageUrl<'a>>,
-}
-
-#[derive(Deserialize)]
-struct ImageUrl<'a> {
-    #[serde(borrow)]
-    url: &'a RawValue,
-}
-
-#[derive(Deserialize)]
-struct Tool {
-    r#type: String,
-    function: Named,
-}
-
-#[derive(Deserialize)]
-struct Named {
-    name: String,
-}
-
 impl ChatRequest {
     pub(crate) fn parse(body: &[u8]) -> Result<Self, Refusal> {
-        let fields: Fields<'_> = read(body, "the request")?;
-        let (images, image_bytes) = check_messages(fields.messages)?;
-        if let Some(tools) = fields.tools {
-            check_tools(tools)?;
-        }
-        let open_object = open_object(&fields);
+        let fields: Fields<'_> = shape::read(body, "the request")?;
+        let Messages { json, images, image_bytes } = shape::messages(fields.messages)?;
+        let open_object = open_object(&json, &fields)?;
         Ok(Self {
             print: Fingerprint::of(&open_object),
             open_object,
@@ -167,100 +120,26 @@ impl ChatRequest {
     }
 }
 
-fn read<'a, T: Deserialize<'a>>(json: &'a [u8], what: &str) -> Result<T, Refusal> {
-    serde_json::from_slice(json).map_err(|error| {
-        Refusal::bad_request(shorten(&format!("{what} can't be read: {error}"), 300))
-            .fix("Send a chat request as the OpenAI wire format describes it.")
-    })
-}
-
-/// Checks every message; returns how many images there are and their bytes.
-fn check_messages(json: &RawValue) -> Result<(u64, u64), Refusal> {
-    let messages: Vec<RequestMessage<'_>> = read(json.get().as_bytes(), "`messages`")?;
-    if messages.is_empty() {
-        return Err(Refusal::bad_request("`messages` is empty"));
-    }
-    let (mut images, mut image_bytes) = (0, 0);
-    for (place, message) in messages.iter().enumerate() {
-        if message.role == MessageRole::Tool && message.tool_call_id.is_none() {
-            let text = format!("message {place} is a tool's result without a `tool_call_id`");
-            return Err(Refusal::bad_request(text));
-        }
-        match message.content {
-            None if message.role == MessageRole::Assistant && message.tool_calls.is_some() => {}
-            None => return Err(Refusal::bad_request(format!("message {place} has no `content`"))),
-            Some(content) if content.get().starts_with('[') => {
-                let (count, bytes) = check_parts(content, place)?;
-                images += count;
-                image_bytes += bytes;
-            }
-            Some(content) if content.get().starts_with('"') => {}
-            Some(_) => {
-                let text = format!("the `content` of message {place} is neither text nor parts");
-                return Err(Refusal::bad_request(text));
-            }
-        }
-    }
-    Ok((images, image_bytes))
-}
-
-fn check_parts(content: &RawValue, place: usize) -> Result<(u64, u64), Refusal> {
-    let what = format!("the `content` of message {place}");
-    let parts: Vec<Part<'_>> = read(content.get().as_bytes(), &what)?;
-    let (mut images, mut image_bytes) = (0, 0);
-    for part in parts {
-        match (part.r#type.as_str(), part.image_url) {
-            ("text", _) => {}
-            ("image_url", Some(image)) if image.url.get().starts_with("\"data:image/") => {
-                images += 1;
-                image_bytes += image.url.get().len() as u64;
-            }
-            ("image_url", _) => {
-                let text = format!("an image of message {place} is not a `data:image/…` URL");
-                return Err(Refusal::bad_request(text).fix("Send the image itself, in base64."));
-            }
-            (other, _) => {
-                let kind = shorten(other, 40);
-                let text = format!("message {place} has a part of type {kind:?}");
-                return Err(Refusal::bad_request(text).fix("Send `text` and `image_url` parts."));
-            }
-        }
-    }
-    Ok((images, image_bytes))
-}
-
-fn check_tools(json: &RawValue) -> Result<(), Refusal> {
-    let tools: Vec<Tool> = read(json.get().as_bytes(), "`tools`")?;
-    for tool in tools {
-        if tool.r#type != "function" || tool.function.name.is_empty() {
-            let kind = shorten(&tool.r#type, 40);
-            let text = format!("a tool of type {kind:?} can't be offered to a model");
-            return Err(Refusal::bad_request(text).fix("Offer tools of type `function` only."));
-        }
-    }
-    Ok(())
-}
-
-/// The fields that go on, in an object that is still open at its end.
-fn open_object(fields: &Fields<'_>) -> Bytes {
-    let mut object = BytesMut::with_capacity(fields.messages.get().len() + 256);
+/// The fields that go on, each said again, in an object that is still open at its end.
+fn open_object(messages: &str, fields: &Fields<'_>) -> Result<Bytes, Refusal> {
+    let mut object = BytesMut::with_capacity(messages.len() + 256);
     object.put_slice(br#"{"stream":true,"messages":"#);
-    object.put_slice(fields.messages.get().as_bytes());
-    let raw = [
-        ("tools", fields.tools.map(|json| json.get().to_owned())),
-        ("tool_choice", fields.tool_choice.map(|json| json.get().to_owned())),
-        ("response_format", fields.response_format.map(|json| json.get().to_owned())),
-        ("stop", fields.stop.map(|json| json.get().to_owned())),
+    object.put_slice(messages.as_bytes());
+    let said = [
+        ("tools", fields.tools.map(shape::tools).transpose()?),
+        ("tool_choice", fields.tool_choice.map(shape::tool_choice).transpose()?),
+        ("response_format", fields.response_format.map(shape::response_format).transpose()?),
+        ("stop", fields.stop.map(shape::stop).transpose()?),
         ("top_p", fields.top_p.map(|number| number.to_string())),
         ("seed", fields.seed.map(|number| number.to_string())),
         ("parallel_tool_calls", fields.parallel_tool_calls.map(|flag| flag.to_string())),
     ];
-    for (name, json) in raw {
+    for (name, json) in said {
         if let Some(json) = json {
             object.put_slice(format!(r#","{name}":{json}"#).as_bytes());
         }
     }
-    object.freeze()
+    Ok(object.freeze())
 }
 
 #[cfg(test)]

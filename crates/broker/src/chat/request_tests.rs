@@ -66,6 +66,98 @@ fn ways_out_through_the_provider_are_refused() {
     parse(&image("data:image/png;base64,AAAA")).unwrap();
 }
 
+/// A7, E45: what the broker passed over went on as the cell wrote it. A provider that looks at a part's fields, that reads
+/// keys in any letters or that follows a schema's references asked the attacker's server.
+#[test]
+fn a_provider_is_sent_nothing_that_is_not_understood_here() {
+    let address = "https://collect.example/?stolen=secret";
+    let image = json!({"url": address});
+    let data = json!({"url": "data:image/png;base64,AAAA", "URL": address, "detail": address});
+    let sent = sent(&json!({
+        "messages": [
+            {"role": "user", "name": address, "Content": [{"type": "image_url", "image_url": image}],
+                "content": [
+                    {"type": "text", "text": "hi", "image_url": image, "IMAGE_URL": image, "file": image},
+                    {"type": "image_url", "image_url": data, "cache_control": image},
+                ]},
+            {"role": "assistant", "content": null, "audio": image, "annotations": [image], "tool_calls": [
+                {"id": "c", "type": "web_search", "url": address,
+                    "function": {"name": "f", "arguments": "{}", "parsed": image}}]},
+            {"role": "tool", "tool_call_id": "c", "content": "y", "Image_url": image},
+        ],
+        "tools": [{"type": "function", "Type": "web_search", "server_url": address,
+            "function": {"name": "f", "description": "d", "parameters": {"type": "object"}, "url": address}}],
+        "tool_choice": {"type": "web_search", "server_url": address, "function": {"name": "f", "x": address}},
+        "response_format": {"type": "json_schema", "x": address,
+            "json_schema": {"name": "n", "schema": {"type": "object"}, "x": address}},
+        "stop": ["a"], "Messages": [{"role": "user", "content": address}],
+    }));
+    assert!(!sent.to_string().contains("collect.example"), "{sent}");
+    let expected = json!([
+        {"role": "user", "content": [
+            {"type": "text", "text": "hi"},
+            {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}]},
+        {"role": "assistant", "content": null, "tool_calls": [
+            {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
+        {"role": "tool", "content": "y", "tool_call_id": "c"},
+    ]);
+    assert_eq!(sent["messages"], expected);
+    assert_eq!(sent["tool_choice"], json!({"type": "function", "function": {"name": "f"}}));
+    assert_eq!(sent["stop"], json!(["a"]));
+}
+
+#[test]
+fn what_a_provider_would_have_to_fetch_is_refused() {
+    let address = "https://collect.example/?stolen=secret";
+    let hi = || json!([{"role": "user", "content": "hi"}]);
+    let with_tool = |parameters: Value| {
+        json!({"messages": hi(), "tools": [
+            {"type": "function", "function": {"name": "f", "parameters": parameters}}]})
+    };
+    let schemas = [
+        json!({"$ref": address}),
+        json!({"properties": {"a": {"items": [{"$ref": "//collect.example/x"}]}}}),
+        json!({"$ref": "x.json"}),
+        json!({"$dynamicRef": address}),
+        json!({"$recursiveRef": "other#"}),
+        json!({"$schema": address}),
+        json!({"$id": address}),
+    ];
+    for schema in schemas {
+        assert!(refused(&with_tool(schema.clone())).contains("elsewhere"), "{schema}");
+        let format = json!({"type": "json_schema", "json_schema": {"name": "n", "schema": schema}});
+        let answer = json!({"messages": hi(), "response_format": format});
+        assert!(refused(&answer).contains("elsewhere"), "{schema}");
+    }
+    let own = json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "$ref": "#/$defs/a",
+        "$defs": {"a": {"type": "string", "description": address}}, "properties": {"$ref": {"type": "string"}}});
+    parse(&with_tool(own)).unwrap();
+    let picture = |url: &str| {
+        json!({"messages": [{"role": "user", "content": [
+            {"type": "image_url", "image_url": {"url": url}}]}]})
+    };
+    for url in [
+        "data:image/svg+xml;base64,AAAA",
+        "data:image/svg+xml,<svg><image href='https://collect.example/'/></svg>",
+        "data:image/png,AAAA",
+        "data:image/png;base64,AA AA",
+        "data:image/png;base64,AAAA\" \"x",
+        "data:image/png;x=https://collect.example/;base64,AAAA",
+    ] {
+        assert!(refused(&picture(url)).contains("not a `data:image/…` URL"), "{url}");
+    }
+    for (name, value) in [
+        ("tool_choice", json!("web_search")),
+        ("tool_choice", json!({"type": "web_search_preview"})),
+        ("response_format", json!({"type": "grammar", "grammar": address})),
+        ("stop", json!({"url": address})),
+    ] {
+        let mut body = json!({"messages": hi()});
+        body[name] = value.clone();
+        assert!(refused(&body).contains("can't be read"), "{name} {value}");
+    }
+}
+
 #[test]
 fn an_image_counts_by_its_own_rule_and_not_by_its_bytes() {
     let url = format!("data:image/png;base64,{}", "A".repeat(1 << 20));

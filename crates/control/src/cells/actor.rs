@@ -64,6 +64,8 @@ struct Actor {
     clearing: bool,
     /// Per inbox row: how often the coordinator died while it was open.
     deaths: HashMap<i64, u32>,
+    /// Per inbox row: how many requests were made for its turn.
+    asked: HashMap<i64, u32>,
     failed_launches: u32,
     active_at: Instant,
     /// The inbox could not be worked on: it is looked at again at the next occasion.
@@ -103,6 +105,7 @@ pub(super) async fn run(
         slot: None,
         clearing: false,
         deaths: HashMap::new(),
+        asked: HashMap::new(),
         failed_launches: 0,
         active_at: Instant::now(),
         behind: false,

@@ -21,6 +21,8 @@ pub enum CellRefusal {
     NoOpenTurn,
     #[error("too many requests at once")]
     TooManyRequests,
+    #[error("this turn has asked for more than a turn may")]
+    TurnAsksTooMuch,
     #[error("the person is asked ({approval}); it is written when they allow it")]
     PersonIsAsked { approval: ApprovalId },
     #[error("{reason}")]
@@ -41,9 +43,10 @@ impl Refusal for CellRefusal {
     fn code(&self) -> ErrorCode {
         match self {
             Self::OtherAdmitted { .. } | Self::OwnTaskOnly => ErrorCode::Forbidden,
-            Self::PlanFirst | Self::PersonIsAsked { .. } | Self::ProposalRefused { .. } => {
-                ErrorCode::Refused
-            }
+            Self::PlanFirst
+            | Self::PersonIsAsked { .. }
+            | Self::ProposalRefused { .. }
+            | Self::TurnAsksTooMuch => ErrorCode::Refused,
             Self::TooManyRequests | Self::TooManyTasks { .. } => ErrorCode::Busy,
             Self::NotForCoordinators(_)
             | Self::NoOpenTurn
@@ -63,6 +66,7 @@ impl Refusal for CellRefusal {
             | Self::NotForCoordinators(_)
             | Self::OwnTaskOnly
             | Self::NoOpenTurn
+            | Self::TurnAsksTooMuch
             | Self::PersonIsAsked { .. }
             | Self::ProposalRefused { .. }
             | Self::NoPlanOfCoordinators

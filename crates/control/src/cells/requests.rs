@@ -37,6 +37,11 @@ pub(super) fn too_many() -> Reply {
     Reply::Refused { error: CellError::from(CellRefusal::TooManyRequests).body() }
 }
 
+/// The answer to a request for a turn that has made as many as a turn may.
+pub(super) fn too_many_of_turn() -> Reply {
+    Reply::Refused { error: CellError::from(CellRefusal::TurnAsksTooMuch).body() }
+}
+
 /// The answer to a request for a turn that its coordinator was not handed.
 pub(super) fn no_open_turn() -> Reply {
     Reply::Refused { error: CellError::from(CellRefusal::NoOpenTurn).body() }

@@ -11,7 +11,7 @@ use cloister_words::say;
 use super::run::{Here, line, who};
 use crate::commands::{CommandError, CommandRefusal, Commands};
 use crate::error::Fault;
-use crate::gates::mark_text;
+use crate::gates::{mark_text, quoted};
 use crate::options::nano_to_usd;
 use crate::tasks::ReachedTask;
 
@@ -48,7 +48,9 @@ impl Commands {
         let person = self.control.provenance().person_of(row).await?;
         let leave =
             self.control.cells().admit_by_command(person, (row.workspace, row.chat)).await?;
-        let marks = self.control.provenance().words_of(row).await?;
+        let mut marks = self.control.provenance().words_of(row).await?;
+        // Behind the command it can be a quotation that the message as a whole is not.
+        marks.extend(quoted(text).filter(|mark| !marks.contains(mark)));
         let files = match &row.cause {
             Cause::Message { attachments, .. } => attachments.clone(),
             Cause::TasksEnded { .. } | Cause::Clear => Vec::new(),

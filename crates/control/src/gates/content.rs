@@ -75,6 +75,11 @@ pub(crate) fn mark_text(mark: &Mark) -> String {
     serde_json::to_string(mark).unwrap_or_else(|_error| r#"{"from":"unrecorded"}"#.to_owned())
 }
 
+/// The mark of what a person only passes on, if words of theirs do.
+pub(crate) fn quoted(words: &str) -> Option<Mark> {
+    Asked::quotes_others(words).then(|| Mark::person("someone you quoted"))
+}
+
 /// Marks as the store keeps them; one that can't be read is of unrecorded origin.
 pub(super) fn labels(marks: &[String]) -> Labels {
     let read = |text: &String| serde_json::from_str(text).unwrap_or(Mark::Unrecorded);
@@ -264,9 +269,8 @@ impl Provenance {
         match &row.cause {
             Cause::Message { from, text, attachments } => {
                 let author = self.author(from).await?;
-                let quoted = Asked::quotes_others(text).then(|| Mark::person("someone you quoted"));
                 let files = attachments.iter().map(|file| Mark::file(&file.name));
-                Ok(std::iter::once(author).chain(quoted).chain(files).collect())
+                Ok(std::iter::once(author).chain(quoted(text)).chain(files).collect())
             }
             // What the reports carry is in the marks of the chat's history.
             Cause::TasksEnded { .. } | Cause::Clear => Ok(vec![Mark::System]),
@@ -442,7 +446,7 @@ fn take_in(context: &mut TaskContext, source: &ContentSource, text: &str) {
 fn what_is_new(known: &TaskContext, more: &TaskContext) -> NewContent {
     let is_new = |mark: &&Mark| !Labels::of((*mark).clone()).is_within(known.labels());
     let marks = more.labels().marks().filter(is_new);
-    let links = more.seen().links().filter(|link| !known.seen().has_link(link));
+    let links = known.seen().new_in(more.seen()).into_iter();
     let hosts = more.seen().hosts().filter(|host| !known.seen().visited(host));
     NewContent {
         marks: marks.map(mark_text).collect(),

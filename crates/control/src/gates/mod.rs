@@ -71,7 +71,7 @@ use tokio::sync::watch;
 pub(crate) use asking::{Judged, Wanted};
 pub(crate) use calls::CallGate;
 pub(crate) use content::Provenance;
-pub(crate) use content::mark_text;
+pub(crate) use content::{mark_text, quoted};
 pub use error::{GateError, GateRefusal};
 pub(crate) use plans::NewPlan;
 pub(crate) use proposals::{Proposed, Proposing};

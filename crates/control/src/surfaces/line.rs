@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloister_kit::UnderWay;
+use cloister_kit::{Bucket, Rate, UnderWay};
 use cloister_protocol::surface::{
     AnyCall, AnyOrder, ConnectorFrame, FrameAnswer, Hello, LONGEST_LINE, LogLevel, LogLine, News,
     PlaneFrame, Settings, VERSION, Welcomed,
@@ -30,6 +30,14 @@ const ENDS_WITHIN: Duration = Duration::from_secs(6);
 const MOST_ON_THE_WAY: usize = 256;
 /// Calls that are answered at once; more wait unread.
 const MOST_CALLS: usize = 256;
+/// How much of the calls that are answered at once, in units of a kilobyte.
+const MOST_UNDER_WAY: usize = 64 << 10;
+/// The first line of a connection: its hello, or where it wants to go.
+const LONGEST_FIRST: usize = 64 << 10;
+/// Lines of its log that are kept: at once, and in a second from then on; and how much of each.
+const LOG_BURST: u32 = 1000;
+const LOG_PER_S: f64 = 50.0;
+const LONGEST_LOG: usize = 8 << 10;
 /// Hosts that a refusal names.
 const MOST_NAMED: usize = 8;
 
@@ -78,9 +86,10 @@ pub(super) enum Opened {
 /// Reads the first that a connection says; none: it makes no sense.
 pub(super) async fn open(stream: UnixStream) -> Option<Opened> {
     let (read, write) = stream.into_split();
-    let mut lines = FramedRead::new(read, LinesCodec::new_with_max_length(LONGEST_LINE));
+    let mut lines = FramedRead::new(read, LinesCodec::new_with_max_length(LONGEST_FIRST));
     let first = lines.next().await?.ok()?;
     let Some(rest) = first.strip_prefix("CONNECT ") else {
+        let lines = lines.map_decoder(|_first| LinesCodec::new_with_max_length(LONGEST_LINE));
         return Some(Opened::Connector(lines, write, serde_json::from_str(&first).ok()?));
     };
     let (host, port) = rest.split_whitespace().next()?.rsplit_once(':')?;
@@ -195,31 +204,38 @@ impl Greeted {
 
 async fn listen(lines: &mut Lines, line: &Arc<ConnectorLine>, desk: &Arc<SurfaceDesk>) -> String {
     let room = Arc::new(Semaphore::new(MOST_CALLS));
+    let under_way = Arc::new(Semaphore::new(MOST_UNDER_WAY));
+    let logged = Bucket::new(Rate::new(LOG_BURST, LOG_PER_S));
     // What is still being answered when the connector goes is seen through: it may be stored already.
     while let Some(said) = lines.next().await {
-        let frame: Value = match said
-            .map_err(|error| error.to_string())
-            .and_then(|said| serde_json::from_str(&said).map_err(|error| error.to_string()))
-        {
+        let read_as_frame = |said: String| {
+            let units = u32::try_from(said.len() >> 10).unwrap_or(u32::MAX).saturating_add(1);
+            let frame: Value = serde_json::from_str(&said).map_err(|error| error.to_string())?;
+            Ok((frame, units))
+        };
+        let (frame, units) = match said.map_err(|error| error.to_string()).and_then(read_as_frame) {
             Ok(frame) => frame,
             Err(error) => return format!("it said what is no frame: {error}"),
         };
         match read(frame) {
             FromConnector::Call(id, call) => {
                 let Ok(permit) = Arc::clone(&room).acquire_owned().await else { break };
+                let weight = Arc::clone(&under_way).acquire_many_owned(units).await;
+                let Ok(weight) = weight else { break };
                 let (line, asked) = (Arc::clone(line), Arc::clone(desk));
                 desk.control.inner.crew.go("connector-call", async move {
                     let outcome = match call {
                         Ok(call) => asked.answer(*call).await,
                         Err(body) => Err(body),
                     };
-                    drop(permit);
+                    drop((permit, weight));
                     let answer = PlaneFrame::Answer(FrameAnswer::new(id, outcome));
                     drop(line.frames.send(answer).await);
                 });
             }
             FromConnector::Answer(answer) => line.orders.answered(answer),
-            FromConnector::Log(log) => desk.log(&log),
+            FromConnector::Log(log) if logged.take().is_ok() => desk.log(&log),
+            FromConnector::Log(_) => {}
             FromConnector::Nothing => {}
         }
     }
@@ -290,8 +306,8 @@ pub(super) fn refusal(code: ErrorCode, message: &str) -> ErrorBody {
 impl SurfaceDesk {
     /// A line of a connector's log, beside our own. It is data: whatever it says is one field of ours.
     fn log(&self, line: &LogLine) {
-        let (surface, fields) = (self.surface, line.fields.as_str());
-        let message = line.message.as_str();
+        let cut = |text: &str| text.chars().take(LONGEST_LOG).collect::<String>();
+        let (surface, fields, message) = (self.surface, cut(&line.fields), cut(&line.message));
         match line.level {
             LogLevel::Error => tracing::error!(surface, fields, "{message}"),
             LogLevel::Warn => tracing::warn!(surface, fields, "{message}"),

@@ -32,6 +32,10 @@ pub enum TaskRefusal {
     ProposalRefused { reason: String },
     #[error("{path:?} is larger than the {most_mb} MB that can be sent")]
     FileTooLarge { path: String, most_mb: u64 },
+    #[error("at most {most} files are sent at once: put them into one archive")]
+    TooManyFiles { most: u32 },
+    #[error("more than {most_mb} MB of files would have been sent in a day")]
+    TooMuchSent { most_mb: u64 },
 }
 
 impl Refusal for TaskRefusal {
@@ -44,7 +48,9 @@ impl Refusal for TaskRefusal {
                 ErrorCode::Refused
             }
             Self::NoPlan => ErrorCode::BadRequest,
-            Self::FileTooLarge { .. } => ErrorCode::TooLarge,
+            Self::FileTooLarge { .. } | Self::TooManyFiles { .. } | Self::TooMuchSent { .. } => {
+                ErrorCode::TooLarge
+            }
         }
     }
 }

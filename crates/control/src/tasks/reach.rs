@@ -163,4 +163,4 @@ impl Tasks {
 
 #[cfg(test)]
 #[path = "reach_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -1,5 +1,6 @@
 //! One attempt at one task: launch an executor, journal its steps, carry out its requests.
 
+mod room;
 mod steps;
 
 use std::path::Path;
@@ -12,6 +13,7 @@ use cloister_store::tasks::{Ending, Task};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use self::room::LedgerRoom;
 use super::requests::{self, Answered};
 use crate::cells::{Doorway, LinkEnd};
 use crate::control::Control;
@@ -24,6 +26,8 @@ use crate::tasks::TaskError;
 const CONNECT_TIME: Duration = Duration::from_secs(20);
 /// How long an executor that lost its link has to come back.
 const RECONNECT_TIME: Duration = Duration::from_secs(10);
+/// Requests of one attempt. An honest executor makes a few.
+const MOST_REQUESTS: u32 = 1000;
 
 /// Why an attempt is over.
 enum Over {
@@ -62,6 +66,9 @@ struct Attempt<'a> {
     connections: mpsc::Receiver<LinkEnd>,
     /// The steps so far, to know what a call was.
     ledger: Vec<Step>,
+    room: LedgerRoom,
+    /// How many requests it has made.
+    requests: u32,
     plan_pending: bool,
     /// The person knows that the budget is nearly used up.
     warned: bool,
@@ -212,12 +219,15 @@ async fn launch<'a>(control: &'a Control, task: &'a Task) -> Result<Attempt<'a>,
         sandbox.set_writable(false).await;
     }
     let ledger = control.store().tasks().steps(task.id).await?;
+    let room = LedgerRoom::beside(&ledger, control.work().max_steps);
     Ok(Attempt {
         control,
         task,
         sandbox,
         connections,
         ledger,
+        room,
+        requests: 0,
         plan_pending,
         warned: false,
         _door: door,
@@ -298,7 +308,12 @@ impl Attempt<'_> {
                     None
                 }
                 Uplink::Finish(finish) => return Ok(Some(Over::Finished(finish))),
+                Uplink::Request(_) if self.requests >= MOST_REQUESTS => {
+                    let reason = "it was stopped: it asked for more than a task may".to_owned();
+                    return Ok(Some(Over::Refused(reason)));
+                }
                 Uplink::Request(request) => {
+                    self.requests += 1;
                     match requests::answer(self.control, self.task, &request, self.plan_pending)
                         .await
                     {
@@ -335,6 +350,7 @@ impl Attempt<'_> {
 
     async fn start(&mut self) -> Result<Start, Fault> {
         self.ledger = self.control.store().tasks().steps(self.task.id).await?;
+        self.room = LedgerRoom::beside(&self.ledger, self.control.work().max_steps);
         let task = self.task;
         let scene = self.control.cells().scene_of_task(task).await?;
         Ok(Start {

@@ -8,10 +8,18 @@ use cloister_store::audit::{Entry, Fingerprint};
 
 use crate::cells::Admitted;
 use crate::chat_file::ChatFile;
+use crate::control::Control;
 use crate::error::Fault;
 use crate::files::safe_name;
 use crate::inbox::mime_of;
 use crate::tasks::{TaskError, TaskRefusal, Tasks};
+
+/// The files of one turn, or of one task. Each is kept, and each is a message to the person.
+const MOST_FILES: u32 = 100;
+/// In so long a workspace sends at most what it may have: what was sent is kept beside what it has.
+const A_DAY_MS: i64 = 24 * 60 * 60 * 1000;
+/// How much of what it was called is noted of a file that is not sent.
+const NOTED_CHARS: usize = 300;
 
 /// A file that an agent wants the person to have.
 pub(crate) struct FileToSend {
@@ -55,8 +63,8 @@ impl Tasks {
                 Ok(file)
             }
             Err(error) => {
-                let entry =
-                    Entry::of_cell((wanted.chat.0, wanted.task), "file.refused", &wanted.path);
+                let path: String = wanted.path.chars().take(NOTED_CHARS).collect();
+                let entry = Entry::of_cell((wanted.chat.0, wanted.task), "file.refused", path);
                 self.control.store().audit().record(entry.with(&error)).await?;
                 Err(error)
             }
@@ -80,6 +88,8 @@ impl Tasks {
             .tree(wanted.chat.0)
             .map_err(Fault::io("the workspace could not be opened"))?;
         let mut source = tree.read(path)?;
+        let size = source.metadata().map_err(Fault::io("a file could not be measured"))?.len();
+        wanted.room(&self.control, size).await?;
         let id = random_name().map_err(Fault::io("no random name could be made"))?;
         let target = self.control.layout().objects().join(&id);
         let limit = self.control.work().max_upload_mb << 20;
@@ -103,6 +113,23 @@ impl Tasks {
             url: Some(url),
         };
         Ok((id, file, print))
+    }
+}
+
+impl FileToSend {
+    /// Refuses more files than one turn, and more of them than a workspace, may send.
+    async fn room(&self, control: &Control, size: u64) -> Result<(), TaskError> {
+        let (workspace, outbox) = (self.chat.0, control.store().outbox());
+        if outbox.files_of_turn(workspace, &self.turn).await? >= MOST_FILES {
+            return Err(TaskRefusal::TooManyFiles { most: MOST_FILES }.into());
+        }
+        let most = control.store().users().user_of(workspace).await?.limits.quota_bytes;
+        let since = control.store().clock.now_ms().saturating_sub(A_DAY_MS);
+        let sent = outbox.sent_since(workspace, since).await?;
+        if sent.saturating_add(size) > most {
+            return Err(TaskRefusal::TooMuchSent { most_mb: most >> 20 }.into());
+        }
+        Ok(())
     }
 }
 
@@ -147,3 +174,7 @@ pub(crate) fn random_name() -> std::io::Result<String> {
     getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
+
+#[cfg(test)]
+#[path = "sending_tests.rs"]
+mod tests;

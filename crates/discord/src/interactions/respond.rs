@@ -27,6 +27,9 @@ pub(super) enum Acknowledged {
     TooLate,
 }
 
+/// Of what only one person sees: no address in it is fetched by itself.
+const QUIET: MessageFlags = MessageFlags::EPHEMERAL.union(MessageFlags::SUPPRESS_EMBEDS);
+
 /// "Is thinking…", for everybody or for one person alone.
 pub(super) fn thinking(private: bool) -> InteractionResponse {
     let flags = private.then_some(MessageFlags::EPHEMERAL);
@@ -46,7 +49,7 @@ pub(super) fn seen() -> InteractionResponse {
 pub(super) fn only_for_them(words: &str) -> InteractionResponse {
     let data = InteractionResponseData {
         content: Some(words.chars().take(1900).collect()),
-        flags: Some(MessageFlags::EPHEMERAL),
+        flags: Some(QUIET),
         allowed_mentions: Some(AllowedMentions::default()),
         ..InteractionResponseData::default()
     };
@@ -114,7 +117,7 @@ impl Interactions {
         let words: String = words.chars().take(1900).collect();
         let said = json!({
             "content": words,
-            "flags": MessageFlags::EPHEMERAL.bits(),
+            "flags": QUIET.bits(),
             "allowed_mentions": AllowedMentions::default(),
         });
         let told = match by_token(&route, &said) {

@@ -3,9 +3,13 @@
 //! A form that is not exactly one is left as it is, and is then content: shown and digested whole,
 //! with the boundary that it names.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 
 const BOUNDARY: &str = "cloister-boundary";
+/// A form that says ours more often is made to be looked through again and again: it is left as it is.
+const MOST_TAKEN: usize = 64;
 
 pub(super) struct Form {
     pub(super) content_type: String,
@@ -16,7 +20,7 @@ pub(super) struct Form {
 pub(super) fn rebuild(content_type: &str, body: &[u8]) -> Option<Form> {
     let (kind, boundary) = boundary_of(content_type)?;
     let parts = parts(body, boundary)?;
-    let boundary = free_boundary(&parts);
+    let boundary = free_boundary(&parts)?;
     let mut rebuilt = Vec::with_capacity(body.len() + 64);
     for part in parts {
         rebuilt.extend_from_slice(format!("--{boundary}\r\n").as_bytes());
@@ -74,14 +78,41 @@ fn has_plain_head(part: &[u8]) -> bool {
     })
 }
 
-/// One that stands in no part; the same for the same parts.
-fn free_boundary(parts: &[&[u8]]) -> String {
-    let taken = |boundary: &String| {
-        parts.iter().any(|part| find(part, format!("--{boundary}").as_bytes()).is_some())
-    };
-    let numbered = (1_u32..).map(|number| format!("{BOUNDARY}-{number}"));
-    let mut candidates = std::iter::once(BOUNDARY.to_owned()).chain(numbered);
-    candidates.find(|boundary| !taken(boundary)).unwrap_or_default()
+/// One that stands in no part; the same for the same parts. Each part is gone through once.
+fn free_boundary(parts: &[&[u8]]) -> Option<String> {
+    let ours = format!("--{BOUNDARY}");
+    let (mut taken, mut said) = (BTreeSet::new(), 0);
+    for part in parts {
+        let mut rest = *part;
+        while let Some(at) = find(rest, ours.as_bytes()) {
+            said += 1;
+            rest = rest.get(at + ours.len()..)?;
+            taken.extend(numbers_at(rest));
+        }
+        if said > MOST_TAKEN {
+            return None;
+        }
+    }
+    if said == 0 {
+        return Some(BOUNDARY.to_owned());
+    }
+    let number = (1_u32..).find(|number| !taken.contains(number))?;
+    Some(format!("{BOUNDARY}-{number}"))
+}
+
+/// The numbers that a text begins with behind a dash: `-12` is 1 and 12.
+fn numbers_at(text: &[u8]) -> Vec<u32> {
+    let digits = text.strip_prefix(b"-").unwrap_or_default();
+    let digits = digits.iter().take_while(|byte| byte.is_ascii_digit()).take(9);
+    let mut numbers = Vec::new();
+    for digit in digits {
+        let before = numbers.last().copied().unwrap_or(0);
+        if before == 0 && *digit == b'0' {
+            break;
+        }
+        numbers.push(before * 10 + u32::from(digit - b'0'));
+    }
+    numbers
 }
 
 fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {

@@ -13,7 +13,7 @@ use crate::gate::{Reading, visible};
 
 const MAX_TEXT_BYTES: usize = 256 << 10;
 /// A longer phrase is nobody's words: it is looked for at every place of everything that was said.
-const MAX_PHRASE_WORDS: usize = 256;
+pub(super) const MAX_PHRASE_WORDS: usize = 256;
 /// The same of what is to be kept in mind.
 const MAX_SAYING_BYTES: usize = 2 << 10;
 
@@ -29,14 +29,37 @@ pub struct Asked {
     places: BTreeSet<String>,
     /// The sentences of each line, as written but for blanks.
     lines: Vec<Vec<String>>,
-    /// The words of each sentence, as written, with the hosts that it names.
+    /// The words of each sentence, with the hosts that it names.
     sentences: Vec<Sentence>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Sentence {
-    words: Vec<String>,
+    /// How many words it has.
+    count: usize,
+    /// They as they are written, each between two line ends; and the same in lower case.
+    written: String,
+    lower: String,
     hosts: BTreeSet<Host>,
+}
+
+impl Sentence {
+    fn of(text: &str, hosts: BTreeSet<Host>) -> Self {
+        let (mut count, mut written, mut lower) = (0, String::from("\n"), String::from("\n"));
+        for word in words(text) {
+            count += 1;
+            for (all, word) in [(&mut written, word), (&mut lower, &word.to_lowercase())] {
+                all.push_str(word);
+                all.push('\n');
+            }
+        }
+        Self { count, written, lower, hosts }
+    }
+
+    /// Whether these words stand in it in a row, as written or all in lower case. It is gone through once for each.
+    fn has(&self, row: &str) -> bool {
+        self.written.contains(row) || self.lower.contains(row)
+    }
 }
 
 impl Asked {
@@ -107,8 +130,7 @@ impl Asked {
         }
         self.hosts.extend(hosts.iter().cloned());
         self.target_hosts.extend(hosts.iter().cloned());
-        let words = words(line).map(str::to_owned).collect();
-        self.sentences.push(Sentence { words, hosts });
+        self.sentences.push(Sentence::of(line, hosts));
     }
 
     pub(super) fn names_address(&self, address: &Address) -> bool {
@@ -142,18 +164,18 @@ impl Asked {
     /// host (none: in any), as written or all in lower case. Order and case could each carry a message of
     /// their own.
     pub(super) fn has_phrase(&self, phrase: &Phrase, to: Option<&Host>) -> bool {
+        if phrase.words.len() > MAX_PHRASE_WORDS {
+            return false;
+        }
+        let row = format!("\n{}\n", phrase.words.join("\n"));
         let meant = |sentence: &&Sentence| to.is_none_or(|host| names(&sentence.hosts, host));
-        let mut sentences = self.sentences.iter().filter(meant);
-        sentences.any(|sentence| has_words(&sentence.words, &phrase.words))
+        self.sentences.iter().filter(meant).any(|sentence| sentence.has(&row))
     }
 
     /// How many phrases there are in the sentences that name the host (none: in all).
     pub(super) fn phrases(&self, to: Option<&Host>) -> usize {
         let meant = |sentence: &&Sentence| to.is_none_or(|host| names(&sentence.hosts, host));
-        let count = |sentence: &Sentence| {
-            let words = sentence.words.len();
-            words.saturating_mul(words + 1) / 2
-        };
+        let count = |sentence: &Sentence| sentence.count.saturating_mul(sentence.count + 1) / 2;
         self.sentences.iter().filter(meant).map(count).sum()
     }
 
@@ -241,18 +263,6 @@ fn behind_request(sentence: &str) -> Option<&str> {
         _ => behind,
     };
     (!kept.is_empty()).then_some(kept)
-}
-
-/// Whether words stand in a row, as written or all in lower case.
-fn has_words(said: &[String], parts: &[String]) -> bool {
-    if parts.len() > MAX_PHRASE_WORDS {
-        return false;
-    }
-    let lower = |word: &str| word.to_lowercase();
-    said.windows(parts.len()).any(|window| {
-        let pairs = || window.iter().zip(parts);
-        pairs().all(|(said, part)| said == part) || pairs().all(|(said, part)| lower(said) == *part)
-    })
 }
 
 /// As it is, or with or without `www.`; a name below it is another host.

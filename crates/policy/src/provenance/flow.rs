@@ -1,5 +1,7 @@
 //! How marks flow, and when content of others must not go on without a person.
 
+use std::collections::BTreeSet;
+
 use cloister_protocol::UserId;
 use cloister_protocol::link::Lasting;
 
@@ -10,6 +12,9 @@ use super::phrase::Phrase;
 use super::seen::Seen;
 use crate::bits::ceil_log2;
 use crate::egress::Host;
+
+/// An address that goes on from more known ones is nobody's words behind one of them.
+const MAX_BASES: usize = 32;
 
 /// So many bits may a task with foreign content choose by itself at one host; then it is asked.
 pub const FREE_BITS: u32 = 64;
@@ -250,22 +255,20 @@ impl TaskContext {
     /// A known address (one that was asked for, a link, or the start page), to which nothing was
     /// added but the person's own words.
     fn is_made_of_words(&self, to: &Address) -> bool {
-        let query_fits = |known: Option<&str>| match &to.query {
-            None => true,
-            Some(query) if Some(query.as_str()) == known => true,
-            Some(query) => self.is_said(query, &to.host),
-        };
+        let said = to.query.as_ref().is_none_or(|query| self.is_said(query, &to.host));
         let known = self.asked.addresses().chain(self.seen.links());
-        let mut bases = known.filter(|known| known.same_origin(to));
-        let extends = |base: &Address| {
+        // What is added depends on the path alone: it is looked at once, however many addresses have that.
+        let mut added = BTreeSet::new();
+        for base in known.filter(|known| known.same_origin(to)) {
+            if base.path == to.path && (said || base.query == to.query) {
+                return true;
+            }
             let rest = to.path.strip_prefix(base.path.trim_end_matches('/'));
-            let added = rest.filter(|rest| rest.is_empty() || rest.starts_with('/'));
-            let same = base.path == to.path;
-            (same || added.is_some_and(|rest| self.is_path_said(rest, &to.host)))
-                && query_fits(same.then_some(base.query.as_deref()).flatten())
-        };
-        bases.any(extends)
-            || (to.is_usual_https() && self.is_path_said(&to.path, &to.host) && query_fits(None))
+            added.extend(rest.filter(|rest| rest.is_empty() || rest.starts_with('/')));
+        }
+        let start = to.is_usual_https().then_some(to.path.as_str());
+        let mut added = start.into_iter().chain(added.into_iter().take(MAX_BASES));
+        said && added.any(|rest| self.is_path_said(rest, &to.host))
     }
 
     /// A path or the rest of one: nothing but a slash, or words of the person.

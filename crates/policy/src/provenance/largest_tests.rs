@@ -4,11 +4,11 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use cloister_protocol::Usage;
 use cloister_protocol::link::{Call, CallStatus, Finish, Outcome, Step};
+use cloister_protocol::{Usage, UserId};
 
-use super::Asked;
 use super::phrase::Phrase;
+use super::{Address, Asked, Flow, Labels, Mark, Seen, Sink, TaskContext};
 use crate::not_shown;
 
 const LARGEST: usize = 250_000;
@@ -100,4 +100,51 @@ fn any_report_is_checked_in_the_time_that_its_length_takes() {
     };
     let missing = in_time("a report", move || not_shown(&ledger, &finish));
     assert!(missing.iter().any(|said| said.contains("were not looked for")), "{missing:?}");
+}
+
+/// E57: an address that goes on from as many links as a page can have was compared with all that the person wrote once for
+/// each of them, word by word.
+#[test]
+fn any_address_is_judged_in_the_time_that_its_length_takes() {
+    let words = format!("look at evil.test for {}", "a ".repeat(LARGEST / 2));
+    let asked = Asked::from_words(&words);
+    let beside = |at: usize| format!("https://evil.test/?{at}");
+    let above = |at: usize| format!("https://evil.test{}", "/a".repeat(at));
+    let above = (0..2000).map(above).collect();
+    let kinds: [(&str, Vec<String>); 2] =
+        [("beside each other", (0..20_000).map(beside).collect()), ("below each other", above)];
+    for (kind, links) in kinds {
+        let mut seen = Seen::default();
+        links.iter().for_each(|link| seen.link(link));
+        let labels = Labels::of(Mark::web("https://evil.test/"));
+        let context = TaskContext::resume(UserId::from_number(1), labels, asked.clone(), seen);
+        let path = format!("{}/b", "/a".repeat(200));
+        let to = Address::parse(&format!("https://evil.test{path}")).unwrap();
+        let flow = in_time(kind, move || context.decide(&Sink::Read { to: &to }));
+        assert!(matches!(flow, Flow::Ask { .. }), "{kind}");
+    }
+}
+
+/// E56: so many links of the longest kind took eighty megabytes for each task, in memory and in the database.
+#[test]
+fn the_links_that_are_known_are_bounded() {
+    let page = |number: usize| -> Seen {
+        let long = "x".repeat(4000);
+        let links = (0..400).map(|at| format!("https://evil.test/{number}/{at}/{long} "));
+        let mut seen = Seen::default();
+        seen.text(&links.collect::<String>());
+        seen
+    };
+    let (mut all, mut kept) = (Seen::default(), 0);
+    for number in 0..4 {
+        let page = page(number);
+        assert_eq!(page.links().count(), 400);
+        let new: Vec<String> = all.new_in(&page).into_iter().map(ToString::to_string).collect();
+        kept += new.iter().map(String::len).sum::<usize>();
+        new.iter().for_each(|link| all.link(link));
+        assert!(all.new_in(&page).is_empty(), "it is known, or there is no room for it");
+    }
+    assert!((3 << 20..5 << 20).contains(&kept), "{kept}");
+    let bytes: usize = all.links().map(|link| link.to_string().len()).sum();
+    assert_eq!(bytes, kept);
 }

@@ -3,6 +3,7 @@
 //! Promises: for the same words there are only as many texts as there are separators. Which one it is says
 //! little; one here and another there, or a letter encoded here and not there, could spell a message out.
 
+use super::asked::MAX_PHRASE_WORDS;
 use crate::egress::one_query;
 
 /// What may stand between two words of an address. An encoded separator and a plain one are two of them, also
@@ -33,6 +34,11 @@ impl Phrase {
         separators: &[&str],
         word: impl Fn(&str) -> Option<String>,
     ) -> Option<Self> {
+        // What is nobody's words is not taken apart.
+        let ends = |c: char| matches!(c, '/' | '-' | '_' | '+');
+        if text.matches(ends).nth(MAX_PHRASE_WORDS).is_some() {
+            return None;
+        }
         let found =
             separators.iter().filter_map(|separator| Some((text.find(separator)?, separator)));
         let parts: Vec<&str> = match found.min() {

@@ -8,10 +8,14 @@ use crate::egress::Host;
 
 /// More links than this are forgotten, and then asked about.
 const MAX_LINKS: usize = 20_000;
+/// The same of their bytes.
+const MAX_LINK_BYTES: usize = 4 << 20;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     links: BTreeSet<Address>,
+    /// How much the links take.
+    bytes: usize,
     hosts: BTreeSet<Host>,
 }
 
@@ -67,9 +71,31 @@ impl Seen {
         }
     }
 
+    /// The links of these that there is room for and that are not known.
+    pub fn new_in<'a>(&self, more: &'a Self) -> Vec<&'a Address> {
+        let (mut count, mut bytes) = (self.links.len(), self.bytes);
+        let mut fits = |link: &&Address| {
+            let size = size(link);
+            let fits = count < MAX_LINKS && bytes + size <= MAX_LINK_BYTES;
+            if fits {
+                (count, bytes) = (count + 1, bytes + size);
+            }
+            fits
+        };
+        more.links.iter().filter(|link| !self.has_link(link)).filter(|link| fits(link)).collect()
+    }
+
     fn add(&mut self, address: Option<Address>) {
-        if let Some(address) = address.filter(|_| self.links.len() < MAX_LINKS) {
-            self.links.insert(address);
+        let Some(address) = address else { return };
+        let size = size(&address);
+        let fits = self.links.len() < MAX_LINKS && self.bytes + size <= MAX_LINK_BYTES;
+        if fits && self.links.insert(address) {
+            self.bytes += size;
         }
     }
+}
+
+fn size(link: &Address) -> usize {
+    let query = link.query.as_ref().map_or(0, String::len);
+    link.host.as_str().len() + link.path.len() + query
 }

@@ -11,12 +11,17 @@ mod files;
 use std::collections::HashSet;
 use std::process::ExitCode;
 
-use cloister_protocol::link::{Asked, Cause, Downlink, Finish, Request, Trigger, Uplink};
+use cloister_protocol::link::{
+    Asked, Call, CallStatus, Cause, Downlink, Finish, Outcome, Request, Step, Trigger, Uplink,
+};
 use cloister_protocol::{End, TurnId, Usage};
 
 use campaign::{Campaign, Role};
 pub use campaign::{FORGED, Report, TREASURE};
 use door::Link;
+
+/// How much an executor says at the end of its attack, if nobody stops it.
+pub const FLOOD_MB: u32 = 300;
 
 /// Where the report is, beneath the chat's folder (coordinator) or its files (executor).
 pub const REPORT: &str = "hostile-report.json";
@@ -61,6 +66,7 @@ async fn serve(role: Role) -> Result<(), door::Gone> {
                 let report = campaign.run(&mut link).await;
                 let result = format!("hostile: {} answers", report.answers.len());
                 report.keep(role);
+                flood(&mut link).await?;
                 let finish =
                     Finish { ok: true, result, claims: Vec::new(), usage: Usage::default() };
                 link.say(&Uplink::Finish(finish)).await?;
@@ -73,6 +79,20 @@ async fn serve(role: Role) -> Result<(), door::Gone> {
             | Downlink::Reply { .. } => {}
         }
     }
+}
+
+/// Results without end, of a call that was asked for once: all that is said of a task is kept.
+async fn flood(link: &mut Link) -> Result<(), door::Gone> {
+    let call = || "c1".to_owned();
+    let asked = Call { id: call(), name: "ls".to_owned(), arguments: "{}".to_owned() };
+    let answer = Step::Answer { text: String::new(), calls: vec![asked] };
+    link.say(&Uplink::Step { seq: 0, step: answer }).await?;
+    for seq in 1..=FLOOD_MB {
+        let outcome = Outcome { status: CallStatus::Ok, output: "x".repeat(1_000_000) };
+        let step = Step::Result { call: call(), outcome };
+        link.say(&Uplink::Step { seq, step }).await?;
+    }
+    Ok(())
 }
 
 async fn turn(link: &mut Link, trigger: Trigger) -> Result<(), door::Gone> {

@@ -12,6 +12,9 @@ use tokio::time::Instant;
 use super::{Actor, NOTE_AFTER};
 use crate::cells::{CellError, requests};
 
+/// Requests for one turn, however often its coordinator dies. An honest one makes a few for each of its steps.
+const MOST_REQUESTS: u32 = 1000;
+
 impl Actor {
     pub(super) async fn take_frame(&mut self, frame: Uplink) -> Result<(), CellError> {
         let kind = CellRequest::of_frame(&frame);
@@ -58,7 +61,8 @@ impl Actor {
     }
 
     /// Carries a request out beside the actor: a large file must not hold up what else it says.
-    fn carry_out(&self, request: Request) {
+    fn carry_out(&mut self, request: Request) {
+        let asked = self.count(&request);
         let Some(link) = self.cell.as_ref().and_then(|cell| cell.link.as_ref()) else { return };
         let down = link.down.clone();
         let permit = Arc::clone(&self.requests).try_acquire_owned();
@@ -66,6 +70,7 @@ impl Actor {
         let (control, key) = (self.control.clone(), (self.workspace, self.chat));
         self.control.inner.crew.go("request of a cell", async move {
             let result = match permit {
+                Ok(_permit) if asked > MOST_REQUESTS => requests::too_many_of_turn(),
                 Ok(_permit) if handed => requests::answer(&control, key, &request).await,
                 Ok(_permit) => requests::no_open_turn(),
                 Err(_full) => requests::too_many(),
@@ -73,6 +78,18 @@ impl Actor {
             // A closed link shows itself elsewhere; the agent asks again with the same id.
             drop(down.send(Downlink::Reply { id: request.id, result }).await);
         });
+    }
+
+    /// How many requests were made for a turn that this cell was handed, with this one.
+    fn count(&mut self, request: &Request) -> u32 {
+        let Some(row) = request.turn.as_ref().and_then(TurnId::message) else { return 0 };
+        let sent = self.cell.as_ref().map(|cell| &cell.sent);
+        if !sent.is_some_and(|sent| sent.contains_key(&row)) {
+            return 0;
+        }
+        let asked = self.asked.entry(row).or_default();
+        *asked = asked.saturating_add(1);
+        *asked
     }
 
     /// The inbox row of a trigger that this cell was handed.
@@ -110,6 +127,7 @@ impl Actor {
             cell.sent.remove(&id);
         }
         self.deaths.remove(&id);
+        self.asked.remove(&id);
         self.cancelled.remove(&id);
         self.send(Downlink::Stored { turn }).await;
         let (workspace, chat) = (self.workspace, self.chat);

@@ -1,6 +1,7 @@
 use cloister_protocol::surface::{
-    ConversationAt, Conversations, ForgetConversations, Heard, Incoming, Locate, Located,
-    OpenSecret, PutConnector, Receive, RemoveConnector, SetBroken, Speaker, WhoIs,
+    BeginFile, ConversationAt, Conversations, DiscardFile, EndFile, ForgetConversations, Heard,
+    Incoming, Locate, Located, OpenSecret, PutConnector, Receive, RemoveConnector, SetBroken,
+    Speaker, WhoIs,
 };
 use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
@@ -90,6 +91,54 @@ async fn nobody_speaks_for_somebody_else() {
     let broken = SetBroken { conversation: speaker.conversation.id, why: None };
     assert_eq!(ask(&other, broken).await, Err(ErrorCode::NotFound));
     assert_eq!(ask(&other, WhoIs { account: sender }).await, Ok(None));
+}
+
+async fn ada(desk: &Arc<SurfaceDesk>, world: &World) -> Speaker {
+    let (connector, sender) = (world.connector.id, ADA.to_owned());
+    let heard = Heard::Direct("!own:test".to_owned());
+    let located = ask(desk, Locate { connector, sender, heard, language: None }).await.unwrap();
+    let Located::To(speaker) = located else { panic!("{located:?}") };
+    *speaker
+}
+
+/// E3, E12: a connector that takes a file back said which by its path, and any file of whoever has an account there was
+/// deleted: journals, memory, what they had sent elsewhere. Its own are those that it brought and that no message has.
+#[tokio::test]
+async fn a_connector_takes_back_what_it_brought_and_nothing_else() {
+    let world = World::new().await;
+    let own = desk(&world, "matrix");
+    let speaker = ada(&own, &world).await;
+    let home = world.control.layout().workspace(world.ada.workspace);
+    let bring = async |name: &str| {
+        let begin = BeginFile { speaker: speaker.clone(), name: name.to_owned() };
+        let file = ask(&own, begin).await.unwrap();
+        ask(&own, EndFile { file }).await.unwrap()
+    };
+    let (loose, said) = (bring("loose.txt").await, bring("said.txt").await);
+    let attachments = vec![said.clone()];
+    let (text, id) = ("look".to_owned(), "m-1".parse().unwrap());
+    let message = Incoming { id, speaker: speaker.clone(), text, attachments, origin: None };
+    ask(&own, Receive { message }).await.unwrap();
+    let workspace = world.ada.workspace;
+    let take_back = |path: &str| {
+        let attachment = cloister_protocol::Attachment { path: path.into(), ..loose.clone() };
+        ask(&own, DiscardFile { workspace, attachment })
+    };
+    let others =
+        ["MEMORY.md", "chats/C1/history.db", "chats/C1/incoming/web.pdf", "chats/C1/files/a"];
+    for path in others {
+        let file = home.join(path);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, "kept").unwrap();
+    }
+    for path in others.into_iter().chain([said.path.as_str(), "./chats/C1/incoming/loose.txt"]) {
+        assert_eq!(take_back(path).await, Err(ErrorCode::NotFound), "{path}");
+    }
+    assert!(others.iter().all(|path| home.join(path).exists()));
+    assert!(home.join(&said.path).exists() && home.join(&loose.path).exists());
+    assert_eq!(take_back(&loose.path).await, Ok(()));
+    assert!(!home.join(&loose.path).exists());
+    assert_eq!(take_back(&loose.path).await, Err(ErrorCode::NotFound), "once");
 }
 
 /// A8: what becomes of accounts is put down to the operator whose order is under way, whoever the connector says it

@@ -1,6 +1,7 @@
-//! Files on their way between a connector and a chat: bounded in number, closed when the connector goes.
+//! Files on their way between a connector and a chat: bounded in number, closed when the connector goes. What a
+//! connector takes back is what it has brought itself and no message has.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,6 +11,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use cloister_protocol::surface::{AnyCall, FileToSend};
+use cloister_protocol::{Attachment, WorkspaceId};
 
 use super::{Done, SurfaceDesk, answer, not_found};
 use crate::error::Fault;
@@ -18,6 +20,8 @@ use crate::surfaces::{SurfaceError, SurfaceRefusal};
 
 /// How many files may be on their way in at once.
 const MOST_COMING: usize = 64;
+/// How many of those that came are known to be of no message yet; the oldest stays for good.
+const MOST_LOOSE: usize = 1024;
 /// When another may be tried.
 const FILES_AGAIN: Duration = Duration::from_secs(5);
 /// How much of a file is read at once.
@@ -25,13 +29,20 @@ const PIECE: usize = 256 << 10;
 
 #[derive(Default)]
 pub(super) struct OpenFiles {
-    coming: Mutex<HashMap<u64, Upload>>,
+    coming: Mutex<HashMap<u64, ComingFile>>,
     going: Mutex<HashMap<u64, Arc<File>>>,
+    /// Where files are that the connectors brought and that no message has: those alone may they take back.
+    loose: Mutex<VecDeque<(WorkspaceId, String)>>,
     last: AtomicU64,
 }
 
+struct ComingFile {
+    into: WorkspaceId,
+    upload: Upload,
+}
+
 impl OpenFiles {
-    fn coming(&self) -> MutexGuard<'_, HashMap<u64, Upload>> {
+    fn coming(&self) -> MutexGuard<'_, HashMap<u64, ComingFile>> {
         self.coming.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -43,9 +54,30 @@ impl OpenFiles {
         self.last.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
     }
 
+    fn loose(&self) -> MutexGuard<'_, VecDeque<(WorkspaceId, String)>> {
+        self.loose.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn came(&self, into: WorkspaceId, file: &Attachment) {
+        let mut loose = self.loose();
+        if loose.len() >= MOST_LOOSE {
+            loose.pop_front();
+        }
+        loose.push_back((into, file.path.clone()));
+    }
+
+    /// Whether it was one that no message has; it is none any more.
+    pub(super) fn take_loose(&self, into: WorkspaceId, file: &Attachment) -> bool {
+        let mut loose = self.loose();
+        let known = loose.len();
+        loose.retain(|(workspace, path)| (*workspace, path) != (into, &file.path));
+        loose.len() < known
+    }
+
     pub(super) fn close(&self) {
         self.coming().clear();
         self.going().clear();
+        self.loose().clear();
     }
 }
 
@@ -83,27 +115,32 @@ impl SurfaceDesk {
                 }
                 let place = (speaker.workspace, speaker.chat);
                 let upload = self.control.inbox().upload(speaker.user, place, &c.name).await?;
-                let file = self.files.number();
-                self.files.coming().insert(file, upload);
+                let (file, into) = (self.files.number(), speaker.workspace);
+                self.files.coming().insert(file, ComingFile { into, upload });
                 Ok(answer(&c, file)?)
             }
             AnyCall::WriteFile(c) => {
                 let bytes = STANDARD.decode(&c.data).map_err(SurfaceRefusal::NoBytes)?;
                 let mut coming = self.files.coming();
-                let written = coming.get_mut(&c.file).ok_or_else(not_found)?.write(&bytes);
+                let written = coming.get_mut(&c.file).ok_or_else(not_found)?.upload.write(&bytes);
                 drop(coming);
                 Ok(answer(&c, written?)?)
             }
             AnyCall::EndFile(c) => {
-                let upload = self.files.coming().remove(&c.file).ok_or_else(not_found)?;
-                Ok(answer(&c, upload.finish().await?)?)
+                let coming = self.files.coming().remove(&c.file).ok_or_else(not_found)?;
+                let ComingFile { into, upload } = coming;
+                let kept = upload.finish().await?;
+                self.files.came(into, &kept);
+                Ok(answer(&c, kept)?)
             }
             AnyCall::DropFile(c) => {
                 drop(self.files.coming().remove(&c.file));
                 Ok(answer(&c, ())?)
             }
             AnyCall::DiscardFile(c) => {
-                self.may_see(c.workspace).await?;
+                if !self.files.take_loose(c.workspace, &c.attachment) {
+                    return Err(not_found());
+                }
                 self.control.inbox().discard_upload(c.workspace, &c.attachment);
                 Ok(answer(&c, ())?)
             }

@@ -197,6 +197,11 @@ impl SurfaceDesk {
             heard_in: Some(HeardIn { conversation, origin: message.origin.clone() }),
         });
         let receipt = received.await?;
+        if !receipt.duplicate {
+            for file in &message.attachments {
+                self.files.take_loose(speaker.workspace, file);
+            }
+        }
         Ok(Receipt { turn: receipt.turn, duplicate: receipt.duplicate })
     }
 

@@ -89,6 +89,10 @@ impl ConnectorProgram {
         let (program, until) = (Arc::clone(self), until.clone());
         let greeted = greeted.take();
         let permit = Arc::clone(outside).try_acquire_owned();
+        if greeted.is_none() && permit.is_err() {
+            // It has as many as it may: what it says on another is not even read.
+            return;
+        }
         let work = async move {
             let Ok(Some(opened)) = timeout(line::SAYS_WITHIN, line::open(stream)).await else {
                 return;

@@ -22,8 +22,7 @@ impl WayOut for NoWay {
     }
 }
 
-/// What a program of the product is answered that declares these hosts, and how listening to it ended.
-async fn answered(world: &World, hosts: &[&str]) -> (Value, Option<LineEnded>) {
+fn chatter(world: &World) -> Arc<ConnectorProgram> {
     let options = ConnectorOptions {
         surface: "chatter",
         number: 1,
@@ -34,7 +33,12 @@ async fn answered(world: &World, hosts: &[&str]) -> (Value, Option<LineEnded>) {
         options: Value::Null,
         log: String::new(),
     };
-    let program = ConnectorProgram::new(world.control.clone(), options, Arc::new(NoWay));
+    ConnectorProgram::new(world.control.clone(), options, Arc::new(NoWay))
+}
+
+/// What a program of the product is answered that declares these hosts, and how listening to it ended.
+async fn answered(world: &World, hosts: &[&str]) -> (Value, Option<LineEnded>) {
+    let program = chatter(world);
     let dir = tempfile::tempdir().unwrap();
     let door = dir.path().join("door.sock");
     let (listener, until) = (UnixListener::bind(&door).unwrap(), CancellationToken::new());
@@ -78,4 +82,30 @@ async fn a_program_of_ours_does_not_say_where_it_may_go() {
         entries.iter().filter(|entry| entry.action == "connector.hosts_refused").collect();
     assert_eq!(kept.len(), 1, "{entries:?}");
     assert_eq!((kept[0].actor.as_str(), kept[0].detail.as_str()), ("chatter", "evil.example"));
+}
+
+/// E53, E57: a connector opened as many connections as it liked, and said sixteen megabytes on each before the first word of
+/// it was understood: all of it in the memory of the control plane.
+#[tokio::test]
+async fn what_is_said_before_a_connection_is_known_is_bounded() {
+    let world = World::new().await;
+    let program = chatter(&world);
+    let dir = tempfile::tempdir().unwrap();
+    let door = dir.path().join("door.sock");
+    let (listener, until) = (UnixListener::bind(&door).unwrap(), CancellationToken::new());
+    let client = async {
+        let mut stream = UnixStream::connect(&door).await.unwrap();
+        let piece = [b'x'; 64 << 10];
+        let mut said = 0;
+        while stream.write_all(&piece).await.is_ok() {
+            said += piece.len();
+            assert!(said < 8 << 20, "all of it is taken");
+        }
+    };
+    let serving = program.serve(&listener, &until);
+    tokio::pin!(serving, client);
+    tokio::select! {
+        () = &mut client => {}
+        _ended = &mut serving => client.await,
+    }
 }

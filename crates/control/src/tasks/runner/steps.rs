@@ -21,6 +21,11 @@ impl Attempt<'_> {
     ) -> Result<Option<Over>, TaskError> {
         let at = usize::try_from(seq).unwrap_or(usize::MAX);
         let known = self.ledger.get(at).is_some_and(|there| *there == step);
+        if !known && !self.room.fits(&step) {
+            self.control.metrics().loop_stopped("steps");
+            let reason = "it was stopped: it put more into its ledger than a task may".to_owned();
+            return Ok(Some(Over::Refused(reason)));
+        }
         let Some(said) = SaidStep::of(&step) else {
             return match step {
                 // SaidStep again after a lost connection: it has passed already.
@@ -70,6 +75,7 @@ impl Attempt<'_> {
         }
         self.show_step(&step);
         if usize::try_from(seq).is_ok_and(|seq| seq == self.ledger.len()) {
+            self.room.take(&step);
             self.ledger.push(step);
         }
         None

@@ -6,7 +6,7 @@ use cloister::CliError;
 use cloister_protocol::admin::Session;
 use cloister_protocol::{ChatId, TaskState, WorkspaceId};
 use cloister_store::Store;
-use cloister_testkit::hostile::{FORGED, REPORT, Report, TREASURE};
+use cloister_testkit::hostile::{FLOOD_MB, FORGED, REPORT, Report, TREASURE};
 use cloister_testkit::{AgentClient, Stack};
 use serde_json::{Value, json};
 
@@ -114,10 +114,13 @@ async fn attack(chosen: &[Insider]) -> Result<Vec<Verdict>, CliError> {
         if wanted.is_empty() {
             continue;
         }
-        let before = field.look().await?;
+        let (before, kept) = (field.look().await?, field.kept()?);
         let report = field.attack(sandbox).await?;
         let after = field.look().await?;
-        let stopped = field.stands_still().await?;
+        let grown = field.kept()?.saturating_sub(kept) >> 20;
+        let swollen =
+            harm_if(grown >= u64::from(FLOOD_MB), || format!("the database has {grown} MB more"));
+        let stopped = field.stands_still().await?.or(swollen);
         let seen = SeenAttack { sandbox, report, before, after, stopped };
         verdicts.extend(wanted.iter().map(|one| one.judged(seen.judge(one.goal))));
     }
@@ -213,6 +216,16 @@ impl Field {
         }
         store.close().await?;
         Ok(told)
+    }
+
+    /// What the database takes on disk.
+    fn kept(&self) -> Result<u64, CliError> {
+        let size = |file: &str| match std::fs::metadata(self.ground.stack.data().join(file)) {
+            Ok(about) => Ok(about.len()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(0),
+            Err(error) => Err(failed(error)),
+        };
+        Ok(size("cloister.db")? + size("cloister.db-wal")?)
     }
 
     /// Whether somebody is not answered any more, or something is left over.

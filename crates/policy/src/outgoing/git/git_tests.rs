@@ -199,3 +199,32 @@ proptest! {
         prop_assert_eq!(post(&body, &known), plain);
     }
 }
+
+/// E57: for each request the six usual sets were made of all that is offered: of a hostile repository with as much as is
+/// kept, one want took as long as reading two megabytes.
+#[test]
+fn a_short_request_costs_little_however_much_is_offered() {
+    let known = offers(90_000);
+    let body = fetch(&[line(&format!("want {}\n", id(4_711))), line("done\n")]);
+    let (told, heard) = std::sync::mpsc::sync_channel(1);
+    std::thread::spawn(move || {
+        let read = (0..300).filter(|_| post(&body, &known).git().is_some());
+        told.send(read.count())
+    });
+    let read = heard.recv_timeout(std::time::Duration::from_secs(30)).expect("too slow");
+    assert_eq!(read, 300);
+}
+
+/// E56: thirty-two repositories of a hostile server, each with as much as one may have, took half a gigabyte for each
+/// task.
+#[test]
+fn what_is_offered_to_a_task_is_bounded() {
+    let mut known = Repositories::default();
+    let refs: String = (0..90_000).map(|n| line(&format!("{} refs/heads/b{n}\n", id(n)))).collect();
+    let places: Vec<String> = (0..4).map(|n| format!("https://git.test/{n}.git")).collect();
+    for place in &places {
+        known.learn(place, format!("{refs}0000").as_bytes());
+        assert!(known.knows(place), "the newest one is known");
+    }
+    assert_eq!(places.iter().filter(|place| known.knows(place)).count(), 2);
+}

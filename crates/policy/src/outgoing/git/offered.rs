@@ -6,7 +6,7 @@ use super::is_id;
 use super::lines::{GitLine, Lines};
 use crate::bits::ceil_log2;
 
-/// So many ids of one repository are known; others are asked about.
+/// So many ids are known to one task, of all repositories; others are asked about.
 const MAX_IDS: usize = 200_000;
 const MAX_REPOSITORIES: usize = 32;
 
@@ -36,6 +36,10 @@ impl Repositories {
         self.0.contains_key(place)
     }
 
+    fn ids(&self) -> usize {
+        self.0.values().map(|offered| offered.ids.len()).sum()
+    }
+
     /// Takes in what a repository answered to one who asked what there is.
     pub fn learn(&mut self, place: &str, answer: &[u8]) {
         if self.0.len() >= MAX_REPOSITORIES && !self.0.contains_key(place) {
@@ -51,6 +55,13 @@ impl Repositories {
             }
         }
         if any {
+            // Of those that were asked before, as many are forgotten as this one takes.
+            while self.0.len() > 1 && self.ids() + read.ids.len() > MAX_IDS {
+                let Some(other) = self.0.keys().find(|other| *other != place).cloned() else {
+                    break;
+                };
+                self.0.remove(&other);
+            }
             let known = self.0.entry(place.to_owned()).or_default();
             known.agent |= read.agent;
             known.object_format = known.object_format.or(read.object_format);
@@ -105,23 +116,36 @@ impl Offered {
         if !wants.is_subset(&self.ids) {
             return None;
         }
-        let head: BTreeSet<String> = self.head.iter().cloned().collect();
-        let all: BTreeSet<String> = self.branches.union(&self.tags).cloned().collect();
+        let Self { branches, tags, ids, head, .. } = self;
+        let head = || head.iter();
         let usual = [
-            head.clone(),
-            self.branches.clone(),
-            all.clone(),
-            self.branches.union(&head).cloned().collect(),
-            all.union(&head).cloned().collect(),
-            self.ids.clone(),
+            is_all(wants, head()),
+            is_all(wants, branches),
+            is_all(wants, branches.iter().chain(tags)),
+            is_all(wants, branches.iter().chain(head())),
+            is_all(wants, branches.iter().chain(tags).chain(head())),
+            is_all(wants, ids),
         ];
-        if usual.contains(wants) {
+        if usual.contains(&true) {
             return Some(ceil_log2(usual.len()));
         }
         let each = ceil_log2(self.ids.len()).saturating_mul(count(wants.len()));
         // Which of them are among the wanted ones can't be more than one bit for each.
         Some(3 + each.min(count(self.ids.len())))
     }
+}
+
+/// Whether these ids are what is wanted, all of it. The first that is not ends it: a short request costs little,
+/// however much is offered.
+fn is_all<'a>(wants: &BTreeSet<String>, these: impl IntoIterator<Item = &'a String>) -> bool {
+    let mut found = BTreeSet::new();
+    for id in these {
+        if !wants.contains(id) {
+            return false;
+        }
+        found.insert(id);
+    }
+    found.len() == wants.len()
 }
 
 fn count(number: usize) -> u32 {
