@@ -1,22 +1,14 @@
 use super::*;
 use crate::actor::Actor;
-use crate::connectors::NewConnector;
 use crate::db::Store;
+use crate::test_world;
 
 const HERE: &str = "!here:test";
 const THERE: &str = "!there:test";
 
 async fn setup() -> (tempfile::TempDir, Store, ConnectorId) {
-    let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
-    let new = NewConnector {
-        surface: "matrix".into(),
-        account: "@bot:test".into(),
-        address: "http://localhost".into(),
-        settings: serde_json::json!({}),
-    };
-    let connector =
-        store.conversations().put_connector(&Actor::person("test"), &new).await.unwrap().id;
+    let (dir, store) = test_world::store().await;
+    let connector = test_world::connector(&store, "matrix", "@bot:test").await;
     (dir, store, connector)
 }
 
