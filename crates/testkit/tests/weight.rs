@@ -82,7 +82,7 @@ const PROGRAMS: &[Program] = &[
         crates: 85,
     },
     Program { package: "cloister-launcher", heavy: &[], crates: 25 },
-    // The Matrix SDK and frankenstein ask for aws-lc by name.
+    // The Matrix SDK asks for aws-lc by name.
     Program {
         package: "cloister-matrix",
         heavy: &[
@@ -103,7 +103,7 @@ const PROGRAMS: &[Program] = &[
     },
     Program {
         package: "cloister-telegram",
-        heavy: &["aws-lc-sys", "frankenstein", "h2", "reqwest", "ring", "rustls", "schemars"],
+        heavy: &["h2", "reqwest", "ring", "rustls", "schemars"],
         crates: 175,
     },
     Program {
