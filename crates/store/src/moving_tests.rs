@@ -82,7 +82,7 @@ impl World {
     }
 
     async fn places(&self) -> Vec<String> {
-        self.store.inbox().waiting_places(self.connector.id).await.unwrap()
+        self.store.inbox().waiting_places(self.connector.id, false).await.unwrap()
     }
 
     async fn known(&self) -> Vec<String> {
