@@ -7,6 +7,7 @@ use cloister_store::Actor;
 use cloister_store::connectors::{Connector, NewConnector};
 use cloister_store::conversations::{Conversation, ConversationKind};
 use cloister_store::inbox::HeardIn;
+use cloister_testkit::rows;
 
 use crate::inbox::Receipt;
 use crate::people::Heard;
@@ -40,12 +41,7 @@ impl<'a> Telegram<'a> {
     }
 
     pub(crate) async fn bot(world: &World, account: &str) -> Connector {
-        let new = NewConnector {
-            surface: "telegram".into(),
-            account: account.into(),
-            address: "https://api.telegram.org".into(),
-            settings: serde_json::json!({}),
-        };
+        let new = rows::bot("telegram", account);
         world.store().conversations().put_connector(&Actor::person("test"), &new).await.unwrap()
     }
 

@@ -1,82 +1,29 @@
 //! A control plane on a temporary directory, without cells, for tests of what surfaces rely on.
 
-use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use cloister_protocol::admin::ContextChange;
 use cloister_protocol::link::Cause;
 use cloister_protocol::surface::{CommandSign, Customs, Located, Speaker};
-use cloister_protocol::{Answer, ApprovalId, ChatId, TurnId, UserId, WorkspaceId};
-use cloister_store::Actor;
-use cloister_store::approvals::{ApprovalKind, NewApproval};
-use cloister_store::connectors::{Connector, NewConnector};
+use cloister_protocol::{ApprovalId, ChatId, TurnId, UserId, WorkspaceId};
+use cloister_store::approvals::NewApproval;
+use cloister_store::connectors::Connector;
 use cloister_store::conversations::{Conversation, ConversationKind, NewConversation};
 use cloister_store::inbox::{HeardIn, Inbound, InboxItem};
-use cloister_store::secrets::MasterPlace;
 use cloister_store::tasks::NewTask;
 use cloister_store::users::User;
-use cloister_store::{Store, StoreOptions};
-use futures_util::future::BoxFuture;
+use cloister_store::{Actor, Store};
+use cloister_testkit::rows;
 
 use crate::commands::Typed;
-use crate::layout::Layout;
 use crate::people::{Giver, Heard};
-use crate::ports::{
-    CellBackend, Check, Doors, Egress, LaunchError, LinkSide, OpenDoor, Principal, Sandbox,
-    SandboxSpec,
-};
+use crate::ports::{CellBackend, Doors};
 use crate::test_cells::FakeCells;
-use crate::{AuditParts, CellOptions, Control, Metrics, Parts, Policies, SurfaceOptions};
+use crate::{CellOptions, Control, Parts, SurfaceOptions};
 
 pub(crate) const C1: ChatId = ChatId::from_number(1);
 
-/// Launches nothing, opens no door.
-struct Nothing;
-
-impl CellBackend for Nothing {
-    fn name(&self) -> &'static str {
-        "nothing"
-    }
-
-    fn check(&self) -> BoxFuture<'_, Vec<Check>> {
-        Box::pin(async { Vec::new() })
-    }
-
-    fn sweep(&self) -> BoxFuture<'_, ()> {
-        Box::pin(async {})
-    }
-
-    fn launch(&self, spec: SandboxSpec) -> BoxFuture<'_, Result<Box<dyn Sandbox>, LaunchError>> {
-        let reason = "there is no backend".to_owned();
-        Box::pin(async move { Err(LaunchError::Failed { name: spec.name, reason }) })
-    }
-
-    fn adopt(&self, _: WorkspaceId, _: &std::fs::File) -> std::io::Result<()> {
-        Ok(())
-    }
-
-    fn show(&self, _: WorkspaceId, _: &std::fs::File) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Doors for Nothing {
-    fn open(
-        &self,
-        _: PathBuf,
-        _: Principal,
-        _: Egress,
-        _: Arc<dyn LinkSide>,
-    ) -> std::io::Result<Box<dyn OpenDoor>> {
-        Err(std::io::Error::other("there are no doors"))
-    }
-}
-
-/// The default policies, read once: that takes longer than all else in a world.
-fn policies() -> Policies {
-    static DEFAULT: OnceLock<Policies> = OnceLock::new();
-    DEFAULT.get_or_init(|| Policies::new(&[]).unwrap()).clone()
-}
+cloister_testkit::control_plane_without_cells!(crate);
 
 /// Root runs it; Ada and Bob are people with an account on Matrix; the club is a community.
 pub(crate) struct World {
@@ -126,12 +73,7 @@ impl World {
             let account = crate::account("matrix", id, "anybody").unwrap();
             control.people().link_identity(&Actor::person("root"), user, &account).await.unwrap();
         }
-        let new = NewConnector {
-            surface: "matrix".into(),
-            account: "@cloister:example.org".into(),
-            address: "https://example.org".into(),
-            settings: serde_json::json!({}),
-        };
+        let new = rows::bot("matrix", "@cloister:example.org");
         let connector =
             store.conversations().put_connector(&Actor::person("test"), &new).await.unwrap();
         let customs =
@@ -246,47 +188,13 @@ impl World {
         user: UserId,
         class: &str,
     ) -> ApprovalId {
-        let task = NewTask {
-            workspace,
-            chat,
-            person: user,
-            parent: None,
-            turn: TurnId::kept(format!("t-{user}-{chat}")),
-            title: "a task".into(),
-            instructions: String::new(),
-            request: String::new(),
-            files: Vec::new(),
-            plan_first: false,
-            budget: 1,
-            hosts: None,
-            secrets: None,
-            marks: Vec::new(),
-        };
+        let task = rows::task((workspace, chat), user);
+        let task = NewTask { turn: TurnId::kept(format!("t-{user}-{chat}")), ..task };
         static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let key = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed).to_string();
         let task = self.store().tasks().delegate(task, "test", &key).await.unwrap().id;
-        let question = NewApproval {
-            workspace,
-            chat,
-            task: Some(task),
-            user,
-            kind: ApprovalKind::Effect,
-            digest: "0".repeat(64),
-            class: class.into(),
-            reason: "it sends something out".into(),
-            sources: Vec::new(),
-            people,
-            offered: vec![Answer::Allow, Answer::Deny],
-            title: "a question".into(),
-            text: "send it?".into(),
-            describes: String::new(),
-            template: None,
-            host: None,
-            call: None,
-            proposal: None,
-            raise: None,
-            park: false,
-        };
+        let question = rows::question((workspace, chat), user, Some(task));
+        let question = NewApproval { class: class.into(), people, ..question };
         self.store().approvals().ask(question).await.unwrap().approval.id
     }
 }
@@ -316,31 +224,8 @@ async fn open(
     new: bool,
     (backend, doors, cells): Cells,
 ) -> Control {
-    let layout = Layout::new(dir.path());
-    layout.create().unwrap();
-    let store = Store::open_with(&layout.database(), StoreOptions { readers: 1 }).await.unwrap();
-    let master = dir.path().join("master.key");
-    if new {
-        store.secrets().create_master(&master).await.unwrap();
-    }
-    let keys = store.secrets().unlock(&MasterPlace::file(&master)).await.unwrap();
-    Control::new(Parts {
-        store,
-        layout,
-        cells,
-        users: Default::default(),
-        work: Default::default(),
-        limits: Default::default(),
-        gates: Default::default(),
-        surfaces,
-        backend,
-        doors,
-        metrics: Arc::new(Metrics::default()),
-        keys,
-        policies: policies(),
-        audit: AuditParts { options: Default::default(), witnesses: Vec::new() },
-        master: Arc::new(move || Ok((MasterPlace::file(&master), false))),
-    })
+    let parts = parts_in(dir.path(), new).await;
+    Control::new(Parts { cells, surfaces, backend, doors, ..parts })
 }
 
 /// Whoever is meant changes a role of their own, so that nobody is told.

@@ -8,16 +8,13 @@ use cloister_protocol::surface::{Connector, ConnectorId};
 use ref_cast::RefCast;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use twilight_http::request::Request;
-use twilight_http::routing::Route;
-use twilight_model::id::Id;
-use twilight_model::id::marker::{ApplicationMarker, ChannelMarker, UserMarker};
 
 use crate::incoming::{Intake, IntakeState, Places, PlacesState, Sayings, SayingsState, Speakers};
 use crate::interactions::Interactions;
 use crate::outgoing::{Answers, AnswersState, Sending, SendingState};
-use crate::rest::{ApiUrl, Fault, Rest};
+use crate::rest::{ApiUrl, Fault, Request, Rest};
 use crate::threads::{Threads, ThreadsState};
+use crate::wire::snowflake;
 
 /// What is kept about a bot besides its name; none of it is secret.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,8 +41,8 @@ impl BotSettings {
 /// Which account it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Me {
-    pub(crate) id: Id<UserMarker>,
-    pub(crate) application: Id<ApplicationMarker>,
+    pub(crate) id: u64,
+    pub(crate) application: u64,
     pub(crate) name: String,
 }
 
@@ -71,7 +68,7 @@ impl Bot {
         self.connector.id
     }
 
-    pub(crate) const fn application(&self) -> Id<ApplicationMarker> {
+    pub(crate) const fn application(&self) -> u64 {
         self.me.application
     }
 
@@ -95,8 +92,8 @@ impl Bot {
     }
 
     /// Asks for something.
-    pub(crate) async fn get<A: DeserializeOwned>(&self, route: &Route<'_>) -> Result<A, Fault> {
-        self.read(Request::from_route(route)).await
+    pub(crate) async fn get<A: DeserializeOwned>(&self, path: String) -> Result<A, Fault> {
+        self.read(Request::get(path)).await
     }
 }
 
@@ -136,6 +133,6 @@ impl Bot {
 }
 
 /// The channel that a conversation is; none if its name is no snowflake.
-pub(crate) fn channel(conversation: &str) -> Option<Id<ChannelMarker>> {
-    conversation.parse().ok().and_then(Id::new_checked)
+pub(crate) fn channel(conversation: &str) -> Option<u64> {
+    snowflake(conversation)
 }

@@ -9,11 +9,10 @@ use std::collections::BTreeMap;
 use cloister_kit::Commands;
 use cloister_protocol::surface::{ChoiceKind, MenuItem, SendError};
 use serde_json::{Value, json};
-use twilight_http::routing::Route;
 
 use super::bot::Bot;
 use super::outgoing::meaning;
-use super::rest::with_body;
+use super::rest::{Request, at};
 
 const STRING: u8 = 3;
 const BOOLEAN: u8 = 5;
@@ -158,14 +157,13 @@ pub(crate) fn choices_of(commands: &Commands, command: &str, option: &str) -> Op
 
 /// Tells Discord which commands there are, unless it knows them so.
 pub(crate) async fn register(bot: &Bot) -> Result<(), SendError> {
-    let application_id = bot.application().get();
-    let asked = Route::GetGlobalCommands { application_id, with_localizations: None };
-    let there: Vec<Value> = bot.get(&asked).await.map_err(meaning)?;
+    let commands = at::commands(bot.application());
+    let there: Vec<Value> = bot.get(commands.clone()).await.map_err(meaning)?;
     let wanted = all(bot.plane.commands());
     if is_same(&there, &wanted) {
         return Ok(());
     }
-    let request = with_body(&Route::SetGlobalCommands { application_id }, &json!(wanted));
+    let request = Request::put(commands).saying(&wanted);
     let set: Vec<Value> = bot.read(request.map_err(meaning)?).await.map_err(meaning)?;
     tracing::info!(commands = set.len(), "Discord was told which commands there are");
     Ok(())

@@ -7,6 +7,7 @@
 mod address;
 mod fault;
 mod limits;
+mod request;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -17,15 +18,14 @@ use reqwest::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, He
 use reqwest::{Client, Response, StatusCode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::instrument::WithSubscriber;
 use tracing::subscriber::NoSubscriber;
-use twilight_http::request::Request;
-use twilight_http::routing::Route;
 
 pub(crate) use address::{ApiUrl, NoAddress};
 pub(crate) use fault::{Fault, codes};
+pub(crate) use request::{File, Request, at};
+
 use limits::{About, Asked, Key, Limits, Told, TooMany};
 
 /// As long as a call is held back by itself to stay within the limits. Whoever must wait longer is told so.
@@ -90,7 +90,7 @@ impl Rest {
 
     /// `within`: from when it is sent to the beginning of its answer.
     async fn call(&self, within: Duration, request: Request) -> Result<Response, Fault> {
-        let asked = Asked::of(request.method().name(), request.path());
+        let asked = Asked::of(request.method().as_str(), request.path());
         let ready = self.prepare(request)?;
         let (mut patience, mut tries) = (HELD_BACK, MOST_TRIES);
         loop {
@@ -154,23 +154,16 @@ impl Rest {
 
     /// What goes over the wire.
     fn prepare(&self, request: Request) -> Result<reqwest::Request, Fault> {
-        let method = reqwest::Method::from_bytes(request.method().name().as_bytes());
-        let method = method.map_err(|error| Fault::not_made(&error))?;
-        let empty = !matches!(method.as_str(), "GET" | "DELETE");
-        let mut builder = self.client.request(method, format!("{}{}", self.base, request.path()));
-        if request.use_authorization_token() {
+        let (method, url) = (request.method().clone(), format!("{}{}", self.base, request.path()));
+        let says_nothing = method != reqwest::Method::GET;
+        let mut builder = self.client.request(method, url);
+        if request.is_ours() {
             builder = builder.header(AUTHORIZATION, self.authorization.clone());
         }
-        builder = match (request.form(), request.body()) {
-            (Some(form), _) => {
-                let kind = form.content_type();
-                builder.header(CONTENT_TYPE, kind).body(form.clone().build())
-            }
-            (None, Some(body)) => {
-                builder.header(CONTENT_TYPE, "application/json").body(body.to_vec())
-            }
-            (None, None) if empty => builder.header(CONTENT_LENGTH, 0),
-            (None, None) => builder,
+        builder = match request.into_body() {
+            Some((kind, bytes)) => builder.header(CONTENT_TYPE, kind).body(bytes),
+            None if says_nothing => builder.header(CONTENT_LENGTH, 0),
+            None => builder,
         };
         builder.build().map_err(|error| Fault::not_made(&error.without_url()))
     }
@@ -207,12 +200,6 @@ impl Drop for Leaving<'_> {
             self.rest.limits().back(self.asked, &self.key);
         }
     }
-}
-
-/// A request with a body.
-pub(crate) fn with_body(route: &Route<'_>, body: &Value) -> Result<Request, Fault> {
-    let request = Request::builder(route).body(body.to_string().into_bytes()).build();
-    request.map_err(|error| Fault::not_made(&error))
 }
 
 #[expect(clippy::disallowed_methods, reason = "a surface talks to its platform, with timeouts")]

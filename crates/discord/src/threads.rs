@@ -17,10 +17,9 @@ use cloister_protocol::surface::{
 use cloister_protocol::{ChatId, WorkspaceId};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use twilight_http::routing::Route;
 
 use super::bot::{self, Bot};
-use super::rest::{Fault, codes, with_body};
+use super::rest::{Fault, Request, at, codes};
 
 /// The longest name of a thread.
 const MAX_NAME: usize = 100;
@@ -127,15 +126,15 @@ impl Threads {
 
     async fn change(&self, thread: &Conversation, wanted: &Wanted) -> Result<(), Fault> {
         let id = thread.external_id.as_deref().and_then(bot::channel);
-        let Some(channel_id) = id.map(|id| id.get()) else {
+        let Some(id) = id else {
             return Err(Fault::Refused { code: 0, message: "it is no thread".to_owned() });
         };
-        let channel: Channel = self.bot.get(&Route::GetChannel { channel_id }).await?;
+        let channel: Channel = self.bot.get(at::channel(id)).await?;
         if !THREADS.contains(&channel.kind) {
             return Err(Fault::Refused { code: 0, message: "it is no thread".to_owned() });
         }
         let Some(changes) = changes(thread, wanted) else { return Ok(()) };
-        self.bot.done(with_body(&Route::UpdateChannel { channel_id }, &changes)?).await
+        self.bot.done(Request::patch(at::channel(id)).saying(&changes)?).await
     }
 
     /// Waits, for a while, until everything is said that is to be said in a thread.

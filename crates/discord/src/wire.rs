@@ -4,7 +4,6 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
-use twilight_model::util::Timestamp;
 
 /// Messages that somebody wrote.
 const DEFAULT: u64 = 0;
@@ -15,6 +14,8 @@ const FORWARD: u64 = 1;
 const IS_VOICE: u64 = 1 << 13;
 /// The second before the first snowflake, in Unix milliseconds.
 const EPOCH_MS: i64 = 1_420_070_400_000;
+/// From the first of March of the year 0, the first day being 1.
+const DAYS_TO_1970: i64 = 719_469;
 
 /// What can be read of something, or nothing of it.
 fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(
@@ -370,7 +371,6 @@ pub(super) struct GatewayInfo {
 
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct StartLimit {
-    pub(super) total: u32,
     pub(super) remaining: u32,
     /// In milliseconds.
     pub(super) reset_after: u64,
@@ -379,7 +379,7 @@ pub(super) struct StartLimit {
 
 impl Default for StartLimit {
     fn default() -> Self {
-        Self { total: 1000, remaining: 1000, reset_after: 0, max_concurrency: 1 }
+        Self { remaining: 1000, reset_after: 0, max_concurrency: 1 }
     }
 }
 
@@ -399,8 +399,39 @@ pub(super) fn snowflake_at(unix_ms: i64) -> u64 {
 
 /// What was made before a time, as Discord writes it, has a smaller snowflake than this.
 pub(super) fn snowflake_since(time: &str) -> Option<u64> {
-    let micros = Timestamp::parse(time).ok()?.as_micros();
-    Some(snowflake_at(micros / 1000))
+    Some(snowflake_at(unix_ms(time)?))
+}
+
+/// The Unix milliseconds of `2021-01-01T01:01:01.010000+00:00`.
+fn unix_ms(time: &str) -> Option<i64> {
+    let (date, rest) = time.split_once('T')?;
+    let mut date = date.splitn(3, '-').map(|part| part.parse::<i64>().ok());
+    let (year, month, day) = (date.next()??, date.next()??, date.next()??);
+    let zone = rest.find(['Z', '+', '-'])?;
+    let (clock, zone) = rest.split_at_checked(zone)?;
+    let (clock, fraction) = clock.split_once('.').unwrap_or((clock, "0"));
+    let minutes = |clock: &str| {
+        let (hours, minutes) = clock.split_once(':')?;
+        Some(hours.parse::<i64>().ok()? * 60 + minutes.parse::<i64>().ok()?)
+    };
+    let (hour_and_minute, second) = clock.rsplit_once(':')?;
+    let second = second.parse::<i64>().ok()?;
+    let fraction: String = fraction.chars().chain("000".chars()).take(3).collect();
+    let offset = match zone.split_at_checked(1)? {
+        ("Z", "") => 0,
+        ("+", offset) => minutes(offset)?,
+        ("-", offset) => -minutes(offset)?,
+        _ => return None,
+    };
+    if !(1..=12).contains(&month) || !(1..=31).contains(&day) || !(1970..=9999).contains(&year) {
+        return None;
+    }
+    // Years begin in March here, so that a day more comes at the end of one.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day;
+    let days = days - DAYS_TO_1970;
+    let minutes = days * 24 * 60 + minutes(hour_and_minute)? - offset;
+    Some((minutes * 60 + second) * 1000 + fraction.parse::<i64>().ok()?)
 }
 
 /// When a snowflake was made, in Unix milliseconds.

@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use super::{Interaction, Message, made_at, snowflake, snowflake_at};
+use super::{Interaction, Message, made_at, snowflake, snowflake_at, snowflake_since, unix_ms};
 
 fn message(value: serde_json::Value) -> Message {
     serde_json::from_value(value).expect("a message")
@@ -72,4 +72,24 @@ fn snowflakes_are_numbers_that_say_when() {
     assert_eq!(made_at(175_928_847_299_117_063), 1_462_015_105_796);
     assert_eq!(made_at(snowflake_at(1_462_015_105_796)), 1_462_015_105_796);
     assert_eq!(snowflake_at(0), 1, "before the first of them");
+}
+
+/// A time is read as Discord writes it, whatever the zone.
+#[test]
+fn a_time_is_read_as_discord_writes_it() {
+    for (time, ms) in [
+        ("1970-01-01T00:00:00Z", 0),
+        ("2016-04-30T11:18:25.796000+00:00", 1_462_015_105_796),
+        ("2016-04-30T13:18:25.796+02:00", 1_462_015_105_796),
+        ("2016-04-30T06:48:25.796-04:30", 1_462_015_105_796),
+        ("2024-02-29T23:59:59.9Z", 1_709_251_199_900),
+        ("2000-03-01T00:00:00+00:00", 951_868_800_000),
+    ] {
+        assert_eq!(unix_ms(time), Some(ms), "{time}");
+    }
+    for wrong in ["", "now", "2016-04-30", "2016-13-01T00:00:00Z", "2016-04-30T11:18:25", "é-T:Z"]
+    {
+        assert_eq!(unix_ms(wrong), None, "{wrong}");
+    }
+    assert_eq!(snowflake_since("2016-04-30T11:18:25.796Z"), Some(snowflake_at(1_462_015_105_796)));
 }

@@ -10,10 +10,9 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// These say every request and every sync, and call answers errors that are none; what it means for a connector
-/// we say ourselves. A filter that names one hears it all the same.
-const TALKATIVE: &str =
-    "matrix_sdk=off,twilight_gateway=off,twilight_http=off,twilight_http_ratelimiting=off";
+/// This says every request and every sync, and call answers errors that are none; what it means for a connector
+/// we say ourselves. A filter that names it hears it all the same.
+const TALKATIVE: &str = "matrix_sdk=off";
 /// The longest line, in bytes.
 const LONGEST: usize = 16 << 10;
 

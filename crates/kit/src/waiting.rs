@@ -8,7 +8,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cloister_protocol::surface::{ConnectorId, WaitingEvent, WaitingPlaces, WhyWaiting};
+use cloister_protocol::surface::{WaitingEvent, WhyWaiting};
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -16,7 +16,6 @@ use tokio_util::task::TaskTracker;
 use crate::backoff::Backoff;
 use crate::connections::kept;
 use crate::error::PlaneError;
-use crate::plane::Plane;
 
 /// How often it is looked anyway.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
@@ -54,6 +53,8 @@ pub enum Step {
     Next,
     /// It is looked again after this long.
     After(Duration),
+    /// The same, or as soon as something may be taken that could not be before.
+    Rest(Duration),
     /// It is tried again, after a pause that grows.
     Later,
     /// There was no room for it, and its files are to be fetched again: the pause grows to minutes.
@@ -89,12 +90,15 @@ pub fn holds_nobody(waiting: &WaitingEvent, now: i64) -> bool {
 pub struct Working {
     places: Mutex<HashSet<String>>,
     changed: Notify,
+    /// For places that rest.
+    again: Notify,
 }
 
 impl Working {
     /// Something waits that did not before, or may be taken now.
     pub fn wake(&self) {
         self.changed.notify_one();
+        self.again.notify_waiters();
     }
 
     fn places(&self) -> MutexGuard<'_, HashSet<String>> {
@@ -107,9 +111,10 @@ pub trait Waits: Send + Sync + 'static {
     /// What its work on a place is called in the log.
     const WORK: &'static str;
 
-    fn plane(&self) -> &Plane;
-    fn connector(&self) -> ConnectorId;
     fn working(&self) -> &Working;
+
+    /// Where something waits.
+    fn places(&self) -> impl Future<Output = Result<Vec<String>, PlaneError>> + Send;
 
     /// Takes the first of what waits in a place.
     fn take_next(&self, place: &str) -> impl Future<Output = Result<Step, PlaneError>> + Send;
@@ -119,8 +124,7 @@ pub trait Waits: Send + Sync + 'static {
 pub async fn keep_taking<W: Waits>(bot: Arc<W>, tracker: TaskTracker, stop: CancellationToken) {
     let turns = Arc::new(Semaphore::new(AT_ONCE));
     loop {
-        let connector = bot.connector();
-        match bot.plane().call(WaitingPlaces { connector }).await {
+        match bot.places().await {
             Ok(places) => {
                 for name in places {
                     // One that is worked on sees itself what is new there.
@@ -158,7 +162,7 @@ impl<W: Waits> Drop for PlaceAtWork<W> {
     fn drop(&mut self) {
         self.bot.working().places().remove(&self.name);
         // Something may have come after it was looked last.
-        self.bot.working().wake();
+        self.bot.working().changed.notify_one();
     }
 }
 
@@ -166,6 +170,9 @@ impl<W: Waits> PlaceAtWork<W> {
     async fn work_through(&self, turns: &Semaphore, stop: &CancellationToken) {
         let mut pauses = Pauses::new();
         loop {
+            // What may be taken since it was looked is not missed.
+            let mut again = std::pin::pin!(self.bot.working().again.notified());
+            again.as_mut().enable();
             let step = async {
                 let _turn = turns.acquire().await;
                 Box::pin(self.bot.take_next(&self.name)).await
@@ -181,6 +188,7 @@ impl<W: Waits> PlaceAtWork<W> {
             let Some(pause) = pauses.after(step) else { return };
             tokio::select! {
                 () = stop.cancelled() => return,
+                () = again, if matches!(step, Step::Rest(_)) => {}
                 () = tokio::time::sleep(pause) => {}
             }
         }
@@ -206,7 +214,7 @@ impl Pauses {
                 *self = Self::new();
                 Some(Duration::ZERO)
             }
-            Step::After(pause) => Some(pause),
+            Step::After(pause) | Step::Rest(pause) => Some(pause),
             Step::Later => Some(self.file.pause()),
             Step::NoRoom => Some(self.room.pause()),
         }

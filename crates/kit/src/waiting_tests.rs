@@ -1,4 +1,95 @@
+use std::collections::HashMap;
+
 use super::*;
+
+/// Places with so much in each that waits.
+#[derive(Default)]
+struct Fake {
+    working: Working,
+    waits: Mutex<HashMap<String, u32>>,
+    taken: Mutex<Vec<String>>,
+    /// Nothing is taken there, and it rests for a day.
+    locked: Mutex<Option<String>>,
+    slow: Option<&'static str>,
+}
+
+impl Waits for Fake {
+    const WORK: &'static str = "fake place";
+
+    fn working(&self) -> &Working {
+        &self.working
+    }
+
+    async fn places(&self) -> Result<Vec<String>, PlaneError> {
+        let waits = self.waits.lock().unwrap();
+        let mut places: Vec<String> =
+            waits.iter().filter(|(_, more)| **more > 0).map(|(name, _)| name.clone()).collect();
+        places.sort();
+        Ok(places)
+    }
+
+    async fn take_next(&self, place: &str) -> Result<Step, PlaneError> {
+        if self.locked.lock().unwrap().as_deref() == Some(place) {
+            return Ok(Step::Rest(Duration::from_secs(24 * 60 * 60)));
+        }
+        if self.slow == Some(place) {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+        }
+        let mut waits = self.waits.lock().unwrap();
+        let more = waits.get_mut(place).unwrap();
+        if *more == 0 {
+            return Ok(Step::Nothing);
+        }
+        *more -= 1;
+        self.taken.lock().unwrap().push(place.to_owned());
+        Ok(Step::Next)
+    }
+}
+
+impl Fake {
+    fn with(places: &[&str]) -> Self {
+        let waits = places.iter().map(|name| ((*name).to_owned(), 2)).collect();
+        Self { waits: Mutex::new(waits), ..Self::default() }
+    }
+
+    fn taken(&self, place: &str) -> usize {
+        self.taken.lock().unwrap().iter().filter(|taken| *taken == place).count()
+    }
+
+    async fn keep_taking(self) -> (Arc<Self>, CancellationToken) {
+        let (fake, tracker, stop) = (Arc::new(self), TaskTracker::new(), CancellationToken::new());
+        tokio::spawn(keep_taking(Arc::clone(&fake), tracker, stop.clone()));
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        (fake, stop)
+    }
+}
+
+/// A slow file in one place is that place's affair; each of many gets its turn.
+#[tokio::test(start_paused = true)]
+async fn a_place_that_takes_long_holds_up_no_other() {
+    let names: Vec<String> = (0..3 * AT_ONCE).map(|n| format!("!{n}")).collect();
+    let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
+    names.push("!slow");
+    let (fake, _stop) = Fake { slow: Some("!slow"), ..Fake::with(&names) }.keep_taking().await;
+    assert!(names.iter().all(|name| fake.taken(name) == if *name == "!slow" { 0 } else { 2 }));
+    tokio::time::sleep(Duration::from_secs(180)).await;
+    assert_eq!(fake.taken("!slow"), 2);
+}
+
+/// X3: what waits for a key is read when keys come, and not a day later; nobody asks for it all the time meanwhile.
+#[tokio::test(start_paused = true)]
+async fn a_place_that_rests_is_looked_at_when_something_may_have_changed() {
+    let fake = Fake::with(&["!a"]);
+    *fake.locked.lock().unwrap() = Some("!a".to_owned());
+    let (fake, _stop) = fake.keep_taking().await;
+    assert_eq!(fake.taken("!a"), 0);
+    *fake.locked.lock().unwrap() = None;
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    assert_eq!(fake.taken("!a"), 0, "it rests");
+    fake.working.wake();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(fake.taken("!a"), 2);
+}
 
 /// X6, X10: while there is no room for hours, the files of a message are not fetched again every few seconds; what
 /// has none is taken as soon as there is.
@@ -30,7 +121,7 @@ fn a_file_that_can_not_be_had_is_tried_again_within_half_a_minute() {
     }
 }
 
-/// Issue 13, point 23: a file that does not come holds up what was said after it for seconds, and no longer.
+/// A file that does not come holds up what was said after it for seconds, and no longer.
 #[test]
 fn a_file_that_does_not_come_holds_nobody_for_long() {
     let row = |why, since| WaitingEvent {

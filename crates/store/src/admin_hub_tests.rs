@@ -1,15 +1,13 @@
 use cloister_protocol::{End, TurnId, Usage, WorkspaceId};
 
 use super::*;
-use crate::connectors::NewConnector;
 use crate::conversations::NewConversation;
 use crate::db::Store;
 use crate::inbox::{HeardIn, Inbound, Meant};
-use crate::users::{AccountKind, User, UserLimits};
+use crate::test_world::{self, LIMITS};
+use crate::users::{AccountKind, User};
 
 const C1: ChatId = ChatId::from_number(1);
-const LIMITS: UserLimits =
-    UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
 
 struct World {
     _dir: tempfile::TempDir,
@@ -37,11 +35,9 @@ async fn conversation(
 }
 
 async fn world() -> World {
-    let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
-    store.users().add_user(&Actor::Operator, &"root".parse().unwrap(), LIMITS).await.unwrap();
-    let ada =
-        store.users().add_user(&Actor::Operator, &"ada".parse().unwrap(), LIMITS).await.unwrap();
+    let (dir, store) = test_world::store().await;
+    test_world::add(&store, "root").await;
+    let ada = test_world::add(&store, "ada").await;
     let name = "club".parse().unwrap();
     let club = store
         .users()
@@ -51,14 +47,7 @@ async fn world() -> World {
     for workspace in [ada.workspace, club.workspace] {
         store.chats().ensure_first_chat(&Actor::person("test"), workspace).await.unwrap();
     }
-    let new = NewConnector {
-        surface: "telegram".into(),
-        account: "12".into(),
-        address: "https://api.telegram.org".into(),
-        settings: serde_json::json!({}),
-    };
-    let connector =
-        store.conversations().put_connector(&Actor::person("test"), &new).await.unwrap().id;
+    let connector = test_world::connector(&store, "telegram", "12").await;
     let alone = conversation(&store, connector, ada.workspace, Some(ada.id)).await;
     let room = conversation(&store, connector, club.workspace, None).await;
     assert!(

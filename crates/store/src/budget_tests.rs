@@ -4,6 +4,7 @@ use super::*;
 use crate::actor::Actor;
 use crate::audit::Entry;
 use crate::db::Store;
+use crate::test_world;
 use crate::users::UserLimits;
 
 const DAY_LIMIT: i64 = 1_000_000;
@@ -15,16 +16,14 @@ struct Setup {
 }
 
 async fn setup() -> Setup {
-    let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
+    let (dir, store) = test_world::store().await;
     let limits = UserLimits {
         quota_bytes: 1 << 30,
         max_executors: 2,
         daily_budget: DAY_LIMIT,
         task_budget: DAY_LIMIT / 2,
     };
-    let name: UserName = "ada".parse().unwrap();
-    let user = store.users().add_user(&Actor::Operator, &name, limits).await.unwrap().id;
+    let user = test_world::add(&store, "ada").await.id;
     Setup { _dir: dir, store, user }
 }
 

@@ -3,7 +3,8 @@ use crate::actor::Actor;
 use crate::connectors::{ConnectorId, NewConnector};
 use crate::conversations::{Conversation, ConversationKind, NewConversation};
 use crate::db::Store;
-use crate::users::{User, UserLimits};
+use crate::test_world;
+use crate::users::User;
 
 struct World {
     _dir: tempfile::TempDir,
@@ -14,24 +15,10 @@ struct World {
 
 impl World {
     async fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
-        let limits =
-            UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
-        let ada = store
-            .users()
-            .add_user(&Actor::Operator, &"ada".parse().unwrap(), limits)
-            .await
-            .unwrap();
+        let (dir, store) = test_world::store().await;
+        let ada = test_world::add(&store, "ada").await;
         store.chats().ensure_first_chat(&Actor::person("test"), ada.workspace).await.unwrap();
-        let bot = NewConnector {
-            surface: "telegram".into(),
-            account: "7".into(),
-            address: "https://a".into(),
-            settings: serde_json::json!({}),
-        };
-        let connector =
-            store.conversations().put_connector(&Actor::person("test"), &bot).await.unwrap().id;
+        let connector = test_world::connector(&store, "telegram", "7").await;
         Self { _dir: dir, store, ada, connector }
     }
 

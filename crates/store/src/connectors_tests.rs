@@ -5,7 +5,7 @@ use super::*;
 use crate::conversations::{Conversation, ConversationKind, NewConversation};
 use crate::db::Store;
 use crate::inbox::{HeardIn, Inbound, Meant, MostOpen};
-use crate::users::UserLimits;
+use crate::test_world;
 
 const C1: ChatId = ChatId::from_number(1);
 const DAY: i64 = 86_400_000;
@@ -18,22 +18,15 @@ struct World {
 }
 
 async fn world() -> World {
-    let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
-    let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
-    let ada =
-        store.users().add_user(&Actor::Operator, &"ada".parse().unwrap(), limits).await.unwrap();
+    let (dir, store) = test_world::store().await;
+    let ada = test_world::add(&store, "ada").await;
     store.chats().ensure_first_chat(&Actor::person("test"), ada.workspace).await.unwrap();
     World { _dir: dir, store, workspace: ada.workspace, user: ada.id }
 }
 
 fn bot(account: &str) -> NewConnector {
-    NewConnector {
-        surface: "matrix".into(),
-        account: account.into(),
-        address: "https://a".into(),
-        settings: serde_json::json!({"encrypted": true}),
-    }
+    let settings = serde_json::json!({"encrypted": true});
+    NewConnector { settings, ..test_world::bot("matrix", account) }
 }
 
 impl World {

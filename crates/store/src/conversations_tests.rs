@@ -3,10 +3,9 @@ use cloister_protocol::{AgentFrame, TurnId, Update};
 
 use super::*;
 use crate::actor::Actor;
-use crate::connectors::NewConnector;
 use crate::db::Store;
 use crate::inbox::Inbound;
-use crate::users::UserLimits;
+use crate::test_world;
 
 const C1: ChatId = ChatId::from_number(1);
 
@@ -19,20 +18,10 @@ struct World {
 }
 
 async fn world() -> World {
-    let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
-    let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
-    let ada =
-        store.users().add_user(&Actor::Operator, &"ada".parse().unwrap(), limits).await.unwrap();
+    let (dir, store) = test_world::store().await;
+    let ada = test_world::add(&store, "ada").await;
     store.chats().ensure_first_chat(&Actor::person("test"), ada.workspace).await.unwrap();
-    let bot = NewConnector {
-        surface: "matrix".into(),
-        account: "@bot:a".into(),
-        address: "https://a".into(),
-        settings: serde_json::json!({}),
-    };
-    let connector =
-        store.conversations().put_connector(&Actor::person("test"), &bot).await.unwrap().id;
+    let connector = test_world::connector(&store, "matrix", "@bot:a").await;
     World { _dir: dir, store, workspace: ada.workspace, user: ada.id, connector }
 }
 

@@ -1,11 +1,10 @@
 use cloister_protocol::surface::{CommandSign, Customs};
 
-use crate::db::Store;
+use crate::test_world;
 
 #[tokio::test]
 async fn what_a_connector_said_last_holds() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
+    let (dir, store) = test_world::store().await;
     let store = store.conversations();
     assert_eq!(store.customs("folder").await.unwrap(), Customs::USUAL);
     let bang = Customs { command_sign: CommandSign::Bang, ..Customs::USUAL };

@@ -2,11 +2,11 @@ use cloister_protocol::surface::Customs;
 use cloister_protocol::{AgentFrame, ChatId, Update};
 
 use super::*;
-use crate::connectors::NewConnector;
 use crate::conversations::{Conversation, ConversationKind, NewConversation};
 use crate::db::Store;
 use crate::identities::Account;
-use crate::users::{User, UserLimits};
+use crate::test_world;
+use crate::users::User;
 
 const C1: ChatId = ChatId::from_number(1);
 
@@ -17,24 +17,15 @@ struct World {
 }
 
 async fn world() -> World {
-    let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
-    let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
-    let ada =
-        store.users().add_user(&Actor::Operator, &"ada".parse().unwrap(), limits).await.unwrap();
+    let (dir, store) = test_world::store().await;
+    let ada = test_world::add(&store, "ada").await;
     store.chats().ensure_first_chat(&Actor::person("test"), ada.workspace).await.unwrap();
     World { _dir: dir, store, ada }
 }
 
 impl World {
     async fn connector(&self, surface: &str) -> ConnectorId {
-        let new = NewConnector {
-            surface: surface.into(),
-            account: "77".into(),
-            address: "https://example.org".into(),
-            settings: serde_json::json!({}),
-        };
-        self.store.conversations().put_connector(&Actor::person("test"), &new).await.unwrap().id
+        test_world::connector(&self.store, surface, "77").await
     }
 
     async fn linked(&self, surface: &str, id: &str) {

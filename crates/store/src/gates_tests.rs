@@ -22,6 +22,7 @@ use crate::ledger::{Called, SaidStep};
 use crate::provenance::NewContent;
 use crate::raises::Raise;
 use crate::tasks::{Ending, NewTask, Task};
+use crate::test_world;
 use crate::users::UserLimits;
 
 const CHAT: ChatId = ChatId::from_number(1);
@@ -42,8 +43,7 @@ async fn user(store: &Store, name: &str) -> (UserId, WorkspaceId) {
 }
 
 async fn setup() -> Setup {
-    let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
+    let (dir, store) = test_world::store().await;
     let (user, workspace) = user(&store, "ada").await;
     Setup { dir, store, user, workspace }
 }

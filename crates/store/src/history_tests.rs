@@ -4,14 +4,11 @@ use super::*;
 use crate::actor::Actor;
 use crate::db::Store;
 use crate::inbox::{Inbound, Meant};
-use crate::users::UserLimits;
+use crate::test_world;
 
 async fn chat_of(lines: usize) -> (tempfile::TempDir, Store, WorkspaceId, ChatId) {
-    let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(&dir.path().join("db")).await.unwrap();
-    let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
-    let user =
-        store.users().add_user(&Actor::Operator, &"alice".parse().unwrap(), limits).await.unwrap();
+    let (dir, store) = test_world::store().await;
+    let user = test_world::add(&store, "alice").await;
     let chat =
         store.chats().new_chat(&Actor::person("test"), user.workspace, "", None).await.unwrap().id;
     for n in 0..lines {

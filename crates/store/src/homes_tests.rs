@@ -2,10 +2,9 @@ use cloister_protocol::{ChatId, WorkspaceId};
 
 use super::*;
 use crate::actor::Actor;
-use crate::connectors::NewConnector;
 use crate::conversations::Conversation;
 use crate::db::Store;
-use crate::users::UserLimits;
+use crate::test_world;
 
 struct World {
     _dir: tempfile::TempDir,
@@ -18,20 +17,10 @@ struct World {
 const HOME: &str = "42";
 
 async fn world() -> World {
-    let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
-    let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
-    let ada =
-        store.users().add_user(&Actor::Operator, &"ada".parse().unwrap(), limits).await.unwrap();
+    let (dir, store) = test_world::store().await;
+    let ada = test_world::add(&store, "ada").await;
     store.chats().ensure_first_chat(&Actor::person("test"), ada.workspace).await.unwrap();
-    let bot = NewConnector {
-        surface: "telegram".into(),
-        account: "@bot".into(),
-        address: "https://a".into(),
-        settings: serde_json::json!({}),
-    };
-    let connector =
-        store.conversations().put_connector(&Actor::person("test"), &bot).await.unwrap().id;
+    let connector = test_world::connector(&store, "telegram", "@bot").await;
     store.chats().set_home(connector, ada.id, Some(HOME)).await.unwrap();
     World { _dir: dir, store, connector, user: ada.id, workspace: ada.workspace }
 }

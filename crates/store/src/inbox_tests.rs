@@ -2,7 +2,7 @@ use cloister_protocol::{TurnId, UserName};
 
 use super::*;
 use crate::db::Store;
-use crate::users::UserLimits;
+use crate::test_world;
 
 const MOST_OPEN: MostOpen = MostOpen { of_person: 2, in_workspace: 2, in_all: 3 };
 
@@ -13,12 +13,8 @@ struct Setup {
 }
 
 async fn setup() -> Setup {
-    let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
-    let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
-    let name: UserName = "ada".parse().unwrap();
-    let workspace =
-        store.users().add_user(&Actor::Operator, &name, limits).await.unwrap().workspace;
+    let (dir, store) = test_world::store().await;
+    let workspace = test_world::add(&store, "ada").await.workspace;
     store.chats().ensure_first_chat(&Actor::person("test"), workspace).await.unwrap();
     Setup { _dir: dir, store, workspace }
 }

@@ -82,3 +82,5 @@ pub use trouble::Trouble;
 #[cfg(test)]
 #[path = "gates_tests.rs"]
 mod gates_tests;
+#[cfg(test)]
+mod test_world;

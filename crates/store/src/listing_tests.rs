@@ -3,14 +3,11 @@ use cloister_protocol::link::Cause;
 use super::*;
 use crate::db::Store;
 use crate::inbox::{Inbound, Meant};
-use crate::users::UserLimits;
+use crate::test_world;
 
 async fn world() -> (tempfile::TempDir, Store, WorkspaceId) {
-    let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
-    let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
-    let user =
-        store.users().add_user(&Actor::Operator, &"ada".parse().unwrap(), limits).await.unwrap();
+    let (dir, store) = test_world::store().await;
+    let user = test_world::add(&store, "ada").await;
     for title in ["", "", "Taxes"] {
         let actor = Actor::person("test");
         store.chats().new_chat(&actor, user.workspace, title, None).await.unwrap();

@@ -3,10 +3,10 @@ use cloister_protocol::Update;
 use cloister_protocol::link::Cause;
 
 use super::*;
-use crate::connectors::NewConnector;
 use crate::db::Store;
 use crate::inbox::{HeardIn, Inbound, Meant, MostOpen, Taken};
-use crate::users::{User, UserLimits};
+use crate::test_world;
+use crate::users::User;
 
 const C1: ChatId = ChatId::from_number(1);
 const C2: ChatId = ChatId::from_number(2);
@@ -22,25 +22,16 @@ struct World {
 
 impl World {
     async fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
-        let limits =
-            UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
-        let ada = store
-            .users()
-            .add_user(&Actor::Operator, &"ada".parse().unwrap(), limits)
-            .await
-            .unwrap();
-        let bob = store
-            .users()
-            .add_user(&Actor::Operator, &"bob".parse().unwrap(), limits)
-            .await
-            .unwrap();
+        let (dir, store) = test_world::store().await;
+        let ada = test_world::add(&store, "ada").await;
+        let bob = test_world::add(&store, "bob").await;
         for user in [&ada, &bob] {
             store.chats().ensure_first_chat(&Actor::person("test"), user.workspace).await.unwrap();
         }
-        let (matrix, telegram) =
-            (connector(&store, "matrix").await, connector(&store, "telegram").await);
+        let (matrix, telegram) = (
+            test_world::connector(&store, "matrix", "bot").await,
+            test_world::connector(&store, "telegram", "bot").await,
+        );
         Self { _dir: dir, store, ada, bob, matrix, telegram }
     }
 
@@ -96,16 +87,6 @@ impl World {
             self.store.outbox().notify((self.ada.workspace, chat), key, &frame).await.unwrap();
         told.unwrap().conversation
     }
-}
-
-async fn connector(store: &Store, surface: &str) -> ConnectorId {
-    let bot = NewConnector {
-        surface: surface.to_owned(),
-        account: "bot".to_owned(),
-        address: "https://a".to_owned(),
-        settings: serde_json::json!({}),
-    };
-    store.conversations().put_connector(&Actor::person("test"), &bot).await.unwrap().id
 }
 
 /// X5: a lobby is turned once per message, so that a message that is looked at again turns it no more.

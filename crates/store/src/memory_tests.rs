@@ -4,6 +4,7 @@ use super::*;
 use crate::Store;
 use crate::actor::Actor;
 use crate::inbox::{Inbound, Meant, MostOpen, Taken};
+use crate::test_world;
 use crate::tokens::TokenKind;
 use crate::users::UserLimits;
 use cloister_protocol::link::Cause;
@@ -20,10 +21,8 @@ struct World {
 
 impl World {
     async fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
-        let name: UserName = "ada".parse().unwrap();
-        let user = store.users().add_user(&Actor::Operator, &name, LIMITS).await.unwrap();
+        let (dir, store) = test_world::store().await;
+        let user = test_world::add(&store, "ada").await;
         store.chats().ensure_first_chat(&Actor::person("test"), user.workspace).await.unwrap();
         let until = store.clock.now_ms() + 60_000;
         store

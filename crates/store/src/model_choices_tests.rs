@@ -3,7 +3,7 @@ use cloister_protocol::{ModelProfile, ModelSettings};
 use super::*;
 use crate::db::Store;
 use crate::models::KeyRef;
-use crate::users::UserLimits;
+use crate::test_world;
 
 const HERE: (u32, u32) = (1, 1);
 
@@ -32,12 +32,10 @@ async fn order(store: &Store, at: (u32, u32), level: Level) -> Vec<String> {
 
 #[tokio::test]
 async fn a_choice_changes_the_order_in_its_chat_and_nothing_else() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
+    let (dir, store) = test_world::store().await;
     let actor = Actor::person("test");
-    let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
     for name in ["ada", "bob"] {
-        store.users().add_user(&actor, &name.parse().unwrap(), limits).await.unwrap();
+        test_world::add(&store, name).await;
     }
     for name in ["fast", "strong", "unused"] {
         store.models().add_model(&actor, &model(name)).await.unwrap();

@@ -3,6 +3,7 @@ use cloister_protocol::{ChatId, ModelProfile, ModelSettings, WorkspaceId};
 use super::*;
 use crate::db::Store;
 use crate::models::KeyRef;
+use crate::test_world;
 
 fn model(name: &str, vision: Option<bool>) -> Model {
     Model {
@@ -19,16 +20,9 @@ fn model(name: &str, vision: Option<bool>) -> Model {
 }
 
 async fn store() -> (tempfile::TempDir, Store) {
-    let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
+    let (dir, store) = test_world::store().await;
     let actor = Actor::person("test");
-    let limits = crate::users::UserLimits {
-        quota_bytes: 1,
-        max_executors: 1,
-        daily_budget: 1,
-        task_budget: 1,
-    };
-    store.users().add_user(&actor, &"ada".parse().unwrap(), limits).await.unwrap();
+    test_world::add(&store, "ada").await;
     for (name, vision) in
         [("talker", Some(false)), ("worker", None), ("cheap", None), ("eyes", Some(true))]
     {

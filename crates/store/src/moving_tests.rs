@@ -5,7 +5,7 @@ use crate::connectors::{Connector, NewConnector};
 use crate::contexts::{self, Context, Lists};
 use crate::conversations::{ConversationKind, NewConversation};
 use crate::db::Store;
-use crate::users::UserLimits;
+use crate::test_world;
 use crate::waiting::{ToWait, WhyWaiting};
 
 struct World {
@@ -16,17 +16,9 @@ struct World {
 }
 
 async fn world() -> World {
-    let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
-    let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
-    let ada =
-        store.users().add_user(&Actor::Operator, &"ada".parse().unwrap(), limits).await.unwrap();
-    let bot = NewConnector {
-        surface: "telegram".into(),
-        account: "@bot".into(),
-        address: "https://a".into(),
-        settings: serde_json::json!({}),
-    };
+    let (dir, store) = test_world::store().await;
+    let ada = test_world::add(&store, "ada").await;
+    let bot = test_world::bot("telegram", "@bot");
     let connector =
         store.conversations().put_connector(&Actor::person("test"), &bot).await.unwrap();
     let context = Context {
@@ -90,7 +82,7 @@ impl World {
     }
 
     async fn places(&self) -> Vec<String> {
-        self.store.inbox().waiting_places(self.connector.id).await.unwrap()
+        self.store.inbox().waiting_places(self.connector.id, false).await.unwrap()
     }
 
     async fn known(&self) -> Vec<String> {

@@ -4,7 +4,8 @@ use cloister_vault::Form;
 use super::*;
 use crate::db::Store;
 use crate::secrets::MasterPlace;
-use crate::users::{User, UserLimits};
+use crate::test_world;
+use crate::users::User;
 
 const KEY: &str = "sk-canary-of-ada-5f";
 
@@ -18,22 +19,24 @@ struct Setup {
 }
 
 async fn setup() -> Setup {
-    let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
+    let (dir, store) = test_world::store().await;
     let master = dir.path().join("master.key");
     store.secrets().create_master(&master).await.unwrap();
     let keys = store.secrets().unlock(&MasterPlace::file(&master)).await.unwrap();
     let actor = Actor::person("test");
-    let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
-    let ada = store.users().add_user(&actor, &"ada".parse().unwrap(), limits).await.unwrap();
-    let bob = store.users().add_user(&actor, &"bob".parse().unwrap(), limits).await.unwrap();
-    let club = add_club(&store, &actor, limits).await;
+    let ada = test_world::add(&store, "ada").await;
+    let bob = test_world::add(&store, "bob").await;
+    let club = add_club(&store, &actor).await;
     Setup { dir, store, keys, ada, bob, club }
 }
 
-async fn add_club(store: &Store, actor: &Actor, limits: UserLimits) -> User {
+async fn add_club(store: &Store, actor: &Actor) -> User {
     let name = "club".parse().unwrap();
-    store.users().add_account(actor, &name, AccountKind::Community, limits).await.unwrap()
+    store
+        .users()
+        .add_account(actor, &name, AccountKind::Community, test_world::LIMITS)
+        .await
+        .unwrap()
 }
 
 fn model(name: &str) -> Model {

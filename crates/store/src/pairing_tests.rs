@@ -1,23 +1,14 @@
 use super::*;
 use crate::db::Store;
-use crate::users::UserLimits;
+use crate::test_world;
 
 const LATER: i64 = i64::MAX;
 
 async fn world() -> (tempfile::TempDir, Store, UserId, UserId) {
-    let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
-    let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
+    let (dir, store) = test_world::store().await;
     let mut users = Vec::new();
     for name in ["ada", "bob"] {
-        users.push(
-            store
-                .users()
-                .add_user(&Actor::Operator, &name.parse().unwrap(), limits)
-                .await
-                .unwrap()
-                .id,
-        );
+        users.push(test_world::add(&store, name).await.id);
     }
     (dir, store, users[0], users[1])
 }

@@ -6,14 +6,14 @@ use cloister_vault::{Binding, Form, Keyring, Owner};
 
 use crate::actor::Actor;
 use crate::audit::{Erasure, SealOptions, Sealer, Verification};
-use crate::connectors::NewConnector;
 use crate::conversations::{ConversationKind, NewConversation};
 use crate::db::Store;
 use crate::identities::Account;
 use crate::inbox::{Inbound, Meant, MostOpen};
 use crate::secrets::{MasterPlace, NewSecret};
+use crate::test_world;
 use crate::tokens::TokenKind;
-use crate::users::{User, UserLimits};
+use crate::users::User;
 use crate::waiting::{ToWait, WhyWaiting};
 
 const CANARY: &str = "canary-5b1e-of-grace";
@@ -34,11 +34,9 @@ const OF_THE_PLATFORM: &[&str] = &[
 
 async fn store_with(dir: &Path, names: &[&str]) -> (Store, Vec<User>) {
     let store = Store::open(&dir.join("cloister.db")).await.unwrap();
-    let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
     let mut users = Vec::new();
     for name in names {
-        let name: UserName = name.parse().unwrap();
-        let user = store.users().add_user(&Actor::Operator, &name, limits).await.unwrap();
+        let user = test_world::add(&store, name).await;
         store.chats().ensure_first_chat(&Actor::person("test"), user.workspace).await.unwrap();
         users.push(user);
     }
@@ -91,14 +89,7 @@ async fn live(store: &Store, keys: &Keyring, user: &User, words: &str) {
 
 /// Something of everything that is kept about a person on a surface.
 async fn converse(store: &Store, user: &User, words: &str) {
-    let bot = NewConnector {
-        surface: "matrix".to_owned(),
-        account: "@bot:example.org".to_owned(),
-        address: "https://example.org".to_owned(),
-        settings: serde_json::json!({}),
-    };
-    let connector =
-        store.conversations().put_connector(&Actor::person("test"), &bot).await.unwrap().id;
+    let connector = test_world::connector(store, "matrix", "@bot:example.org").await;
     let account = Account {
         surface: bot.surface,
         external_id: words.to_owned(),
@@ -193,9 +184,7 @@ async fn an_erased_person_leaves_no_trace_but_a_whole_chain() {
     assert!(store.users().user(&"grace".parse().unwrap()).await.is_err());
     assert_eq!(store.secrets().of(Owner::User(grace.id)).await.unwrap(), []);
     assert_eq!(store.secrets().of(Owner::User(ada.id)).await.unwrap().len(), 1);
-    let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
-    let again =
-        store.users().add_user(&Actor::Operator, &"grace".parse().unwrap(), limits).await.unwrap();
+    let again = test_world::add(&store, "grace").await;
     assert_ne!(again.id, grace.id);
     drop(sealer);
     store.close().await.unwrap();

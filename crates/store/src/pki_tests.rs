@@ -1,20 +1,13 @@
 use super::*;
 use crate::db::Store;
+use crate::test_world;
 
 const HOUR: i64 = 3_600_000;
 
 async fn store() -> (tempfile::TempDir, Store, UserId) {
-    let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
-    let limits = crate::users::UserLimits {
-        quota_bytes: 1,
-        max_executors: 1,
-        daily_budget: 1,
-        task_budget: 1,
-    };
-    let user =
-        store.users().add_user(&Actor::Operator, &"ada".parse().unwrap(), limits).await.unwrap();
-    (dir, store, user.id)
+    let (dir, store) = test_world::store().await;
+    let user = test_world::add(&store, "ada").await.id;
+    (dir, store, user)
 }
 
 fn issue(store: &Store) -> Issue {

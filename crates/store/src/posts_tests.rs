@@ -5,11 +5,11 @@ use super::*;
 use crate::actor::Actor;
 use crate::answers::{Given, Standing};
 use crate::approvals::{ApprovalKind, NewApproval};
-use crate::connectors::NewConnector;
 use crate::conversations::{Conversation, ConversationKind, NewConversation};
 use crate::db::Store;
 use crate::inbox::{HeardIn, Inbound, Meant, MostOpen, Taken};
-use crate::users::{User, UserLimits};
+use crate::test_world;
+use crate::users::User;
 
 const C1: ChatId = ChatId::from_number(1);
 
@@ -22,14 +22,10 @@ struct World {
 
 impl World {
     async fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
-        let limits =
-            UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
-        let name: UserName = "ada".parse().unwrap();
-        let ada = store.users().add_user(&Actor::Operator, &name, limits).await.unwrap();
+        let (dir, store) = test_world::store().await;
+        let ada = test_world::add(&store, "ada").await;
         store.chats().ensure_first_chat(&Actor::person("test"), ada.workspace).await.unwrap();
-        let connector = connector(&store, "@bot:example.org").await;
+        let connector = test_world::connector(&store, "matrix", "@bot:example.org").await;
         Self { _dir: dir, store, ada, connector }
     }
 
@@ -82,16 +78,6 @@ impl World {
         let places = self.store.outbox().conversations_to_tell(self.connector).await.unwrap();
         places.into_iter().map(ConversationId::number).collect()
     }
-}
-
-async fn connector(store: &Store, account: &str) -> ConnectorId {
-    let new = NewConnector {
-        surface: "matrix".to_owned(),
-        account: account.to_owned(),
-        address: "https://example.org".to_owned(),
-        settings: serde_json::json!({}),
-    };
-    store.conversations().put_connector(&Actor::person("test"), &new).await.unwrap().id
 }
 
 /// X1: what was begun is known to have been, until it is known to be there or not to be.

@@ -8,18 +8,14 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures_util::future::{self, BoxFuture};
-use futures_util::stream::{self, BoxStream};
-use futures_util::{FutureExt, StreamExt, TryStreamExt};
-use sqlx::sqlite::{Sqlite, SqliteConnectOptions, SqliteRow, SqliteStatement, SqliteTypeInfo};
-use sqlx::{ConnectOptions, Connection, Execute, Executor, SqlStr, SqliteConnection};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, Connection, SqliteConnection};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use crate::holds::{CallSite, HoldKind, Holds};
-use crate::statement::{Owned, StatementStep, first_row};
-use crate::tx::only_run;
+use crate::statement::{Owned, StatementStep, executes_by_running};
 
 /// The longest a read waits for those before it.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -138,45 +134,7 @@ impl Reader<'_> {
     }
 }
 
-impl<'c> Executor<'c> for Reader<'c> {
-    type Database = Sqlite;
-
-    fn fetch_many<'e, 'q: 'e, E>(
-        self,
-        query: E,
-    ) -> BoxStream<'e, Result<StatementStep, sqlx::Error>>
-    where
-        'c: 'e,
-        E: 'q + Execute<'q, Sqlite>,
-    {
-        let statement = Owned::all(query);
-        let found = async move { self.run(statement).await };
-        stream::once(found).map_ok(|steps| stream::iter(steps).map(Ok)).try_flatten().boxed()
-    }
-
-    fn fetch_optional<'e, 'q: 'e, E>(
-        self,
-        query: E,
-    ) -> BoxFuture<'e, Result<Option<SqliteRow>, sqlx::Error>>
-    where
-        'c: 'e,
-        E: 'q + Execute<'q, Sqlite>,
-    {
-        let statement = Owned::first(query);
-        async move { self.run(statement).await.map(first_row) }.boxed()
-    }
-
-    fn prepare_with<'e>(
-        self,
-        _sql: SqlStr,
-        _parameters: &'e [SqliteTypeInfo],
-    ) -> BoxFuture<'e, Result<SqliteStatement, sqlx::Error>>
-    where
-        'c: 'e,
-    {
-        future::ready(Err(only_run())).boxed()
-    }
-}
+executes_by_running!('c, Reader<'c>);
 
 #[cfg(test)]
 #[path = "readers_tests.rs"]

@@ -1,19 +1,7 @@
 use super::*;
 use crate::db::Store;
-use crate::users::{AccountKind, User, UserLimits};
-
-const LIMITS: UserLimits =
-    UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
-
-async fn store() -> (tempfile::TempDir, Store) {
-    let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
-    (dir, store)
-}
-
-async fn add(store: &Store, name: &str) -> User {
-    store.users().add_user(&Actor::Operator, &name.parse().unwrap(), LIMITS).await.unwrap()
-}
+use crate::test_world::{LIMITS, add, store};
+use crate::users::{AccountKind, User};
 
 async fn held(store: &Store, user: &User) -> Vec<String> {
     let roles = store.users().roles_of(user.id).await.unwrap();

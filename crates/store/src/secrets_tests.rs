@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 
 use super::*;
 use crate::db::Store;
+use crate::test_world;
 
 const CANARY: &str = "canary-91c2-s3cret-value";
 
@@ -42,8 +43,7 @@ fn secret(owner: Owner, called: &str, value: &str) -> NewSecret {
 
 impl World {
     async fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
+        let (dir, store) = test_world::store().await;
         let path = dir.path().join("master.key");
         assert!(store.secrets().create_master(&path).await.unwrap());
         let keys = store.secrets().unlock(&MasterPlace::file(&path)).await.unwrap();
@@ -328,8 +328,7 @@ async fn a_replacement_cut_short_goes_on_from_there() {
 
 #[tokio::test]
 async fn a_key_may_come_from_a_command() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
+    let (dir, store) = test_world::store().await;
     let path = dir.path().join("kms");
     MasterKey::create(&path).unwrap();
     let command = vec!["cat".to_owned(), path.display().to_string()];

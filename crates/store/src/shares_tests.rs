@@ -9,6 +9,7 @@ use crate::db::Store;
 use crate::error::StoreError;
 use crate::inbox::{Inbound, Meant, MostOpen, Taken};
 use crate::tasks::{NewTask, Task};
+use crate::test_world;
 use crate::users::{AccountKind, User, UserLimits};
 
 const CHAT: ChatId = ChatId::from_number(1);
@@ -23,8 +24,7 @@ struct Place {
 }
 
 async fn place(kind: AccountKind, max_executors: u32) -> Place {
-    let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
+    let (dir, store) = test_world::store().await;
     let limits = UserLimits { quota_bytes: 1, max_executors, daily_budget: 1, task_budget: 1 };
     let add = async |name: &str, kind| {
         let name: UserName = name.parse().unwrap();

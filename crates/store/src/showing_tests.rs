@@ -1,25 +1,13 @@
 use super::*;
-use crate::connectors::NewConnector;
-use crate::db::Store;
-use crate::users::UserLimits;
+use crate::test_world;
 
 /// X2: a chat and the wish for its room are one, and the same message makes them once.
 #[tokio::test]
 async fn a_chat_with_a_room_is_made_once() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
-    let limits = UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
-    let ada =
-        store.users().add_user(&Actor::Operator, &"ada".parse().unwrap(), limits).await.unwrap();
+    let (dir, store) = test_world::store().await;
+    let ada = test_world::add(&store, "ada").await;
     store.chats().ensure_first_chat(&Actor::person("test"), ada.workspace).await.unwrap();
-    let bot = NewConnector {
-        surface: "matrix".into(),
-        account: "@bot:a".into(),
-        address: "https://a".into(),
-        settings: serde_json::json!({}),
-    };
-    let connector =
-        store.conversations().put_connector(&Actor::person("test"), &bot).await.unwrap().id;
+    let connector = test_world::connector(&store, "matrix", "@bot:a").await;
     let room = (connector, ada.id);
     let actor = Actor::person("test");
     let make = || store.chats().new_chat_with_room(&actor, ada.workspace, "Taxes", "7", room);

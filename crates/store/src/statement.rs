@@ -50,6 +50,71 @@ impl Owned {
     }
 }
 
+/// Lets sqlx hand its statements to whoever runs them elsewhere: `run` takes one that borrows nothing, and brings what
+/// it found. Nobody else's type can be made an executor once for all, so each is made one with the same words.
+macro_rules! executes_by_running {
+    ($of:lifetime, $runs:ty) => {
+        impl<$of> ::sqlx::Executor<$of> for $runs {
+            type Database = ::sqlx::sqlite::Sqlite;
+
+            fn fetch_many<'e, 'q: 'e, E>(
+                self,
+                query: E,
+            ) -> ::futures_util::stream::BoxStream<
+                'e,
+                Result<$crate::statement::StatementStep, ::sqlx::Error>,
+            >
+            where
+                $of: 'e,
+                E: 'q + ::sqlx::Execute<'q, ::sqlx::sqlite::Sqlite>,
+            {
+                use ::futures_util::{StreamExt as _, TryStreamExt as _};
+                let statement = $crate::statement::Owned::all(query);
+                let found = async move { self.run(statement).await };
+                ::futures_util::stream::once(found)
+                    .map_ok(|steps| ::futures_util::stream::iter(steps).map(Ok))
+                    .try_flatten()
+                    .boxed()
+            }
+
+            fn fetch_optional<'e, 'q: 'e, E>(
+                self,
+                query: E,
+            ) -> ::futures_util::future::BoxFuture<
+                'e,
+                Result<Option<::sqlx::sqlite::SqliteRow>, ::sqlx::Error>,
+            >
+            where
+                $of: 'e,
+                E: 'q + ::sqlx::Execute<'q, ::sqlx::sqlite::Sqlite>,
+            {
+                let statement = $crate::statement::Owned::first(query);
+                Box::pin(async move { self.run(statement).await.map($crate::statement::first_row) })
+            }
+
+            fn prepare_with<'e>(
+                self,
+                _sql: ::sqlx::SqlStr,
+                _parameters: &'e [::sqlx::sqlite::SqliteTypeInfo],
+            ) -> ::futures_util::future::BoxFuture<
+                'e,
+                Result<::sqlx::sqlite::SqliteStatement, ::sqlx::Error>,
+            >
+            where
+                $of: 'e,
+            {
+                Box::pin(::futures_util::future::ready(Err($crate::statement::only_run())))
+            }
+        }
+    };
+}
+pub(crate) use executes_by_running;
+
+/// A statement belongs to a connection, and no connection leaves its task.
+pub(crate) fn only_run() -> sqlx::Error {
+    sqlx::Error::Protocol("statements are run here, not prepared or described".to_owned())
+}
+
 /// The first row of what a statement brought.
 pub(crate) fn first_row(steps: Vec<StatementStep>) -> Option<SqliteRow> {
     steps.into_iter().find_map(Either::right)

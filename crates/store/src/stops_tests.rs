@@ -1,9 +1,9 @@
 use super::*;
 use crate::db::Store;
+use crate::test_world;
 
 async fn store() -> (tempfile::TempDir, Store) {
-    let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
+    let (dir, store) = test_world::store().await;
     (dir, store)
 }
 

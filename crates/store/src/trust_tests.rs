@@ -1,23 +1,12 @@
 use super::*;
 use crate::actor::Actor;
-use crate::connectors::NewConnector;
 use crate::db::Store;
+use crate::test_world;
 
 async fn setup() -> (tempfile::TempDir, Store, ConnectorId) {
-    let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
-    let connector =
-        store.conversations().put_connector(&Actor::person("test"), &bot()).await.unwrap().id;
+    let (dir, store) = test_world::store().await;
+    let connector = test_world::connector(&store, "matrix", "@bot:test").await;
     (dir, store, connector)
-}
-
-fn bot() -> NewConnector {
-    NewConnector {
-        surface: "matrix".into(),
-        account: "@bot:test".into(),
-        address: "http://localhost".into(),
-        settings: serde_json::json!({}),
-    }
 }
 
 /// E82: that a place is encrypted outlives everything that is known of it, and its connector.

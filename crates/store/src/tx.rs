@@ -2,14 +2,9 @@
 
 use std::ops::{Deref, DerefMut};
 
-use futures_util::future::{self, BoxFuture};
-use futures_util::stream::{self, BoxStream};
-use futures_util::{FutureExt, StreamExt, TryStreamExt};
-use sqlx::sqlite::{Sqlite, SqliteRow, SqliteStatement, SqliteTypeInfo};
-use sqlx::{Execute, Executor, SqlStr};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::statement::{Owned, StatementStep, first_row};
+use crate::statement::{Owned, StatementStep, executes_by_running};
 
 /// What a transaction is told to do.
 pub(crate) enum Order {
@@ -99,47 +94,4 @@ impl Tx {
     }
 }
 
-impl<'c> Executor<'c> for &'c mut Tx {
-    type Database = Sqlite;
-
-    fn fetch_many<'e, 'q: 'e, E>(
-        self,
-        query: E,
-    ) -> BoxStream<'e, Result<StatementStep, sqlx::Error>>
-    where
-        'c: 'e,
-        E: 'q + Execute<'q, Sqlite>,
-    {
-        let statement = Owned::all(query);
-        let found = async move { self.run(statement).await };
-        stream::once(found).map_ok(|steps| stream::iter(steps).map(Ok)).try_flatten().boxed()
-    }
-
-    fn fetch_optional<'e, 'q: 'e, E>(
-        self,
-        query: E,
-    ) -> BoxFuture<'e, Result<Option<SqliteRow>, sqlx::Error>>
-    where
-        'c: 'e,
-        E: 'q + Execute<'q, Sqlite>,
-    {
-        let statement = Owned::first(query);
-        async move { self.run(statement).await.map(first_row) }.boxed()
-    }
-
-    fn prepare_with<'e>(
-        self,
-        _sql: SqlStr,
-        _parameters: &'e [SqliteTypeInfo],
-    ) -> BoxFuture<'e, Result<SqliteStatement, sqlx::Error>>
-    where
-        'c: 'e,
-    {
-        future::ready(Err(only_run())).boxed()
-    }
-}
-
-/// A statement belongs to a connection, and no connection leaves its task.
-pub(crate) fn only_run() -> sqlx::Error {
-    sqlx::Error::Protocol("statements are run here, not prepared or described".to_owned())
-}
+executes_by_running!('c, &'c mut Tx);

@@ -80,12 +80,14 @@ impl Inbox {
     pub async fn waiting_events(
         &self,
         connector: ConnectorId,
+        place: &str,
     ) -> Result<Vec<WaitingEvent>, StoreError> {
         let rows: Vec<Row> = sqlx::query_as(
             "SELECT id, place, event, why, sealed, since, told FROM waiting_events \
-             WHERE connector_id = ? ORDER BY why = 'key', id LIMIT ?",
+             WHERE connector_id = ? AND place = ? ORDER BY why = 'key', id LIMIT ?",
         )
         .bind(connector.number())
+        .bind(place)
         .bind(MOST_LISTED)
         .fetch_all(self.store.reader())
         .await
@@ -93,13 +95,18 @@ impl Inbox {
         rows.into_iter().map(Row::into_event).collect()
     }
 
-    /// Where something waits that can be read.
-    pub async fn waiting_places(&self, connector: ConnectorId) -> Result<Vec<String>, StoreError> {
+    /// Where something waits that can be read; `unreadable`: or that can't yet, after those.
+    pub async fn waiting_places(
+        &self,
+        connector: ConnectorId,
+        unreadable: bool,
+    ) -> Result<Vec<String>, StoreError> {
         sqlx::query_scalar(
-            "SELECT place FROM waiting_events WHERE connector_id = ? AND why <> 'key' \
-             GROUP BY place ORDER BY min(id) LIMIT ?",
+            "SELECT place FROM waiting_events WHERE connector_id = ? AND (? OR why <> 'key') \
+             GROUP BY place ORDER BY min(CASE WHEN why = 'key' THEN 1 ELSE 0 END), min(id) LIMIT ?",
         )
         .bind(connector.number())
+        .bind(unreadable)
         .bind(MOST_LISTED)
         .fetch_all(self.store.reader())
         .await

@@ -1,22 +1,14 @@
 use super::*;
 use crate::actor::Actor;
-use crate::connectors::NewConnector;
 use crate::db::Store;
+use crate::test_world;
 
 const HERE: &str = "!here:test";
 const THERE: &str = "!there:test";
 
 async fn setup() -> (tempfile::TempDir, Store, ConnectorId) {
-    let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
-    let new = NewConnector {
-        surface: "matrix".into(),
-        account: "@bot:test".into(),
-        address: "http://localhost".into(),
-        settings: serde_json::json!({}),
-    };
-    let connector =
-        store.conversations().put_connector(&Actor::person("test"), &new).await.unwrap().id;
+    let (dir, store) = test_world::store().await;
+    let connector = test_world::connector(&store, "matrix", "@bot:test").await;
     (dir, store, connector)
 }
 
@@ -34,15 +26,12 @@ async fn events_wait_in_order_and_once() {
         );
     }
     assert!(store.inbox().let_wait(wait(connector, THERE, "$3", WhyWaiting::NoKey)).await.unwrap());
-    let order: Vec<String> = store
-        .inbox()
-        .waiting_events(connector)
-        .await
-        .unwrap()
-        .into_iter()
-        .map(|row| row.event)
-        .collect();
-    assert_eq!(order, ["$1", "$2", "$3"]);
+    assert!(store.inbox().let_wait(wait(connector, HERE, "$0", WhyWaiting::NoKey)).await.unwrap());
+    assert!(store.inbox().let_wait(wait(connector, HERE, "$4", WhyWaiting::Busy)).await.unwrap());
+    let rows = store.inbox().waiting_events(connector, HERE).await.unwrap();
+    let order: Vec<&str> = rows.iter().map(|row| row.event.as_str()).collect();
+    assert_eq!(order, ["$1", "$2", "$4", "$0"], "what can be read keeps its order");
+    assert!(store.inbox().stop_waiting(connector, HERE, "$4").await.unwrap());
     assert!(store.inbox().waits_in(connector, HERE).await.unwrap());
     assert!(
         !store.inbox().waits_in(connector, THERE).await.unwrap(),
@@ -85,12 +74,12 @@ async fn what_waits_goes_with_its_connector() {
         ..wait(connector, HERE, "$1", WhyWaiting::NoKey)
     };
     store.inbox().let_wait(sealed).await.unwrap();
-    let row = store.inbox().waiting_events(connector).await.unwrap().remove(0);
+    let row = store.inbox().waiting_events(connector, HERE).await.unwrap().remove(0);
     assert!(row.sealed.is_some() && !row.told);
     store.inbox().told_that_it_waits(connector, row.id).await.unwrap();
-    assert!(store.inbox().waiting_events(connector).await.unwrap().remove(0).told);
+    assert!(store.inbox().waiting_events(connector, HERE).await.unwrap().remove(0).told);
     store.conversations().remove_connector(&Actor::person("root"), connector).await.unwrap();
-    assert!(store.inbox().waiting_events(connector).await.unwrap().is_empty());
+    assert!(store.inbox().waiting_events(connector, HERE).await.unwrap().is_empty());
 }
 
 /// X1: a conversation's waiting events are read in their order without reading everybody else's.
@@ -106,7 +95,9 @@ async fn what_waits_is_read_place_by_place() {
     assert!(
         store.inbox().let_wait(wait(connector, "!sealed", "5", WhyWaiting::NoKey)).await.unwrap()
     );
-    assert_eq!(store.inbox().waiting_places(connector).await.unwrap(), [HERE, THERE]);
+    assert_eq!(store.inbox().waiting_places(connector, false).await.unwrap(), [HERE, THERE]);
+    let all = store.inbox().waiting_places(connector, true).await.unwrap();
+    assert_eq!(all, [HERE, THERE, "!sealed"]);
     let first = store.inbox().first_waiting(connector, HERE, 2).await.unwrap();
     assert_eq!(first.iter().map(|row| row.event.as_str()).collect::<Vec<_>>(), ["1", "2"]);
 }

@@ -12,11 +12,11 @@ use cloister_protocol::admin::{AddConnector, ReconcileReport, ResetMode, ResetRe
 use cloister_protocol::surface::{
     Added, Connector, Connectors, IsUser, PutConnector, WebhookAnswer,
 };
-use frankenstein::AsyncTelegramApi;
-use frankenstein::methods::DeleteWebhookParams;
+use serde::de::IgnoredAny;
 
 use super::bot::{Bot, BotSettings};
 use super::session::Api;
+use super::session::methods::DeleteWebhook;
 use super::updates::Account;
 use adding::Wanted;
 use cloister_protocol::surface::options::TelegramOptions;
@@ -113,9 +113,9 @@ impl Host for TelegramHost {
         let connector = self.find(&account).await?;
         let bot = self.hosted.disconnect(connector.id).await;
         if let Some(bot) = bot.filter(|bot| bot.settings.webhook.is_some()) {
-            let params = DeleteWebhookParams::builder().build();
+            let unset = DeleteWebhook { drop_pending_updates: false };
             // Nobody would answer there.
-            if let Err(fault) = bot.api.call(bot.api.bot().delete_webhook(&params)).await {
+            if let Err(fault) = bot.api.call::<_, IgnoredAny>(&unset).await {
                 tracing::warn!(account, %fault, "the webhook of a removed bot stays set");
             }
         }

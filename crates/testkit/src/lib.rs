@@ -5,7 +5,8 @@
 //! the suites of every surface; chaos, which kills it and counts;
 //! the hostile agent, which stands in for ours in a sandbox and takes what it can;
 //! fuzz, which throws mutated bytes at a parser; the browser, a real one; the homeserver, a real one
-//! too; a Telegram and a Discord for tests; the schema of the wire as text.
+//! too; a Telegram and a Discord for tests; rows and a control plane without cells, which tests of control and of ring 3
+//! begin with; the schema of the wire as text.
 
 pub mod browser;
 pub mod chaos;
@@ -14,9 +15,11 @@ pub mod fuzz;
 pub mod hostile;
 pub mod internet;
 pub mod model_server;
+mod plane;
 pub mod product;
 mod random;
 pub mod rooms_bench;
+pub mod rows;
 pub mod stack;
 pub mod synapse;
 pub mod telegram;

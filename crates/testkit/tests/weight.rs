@@ -8,14 +8,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
-/// The dear ones, wherever they are. The last three must not come back: SQLite compiled a second time for the
-/// macros of sqlx, bindings made at build time, and OpenSSL.
+/// The dear ones, wherever they are. The last five must not come back: SQLite compiled a second time for the macros of
+/// sqlx, bindings made at build time, OpenSSL, and two libraries that were there for types that `wire.rs` has too.
 const HEAVY: &[&str] = &[
     "aws-lc-sys",
     "axum",
     "cedar-policy-core",
     "clap_builder",
-    "frankenstein",
     "h2",
     "image",
     "libsqlite3-sys",
@@ -28,10 +27,11 @@ const HEAVY: &[&str] = &[
     "rustls",
     "schemars",
     "sqlx-core",
-    "twilight-model",
     "sqlx-macros",
     "bindgen",
     "openssl-sys",
+    "frankenstein",
+    "twilight-model",
 ];
 
 struct Program {
@@ -82,7 +82,7 @@ const PROGRAMS: &[Program] = &[
         crates: 85,
     },
     Program { package: "cloister-launcher", heavy: &[], crates: 25 },
-    // The Matrix SDK and frankenstein ask for aws-lc by name.
+    // The Matrix SDK asks for aws-lc by name.
     Program {
         package: "cloister-matrix",
         heavy: &[
@@ -103,12 +103,12 @@ const PROGRAMS: &[Program] = &[
     },
     Program {
         package: "cloister-telegram",
-        heavy: &["aws-lc-sys", "frankenstein", "h2", "reqwest", "ring", "rustls", "schemars"],
+        heavy: &["h2", "reqwest", "ring", "rustls", "schemars"],
         crates: 175,
     },
     Program {
         package: "cloister-discord",
-        heavy: &["h2", "reqwest", "ring", "rustls", "schemars", "twilight-model"],
+        heavy: &["h2", "reqwest", "ring", "rustls", "schemars"],
         crates: 170,
     },
 ];

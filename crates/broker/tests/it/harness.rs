@@ -1,11 +1,11 @@
 //! A door with a user behind it, and a client that talks through it as an agent would.
 
-use cloister_store::{Actor, BudgetState, OverBudget, Store, StoreOptions};
+use cloister_store::{Actor, BudgetState, OverBudget, Store};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::open_gate::lets_go;
+use crate::open_gate::OpenLink;
 use bytes::Bytes;
 use cloister_broker::{DoorServer, Network, Options, SystemNetwork};
 use cloister_control::Books;
@@ -19,10 +19,10 @@ use cloister_protocol::Level;
 use cloister_protocol::link::{Downlink, Uplink};
 use cloister_protocol::{ChatId, ErrorBody, ErrorEnvelope, TaskId, UserName};
 use cloister_store::models::{KeyRef, Model, key_secret};
-use cloister_store::secrets::{MasterPlace, NewSecret};
+use cloister_store::secrets::NewSecret;
 use cloister_store::tasks::NewTask;
 use cloister_store::users::{User, UserLimits};
-use cloister_testkit::ModelServer;
+use cloister_testkit::{ModelServer, rows};
 use cloister_vault::{Binding, Form, Keyring, Owner};
 use futures_util::future::BoxFuture;
 use http_body_util::{BodyExt, Full};
@@ -65,38 +65,11 @@ pub(crate) struct ControlEnd {
     pub(crate) up: mpsc::Receiver<Uplink>,
 }
 
-struct TestLink {
-    ends: mpsc::Sender<ControlEnd>,
-}
-
-impl LinkSide for TestLink {
-    fn attach(&self) -> Attached {
-        let (down, down_end) = mpsc::channel(4);
-        let (up_end, up) = mpsc::channel(4);
-        self.ends.try_send(ControlEnd { down, up }).expect("room for a link");
-        Attached { down: down_end, up: up_end }
-    }
-
-    fn refused(&self, _refused: RefusedEgress) {}
-    fn gate(&self, outward: Outward) -> BoxFuture<'_, Gated> {
-        Box::pin(std::future::ready(lets_go(&outward)))
-    }
-
-    fn models(&self) -> BoxFuture<'_, Names> {
-        Box::pin(std::future::ready(Names::All))
-    }
-
-    fn lost(&self, _host: Host) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::ready(()))
-    }
-
-    fn out_of_budget(&self, _over: OverBudget) -> BoxFuture<'_, More> {
-        Box::pin(std::future::ready(More::Nobody))
-    }
-
-    fn came_in(&self, _content: CameIn) -> BoxFuture<'_, Result<(), NotRecorded>> {
-        Box::pin(std::future::ready(Ok(())))
-    }
+fn attached(ends: &mpsc::Sender<ControlEnd>) -> Attached {
+    let (down, down_end) = mpsc::channel(4);
+    let (up_end, up) = mpsc::channel(4);
+    ends.try_send(ControlEnd { down, up }).expect("room for a link");
+    Attached { down: down_end, up: up_end }
 }
 
 /// Timeouts that a test can wait for.
@@ -131,9 +104,7 @@ impl World {
         let keys = dir.path().join("keys");
         std::fs::create_dir(&keys).unwrap();
         options.keys_dir = keys;
-        let store = Store::open_with(&dir.path().join("cloister.db"), StoreOptions { readers: 1 })
-            .await
-            .unwrap();
+        let (store, keys) = rows::store_in(dir.path(), true).await;
         let limits = UserLimits {
             quota_bytes: 1 << 30,
             max_executors: 2,
@@ -142,9 +113,6 @@ impl World {
         };
         let name: UserName = "ada".parse().unwrap();
         let user = store.users().add_user(&Actor::Operator, &name, limits).await.unwrap();
-        let master = dir.path().join("master.key");
-        store.secrets().create_master(&master).await.unwrap();
-        let keys = store.secrets().unlock(&MasterPlace::file(&master)).await.unwrap();
         let doors =
             DoorServer::with_network(options, Books::new(store.clone(), keys.clone()), network)
                 .unwrap();
@@ -198,28 +166,14 @@ impl World {
         let (ends, links) = mpsc::channel(64);
         let door = self
             .doors
-            .open(socket.clone(), who, Egress::Closed, Arc::new(TestLink { ends }))
+            .open(socket.clone(), who, Egress::Closed, Arc::new(OpenLink(move || attached(&ends))))
             .unwrap();
         Opened { client: Client { socket }, links, door }
     }
 
     pub(crate) async fn add_task(&self, parent: Option<TaskId>, budget: i64) -> TaskId {
-        let new = NewTask {
-            workspace: self.user.workspace,
-            chat: ChatId::from_number(1),
-            person: self.user.id,
-            parent,
-            turn: cloister_protocol::TurnId::of_message(1),
-            title: "a task".to_owned(),
-            instructions: String::new(),
-            request: String::new(),
-            files: Vec::new(),
-            plan_first: false,
-            budget,
-            hosts: None,
-            secrets: None,
-            marks: Vec::new(),
-        };
+        let chat = (self.user.workspace, ChatId::from_number(1));
+        let new = NewTask { parent, budget, ..rows::task(chat, self.user.id) };
         let request = format!("{parent:?}");
         self.store.tasks().delegate(new, "test", &request).await.unwrap().id
     }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use cloister_testkit::stack::{command_lines, files_with};
 use serde_json::{Value, json};
 
 use crate::world::{World, eventually};
@@ -199,33 +200,4 @@ async fn an_account_is_one_persons() {
     assert!(!refused.ok(), "{refused:?}");
     ann.ask(dm, "/context", "workspace of ann").await;
     world.assert_clean();
-}
-
-/// Every command line of this machine.
-fn command_lines() -> String {
-    let pids = std::fs::read_dir("/proc").unwrap().flatten();
-    let pids =
-        pids.filter(|entry| entry.file_name().to_str().is_some_and(|n| n.parse::<u32>().is_ok()));
-    let lines = pids.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
-    lines.map(|line| String::from_utf8_lossy(&line).into_owned()).collect()
-}
-
-/// Files below a directory that hold these bytes.
-fn files_with(dir: &Path, needle: &str) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut dirs = vec![dir.to_owned()];
-    while let Some(dir) = dirs.pop() {
-        for entry in std::fs::read_dir(&dir).into_iter().flatten().flatten() {
-            let (path, kind) = (entry.path(), entry.file_type().unwrap());
-            if kind.is_dir() {
-                dirs.push(path);
-            } else if kind.is_file() {
-                let bytes = std::fs::read(&path).unwrap_or_default();
-                if bytes.windows(needle.len()).any(|window| window == needle.as_bytes()) {
-                    found.push(path);
-                }
-            }
-        }
-    }
-    found
 }

@@ -14,6 +14,7 @@ use cloister_protocol::{
 use cloister_store::Store;
 use cloister_store::audit::AuditRow;
 use cloister_testkit::stack::{Response, processes};
+pub(crate) use cloister_testkit::stack::{files_with, processes_with};
 use cloister_testkit::{
     AgentClient, Answer, ModelServer, ModelServerBuilder, Product, Received, Reply, Stack,
     world_of_product,
@@ -242,40 +243,6 @@ pub(crate) fn code_of(response: &Response) -> ErrorCode {
         response.json().unwrap_or_else(|error| panic!("{error}: {}", response.text()));
     assert!(!envelope.error.message.is_empty());
     envelope.error.code
-}
-
-/// Whether a file below a directory holds these bytes.
-pub(crate) fn files_with(dir: &Path, needle: &str) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut dirs = vec![dir.to_owned()];
-    while let Some(dir) = dirs.pop() {
-        for entry in std::fs::read_dir(&dir).into_iter().flatten().flatten() {
-            let path = entry.path();
-            let kind = entry.file_type().unwrap();
-            if kind.is_dir() {
-                dirs.push(path);
-            } else if kind.is_file() && holds(&path, needle) {
-                found.push(path);
-            }
-        }
-    }
-    found
-}
-
-fn holds(path: &Path, needle: &str) -> bool {
-    let bytes = std::fs::read(path).unwrap_or_default();
-    bytes.windows(needle.len()).any(|window| window == needle.as_bytes())
-}
-
-/// The processes of this machine whose command line holds this word.
-pub(crate) fn processes_with(word: &str) -> Vec<u32> {
-    let pids = std::fs::read_dir("/proc").unwrap().flatten();
-    let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    pids.filter(|pid| {
-        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        line.windows(word.len()).any(|window| window == word.as_bytes())
-    })
-    .collect()
 }
 
 /// A program of the product, started by hand.

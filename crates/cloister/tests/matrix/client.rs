@@ -272,28 +272,11 @@ async fn credentials_are_sealed_and_out_of_reach() {
         let text = post.text.to_lowercase();
         assert!(!text.contains("syt_") && !text.contains("secret_matrix"), "{text}");
     }
-    let leaks = files_with(world.stack.data(), b"syt_");
+    let leaks = files_with(world.stack.data(), "syt_");
     assert!(leaks.is_empty(), "{leaks:?}");
     assert!(!world.stack.log().contains("syt_"), "the log");
-    let leaks = files_with(world.stack.data(), world.bot.password.as_bytes());
+    let leaks = files_with(world.stack.data(), &world.bot.password);
     let leaks: Vec<_> =
         leaks.into_iter().filter(|path| !path.to_string_lossy().ends_with(".password")).collect();
     assert!(leaks.is_empty(), "{leaks:?}");
-}
-
-fn files_with(dir: &std::path::Path, needle: &[u8]) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
-        let path = entry.path();
-        let Ok(kind) = entry.file_type() else { continue };
-        if kind.is_dir() {
-            found.extend(files_with(&path, needle));
-        } else if kind.is_file()
-            && std::fs::read(&path)
-                .is_ok_and(|bytes| bytes.windows(needle.len()).any(|window| window == needle))
-        {
-            found.push(path);
-        }
-    }
-    found
 }

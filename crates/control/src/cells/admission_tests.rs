@@ -10,6 +10,7 @@ use cloister_store::Actor;
 use cloister_store::lobbies::Thread;
 use cloister_store::tasks::NewTask;
 use cloister_store::users::User;
+use cloister_testkit::rows;
 use tokio::sync::broadcast::Receiver;
 
 use super::*;
@@ -131,22 +132,8 @@ impl Scene {
     async fn task(&mut self, place: usize) -> TaskId {
         self.number += 1;
         let Place { chat, person, .. } = &self.places[place];
-        let task = NewTask {
-            workspace: chat.0,
-            chat: chat.1,
-            person: person.id,
-            parent: None,
-            turn: TurnId::kept("t-m1".into()),
-            title: format!("secret work {}", self.number),
-            instructions: "do it".into(),
-            request: String::new(),
-            files: Vec::new(),
-            plan_first: false,
-            budget: 1,
-            hosts: None,
-            secrets: None,
-            marks: Vec::new(),
-        };
+        let title = format!("secret work {}", self.number);
+        let task = NewTask { title, ..rows::task(*chat, person.id) };
         let key = self.number.to_string();
         let task =
             self.world.store().tasks().delegate(task, "admission tests", &key).await.unwrap().id;

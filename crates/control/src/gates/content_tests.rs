@@ -2,6 +2,7 @@ use cloister_protocol::link::{Asked as Wish, Lasting, Reply, Request, Uplink};
 use cloister_protocol::{RequestId, TurnId};
 use cloister_store::Actor;
 use cloister_store::users::User;
+use cloister_testkit::rows;
 
 use super::*;
 use crate::cells::Poke;
@@ -102,22 +103,9 @@ async fn what_another_member_kept_or_worked_on_directs_nobody_else() {
     // A task that begins may write into its chat's files from then on, and others there read them.
     let (row, _) = world.heard_saying(&world.bob, third, "/task write it down").await;
     let marks = world.control.provenance().words_of(&row).await.unwrap();
-    let task = cloister_store::tasks::NewTask {
-        workspace,
-        chat: third,
-        person: world.bob.id,
-        parent: None,
-        turn: TurnId::kept(String::new()),
-        title: String::new(),
-        instructions: "write it down".into(),
-        request: String::new(),
-        files: Vec::new(),
-        plan_first: false,
-        budget: 1,
-        hosts: None,
-        secrets: None,
-        marks: marks.iter().map(mark_text).collect(),
-    };
+    let marks = marks.iter().map(mark_text).collect();
+    let asked = rows::task((workspace, third), world.bob.id);
+    let task = cloister_store::tasks::NewTask { marks, ..asked };
     let leave = world.control.cells().admit_by_command(world.bob.id, (workspace, third));
     let leave = leave.await.unwrap();
     world.control.cells().new_task(leave, task, ("test", "1")).await.unwrap();

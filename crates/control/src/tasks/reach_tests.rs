@@ -2,6 +2,7 @@ use cloister_protocol::ErrorCode;
 use cloister_store::Actor;
 use cloister_store::tasks::NewTask;
 use cloister_store::users::User;
+use cloister_testkit::rows;
 
 use super::*;
 use crate::test_world::{C1, World};
@@ -10,22 +11,8 @@ use crate::test_world::{C1, World};
 pub(crate) async fn queued(world: &World, chat: (WorkspaceId, ChatId), person: &User) -> TaskId {
     static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     let key = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed).to_string();
-    let task = NewTask {
-        workspace: chat.0,
-        chat: chat.1,
-        person: person.id,
-        parent: None,
-        turn: TurnId::kept(String::new()),
-        title: format!("work in {} {}", chat.0, chat.1),
-        instructions: "do it".into(),
-        request: String::new(),
-        files: Vec::new(),
-        plan_first: false,
-        budget: 1,
-        hosts: None,
-        secrets: None,
-        marks: Vec::new(),
-    };
+    let title = format!("work in {} {}", chat.0, chat.1);
+    let task = NewTask { title, ..rows::task(chat, person.id) };
     world.store().tasks().delegate(task, "reach tests", &key).await.unwrap().id
 }
 

@@ -12,22 +12,18 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use twilight_gateway::queue::InMemoryQueue;
-use twilight_gateway::{Config, ConfigBuilder};
-use twilight_http::routing::Route;
-use twilight_model::gateway::payload::outgoing::identify::IdentifyProperties;
-use twilight_model::id::Id;
 
 use super::super::bot::{Bot, BotSettings, Me};
-use super::super::rest::{Fault, Rest};
+use super::super::rest::{Fault, Rest, at};
 use super::super::wire::{GatewayInfo, snowflake};
 use super::backfill::ASKED_AT_ONCE;
+use super::begins_at;
 use super::handover::ShardWork;
 use super::helpers::{self, Positions};
 use super::position::{Position, ShardPosition};
 use super::refusals::{NO_TOKEN, Refusal};
-use super::shard::{Ended, Heard, Listener, none_left};
-use super::{INTENTS, begins_at};
+use super::shard::{Ended, GATEWAY, Heard, Listener, Way, none_left};
+use super::turns::Turns;
 use cloister_protocol::surface::options::DiscordOptions;
 
 /// How soon a bot is tried again that an operator must do something for.
@@ -125,8 +121,8 @@ impl Life {
         let token = opened.map(|key| key.expose().to_owned());
         let settings = self.account.connector.settings.clone();
         let settings: BotSettings = serde_json::from_value(settings).unwrap_or_default();
-        let user = snowflake(&settings.user).and_then(Id::new_checked);
-        let application = snowflake(&settings.application).and_then(Id::new_checked);
+        let user = snowflake(&settings.user);
+        let application = snowflake(&settings.application);
         let (Some(token), Some(id), Some(application)) = (token, user, application) else {
             return Ok(None);
         };
@@ -159,7 +155,7 @@ impl Life {
     ) -> Then {
         let info = tokio::select! {
             () = self.stop.cancelled() => return Then::Stop,
-            info = bot.get::<GatewayInfo>(&Route::GetGatewayBot) => info,
+            info = bot.get::<GatewayInfo>(at::gateway()) => info,
         };
         let info = match info {
             Ok(info) => info,
@@ -184,8 +180,7 @@ impl Life {
         if u32::try_from(to_begin).is_ok_and(|begin| begin > limit.remaining) {
             return Then::Again(none_left(standing, limit));
         }
-        let config = self.config(bot, token, &info);
-        self.listen(bot, standing, config, position).await
+        self.listen(bot, standing, way(bot, token, &info), position).await
     }
 
     /// Up to where everything is stored.
@@ -219,35 +214,12 @@ impl Life {
         Working { _attachment: self.account.plane.attach(surface) }
     }
 
-    fn config(&self, bot: &Bot, token: &str, info: &GatewayInfo) -> Config<InMemoryQueue> {
-        let limit = &info.session_start_limit;
-        let queue = InMemoryQueue::new(
-            limit.max_concurrency.max(1),
-            limit.remaining.min(limit.total),
-            Duration::from_millis(limit.reset_after),
-            limit.total,
-        );
-        let asked = bot.settings.gateway_url.as_deref();
-        let url = asked.unwrap_or(&info.url).trim().trim_end_matches('/');
-        let mut builder = ConfigBuilder::new(token.to_owned(), INTENTS)
-            .identify_properties(IdentifyProperties::new(
-                "cloister",
-                "cloister",
-                std::env::consts::OS,
-            ))
-            .queue(queue);
-        if url.starts_with("ws://") || url.starts_with("wss://") {
-            builder = builder.proxy_url(url.to_owned());
-        }
-        builder.build()
-    }
-
     /// Follows every connection; one that ends for good ends them all.
     async fn listen(
         &self,
         bot: &Arc<Bot>,
         standing: &Arc<Standing>,
-        config: Config<InMemoryQueue>,
+        way: Way,
         position: Position,
     ) -> Then {
         let stop = self.stop.child_token();
@@ -272,7 +244,7 @@ impl Life {
                 total,
                 handover: Handover::new(work, self.tracker.clone()),
                 standing: Arc::clone(standing),
-                config: config.clone(),
+                way: way.clone(),
                 stop: stop.clone(),
                 session: Heard::from(&at),
                 at,
@@ -293,6 +265,18 @@ impl Life {
             Ended::Stopped => Then::Again(standing.lost(("other", "it ended"), None)),
             Ended::Refused(refusal) => refused(standing, refusal),
         }
+    }
+}
+
+/// How the gateway is reached, and what is said there.
+fn way(bot: &Bot, token: &str, info: &GatewayInfo) -> Way {
+    let asked = bot.settings.gateway_url.as_deref();
+    let url = asked.unwrap_or(&info.url).trim().trim_end_matches('/');
+    let known = url.starts_with("ws://") || url.starts_with("wss://");
+    Way {
+        url: if known { url } else { GATEWAY }.to_owned(),
+        token: token.to_owned(),
+        turns: Turns::new(u32::from(info.session_start_limit.max_concurrency)),
     }
 }
 

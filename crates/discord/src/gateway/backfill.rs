@@ -7,11 +7,10 @@ use cloister_kit::{Backoff, PlaneError};
 use cloister_protocol::surface::{ContextOf, Conversations};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
-use twilight_http::routing::Route;
 
 use super::super::bot::{Bot, channel};
 use super::super::incoming::ChannelPlace;
-use super::super::rest::Fault;
+use super::super::rest::{Fault, at};
 use super::super::wire::{Guild, Message, snowflake, snowflake_at, snowflake_since};
 use super::CLOCKS_DIFFER_MS;
 
@@ -105,18 +104,12 @@ impl<'a> Backfill<'a> {
     async fn page(&self) -> Option<Vec<Message>> {
         let place = self.channel;
         let mut backoff = Backoff::new(LONGEST_PAUSE);
-        let Some(channel_id) = channel(place).map(|id| id.get()) else { return Some(Vec::new()) };
-        let route = Route::GetMessages {
-            after: Some(self.after.max(1)),
-            around: None,
-            before: None,
-            channel_id,
-            limit: Some(PAGE),
-        };
+        let Some(channel) = channel(place) else { return Some(Vec::new()) };
         loop {
             let asked = async {
                 let _turn = self.turns.acquire().await;
-                self.bot.get::<Vec<Message>>(&route).await
+                let after = self.after.max(1);
+                self.bot.get::<Vec<Message>>(at::messages_after(channel, after, PAGE)).await
             };
             let asked = tokio::select! {
                 () = self.stop.cancelled() => return None,

@@ -22,6 +22,13 @@ impl Packet {
     pub(super) fn read(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
+
+    /// The session that begins with this, and where it is resumed.
+    pub(super) fn begun(&self) -> Option<(String, Option<String>)> {
+        let text = |name: &str| self.d.get(name)?.as_str().map(str::to_owned);
+        let begins = self.t.as_deref() == Some("READY");
+        begins.then(|| Some((text("session_id")?, text("resume_gateway_url")))).flatten()
+    }
 }
 
 /// Something that happened on Discord.

@@ -5,26 +5,27 @@
 
 mod account;
 mod backfill;
+mod connection;
+mod dial;
 mod events;
 mod handover;
 mod helpers;
 mod position;
 mod refusals;
-mod relay;
 mod servers;
 mod shard;
-
-use twilight_gateway::Intents;
+mod turns;
 
 pub(super) use account::Account;
 pub(super) use events::Event;
 
 /// What the bot asks to hear: which servers and channels there are, what is written in channels and directly,
 /// and the words themselves, which the developer portal must allow.
-const INTENTS: Intents = Intents::GUILDS
-    .union(Intents::GUILD_MESSAGES)
-    .union(Intents::DIRECT_MESSAGES)
-    .union(Intents::MESSAGE_CONTENT);
+const INTENTS: u64 = GUILDS | GUILD_MESSAGES | DIRECT_MESSAGES | MESSAGE_CONTENT;
+const GUILDS: u64 = 1;
+const GUILD_MESSAGES: u64 = 1 << 9;
+const DIRECT_MESSAGES: u64 = 1 << 12;
+const MESSAGE_CONTENT: u64 = 1 << 15;
 
 /// How far our clock may be ahead of Discord's.
 const CLOCKS_DIFFER_MS: i64 = 5 * 60 * 1000;

@@ -5,26 +5,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cloister_kit::{Handover, PlaneError, Standing};
-use cloister_protocol::{last_cause, with_causes};
-use futures_util::StreamExt;
-use serde_json::Value;
+use cloister_protocol::last_cause;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use twilight_gateway::error::ReceiveMessageErrorType;
-use twilight_gateway::queue::InMemoryQueue;
-use twilight_gateway::{Config, ConfigBuilder, Message, Session, Shard, ShardId, ShardState};
-use twilight_http::routing::Route;
 
 use super::super::bot::Bot;
-use super::super::rest::Fault;
+use super::super::rest::{Fault, at};
 use super::super::wire::{GatewayInfo, StartLimit, snowflake};
+use super::INTENTS;
 use super::backfill::{known, spoken_in};
+use super::connection::{Connection, Said, op};
 use super::events::{Event, Packet};
 use super::handover::{Gap, Mark, ShardWork, Work};
 use super::position::ShardPosition;
 use super::refusals::{Refusal, forgets_the_session};
-use super::relay::Relay;
 use super::servers::Servers;
+use super::turns::{Turn, Turns};
 
 /// What may have happened elsewhere shortly before the last message that was heard, as part of a snowflake.
 const SHORTLY_BEFORE: u64 = 10_000 << 22;
@@ -36,11 +33,7 @@ const BETWEEN_SHARDS: Duration = Duration::from_secs(6);
 /// How soon a session is begun in the place of one that Discord has forgotten.
 const BEGIN_ANEW: Duration = Duration::from_secs(1);
 /// Where the gateway is where nobody said.
-const GATEWAY: &str = "wss://gateway.discord.gg";
-/// An event.
-const DISPATCH: u8 = 0;
-/// The session is none, or can be resumed all the same.
-const INVALID_SESSION: u8 = 9;
+pub(super) const GATEWAY: &str = "wss://gateway.discord.gg";
 
 /// Why a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,13 +50,22 @@ enum Next {
     End(Ended),
 }
 
+/// How the gateway is reached, and what is said there.
+#[derive(Clone)]
+pub(super) struct Way {
+    /// Its usual place.
+    pub(super) url: String,
+    pub(super) token: String,
+    pub(super) turns: Turns,
+}
+
 pub(super) struct Listener {
     pub(super) bot: Arc<Bot>,
     pub(super) number: u32,
     pub(super) total: u32,
     pub(super) handover: Handover<ShardWork>,
     pub(super) standing: Arc<Standing>,
-    pub(super) config: Config<InMemoryQueue>,
+    pub(super) way: Way,
     pub(super) stop: CancellationToken,
     /// As far as was heard; what is stored may be less.
     pub(super) at: ShardPosition,
@@ -98,36 +100,23 @@ impl Heard {
 impl Listener {
     /// Follows the gateway until it is to stop, or is refused.
     pub(super) async fn run(mut self) -> Ended {
-        let at = &self.at;
-        let mut session =
-            (!at.session.is_empty()).then(|| Session::new(at.seq, at.session.clone()));
         // Connections in a row in which no session began or went on.
         let (mut first, mut in_vain) = (true, 0_u32);
         loop {
-            if session.is_none() && !first && !self.may_begin().await {
+            let resumes = !self.at.session.is_empty();
+            if !resumes && !first && !self.may_begin().await {
                 return Ended::Stopped;
             }
-            let Some(id) = ShardId::new_checked(self.number, self.total) else {
-                return Ended::Refused(Refusal::Shards);
-            };
-            let resumed = session.take();
             // Where it does not answer there, it is tried at the usual place, in turn.
             let elsewhere = self.at.resume_url.clone();
-            let elsewhere = elsewhere.filter(|_| resumed.is_some() && in_vain.is_multiple_of(2));
-            let (config, relay) = self.way_to(elsewhere).await;
-            let config = match resumed {
-                Some(session) => config.session(session),
-                None => config,
-            };
-            let mut shard = Shard::with_config(id, config.build());
+            let elsewhere = elsewhere.filter(|_| resumes && in_vain.is_multiple_of(2));
+            let url = elsewhere.unwrap_or_else(|| self.way.url.clone());
             let mut lived = false;
-            let pause = match self.follow(&mut shard, relay.as_ref(), &mut lived).await {
+            let pause = match self.follow(&url, &mut lived).await {
                 Next::On => Duration::ZERO,
                 Next::Again(pause) => pause,
                 Next::End(ended) => return ended,
             };
-            session = shard.session().cloned().filter(|_| !self.at.session.is_empty());
-            drop(shard);
             in_vain = if lived { 0 } else { in_vain.wrapping_add(1) };
             first = false;
             tokio::select! {
@@ -137,42 +126,10 @@ impl Listener {
         }
     }
 
-    /// How the gateway is dialled: where a session is resumed, else at its usual place; through a relay where there
-    /// is a way out.
-    async fn way_to(
-        &self,
-        elsewhere: Option<String>,
-    ) -> (ConfigBuilder<InMemoryQueue>, Option<Relay>) {
-        let config = ConfigBuilder::from(self.config.clone());
-        let Some(way_out) = self.bot.plane.way_out() else {
-            return match elsewhere {
-                Some(url) => (config.resume_url(url), None),
-                None => (config, None),
-            };
-        };
-        let usual = self.config.proxy_url().unwrap_or(GATEWAY).to_owned();
-        let resumed = elsewhere.is_some();
-        match Relay::to(&elsewhere.unwrap_or(usual), way_out).await {
-            Ok(relay) => {
-                let url = relay.url().to_owned();
-                let config = config.proxy_url(url.clone());
-                (if resumed { config.resume_url(url) } else { config }, Some(relay))
-            }
-            Err(error) => {
-                // Nobody is reached then, which is said and tried again.
-                tracing::warn!(
-                    error = with_causes(&error),
-                    "no relay to the gateway could be made"
-                );
-                (config, None)
-            }
-        }
-    }
-
     /// Waits until Discord lets the bot begin a session; false: the bot is to stop.
     async fn may_begin(&self) -> bool {
         loop {
-            let asked = self.bot.get::<GatewayInfo>(&Route::GetGatewayBot);
+            let asked = self.bot.get::<GatewayInfo>(at::gateway());
             let asked = tokio::select! {
                 () = self.stop.cancelled() => return false,
                 asked = asked => asked,
@@ -191,14 +148,28 @@ impl Listener {
         }
     }
 
-    /// `lived`: whether a session began or went on in it.
-    async fn follow(
-        &mut self,
-        shard: &mut Shard<InMemoryQueue>,
-        relay: Option<&Relay>,
-        lived: &mut bool,
-    ) -> Next {
+    /// Makes a connection and follows it. `lived`: whether a session began or went on in it.
+    async fn follow(&mut self, url: &str, lived: &mut bool) -> Next {
         self.session.active = false;
+        let resumes = !self.at.session.is_empty();
+        let stop = self.stop.clone();
+        // Held until the session begins.
+        let mut turn = None;
+        if !resumes {
+            tokio::select! {
+                () = stop.cancelled() => return Next::End(Ended::Stopped),
+                own = self.way.turns.of(self.number) => turn = Some(own),
+            }
+        }
+        let seq = resumes.then_some(self.at.seq);
+        let opened = tokio::select! {
+            () = stop.cancelled() => return Next::End(Ended::Stopped),
+            opened = Box::pin(Connection::open(url, self.bot.plane.way_out(), seq)) => opened,
+        };
+        let mut connection = match opened {
+            Ok(connection) => connection,
+            Err(error) => return self.unreachable(&error),
+        };
         let mut late = Instant::now() + self.begins_within();
         loop {
             if self.session.active {
@@ -206,42 +177,64 @@ impl Listener {
                 late = Instant::now() + self.begins_within();
             }
             let said = tokio::select! {
-                () = self.stop.cancelled() => return Next::End(Ended::Stopped),
-                said = shard.next() => said,
+                () = stop.cancelled() => return Next::End(Ended::Stopped),
+                said = connection.next() => said,
                 () = tokio::time::sleep_until(late), if !self.session.active => {
                     let why = "the gateway did not let a session begin in time";
                     return Next::Again(self.standing.lost(("timeout", why), None));
                 }
             };
             let next = match said {
-                Some(Ok(Message::Text(text))) => {
-                    let session = shard.session().map(|session| session.id().to_owned());
-                    let resume_url = shard.resume_url().map(|url| {
-                        relay.and_then(|relay| relay.own(url)).unwrap_or(url).to_owned()
-                    });
-                    self.heard((session, resume_url), &text).await
-                }
-                Some(Ok(Message::Close(frame))) => {
-                    let (code, reason) = frame
-                        .map_or((0, String::new()), |frame| (frame.code, frame.reason.to_string()));
-                    self.closed(shard, code, &reason)
-                }
-                Some(Err(error)) => match error.kind() {
-                    // It says what it could not read, which is nobody's business.
-                    ReceiveMessageErrorType::Deserializing { .. } => Next::On,
-                    _ => {
-                        let why = format!("no connection to the gateway: {}", last_cause(&error));
-                        Next::Again(self.standing.lost(("unreachable", &why), None))
+                Ok(Said::Packet(packet)) => match packet.op {
+                    op::HELLO => self.greet(&mut connection, turn.take()).await,
+                    op::RECONNECT => {
+                        connection.leave().await;
+                        self.closed(0, "it is to be made anew")
                     }
+                    _ => self.heard(packet).await,
                 },
-                None => Next::Again(
-                    self.standing.lost(("other", "the gateway ended the connection"), None),
-                ),
+                Ok(Said::Closed(code, reason)) => self.closed(code, &reason),
+                Err(error) => self.unreachable(&error),
             };
             match next {
                 Next::On => {}
                 other => return other,
             }
+        }
+    }
+
+    fn unreachable(&self, error: &dyn std::error::Error) -> Next {
+        let why = format!("no connection to the gateway: {}", last_cause(error));
+        Next::Again(self.standing.lost(("unreachable", &why), None))
+    }
+
+    /// Resumes the session, or begins one.
+    async fn greet(&mut self, connection: &mut Connection, turn: Option<Turn>) -> Next {
+        let token = &self.way.token;
+        let said = if self.at.session.is_empty() {
+            let properties = json!({
+                "os": std::env::consts::OS,
+                "browser": "cloister",
+                "device": "cloister",
+            });
+            let identify = json!({
+                "token": token,
+                "intents": INTENTS,
+                "properties": properties,
+                "shard": [self.number, self.total],
+            });
+            connection.say(op::IDENTIFY, identify).await
+        } else {
+            let (session, seq) = (&self.at.session, self.at.seq);
+            let resume = json!({ "token": token, "session_id": session, "seq": seq });
+            connection.say(op::RESUME, resume).await
+        };
+        if let Some(turn) = turn {
+            turn.taken();
+        }
+        match said {
+            Ok(()) => Next::On,
+            Err(error) => self.unreachable(&error),
         }
     }
 
@@ -251,15 +244,11 @@ impl Listener {
     }
 
     /// The connection was closed, by either side.
-    fn closed(&mut self, shard: &Shard<InMemoryQueue>, code: u16, reason: &str) -> Next {
+    fn closed(&mut self, code: u16, reason: &str) -> Next {
         if let Some(refusal) = Refusal::of(code) {
             return Next::End(Ended::Refused(refusal));
         }
-        if shard.state() == ShardState::FatallyClosed {
-            return Next::End(Ended::Refused(Refusal::Ours(code)));
-        }
-        // What we closed ourselves has no session any more.
-        let forgets = forgets_the_session(code) || shard.session().is_none();
+        let forgets = forgets_the_session(code) || self.at.session.is_empty();
         if forgets {
             self.at.session.clear();
         }
@@ -269,9 +258,7 @@ impl Listener {
         if was_active && !forgets {
             // Usual, several times a day: it is resumed at once.
             tracing::debug!(code, "the gateway closed the connection; it is resumed");
-            // It would be dialled past the relay.
-            let dials_itself = self.bot.plane.way_out().is_none();
-            return if dials_itself { Next::On } else { Next::Again(Duration::ZERO) };
+            return Next::Again(Duration::ZERO);
         }
         Next::Again(self.standing.lost(("other", why.trim()), None))
     }
@@ -290,27 +277,28 @@ impl Listener {
         Next::Again(self.standing.lost(("other", "Discord did not let a session begin"), None))
     }
 
-    /// `now`: the session that it is of, and where it is resumed.
-    async fn heard(&mut self, now: (Option<String>, Option<String>), text: &str) -> Next {
-        let Some(packet) = Packet::read(text) else { return Next::On };
-        if packet.op == INVALID_SESSION && packet.d != Value::Bool(true) {
+    async fn heard(&mut self, packet: Packet) -> Next {
+        if packet.op == op::INVALID_SESSION && packet.d != Value::Bool(true) {
             return self.forgotten();
         }
-        if packet.op != DISPATCH {
+        if packet.op == op::INVALID_SESSION {
+            let why = "Discord did not let the session go on";
+            return Next::Again(self.standing.lost(("other", why), None));
+        }
+        if packet.op != op::DISPATCH {
             if self.session.active {
                 self.standing.heard();
             }
             return Next::On;
         }
+        let begun = packet.begun();
         let event = Event::read(packet.t.as_deref().unwrap_or_default(), packet.d);
-        let ((Some(session), resume_url), Some(seq)) = (now, packet.s) else { return Next::On };
-        self.at = ShardPosition {
-            session,
-            resume_url: resume_url.or(self.at.resume_url.take()),
-            seq,
-            seen: self.at.seen.max(event.mark().unwrap_or(0)),
-            since: self.at.since,
-        };
+        if let Some((session, resume_url)) = begun {
+            (self.at.session, self.at.resume_url) = (session, resume_url);
+        }
+        let Some(seq) = packet.s.filter(|_| !self.at.session.is_empty()) else { return Next::On };
+        self.at.seq = seq;
+        self.at.seen = self.at.seen.max(event.mark().unwrap_or(0));
         let Some(work) = self.work_of(event).await else { return Next::End(Ended::Stopped) };
         if self.session.servers.are_there(Instant::now()) {
             // Reached when all that was asked for them is handed over.

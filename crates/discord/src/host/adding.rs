@@ -8,11 +8,9 @@ use cloister_kit::{PlaneError, WayOut};
 use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::AddConnector;
 use serde::Deserialize;
-use twilight_http::request::Request;
-use twilight_http::routing::Route;
 
 use crate::bot::BotSettings;
-use crate::rest::{ApiUrl, Fault, NoAddress, Rest};
+use crate::rest::{ApiUrl, Fault, NoAddress, Request, Rest, at};
 use crate::wire::{self, snowflake};
 
 /// Where the API is.
@@ -97,10 +95,9 @@ impl Wanted {
         (within, way_out): (Duration, Option<&WayOut>),
     ) -> Result<Known, PlaneError> {
         let rest = Rest::new(&self.token, self.api.as_ref().map(|(api, _)| api), way_out)?;
-        let me = Request::from_route(&Route::GetCurrentUser);
-        let me = rest.read::<wire::Account>(within, me).await;
+        let me = rest.read::<wire::Account>(within, Request::get(at::me())).await;
         let me = me.map_err(|fault| not_known(&fault, &self.address()))?;
-        let application = Request::from_route(&Route::GetCurrentUserApplicationInfo);
+        let application = Request::get(at::own_application());
         let application = rest.read::<Application>(within, application).await;
         let application = application.map_err(|fault| not_known(&fault, &self.address()))?;
         if !me.bot || snowflake(&me.id).is_none() || snowflake(&application.id).is_none() {

@@ -1,11 +1,10 @@
 //! Whether something said where others read along is meant for the agent.
 
 use cloister_kit::PlaneError;
-use twilight_http::routing::Route;
 
 use super::text::Us;
 use super::{ASK_AGAIN, Speakers};
-use crate::rest::Fault;
+use crate::rest::{Fault, at};
 use crate::wire::{Message, Role, snowflake};
 
 /// Whether a message may be for us: a person's, and direct, a mention or a reply. What names a role may name
@@ -56,7 +55,7 @@ impl Speakers {
             return Ok(known);
         }
         let Some(guild_id) = snowflake(guild) else { return Ok(None) };
-        let roles = match self.bot.get::<Vec<Role>>(&Route::GetGuildRoles { guild_id }).await {
+        let roles = match self.bot.get::<Vec<Role>>(at::roles(guild_id)).await {
             Ok(roles) => roles,
             Err(Fault::Gone { .. } | Fault::Forbidden { .. }) => Vec::new(),
             Err(fault) => return Err(PlaneError::busy(fault.to_string(), ASK_AGAIN)),

@@ -5,11 +5,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cloister_kit::PlaneError;
 use cloister_protocol::surface::Heard;
-use twilight_http::routing::Route;
 
 use super::{ASK_AGAIN, Places};
 use crate::bot::channel;
-use crate::rest::Fault;
+use crate::rest::{Fault, at};
 use crate::wire::{Channel, Guild};
 
 /// How many servers are remembered.
@@ -114,7 +113,7 @@ impl Places {
             return Ok(Some(known));
         }
         let Some(channel) = channel(id) else { return Ok(None) };
-        let asked = self.bot.get::<Channel>(&Route::GetChannel { channel_id: channel.get() }).await;
+        let asked = self.bot.get::<Channel>(at::channel(channel)).await;
         match asked {
             Ok(found) => {
                 let place = ChannelPlace::of(&found, guild);

@@ -6,10 +6,10 @@
 
 use std::panic::AssertUnwindSafe;
 
+use cloister_kit::PlaneError;
 use cloister_kit::waiting::{AT_LAST_MS, Outcome, Step, Waits, Working, holds_nobody};
-use cloister_kit::{Plane, PlaneError};
 use cloister_protocol::surface::{
-    ConnectorId, FirstWaiting, StopWaiting, WaitingEvent, WhyWaiting,
+    FirstWaiting, StopWaiting, WaitingEvent, WaitingPlaces, WhyWaiting,
 };
 use futures_util::FutureExt;
 
@@ -25,16 +25,12 @@ const FAILURE: u32 = 2;
 impl Waits for Bot {
     const WORK: &'static str = "discord channel";
 
-    fn plane(&self) -> &Plane {
-        &self.plane
-    }
-
-    fn connector(&self) -> ConnectorId {
-        self.id()
-    }
-
     fn working(&self) -> &Working {
         &self.intake.working
+    }
+
+    async fn places(&self) -> Result<Vec<String>, PlaneError> {
+        self.plane.call(WaitingPlaces { connector: self.id(), unreadable: None }).await
     }
 
     async fn take_next(&self, channel: &str) -> Result<Step, PlaneError> {

@@ -4,12 +4,10 @@ use std::time::Duration;
 
 use cloister_kit::words::short;
 use cloister_protocol::surface::{Choice, Choices};
-use twilight_model::application::command::{CommandOptionChoice, CommandOptionChoiceValue};
-use twilight_model::http::interaction::{
-    InteractionResponse, InteractionResponseData, InteractionResponseType,
-};
+use serde::Serialize;
 
 use super::Interactions;
+use super::respond::offer;
 use crate::commands;
 use crate::wire::Interaction;
 
@@ -25,16 +23,8 @@ impl Interactions {
     pub(super) async fn offer_choices(&self, asked: &Interaction) {
         let choices = tokio::time::timeout(LOOK_FOR, self.choices_for(asked)).await;
         let choices = choices.unwrap_or_default();
-        let choices = choices.into_iter().take(MOST).filter_map(offered).collect();
-        let data = InteractionResponseData {
-            choices: Some(choices),
-            ..InteractionResponseData::default()
-        };
-        let response = InteractionResponse {
-            kind: InteractionResponseType::ApplicationCommandAutocompleteResult,
-            data: Some(data),
-        };
-        self.acknowledge(asked, &response).await;
+        let choices: Vec<Offered> = choices.into_iter().take(MOST).filter_map(offered).collect();
+        self.acknowledge(asked, &offer(&choices)).await;
     }
 
     async fn choices_for(&self, asked: &Interaction) -> Vec<Choice> {
@@ -67,15 +57,18 @@ impl Interactions {
     }
 }
 
-/// A choice as Discord takes it; what is too long to be typed for somebody is not offered.
-fn offered(choice: Choice) -> Option<CommandOptionChoice> {
+/// A choice as Discord takes it.
+#[derive(Serialize)]
+pub(super) struct Offered {
+    name: String,
+    value: String,
+}
+
+/// What is too long to be typed for somebody is not offered.
+fn offered(choice: Choice) -> Option<Offered> {
     let fits = (1..=LONGEST).contains(&choice.value.chars().count());
     let name = if choice.label.trim().is_empty() { choice.value.clone() } else { choice.label };
-    fits.then(|| CommandOptionChoice {
-        name: short(&name, LONGEST),
-        name_localizations: None,
-        value: CommandOptionChoiceValue::String(choice.value),
-    })
+    fits.then(|| Offered { name: short(&name, LONGEST), value: choice.value })
 }
 
 #[cfg(test)]

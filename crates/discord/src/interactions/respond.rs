@@ -3,19 +3,24 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use twilight_http::request::Request;
-use twilight_http::routing::Route;
-use twilight_model::channel::message::{AllowedMentions, MessageFlags};
-use twilight_model::http::interaction::{
-    InteractionResponse, InteractionResponseData, InteractionResponseType,
-};
 
 use super::Interactions;
-use crate::rest::{Fault, codes};
+use super::autocomplete::Offered;
+use crate::rest::{Fault, Request, at, codes};
 use crate::wire::{Interaction, snowflake};
 
 /// Discord waits three seconds, on the way there and back too.
 const IN_TIME: Duration = Duration::from_millis(2500);
+
+/// Only who interacted sees it.
+const EPHEMERAL: u64 = 1 << 6;
+/// And no address in it is fetched by itself.
+const QUIET: u64 = EPHEMERAL | 1 << 2;
+/// The kinds of an acknowledgement.
+const SAYS: u8 = 4;
+const WILL_SAY: u8 = 5;
+const WILL_EDIT: u8 = 6;
+const OFFERS: u8 = 8;
 
 /// What Discord made of an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,36 +32,33 @@ pub(super) enum Acknowledged {
     TooLate,
 }
 
-/// Of what only one person sees: no address in it is fetched by itself.
-const QUIET: MessageFlags = MessageFlags::EPHEMERAL.union(MessageFlags::SUPPRESS_EMBEDS);
+/// An acknowledgement, as Discord takes it.
+pub(super) struct Acknowledgement(Value);
 
 /// "Is thinking…", for everybody or for one person alone.
-pub(super) fn thinking(private: bool) -> InteractionResponse {
-    let flags = private.then_some(MessageFlags::EPHEMERAL);
-    let data = InteractionResponseData { flags, ..InteractionResponseData::default() };
-    InteractionResponse {
-        kind: InteractionResponseType::DeferredChannelMessageWithSource,
-        data: Some(data),
-    }
+pub(super) fn thinking(private: bool) -> Acknowledgement {
+    let flags = if private { EPHEMERAL } else { 0 };
+    Acknowledgement(json!({ "type": WILL_SAY, "data": { "flags": flags } }))
 }
 
 /// A press was seen; the message stays as it is until it is edited.
-pub(super) fn seen() -> InteractionResponse {
-    InteractionResponse { kind: InteractionResponseType::DeferredUpdateMessage, data: None }
+pub(super) fn seen() -> Acknowledgement {
+    Acknowledgement(json!({ "type": WILL_EDIT }))
 }
 
 /// A sentence that only who interacted sees.
-pub(super) fn only_for_them(words: &str) -> InteractionResponse {
-    let data = InteractionResponseData {
-        content: Some(words.chars().take(1900).collect()),
-        flags: Some(QUIET),
-        allowed_mentions: Some(AllowedMentions::default()),
-        ..InteractionResponseData::default()
-    };
-    InteractionResponse {
-        kind: InteractionResponseType::ChannelMessageWithSource,
-        data: Some(data),
-    }
+pub(super) fn only_for_them(words: &str) -> Acknowledgement {
+    Acknowledgement(json!({ "type": SAYS, "data": whispered(words) }))
+}
+
+/// What can be chosen from.
+pub(super) fn offer(choices: &[Offered]) -> Acknowledgement {
+    Acknowledgement(json!({ "type": OFFERS, "data": { "choices": choices } }))
+}
+
+fn whispered(words: &str) -> Value {
+    let words: String = words.chars().take(1900).collect();
+    json!({ "content": words, "flags": QUIET, "allowed_mentions": { "parse": [] } })
 }
 
 impl Interactions {
@@ -64,19 +66,15 @@ impl Interactions {
     pub(super) async fn acknowledge(
         &self,
         asked: &Interaction,
-        response: &InteractionResponse,
+        response: &Acknowledgement,
     ) -> Acknowledged {
         let Some(id) = snowflake(&asked.id) else {
             return Acknowledged::TooLate;
         };
-        let route = Route::InteractionCallback {
-            interaction_id: id,
-            interaction_token: &asked.token,
-            with_response: false,
-        };
         let mut tries = 2;
         loop {
-            let request = match by_token(&route, &json!(response)) {
+            let there = Request::post(at::callback(id, &asked.token)).by_token();
+            let request = match there.saying(&response.0) {
                 Ok(request) => request,
                 Err(fault) => {
                     tracing::warn!(%fault, "an interaction can't be answered");
@@ -107,20 +105,8 @@ impl Interactions {
 
     /// Says something to who interacted and to nobody else, after it was acknowledged.
     pub(super) async fn whisper(&self, asked: &Interaction, words: &str) {
-        let route = Route::ExecuteWebhook {
-            thread_id: None,
-            token: &asked.token,
-            wait: Some(true),
-            with_components: None,
-            webhook_id: self.bot.application().get(),
-        };
-        let words: String = words.chars().take(1900).collect();
-        let said = json!({
-            "content": words,
-            "flags": QUIET.bits(),
-            "allowed_mentions": AllowedMentions::default(),
-        });
-        let told = match by_token(&route, &said) {
+        let there = Request::post(at::after(self.bot.application(), &asked.token)).by_token();
+        let told = match there.saying(&whispered(words)) {
             Ok(request) => self.bot.done(request).await,
             Err(fault) => Err(fault),
         };
@@ -128,11 +114,4 @@ impl Interactions {
             tracing::debug!(interaction = asked.id, %fault, "who pressed a button could not be told");
         }
     }
-}
-
-/// A request that an interaction's own token allows.
-fn by_token(route: &Route<'_>, body: &Value) -> Result<Request, Fault> {
-    let request = Request::builder(route).use_authorization_token(false);
-    let request = request.body(body.to_string().into_bytes()).build();
-    request.map_err(|error| Fault::not_made(&error))
 }

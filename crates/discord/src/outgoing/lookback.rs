@@ -5,12 +5,11 @@
 use cloister_kit::PlaneError;
 use cloister_protocol::surface::{InDoubtSince, IsPosted, Recipient, SendError};
 use serde::Deserialize;
-use twilight_http::routing::Route;
 
 use super::Sending;
 use super::message::Message;
 use super::send::meaning;
-use crate::rest::Fault;
+use crate::rest::{Fault, at};
 
 /// So long a nonce is surely known.
 const REMEMBERED_MS: i64 = 60_000;
@@ -72,15 +71,10 @@ impl Sending {
         else {
             return Ok(None);
         };
-        let channel_id = self.channel_of(to)?;
-        let route = Route::GetMessages {
-            after: Some(snowflake(since - SKEW_MS)),
-            around: None,
-            before: None,
-            channel_id,
-            limit: Some(LOOKED_AT),
-        };
-        let said: Vec<Said> = self.bot.get(&route).await.or_else(may_not_look).map_err(meaning)?;
+        let after = snowflake(since - SKEW_MS);
+        let looked_at = at::messages_after(self.channel_of(to)?, after, LOOKED_AT);
+        let said: Vec<Said> =
+            self.bot.get(looked_at).await.or_else(may_not_look).map_err(meaning)?;
         let me = self.bot.me.id.to_string();
         // The oldest first: it is the nearest to when it was sent.
         for said in said.iter().rev().filter(|said| said.author.id == me) {

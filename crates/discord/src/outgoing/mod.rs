@@ -28,14 +28,13 @@ use cloister_protocol::surface::{
 use futures_util::future::BoxFuture;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
-use twilight_http::request::Request;
-use twilight_http::routing::Route;
 
 pub(crate) use answers::{Answers, AnswersState, Origin};
 pub(super) use send::meaning;
 pub(super) use text::one_line;
 
 use super::bot::{self, Bot};
+use super::rest::{Request, at};
 use answers::{Otherwise, not_shown};
 use frames::Frames;
 use markdown::render;
@@ -182,8 +181,7 @@ impl Surface for Bot {
             let channel = to.conversation.external_id.as_deref().and_then(bot::channel);
             // It ends by itself, and with the next message.
             let Some(channel) = channel.filter(|_| typing) else { return };
-            let route = Route::CreateTypingTrigger { channel_id: channel.get() };
-            let showing = self.done(Request::from_route(&route));
+            let showing = self.done(Request::post(at::typing(channel)));
             match tokio::time::timeout(TYPING_WAITS, showing).await {
                 Ok(Ok(())) | Err(_) => {}
                 Ok(Err(fault)) => tracing::debug!(%fault, "typing could not be shown"),
@@ -211,7 +209,7 @@ impl Sending {
         let nonce = nonce(&[&self.bot.id().number().to_string(), channel, "say", key]);
         let put = Put::New { nonce: &nonce, answers: None };
         let message = Message::words(render(markdown));
-        let said = self.put(MessagePlace::Channel(id.get()), &message, put, None).await;
+        let said = self.put(MessagePlace::Channel(id), &message, put, None).await;
         said.map(drop).map_err(meaning)
     }
 

@@ -5,16 +5,14 @@ use std::time::Duration;
 
 use cloister_protocol::surface::{Recipient, SendError};
 use serde::Deserialize;
-use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
-use twilight_http::request::{Form, Request};
-use twilight_http::routing::Route;
 
 use super::Sending;
 use super::message::{Attached, Message, Put};
 use crate::bot::{self};
-use crate::rest::{Fault, codes};
+use crate::rest::{Fault, File, Request, at, codes};
+use crate::wire::snowflake;
 
 /// How long a nonce may be.
 const NONCE_BYTES: usize = 12;
@@ -79,19 +77,23 @@ impl Sending {
         put: Put<'_>,
         file: Option<&Attached>,
     ) -> Result<Known, Fault> {
-        let application = self.bot.application().get();
-        let (route, ours) = match place {
-            MessagePlace::Channel(channel_id) => (Route::CreateMessage { channel_id }, true),
-            MessagePlace::Message { channel: channel_id, message: message_id } => {
-                (Route::UpdateMessage { channel_id, message_id }, true)
+        let application = self.bot.application();
+        let request = match place {
+            MessagePlace::Channel(channel) => Request::post(at::messages(channel)),
+            MessagePlace::Message { channel, message } => {
+                Request::patch(at::message(channel, message))
             }
             MessagePlace::Original { token } => {
-                let (application_id, interaction_token) = (application, token);
-                (Route::UpdateInteractionOriginal { application_id, interaction_token }, false)
+                Request::patch(at::answered(application, token, "@original")).by_token()
             }
-            MessagePlace::After { token } => (after(application, token), false),
+            MessagePlace::After { token } => {
+                Request::post(at::after(application, token)).by_token()
+            }
+            MessagePlace::Answered { message, .. } if snowflake(message).is_none() => {
+                return Err(no_message(message));
+            }
             MessagePlace::Answered { token, message } => {
-                (answered(application, token, message)?, false)
+                Request::patch(at::answered(application, token, message)).by_token()
             }
         };
         if let MessagePlace::Channel(channel) | MessagePlace::Message { channel, .. } = place {
@@ -100,7 +102,12 @@ impl Sending {
         let payload = message.payload(put, file);
         let patience = file.map_or(0, |file| file.data.len() as u64 / SLOWEST);
         let within = self.bot.options.request_timeout() + Duration::from_secs(patience);
-        let request = request(&route, &payload, file, ours)?;
+        let request = match file {
+            Some(Attached { name, data, .. }) => {
+                request.with_file(&payload, &File { name, data })?
+            }
+            None => request.saying(&payload)?,
+        };
         self.bot.rest.read(within, request).await
     }
 
@@ -109,8 +116,7 @@ impl Sending {
         let Some(id) = &to.conversation.external_id else {
             return Err(SendError::Unreachable("the conversation is not made yet".to_owned()));
         };
-        let channel = bot::channel(id).map(|id| id.get());
-        channel.ok_or_else(|| SendError::Gone(format!("{id} is no channel of Discord")))
+        bot::channel(id).ok_or_else(|| SendError::Gone(format!("{id} is no channel of Discord")))
     }
 
     /// The nonce of one message; the same for the same key, always. Keys count rows, and begin again where an older
@@ -125,45 +131,8 @@ impl Sending {
     }
 }
 
-const fn after(webhook_id: u64, token: &str) -> Route<'_> {
-    Route::ExecuteWebhook {
-        thread_id: None,
-        token,
-        wait: Some(true),
-        with_components: Some(true),
-        webhook_id,
-    }
-}
-
-fn answered<'a>(webhook_id: u64, token: &'a str, message: &str) -> Result<Route<'a>, Fault> {
-    match message.parse() {
-        Ok(message_id) => {
-            Ok(Route::UpdateWebhookMessage { message_id, thread_id: None, token, webhook_id })
-        }
-        Err(_not_a_number) => Err(no_message(message)),
-    }
-}
-
 pub(super) fn no_message(id: &str) -> Fault {
     Fault::Refused { code: 0, message: format!("{id} is no message of Discord") }
-}
-
-fn request(
-    route: &Route<'_>,
-    payload: &Value,
-    file: Option<&Attached>,
-    ours: bool,
-) -> Result<Request, Fault> {
-    let body = payload.to_string().into_bytes();
-    let builder = Request::builder(route).use_authorization_token(ours);
-    let builder = match file {
-        Some(file) => {
-            let form = Form::new().json_part(b"payload_json", &body);
-            builder.form(form.file_part(b"files[0]", file.name.as_bytes(), &file.data))
-        }
-        None => builder.body(body),
-    };
-    builder.build().map_err(|error| Fault::not_made(&error))
 }
 
 /// Of as many characters as Discord takes.

@@ -82,7 +82,8 @@ impl Yard {
         let failed = "the door of an executor could not be opened";
         let name = format!("bench-{number}");
         let run_dir = self.layout.sandbox_run(&name).map_err(CliError::io(failed))?;
-        let (link, mut links) = Links::new();
+        let (opened, mut links) = mpsc::channel(4);
+        let link = Arc::new(OpenLink(move || attached(&opened)));
         let (spec, _door) =
             self.spec(name, run_dir.join("door.sock"), link).map_err(CliError::io(failed))?;
         let started = Instant::now();
@@ -105,7 +106,7 @@ impl Yard {
         &self,
         name: String,
         door: PathBuf,
-        link: Links,
+        link: Arc<dyn LinkSide>,
     ) -> std::io::Result<(SandboxSpec, Box<dyn OpenDoor>)> {
         let principal = Principal {
             user: UserId::from_number(1),
@@ -113,7 +114,7 @@ impl Yard {
             chat: cloister_protocol::ChatId::from_number(1),
             task: Some(TaskId::from_number(1)),
         };
-        let open = self.doors.open(door.clone(), principal, Egress::Closed, Arc::new(link))?;
+        let open = self.doors.open(door.clone(), principal, Egress::Closed, link)?;
         let files = self.layout.chat_files(self.workspace, self.chat);
         let incoming = Path::new(CHAT_PATH).join("incoming");
         let spec = SandboxSpec {
@@ -138,44 +139,11 @@ struct Link {
     up: mpsc::Receiver<Uplink>,
 }
 
-struct Links {
-    opened: mpsc::Sender<Link>,
-}
-
-impl Links {
-    fn new() -> (Self, mpsc::Receiver<Link>) {
-        let (opened, links) = mpsc::channel(4);
-        (Self { opened }, links)
-    }
-}
-
-impl LinkSide for Links {
-    fn attach(&self) -> Attached {
-        let (down_sender, down) = mpsc::channel(16);
-        let (up, up_receiver) = mpsc::channel(16);
-        // With nobody waiting both ends drop, which closes the link.
-        drop(self.opened.try_send(Link { _down: down_sender, up: up_receiver }));
-        Attached { down, up }
-    }
-
-    fn refused(&self, _refused: RefusedEgress) {}
-    fn gate(&self, outward: Outward) -> BoxFuture<'_, Gated> {
-        Box::pin(std::future::ready(lets_go(&outward)))
-    }
-
-    fn models(&self) -> BoxFuture<'_, Names> {
-        Box::pin(std::future::ready(Names::All))
-    }
-
-    fn lost(&self, _host: Host) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::ready(()))
-    }
-
-    fn out_of_budget(&self, _over: OverBudget) -> BoxFuture<'_, More> {
-        Box::pin(std::future::ready(More::Nobody))
-    }
-
-    fn came_in(&self, _content: CameIn) -> BoxFuture<'_, Result<(), NotRecorded>> {
-        Box::pin(std::future::ready(Ok(())))
-    }
+/// A link for whoever waits for one.
+fn attached(opened: &mpsc::Sender<Link>) -> Attached {
+    let (down_sender, down) = mpsc::channel(16);
+    let (up, up_receiver) = mpsc::channel(16);
+    // With nobody waiting both ends drop, which closes the link.
+    drop(opened.try_send(Link { _down: down_sender, up: up_receiver }));
+    Attached { down, up }
 }

@@ -4,16 +4,20 @@
 use std::net::IpAddr;
 use std::sync::LazyLock;
 
-use cloister_control::ports::{Clearance, Gated, Outward};
-use cloister_policy::egress;
+use cloister_control::ports::{
+    Attached, CameIn, Clearance, Gated, LinkSide, More, NotRecorded, Outward, RefusedEgress,
+};
+use cloister_policy::egress::{self, Host};
 use cloister_policy::engine::{
-    Assignment, Cell, CellAsk, ContextLists, Engine, FetchKind, Known, Manifest, Ownership, Part,
-    Person, Place, Request,
+    Assignment, Cell, CellAsk, ContextLists, Engine, FetchKind, Known, Manifest, Names, Ownership,
+    Part, Person, Place, Request,
 };
 use cloister_policy::gate::{self, Action, Asker, Decision, Effect, Surroundings};
 use cloister_policy::outgoing::{Content, Outgoing};
 use cloister_policy::provenance::{Flow, Labels};
 use cloister_protocol::{ChatId, TaskId, UserId, WorkspaceId};
+use cloister_store::OverBudget;
+use futures_util::future::BoxFuture;
 
 /// Read once: that takes longer than what is measured here.
 static ENGINE: LazyLock<Option<Engine>> = LazyLock::new(|| Engine::new(&[]).ok());
@@ -70,5 +74,36 @@ fn try_to(request: Outgoing, addresses: Option<Vec<IpAddr>>) -> Result<Gated, St
         }
         Decision::Ask(question) => Err(question.reason),
         Decision::Deny { reason } => Err(reason),
+    }
+}
+
+/// Control's side of a door that has such a gate; what comes over the link goes where the function says.
+pub(crate) struct OpenLink<F>(pub(crate) F);
+
+impl<F: Fn() -> Attached + Send + Sync + 'static> LinkSide for OpenLink<F> {
+    fn attach(&self) -> Attached {
+        (self.0)()
+    }
+
+    fn refused(&self, _refused: RefusedEgress) {}
+
+    fn gate(&self, outward: Outward) -> BoxFuture<'_, Gated> {
+        Box::pin(std::future::ready(lets_go(&outward)))
+    }
+
+    fn models(&self) -> BoxFuture<'_, Names> {
+        Box::pin(std::future::ready(Names::All))
+    }
+
+    fn lost(&self, _host: Host) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    fn out_of_budget(&self, _over: OverBudget) -> BoxFuture<'_, More> {
+        Box::pin(std::future::ready(More::Nobody))
+    }
+
+    fn came_in(&self, _content: CameIn) -> BoxFuture<'_, Result<(), NotRecorded>> {
+        Box::pin(std::future::ready(Ok(())))
     }
 }

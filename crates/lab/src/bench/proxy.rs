@@ -227,7 +227,7 @@ impl Yard {
         let who = Principal { user: user.id, workspace: user.workspace, chat, task: None };
         let egress = Egress::Open { only: None, reads_only: false, secrets: None };
         let door = doors
-            .open(socket.clone(), who, egress, Arc::new(NoLink))
+            .open(socket.clone(), who, egress, Arc::new(OpenLink(no_link)))
             .map_err(CliError::io("the door could not be opened"))?;
         Ok(Self { socket, _door: door, _doors: doors })
     }
@@ -267,33 +267,9 @@ impl Network for Nearby {
     }
 }
 
-struct NoLink;
-
-impl LinkSide for NoLink {
-    fn attach(&self) -> Attached {
-        let (_down, down) = mpsc::channel(1);
-        let (up, _up) = mpsc::channel(1);
-        Attached { down, up }
-    }
-
-    fn refused(&self, _refused: RefusedEgress) {}
-    fn gate(&self, outward: Outward) -> BoxFuture<'_, Gated> {
-        Box::pin(std::future::ready(lets_go(&outward)))
-    }
-
-    fn models(&self) -> BoxFuture<'_, Names> {
-        Box::pin(std::future::ready(Names::All))
-    }
-
-    fn lost(&self, _host: Host) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::ready(()))
-    }
-
-    fn out_of_budget(&self, _over: OverBudget) -> BoxFuture<'_, More> {
-        Box::pin(std::future::ready(More::Nobody))
-    }
-
-    fn came_in(&self, _content: CameIn) -> BoxFuture<'_, Result<(), NotRecorded>> {
-        Box::pin(std::future::ready(Ok(())))
-    }
+/// A link that nobody speaks on.
+fn no_link() -> Attached {
+    let (_down, down) = mpsc::channel(1);
+    let (up, _up) = mpsc::channel(1);
+    Attached { down, up }
 }

@@ -18,7 +18,7 @@ mod waiting;
 
 use std::time::Duration;
 
-use cloister_kit::waiting::Outcome;
+use cloister_kit::waiting::{Outcome, Working};
 use cloister_kit::{Patience, PlaneError, part};
 use cloister_protocol::ErrorCode;
 use cloister_protocol::surface::{LetWait, OnceAWhile, WaitsIn, WhyWaiting};
@@ -26,7 +26,6 @@ use matrix_sdk::Room;
 use matrix_sdk::deserialized_responses::{
     TimelineEvent, TimelineEventKind, VerificationLevel, VerificationState,
 };
-use tokio::sync::Notify;
 
 use crate::bot::Bot;
 pub(crate) use devices::{Devices, DevicesState};
@@ -45,14 +44,13 @@ const ASK_AGAIN: Duration = Duration::from_secs(5);
 #[derive(Default)]
 pub(crate) struct IntakeState {
     patience: Patience,
-    /// Something may be taken now that waited.
-    changed: Notify,
+    working: Working,
 }
 
 impl IntakeState {
     /// Keys came, or something new waits.
     pub(crate) fn wake(&self) {
-        self.changed.notify_one();
+        self.working.wake();
     }
 }
 

@@ -1,17 +1,14 @@
 //! What could not be taken at once: events without a key, files to be fetched, and whatever came after them.
 
-use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use cloister_kit::PlaneError;
-use cloister_kit::waiting::{AT_LAST_MS, Outcome, holds_nobody};
+use cloister_kit::waiting::{AT_LAST_MS, Outcome, Step, Waits, Working, holds_nobody};
 use cloister_protocol::surface::{
-    SealedEvent, StopWaiting, ToldThatItWaits, WaitingEvent, WaitingEvents, WhyWaiting,
+    SealedEvent, StopWaiting, ToldThatItWaits, WaitingEvent, WaitingEvents, WaitingPlaces,
+    WhyWaiting,
 };
 use cloister_protocol::with_causes;
-use futures_util::future::BoxFuture;
-use futures_util::stream::FuturesUnordered;
-use futures_util::{FutureExt, StreamExt};
 use matrix_sdk::Room;
 use matrix_sdk::deserialized_responses::{
     TimelineEvent, TimelineEventKind, UnableToDecryptReason, WithheldCode,
@@ -19,106 +16,42 @@ use matrix_sdk::deserialized_responses::{
 use matrix_sdk::ruma::events::room::encrypted::OriginalSyncRoomEncryptedEvent;
 use matrix_sdk::ruma::serde::Raw;
 use matrix_sdk::ruma::{EventId, RoomId};
-use tokio::time::{Instant, sleep_until};
 
 use super::messages::NotThere;
 use super::{HOUR, Intake};
+use crate::bot::Bot;
 
-/// How often it is looked anyway.
+/// How often it is looked at what waits for a key that its person was told about.
 const LOOK_EVERY: Duration = Duration::from_secs(15);
 /// How soon after something waits for less load it is looked again.
 const LOOK_SOON: Duration = Duration::from_secs(2);
 /// How soon a file that could not be fetched is tried again.
 const FETCH_AGAIN: Duration = Duration::from_secs(5);
-/// How many rooms are worked on at the same time.
-const ROOMS_AT_ONCE: usize = 32;
 
-/// What is being done at the same time. All of it is polled together: a look must never wait for what only the
-/// rooms can give back.
-type Work<'a> = FuturesUnordered<BoxFuture<'a, Ended>>;
+impl Waits for Bot {
+    const WORK: &'static str = "matrix room";
 
-/// Something that was being done.
-enum Ended {
-    /// A room whose events were taken, as far as they could be.
-    Room(String),
-    Look(Look),
-}
+    fn working(&self) -> &Working {
+        &self.intake.working
+    }
 
-/// What was found waiting.
-struct Look {
-    /// Every room is begun with, or only those that could not be begun with before.
-    everywhere: bool,
-    waits: Result<Vec<WaitingEvent>, PlaneError>,
+    async fn places(&self) -> Result<Vec<String>, PlaneError> {
+        self.plane.call(WaitingPlaces { connector: self.id(), unreadable: Some(true) }).await
+    }
+
+    /// Tries all that waits in a room, once; what is left rests until a key comes, or for a while.
+    async fn take_next(&self, place: &str) -> Result<Step, PlaneError> {
+        let (connector, place) = (self.id(), place.to_owned());
+        let waits = self.plane.call(WaitingEvents { connector, place: place.clone() }).await?;
+        if waits.is_empty() {
+            return Ok(Step::Nothing);
+        }
+        let left = self.intake().retry_room(&place, waits).await;
+        Ok(left.map_or(Step::Next, Step::Rest))
+    }
 }
 
 impl Intake {
-    /// Takes what waits, as soon as it can be: room by room, so that a slow one holds up no other. Does not end.
-    pub(crate) async fn take_waiting(&self) {
-        let mut work = Work::new();
-        let mut busy = Busy::default();
-        let mut next_look = Instant::now();
-        let mut looking = false;
-        loop {
-            let everywhere = Instant::now() >= next_look;
-            if !looking && (everywhere || busy.has_hand_for_more()) {
-                looking = true;
-                work.push(self.look(everywhere).map(Ended::Look).boxed());
-            }
-            tokio::select! {
-                Some(ended) = work.next() => match ended {
-                    Ended::Room(place) => busy.done(&place),
-                    Ended::Look(look) => {
-                        looking = false;
-                        let everywhere = look.everywhere;
-                        let pause = self.begin_with_rooms(look, &work, &mut busy);
-                        if everywhere {
-                            next_look = Instant::now() + pause;
-                        }
-                    }
-                },
-                // What comes during a look may not be in it: it is heard of after it.
-                () = self.bot.intake.changed.notified(), if !looking => next_look = Instant::now(),
-                () = sleep_until(next_look), if !looking => {}
-            }
-        }
-    }
-
-    async fn look(&self, everywhere: bool) -> Look {
-        let waits = self.bot.plane.call(WaitingEvents { connector: self.bot.id() }).await;
-        Look { everywhere, waits }
-    }
-
-    /// Begins with the rooms where something waits, and says when to look again.
-    fn begin_with_rooms<'a>(&'a self, look: Look, work: &Work<'a>, busy: &mut Busy) -> Duration {
-        let waits = match look.waits {
-            Ok(waits) => waits,
-            Err(error) => {
-                tracing::error!(error = error.chain(), "what waits could not be looked at");
-                busy.give_up_more();
-                return LOOK_EVERY;
-            }
-        };
-        let pause = waits.iter().map(|waiting| self.pause_for(waiting)).min();
-        let mut by_room: Vec<(String, Vec<WaitingEvent>)> = Vec::new();
-        for waiting in waits {
-            match by_room.iter_mut().find(|(place, _)| *place == waiting.place) {
-                Some((_, events)) => events.push(waiting),
-                None => by_room.push((waiting.place.clone(), vec![waiting])),
-            }
-        }
-        let more = busy.take_more();
-        for (place, events) in by_room {
-            if (look.everywhere || more.contains(&place)) && busy.begin(&place) {
-                let room = async move {
-                    self.retry_room(&place, events).await;
-                    Ended::Room(place)
-                };
-                work.push(room.boxed());
-            }
-        }
-        pause.unwrap_or(LOOK_EVERY)
-    }
-
     fn pause_for(&self, waiting: &WaitingEvent) -> Duration {
         match waiting.why {
             WhyWaiting::NoKey if waiting.told => LOOK_EVERY,
@@ -135,13 +68,20 @@ impl Intake {
         i64::try_from(self.bot.options.key_wait_s).unwrap_or(i64::MAX).saturating_mul(1000)
     }
 
-    async fn retry_room(&self, place: &str, mut events: Vec<WaitingEvent>) {
+    /// How long what is left rests; none: nothing is.
+    async fn retry_room(&self, place: &str, mut events: Vec<WaitingEvent>) -> Option<Duration> {
         events.sort_by_key(|waiting| self.holds_nobody(waiting));
         let room = <&RoomId>::try_from(place).ok().and_then(|id| self.bot.client.get_room(id));
         // What can be read keeps its order: after one that must wait, the others do.
         let mut held_up = false;
+        let mut rests: Option<Duration> = None;
+        let mut stays = |waiting: &WaitingEvent| {
+            let pause = self.pause_for(waiting);
+            rests = Some(rests.map_or(pause, |other| other.min(pause)));
+        };
         for waiting in events {
             if held_up && waiting.why != WhyWaiting::NoKey {
+                stays(&waiting);
                 continue;
             }
             let outcome = match &room {
@@ -149,35 +89,33 @@ impl Intake {
                 // We are there no longer, or do not know it yet.
                 None => Ok(self.later_or_never(None, &waiting).await),
             };
-            let kept = match outcome {
+            let done = match outcome {
                 Ok(Outcome::Done) => {
                     let (connector, place) = (self.bot.id(), place.to_owned());
-                    let done = StopWaiting { connector, place, event: waiting.event };
-                    self.bot.plane.call(done).await.map(drop)
+                    let done = StopWaiting { connector, place, event: waiting.event.clone() };
+                    self.bot.plane.call(done).await.map(|_| true)
                 }
-                Ok(Outcome::Later(WhyWaiting::NoKey)) => Ok(()),
+                Ok(Outcome::Later(WhyWaiting::NoKey)) => Ok(false),
                 // A file that does not come goes on being tried, and holds up nobody.
-                Ok(Outcome::Later(WhyWaiting::NoFile)) if self.holds_nobody(&waiting) => Ok(()),
+                Ok(Outcome::Later(WhyWaiting::NoFile)) if self.holds_nobody(&waiting) => Ok(false),
                 Ok(Outcome::Later(_)) => {
                     held_up = true;
-                    Ok(())
+                    Ok(false)
                 }
+                Err(error) => Err(error),
+            };
+            match done {
+                Ok(true) => {}
+                Ok(false) => stays(&waiting),
                 Err(error) => {
                     held_up = true;
-                    tracing::warn!(
-                        place,
-                        error = error.chain(),
-                        "an event that waits could not be taken"
-                    );
-                    Ok(())
+                    let error = error.chain();
+                    tracing::warn!(place, error, "an event that waits could not be taken");
+                    stays(&waiting);
                 }
-            };
-            if let Err(error) = kept {
-                let error = error.chain();
-                tracing::error!(place, error, "an event that waited could not be let go");
-                return;
             }
         }
+        rests
     }
 
     /// Tries to take an event that waits. One that is given up is done with, and the person told.
@@ -243,50 +181,6 @@ impl Intake {
         }
         let id = <&EventId>::try_from(waiting.event.as_str());
         self.fetch_event(room, id.map_err(|unread| never(&unread))?).await
-    }
-}
-
-/// Which rooms are being worked on, and which are to be begun with when a hand is free. A room that was tried
-/// and must wait rests until everything is looked at.
-#[derive(Debug, Default)]
-struct Busy {
-    /// Whether something came there meanwhile.
-    working: HashMap<String, bool>,
-    more: HashSet<String>,
-}
-
-impl Busy {
-    /// Whether to begin with a room now.
-    fn begin(&mut self, place: &str) -> bool {
-        if let Some(again) = self.working.get_mut(place) {
-            *again = true;
-            return false;
-        }
-        if self.working.len() >= ROOMS_AT_ONCE {
-            self.more.insert(place.to_owned());
-            return false;
-        }
-        self.working.insert(place.to_owned(), false);
-        true
-    }
-
-    fn done(&mut self, place: &str) {
-        if self.working.remove(place) == Some(true) {
-            self.more.insert(place.to_owned());
-        }
-    }
-
-    fn has_hand_for_more(&self) -> bool {
-        !self.more.is_empty() && self.working.len() < ROOMS_AT_ONCE
-    }
-
-    fn take_more(&mut self) -> HashSet<String> {
-        std::mem::take(&mut self.more)
-    }
-
-    /// They are found when everything is looked at.
-    fn give_up_more(&mut self) {
-        self.more.clear();
     }
 }
 

@@ -358,7 +358,8 @@ impl Connection<'_> {
         }
         let tracker = &self.account.tracker;
         tracker.spawn(helpers::keep_rooms(Arc::clone(&self.bot), self.stop.clone()));
-        tracker.spawn(helpers::keep_reading(Arc::clone(&self.bot), self.stop.clone()));
+        let (bot, stop) = (Arc::clone(&self.bot), self.stop.clone());
+        tracker.spawn(helpers::keep_reading(bot, tracker.clone(), stop));
         let surface = Arc::clone(&self.bot);
         self.working = Some(Working { _attachment: self.account.plane.attach(surface) });
         Ok(())

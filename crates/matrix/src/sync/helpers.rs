@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cloister_kit::keep_shown;
+use cloister_kit::waiting::keep_taking;
 use futures_util::StreamExt;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::bot::Bot;
 
@@ -19,10 +21,10 @@ pub(crate) async fn keep_rooms(bot: Arc<Bot>, stop: CancellationToken) {
 }
 
 /// Takes what waits for a key or a file, as soon as it can be.
-pub(crate) async fn keep_reading(bot: Arc<Bot>, stop: CancellationToken) {
+pub(crate) async fn keep_reading(bot: Arc<Bot>, tracker: TaskTracker, stop: CancellationToken) {
     tokio::select! {
         () = stop.cancelled() => {}
-        () = Box::pin(bot.intake().take_waiting()) => {}
+        () = keep_taking(Arc::clone(&bot), tracker, stop.clone()) => {}
         () = wake_for_keys(&bot) => {}
     }
 }

@@ -174,11 +174,16 @@ calls! {
     /// It waits no longer: it is stored, or given up.
     StopWaiting { connector: ConnectorId, place: String, event: String } -> bool;
     WaitsIn { connector: ConnectorId, place: String } -> bool;
-    WaitingPlaces { connector: ConnectorId } -> Vec<String>;
+    /// Where something waits.
+    WaitingPlaces {
+        connector: ConnectorId,
+        /// Also where nothing can be read yet.
+        unreadable: Option<bool>,
+    } -> Vec<String>;
     FirstWaiting { connector: ConnectorId, place: String, most: u32 } -> Vec<WaitingEvent>;
 
-    /// What waits, oldest first, also what can't be read yet; without what it is sealed in.
-    WaitingEvents { connector: ConnectorId } -> Vec<WaitingEvent>;
+    /// What waits in a place, oldest first, what can't be read yet after it; without what it is sealed in.
+    WaitingEvents { connector: ConnectorId, place: String } -> Vec<WaitingEvent>;
     /// An event that waits, as it came.
     SealedEvent { connector: ConnectorId, waiting: i64 } -> Option<String>;
     /// The person knows that this one waits.

@@ -9,7 +9,7 @@ use super::export::verify_export;
 use super::record::Extent;
 use super::witness::{Delivery, FileWitness, Witnessed};
 use super::*;
-use crate::users::UserLimits;
+use crate::test_world::{self, LIMITS};
 
 const CANARY: &str = "canary-7f3a-words-of-ada";
 
@@ -23,16 +23,10 @@ struct World {
 const SMALL: SealOptions =
     SealOptions { segment_entries: 4, segment_age: Duration::from_secs(3600) };
 
-fn limits() -> UserLimits {
-    UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 }
-}
-
 impl World {
     async fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
-        let name: UserName = "ada".parse().unwrap();
-        let ada = store.users().add_user(&Actor::Operator, &name, limits()).await.unwrap().id;
+        let (dir, store) = test_world::store().await;
+        let ada = test_world::add(&store, "ada").await.id;
         let (sealer, repairs) =
             Sealer::open(store.clone(), &dir.path().join("audit"), SMALL).await.unwrap();
         assert_eq!(repairs, []);
@@ -149,11 +143,11 @@ async fn without_its_entry_an_effect_does_not_happen() {
         )
         .await;
     let name: UserName = "bob".parse().unwrap();
-    world.store.users().add_user(&Actor::Operator, &name, limits()).await.unwrap_err();
+    world.store.users().add_user(&Actor::Operator, &name, LIMITS).await.unwrap_err();
     world.act(1).await;
     assert!(world.store.users().user(&name).await.is_err(), "the user was not added");
     world.tamper("DROP TRIGGER full").await;
-    world.store.users().add_user(&Actor::Operator, &name, limits()).await.unwrap();
+    world.store.users().add_user(&Actor::Operator, &name, LIMITS).await.unwrap();
     assert!(world.verify().await.is_whole());
 }
 
@@ -566,8 +560,7 @@ async fn a_redaction_cut_short_is_finished_at_the_next_start() {
 #[tokio::test]
 async fn an_export_proves_itself_and_says_nothing_of_others() {
     let mut world = World::sealed(10).await;
-    let bob: UserName = "bob".parse().unwrap();
-    let bob = world.store.users().add_user(&Actor::Operator, &bob, limits()).await.unwrap().id;
+    let bob = test_world::add(&world.store, "bob").await.id;
     world
         .store
         .audit()
@@ -642,10 +635,8 @@ fn processor_ms() -> u64 {
 #[ignore = "a measurement"]
 async fn a_million_entries() {
     const ENTRIES: u64 = 1_000_000;
-    let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
-    let name: UserName = "ada".parse().unwrap();
-    let ada = store.users().add_user(&Actor::Operator, &name, limits()).await.unwrap().id;
+    let (dir, store) = test_world::store().await;
+    let ada = test_world::add(&store, "ada").await.id;
     let detail = "GET https://api.example.org/v1/things?page=17 (allowed by rule api.example.org)";
     let began = Instant::now();
     for thousand in 0..ENTRIES / 1000 {

@@ -8,12 +8,11 @@ use super::*;
 use crate::inbox::{Inbound, Meant, MostOpen, Taken};
 use crate::secrets::{MasterPlace, NewSecret};
 use crate::tasks::NewTask;
+use crate::test_world::{self, LIMITS};
 use crate::tokens::TokenKind;
-use crate::users::{User, UserLimits};
+use crate::users::User;
 
 const C1: ChatId = ChatId::from_number(1);
-const LIMITS: UserLimits =
-    UserLimits { quota_bytes: 1, max_executors: 1, daily_budget: 1, task_budget: 1 };
 
 struct World {
     dir: tempfile::TempDir,
@@ -23,10 +22,8 @@ struct World {
 
 impl World {
     async fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&dir.path().join("cloister.db")).await.unwrap();
-        let name: UserName = "ada".parse().unwrap();
-        let ada = store.users().add_user(&Actor::Operator, &name, LIMITS).await.unwrap();
+        let (dir, store) = test_world::store().await;
+        let ada = test_world::add(&store, "ada").await;
         store.chats().ensure_first_chat(&Actor::person("test"), ada.workspace).await.unwrap();
         Self { dir, store, ada }
     }

@@ -4,7 +4,7 @@ use cloister_kit::PlaneError;
 use cloister_kit::adding::{bad, not_answered, token};
 use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::AddConnector;
-use frankenstein::reqwest::Url;
+use reqwest::Url;
 
 use crate::session::api::TELEGRAM;
 use crate::session::{Fault, Me};

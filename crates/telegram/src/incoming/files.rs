@@ -6,14 +6,13 @@ use cloister_kit::fetching::{self, NotFetched, Taking};
 use cloister_kit::words::{megabytes, short};
 use cloister_protocol::Attachment;
 use cloister_protocol::surface::Speaker;
-use frankenstein::AsyncTelegramApi;
-use frankenstein::methods::GetFileParams;
 use futures_util::TryStreamExt;
 use serde::Deserialize;
 
 use super::Intake;
 use super::content::SentFile;
 use crate::session::Fault;
+use crate::session::methods::GetFile;
 
 /// The largest file that Telegram's own server hands to a bot.
 const TELEGRAM_GIVES: u64 = 20 << 20;
@@ -52,9 +51,7 @@ impl Intake {
 
     /// Where a file is to be fetched.
     async fn path_of(&self, file: &SentFile, limits: Limits) -> Result<String, NotFetched> {
-        let params = GetFileParams::builder().file_id(file.id.clone()).build();
-        let asked = self.bot.api.bot().request("getFile", Some(params));
-        let found: Found = match self.bot.api.call(asked).await {
+        let found: Found = match self.bot.api.call(&GetFile { file_id: file.id.clone() }).await {
             Ok(found) => found,
             Err(Fault::Refused { description, .. }) if description.contains("too big") => {
                 return Err(limits.too_large(&file.name, file.size));

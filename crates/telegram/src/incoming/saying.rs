@@ -7,14 +7,14 @@ use std::time::Duration;
 use cloister_kit::{Lately, kept, part};
 use cloister_protocol::surface::{SendError, TakeBackRefusal};
 use cloister_protocol::with_causes;
-use frankenstein::AsyncTelegramApi;
-use frankenstein::methods::AnswerCallbackQueryParams;
+use serde::de::IgnoredAny;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::bot::Bot;
 use crate::session::Fault;
+use crate::session::methods::AnswerCallbackQuery;
 
 /// What waits to be said at most; what comes then is not said.
 const MOST_WAITING: usize = 256;
@@ -193,13 +193,12 @@ impl Sayings {
         if words.len() < press.words.len() {
             words.push('…');
         }
-        let params = AnswerCallbackQueryParams::builder()
-            .callback_query_id(press.query)
-            .text(words)
-            .show_alert(press.alert)
-            .build();
-        let answer = self.bot.api.bot().answer_callback_query(&params);
-        match self.bot.api.call_within(PRESS_LIVES, answer).await {
+        let answer = AnswerCallbackQuery {
+            callback_query_id: press.query,
+            text: words,
+            show_alert: press.alert,
+        };
+        match self.bot.api.call_within::<_, IgnoredAny>(PRESS_LIVES, &answer).await {
             Ok(_) => {}
             // Whoever pressed sees what came of it in the conversation.
             Err(fault @ (Fault::Refused { .. } | Fault::Unreachable(_) | Fault::Wait(_))) => {

@@ -4,11 +4,12 @@
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
+use cloister_kit::PlaneError;
 use cloister_kit::fetching::{self, NotFetched};
 use cloister_kit::waiting::{AT_LAST_MS, Outcome, Step, Waits, Working, holds_nobody};
-use cloister_kit::{Plane, PlaneError};
 use cloister_protocol::surface::{
-    ConnectorId, DiscardFile, Dropped, FirstWaiting, Speaker, StopWaiting, WaitingEvent, WhyWaiting,
+    DiscardFile, Dropped, FirstWaiting, Speaker, StopWaiting, WaitingEvent, WaitingPlaces,
+    WhyWaiting,
 };
 use cloister_protocol::{Attachment, ErrorCode};
 use futures_util::FutureExt;
@@ -29,16 +30,12 @@ const FAILURE: u32 = 4;
 impl Waits for Bot {
     const WORK: &'static str = "telegram conversation";
 
-    fn plane(&self) -> &Plane {
-        &self.plane
-    }
-
-    fn connector(&self) -> ConnectorId {
-        self.id()
-    }
-
     fn working(&self) -> &Working {
         &self.intake.working
+    }
+
+    async fn places(&self) -> Result<Vec<String>, PlaneError> {
+        self.plane.call(WaitingPlaces { connector: self.id(), unreadable: None }).await
     }
 
     async fn take_next(&self, place: &str) -> Result<Step, PlaneError> {

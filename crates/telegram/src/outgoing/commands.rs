@@ -3,14 +3,13 @@
 //! Told only when they changed since this bot was connected.
 
 use cloister_protocol::surface::MenuItem;
-use frankenstein::AsyncTelegramApi;
-use frankenstein::methods::SetMyCommandsParams;
-use frankenstein::types::{BotCommand, BotCommandScope};
+use serde::de::IgnoredAny;
 use sha2::{Digest, Sha256};
 
 use super::locked;
 use crate::bot::Bot;
 use crate::session::Fault;
+use crate::session::methods::{Command, CommandScope, SetMyCommands};
 
 const MAX_DESCRIPTION: usize = 256;
 const MAX_COMMANDS: usize = 100;
@@ -84,11 +83,11 @@ enum Scope {
 impl Scope {
     const ALL: [Self; 3] = [Self::Private, Self::Groups, Self::Admins];
 
-    const fn wire(self) -> BotCommandScope {
+    const fn wire(self) -> CommandScope {
         match self {
-            Self::Private => BotCommandScope::AllPrivateChats,
-            Self::Groups => BotCommandScope::AllGroupChats,
-            Self::Admins => BotCommandScope::AllChatAdministrators,
+            Self::Private => CommandScope::AllPrivateChats,
+            Self::Groups => CommandScope::AllGroupChats,
+            Self::Admins => CommandScope::AllChatAdministrators,
         }
     }
 
@@ -130,11 +129,11 @@ impl Language {
 }
 
 /// The commands of a scope, as Telegram takes them.
-fn commands(menu: &[MenuItem], scope: Scope, language: Language) -> Vec<BotCommand> {
+fn commands(menu: &[MenuItem], scope: Scope, language: Language) -> Vec<Command> {
     let offered = menu.iter().filter(|item| scope.has(&item.name) && is_name(&item.name));
-    let command = |item: &MenuItem| {
-        let description = language.describes(item);
-        BotCommand::builder().command(item.name.clone()).description(description).build()
+    let command = |item: &MenuItem| Command {
+        command: item.name.clone(),
+        description: language.describes(item),
     };
     offered.map(command).take(MAX_COMMANDS).collect()
 }
@@ -144,16 +143,15 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= MAX_NAME && name.bytes().all(fine)
 }
 
-fn all(menu: &[MenuItem]) -> Vec<SetMyCommandsParams> {
+fn all(menu: &[MenuItem]) -> Vec<SetMyCommands> {
     let mut all = Vec::new();
     for scope in Scope::ALL {
         for language in Language::ALL {
-            let params = SetMyCommandsParams::builder()
-                .commands(commands(menu, scope, language))
-                .scope(scope.wire())
-                .maybe_language_code(language.code())
-                .build();
-            all.push(params);
+            all.push(SetMyCommands {
+                commands: commands(menu, scope, language),
+                scope: scope.wire(),
+                language_code: language.code(),
+            });
         }
     }
     all
@@ -163,15 +161,15 @@ fn all(menu: &[MenuItem]) -> Vec<SetMyCommandsParams> {
 pub(crate) async fn set_commands(bot: &Bot) -> Result<(), Fault> {
     let all = all(&bot.plane.commands().menu);
     let mut hash = Sha256::new();
-    for params in &all {
-        hash.update(format!("{params:?}\n"));
+    for told in &all {
+        hash.update(format!("{told:?}\n"));
     }
     let now: [u8; 32] = hash.finalize().into();
     if *locked(&bot.sending.commands) == Some(now) {
         return Ok(());
     }
-    for params in &all {
-        bot.api.call(bot.api.bot().set_my_commands(params)).await?;
+    for told in &all {
+        bot.api.call::<_, IgnoredAny>(told).await?;
     }
     *locked(&bot.sending.commands) = Some(now);
     Ok(())

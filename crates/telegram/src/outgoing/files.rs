@@ -9,17 +9,15 @@ use cloister_kit::{PlaneError, Reading, Surface};
 use cloister_policy::legible;
 use cloister_protocol::surface::{FileToSend, Manners, Recipient, SendError};
 use cloister_protocol::with_causes;
-use frankenstein::Error;
-use frankenstein::reqwest::Body;
-use frankenstein::reqwest::multipart::{Form, Part};
-use frankenstein::response::{ErrorResponse, MethodResponse};
-use frankenstein::types::{ChatAction, MessageId};
 use futures_util::stream;
+use reqwest::Body;
+use reqwest::multipart::{Form, Part};
 
 use super::pace::What;
-use super::send::{MessagePlace, Said};
+use super::send::{MessagePlace, Posted, Said};
 use super::{Sending, reply_to};
 use crate::session::Fault;
+use crate::session::methods::Action;
 
 /// The slowest upload that is waited for, in bytes per second.
 const SLOWEST: u64 = 64 << 10;
@@ -65,12 +63,12 @@ impl Shape {
         }
     }
 
-    const fn action(self) -> ChatAction {
+    const fn action(self) -> Action {
         match self {
-            Self::Photo => ChatAction::UploadPhoto,
-            Self::Voice | Self::Audio => ChatAction::UploadVoice,
-            Self::Video => ChatAction::UploadVideo,
-            Self::Document => ChatAction::UploadDocument,
+            Self::Photo => Action::UploadPhoto,
+            Self::Voice | Self::Audio => Action::UploadVoice,
+            Self::Video => Action::UploadVideo,
+            Self::Document => Action::UploadDocument,
         }
     }
 }
@@ -130,7 +128,7 @@ impl Sending {
         said: &Said,
         file: &FileToSend,
         shape: Shape,
-    ) -> Result<Result<MessageId, Fault>, SendError> {
+    ) -> Result<Result<Posted, Fault>, SendError> {
         let (method, field) = shape.method();
         let reading = Reading::of(&self.bot.plane, file);
         let pieces = stream::try_unfold(reading, |mut reading| async move {
@@ -148,30 +146,8 @@ impl Sending {
         let form = form.part(field, part);
         let patience = Duration::from_secs(file.size / SLOWEST);
         let bound = self.bot.options.request_timeout().saturating_add(patience);
-        let sending = self.send_form(method, form, bound);
-        Ok(self.paced_within(place, What::Message, bound, sending).await)
-    }
-
-    /// The library takes files by their path alone; ours have none.
-    async fn send_form(
-        &self,
-        method: &str,
-        form: Form,
-        bound: Duration,
-    ) -> Result<MethodResponse<MessageId>, Error> {
-        let bot = self.bot.api.bot();
-        let request = bot.client.post(format!("{}/{method}", bot.api_url));
-        let response = request.timeout(bound).multipart(form).send().await?;
-        let good = response.status().is_success();
-        let input = response.text().await?;
-        if good {
-            return serde_json::from_str(&input)
-                .map_err(|source| Error::JsonDecode { source, input });
-        }
-        match serde_json::from_str::<ErrorResponse>(&input) {
-            Ok(answer) => Err(Error::Api(answer)),
-            Err(source) => Err(Error::JsonDecode { source, input }),
-        }
+        let sending = self.bot.api.upload(bound, (method, form));
+        Ok(self.paced(place, What::Message, sending).await)
     }
 }
 

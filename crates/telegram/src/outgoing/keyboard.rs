@@ -3,10 +3,10 @@
 //! What a button does is kept by the control plane; what Telegram is told is a token that says nothing.
 
 use super::Sending;
+use crate::session::methods::{Keyboard, KeyboardButton};
 use cloister_policy::legible;
 use cloister_protocol::surface::{Button, Conversation, MOST_BUTTONS, MintButtons, Press};
 use cloister_protocol::with_causes;
-use frankenstein::types::{InlineKeyboardButton, InlineKeyboardMarkup};
 
 const MAX_ROWS: usize = 8;
 const MAX_IN_A_ROW: usize = 8;
@@ -22,7 +22,7 @@ impl Sending {
         &self,
         conversation: &Conversation,
         buttons: &[Button],
-    ) -> Option<InlineKeyboardMarkup> {
+    ) -> Option<Keyboard> {
         let buttons = buttons.get(..buttons.len().min(MOST_BUTTONS))?;
         if buttons.is_empty() {
             return None;
@@ -46,16 +46,14 @@ impl Sending {
     }
 }
 
-fn markup<'a>(buttons: impl Iterator<Item = (&'a str, String)>) -> Option<InlineKeyboardMarkup> {
-    let buttons: Vec<InlineKeyboardButton> = buttons
+fn markup<'a>(buttons: impl Iterator<Item = (&'a str, String)>) -> Option<Keyboard> {
+    let buttons: Vec<KeyboardButton> = buttons
         .filter(|(_, token)| !token.is_empty() && token.len() <= MAX_DATA)
-        .map(|(label, token)| {
-            InlineKeyboardButton::builder().text(shown(label)).callback_data(token).build()
-        })
+        .map(|(label, token)| KeyboardButton { text: shown(label), callback_data: token })
         .collect();
     let mut rows = rows(buttons);
     rows.truncate(MAX_ROWS);
-    (!rows.is_empty()).then(|| InlineKeyboardMarkup::builder().inline_keyboard(rows).build())
+    (!rows.is_empty()).then(|| Keyboard { inline_keyboard: rows })
 }
 
 /// A label on one line, with nothing hidden in it and never empty.
@@ -68,7 +66,7 @@ fn shown(label: &str) -> String {
     if short.trim().is_empty() { "…".to_owned() } else { short }
 }
 
-fn rows(buttons: Vec<InlineKeyboardButton>) -> Vec<Vec<InlineKeyboardButton>> {
+fn rows(buttons: Vec<KeyboardButton>) -> Vec<Vec<KeyboardButton>> {
     let mut best = Vec::new();
     for width in WIDTHS {
         best = rows_of(&buttons, width);
@@ -79,8 +77,8 @@ fn rows(buttons: Vec<InlineKeyboardButton>) -> Vec<Vec<InlineKeyboardButton>> {
     best
 }
 
-fn rows_of(buttons: &[InlineKeyboardButton], width: usize) -> Vec<Vec<InlineKeyboardButton>> {
-    let mut rows: Vec<Vec<InlineKeyboardButton>> = Vec::new();
+fn rows_of(buttons: &[KeyboardButton], width: usize) -> Vec<Vec<KeyboardButton>> {
+    let mut rows: Vec<Vec<KeyboardButton>> = Vec::new();
     let mut used = usize::MAX;
     for button in buttons {
         let length = button.text.chars().count() + 2;

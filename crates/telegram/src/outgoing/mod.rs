@@ -28,10 +28,8 @@ use cloister_protocol::surface::{
     Streaming, StreamingBy,
 };
 use cloister_protocol::with_causes;
-use frankenstein::AsyncTelegramApi;
-use frankenstein::methods::{SendChatActionParams, SendMessageDraftParams};
-use frankenstein::types::ChatAction;
 use futures_util::future::BoxFuture;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
@@ -41,6 +39,7 @@ pub(crate) use send::{TOPIC_CLOSED, TOPIC_LOST};
 
 use super::bot::Bot;
 use super::session::Fault;
+use super::session::methods::{Action, SendChatAction, SendMessageDraft};
 use pace::{Pace, What};
 use pieces::Sent;
 use send::{MessagePlace, Said};
@@ -231,7 +230,7 @@ impl Surface for Bot {
         Box::pin(async move {
             // It ends by itself.
             let (true, Ok(place)) = (typing, MessagePlace::of(to)) else { return };
-            if let Err(error) = self.sending().show_action(place, ChatAction::Typing).await {
+            if let Err(error) = self.sending().show_action(place, Action::Typing).await {
                 tracing::debug!(error = with_causes(&error), "typing could not be shown");
             }
         })
@@ -291,37 +290,31 @@ impl Sending {
     }
 
     async fn show_draft(&self, place: MessagePlace, id: i32, text: &Text) -> Result<(), Fault> {
-        let entities = text.entities();
-        let mut params = SendMessageDraftParams::builder()
-            .chat_id(place.chat)
-            .maybe_message_thread_id(place.thread)
-            .draft_id(id)
-            .text(text.text.as_str())
-            .maybe_entities((!entities.is_empty()).then_some(entities))
-            // The app shows a button for that; a server that does not know it leaves it out.
-            .can_stop(true)
-            .build();
-        let shown =
-            self.paced(place, What::Draft, self.bot.api.bot().send_message_draft(&params)).await;
-        match shown {
-            Err(fault) if params.entities.is_some() && send::refuses_marks(&fault) => {
-                params.entities = None;
-                self.paced(place, What::Draft, self.bot.api.bot().send_message_draft(&params))
-                    .await?;
-                Ok(())
-            }
-            other => other.map(drop),
+        let api = &self.bot.api;
+        let mut draft = SendMessageDraft {
+            chat_id: place.chat,
+            message_thread_id: place.thread,
+            draft_id: id,
+            text: text.text.clone(),
+            entities: text.entities(),
+            can_stop: true,
+        };
+        let mut shown: Result<IgnoredAny, Fault> =
+            self.paced(place, What::Draft, api.call(&draft)).await;
+        if let Err(fault) = &shown
+            && !draft.entities.is_empty()
+            && send::refuses_marks(fault)
+        {
+            draft.entities.clear();
+            shown = self.paced(place, What::Draft, api.call(&draft)).await;
         }
+        shown.map(drop)
     }
 
     /// Shows that something is being done. Nothing waits for it.
-    async fn show_action(&self, place: MessagePlace, action: ChatAction) -> Result<(), Fault> {
-        let params = SendChatActionParams::builder()
-            .chat_id(place.chat)
-            .maybe_message_thread_id(place.thread)
-            .action(action)
-            .build();
-        let showing = self.paced(place, What::Sign, self.bot.api.bot().send_chat_action(&params));
+    async fn show_action(&self, place: MessagePlace, action: Action) -> Result<(), Fault> {
+        let sign = SendChatAction { chat_id: place.chat, message_thread_id: place.thread, action };
+        let showing = self.paced::<IgnoredAny>(place, What::Sign, self.bot.api.call(&sign));
         match tokio::time::timeout(TYPING_WAITS, showing).await {
             Ok(shown) => shown.map(drop),
             Err(_late) => Err(Fault::late()),

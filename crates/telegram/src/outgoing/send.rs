@@ -6,12 +6,7 @@ use std::time::Duration;
 
 use cloister_kit::PlaneError;
 use cloister_protocol::surface::{ConversationKind, Recipient, SendError};
-use frankenstein::AsyncTelegramApi;
-use frankenstein::methods::{EditMessageTextParams, SendMessageParams};
-use frankenstein::response::MethodResponse;
-use frankenstein::types::{
-    InlineKeyboardMarkup, LinkPreviewOptions, MessageId, ReplyMarkup, ReplyParameters,
-};
+use serde::Deserialize;
 use serde::de::IgnoredAny;
 use tokio::time::Instant;
 
@@ -21,6 +16,7 @@ use super::text::Text;
 use super::{Sending, locked};
 use crate::bot::{chat_and_thread, conversation_id};
 use crate::session::Fault;
+use crate::session::methods::{EditMessageText, Keyboard, LinkPreview, Reply, SendMessage};
 
 /// Why a conversation is broken whose topic was deleted: it can be made anew.
 pub(crate) const TOPIC_LOST: &str = "the topic was deleted";
@@ -88,22 +84,26 @@ enum Marks {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Said {
     pub(super) reply_to: Option<i32>,
-    pub(super) keyboard: Option<InlineKeyboardMarkup>,
+    pub(super) keyboard: Option<Keyboard>,
 }
 
 impl Said {
     /// A question that was deleted in the meantime is answered all the same.
-    pub(super) fn reply(&self) -> Option<ReplyParameters> {
-        let message = self.reply_to?;
-        let to = ReplyParameters::builder().message_id(message).allow_sending_without_reply(true);
-        Some(to.build())
+    pub(super) fn reply(&self) -> Option<Reply> {
+        let message_id = self.reply_to?;
+        Some(Reply { message_id, allow_sending_without_reply: true })
     }
 }
 
-/// Nothing in a text is fetched by itself: an address can hold whatever its writer knew.
-fn no_preview() -> LinkPreviewOptions {
-    LinkPreviewOptions::builder().is_disabled(true).build()
+/// Of a message that was sent, only the number is read: nothing else in the answer can make one that is there look
+/// as if it were not.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(super) struct Posted {
+    pub(super) message_id: i32,
 }
+
+/// Nothing in a text is fetched by itself: an address can hold whatever its writer knew.
+const NO_PREVIEW: LinkPreview = LinkPreview { is_disabled: true };
 
 /// Whether it is the marks that are not taken: the same text goes without them.
 pub(super) fn refuses_marks(fault: &Fault) -> bool {
@@ -133,29 +133,25 @@ impl Sending {
         (text, said): (&Text, Said),
         what: What,
     ) -> Result<i32, SendError> {
-        let entities = text.entities();
-        let mut params = SendMessageParams::builder()
-            .chat_id(place.chat)
-            .maybe_message_thread_id(place.thread)
-            .text(place.says(text, Marks::With))
-            .maybe_entities((!entities.is_empty()).then_some(entities))
-            .link_preview_options(no_preview())
-            .maybe_reply_parameters(said.reply())
-            .maybe_reply_markup(said.keyboard.map(ReplyMarkup::InlineKeyboardMarkup))
-            .build();
-        // Of the answer, only the number is read: nothing else in it can make a message that is there look as if
-        // it were not.
-        let request = |params| self.bot.api.bot().request("sendMessage", Some(params));
-        let mut sent: Result<MessageId, Fault> =
-            self.paced(place, what, request(params.clone())).await;
+        let api = &self.bot.api;
+        let mut message = SendMessage {
+            chat_id: place.chat,
+            message_thread_id: place.thread,
+            text: place.says(text, Marks::With),
+            entities: text.entities(),
+            link_preview_options: NO_PREVIEW,
+            reply_parameters: said.reply(),
+            reply_markup: said.keyboard,
+        };
+        let mut sent: Result<Posted, Fault> = self.paced(place, what, api.call(&message)).await;
         if let Err(fault) = &sent
-            && params.entities.is_some()
+            && !message.entities.is_empty()
             && refuses_marks(fault)
         {
             tracing::warn!(bot = self.bot.connector.account, %fault, "a text is sent without its marks");
-            params.text = place.says(text, Marks::Without);
-            params.entities = None;
-            sent = self.paced(place, what, request(params)).await;
+            message.text = place.says(text, Marks::Without);
+            message.entities.clear();
+            sent = self.paced(place, what, api.call(&message)).await;
         }
         match sent {
             Ok(message) => Ok(message.message_id),
@@ -168,28 +164,26 @@ impl Sending {
         &self,
         place: MessagePlace,
         message: i32,
-        (text, keyboard): (&Text, Option<InlineKeyboardMarkup>),
+        (text, keyboard): (&Text, Option<Keyboard>),
         what: What,
     ) -> Result<(), SendError> {
-        let entities = text.entities();
-        let mut params = EditMessageTextParams::builder()
-            .chat_id(place.chat)
-            .message_id(message)
-            .text(place.says(text, Marks::With))
-            .maybe_entities((!entities.is_empty()).then_some(entities))
-            .link_preview_options(no_preview())
-            .maybe_reply_markup(keyboard)
-            .build();
-        let request = |params| self.bot.api.bot().request("editMessageText", Some(params));
-        let mut done: Result<IgnoredAny, Fault> =
-            self.paced(place, what, request(params.clone())).await;
+        let api = &self.bot.api;
+        let mut edit = EditMessageText {
+            chat_id: place.chat,
+            message_id: message,
+            text: place.says(text, Marks::With),
+            entities: text.entities(),
+            link_preview_options: NO_PREVIEW,
+            reply_markup: keyboard,
+        };
+        let mut done: Result<IgnoredAny, Fault> = self.paced(place, what, api.call(&edit)).await;
         if let Err(fault) = &done
-            && params.entities.is_some()
+            && !edit.entities.is_empty()
             && refuses_marks(fault)
         {
-            params.text = Some(place.says(text, Marks::Without));
-            params.entities = None;
-            done = self.paced(place, what, request(params)).await;
+            edit.text = place.says(text, Marks::Without);
+            edit.entities.clear();
+            done = self.paced(place, what, api.call(&edit)).await;
         }
         match done {
             Ok(_) | Err(Fault::NotModified) => Ok(()),
@@ -202,21 +196,10 @@ impl Sending {
         &self,
         place: MessagePlace,
         what: What,
-        request: impl Future<Output = Result<MethodResponse<T>, frankenstein::Error>>,
-    ) -> Result<T, Fault> {
-        self.paced_within(place, what, self.bot.options.request_timeout(), request).await
-    }
-
-    /// The same for what takes longer.
-    pub(super) async fn paced_within<T>(
-        &self,
-        place: MessagePlace,
-        what: What,
-        most: Duration,
-        request: impl Future<Output = Result<MethodResponse<T>, frankenstein::Error>>,
+        request: impl Future<Output = Result<T, Fault>>,
     ) -> Result<T, Fault> {
         let began = self.turn(place.chat, what).await?;
-        let answer = self.bot.api.call_within(most, request).await;
+        let answer = request.await;
         let now = Instant::now();
         let mut pace = locked(&self.bot.sending.pace);
         pace.answered(began, now, place.chat, what);

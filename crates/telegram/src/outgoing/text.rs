@@ -6,8 +6,9 @@
 
 use std::ops::Range;
 
-use frankenstein::types::{MessageEntity, MessageEntityType};
 use unicode_segmentation::UnicodeSegmentation;
+
+use crate::session::methods::{Entity, EntityKind};
 
 /// The most marks of one message that Telegram takes; it ignores the others.
 pub(super) const MAX_MARKS: usize = 100;
@@ -175,7 +176,7 @@ impl Text {
     }
 
     /// The marks as Telegram takes them.
-    pub(super) fn entities(&self) -> Vec<MessageEntity> {
+    pub(super) fn entities(&self) -> Vec<Entity> {
         let marks = self.taken();
         let mut counter = Counter { text: &self.text, byte: 0, units: 0 };
         let mut entities = Vec::with_capacity(marks.len());
@@ -206,24 +207,18 @@ impl Counter<'_> {
     }
 }
 
-fn entity(kind: &Kind, offset: u16, length: u16) -> MessageEntity {
-    let (type_field, url, language) = match kind {
-        Kind::Bold => (MessageEntityType::Bold, None, None),
-        Kind::Italic => (MessageEntityType::Italic, None, None),
-        Kind::Strike => (MessageEntityType::Strikethrough, None, None),
-        Kind::Code => (MessageEntityType::Code, None, None),
-        Kind::Pre(language) => (MessageEntityType::Pre, None, language.clone()),
-        Kind::Link(url) => (MessageEntityType::TextLink, Some(url.clone()), None),
-        Kind::Quote { long: false } => (MessageEntityType::Blockquote, None, None),
-        Kind::Quote { long: true } => (MessageEntityType::ExpandableBlockquote, None, None),
+fn entity(kind: &Kind, offset: u16, length: u16) -> Entity {
+    let (kind, url, language) = match kind {
+        Kind::Bold => (EntityKind::Bold, None, None),
+        Kind::Italic => (EntityKind::Italic, None, None),
+        Kind::Strike => (EntityKind::Strikethrough, None, None),
+        Kind::Code => (EntityKind::Code, None, None),
+        Kind::Pre(language) => (EntityKind::Pre, None, language.clone()),
+        Kind::Link(url) => (EntityKind::TextLink, Some(url.clone()), None),
+        Kind::Quote { long: false } => (EntityKind::Blockquote, None, None),
+        Kind::Quote { long: true } => (EntityKind::ExpandableBlockquote, None, None),
     };
-    MessageEntity::builder()
-        .type_field(type_field)
-        .offset(offset)
-        .length(length)
-        .maybe_url(url)
-        .maybe_language(language)
-        .build()
+    Entity { kind, offset, length, url, language }
 }
 
 /// How good a place for a break is; the best last.

@@ -82,7 +82,7 @@ fn offsets_are_counted_in_utf16() {
     text.push("ok", Some(Kind::Code));
     let entities = text.entities();
     assert_eq!((entities[0].offset, entities[0].length), (3, 2));
-    assert_eq!(entities[0].type_field, MessageEntityType::Code);
+    assert_eq!(entities[0].kind, EntityKind::Code);
 }
 
 #[test]

@@ -1,18 +1,16 @@
 //! Requests to the Bot API, each with an end. Promises: the token is in no error, log line or `Debug`.
 
 use std::fmt;
-use std::future::Future;
 use std::time::Duration;
 
 use cloister_kit::{PlaneError, WayOut};
 use cloister_protocol::ErrorCode;
-use frankenstein::AsyncTelegramApi;
-use frankenstein::client_reqwest::Bot as Client;
-use frankenstein::reqwest;
-use frankenstein::response::MethodResponse;
+use reqwest::multipart::Form;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use super::fault::Fault;
+use super::methods::{GetMe, Method};
 
 /// Where Telegram itself answers.
 pub(crate) const TELEGRAM: &str = "https://api.telegram.org";
@@ -36,11 +34,18 @@ pub(crate) struct Me {
     pub(crate) has_topics_enabled: Option<bool>,
 }
 
+/// An answer to a method that was carried out.
+#[derive(Deserialize)]
+struct Answer<T> {
+    result: T,
+}
+
 /// One bot's way to a Bot API server.
 #[derive(Clone)]
 pub(crate) struct Api {
-    /// Its address holds the token.
-    bot: Client,
+    client: reqwest::Client,
+    /// What the methods are below; holds the token.
+    methods: String,
     /// Where files are fetched; holds the token, too.
     files: String,
     timeout: Duration,
@@ -76,39 +81,47 @@ impl Api {
             let message = format!("no client for Telegram could be made: {why}");
             PlaneError::refused(ErrorCode::Internal, message)
         })?;
-        let bot = Client::builder().api_url(format!("{address}/bot{token}")).client(client).build();
-        Ok(Self { bot, files: format!("{address}/file/bot{token}"), timeout })
-    }
-
-    /// The methods of the Bot API; what they return goes through [`Self::call`].
-    pub(crate) const fn bot(&self) -> &Client {
-        &self.bot
+        Ok(Self {
+            client,
+            methods: format!("{address}/bot{token}"),
+            files: format!("{address}/file/bot{token}"),
+            timeout,
+        })
     }
 
     /// Asks who the bot is.
     pub(crate) async fn me(&self) -> Result<Me, Fault> {
-        self.call(self.bot.request("getMe", None::<()>)).await
+        self.call(&GetMe {}).await
     }
 
-    /// Waits for an ordinary request.
-    pub(crate) async fn call<T>(
+    /// Calls a method.
+    pub(crate) async fn call<M: Method, T: DeserializeOwned>(
         &self,
-        request: impl Future<Output = Result<MethodResponse<T>, frankenstein::Error>>,
+        method: &M,
     ) -> Result<T, Fault> {
-        self.call_within(self.timeout, request).await
+        self.call_within(self.timeout, method).await
     }
 
-    /// Waits for a request that may take longer: an upload, a poll.
-    pub(crate) async fn call_within<T>(
+    /// Calls a method that may take longer.
+    pub(crate) async fn call_within<M: Method, T: DeserializeOwned>(
         &self,
         most: Duration,
-        request: impl Future<Output = Result<MethodResponse<T>, frankenstein::Error>>,
+        method: &M,
     ) -> Result<T, Fault> {
-        match tokio::time::timeout(most, request).await {
-            Ok(Ok(answer)) => Ok(answer.result),
-            Ok(Err(error)) => Err(Fault::of(error)),
-            Err(_late) => Err(Fault::late()),
-        }
+        answer_within(most, self.method(M::NAME).json(method)).await
+    }
+
+    /// Calls a method that takes a file with it.
+    pub(crate) async fn upload<T: DeserializeOwned>(
+        &self,
+        most: Duration,
+        (method, form): (&str, Form),
+    ) -> Result<T, Fault> {
+        answer_within(most, self.method(method).multipart(form)).await
+    }
+
+    fn method(&self, name: &str) -> reqwest::RequestBuilder {
+        self.client.post(format!("{}/{name}", self.methods))
     }
 
     /// The address of a file: nothing in the path is anything but a name.
@@ -121,7 +134,7 @@ impl Api {
 
     /// Begins to fetch a file by the path that `getFile` told.
     pub(crate) async fn fetch(&self, path: &str) -> Result<reqwest::Response, Fault> {
-        let request = self.bot.client.get(self.file_at(path)?).send();
+        let request = self.client.get(self.file_at(path)?).send();
         let response = match tokio::time::timeout(self.timeout, request).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return Err(Fault::of_http(error)),
@@ -137,6 +150,29 @@ impl Api {
             500..=599 => Fault::Unreachable(format!("it answered {code} for a file")),
             _ => Fault::Refused { code, description: "the file is not there".to_owned() },
         })
+    }
+}
+
+async fn answer_within<T: DeserializeOwned>(
+    most: Duration,
+    request: reqwest::RequestBuilder,
+) -> Result<T, Fault> {
+    match tokio::time::timeout(most, Box::pin(answer_to(request))).await {
+        Ok(answer) => answer,
+        Err(_late) => Err(Fault::late()),
+    }
+}
+
+async fn answer_to<T: DeserializeOwned>(request: reqwest::RequestBuilder) -> Result<T, Fault> {
+    let response = request.send().await.map_err(Fault::of_http)?;
+    let done = response.status().is_success();
+    let input = response.text().await.map_err(Fault::of_http)?;
+    if !done {
+        return Err(Fault::of_answer(&input));
+    }
+    match serde_json::from_str::<Answer<T>>(&input) {
+        Ok(answer) => Ok(answer.result),
+        Err(error) => Err(Fault::of_unread(&input, &error)),
     }
 }
 

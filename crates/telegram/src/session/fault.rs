@@ -3,8 +3,6 @@
 use std::time::Duration;
 
 use cloister_protocol::last_cause;
-use frankenstein::Error;
-use frankenstein::response::ErrorResponse;
 use serde::Deserialize;
 
 /// The longest that Telegram may ask to wait.
@@ -49,8 +47,7 @@ pub(crate) enum Fault {
     Refused { code: u64, description: String },
 }
 
-/// An answer that something was not done, as far as it is looked at. The library reads waits up to 65,535 seconds
-/// alone, and Telegram asks for longer ones.
+/// An answer that something was not done, as far as it is looked at.
 #[derive(Deserialize)]
 struct Told {
     error_code: u64,
@@ -64,33 +61,30 @@ struct Told {
 struct Parameters {
     #[serde(default)]
     migrate_to_chat_id: Option<i64>,
-    /// In seconds.
+    /// In seconds, and of any length.
     #[serde(default)]
     retry_after: Option<f64>,
 }
 
 impl Fault {
-    pub(crate) fn of(error: Error) -> Self {
-        match error {
-            Error::Api(answer) => Self::of_answer(&answer),
-            Error::HttpReqwest(error) => Self::of_http(error),
-            Error::JsonDecode { source, input } => match serde_json::from_str::<Told>(&input) {
-                Ok(told) => Self::of_told(&told),
-                // The input is left out: it may be a page of HTML, or somebody's words.
-                Err(_) => Self::Unreachable(format!("its answer could not be read: {source}")),
-            },
-            Error::JsonEncode { source, .. } => {
-                Self::Refused { code: 0, description: format!("it could not be written: {source}") }
-            }
-            Error::ReadFile(error) => {
-                Self::Refused { code: 0, description: format!("a file could not be read: {error}") }
-            }
-            _ => Self::Unreachable("the request failed".to_owned()),
+    /// What an answer means that says why something was not done.
+    pub(crate) fn of_answer(input: &str) -> Self {
+        match serde_json::from_str::<Told>(input) {
+            Ok(told) => Self::of_told(&told),
+            Err(error) => unread(&error),
+        }
+    }
+
+    /// What an answer means whose result could not be read.
+    pub(crate) fn of_unread(input: &str, error: &serde_json::Error) -> Self {
+        match serde_json::from_str::<Told>(input) {
+            Ok(told) => Self::of_told(&told),
+            Err(_) => unread(error),
         }
     }
 
     /// What a failed request of the client itself means.
-    pub(crate) fn of_http(error: frankenstein::reqwest::Error) -> Self {
+    pub(crate) fn of_http(error: reqwest::Error) -> Self {
         // The address holds the token.
         let error = error.without_url();
         if error.is_timeout() {
@@ -102,17 +96,6 @@ impl Fault {
 
     pub(crate) fn late() -> Self {
         Self::Unreachable("no answer in time".to_owned())
-    }
-
-    pub(crate) fn of_answer(answer: &ErrorResponse) -> Self {
-        Self::of_told(&Told {
-            error_code: answer.error_code,
-            description: answer.description.clone(),
-            parameters: answer.parameters.map(|told| Parameters {
-                migrate_to_chat_id: told.migrate_to_chat_id,
-                retry_after: told.retry_after.map(f64::from),
-            }),
-        })
     }
 
     fn of_told(told: &Told) -> Self {
@@ -160,6 +143,11 @@ impl Fault {
     pub(crate) const fn passes(&self) -> bool {
         matches!(self, Self::Wait(_) | Self::Unreachable(_) | Self::Conflict)
     }
+}
+
+/// The answer itself is left out: it may be a page of HTML, or somebody's words.
+fn unread(error: &serde_json::Error) -> Fault {
+    Fault::Unreachable(format!("its answer could not be read: {error}"))
 }
 
 const THREAD_GONE: &[&str] = &[

@@ -2,6 +2,7 @@
 
 pub(crate) mod api;
 pub(crate) mod fault;
+pub(crate) mod methods;
 
 pub(crate) use api::{Api, Me};
 pub(crate) use fault::Fault;

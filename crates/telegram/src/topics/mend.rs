@@ -9,16 +9,15 @@ use cloister_protocol::surface::{
     ConversationsToMend, ForgetConversation, GiveUpRooms, Home, MakeAnew, NewConversation,
     PutConversation, SetBroken, SetShown, ToMend,
 };
-use frankenstein::AsyncTelegramApi;
-use frankenstein::methods::{CreateForumTopicParams, EditForumTopicParams};
-use frankenstein::types::ChatId as TelegramChat;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::Topics;
 use super::naming::topic_name;
 use crate::bot::{chat_and_thread, conversation_id};
 use crate::outgoing::{TOPIC_CLOSED, TOPIC_LOST};
 use crate::session::Fault;
+use crate::session::methods::{CreateForumTopic, EditForumTopic};
 
 /// How often a topic is made anew at most.
 const ANEW_EVERY: Duration = Duration::from_secs(10 * 60);
@@ -135,13 +134,9 @@ impl Topics {
         if lobby.is_some_and(|lobby| lobby.broken.is_some()) {
             return Ok(());
         }
-        let params = CreateForumTopicParams::builder()
-            .chat_id(TelegramChat::Integer(chat))
-            .name(topic_name(row.chat, &mend.title, false))
-            .build();
+        let name = topic_name(row.chat, &mend.title, false);
         let _until_known = self.bot.topics.begin_making(chat);
-        let asked = self.bot.api.bot().request("createForumTopic", Some(params));
-        let made: Made = match self.bot.api.call(asked).await {
+        let made: Made = match self.bot.api.call(&CreateForumTopic { chat_id: chat, name }).await {
             Ok(made) => made,
             Err(fault) => return self.not_made(&fault, (user, chat)).await,
         };
@@ -221,12 +216,8 @@ impl Topics {
         (chat, thread): (i64, i32),
         name: String,
     ) -> Result<bool, PlaneError> {
-        let params = EditForumTopicParams::builder()
-            .chat_id(TelegramChat::Integer(chat))
-            .message_thread_id(thread)
-            .name(name)
-            .build();
-        match self.bot.api.call(self.bot.api.bot().edit_forum_topic(&params)).await {
+        let edit = EditForumTopic { chat_id: chat, message_thread_id: thread, name };
+        match self.bot.api.call::<_, IgnoredAny>(&edit).await {
             Ok(_) | Err(Fault::NotModified) => Ok(true),
             Err(Fault::ThreadGone) => {
                 self.bot

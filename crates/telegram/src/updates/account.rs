@@ -7,9 +7,8 @@ use cloister_kit::waiting::keep_taking;
 use cloister_kit::{Attachment, BotPlace, Plane, PlaneError, Standing, kept};
 use cloister_protocol::surface::{Connector, Connectors, OpenSecret, SetPosition};
 use cloister_protocol::with_causes;
-use frankenstein::AsyncTelegramApi;
-use frankenstein::response::MethodResponse;
-use serde_json::{Value, json};
+use serde::de::IgnoredAny;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -18,6 +17,7 @@ use super::position::Position;
 use super::wire::{ALLOWED, Update};
 use crate::bot::{Bot, BotSettings};
 use crate::incoming;
+use crate::session::methods::{DeleteWebhook, GetUpdates};
 use crate::session::{Api, Fault, Me};
 use cloister_protocol::surface::options::TelegramOptions;
 
@@ -215,11 +215,10 @@ impl Connection {
     async fn poll(&mut self) -> Ended {
         let bot = Arc::clone(&self.bot);
         // While one is set, whoever set it, nothing can be asked for.
-        let params = json!({ "drop_pending_updates": false });
-        let unset = bot.api.bot().request::<_, MethodResponse<bool>>("deleteWebhook", Some(params));
+        let unset = DeleteWebhook { drop_pending_updates: false };
         tokio::select! {
             () = self.stop.cancelled() => return Ended::Stopped,
-            unset = bot.api.call(unset) => if let Err(fault) = unset {
+            unset = bot.api.call::<_, IgnoredAny>(&unset) => if let Err(fault) = unset {
                 return self.failed(&fault);
             },
         }
@@ -285,21 +284,17 @@ impl Connection {
         let hold = self.bot.options.poll_timeout();
         // Before it has worked once, it is not held back: who waits for the bot to be connected need not.
         let hold = if self.working.is_some() { hold } else { Duration::ZERO };
-        let mut params = json!({
-            "limit": AT_ONCE,
-            "timeout": hold.as_secs(),
-            "allowed_updates": ALLOWED,
-        });
-        let offset = position.and_then(|position| position.offset(self.now_ms()));
-        if let (Some(offset), Some(params)) = (offset, params.as_object_mut()) {
-            params.insert("offset".to_owned(), offset.into());
-        }
+        let asked = GetUpdates {
+            limit: AT_ONCE,
+            timeout: hold.as_secs(),
+            allowed_updates: &ALLOWED,
+            offset: position.and_then(|position| position.offset(self.now_ms())),
+        };
         let (api, within) = (&self.bot.api, hold + self.bot.options.request_timeout());
         // Read one by one: one that can't be read must not hide the others.
-        let asked = api.bot().request::<_, MethodResponse<Vec<Value>>>("getUpdates", Some(params));
         tokio::select! {
             () = self.stop.cancelled() => Err(Ended::Stopped),
-            updates = api.call_within(within, asked) => updates.map_err(|fault| self.failed(&fault)),
+            updates = api.call_within(within, &asked) => updates.map_err(|fault| self.failed(&fault)),
         }
     }
 

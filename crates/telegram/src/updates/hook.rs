@@ -7,14 +7,14 @@ use cloister_kit::{PlaneError, part};
 use cloister_protocol::ErrorCode;
 use cloister_protocol::admin::Key;
 use cloister_protocol::surface::{Expect, WebhookAnswer};
-use frankenstein::AsyncTelegramApi;
-use frankenstein::response::MethodResponse;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use super::wire::ALLOWED;
 use crate::bot::Bot;
 use crate::session::Fault;
+use crate::session::methods::{GetWebhookInfo, SetWebhook};
 
 /// How many random bytes the secret has.
 const SECRET: usize = 32;
@@ -87,21 +87,19 @@ impl Webhook {
         let (name, proof) = (self.name(), Key::new(secret));
         let expected = Expect { connector: self.bot.id(), name, proof };
         self.bot.plane.call(expected).await.map_err(own_trouble)?;
-        let params = json!({
-            "url": url,
-            "secret_token": secret,
-            "max_connections": 1,
-            "allowed_updates": ALLOWED,
-            "drop_pending_updates": false,
-        });
-        let asked =
-            self.bot.api.bot().request::<_, MethodResponse<bool>>("setWebhook", Some(params));
-        self.bot.api.call(asked).await.map(drop)
+        let asked = SetWebhook {
+            url: url.to_owned(),
+            secret_token: secret.to_owned(),
+            max_connections: 1,
+            allowed_updates: &ALLOWED,
+            drop_pending_updates: false,
+        };
+        self.bot.api.call::<_, IgnoredAny>(&asked).await.map(drop)
     }
 
     /// Asks how deliveries go.
     pub(super) async fn info(&self) -> Result<HookInfo, Fault> {
-        self.bot.api.call(self.bot.api.bot().request("getWebhookInfo", None::<()>)).await
+        self.bot.api.call(&GetWebhookInfo {}).await
     }
 
     /// Takes a delivery: stored before it is said to be taken.

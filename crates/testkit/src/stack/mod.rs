@@ -5,6 +5,7 @@
 
 mod client;
 pub(crate) mod http;
+mod looking;
 pub mod processes;
 mod programs;
 
@@ -21,6 +22,8 @@ use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
+
+pub use looking::{command_lines, files_with, processes_with};
 
 pub(crate) use client::comes_back;
 pub use client::{AgentClient, Answer, ClientError, Watcher};

@@ -114,7 +114,8 @@ impl SurfaceDesk {
             }
             AnyCall::WaitingPlaces(c) => {
                 self.own(c.connector).await?;
-                Ok(answer(&c, store.inbox().waiting_places(c.connector).await?)?)
+                let unreadable = c.unreadable.unwrap_or(false);
+                Ok(answer(&c, store.inbox().waiting_places(c.connector, unreadable).await?)?)
             }
             AnyCall::FirstWaiting(c) => {
                 self.own(c.connector).await?;
@@ -122,7 +123,7 @@ impl SurfaceDesk {
             }
             AnyCall::WaitingEvents(c) => {
                 self.own(c.connector).await?;
-                let mut waiting = store.inbox().waiting_events(c.connector).await?;
+                let mut waiting = store.inbox().waiting_events(c.connector, &c.place).await?;
                 waiting.iter_mut().for_each(|event| event.sealed = None);
                 Ok(answer(&c, waiting)?)
             }

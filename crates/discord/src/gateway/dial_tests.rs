@@ -11,14 +11,3 @@ fn the_gateway_is_where_its_address_says() {
     assert_eq!(gateway("wss://"), None);
     assert_eq!(gateway("ws://host:99999"), None);
 }
-
-#[test]
-fn the_gateway_is_asked_under_its_own_name() {
-    let head = "GET /?v=10 HTTP/1.1\r\nhost: 127.0.0.1:9\r\nUpgrade: websocket\r\n\r\n";
-    let to = gateway("wss://gateway.discord.gg").unwrap();
-    let asked = with_host(head, &to);
-    assert_eq!(
-        asked,
-        "GET /?v=10 HTTP/1.1\r\nHost: gateway.discord.gg\r\nUpgrade: websocket\r\n\r\n"
-    );
-}
