@@ -23,6 +23,7 @@ pub mod contexts;
 pub mod conversations;
 mod customs;
 mod db;
+mod desk;
 pub mod egress;
 mod error;
 mod forgetting;
