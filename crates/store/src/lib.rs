@@ -66,6 +66,7 @@ pub mod tokens;
 mod trouble;
 mod trust;
 mod tx;
+pub mod under_way;
 pub mod users;
 pub mod waiting;
 mod writer;
