@@ -307,18 +307,19 @@ impl Outbox {
         tx.commit().await.tried("mark rows as sent")
     }
 
-    /// A client of the web or the terminal was sent a row. What is to be told in a conversation is delivered there,
+    /// A client of the web or the terminal was sent these rows. What is to be told in a conversation is delivered there,
     /// whoever else has seen it, unless nothing can be sent there now.
-    pub async fn mark_shown(&self, id: i64) -> Result<(), StoreError> {
+    pub async fn mark_shown(&self, ids: &[i64]) -> Result<(), StoreError> {
         let tx = self.store.begin_turn().await?;
         let mark = sqlx::query(
-            "UPDATE outbox SET delivered_at = ? WHERE id = ? \
+            "UPDATE outbox SET delivered_at = ? WHERE id IN (SELECT value FROM json_each(?)) \
              AND delivered_at IS NULL AND (conversation IS NULL OR conversation IN \
                   (SELECT id FROM conversations WHERE broken IS NOT NULL))",
         );
-        tx.commit_with_others_after(mark.bind(self.store.clock.now_ms()).bind(id))
+        let ids = serde_json::to_string(ids).map_err(|e| corrupt("rows of the outbox", e))?;
+        tx.commit_after(mark.bind(self.store.clock.now_ms()).bind(ids))
             .await
-            .tried("mark a row as shown")
+            .tried("mark rows as shown")
     }
 
     /// What was said in a chat, by both sides, the last `count` lines in order.
