@@ -1,7 +1,7 @@
 //! The link: the one WebSocket to the control plane.
 //!
 //! Owns: connecting, saying hello, coming back after a break, matching replies to requests.
-//! Promises: frames go out in order; a frame that could not be written is written first on the next
+//! Promises: frames go out in order; what could not be written is written first on the next
 //! connection; a request is sent again on every new connection until its reply comes. What had been
 //! written before a break may be lost: whoever needs more watches the connection's number.
 
@@ -16,7 +16,7 @@ use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
 use tokio::net::UnixStream;
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
@@ -33,6 +33,9 @@ const QUEUE: usize = 64;
 /// A task's ledger comes in one frame.
 const MAX_INCOMING_BYTES: usize = 64 << 20;
 const BUFFER_BYTES: usize = 4 << 10;
+/// How long a frame that nobody waits for waits for another, and how many go together at most.
+const WITH_OTHERS: Duration = Duration::from_millis(15);
+const MOST_TOGETHER: usize = 16;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LinkError {
@@ -81,7 +84,7 @@ pub(crate) fn new(door: &Path) -> (Link, mpsc::Receiver<Downlink>, Driver) {
     let driver = Driver {
         door: door.to_owned(),
         outgoing,
-        in_hand: None,
+        in_hand: Vec::new(),
         frames,
         state: state_sender,
         waiting,
@@ -163,7 +166,7 @@ pub(crate) struct Driver {
     door: PathBuf,
     outgoing: mpsc::Receiver<Uplink>,
     /// Taken from the queue and not yet written whole.
-    in_hand: Option<Message>,
+    in_hand: Vec<Message>,
     frames: mpsc::Sender<Downlink>,
     state: watch::Sender<LinkState>,
     waiting: Waiting,
@@ -200,7 +203,8 @@ impl Driver {
                 .map_err(|source| ConnectError::Dial { door: self.door.clone(), source })?;
             let mut config = WebSocketConfig::default();
             config.read_buffer_size = BUFFER_BYTES;
-            config.write_buffer_size = 0;
+            // What is written is flushed; until then, frames that go together are kept together.
+            config.write_buffer_size = BUFFER_BYTES;
             config.max_message_size = Some(MAX_INCOMING_BYTES);
             config.max_frame_size = Some(MAX_INCOMING_BYTES);
             let handshake = |error| ConnectError::Handshake(Box::new(error));
@@ -244,18 +248,46 @@ enum Served {
 async fn write(
     sink: &mut SplitSink<Socket, Message>,
     outgoing: &mut mpsc::Receiver<Uplink>,
-    in_hand: &mut Option<Message>,
+    in_hand: &mut Vec<Message>,
 ) {
     loop {
-        if let Some(message) = in_hand.clone()
-            && sink.send(message).await.is_err()
-        {
+        for message in in_hand.iter() {
+            if sink.feed(message.clone()).await.is_err() {
+                return;
+            }
+        }
+        if sink.flush().await.is_err() {
             return;
         }
-        *in_hand = None;
-        let Some(frame) = outgoing.recv().await else { return };
-        *in_hand = encode(&frame);
+        in_hand.clear();
+        if !take(outgoing, in_hand).await {
+            return;
+        }
     }
+}
+
+/// Takes what there is to write: each write wakes the control plane. False when nobody is left to say anything.
+async fn take(outgoing: &mut mpsc::Receiver<Uplink>, in_hand: &mut Vec<Message>) -> bool {
+    let Some(frame) = outgoing.recv().await else { return false };
+    let mut waits = waits(&frame);
+    in_hand.extend(encode(&frame));
+    let until = Instant::now() + WITH_OTHERS;
+    while in_hand.len() < MOST_TOGETHER {
+        let next = match outgoing.try_recv() {
+            Ok(frame) => Some(frame),
+            Err(_empty) if waits => timeout_at(until, outgoing.recv()).await.ok().flatten(),
+            Err(_empty) => None,
+        };
+        let Some(frame) = next else { break };
+        waits &= self::waits(&frame);
+        in_hand.extend(encode(&frame));
+    }
+    true
+}
+
+/// Whether nobody waits for it: the control plane notes only after a while that a trigger is journaled.
+fn waits(frame: &Uplink) -> bool {
+    matches!(frame, Uplink::Accepted { .. })
 }
 
 async fn read(

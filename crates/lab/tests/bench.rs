@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-const ROWS: [&str; 56] = [
+const ROWS: [&str; 57] = [
     "memory.start",
     "floor.there",
     "floor.back",
@@ -19,6 +19,7 @@ const ROWS: [&str; 56] = [
     "client.turn",
     "client.adds",
     "client.cpu",
+    "client.switches",
     "executor.running",
     "executor.hello",
     "throughput.floor.instant",

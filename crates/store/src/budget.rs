@@ -7,14 +7,13 @@
 
 use std::fmt;
 
-use cloister_protocol::{TaskId, Usage, UserId};
+use cloister_protocol::{Level, TaskId, Usage, UserId, WorkspaceId};
 
-use crate::audit;
-use crate::db::Tx;
+use crate::audit::{self, ChainEnd, SqliteQuery, end_of_chain, write_entry};
 use crate::error::{StoreError, Tried, not_found};
 use crate::readers::Reader;
 use crate::tasks::Tasks;
-use cloister_protocol::Level;
+use crate::tx::WriteTx;
 
 /// An amount of money as people read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -140,8 +139,9 @@ pub struct NewCall<'a> {
 }
 
 /// Inserts a reservation if every limit allows it. One statement, for the atomicity and because it
-/// is on the way of every answer.
-const RESERVE: &str = "\
+/// is on the way of every answer; on the same way is read where the audit chain ends.
+const RESERVE: &str = concat!(
+    "\
     WITH RECURSIVE \
       line (id, parent_id, budget, spent) AS ( \
         SELECT id, parent_id, budget, spent FROM tasks WHERE id = ?2 \
@@ -166,7 +166,28 @@ const RESERVE: &str = "\
         AND NOT EXISTS ( \
           SELECT 1 FROM line WHERE spent + ?6 \
             + (SELECT COALESCE(SUM(amount), 0) FROM held WHERE held.id = line.id) > budget))) \
-    RETURNING id";
+    RETURNING id, NULL, NULL; ",
+    end_of_chain!("?9"),
+);
+
+/// Turns a reservation into usage, and into what its task and those above it have spent; done before, it does nothing.
+const SETTLE: &str = "\
+    INSERT INTO usage (user_id, day, level, model, calls, prompt_tokens, completion_tokens, cost) \
+      SELECT user_id, day, level, model, 1, ?2, ?3, ?4 FROM reservations WHERE id = ?1 AND own = 0 \
+      ON CONFLICT (user_id, day, level, model) DO UPDATE SET calls = calls + 1, \
+      prompt_tokens = prompt_tokens + excluded.prompt_tokens, \
+      completion_tokens = completion_tokens + excluded.completion_tokens, cost = cost + excluded.cost; \
+    INSERT INTO own_usage (user_id, day, level, model, calls, prompt_tokens, completion_tokens, cost) \
+      SELECT user_id, day, level, model, 1, ?2, ?3, ?4 FROM reservations WHERE id = ?1 AND own <> 0 \
+      ON CONFLICT (user_id, day, level, model) DO UPDATE SET calls = calls + 1, \
+      prompt_tokens = prompt_tokens + excluded.prompt_tokens, \
+      completion_tokens = completion_tokens + excluded.completion_tokens, cost = cost + excluded.cost; \
+    WITH RECURSIVE line (id, parent_id) AS ( \
+        SELECT t.id, t.parent_id FROM reservations r JOIN tasks t ON t.id = r.task_id \
+        WHERE r.id = ?1 AND r.own = 0 \
+        UNION ALL SELECT t.id, t.parent_id FROM tasks t JOIN line ON t.id = line.parent_id) \
+      UPDATE tasks SET spent = spent + ?4 WHERE id IN (SELECT id FROM line); \
+    DELETE FROM reservations WHERE id = ?1";
 
 /// How often a reservation is tried again that was refused and would fit a moment later.
 const RESERVE_ROUNDS: u32 = 4;
@@ -184,7 +205,7 @@ impl Tasks {
         let day = self.store.clock.today();
         for _ in 0..RESERVE_ROUNDS {
             let mut tx = self.store.begin_turn().await?;
-            let ids: Vec<i64> = sqlx::query_scalar(RESERVE)
+            let mut rows: Vec<ChainEnd> = sqlx::query_as(RESERVE)
                 .bind(user.number())
                 .bind(task.map(TaskId::number))
                 .bind(&day)
@@ -193,16 +214,17 @@ impl Tasks {
                 .bind(amount)
                 .bind(self.store.clock.now_ms())
                 .bind(i64::from(*own))
+                .bind(entry.workspace().map(WorkspaceId::number))
                 .fetch_all(&mut *tx)
                 .await
                 .tried("reserve the cost of a call")?;
-            if !ids.is_empty() {
-                audit::record(&mut tx, self.store.clock.now_ms(), entry.clone()).await?;
-            }
-            tx.commit().await.tried("reserve the cost of a call")?;
-            if let Some(&id) = ids.first() {
+            // The last row is of the chain, unless the entry is of another.
+            let end = entry.workspace().and_then(|_| rows.pop());
+            if let Some(&(id, _, _)) = rows.first() {
+                self.commit_with_entry(tx, end, entry.clone()).await?;
                 return Ok(Ok(Reservation { id, amount }));
             }
+            tx.rollback().await.tried("reserve the cost of a call")?;
             // Nothing to say if other calls have just given back what was missing: it fits now.
             if let Some(over) = self.why_refused(user, task, &day, amount).await? {
                 return Ok(Err(over));
@@ -210,6 +232,18 @@ impl Tasks {
         }
         let BudgetState { limit, spent, reserved } = self.budget_state(user).await?;
         Ok(Err(OverBudget { kind: BudgetKind::Day, limit, spent, reserved, wanted: amount }))
+    }
+
+    async fn commit_with_entry(
+        &self,
+        tx: WriteTx,
+        end: Option<ChainEnd>,
+        entry: audit::Entry,
+    ) -> Result<(), StoreError> {
+        let now = self.store.clock.now_ms();
+        let Some(end) = end else { return audit::record_last(tx, now, entry).await };
+        let entry = audit::next_entry(sqlx::query(write_entry!()), end, now, entry)?;
+        tx.commit_after(entry).await.tried("reserve the cost of a call")
     }
 
     async fn why_refused(
@@ -236,41 +270,35 @@ impl Tasks {
         reservation: Reservation,
         settlement: Settlement,
     ) -> Result<(), StoreError> {
-        let mut tx = self.store.begin_turn().await?;
-        if let Some(held) = take(&mut tx, reservation.id).await? {
-            book(&mut tx, &held, settlement).await?;
-        }
+        let tx = self.store.begin_turn().await?;
         // Nobody waits for it, and until then the whole amount is held.
-        tx.commit_with_others().await.tried("settle a call")
+        tx.commit_with_others_after(settling(reservation.id, settlement))
+            .await
+            .tried("settle a call")
     }
 
     /// Gives a reservation back: its call never reached a provider.
     pub async fn release(&self, reservation: Reservation) -> Result<(), StoreError> {
-        let mut tx = self.store.begin_turn().await?;
-        sqlx::query("DELETE FROM reservations WHERE id = ?")
-            .bind(reservation.id)
-            .execute(&mut *tx)
-            .await
-            .tried("release a reservation")?;
-        tx.commit().await.tried("release a reservation")
+        let tx = self.store.begin_turn().await?;
+        let release = sqlx::query("DELETE FROM reservations WHERE id = ?").bind(reservation.id);
+        tx.commit_after(release).await.tried("release a reservation")
     }
 
     /// Settles, at their full amount, the reservations that a killed control plane left behind.
     /// For the start, before the first call. Returns how many there were.
     pub async fn settle_leftovers(&self) -> Result<usize, StoreError> {
         let mut tx = self.store.begin().await?;
-        let ids: Vec<i64> = sqlx::query_scalar("SELECT id FROM reservations ORDER BY id")
-            .fetch_all(&mut *tx)
-            .await
-            .tried("list reservations")?;
-        for id in &ids {
-            if let Some(held) = take(&mut tx, *id).await? {
-                let full = Settlement { usage: Usage::default(), cost: held.amount };
-                book(&mut tx, &held, full).await?;
-            }
+        let held: Vec<(i64, i64)> =
+            sqlx::query_as("SELECT id, amount FROM reservations ORDER BY id")
+                .fetch_all(&mut *tx)
+                .await
+                .tried("list reservations")?;
+        for (id, amount) in &held {
+            let full = Settlement { usage: Usage::default(), cost: *amount };
+            settling(*id, full).execute(&mut *tx).await.tried("settle a call")?;
         }
         tx.commit().await.tried("settle the reservations of an earlier run")?;
-        Ok(ids.len())
+        Ok(held.len())
     }
 
     /// Where a user stands today.
@@ -423,72 +451,13 @@ async fn task_states(
     Ok(rows.into_iter().map(state).collect())
 }
 
-struct Held {
-    user_id: u32,
-    task_id: Option<u32>,
-    day: String,
-    level: String,
-    model: String,
-    amount: i64,
-    own: i64,
-}
-
-from_row!(Held { user_id, task_id, day, level, model, amount, own });
-
-async fn take(tx: &mut Tx, id: i64) -> Result<Option<Held>, StoreError> {
-    sqlx::query_as(
-        "DELETE FROM reservations WHERE id = ? \
-         RETURNING user_id, task_id, day, level, model, amount, own",
-    )
-    .bind(id)
-    .fetch_optional(&mut *tx)
-    .await
-    .tried("take a reservation")
-}
-
-const BOOK: &str = "\
-    INSERT INTO usage (user_id, day, level, model, calls, prompt_tokens, completion_tokens, cost) \
-    VALUES (?, ?, ?, ?, 1, ?, ?, ?) \
-    ON CONFLICT (user_id, day, level, model) DO UPDATE SET calls = calls + 1, \
-    prompt_tokens = prompt_tokens + excluded.prompt_tokens, \
-    completion_tokens = completion_tokens + excluded.completion_tokens, cost = cost + excluded.cost";
-const BOOK_OWN: &str = "\
-    INSERT INTO own_usage (user_id, day, level, model, calls, prompt_tokens, completion_tokens, cost) \
-    VALUES (?, ?, ?, ?, 1, ?, ?, ?) \
-    ON CONFLICT (user_id, day, level, model) DO UPDATE SET calls = calls + 1, \
-    prompt_tokens = prompt_tokens + excluded.prompt_tokens, \
-    completion_tokens = completion_tokens + excluded.completion_tokens, cost = cost + excluded.cost";
-
-async fn book(tx: &mut Tx, held: &Held, settlement: Settlement) -> Result<(), StoreError> {
+fn settling(id: i64, settlement: Settlement) -> SqliteQuery {
     let tokens = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-    let cost = settlement.cost.max(0);
-    let query = if held.own == 0 { BOOK } else { BOOK_OWN };
-    sqlx::query(query)
-        .bind(held.user_id)
-        .bind(&held.day)
-        .bind(&held.level)
-        .bind(&held.model)
+    sqlx::query(SETTLE)
+        .bind(id)
         .bind(tokens(settlement.usage.prompt_tokens))
         .bind(tokens(settlement.usage.completion_tokens))
-        .bind(cost)
-        .execute(&mut *tx)
-        .await
-        .tried("book the usage of a call")?;
-    let Some(task) = held.task_id.filter(|_| held.own == 0) else {
-        return Ok(());
-    };
-    sqlx::query(
-        "WITH RECURSIVE line (id, parent_id) AS ( \
-           SELECT id, parent_id FROM tasks WHERE id = ?1 \
-           UNION ALL SELECT t.id, t.parent_id FROM tasks t JOIN line ON t.id = line.parent_id) \
-         UPDATE tasks SET spent = spent + ?2 WHERE id IN (SELECT id FROM line)",
-    )
-    .bind(task)
-    .bind(cost)
-    .execute(&mut *tx)
-    .await
-    .tried("book the cost of a task")?;
-    Ok(())
+        .bind(settlement.cost.max(0))
 }
 
 #[cfg(test)]

@@ -45,11 +45,14 @@ table! {
 impl EgressRules {
     /// The rules of a user, as text; policy reads them.
     pub async fn egress_rules(&self, user: UserId) -> Result<Vec<String>, StoreError> {
-        sqlx::query_scalar("SELECT rule FROM egress_rules WHERE user_id = ?")
-            .bind(user.number())
-            .fetch_all(self.store.reader())
-            .await
-            .tried("read the egress rules of a user")
+        let read = async {
+            sqlx::query_scalar("SELECT rule FROM egress_rules WHERE user_id = ?")
+                .bind(user.number())
+                .fetch_all(self.store.reader())
+                .await
+                .tried("read the egress rules of a user")
+        };
+        self.store.memory.egress_rules.or_read(user, read).await
     }
 
     pub async fn egress_rule_list(&self, user: UserId) -> Result<Vec<EgressRule>, StoreError> {

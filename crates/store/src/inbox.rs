@@ -7,7 +7,7 @@ use cloister_protocol::{ChatId, MessageId, WorkspaceId};
 pub use crate::meant::{Meant, TypedCommand};
 
 use crate::actor::Actor;
-use crate::audit;
+use crate::audit::{self, ChainEnd, end_of_chain, write_entry};
 use crate::conversations::ConversationId;
 use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt};
@@ -142,8 +142,10 @@ pub struct MostOpen {
     pub in_all: i64,
 }
 
-/// One trip to the writer, and the checks hold at that moment.
-const TAKE: &str = "\
+/// One trip to the writer, and the checks hold at that moment. A row is what was stored, if it was; the last says where
+/// the audit chain ends.
+const TAKE: &str = concat!(
+    "\
     INSERT INTO inbox (source, external_id, workspace_id, chat, cause, state, received_at, \
                        conversation, origin, command, sender) \
     SELECT ?1, ?2, ?3, ?4, ?5, 'accepted', ?6, ?9, ?10, ?11, ?12 FROM chats \
@@ -151,15 +153,19 @@ const TAKE: &str = "\
       AND (SELECT count(*) FROM inbox WHERE workspace_id = ?3 AND state <> 'answered') < ?7 \
       AND (SELECT count(*) FROM inbox WHERE workspace_id = ?3 AND state <> 'answered' AND sender = ?12) < ?13 \
       AND (SELECT count(*) FROM inbox WHERE state <> 'answered') < ?8 \
-    ON CONFLICT (source, external_id) DO NOTHING RETURNING id";
+    ON CONFLICT (source, external_id) DO NOTHING RETURNING id, NULL, NULL; ",
+    end_of_chain!("?3"),
+);
 
-/// What has no answer of its own goes from now on to where the person wrote last. Only what was stored just now
+/// What follows from a message that was stored just now: that it came, and where its person is. What has no answer of its own goes from now on to where the person wrote last. Only what was stored just now
 /// moves it, never a repetition.
-const WROTE_HERE: &str = "\
-    UPDATE chats SET last_conversation = ?3 \
-    WHERE workspace_id = ?1 AND number = ?2 AND last_conversation IS NOT ?3; \
-    UPDATE workspaces SET last_conversation = ?3 WHERE id = ?1 AND last_conversation IS NOT ?3; \
-    UPDATE conversations SET last_active_at = ?4 WHERE id = ?3";
+const TAKEN: &str = concat!(
+    "UPDATE chats SET last_conversation = ?3 \
+       WHERE workspace_id = ?1 AND number = ?2 AND last_conversation IS NOT ?3; \
+     UPDATE workspaces SET last_conversation = ?3 WHERE id = ?1 AND last_conversation IS NOT ?3; \
+     UPDATE conversations SET last_active_at = ?4 WHERE id = ?3; ",
+    write_entry!(after 4),
+);
 
 /// How many messages wait to be answered, and since when the oldest does.
 #[derive(Clone, Copy, Debug)]
@@ -219,7 +225,7 @@ impl Inbox {
         let cause = serde_json::to_string(&inbound.cause).map_err(|e| corrupt("inbox cause", e))?;
         // All rows are fetched: only a statement that has run to its end is committed.
         let mut tx = self.store.begin_turn().await?;
-        let ids: Vec<i64> = sqlx::query_scalar(TAKE)
+        let mut rows: Vec<ChainEnd> = sqlx::query_as(TAKE)
             .bind(&inbound.source)
             .bind(&inbound.external_id)
             .bind(inbound.workspace.number())
@@ -236,16 +242,20 @@ impl Inbox {
             .fetch_all(&mut *tx)
             .await
             .tried("store a message")?;
-        if let Some(&id) = ids.first() {
-            was_taken(&mut tx, id, &inbound, now).await?;
-        }
-        tx.commit().await.tried("store a message")?;
-        match ids.first() {
-            Some(&id) => {
-                Ok(Taken::Stored(Accepted { item: new_item(id, inbound, now), duplicate: false }))
-            }
-            None => self.why_not_taken(&inbound, most).await,
-        }
+        let end = rows.pop();
+        let (Some(&(id, _, _)), Some(end)) = (rows.first(), end) else {
+            tx.rollback().await.tried("store a message")?;
+            return self.why_not_taken(&inbound, most).await;
+        };
+        let heard = inbound.heard_in.as_ref().map(|heard| heard.conversation.number());
+        let taken = sqlx::query(TAKEN)
+            .bind(inbound.workspace.number())
+            .bind(inbound.chat.number())
+            .bind(heard)
+            .bind(now);
+        let taken = audit::next_entry(taken, end, now, came_in(id, &inbound))?;
+        tx.commit_after(taken).await.tried("store a message")?;
+        Ok(Taken::Stored(Accepted { item: new_item(id, inbound, now), duplicate: false }))
     }
 
     /// What was stored from this source under this id before.
@@ -302,13 +312,11 @@ impl Inbox {
 
     /// The agent has it in its journal.
     pub async fn mark_journaled(&self, id: i64) -> Result<(), StoreError> {
-        let mut tx = self.store.begin_turn().await?;
-        sqlx::query("UPDATE inbox SET state = 'journaled' WHERE id = ? AND state = 'accepted'")
-            .bind(id)
-            .execute(&mut *tx)
+        let tx = self.store.begin_turn().await?;
+        let mark = "UPDATE inbox SET state = 'journaled' WHERE id = ? AND state = 'accepted'";
+        tx.commit_with_others_after(sqlx::query(mark).bind(id))
             .await
-            .tried("mark a message as journaled")?;
-        tx.commit_with_others().await.tried("mark a message as journaled")
+            .tried("mark a message as journaled")
     }
 
     /// What a workspace still owes an answer to, oldest first.
@@ -384,7 +392,6 @@ impl Inbox {
     }
 }
 
-/// What follows from a message that was stored just now: where its person is, and that it came.
 /// Who said it; none: no person.
 fn sender(cause: &Cause) -> Option<&str> {
     match cause {
@@ -393,23 +400,16 @@ fn sender(cause: &Cause) -> Option<&str> {
     }
 }
 
-async fn was_taken(tx: &mut Tx, id: i64, inbound: &Inbound, now: i64) -> Result<(), StoreError> {
-    sqlx::query(WROTE_HERE)
-        .bind(inbound.workspace.number())
-        .bind(inbound.chat.number())
-        .bind(inbound.heard_in.as_ref().map(|heard| heard.conversation.number()))
-        .bind(now)
-        .execute(&mut *tx)
-        .await
-        .tried("keep where a person was last active")?;
-    if let Cause::Message { from, text, .. } = &inbound.cause {
-        let (source, said) = (&inbound.source, audit::said(text));
-        let entry = audit::Entry::new(&Actor::person(from), "message.in", inbound.chat)
-            .with(format!("m{id} by {source}, {said}"))
-            .of_workspace(inbound.workspace);
-        audit::record(tx, now, entry).await?;
-    }
-    Ok(())
+/// What the audit trail has of a person's message that was stored.
+fn came_in(id: i64, inbound: &Inbound) -> audit::Entry {
+    let (from, text) = match &inbound.cause {
+        Cause::Message { from, text, .. } => (from.as_str(), text.as_str()),
+        Cause::TasksEnded { .. } | Cause::Clear => ("nobody", ""),
+    };
+    let (source, said) = (&inbound.source, audit::said(text));
+    audit::Entry::new(&Actor::person(from), "message.in", inbound.chat)
+        .with(format!("m{id} by {source}, {said}"))
+        .of_workspace(inbound.workspace)
 }
 
 fn new_item(id: i64, inbound: Inbound, now: i64) -> InboxItem {

@@ -19,6 +19,7 @@ use crate::models::Model;
 use crate::roles::HeldRole;
 use crate::secrets::SecretInfo;
 use crate::tokens::TokenOwner;
+use crate::under_way::TaskUnderWay;
 use crate::users::User;
 
 /// Answers to one question that are remembered; beyond it they are read anew.
@@ -53,6 +54,8 @@ pub(crate) struct AskedOften {
     pub(crate) offered_models: Remembered<(), Vec<Model>>,
     pub(crate) own_models: Remembered<UserId, Vec<Model>>,
     pub(crate) model_choices: Remembered<WorkspaceId, Vec<ModelChoice>>,
+    pub(crate) egress_rules: Remembered<UserId, Vec<String>>,
+    pub(crate) under_way: Remembered<WorkspaceId, Vec<TaskUnderWay>>,
 }
 
 impl AskedOften {
@@ -70,6 +73,8 @@ impl AskedOften {
             offered_models: Remembered::new(changes),
             own_models: Remembered::new(changes),
             model_choices: Remembered::new(changes),
+            egress_rules: Remembered::new(changes),
+            under_way: Remembered::new(changes),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use cloister_protocol::{AgentFrame, ChatId, TurnId, WorkspaceId};
 
-use crate::audit;
+use crate::audit::{self, write_entry};
 use crate::conversations::{ConversationId, last_place};
 use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt};
@@ -49,9 +49,10 @@ impl Row {
     }
 }
 
-/// Three statements in one trip to the writer; the later ones do nothing unless the first did something. Where
+/// Three statements in one trip to the writer; the second does nothing unless the first did something. Where
 /// the message's conversation was forgotten since, the chat's own room is told. A cell ends what was said to it:
-/// no command, and no clear.
+/// no command, and no clear. A row is what is told, if it is; the last says where the audit chain ends, and whether the
+/// turn has tasks.
 const END_TURN: &str = "\
     UPDATE inbox SET state = 'answered', answered_at = ?1 \
       WHERE id = ?2 AND workspace_id = ?3 AND chat = ?4 AND state <> 'answered' \
@@ -64,8 +65,13 @@ const END_TURN: &str = "\
                 LEFT JOIN conversations r ON r.workspace_id = ?3 AND r.chat = ?4 AND r.kind = 'room' \
                                          AND r.broken IS NULL \
               WHERE i.id = ?2 AND i.conversation IS NOT NULL LIMIT 1) \
-      WHERE changes() = 1 AND ?6 IS NOT NULL RETURNING id, conversation; \
-    SELECT EXISTS (SELECT 1 FROM tasks WHERE workspace_id = ?3 AND turn = ?5), NULL";
+      WHERE changes() = 1 AND ?6 IS NOT NULL RETURNING id, conversation, NULL, NULL; \
+    SELECT w.user_id, e.seq, e.hash, EXISTS (SELECT 1 FROM tasks WHERE workspace_id = ?3 AND turn = ?5) \
+      FROM workspaces w LEFT JOIN audit_entries e ON e.chain = 'u' || w.user_id WHERE w.id = ?3 \
+      ORDER BY e.seq DESC LIMIT 1";
+
+/// A row of it.
+type TurnEndRow = (i64, Option<i64>, Option<Vec<u8>>, Option<i64>);
 
 /// Appends a row. What belongs to the turn of a message is told where that was written; everything else where
 /// the person was last active.
@@ -157,8 +163,7 @@ impl Outbox {
         let json = frame.map(serde_json::to_string).transpose();
         let json = json.map_err(|e| corrupt("outbox frame", e))?;
         let mut tx = self.store.begin_turn().await?;
-        // The numbers are the row of what is told, if there is one, and whether the turn has tasks.
-        let numbers: Vec<(i64, Option<i64>)> = sqlx::query_as(END_TURN)
+        let mut rows: Vec<TurnEndRow> = sqlx::query_as(END_TURN)
             .bind(now)
             .bind(inbox_id)
             .bind(chat.0.number())
@@ -170,15 +175,13 @@ impl Outbox {
             .await
             .tried("store the end of a turn")?;
         let mut ended = TurnEnded { told: None, woke: None };
-        let (told, has_tasks) = match numbers.as_slice() {
-            [row, (has_tasks, _)] => (Some(*row), *has_tasks == 1),
-            [(has_tasks, _)] => (None, *has_tasks == 1),
-            _ => (None, false),
-        };
-        if let (Some((id, conversation)), Some(frame)) = (told, frame) {
-            let entry = audit::Entry::of_cell((chat.0, None), "message.out", chat.1)
+        let Some((user, seq, hash, has_tasks)) = rows.pop() else { return Ok(ended) };
+        let mut entry = None;
+        if let (Some(&(id, conversation, ..)), Some(frame)) = (rows.first(), frame) {
+            let out = audit::Entry::of_cell((chat.0, None), "message.out", chat.1)
                 .with(format!("{turn}, {}", audit::said(words(frame))));
-            audit::record(&mut tx, now, entry).await?;
+            let writing = sqlx::query(write_entry!());
+            entry = Some(audit::next_entry(writing, (user, seq, hash), now, out)?);
             ended.told = Some(OutboxItem {
                 id,
                 workspace: chat.0,
@@ -189,10 +192,19 @@ impl Outbox {
                 conversation: conversation.map(ConversationId::from_number),
             });
         }
-        if has_tasks {
-            ended.woke = tasks::report_turn(&mut tx, chat.0, turn, now).await?;
-        }
-        tx.commit().await.tried("store the end of a turn")?;
+        let stored = match entry {
+            Some(entry) if has_tasks == Some(0) => tx.commit_after(entry).await,
+            entry => {
+                if let Some(entry) = entry {
+                    entry.execute(&mut *tx).await.tried("write an audit entry")?;
+                }
+                if has_tasks == Some(1) {
+                    ended.woke = tasks::report_turn(&mut tx, chat.0, turn, now).await?;
+                }
+                tx.commit().await
+            }
+        };
+        stored.tried("store the end of a turn")?;
         Ok(ended)
     }
 
@@ -295,21 +307,19 @@ impl Outbox {
         tx.commit().await.tried("mark rows as sent")
     }
 
-    /// A client of the web or the terminal was sent a row. What is to be told in a conversation is delivered there,
+    /// A client of the web or the terminal was sent these rows. What is to be told in a conversation is delivered there,
     /// whoever else has seen it, unless nothing can be sent there now.
-    pub async fn mark_shown(&self, id: i64) -> Result<(), StoreError> {
-        let mut tx = self.store.begin_turn().await?;
-        sqlx::query(
-            "UPDATE outbox SET delivered_at = ? WHERE id = ? AND delivered_at IS NULL \
-             AND (conversation IS NULL OR conversation IN \
+    pub async fn mark_shown(&self, ids: &[i64]) -> Result<(), StoreError> {
+        let tx = self.store.begin_turn().await?;
+        let mark = sqlx::query(
+            "UPDATE outbox SET delivered_at = ? WHERE id IN (SELECT value FROM json_each(?)) \
+             AND delivered_at IS NULL AND (conversation IS NULL OR conversation IN \
                   (SELECT id FROM conversations WHERE broken IS NOT NULL))",
-        )
-        .bind(self.store.clock.now_ms())
-        .bind(id)
-        .execute(&mut *tx)
-        .await
-        .tried("mark a row as shown")?;
-        tx.commit_with_others().await.tried("mark a row as shown")
+        );
+        let ids = serde_json::to_string(ids).map_err(|e| corrupt("rows of the outbox", e))?;
+        tx.commit_after(mark.bind(self.store.clock.now_ms()).bind(ids))
+            .await
+            .tried("mark rows as shown")
     }
 
     /// What was said in a chat, by both sides, the last `count` lines in order.

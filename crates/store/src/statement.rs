@@ -4,7 +4,7 @@ use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, TryStreamExt};
 use sqlx::error::BoxDynError;
 use sqlx::sqlite::{Sqlite, SqliteArguments, SqliteQueryResult, SqliteRow, SqliteStatement};
-use sqlx::{Either, Execute, Executor, SqlStr, SqliteConnection};
+use sqlx::{AssertSqlSafe, Either, Execute, Executor, SqlSafeStr, SqlStr, SqliteConnection};
 
 /// What a statement brings: rows, and at its end how many it has changed.
 pub(crate) type StatementStep = Either<SqliteQueryResult, SqliteRow>;
@@ -32,6 +32,17 @@ impl Owned {
         let arguments = query.take_arguments().map_err(sqlx::Error::Encode)?;
         let persistent = query.persistent();
         Ok(Self { sql: query.sql(), arguments, persistent, first })
+    }
+
+    /// Whether only its first row is wanted.
+    pub(crate) const fn is_first(&self) -> bool {
+        self.first
+    }
+
+    /// The same with other statements before and after it, which have no arguments. All rows are fetched.
+    pub(crate) fn between(self, before: &'static str, after: &'static str) -> Self {
+        let sql = format!("{before}{}{after}", self.sql.as_str());
+        Self { sql: AssertSqlSafe(sql).into_sql_str(), first: false, ..self }
     }
 
     /// Runs it to its end.

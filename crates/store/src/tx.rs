@@ -8,9 +8,22 @@ use crate::statement::{Owned, StatementStep, executes_by_running};
 
 /// What a transaction is told to do.
 pub(crate) enum Order {
-    Run { statement: Owned, found: oneshot::Sender<Result<Vec<StatementStep>, sqlx::Error>> },
-    Commit { when: When, done: oneshot::Sender<Result<(), sqlx::Error>> },
-    Undo { done: oneshot::Sender<Result<(), sqlx::Error>> },
+    Run {
+        statement: Owned,
+        found: oneshot::Sender<Result<Vec<StatementStep>, sqlx::Error>>,
+    },
+    /// The last statement, and the commit.
+    Last {
+        statement: Owned,
+        when: When,
+        done: oneshot::Sender<Result<(), sqlx::Error>>,
+    },
+    Commit {
+        done: oneshot::Sender<Result<(), sqlx::Error>>,
+    },
+    Undo {
+        done: oneshot::Sender<Result<(), sqlx::Error>>,
+    },
 }
 
 /// When a transaction is put on disk.
@@ -37,18 +50,37 @@ impl WriteTx {
 
     /// Puts what was written on disk, together with what others wrote meanwhile.
     pub(crate) async fn commit(self) -> Result<(), sqlx::Error> {
-        self.commit_when(When::Now).await
+        let (done, is_done) = oneshot::channel();
+        self.0.order(Order::Commit { done }, is_done).await
+    }
+
+    /// Runs the last statement and commits: one trip to the database where it takes two else.
+    pub(crate) fn commit_after<'q>(
+        self,
+        last: impl Execute<'q, Sqlite>,
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
+        self.last(last, When::Now)
     }
 
     /// The same for what nobody waits for: it costs no trip to the disk of its own if somebody else writes within a
     /// moment. What it has answered is on disk, too.
-    pub(crate) async fn commit_with_others(self) -> Result<(), sqlx::Error> {
-        self.commit_when(When::WithOthers).await
+    pub(crate) fn commit_with_others_after<'q>(
+        self,
+        last: impl Execute<'q, Sqlite>,
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
+        self.last(last, When::WithOthers)
     }
 
-    async fn commit_when(self, when: When) -> Result<(), sqlx::Error> {
-        let (done, is_done) = oneshot::channel();
-        self.0.order(Order::Commit { when, done }, is_done).await
+    fn last<'q>(
+        self,
+        last: impl Execute<'q, Sqlite>,
+        when: When,
+    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
+        let statement = Owned::all(last);
+        async move {
+            let (done, is_done) = oneshot::channel();
+            self.0.order(Order::Last { statement: statement?, when, done }, is_done).await
+        }
     }
 
     /// Takes back what was written.

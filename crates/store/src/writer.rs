@@ -13,13 +13,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
-use sqlx::{ConnectOptions, Connection, Executor};
+use sqlx::{ConnectOptions, Connection};
 use tokio::sync::{Mutex, OwnedMutexGuard, mpsc, oneshot, watch};
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
+use crate::desk::{Desk, Group, GroupOutcome, Left, Opening};
 use crate::holds::{CallSite, HoldKind, Holds, Ticket};
 use crate::memory::Changes;
+use crate::statement::Owned;
 use crate::tx::{Order, When, WriteTx};
 
 /// The longest a writer waits for those before it.
@@ -38,45 +40,6 @@ pub(crate) struct Writer {
     newcomers: Arc<AtomicUsize>,
     holds: Arc<Holds>,
     transactions: TaskTracker,
-}
-
-/// What the one whose turn it is holds.
-struct Desk {
-    connection: SqliteConnection,
-    /// The transaction that is open, if one is.
-    group: Option<Group>,
-    /// What is left to do if whoever has the desk leaves it now.
-    left: Option<Left>,
-    /// What is being written may be remembered somewhere as it was.
-    touches: bool,
-    changes: Changes,
-}
-
-/// Members of one transaction.
-struct Group {
-    outcome: watch::Sender<GroupOutcome>,
-    /// How many have joined whoever began it.
-    joined: usize,
-}
-
-#[derive(Clone, Debug)]
-enum GroupOutcome {
-    Open,
-    Stored,
-    Failed(Arc<str>),
-}
-
-/// Where a member is, and would be dropped.
-#[derive(Clone, Copy, Debug)]
-enum Left {
-    /// In a group that it has begun.
-    First,
-    /// Behind the savepoint of this number.
-    Joined(usize),
-    /// In a single statement inside a group, which takes effect whole or not at all.
-    Single,
-    /// In a commit that may have happened.
-    Commit,
 }
 
 /// How much is written.
@@ -135,9 +98,8 @@ impl Drop for Counted {
 
 impl Writer {
     pub(crate) fn new(connection: SqliteConnection, holds: Arc<Holds>, changes: Changes) -> Self {
-        let desk = Desk { connection, group: None, left: None, touches: false, changes };
         Self {
-            desk: Arc::new(Mutex::new(desk)),
+            desk: Arc::new(Mutex::new(Desk::new(connection, changes))),
             newcomers: Arc::default(),
             holds,
             transactions: TaskTracker::new(),
@@ -203,7 +165,7 @@ impl Writer {
         loop {
             match next(&mut orders).await {
                 Ok(Some(Order::Run { statement, found })) => {
-                    let ran = statement.run(&mut turn.connection).await;
+                    let ran = turn.run(statement).await;
                     turn.note(&ran);
                     if turn.group.is_none() {
                         // Alone, it has committed itself.
@@ -211,8 +173,12 @@ impl Writer {
                     }
                     drop(found.send(ran));
                 }
-                Ok(Some(Order::Commit { when, done })) => {
-                    drop(done.send(self.commit(turn, place, when).await));
+                Ok(Some(Order::Last { statement, when, done })) => {
+                    drop(done.send(self.last(turn, place, (statement, when)).await));
+                    return;
+                }
+                Ok(Some(Order::Commit { done })) => {
+                    drop(done.send(self.commit(turn, place, When::Now).await));
                     return;
                 }
                 Ok(Some(Order::Undo { done })) => {
@@ -232,7 +198,7 @@ impl Writer {
         }
     }
 
-    /// Waits for a turn among the writers, tidies up after whoever was cut short, and begins.
+    /// Waits for a turn among the writers, and tidies up after whoever was cut short. It begins with its first statement.
     async fn first_turn(&self, newcomer: Newcomer) -> Result<Turn, sqlx::Error> {
         let Newcomer { counted, ticket, size, kind, .. } = newcomer;
         let desk = timeout(PATIENCE, Arc::clone(&self.desk).lock_owned()).await;
@@ -242,17 +208,44 @@ impl Writer {
         let mut turn = Turn { desk, ticket: Some(ticket) };
         turn.tidy().await;
         turn.touches = kind == WriteKind::Other || (turn.touches && turn.group.is_some());
-        let begun = match size {
-            Size::Several => turn.join_or_begin().await,
-            Size::Statement if turn.group.is_some() => {
-                turn.left = Some(Left::Single);
-                Ok(())
+        match size {
+            Size::Several => turn.join_or_begin(),
+            Size::Statement if turn.group.is_some() => turn.left = Some(Left::Single),
+            Size::Statement if self.others_wait() => turn.join_or_begin(),
+            Size::Statement => {}
+        }
+        Ok(turn)
+    }
+
+    /// Runs the last statement, and commits on the same way where nobody writes meanwhile.
+    async fn last(
+        &self,
+        mut turn: Turn,
+        place: CallSite,
+        (statement, when): (Owned, When),
+    ) -> Result<(), sqlx::Error> {
+        let is_member = turn.opening != Opening::Nothing
+            || matches!(turn.left, Some(Left::First | Left::Joined));
+        if is_member && when == When::Now && !self.others_wait() {
+            let ran = turn.run_last(statement).await;
+            turn.note(&ran);
+            if ran.is_err() {
+                turn.undo().await;
             }
-            Size::Statement if self.others_wait() => turn.begin_group().await,
-            Size::Statement => Ok(()),
-        };
-        turn.note(&begun);
-        begun.map(|()| turn)
+            return ran;
+        }
+        let ran = turn.run(statement).await;
+        turn.note(&ran);
+        if turn.group.is_none() {
+            turn.say_changes();
+        }
+        match ran {
+            Ok(_) => self.commit(turn, place, when).await,
+            Err(error) => {
+                turn.undo().await;
+                Err(error)
+            }
+        }
     }
 
     fn others_wait(&self) -> bool {
@@ -359,99 +352,6 @@ impl Turn {
 fn is_locked(error: &sqlx::Error) -> bool {
     let code = error.as_database_error().and_then(|error| error.code());
     code.and_then(|code| code.parse::<i32>().ok()).is_some_and(|code| code & 0xff == 5)
-}
-
-impl GroupOutcome {
-    fn result(&self) -> Result<(), sqlx::Error> {
-        match self {
-            Self::Stored => Ok(()),
-            Self::Failed(why) => Err(sqlx::Error::Protocol(why.to_string())),
-            Self::Open => Err(sqlx::Error::Protocol("the commit was given up".to_owned())),
-        }
-    }
-}
-
-impl Desk {
-    async fn run(&mut self, sql: String) -> Result<(), sqlx::Error> {
-        self.connection.execute(sqlx::raw_sql(sqlx::AssertSqlSafe(sql))).await?;
-        Ok(())
-    }
-
-    async fn join_or_begin(&mut self) -> Result<(), sqlx::Error> {
-        let Some(group) = &mut self.group else { return self.begin_group().await };
-        group.joined += 1;
-        let number = group.joined;
-        self.left = Some(Left::Joined(number));
-        // Named apart, so that undoing one can never reach into another.
-        self.run(format!("SAVEPOINT member_{number}")).await
-    }
-
-    async fn begin_group(&mut self) -> Result<(), sqlx::Error> {
-        self.left = Some(Left::First);
-        sqlx::query("BEGIN IMMEDIATE").execute(&mut self.connection).await?;
-        self.group = Some(Group { outcome: watch::Sender::new(GroupOutcome::Open), joined: 0 });
-        Ok(())
-    }
-
-    /// Ends the open group and tells its members.
-    async fn commit(&mut self) -> Result<(), sqlx::Error> {
-        self.left = Some(Left::Commit);
-        let committed = sqlx::query("COMMIT").execute(&mut self.connection).await;
-        match &committed {
-            Ok(_) => {
-                // Before anybody is told: who knows that it is stored must not find what was before.
-                self.say_changes();
-                self.end_group(GroupOutcome::Stored);
-            }
-            Err(error) => self.abandon(error).await,
-        }
-        self.left = None;
-        committed.map(|_done| ())
-    }
-
-    /// What was written counts now: what is remembered does not.
-    fn say_changes(&self) {
-        if self.touches {
-            self.changes.add();
-        }
-    }
-
-    /// Takes back all that the group wrote.
-    async fn abandon(&mut self, error: &sqlx::Error) {
-        // SQLite may have taken it back already; then there is nothing to roll back.
-        drop(sqlx::query("ROLLBACK").execute(&mut self.connection).await);
-        self.end_group(GroupOutcome::Failed(error.to_string().into()));
-    }
-
-    fn end_group(&mut self, outcome: GroupOutcome) {
-        if let Some(group) = self.group.take() {
-            group.outcome.send_replace(outcome);
-        }
-    }
-
-    /// Undoes what a dropped member left. It may be dropped itself: what is left stays noted until done.
-    async fn tidy(&mut self) {
-        let Some(left) = self.left else { return };
-        match left {
-            Left::First => {
-                let dropped = sqlx::Error::Protocol("the transaction was dropped".to_owned());
-                self.abandon(&dropped).await;
-            }
-            Left::Joined(savepoint) => {
-                // It fails if SQLite has taken the whole transaction back: then all must know.
-                let undone = self.run(format!("ROLLBACK TO member_{savepoint}")).await;
-                if let Err(error) = undone {
-                    self.abandon(&error).await;
-                }
-            }
-            Left::Single | Left::Commit if self.group.is_some() => {
-                // Whether it worked is told to the members; it is no concern of the next writer.
-                drop(self.commit().await);
-            }
-            Left::Single | Left::Commit => {}
-        }
-        self.left = None;
-    }
 }
 
 #[cfg(test)]

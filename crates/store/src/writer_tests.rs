@@ -1,6 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use sqlx::Executor;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode};
 use tokio::task::JoinSet;
 
@@ -38,14 +39,22 @@ async fn connect(dir: &tempfile::TempDir) -> SqliteConnection {
         .filename(dir.path().join("db"))
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
+        .busy_timeout(Duration::from_millis(500))
         .connect()
         .await
         .unwrap()
 }
 
+const SAY: &str = "INSERT INTO said (number) VALUES (?)";
+
 async fn say(tx: &mut Tx, number: i64) -> Result<(), sqlx::Error> {
-    sqlx::query("INSERT INTO said (number) VALUES (?)").bind(number).execute(tx).await?;
+    sqlx::query(SAY).bind(number).execute(tx).await?;
     Ok(())
+}
+
+/// The last of a transaction.
+async fn say_last(tx: WriteTx, number: i64) -> Result<(), sqlx::Error> {
+    tx.commit_after(sqlx::query(SAY).bind(number)).await
 }
 
 /// Writes two rows in a transaction, or one in a statement.
@@ -57,6 +66,9 @@ async fn write(writer: &Writer, number: i64) -> Result<(), sqlx::Error> {
     }
     let mut tx = writer.begin().await?;
     say(&mut tx, number).await?;
+    if number % 3 == 1 {
+        return say_last(tx, number + 1000).await;
+    }
     say(&mut tx, number + 1000).await?;
     tx.commit().await
 }
@@ -93,9 +105,15 @@ async fn one_that_fails_takes_nothing_of_the_others_with_it() {
                     say(&mut tx, number + 5000).await.unwrap();
                     assert!(say(&mut tx, 1).await.is_err());
                 }
-                1 => {
+                1 if number % 8 == 1 => {
                     let mut tx = writer.begin_one().await.unwrap();
                     assert!(say(&mut tx, 1).await.is_err());
+                }
+                // In the last statement, which is committed on the same way.
+                1 => {
+                    let mut tx = writer.begin().await.unwrap();
+                    say(&mut tx, number + 5000).await.unwrap();
+                    assert!(say_last(tx, 1).await.is_err());
                 }
                 _ => write(&writer, number).await.unwrap(),
             }
@@ -181,9 +199,8 @@ async fn one_that_nobody_goes_on_with_is_taken_back() {
 async fn what_nobody_waits_for_goes_with_the_next_that_is_written() {
     let place = Place::new().await;
     let beside = async |number| {
-        let mut tx = place.writer.begin_turn().await.unwrap();
-        say(&mut tx, number).await.unwrap();
-        tx.commit_with_others().await.unwrap();
+        let tx = place.writer.begin_turn().await.unwrap();
+        tx.commit_with_others_after(sqlx::query(SAY).bind(number)).await.unwrap();
     };
     let (first, second) = (beside(1), beside(4));
     let mut both = Box::pin(async { tokio::join!(first, second) });
@@ -201,9 +218,8 @@ async fn what_nobody_waits_for_goes_with_the_next_that_is_written() {
 #[tokio::test]
 async fn who_gives_up_leaves_what_waited_for_the_next() {
     let place = Place::new().await;
-    let mut tx = place.writer.begin_turn().await.unwrap();
-    say(&mut tx, 1).await.unwrap();
-    let beside = tx.commit_with_others();
+    let tx = place.writer.begin_turn().await.unwrap();
+    let beside = tx.commit_with_others_after(sqlx::query(SAY).bind(1));
     let gives_up = async {
         let mut tx = place.writer.begin().await.unwrap();
         say(&mut tx, 2).await.unwrap();
@@ -212,4 +228,55 @@ async fn who_gives_up_leaves_what_waited_for_the_next() {
     let (stored, ()) = tokio::join!(beside, gives_up);
     stored.unwrap();
     assert_eq!(place.numbers().await, [1]);
+}
+
+/// Whatever the last statement of one that joined others breaks, what they wrote is stored.
+#[tokio::test]
+async fn whose_last_statement_fails_takes_nothing_along() {
+    let place = Place::new().await;
+    let tx = place.writer.begin_turn().await.unwrap();
+    let beside = tx.commit_with_others_after(sqlx::query(SAY).bind(1));
+    let fails = async {
+        let mut tx = place.writer.begin().await.unwrap();
+        say(&mut tx, 2).await.unwrap();
+        assert!(say_last(tx, 1).await.is_err());
+        let alone = place.writer.begin().await.unwrap();
+        assert!(say_last(alone, 1).await.is_err());
+    };
+    let (stored, ()) = tokio::join!(beside, fails);
+    stored.unwrap();
+    assert_eq!(place.numbers().await, [1]);
+    write(&place.writer, 4).await.unwrap();
+    assert_eq!(place.numbers().await, [1, 4, 1004]);
+}
+
+/// Several join one after the other: each is undone alone, whoever came before it.
+#[tokio::test]
+async fn of_several_that_join_only_the_one_that_gives_up_is_undone() {
+    let place = Place::new().await;
+    let beside = async |number| {
+        let tx = place.writer.begin_turn().await.unwrap();
+        tx.commit_with_others_after(sqlx::query(SAY).bind(number)).await.unwrap();
+    };
+    let gives_up = async |number| {
+        let mut tx = place.writer.begin().await.unwrap();
+        say(&mut tx, number).await.unwrap();
+        tx.rollback().await.unwrap();
+    };
+    tokio::join!(beside(1), beside(2), gives_up(3), beside(4), gives_up(5), gives_up(6), beside(7));
+    assert_eq!(place.numbers().await, [1, 2, 4, 7]);
+}
+
+/// Another program has the file: nothing is written, also not by the statements after the first, until it is free.
+#[tokio::test]
+async fn who_is_shut_out_begins_with_the_next_statement() {
+    let place = Place::new().await;
+    let mut other = connect(&place.dir).await;
+    sqlx::query("BEGIN IMMEDIATE").execute(&mut other).await.unwrap();
+    let mut tx = place.writer.begin().await.unwrap();
+    say(&mut tx, 1).await.unwrap_err();
+    sqlx::query("COMMIT").execute(&mut other).await.unwrap();
+    say(&mut tx, 2).await.unwrap();
+    say_last(tx, 3).await.unwrap();
+    assert_eq!(place.numbers().await, [2, 3]);
 }

@@ -53,9 +53,14 @@ impl Emitter {
         &self.shown
     }
 
+    /// All of the turn's text, also what is still to be sent.
+    pub(super) fn whole(&self) -> String {
+        format!("{}{}", self.shown, self.unsent)
+    }
+
     /// What there is of the current answer.
     pub(super) fn of_answer(&self) -> String {
-        let all = format!("{}{}", self.shown, self.unsent);
+        let all = self.whole();
         let of_answer = all.get(self.answer_start..).unwrap_or_default();
         of_answer.strip_prefix(BETWEEN_ANSWERS).unwrap_or(of_answer).to_owned()
     }

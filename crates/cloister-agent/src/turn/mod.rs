@@ -9,6 +9,7 @@ mod ending;
 mod summary;
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use cloister_protocol::link::{
@@ -233,7 +234,6 @@ impl Running {
 
     /// Says how it ended, where the answer itself does not.
     async fn conclude(&mut self, outcome: TurnOutcome) -> Result<Option<ErrorCode>, LinkError> {
-        self.emitter.flush().await?;
         let cause = self.job.trigger.cause.clone();
         let reports = ending::reports_of(&cause);
         // Told for the model, and so kept as its words; why it could not is not.
@@ -243,15 +243,14 @@ impl Running {
         {
             self.keep_as_last(reports::for_person(reports));
         }
-        let (words, error) = outcome.words(&cause, self.emitter.shown());
+        let (words, error) = outcome.words(&cause, &self.emitter.whole());
         if error == Some(ErrorCode::Continued) {
             return Ok(error);
         }
         if let Some(words) = words {
             self.emitter.add_paragraph(&words).await?;
-            self.emitter.flush().await?;
         }
-        if let Some(unsaid) = reports::unsaid(reports, self.emitter.shown()) {
+        if let Some(unsaid) = reports::unsaid(reports, &self.emitter.whole()) {
             self.emitter.add_paragraph(&unsaid).await?;
         }
         Ok(error)
@@ -267,9 +266,8 @@ impl Running {
         for notice in notices {
             self.emitter.add_paragraph(&notice).await?;
         }
-        self.emitter.flush().await?;
         let message = answered_message(&self.job.trigger);
-        let text = self.emitter.shown().to_owned();
+        let text = self.emitter.whole();
         let end = End { turn: self.turn, message, text, usage: self.usage, error };
         // An answer that needed no calls is the end's text; only others keep their last step.
         let is_all = |step: &Step| matches!(step, Step::Answer { text, .. } if *text == end.text);
@@ -281,6 +279,8 @@ impl Running {
         if let Err(error) = written {
             log_journal(&error);
         }
+        // The last words go out together with the end.
+        self.emitter.flush().await?;
         Ok(EndedTurn { end, overflow })
     }
 
@@ -297,7 +297,7 @@ impl Running {
         let mut call = tokio::select! {
             biased;
             () = told(&mut signals, Signal::Yield) => return Err(Stop::Yielded),
-            call = self.desk.model.open(&messages, schemas.as_ref(), ledger.kind()) => call?,
+            call = self.desk.model.open(&messages, schemas, ledger.kind()) => call?,
         };
         drop(messages);
         self.writing = true;
@@ -314,8 +314,10 @@ impl Running {
                 () = sleep_until(due), if self.emitter.has_unsent() => self.emitter.flush().await?,
             }
         }
-        self.emitter.flush().await?;
         let answer = call.finish()?;
+        if !answer.calls.is_empty() {
+            self.emitter.flush().await?;
+        }
         self.writing = false;
         self.usage += answer.usage;
         self.cost = answer.usage;
@@ -324,13 +326,15 @@ impl Running {
 
     /// The tools, as the model is told of them. A small one that has begun a task, or is told of one that ended, is left
     /// nothing to do but say so: it would begin the same again.
-    fn offered(&self, ledger: &Ledger) -> Option<Value> {
+    fn offered(&self, ledger: &Ledger) -> Option<&'static Value> {
+        static ALL: OnceLock<Value> = OnceLock::new();
+        static SMALL: OnceLock<Value> = OnceLock::new();
         let Trigger { model, cause, .. } = &self.job.trigger;
         if !model.small {
-            return Some(tools::schemas(tools::COORDINATOR));
+            return Some(ALL.get_or_init(|| tools::schemas(tools::COORDINATOR)));
         }
         let only_says = matches!(cause, Cause::TasksEnded { .. }) || ledger.succeeded("delegate");
-        (!only_says).then(tools::small::for_coordinator)
+        (!only_says).then(|| SMALL.get_or_init(tools::small::for_coordinator))
     }
 
     /// Looks for what was said before this turn.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use cloister_policy::engine::Ownership;
@@ -74,6 +75,8 @@ struct Actor {
     cancelled: BTreeSet<i64>,
     /// Rows that the coordinator has journaled, and when that is to be noted.
     journaled: VecDeque<(Instant, i64)>,
+    /// Somebody is about to look at the budget.
+    looks_at_budget: Arc<AtomicBool>,
 }
 
 /// What woke the actor.
@@ -111,6 +114,7 @@ pub(super) async fn run(
         behind: false,
         cancelled: BTreeSet::new(),
         journaled: VecDeque::new(),
+        looks_at_budget: Arc::default(),
     };
     loop {
         let event = actor.next_event(&mut pokes).await;

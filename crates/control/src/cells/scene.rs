@@ -8,6 +8,7 @@ use cloister_protocol::link::Cause;
 use cloister_store::conversations::ConversationKind;
 use cloister_store::inbox::InboxItem;
 use cloister_store::tasks::Task;
+use cloister_store::under_way::TaskUnderWay;
 use cloister_store::users::{AccountKind, User};
 use cloister_vault::Owner;
 use jiff::tz::TimeZone;
@@ -95,9 +96,9 @@ impl Cells {
 
     /// The tasks of the chat that have not ended, so that nobody takes a part for the whole.
     async fn under_way(&self, row: &InboxItem) -> Result<Option<String>, Fault> {
-        let open = self.control.store().tasks().open_tasks(row.workspace).await?;
-        let of_chat = open.iter().filter(|task| task.chat == row.chat && task.parent.is_none());
-        let line = |task: &Task| {
+        let open = self.control.store().tasks().under_way(row.workspace).await?;
+        let of_chat = open.iter().filter(|task| task.chat == row.chat);
+        let line = |task: &TaskUnderWay| {
             let state = match task.state {
                 TaskState::Waiting => "waits",
                 state => state.as_str(),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use cloister_protocol::{ChatId, WorkspaceId, with_causes};
 use cloister_store::outbox::OutboxItem;
@@ -9,26 +10,55 @@ use cloister_store::outbox::OutboxItem;
 use crate::error::Fault;
 use crate::inbox::Inbox;
 
+/// How long rows are gathered before they are noted together.
+const GATHER: Duration = Duration::from_millis(50);
+
 /// Rows of the outbox that were shown, which the store does not know yet.
 #[derive(Debug, Default)]
-pub(crate) struct Shown(Mutex<BTreeSet<i64>>);
+pub(crate) struct Shown(Mutex<ShownRows>);
+
+#[derive(Debug, Default)]
+struct ShownRows {
+    all: BTreeSet<i64>,
+    /// Those of them that nobody has begun to note.
+    gathered: Vec<i64>,
+}
 
 impl Shown {
-    fn rows(&self) -> MutexGuard<'_, BTreeSet<i64>> {
+    fn rows(&self) -> MutexGuard<'_, ShownRows> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it is the first of those that are gathered.
+    fn gather(&self, row: i64) -> bool {
+        let mut rows = self.rows();
+        rows.all.insert(row);
+        rows.gathered.push(row);
+        rows.gathered.len() == 1
+    }
+
+    fn forget(&self, noted: &[i64]) {
+        let mut rows = self.rows();
+        for row in noted {
+            rows.all.remove(row);
+        }
     }
 }
 
 impl Inbox {
     /// A client was sent a row of the outbox. If that can't be noted, the next one is sent it again.
     pub fn note_shown(&self, row: i64) {
-        self.control.inner.shown.rows().insert(row);
+        if !self.control.inner.shown.gather(row) {
+            return;
+        }
         let control = self.control.clone();
         self.control.inner.crew.go("noting-deliveries", async move {
-            if let Err(error) = control.store().outbox().mark_shown(row).await {
-                tracing::error!(error = with_causes(&error), "a delivery could not be noted");
+            tokio::time::sleep(GATHER).await;
+            let gathered = std::mem::take(&mut control.inner.shown.rows().gathered);
+            if let Err(error) = control.store().outbox().mark_shown(&gathered).await {
+                tracing::error!(error = with_causes(&error), "deliveries could not be noted");
             }
-            control.inner.shown.rows().remove(&row);
+            control.inner.shown.forget(&gathered);
         });
     }
 
@@ -39,9 +69,9 @@ impl Inbox {
         chat: ChatId,
     ) -> Result<Vec<OutboxItem>, Fault> {
         // Looked at before and after: what is noted meanwhile may have been read as it was.
-        let mut noted = self.control.inner.shown.rows().clone();
+        let mut noted = self.control.inner.shown.rows().all.clone();
         let mut rows = self.control.store().outbox().undelivered(workspace, chat).await?;
-        noted.extend(self.control.inner.shown.rows().iter());
+        noted.extend(self.control.inner.shown.rows().all.iter());
         rows.retain(|row| !noted.contains(&row.id));
         Ok(rows)
     }

@@ -2,7 +2,8 @@
 
 Reads what to do as JSON from standard input: {"rounds", "warm_up", "pid", "at": [{"host", "port", "path"}, ...]}.
 In each round it says something at every place, one after the other, and waits for the end of the turn. Writes
-{"times": [[seconds, ...], ...], "cpu": seconds a round of `pid` and all processes below it}.
+{"times": [[seconds, ...], ...], "cpu": seconds a round of `pid` and all processes below it,
+"switches": how often their threads gave up a processor in a round, "threads": the same by thread}.
 """
 
 import base64, json, os, socket, struct, sys, time
@@ -93,6 +94,21 @@ def used(pids):
     return sum(time.clock_gettime((~pid << 3) | 2) for pid in pids)
 
 
+def switched(pids):
+    """How often each of their threads went to sleep or was sent there."""
+    found = {}
+    for pid in pids:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            try:
+                with open(f"/proc/{pid}/task/{thread}/status") as status:
+                    lines = dict(line.rstrip("\n").split(":\t", 1) for line in status if ":\t" in line)
+            except OSError:
+                continue
+            counts = int(lines["voluntary_ctxt_switches"]), int(lines["nonvoluntary_ctxt_switches"])
+            found[thread] = lines["Name"], sum(counts)
+    return found
+
+
 def main():
     asked = json.load(sys.stdin)
     clients = [Client(**place) for place in asked["at"]]
@@ -100,14 +116,19 @@ def main():
     for number in range(asked["warm_up"] + asked["rounds"]):
         if number == asked["warm_up"]:
             pids = below(asked["pid"])
-            before = used(pids)
+            before, slept = used(pids), switched(pids)
         for client, found in zip(clients, times):
             took = client.turn(f"client-{number}", f"Please say something short ({number}).")
             if number >= asked["warm_up"]:
                 found.append(took)
         # A door holds back who calls its model more often than a hundred times a second.
         time.sleep(0.005)
-    json.dump({"times": times, "cpu": (used(pids) - before) / asked["rounds"]}, sys.stdout)
+    cpu, switches = used(pids) - before, {}
+    for thread, (name, count) in switched(pids).items():
+        more = count - slept.get(thread, (name, 0))[1]
+        switches[name] = switches.get(name, 0) + more / asked["rounds"]
+    found = {"times": times, "cpu": cpu / asked["rounds"], "switches": sum(switches.values()), "threads": switches}
+    json.dump(found, sys.stdout)
 
 
 main()

@@ -26,6 +26,7 @@ const WARM_UP: usize = 30;
 struct ClientFound {
     times: [Vec<f64>; 2],
     cpu: f64,
+    switches: f64,
 }
 
 /// None without a Python to run the client.
@@ -73,7 +74,9 @@ fn rows(found: &ClientFound) -> Vec<Row> {
         .aim(Aim::TailAtMost(15.0));
     let what = "processor time of a turn, control plane and cell";
     let cpu = Row::single("client.cpu", what, Unit::Milliseconds, found.cpu * 1e3);
-    vec![floor, turn, adds, cpu.aim(Aim::AtMost(2.0))]
+    let what = "how often their threads sleep or are put to sleep in a turn";
+    let switches = Row::single("client.switches", what, Unit::Count, found.switches);
+    vec![floor, turn, adds, cpu.aim(Aim::AtMost(2.0)), switches]
 }
 
 #[expect(clippy::disallowed_methods, reason = "a client that is not ours is another program")]

@@ -39,7 +39,9 @@ pub use verify::{Verification, verify_files};
 use crate::actor::Actor;
 use crate::db::{Store, Tx};
 use crate::error::{StoreError, Tried, corrupt, not_found};
+use crate::tx::WriteTx;
 use record::{Record, Salt, Tip};
+pub(crate) use rows::{SqliteQuery, write_entry};
 
 /// Which chain an entry goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +96,14 @@ impl Entry {
         Self { place: WhichChain::Of(chain), ..self }
     }
 
+    /// Whose chain it goes to, if it is known by a workspace.
+    pub(crate) const fn workspace(&self) -> Option<WorkspaceId> {
+        match self.place {
+            WhichChain::Workspace(workspace) => Some(workspace),
+            WhichChain::Of(_) => None,
+        }
+    }
+
     /// What a cell did, at a task or in its chat, in the chain of its user.
     pub fn of_cell(
         (workspace, task): (WorkspaceId, Option<TaskId>),
@@ -116,21 +126,56 @@ pub(crate) async fn record(tx: &mut Tx, at: i64, entry: Entry) -> Result<(), Sto
     append(tx, at, entry).await.map(|_tip| ())
 }
 
-async fn append(tx: &mut Tx, at: i64, entry: Entry) -> Result<Tip, StoreError> {
-    let (chain, tip) = match entry.place {
-        WhichChain::Of(chain) => (chain, tip_of(&mut *tx, chain).await?),
-        WhichChain::Workspace(workspace) => tip_of_workspace(tx, workspace).await?,
-    };
+/// The same, and commits.
+pub(crate) async fn record_last(mut tx: WriteTx, at: i64, entry: Entry) -> Result<(), StoreError> {
+    let (chain, tip) = chain_and_tip(&mut tx, entry.place).await?;
     let record = Record::next(chain, &tip, at, entry, salts()?);
-    if record.seq == 1 {
-        sqlx::query("INSERT INTO audit_chains (chain) VALUES (?)")
-            .bind(chain.to_string())
-            .execute(&mut *tx)
-            .await
-            .tried("begin an audit chain")?;
-    }
-    rows::insert(tx, chain, &record).await?;
+    let writing = rows::bind(sqlx::query(write_entry!()), chain, &record);
+    tx.commit_after(writing).await.tried("write an audit entry")
+}
+
+/// Where the chain of a workspace's user ends, as it is read on the way of another statement: a row of the user, and
+/// the number and the hash of the last entry.
+macro_rules! end_of_chain {
+    ($workspace:literal) => {
+        concat!(
+            "SELECT w.user_id, e.seq, e.hash FROM workspaces w \
+             LEFT JOIN audit_entries e ON e.chain = 'u' || w.user_id WHERE w.id = ",
+            $workspace,
+            " ORDER BY e.seq DESC LIMIT 1"
+        )
+    };
+}
+pub(crate) use end_of_chain;
+
+/// What `end_of_chain` brings.
+pub(crate) type ChainEnd = (i64, Option<i64>, Option<Vec<u8>>);
+
+/// The next entry of a chain whose end was read in the same transaction, as arguments of `write_entry`.
+pub(crate) fn next_entry(
+    writing: SqliteQuery,
+    end: ChainEnd,
+    at: i64,
+    entry: Entry,
+) -> Result<SqliteQuery, StoreError> {
+    let (chain, tip) = end_of(end)?;
+    let record = Record::next(chain, &tip, at, entry, salts()?);
+    Ok(rows::bind(writing, chain, &record))
+}
+
+async fn append(tx: &mut Tx, at: i64, entry: Entry) -> Result<Tip, StoreError> {
+    let (chain, tip) = chain_and_tip(&mut *tx, entry.place).await?;
+    let record = Record::next(chain, &tip, at, entry, salts()?);
+    let writing = rows::bind(sqlx::query(write_entry!()), chain, &record);
+    writing.execute(&mut *tx).await.tried("write an audit entry")?;
     Ok(record.tip())
+}
+
+async fn chain_and_tip(tx: &mut Tx, place: WhichChain) -> Result<(Owner, Tip), StoreError> {
+    match place {
+        WhichChain::Of(chain) => Ok((chain, tip_of(&mut *tx, chain).await?)),
+        WhichChain::Workspace(workspace) => tip_of_workspace(tx, workspace).await,
+    }
 }
 
 fn salts() -> Result<[Salt; 2], StoreError> {
@@ -153,20 +198,21 @@ async fn tip_of(database: impl SqliteExecutor<'_>, chain: Owner) -> Result<Tip, 
 }
 
 async fn tip_of_workspace(tx: &mut Tx, workspace: WorkspaceId) -> Result<(Owner, Tip), StoreError> {
-    let row: Option<(u32, Option<i64>, Option<Vec<u8>>)> = sqlx::query_as(
-        "SELECT w.user_id, e.seq, e.hash FROM workspaces w \
-         LEFT JOIN audit_entries e ON e.chain = 'u' || w.user_id WHERE w.id = ? ORDER BY e.seq DESC LIMIT 1",
-    )
-    .bind(workspace.number())
-    .fetch_optional(&mut *tx)
-    .await
-    .tried("find the end of an audit chain")?;
-    let (user, seq, hash) = row.ok_or_else(|| not_found("workspace", workspace))?;
-    let chain = Owner::User(UserId::from_number(user));
-    match (seq, hash) {
-        (Some(seq), Some(hash)) => Ok((chain, tip(seq, &hash)?)),
-        (None, _) | (_, None) => Ok((chain, Tip::NONE)),
-    }
+    let end: Option<ChainEnd> = sqlx::query_as(end_of_chain!("?"))
+        .bind(workspace.number())
+        .fetch_optional(&mut *tx)
+        .await
+        .tried("find the end of an audit chain")?;
+    end_of(end.ok_or_else(|| not_found("workspace", workspace))?)
+}
+
+fn end_of((user, seq, hash): ChainEnd) -> Result<(Owner, Tip), StoreError> {
+    let user = u32::try_from(user).map_err(|_too_large| corrupt("user of a workspace", user))?;
+    let tip = match (seq, hash) {
+        (Some(seq), Some(hash)) => tip(seq, &hash)?,
+        (None, _) | (_, None) => Tip::NONE,
+    };
+    Ok((Owner::User(UserId::from_number(user)), tip))
 }
 
 fn tip(seq: i64, hash: &[u8]) -> Result<Tip, StoreError> {
@@ -210,9 +256,8 @@ table! {
 impl AuditLog {
     /// Records something that has no other row: a refusal, a launch.
     pub async fn record(&self, entry: Entry) -> Result<(), StoreError> {
-        let mut tx = self.store.begin().await?;
-        record(&mut tx, self.store.clock.now_ms(), entry).await?;
-        tx.commit().await.tried("write an audit entry")
+        let tx = self.store.begin().await?;
+        record_last(tx, self.store.clock.now_ms(), entry).await
     }
 }
 

@@ -1,11 +1,11 @@
 //! Entries in the database.
 
 use cloister_vault::{Digest32, Owner};
-use sqlx::sqlite::SqliteRow;
+use sqlx::query::Query;
+use sqlx::sqlite::{Sqlite, SqliteArguments, SqliteRow};
 use sqlx::{FromRow, Row as _, SqliteExecutor};
 
 use super::record::{Detail, Names, Record, Salt};
-use crate::db::Tx;
 use crate::error::{StoreError, Tried, corrupt};
 
 pub(super) const COLUMNS: &str = "seq, at, action, actor, subject, names_salt, names_hash, detail, \
@@ -83,30 +83,46 @@ impl Row {
     }
 }
 
-pub(super) async fn insert(tx: &mut Tx, chain: Owner, record: &Record) -> Result<(), StoreError> {
+/// Writes an entry, and begins its chain with the first. What is written on the same way has the arguments before it:
+/// numbers that a statement leaves out count as used for those behind it, and must not pass what there is.
+macro_rules! write_entry {
+    () => {
+        write_entry!("?1" "?2" "?3" "?4" "?5" "?6" "?7" "?8" "?9" "?10" "?11" "?12" "?13")
+    };
+    (after 4) => {
+        write_entry!("?5" "?6" "?7" "?8" "?9" "?10" "?11" "?12" "?13" "?14" "?15" "?16" "?17")
+    };
+    ($chain:literal $seq:literal $($other:literal)+) => {
+        concat!(
+            "INSERT INTO audit_chains (chain) SELECT ", $chain, " WHERE ", $seq, " = 1; \
+             INSERT INTO audit_entries (chain, seq, at, action, actor, subject, names_salt, names_hash, detail, \
+             detail_salt, detail_hash, prev, hash) VALUES (", $chain, ", ", $seq, $(", ", $other,)+ ")"
+        )
+    };
+}
+pub(crate) use write_entry;
+
+/// A statement with its arguments.
+pub(crate) type SqliteQuery = Query<'static, Sqlite, SqliteArguments>;
+
+/// The arguments of `write_entry`, behind those that are bound.
+pub(super) fn bind(query: SqliteQuery, chain: Owner, record: &Record) -> SqliteQuery {
     let names = record.names.as_ref();
     let detail = record.detail.as_ref();
-    sqlx::query(
-        "INSERT INTO audit_entries (chain, seq, at, action, actor, subject, names_salt, names_hash, detail, \
-         detail_salt, detail_hash, prev, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    )
-    .bind(chain.to_string())
-    .bind(i64::try_from(record.seq).unwrap_or(i64::MAX))
-    .bind(record.at)
-    .bind(record.action.as_str())
-    .bind(names.map(|names| names.actor.as_str()))
-    .bind(names.map(|names| names.subject.as_str()))
-    .bind(names.map(|names| names.salt.0.as_slice()))
-    .bind(record.names_hash.0.as_slice())
-    .bind(detail.map(|detail| detail.text.as_str()))
-    .bind(detail.map(|detail| detail.salt.0.as_slice()))
-    .bind(record.detail_hash.0.as_slice())
-    .bind(record.prev.0.as_slice())
-    .bind(record.hash.0.as_slice())
-    .execute(&mut *tx)
-    .await
-    .tried("write an audit entry")?;
-    Ok(())
+    query
+        .bind(chain.to_string())
+        .bind(i64::try_from(record.seq).unwrap_or(i64::MAX))
+        .bind(record.at)
+        .bind(record.action.as_str())
+        .bind(names.map(|names| names.actor.as_str()))
+        .bind(names.map(|names| names.subject.as_str()))
+        .bind(names.map(|names| names.salt.0.as_slice()))
+        .bind(record.names_hash.0.as_slice())
+        .bind(detail.map(|detail| detail.text.as_str()))
+        .bind(detail.map(|detail| detail.salt.0.as_slice()))
+        .bind(record.detail_hash.0.as_slice())
+        .bind(record.prev.0.as_slice())
+        .bind(record.hash.0.as_slice())
 }
 
 /// Entries `first` to `last` of a chain, in order.

@@ -2,6 +2,7 @@
 //! handed and nothing else. What the control plane answers itself, a command or a clear, is never handed over.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use cloister_policy::reach::{Asker, CellRequest, Distance};
 use cloister_protocol::link::{Downlink, Request, Uplink};
@@ -130,14 +131,24 @@ impl Actor {
         self.asked.remove(&id);
         self.cancelled.remove(&id);
         self.send(Downlink::Stored { turn }).await;
-        let (workspace, chat) = (self.workspace, self.chat);
-        self.later("looking at the budget", move |control| async move {
-            Ok(control.tasks().warn_of_budget(workspace, chat).await?)
-        });
+        self.look_at_budget();
         if self.behind || self.clearing {
             self.reconcile().await;
         }
         Ok(())
+    }
+
+    /// A little later, and once for all the turns that end until then.
+    fn look_at_budget(&self) {
+        let waits = Arc::clone(&self.looks_at_budget);
+        if waits.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let (workspace, chat) = (self.workspace, self.chat);
+        self.later("looking at the budget", move |control| async move {
+            waits.store(false, Ordering::SeqCst);
+            Ok(control.tasks().warn_of_budget(workspace, chat).await?)
+        });
     }
 
     /// What it was not handed on this link, it can't end. What it ended on a link before, it hears again that it
