@@ -2,6 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
+use sqlx::{Execute, Sqlite};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::statement::{Owned, StatementStep, executes_by_running};

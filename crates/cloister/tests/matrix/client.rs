@@ -11,6 +11,8 @@ use matrix_sdk::{Client, Room, SessionMeta, SessionTokens};
 use rusqlite::Connection;
 use serde_json::Value;
 
+use cloister_testkit::stack::files_with;
+
 use crate::world::{World, eventually};
 
 fn fact(view: &Value, name: &str) -> String {
